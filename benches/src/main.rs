@@ -1,0 +1,3 @@
+//! Benchmarks side by side with peers.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Maps (tracer, schema) to kernel facts, once per schema.

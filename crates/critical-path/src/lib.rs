@@ -1,0 +1,1 @@
+//! The wait and wake graph of threads, and its critical path.

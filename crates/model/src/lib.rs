@@ -1,0 +1,1 @@
+//! The vocabulary of slowpath: time, typed ids, schemas, raw events, diagnostics. No I/O, no threads.

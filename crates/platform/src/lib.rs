@@ -1,0 +1,1 @@
+//! Memory maps, files and system calls: the room where unsafe lives.

@@ -1,0 +1,1 @@
+//! Reads the Common Trace Format 1.8 and 2.

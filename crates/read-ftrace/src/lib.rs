@@ -1,0 +1,1 @@
+//! Reads ftrace: trace.dat files and folders of raw ring-buffer pages.

@@ -1,0 +1,1 @@
+//! Composition root: opens a recording, picks readers, runs analyses.

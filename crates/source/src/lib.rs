@@ -1,0 +1,1 @@
+//! What every trace reader implements, and how a format is recognised. No I/O: readers get bytes.

@@ -1,0 +1,3 @@
+//! Checks of the repository that no compiler makes.
+
+fn main() {}
