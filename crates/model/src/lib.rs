@@ -1,1 +1,22 @@
-//! The vocabulary of slowpath: time, typed ids, schemas, raw events, diagnostics. No I/O, no threads.
+//! The vocabulary of slowpath: time, typed ids, schemas, raw events, diagnostics.
+//!
+//! Everything above speaks these words, so nothing here does I/O, starts a thread or knows a trace
+//! format. Two numbers that mean different things have different types.
+
+#![forbid(unsafe_code)]
+
+mod diagnostic;
+mod event;
+mod ids;
+mod projection;
+mod schema;
+mod time;
+mod visit;
+
+pub use diagnostic::{Diagnostic, DiagnosticCode, Place, Severity};
+pub use event::Event;
+pub use ids::{CpuId, EventClassId, FieldId, PacketId, ProcessId, StreamId, ThreadId};
+pub use projection::{Projection, Slot};
+pub use schema::{EventClass, Field, FieldKind, Schema, Scope, TracerDomain};
+pub use time::{Nanoseconds, TimeRange, Timestamp};
+pub use visit::{DisplayBase, EnumerationValue, FieldVisitor};

@@ -1,1 +1,94 @@
-//! What every trace reader implements, and how a format is recognised. No I/O: readers get bytes.
+//! What every trace reader implements, and how a format is recognised.
+//!
+//! A source is a trace as lists of streams and packets. Readers get bytes and never open files; the
+//! same bytes give the same events, on any thread, in any order of packets. No format is named here.
+
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod sniff;
+
+pub use bytes::{Bytes, NamedBytes};
+pub use sniff::{Format, sniff};
+
+use slowpath_model::{
+    CpuId, Diagnostic, Event, FieldVisitor, PacketId, Projection, Schema, StreamId, TimeRange,
+};
+
+/// A trace that can be read packet by packet.
+pub trait Source: Send + Sync {
+    /// What the trace says about its events.
+    fn schema(&self) -> &Schema;
+
+    /// The streams; [`StreamId`] is the position.
+    fn streams(&self) -> &[Stream];
+
+    /// All packets, those of one stream together and in the order of the stream; [`PacketId`] is
+    /// the position.
+    fn packets(&self) -> &[Packet];
+
+    /// What was found wrong while the packets were listed.
+    fn diagnostics(&self) -> &[Diagnostic];
+
+    /// Compiles a projection into something that decodes packets.
+    fn decoder<'source>(&'source self, projection: &Projection) -> Box<dyn Decoder + 'source>;
+
+    /// Walks every field of the event at `position` of `packet`, as a decoder reported both.
+    fn visit(&self, packet: PacketId, position: u64, visitor: &mut dyn FieldVisitor);
+
+    /// Tells the operating system that a packet's bytes will be needed soon, where that helps.
+    fn prefetch(&self, _packet: PacketId) {}
+}
+
+/// Decodes packets by a compiled projection. Holds no state between packets.
+pub trait Decoder: Send + Sync {
+    /// Gives every wanted event of `packet` to `sink`, in the order of the packet.
+    ///
+    /// Events before a damaged place are given; what was wrong is returned.
+    fn decode(&self, packet: PacketId, sink: &mut dyn EventSink) -> Vec<Diagnostic>;
+}
+
+/// Receives events.
+pub trait EventSink {
+    /// One event, gone after the call.
+    fn event(&mut self, event: &Event<'_>);
+}
+
+impl<F: FnMut(&Event<'_>)> EventSink for F {
+    fn event(&mut self, event: &Event<'_>) {
+        self(event);
+    }
+}
+
+/// One stream of a trace: events of one source in the order of time.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    /// Its name as the user knows it: the file's name or path within the trace.
+    pub name: String,
+    /// The processor whose events it holds, where the trace says so.
+    pub cpu: Option<CpuId>,
+    /// Its packets: a range of positions in [`Source::packets`].
+    pub packets: std::ops::Range<u32>,
+}
+
+/// One packet: the unit of I/O and of parallelism.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    /// Its own id.
+    pub id: PacketId,
+    /// The stream that it belongs to.
+    pub stream: StreamId,
+    /// Where it begins in its file, in bytes; only for messages.
+    pub offset: u64,
+    /// How many bytes it takes.
+    pub size: u64,
+    /// From its begin to its end as its context states (else its first and last event). Its events
+    /// lie inside, the last one possibly exactly at the end.
+    pub range: TimeRange,
+    /// The processor whose events it holds, where the trace says so.
+    pub cpu: Option<CpuId>,
+    /// Events that the tracer lost between the packet before (or its own beginning) and its end.
+    pub lost_events: u64,
+    /// Packets that are missing before this one.
+    pub lost_packets: u64,
+}

@@ -1,0 +1,146 @@
+//! What a reader or an analysis has to say about damaged or incomplete input.
+//!
+//! A diagnostic never replaces the result: readers return what they could read *and* these. Each
+//! has a registered code that says what it means and what to do.
+
+use std::fmt;
+
+use crate::Timestamp;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing; results are whole.
+    Note,
+    /// Results are incomplete or may be off; the rest could be read.
+    Warning,
+    /// Something could not be read.
+    Error,
+}
+
+macro_rules! codes {
+    ($($name:ident, $severity:ident, $meaning:literal, $hint:literal;)*) => {
+        /// The registered kinds of diagnostic.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum DiagnosticCode {
+            $(#[doc = $meaning] $name,)*
+        }
+
+        impl DiagnosticCode {
+            /// Every code, for the generated reference page.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// The code as printed, for instance `TruncatedPacket`.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
+
+            /// How bad it is.
+            pub fn severity(self) -> Severity {
+                match self { $(Self::$name => Severity::$severity,)* }
+            }
+
+            /// What it means, in a sentence.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$name => $meaning,)* }
+            }
+
+            /// What the user can do about it.
+            pub fn hint(self) -> &'static str {
+                match self { $(Self::$name => $hint,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    InvalidMetadata, Error, "The description of the trace's layout cannot be understood.",
+        "check that the metadata file is whole; copy the trace again";
+    UnknownStreamClass, Error, "A packet names a stream class that the metadata does not describe.",
+        "the metadata may be older than the stream; copy both again";
+    UnknownEventClass, Error, "An event has an id that the metadata does not describe; the rest of its packet is skipped.",
+        "the metadata may be older than the stream; copy both again";
+    InvalidPacket, Error, "A packet's header or size makes no sense; the rest of its stream is skipped.",
+        "the file is damaged from this place on";
+    TruncatedPacket, Error, "A packet is cut short; the events before the cut are kept.",
+        "the recorder was stopped or the disk was full while it wrote";
+    InvalidEvent, Error, "An event runs past its packet or has an impossible value; the rest of its packet is skipped.",
+        "the file is damaged at this place";
+    InvalidIndex, Warning, "A packet index file does not fit its stream; packets were found by reading them.",
+        "none needed; deleting the index folder silences this";
+    LostEvents, Warning, "The tracer had no room for some events and counted them.",
+        "record with larger buffers or fewer events";
+    LostPackets, Warning, "Whole packets are missing between two packets of a stream.",
+        "record with larger buffers; a snapshot overwrites old packets by design";
+    TimeGoesBack, Warning, "A stream's time goes backwards.",
+        "results near this place may be off";
+    IgnoredFile, Note, "A file in the folder is not part of the trace.",
+        "none needed";
+    InvalidFormat, Error, "The description of an event's layout cannot be understood; its events are skipped.",
+        "please report the format text";
+    InvalidFile, Error, "A file that belongs to the recording cannot be read.",
+        "check that it is whole; copy it again";
+}
+
+/// Where something was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// File or stream, as the user knows it.
+    pub file: String,
+    /// Byte offset in the file, where known.
+    pub byte: Option<u64>,
+    /// Line and column (from 1) of a text file, where known.
+    pub line: Option<(u32, u32)>,
+    /// Trace time, where known.
+    pub at: Option<Timestamp>,
+}
+
+/// One finding about the input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Its kind.
+    pub code: DiagnosticCode,
+    /// What exactly was found, with the offending value.
+    pub message: String,
+    /// Where.
+    pub place: Place,
+    /// How many things (events, packets) it is about, where that can be counted.
+    pub count: Option<u64>,
+}
+
+impl Diagnostic {
+    /// A diagnostic about `place`.
+    pub fn new(code: DiagnosticCode, place: Place, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            place,
+            count: None,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some((line, column)) = self.line {
+            write!(f, ":{line}:{column}")?;
+        }
+        if let Some(byte) = self.byte {
+            write!(f, " at byte {byte}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.code.severity() {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        };
+        write!(f, "{severity}[{}]: {}", self.code.name(), self.place)?;
+        write!(f, ": {}\n  hint: {}", self.message, self.code.hint())
+    }
+}
