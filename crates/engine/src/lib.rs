@@ -1,1 +1,47 @@
-//! Runs analyses over chunks of packets in parallel and merges their states in order. Names no analysis.
+//! Runs an analysis over a trace in parallel: chunks of whole packets, a state per chunk, an
+//! ordered associative merge pipelined with the passes.
+//!
+//! Names no analysis and no format. The method is that of Reumont-Locke, Ezzati-Jivan & Dagenais
+//! (2019), §4: what a chunk cannot know when it begins is kept pending in its state and resolved
+//! when states are merged. The result does not depend on the number of workers or the chunk size.
+
+#![forbid(unsafe_code)]
+
+mod chunk;
+mod run;
+
+pub use chunk::{Chunk, chunks};
+pub use run::{Cancelled, ChunkTiming, Options, Outcome, run, run_chunk};
+
+use serde::{Serialize, de::DeserializeOwned};
+use slowpath_model::{Event, Timestamp};
+use slowpath_source::Packet;
+
+/// A pass over chunks of events and the merge of what it finds.
+///
+/// States can be serialised so that chunks may also be passed over on other machines.
+pub trait Analysis: Sync {
+    /// What a chunk, or any number of merged chunks, has told.
+    type State: Send + Serialize + DeserializeOwned;
+
+    /// The state before the first event of a chunk: knows nothing of what came before.
+    fn begin(&self, chunk: &Chunk) -> Self::State;
+
+    /// A packet of the chunk begins. Where `packet.lost_events` or `packet.lost_packets` is not
+    /// zero, what was known about its processor no longer holds.
+    fn packet(&self, _state: &mut Self::State, _packet: &Packet) {}
+
+    /// One event, in the order of the chunk.
+    fn event(&self, state: &mut Self::State, event: &Event<'_>);
+
+    /// The chunk is over.
+    fn end(&self, _state: &mut Self::State, _chunk: &Chunk) {}
+
+    /// Adds `later` to `earlier`. Chunks are merged in the order of their begin (then of their
+    /// stream), and merging is associative: any bracketing gives the same state.
+    fn merge(&self, earlier: &mut Self::State, later: Self::State);
+
+    /// Every event before `watermark` has been merged into `state`: what waited for such events
+    /// may be resolved now, to keep memory bounded. Must not change the final result.
+    fn settle(&self, _state: &mut Self::State, _watermark: Timestamp) {}
+}

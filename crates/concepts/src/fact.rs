@@ -1,0 +1,243 @@
+//! Facts: what happened in the kernel, in words that no tracer owns.
+//!
+//! A fact borrows text from its packet and is gone after the call. Where it happened (processor)
+//! and in whose context (thread) is not part of it: that follows from the stream.
+
+use slowpath_model::{CpuId, Event, ThreadId};
+
+use crate::slot;
+
+/// The kinds of fact, to ask for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FactKind {
+    /// [`Fact::Switch`]
+    Switch,
+    /// [`Fact::Waking`]
+    Waking,
+    /// [`Fact::Wakeup`] of a thread that existed before
+    Wakeup,
+    /// [`Fact::Wakeup`] of a new thread
+    WakeupNew,
+    /// [`Fact::Migrate`]
+    Migrate,
+    /// [`Fact::IrqEntry`]
+    IrqEntry,
+    /// [`Fact::IrqExit`]
+    IrqExit,
+    /// [`Fact::SoftirqRaise`]
+    SoftirqRaise,
+    /// [`Fact::SoftirqEntry`]
+    SoftirqEntry,
+    /// [`Fact::SoftirqExit`]
+    SoftirqExit,
+    /// [`Fact::TimerEntry`]
+    TimerEntry,
+    /// [`Fact::TimerExit`]
+    TimerExit,
+}
+
+/// Something that happened in the kernel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fact<'packet> {
+    /// The processor goes from one thread to another.
+    Switch {
+        /// The thread that ran.
+        prev: ThreadId,
+        /// Why it stopped running.
+        prev_state: SwitchOut,
+        /// The thread that runs from now on.
+        next: ThreadId,
+        /// Name of the thread that ran.
+        prev_comm: &'packet [u8],
+        /// Name of the thread that runs from now on.
+        next_comm: &'packet [u8],
+    },
+    /// A thread is about to be woken, in the context of whoever wakes it.
+    Waking {
+        /// The thread to be woken.
+        thread: ThreadId,
+        /// Its name.
+        comm: &'packet [u8],
+        /// The processor on which it last ran or will be queued.
+        target: CpuId,
+    },
+    /// A thread has become runnable; on the waker's or the target's processor.
+    Wakeup {
+        /// The woken thread.
+        thread: ThreadId,
+        /// Its name.
+        comm: &'packet [u8],
+        /// The processor on whose run queue it is.
+        target: CpuId,
+        /// It has just been created.
+        new: bool,
+    },
+    /// A thread is moved to another processor's run queue.
+    Migrate {
+        /// The thread.
+        thread: ThreadId,
+        /// From this processor ...
+        from: CpuId,
+        /// ... to this one.
+        to: CpuId,
+    },
+    /// A device interrupt's handler begins.
+    IrqEntry {
+        /// Interrupt line.
+        irq: u32,
+        /// Name of the handler.
+        name: &'packet [u8],
+    },
+    /// A device interrupt's handler ends.
+    IrqExit {
+        /// Interrupt line.
+        irq: u32,
+    },
+    /// A softirq is asked for.
+    SoftirqRaise(Softirq),
+    /// A softirq's handler begins.
+    SoftirqEntry(Softirq),
+    /// A softirq's handler ends.
+    SoftirqExit(Softirq),
+    /// A timer's function begins.
+    TimerEntry {
+        /// Address of the timer.
+        timer: u64,
+    },
+    /// A timer's function ends.
+    TimerExit {
+        /// Address of the timer.
+        timer: u64,
+    },
+}
+
+/// Why a thread stopped running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SwitchOut {
+    /// It could have gone on: it was preempted or yielded.
+    Runnable,
+    /// It sleeps and may be woken by a signal.
+    Interruptible,
+    /// It sleeps and waits for one thing only, mostly a device.
+    Uninterruptible,
+    /// It is stopped or traced.
+    Stopped,
+    /// It is gone.
+    Dead,
+    /// Anything else (parked, idle kernel thread).
+    Other,
+}
+
+impl SwitchOut {
+    /// Reads the kernel's `prev_state`, as LTTng and ftrace both record it.
+    ///
+    /// Bits 0 to 7 are the reported states (`TASK_REPORT` in the kernel's sched.h); higher bits
+    /// alone mean "runnable, preempted" under different names over the versions.
+    pub fn from_kernel(state: i64) -> Self {
+        match state & 0xff {
+            0 => Self::Runnable,
+            low if low & 0x01 != 0 => Self::Interruptible,
+            low if low & 0x02 != 0 => Self::Uninterruptible,
+            low if low & 0x0c != 0 => Self::Stopped,
+            low if low & 0x30 != 0 => Self::Dead,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A kind of softirq, in the kernel's numbering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Softirq(pub u32);
+
+impl Softirq {
+    /// Ordinary timers.
+    pub const TIMER: Self = Self(1);
+    /// Packets sent.
+    pub const NET_TX: Self = Self(2);
+    /// Packets received.
+    pub const NET_RX: Self = Self(3);
+    /// Block requests completed.
+    pub const BLOCK: Self = Self(4);
+    /// Block requests polled.
+    pub const IRQ_POLL: Self = Self(5);
+    /// High-resolution timers.
+    pub const HRTIMER: Self = Self(8);
+
+    /// The kernel's name.
+    pub fn name(self) -> &'static str {
+        const NAMES: [&str; 10] = [
+            "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER",
+            "RCU",
+        ];
+        NAMES.get(self.0 as usize).copied().unwrap_or("unknown")
+    }
+}
+
+impl<'packet> Fact<'packet> {
+    /// Takes the values out of the slots that `rules.rs` numbered.
+    #[inline]
+    pub(crate) fn from_event(kind: FactKind, event: &Event<'packet>) -> Self {
+        let thread = |n| ThreadId(event.signed(slot(n)) as i32);
+        let number = |n| event.unsigned(slot(n)) as u32;
+        let text = |n| event.text(slot(n));
+        match kind {
+            FactKind::Switch => Self::Switch {
+                prev: thread(0),
+                prev_state: SwitchOut::from_kernel(event.signed(slot(1))),
+                next: thread(2),
+                prev_comm: text(3),
+                next_comm: text(4),
+            },
+            FactKind::Waking => Self::Waking {
+                thread: thread(0),
+                comm: text(1),
+                target: CpuId(number(2)),
+            },
+            FactKind::Wakeup | FactKind::WakeupNew => Self::Wakeup {
+                thread: thread(0),
+                comm: text(1),
+                target: CpuId(number(2)),
+                new: kind == FactKind::WakeupNew,
+            },
+            FactKind::Migrate => Self::Migrate {
+                thread: thread(0),
+                from: CpuId(number(1)),
+                to: CpuId(number(2)),
+            },
+            FactKind::IrqEntry => Self::IrqEntry {
+                irq: number(0),
+                name: text(1),
+            },
+            FactKind::IrqExit => Self::IrqExit { irq: number(0) },
+            FactKind::SoftirqRaise => Self::SoftirqRaise(Softirq(number(0))),
+            FactKind::SoftirqEntry => Self::SoftirqEntry(Softirq(number(0))),
+            FactKind::SoftirqExit => Self::SoftirqExit(Softirq(number(0))),
+            FactKind::TimerEntry => Self::TimerEntry {
+                timer: event.unsigned(slot(0)),
+            },
+            FactKind::TimerExit => Self::TimerExit {
+                timer: event.unsigned(slot(0)),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switch_states_of_all_kernel_versions() {
+        let check = |state, expected| assert_eq!(SwitchOut::from_kernel(state), expected);
+        check(0, SwitchOut::Runnable);
+        check(0x100, SwitchOut::Runnable); // preempted since 4.14
+        check(0x400, SwitchOut::Runnable); // TASK_STATE_MAX before
+        check(1, SwitchOut::Interruptible);
+        check(2, SwitchOut::Uninterruptible);
+        check(0x402, SwitchOut::Uninterruptible); // idle kernel thread before 4.14
+        check(0x80, SwitchOut::Other); // idle kernel thread since
+        check(0x40, SwitchOut::Other); // parked
+        check(16, SwitchOut::Dead);
+        check(4, SwitchOut::Stopped);
+    }
+}

@@ -1,0 +1,67 @@
+//! Cuts a trace into chunks: runs of whole packets of one stream with about equal bytes.
+//!
+//! Hybrid packet-based partitioning (Reumont-Locke et al. 2019, §4.1.3). Chunks come in the order
+//! of their begin, which is the order in which their states are merged.
+
+use std::ops::Range;
+
+use slowpath_model::{CpuId, PacketId, StreamId, TimeRange};
+use slowpath_source::Source;
+
+/// A run of whole packets of one stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// The stream.
+    pub stream: StreamId,
+    /// The processor whose events the stream holds, where known.
+    pub cpu: Option<CpuId>,
+    /// Positions of its packets in `Source::packets`.
+    pub packets: Range<u32>,
+    /// From the begin of its first packet to the end of its last.
+    pub range: TimeRange,
+    /// Bytes of its packets.
+    pub bytes: u64,
+}
+
+impl Chunk {
+    /// Ids of its packets, in order.
+    pub fn packet_ids(&self) -> impl Iterator<Item = PacketId> + use<> {
+        self.packets.clone().map(PacketId)
+    }
+}
+
+/// Cuts the packets of `source` that touch `range` into chunks of at least `target_bytes` (one
+/// packet at least), in the order of their begin, then of their stream.
+pub fn chunks(source: &dyn Source, target_bytes: u64, range: TimeRange) -> Vec<Chunk> {
+    let mut chunks: Vec<Chunk> = Vec::new();
+    for (stream, position) in source.streams().iter().zip(0..) {
+        let mut open: Option<Chunk> = None;
+        for packet in &source.packets()[stream.packets.start as usize..stream.packets.end as usize]
+        {
+            let touches = packet.range.begin < range.end && packet.range.end >= range.begin;
+            if !touches {
+                continue;
+            }
+            match &mut open {
+                Some(chunk) if chunk.bytes < target_bytes && chunk.packets.end == packet.id.0 => {
+                    chunk.packets.end += 1;
+                    chunk.range = chunk.range.hull(packet.range);
+                    chunk.bytes += packet.size;
+                }
+                _ => {
+                    chunks.extend(open.take());
+                    open = Some(Chunk {
+                        stream: StreamId(position),
+                        cpu: packet.cpu.or(stream.cpu),
+                        packets: packet.id.0..packet.id.0 + 1,
+                        range: packet.range,
+                        bytes: packet.size,
+                    });
+                }
+            }
+        }
+        chunks.extend(open);
+    }
+    chunks.sort_by_key(|chunk| (chunk.range.begin, chunk.stream));
+    chunks
+}
