@@ -19,7 +19,7 @@ pub struct Event<'packet> {
     /// The values by slot; see [`Self::pack_range`] for text.
     pub values: &'packet [u64],
     /// Bit n is set when slot n has no value in this event.
-    pub absent: u64,
+    pub absent: u128,
 }
 
 impl<'packet> Event<'packet> {
@@ -46,16 +46,24 @@ impl<'packet> Event<'packet> {
         f64::from_bits(self.unsigned(slot))
     }
 
-    /// The value of a text or bytes field, without a terminator; empty where absent.
+    /// The value of a text field up to its terminator; empty where absent.
     #[inline]
     pub fn text(&self, slot: Slot) -> &'packet [u8] {
+        let field = self.raw_bytes(slot);
+        let length = field.iter().position(|&byte| byte == 0);
+        &field[..length.unwrap_or(field.len())]
+    }
+
+    /// All bytes of a text or bytes field, padding included; empty where absent.
+    #[inline]
+    pub fn raw_bytes(&self, slot: Slot) -> &'packet [u8] {
         let packed = self.unsigned(slot);
         let begin = (packed >> 32) as usize;
         let length = packed as u32 as usize;
-        self.bytes.get(begin..begin + length).unwrap_or(&[])
+        self.bytes.get(begin..begin + length).unwrap_or_default()
     }
 
-    /// How a text or bytes value lies in its slot: byte offset into `bytes`, and length.
+    /// How a text or bytes value lies in its slot: byte offset into `bytes`, and length in bytes.
     #[inline]
     pub fn pack_range(begin: usize, length: usize) -> u64 {
         ((begin as u64) << 32) | (length as u64 & 0xffff_ffff)
@@ -68,17 +76,18 @@ mod tests {
 
     #[test]
     fn values_come_back_as_they_were_packed() {
-        let values = [(-3i64) as u64, Event::pack_range(2, 4), 1.5f64.to_bits(), 0];
+        let values = [(-3i64) as u64, Event::pack_range(2, 6), 1.5f64.to_bits(), 0];
         let event = Event {
             class: EventClassId(0),
             at: Timestamp::from_ns(1),
             position: 0,
-            bytes: b"..comm..",
+            bytes: b"..comm\0.",
             values: &values,
             absent: 0b1000,
         };
         assert_eq!(event.signed(Slot(0)), -3);
         assert_eq!(event.text(Slot(1)), b"comm");
+        assert_eq!(event.raw_bytes(Slot(1)), b"comm\0.");
         assert_eq!(event.float(Slot(2)), 1.5);
         assert!(!event.has(Slot(3)) && !event.has(Slot(9)) && event.has(Slot(0)));
         assert_eq!(event.unsigned(Slot(9)), 0);

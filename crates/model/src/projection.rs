@@ -3,7 +3,7 @@
 //! A reader compiles a projection into its decode plans once; what is not asked for is stepped
 //! over, not decoded. Slots are numbered by the asker: the n-th field asked for arrives in slot n.
 
-use crate::{EventClassId, FieldId};
+use crate::{EventClass, EventClassId, FieldId, Schema};
 
 /// The place of a wanted value in [`Event`](crate::Event), as numbered by the asker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,7 +17,7 @@ pub struct Projection {
 
 impl Projection {
     /// The most slots that one event class can ask for.
-    pub const MAX_SLOTS: usize = 64;
+    pub const MAX_SLOTS: usize = 128;
 
     /// Wants nothing of a schema with `class_count` event classes.
     pub fn nothing(class_count: usize) -> Self {
@@ -30,6 +30,18 @@ impl Projection {
     pub fn every_event(class_count: usize) -> Self {
         Self {
             wanted: vec![Some(Vec::new()); class_count],
+        }
+    }
+
+    /// Wants every event of `schema` with every field (the first [`Self::MAX_SLOTS`] of a class),
+    /// field n in slot n.
+    pub fn everything(schema: &Schema) -> Self {
+        let fields = |class: &EventClass| {
+            let count = class.fields.len().min(Self::MAX_SLOTS) as u16;
+            Some((0..count).map(|n| Some(FieldId(n))).collect())
+        };
+        Self {
+            wanted: schema.event_classes.iter().map(fields).collect(),
         }
     }
 
