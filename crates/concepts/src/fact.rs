@@ -34,6 +34,20 @@ pub enum FactKind {
     TimerEntry,
     /// [`Fact::TimerExit`]
     TimerExit,
+    /// [`Fact::LocalTimerEntry`]
+    LocalTimerEntry,
+    /// [`Fact::LocalTimerExit`]
+    LocalTimerExit,
+    /// [`Fact::IpiEntry`]
+    IpiEntry,
+    /// [`Fact::IpiExit`]
+    IpiExit,
+    /// [`Fact::PacketQueued`]
+    PacketQueued,
+    /// [`Fact::PacketLooped`]
+    PacketLooped,
+    /// [`Fact::PacketReceived`]
+    PacketReceived,
 }
 
 /// Something that happened in the kernel.
@@ -109,6 +123,30 @@ pub enum Fact<'packet> {
         /// Address of the timer.
         timer: u64,
     },
+    /// The processor's own timer interrupt begins.
+    LocalTimerEntry,
+    /// The processor's own timer interrupt ends.
+    LocalTimerExit,
+    /// An interrupt that another processor sent begins.
+    IpiEntry,
+    /// An interrupt that another processor sent ends.
+    IpiExit,
+    /// A packet is handed to a network device to be sent.
+    PacketQueued(Packet<'packet>),
+    /// A packet is put on this host's own receive queue: by a device without a queue of its own, as
+    /// the loopback device is.
+    PacketLooped(Packet<'packet>),
+    /// A packet is handed to the protocols that receive it.
+    PacketReceived(Packet<'packet>),
+}
+
+/// A network packet in the kernel's hands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'packet> {
+    /// Address of its buffer in the kernel: the same while the packet stays on this host.
+    pub buffer: u64,
+    /// Name of the network device.
+    pub device: &'packet [u8],
 }
 
 /// Why a thread stopped running.
@@ -180,6 +218,10 @@ impl<'packet> Fact<'packet> {
         let thread = |n| ThreadId(event.signed(slot(n)) as i32);
         let number = |n| event.unsigned(slot(n)) as u32;
         let text = |n| event.text(slot(n));
+        let packet = || Packet {
+            buffer: event.unsigned(slot(0)),
+            device: text(1),
+        };
         match kind {
             FactKind::Switch => Self::Switch {
                 prev: thread(0),
@@ -218,6 +260,13 @@ impl<'packet> Fact<'packet> {
             FactKind::TimerExit => Self::TimerExit {
                 timer: event.unsigned(slot(0)),
             },
+            FactKind::LocalTimerEntry => Self::LocalTimerEntry,
+            FactKind::LocalTimerExit => Self::LocalTimerExit,
+            FactKind::IpiEntry => Self::IpiEntry,
+            FactKind::IpiExit => Self::IpiExit,
+            FactKind::PacketQueued => Self::PacketQueued(packet()),
+            FactKind::PacketLooped => Self::PacketLooped(packet()),
+            FactKind::PacketReceived => Self::PacketReceived(packet()),
         }
     }
 }

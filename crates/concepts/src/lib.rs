@@ -10,7 +10,7 @@
 mod fact;
 mod rules;
 
-pub use fact::{Fact, FactKind, Softirq, SwitchOut};
+pub use fact::{Fact, FactKind, Packet, Softirq, SwitchOut};
 
 use slowpath_model::{Event, EventClass, Projection, Schema, Slot};
 

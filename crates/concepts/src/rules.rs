@@ -90,7 +90,63 @@ const RULES: &[Rule] = &[
         names: &["timer_hrtimer_expire_exit", "hrtimer_expire_exit"],
         slots: TIMER,
     },
+    Rule {
+        kind: FactKind::LocalTimerEntry,
+        names: &["x86_irq_vectors_local_timer_entry", "local_timer_entry"],
+        slots: &[],
+    },
+    Rule {
+        kind: FactKind::LocalTimerExit,
+        names: &["x86_irq_vectors_local_timer_exit", "local_timer_exit"],
+        slots: &[],
+    },
+    Rule {
+        kind: FactKind::IpiEntry,
+        names: &[
+            "x86_irq_vectors_reschedule_entry",
+            "x86_irq_vectors_call_function_entry",
+            "x86_irq_vectors_call_function_single_entry",
+            "x86_irq_vectors_irq_work_entry",
+            "reschedule_entry",
+            "call_function_entry",
+            "call_function_single_entry",
+            "irq_work_entry",
+            "ipi_entry",
+        ],
+        slots: &[],
+    },
+    Rule {
+        kind: FactKind::IpiExit,
+        names: &[
+            "x86_irq_vectors_reschedule_exit",
+            "x86_irq_vectors_call_function_exit",
+            "x86_irq_vectors_call_function_single_exit",
+            "x86_irq_vectors_irq_work_exit",
+            "reschedule_exit",
+            "call_function_exit",
+            "call_function_single_exit",
+            "irq_work_exit",
+            "ipi_exit",
+        ],
+        slots: &[],
+    },
+    Rule {
+        kind: FactKind::PacketQueued,
+        names: &["net_dev_queue"],
+        slots: PACKET,
+    },
+    Rule {
+        kind: FactKind::PacketLooped,
+        names: &["net_if_rx", "netif_rx"],
+        slots: PACKET,
+    },
+    Rule {
+        kind: FactKind::PacketReceived,
+        names: &["net_if_receive_skb", "netif_receive_skb"],
+        slots: PACKET,
+    },
 ];
 
 const WAKE: &[&[&str]] = &[&["tid", "pid"], &["comm"], &["target_cpu"]];
 const TIMER: &[&[&str]] = &[&["hrtimer", "timer"]];
+const PACKET: &[&[&str]] = &[&["skbaddr"], &["name"]];
