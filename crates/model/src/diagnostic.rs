@@ -74,6 +74,8 @@ codes! {
         "record with larger buffers; a snapshot overwrites old packets by design";
     TimeGoesBack, Warning, "A stream's time goes backwards.",
         "results near this place may be off";
+    UnknownClockUnit, Warning, "The tracer's clock counts in a unit that the trace does not state; times are its bare numbers.",
+        "record with a clock that counts nanoseconds, for instance `mono`";
     IgnoredFile, Note, "A file in the folder is not part of the trace.",
         "none needed";
     InvalidFormat, Error, "The description of an event's layout cannot be understood; its events are skipped.",

@@ -1,0 +1,285 @@
+//! Decodes packets by a compiled projection: the hot path.
+//!
+//! A projection becomes, per record type, a list of reads at known offsets. A record of an unwanted
+//! type costs its header and one table look-up. No allocation and no name is involved per event.
+
+use slowpath_model::{
+    Diagnostic, DiagnosticCode, Event, EventClassId, FieldId, PacketId, Projection,
+};
+use slowpath_source::{Decoder, EventSink};
+
+use crate::byte_order::{ByteOrder, sign_extend};
+use crate::layout::{Content, Place, until_zero};
+use crate::packets::{Findings, PageStream};
+use crate::page::{Record, Walk};
+use crate::trace::{EventLayout, FtraceTrace};
+
+/// In the table of types: no event has this type.
+const UNKNOWN: u16 = u16::MAX;
+/// In the table of types: not asked for.
+const UNWANTED: u16 = u16::MAX - 1;
+
+/// Decodes the packets of one trace.
+pub(crate) struct FtraceDecoder<'trace> {
+    trace: &'trace FtraceTrace,
+    /// By record type: position in `plans`, or one of the two words above.
+    by_type: Vec<u16>,
+    plans: Vec<Plan>,
+}
+
+/// What to do with the events of one class.
+struct Plan {
+    class: EventClassId,
+    /// By slot.
+    reads: Vec<Read>,
+}
+
+/// How the value of one slot is read.
+#[derive(Clone, Copy)]
+enum Read {
+    Unsigned32(usize),
+    Signed32(usize),
+    Word64(usize),
+    Number {
+        offset: usize,
+        size: usize,
+        signed: bool,
+    },
+    FixedText {
+        offset: usize,
+        size: usize,
+    },
+    /// Text (ends at a zero byte) or bytes wherever they lie.
+    Range {
+        place: Place,
+        text: bool,
+    },
+    /// Never has a value.
+    Nothing,
+}
+
+impl<'trace> FtraceDecoder<'trace> {
+    pub(crate) fn new(trace: &'trace FtraceTrace, projection: &Projection) -> Self {
+        let table_length = trace
+            .types
+            .keys()
+            .max()
+            .map_or(0, |highest| usize::from(*highest) + 1);
+        let mut by_type = vec![UNKNOWN; table_length];
+        let mut plans = Vec::new();
+        for (record_type, layout) in &trace.types {
+            let class = EventClassId(*layout as u32);
+            by_type[usize::from(*record_type)] = match projection.fields(class) {
+                Some(wanted) => {
+                    let layout = &trace.layouts[*layout];
+                    let reads = wanted
+                        .iter()
+                        .map(|field| Read::compile(layout, *field))
+                        .collect();
+                    plans.push(Plan { class, reads });
+                    (plans.len() - 1) as u16
+                }
+                None => UNWANTED,
+            };
+        }
+        Self {
+            trace,
+            by_type,
+            plans,
+        }
+    }
+
+    fn decode_pages<const BIG: bool>(
+        &self,
+        stream: &PageStream,
+        position: usize,
+        bytes: &[u8],
+        sink: &mut dyn EventSink,
+    ) -> Vec<Diagnostic> {
+        let mut findings = Findings::default();
+        let mut values = [0; Projection::MAX_SLOTS];
+        for begin in (0..bytes.len()).step_by(stream.layout.page_size) {
+            let Some(header) = stream.layout.header(&bytes[begin..]) else {
+                break;
+            };
+            let mut records = stream.layout.records::<BIG>(bytes, begin, &header);
+            loop {
+                let record = match records.step() {
+                    Walk::Record(record) => record,
+                    Walk::End => break,
+                    Walk::Broken(at) => {
+                        let message =
+                            "a record runs past its page; the rest of the page is skipped";
+                        findings.add(
+                            DiagnosticCode::InvalidEvent,
+                            stream.place(position + at),
+                            message.into(),
+                        );
+                        break;
+                    }
+                };
+                match self.plan::<BIG>(bytes, &record) {
+                    Ok(Some(plan)) => {
+                        let mut absent = 0;
+                        for (slot, read) in plan.reads.iter().enumerate() {
+                            match read.value::<BIG>(bytes, &record) {
+                                Some(value) => values[slot] = value,
+                                None => {
+                                    values[slot] = 0;
+                                    absent |= 1 << slot;
+                                }
+                            }
+                        }
+                        sink.event(&Event {
+                            class: plan.class,
+                            at: stream.clock.time(record.time),
+                            position: record.position as u64,
+                            bytes,
+                            values: &values[..plan.reads.len()],
+                            absent,
+                        });
+                    }
+                    Ok(None) => {}
+                    Err(unknown) => {
+                        let message =
+                            format!("an event of type {unknown}, which has no format, is skipped");
+                        let place = stream.place(position + record.position);
+                        findings.add(DiagnosticCode::UnknownEventClass, place, message);
+                    }
+                }
+            }
+        }
+        findings.0
+    }
+
+    /// The plan for a record, `None` when it is not wanted; its type when that is unknown.
+    #[inline(always)]
+    fn plan<const BIG: bool>(&self, bytes: &[u8], record: &Record) -> Result<Option<&Plan>, u16> {
+        let place = &self.trace.type_place;
+        let record_type =
+            number_at::<2>(bytes, record, place.start).map_or(0, |bytes| order::<BIG>().u16(bytes));
+        match self.by_type.get(usize::from(record_type)) {
+            Some(&UNWANTED) => Ok(None),
+            Some(plan) => self
+                .plans
+                .get(usize::from(*plan))
+                .map(Some)
+                .ok_or(record_type),
+            None => Err(record_type),
+        }
+    }
+}
+
+impl Decoder for FtraceDecoder<'_> {
+    fn decode(&self, packet: PacketId, sink: &mut dyn EventSink) -> Vec<Diagnostic> {
+        let (Some((stream, position)), Some(bytes)) =
+            (self.trace.locate(packet), self.trace.packet_bytes(packet))
+        else {
+            return Vec::new();
+        };
+        match stream.layout.order {
+            ByteOrder::Little => self.decode_pages::<false>(stream, position, bytes.get(), sink),
+            ByteOrder::Big => self.decode_pages::<true>(stream, position, bytes.get(), sink),
+        }
+    }
+}
+
+impl Read {
+    fn compile(layout: &EventLayout, wanted: Option<FieldId>) -> Self {
+        let Some(column) = wanted.and_then(|field| layout.columns.get(field.index())) else {
+            return Self::Nothing;
+        };
+        let field = &layout.fields[column.field];
+        match (field.place, field.content, column.element) {
+            (Place::Fixed { offset, .. }, Content::Integer { size, signed, .. }, _) => {
+                Self::number(offset, size, signed)
+            }
+            (Place::Fixed { offset, .. }, Content::Numbers(element), Some(index)) => {
+                Self::number(offset + index * element.size, element.size, element.signed)
+            }
+            (Place::Fixed { offset, size }, Content::Text, _) => Self::FixedText { offset, size },
+            (place, Content::Text, _) => Self::Range { place, text: true },
+            (place, Content::Opaque, _) => Self::Range { place, text: false },
+            (place, Content::Numbers(element), None) if element.size == 1 => {
+                Self::Range { place, text: false }
+            }
+            _ => Self::Nothing,
+        }
+    }
+
+    fn number(offset: usize, size: usize, signed: bool) -> Self {
+        match (size, signed) {
+            (4, false) => Self::Unsigned32(offset),
+            (4, true) => Self::Signed32(offset),
+            (8, _) => Self::Word64(offset),
+            _ => Self::Number {
+                offset,
+                size,
+                signed,
+            },
+        }
+    }
+
+    #[inline(always)]
+    fn value<const BIG: bool>(&self, bytes: &[u8], record: &Record) -> Option<u64> {
+        Some(match *self {
+            Self::Unsigned32(offset) => {
+                order::<BIG>().u32(number_at(bytes, record, offset)?).into()
+            }
+            Self::Signed32(offset) => {
+                i64::from(order::<BIG>().u32(number_at(bytes, record, offset)?) as i32) as u64
+            }
+            Self::Word64(offset) => order::<BIG>().u64(number_at(bytes, record, offset)?),
+            Self::Number {
+                offset,
+                size,
+                signed,
+            } => {
+                let value = order::<BIG>()
+                    .number(record_bytes(bytes, record).get(offset..offset.checked_add(size)?)?);
+                if signed {
+                    sign_extend(value, size) as u64
+                } else {
+                    value
+                }
+            }
+            Self::FixedText { offset, size } => {
+                let text = record_bytes(bytes, record).get(offset..offset.checked_add(size)?)?;
+                Event::pack_range(record.begin + offset, until_zero(text).len())
+            }
+            Self::Range { place, text } => {
+                let record_bytes = record_bytes(bytes, record);
+                let range = place.range(record_bytes, order::<BIG>())?;
+                let found = &record_bytes[range.clone()];
+                let length = if text {
+                    until_zero(found).len()
+                } else {
+                    found.len()
+                };
+                Event::pack_range(record.begin + range.start, length)
+            }
+            Self::Nothing => return None,
+        })
+    }
+}
+
+const fn order<const BIG: bool>() -> ByteOrder {
+    if BIG {
+        ByteOrder::Big
+    } else {
+        ByteOrder::Little
+    }
+}
+
+#[inline(always)]
+fn record_bytes<'bytes>(bytes: &'bytes [u8], record: &Record) -> &'bytes [u8] {
+    &bytes[record.begin..record.end]
+}
+
+#[inline(always)]
+fn number_at<const N: usize>(bytes: &[u8], record: &Record, offset: usize) -> Option<[u8; N]> {
+    record_bytes(bytes, record)
+        .get(offset..)?
+        .first_chunk::<N>()
+        .copied()
+}

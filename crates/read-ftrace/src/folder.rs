@@ -1,0 +1,102 @@
+//! A recording as a folder: raw pages per processor with the tracer's own texts beside them.
+//!
+//! This is what `slowpath record` writes: each text as tracefs gave it, each `cpuN.raw` a plain run
+//! of pages of the size that `header_page` states. Whoever opens the folder hands over the contents.
+
+use slowpath_model::{CpuId, Diagnostic, DiagnosticCode, Place};
+use slowpath_source::NamedBytes;
+
+use crate::byte_order::ByteOrder;
+use crate::clock::{Clock, clock_in_use};
+use crate::cpu_data::{CpuData, Storage};
+use crate::error::ReadError;
+use crate::recording::{RecordedStream, Recording};
+use crate::saved::parse_dropped;
+use crate::trace::{FtraceTrace, ReadOptions};
+
+/// The contents of a folder of raw ring-buffer pages. Texts that were not kept are empty.
+#[derive(Clone, Debug, Default)]
+pub struct FolderFiles {
+    /// Byte order of the recorded machine.
+    pub byte_order: ByteOrder,
+    /// Text of `events/header_page`.
+    pub header_page: String,
+    /// Text of `events/header_event`.
+    pub header_event: String,
+    /// `events/<system>/<event>/format` of every event that may occur.
+    pub formats: Vec<EventFormatFile>,
+    /// The pages of every processor, in their order.
+    pub cpus: Vec<(CpuId, NamedBytes)>,
+    /// Text of `saved_cmdlines`.
+    pub saved_cmdlines: String,
+    /// Text of `saved_tgids`.
+    pub saved_tgids: String,
+    /// Text of `trace_clock`, or the name of the clock alone.
+    pub trace_clock: String,
+    /// Text of `per_cpu/cpuN/stats` by processor.
+    pub stats: Vec<(CpuId, String)>,
+    /// The host that was traced.
+    pub host: String,
+    /// Release of its kernel.
+    pub kernel_release: String,
+}
+
+/// One `format` file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventFormatFile {
+    /// The subsystem: the folder above the event's.
+    pub system: String,
+    /// Its content.
+    pub text: String,
+}
+
+impl FtraceTrace {
+    /// Reads a folder of raw pages.
+    ///
+    /// # Errors
+    /// When `header_page` cannot be understood; all other damage is reported by
+    /// `Source::diagnostics`.
+    pub fn from_folder(files: FolderFiles, options: ReadOptions) -> Result<Self, ReadError> {
+        let mut diagnostics = Vec::new();
+        let clock_name = clock_in_use(&files.trace_clock).unwrap_or_else(|| {
+            let place = Place {
+                file: "trace_clock".into(),
+                ..Place::default()
+            };
+            let message = format!(
+                "no clock in use in {:?}; nanoseconds are assumed",
+                files.trace_clock
+            );
+            diagnostics.push(Diagnostic::new(DiagnosticCode::InvalidFile, place, message));
+            "local"
+        });
+        let clock = Clock::new(clock_name, None, options.clock_offset_ns);
+        let environment = vec![("clock".to_owned(), clock_name.to_owned())];
+        let stats_of = |cpu: CpuId| files.stats.iter().find(|(of, _)| *of == cpu);
+        let streams = files.cpus.into_iter().map(|(cpu, file)| RecordedStream {
+            name: file.name.clone(),
+            cpu,
+            page_size: None,
+            clock: clock.clone(),
+            dropped: stats_of(cpu).map_or(0, |(_, stats)| parse_dropped(stats)),
+            data: CpuData {
+                storage: Storage::Plain(0..file.get().len()),
+                file,
+            },
+        });
+        let streams = streams.collect();
+        Self::assemble(Recording {
+            order: files.byte_order,
+            header_page: files.header_page,
+            header_event: files.header_event,
+            formats: files.formats,
+            saved_cmdlines: files.saved_cmdlines,
+            saved_tgids: files.saved_tgids,
+            streams,
+            host: files.host,
+            tracer_version: files.kernel_release,
+            environment,
+            diagnostics,
+        })
+    }
+}

@@ -1,0 +1,209 @@
+//! Joins the pages of one processor into packets.
+//!
+//! A page is too small to be a unit of work, so a packet is a run of pages: 64 of the usual size.
+//! A run ends where events were lost or time goes back, so that both stand between packets, where
+//! the contract of `Source` has a place for them.
+
+use slowpath_model::{CpuId, Diagnostic, DiagnosticCode, PacketId, Place, StreamId, TimeRange};
+use slowpath_source::Packet;
+
+use crate::clock::Clock;
+use crate::cpu_data::CpuData;
+use crate::page::PageLayout;
+
+/// A packet is ended at the first page after so many bytes.
+const PACKET_BYTES: usize = 256 << 10;
+
+/// One processor's pages with what is needed to read them.
+#[derive(Debug)]
+pub(crate) struct PageStream {
+    pub(crate) name: String,
+    pub(crate) cpu: CpuId,
+    pub(crate) data: CpuData,
+    pub(crate) layout: PageLayout,
+    pub(crate) clock: Clock,
+    /// Events that were dropped nobody knows where.
+    pub(crate) dropped: u64,
+}
+
+/// A run of pages that will be a packet.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// Where it begins in the run of all pages, and how long it is.
+    position: usize,
+    length: usize,
+    /// Clock reading at its first record.
+    begin: u64,
+    /// Where its last page with records begins, and the clock reading there.
+    last_page: usize,
+    last_page_begin: u64,
+    lost: u64,
+}
+
+/// The packets of one stream, and the position of each in the run of all pages.
+#[derive(Default)]
+pub(crate) struct Listing {
+    pub(crate) packets: Vec<Packet>,
+    pub(crate) positions: Vec<usize>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+impl PageStream {
+    /// Where in the file something at `position` of the pages was found.
+    pub(crate) fn place(&self, position: usize) -> Place {
+        Place {
+            file: self.name.clone(),
+            byte: Some(self.data.file_offset(position)),
+            ..Place::default()
+        }
+    }
+
+    /// Appends this stream's packets, as those of `stream`, to `listing`.
+    pub(crate) fn list_packets(&self, stream: StreamId, listing: &mut Listing) {
+        let runs = self.runs(&mut listing.diagnostics);
+        let (last, lost) = match runs.last() {
+            Some(_) => (runs.len() - 1, runs.iter().map(|run| run.lost).sum::<u64>()),
+            None => (0, 0),
+        };
+        for (index, run) in runs.iter().enumerate() {
+            let begin = self.clock.time(run.begin);
+            let end = match runs.get(index + 1) {
+                Some(next) if next.begin >= run.last_page_begin => self.clock.time(next.begin),
+                _ => self.time_of_last_record(run),
+            };
+            let dropped = if index == last { self.dropped } else { 0 };
+            listing.packets.push(Packet {
+                id: PacketId(listing.packets.len() as u32),
+                stream,
+                offset: self.data.file_offset(run.position),
+                size: run.length as u64,
+                range: TimeRange::new(begin, end),
+                cpu: Some(self.cpu),
+                lost_events: run.lost + dropped,
+                lost_packets: 0,
+            });
+            listing.positions.push(run.position);
+        }
+        let lost = lost.saturating_add(self.dropped);
+        if lost > 0 {
+            let message = format!("at least {lost} events were lost");
+            let diagnostic = Diagnostic::new(DiagnosticCode::LostEvents, self.place(0), message);
+            listing.diagnostics.push(Diagnostic {
+                count: Some(lost),
+                ..diagnostic
+            });
+        }
+    }
+
+    fn runs(&self, diagnostics: &mut Vec<Diagnostic>) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
+        let mut bad_pages = Findings::default();
+        let mut bad_chunks = Findings::default();
+        let mut backwards = 0;
+        let visit = |position: usize, page: &[u8]| {
+            let Some(header) = self.layout.header(page) else {
+                let message = format!(
+                    "a page is cut off after {} bytes, inside its header",
+                    page.len()
+                );
+                bad_pages.add(
+                    DiagnosticCode::TruncatedPacket,
+                    self.place(position),
+                    message,
+                );
+                return;
+            };
+            if header.end > page.len() {
+                let whole = page.len() == self.layout.page_size;
+                let code = if whole {
+                    DiagnosticCode::InvalidPacket
+                } else {
+                    DiagnosticCode::TruncatedPacket
+                };
+                let message = format!(
+                    "a page of {} bytes states that its records end at {}",
+                    page.len(),
+                    header.end
+                );
+                bad_pages.add(code, self.place(position), message);
+            }
+            if self.layout.is_empty(&header) && header.lost == 0 {
+                if let Some(run) = runs.last_mut() {
+                    run.length = position + page.len() - run.position;
+                }
+                return;
+            }
+            if let Some(run) = runs.last_mut() {
+                let goes_back = header.timestamp < run.last_page_begin;
+                backwards += u64::from(goes_back);
+                let length = position - run.position;
+                let full = length >= PACKET_BYTES
+                    && (self.data.can_cut_at(position) || length >= 4 * PACKET_BYTES);
+                if !goes_back && !full && header.lost == 0 {
+                    run.length = position + page.len() - run.position;
+                    run.last_page = position;
+                    run.last_page_begin = header.timestamp;
+                    return;
+                }
+            }
+            runs.push(Run {
+                position,
+                length: page.len(),
+                begin: header.timestamp,
+                last_page: position,
+                last_page_begin: header.timestamp,
+                lost: header.lost,
+            });
+        };
+        let damaged = |at: u64| {
+            let place = Place {
+                byte: Some(at),
+                ..self.place(0)
+            };
+            bad_chunks.add(
+                DiagnosticCode::InvalidPacket,
+                place,
+                "a compressed chunk cannot be expanded".into(),
+            );
+        };
+        self.data
+            .for_each_page(self.layout.page_size, visit, damaged);
+        diagnostics.extend(bad_pages.0);
+        diagnostics.extend(bad_chunks.0);
+        if backwards > 0 {
+            let message = format!("{backwards} pages begin earlier than the page before them");
+            let diagnostic = Diagnostic::new(DiagnosticCode::TimeGoesBack, self.place(0), message);
+            diagnostics.push(Diagnostic {
+                count: Some(backwards),
+                ..diagnostic
+            });
+        }
+        runs
+    }
+
+    fn time_of_last_record(&self, run: &Run) -> slowpath_model::Timestamp {
+        let end = (run.last_page + self.layout.page_size).min(self.data.length());
+        let page = self.data.bytes(run.last_page..end);
+        self.clock
+            .time(self.layout.last_time(&page).unwrap_or(run.last_page_begin))
+    }
+}
+
+/// Diagnostics of which only the first of each kind is kept, with the number of all.
+#[derive(Default)]
+pub(crate) struct Findings(pub(crate) Vec<Diagnostic>);
+
+impl Findings {
+    pub(crate) fn add(&mut self, code: DiagnosticCode, place: Place, message: String) {
+        match self.0.iter_mut().find(|known| known.code == code) {
+            Some(known) => known.count = known.count.map(|count| count + 1),
+            None => {
+                let first = Diagnostic::new(code, place, message);
+                self.0.push(Diagnostic {
+                    count: Some(1),
+                    ..first
+                });
+            }
+        }
+    }
+}

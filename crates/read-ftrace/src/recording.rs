@@ -1,0 +1,41 @@
+//! What both forms of recording come down to, before anything is decoded.
+//!
+//! `trace_dat` and `folder` fill this in; `trace` makes a readable trace out of it.
+
+use slowpath_model::{CpuId, Diagnostic};
+
+use crate::byte_order::ByteOrder;
+use crate::clock::Clock;
+use crate::cpu_data::CpuData;
+use crate::folder::EventFormatFile;
+
+/// A recording, taken apart but not yet understood.
+pub(crate) struct Recording {
+    pub(crate) order: ByteOrder,
+    /// Text of `events/header_page`.
+    pub(crate) header_page: String,
+    /// Text of `events/header_event`, empty where it was not kept.
+    pub(crate) header_event: String,
+    pub(crate) formats: Vec<EventFormatFile>,
+    /// Text of `saved_cmdlines`.
+    pub(crate) saved_cmdlines: String,
+    /// Text of `saved_tgids`.
+    pub(crate) saved_tgids: String,
+    pub(crate) streams: Vec<RecordedStream>,
+    pub(crate) host: String,
+    pub(crate) tracer_version: String,
+    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+/// The pages of one processor in one buffer.
+pub(crate) struct RecordedStream {
+    pub(crate) name: String,
+    pub(crate) cpu: CpuId,
+    pub(crate) data: CpuData,
+    /// Where it differs from what `header_page` says.
+    pub(crate) page_size: Option<usize>,
+    pub(crate) clock: Clock,
+    /// Events that the tracer says it dropped without marking the place.
+    pub(crate) dropped: u64,
+}

@@ -1,0 +1,357 @@
+//! A readable ftrace recording: the implementation of `Source`.
+//!
+//! Everything about events is resolved here once: formats to event classes, record types to layouts.
+//! Pages are decoded by `decoder`, printed by `visit`; how the recording was stored is forgotten.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use slowpath_model::{
+    Diagnostic, DiagnosticCode, EventClass, FieldKind, FieldVisitor, PacketId, Place, ProcessId,
+    Projection, Schema, Scope, StreamId, ThreadId, TracerDomain,
+};
+use slowpath_source::{Decoder, Packet, Source, Stream};
+
+use crate::decoder::FtraceDecoder;
+use crate::error::ReadError;
+use crate::format::parse_event_format;
+use crate::layout::{Content, Field, Place as FieldPlace};
+use crate::packets::{Listing, PageStream};
+use crate::page::PageLayout;
+use crate::recording::Recording;
+use crate::{saved, visit};
+
+/// Arrays of at most so many numbers can be asked for number by number.
+const MOST_ELEMENTS: usize = 16;
+
+/// What a recording cannot know about itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReadOptions {
+    /// What to add to the tracer's clock to get to the Unix epoch, in nanoseconds.
+    pub clock_offset_ns: i64,
+}
+
+/// An ftrace recording that can be read packet by packet.
+pub struct FtraceTrace {
+    schema: Schema,
+    pub(crate) layouts: Vec<EventLayout>,
+    /// Record type to position in `layouts`.
+    pub(crate) types: FxHashMap<u16, usize>,
+    pub(crate) type_place: Range<usize>,
+    pub(crate) recorded: Vec<PageStream>,
+    streams: Vec<Stream>,
+    packets: Vec<Packet>,
+    /// By packet: where it begins in its stream's pages.
+    positions: Vec<usize>,
+    diagnostics: Vec<Diagnostic>,
+    saved_cmdlines: Vec<(ThreadId, String)>,
+    saved_tgids: Vec<(ThreadId, ProcessId)>,
+    /// Packets of compressed files that were expanded lately, the last one in front.
+    expanded: Mutex<VecDeque<(PacketId, Arc<[u8]>)>>,
+}
+
+/// Where the fields of an event class lie; its class id is its position.
+pub(crate) struct EventLayout {
+    pub(crate) fields: Vec<Field>,
+    /// By field id: which of `fields`, and which of its numbers.
+    pub(crate) columns: Vec<Column>,
+}
+
+/// What a field id stands for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column {
+    pub(crate) field: usize,
+    pub(crate) element: Option<usize>,
+}
+
+/// The bytes of one packet: whole pages one after the other.
+pub(crate) enum PacketBytes<'trace> {
+    InFile(&'trace [u8]),
+    Expanded(Arc<[u8]>),
+}
+
+impl PacketBytes<'_> {
+    pub(crate) fn get(&self) -> &[u8] {
+        match self {
+            Self::InFile(bytes) => bytes,
+            Self::Expanded(bytes) => bytes,
+        }
+    }
+}
+
+impl FtraceTrace {
+    /// Names of threads as the tracer knew them when the recording ended.
+    pub fn saved_cmdlines(&self) -> &[(ThreadId, String)] {
+        &self.saved_cmdlines
+    }
+
+    /// Processes of threads as the tracer knew them; empty where they were not kept.
+    pub fn saved_tgids(&self) -> &[(ThreadId, ProcessId)] {
+        &self.saved_tgids
+    }
+
+    /// Makes a recording readable.
+    pub(crate) fn assemble(recording: Recording) -> Result<Self, ReadError> {
+        let mut diagnostics = recording.diagnostics;
+        let page_layout = PageLayout::parse(&recording.header_page, recording.order)?;
+        check_record_header(&recording.header_event, &mut diagnostics);
+
+        let mut schema = Schema {
+            domain: TracerDomain::Kernel,
+            tracer: "ftrace".into(),
+            tracer_version: recording.tracer_version,
+            host: recording.host,
+            environment: recording.environment,
+            event_classes: Vec::new(),
+        };
+        schema
+            .environment
+            .push(("page_size".into(), page_layout.page_size.to_string()));
+        let mut layouts = Vec::new();
+        let mut types = FxHashMap::default();
+        let mut names = FxHashSet::default();
+        for file in &recording.formats {
+            let format = match parse_event_format(&file.text, page_layout.long_size()) {
+                Ok(format) => format,
+                Err(reason) => {
+                    diagnostics.push(Diagnostic::new(
+                        DiagnosticCode::InvalidFormat,
+                        format_place(&file.system),
+                        reason,
+                    ));
+                    continue;
+                }
+            };
+            if types.contains_key(&format.id) {
+                continue;
+            }
+            let name = match names.insert(format.name.clone()) {
+                true => format.name,
+                false => format!("{}:{}", file.system, format.name),
+            };
+            let columns = columns_of(&format.fields);
+            types.insert(format.id, layouts.len());
+            schema
+                .event_classes
+                .push(event_class(name, &format.fields, &columns));
+            layouts.push(EventLayout {
+                fields: format.fields,
+                columns,
+            });
+        }
+        let type_place = type_place(&layouts);
+
+        let mut listing = Listing {
+            diagnostics,
+            ..Listing::default()
+        };
+        let (mut streams, mut recorded) = (Vec::new(), Vec::new());
+        for (stream, id) in recording.streams.into_iter().zip((0..).map(StreamId)) {
+            let pages = PageStream {
+                name: stream.name,
+                cpu: stream.cpu,
+                data: stream.data,
+                layout: stream
+                    .page_size
+                    .map_or(page_layout, |size| page_layout.with_page_size(size)),
+                clock: stream.clock,
+                dropped: stream.dropped,
+            };
+            if id == StreamId(0) && !pages.clock.has_unit() {
+                let message =
+                    "the tracer's clock counts in an unknown unit; times are its bare numbers";
+                listing.diagnostics.push(Diagnostic::new(
+                    DiagnosticCode::UnknownClockUnit,
+                    pages.place(0),
+                    message,
+                ));
+            }
+            let first = listing.packets.len() as u32;
+            pages.list_packets(id, &mut listing);
+            streams.push(Stream {
+                name: pages.name.clone(),
+                cpu: Some(pages.cpu),
+                packets: first..listing.packets.len() as u32,
+            });
+            recorded.push(pages);
+        }
+        Ok(Self {
+            schema,
+            layouts,
+            types,
+            type_place,
+            recorded,
+            streams,
+            packets: listing.packets,
+            positions: listing.positions,
+            diagnostics: listing.diagnostics,
+            saved_cmdlines: saved::parse_cmdlines(&recording.saved_cmdlines),
+            saved_tgids: saved::parse_tgids(&recording.saved_tgids),
+            expanded: Mutex::default(),
+        })
+    }
+
+    /// The stream that `packet` belongs to, and where it begins there.
+    pub(crate) fn locate(&self, packet: PacketId) -> Option<(&PageStream, usize)> {
+        let listed = self.packets.get(packet.index())?;
+        let stream = self.recorded.get(listed.stream.index())?;
+        Some((stream, *self.positions.get(packet.index())?))
+    }
+
+    /// The pages of `packet`.
+    pub(crate) fn packet_bytes(&self, packet: PacketId) -> Option<PacketBytes<'_>> {
+        let (stream, position) = self.locate(packet)?;
+        let length = self.packets[packet.index()].size as usize;
+        if stream.data.is_compressed()
+            && let Some(bytes) = self.recently_expanded(packet)
+        {
+            return Some(PacketBytes::Expanded(bytes));
+        }
+        Some(match stream.data.bytes(position..position + length) {
+            Cow::Borrowed(bytes) => PacketBytes::InFile(bytes),
+            Cow::Owned(bytes) => {
+                let bytes: Arc<[u8]> = bytes.into();
+                let mut expanded = self.expanded.lock().unwrap_or_else(PoisonError::into_inner);
+                // One per stream, since events of all streams are printed in turn.
+                expanded.truncate(self.streams.len() + 3);
+                expanded.push_front((packet, bytes.clone()));
+                PacketBytes::Expanded(bytes)
+            }
+        })
+    }
+
+    fn recently_expanded(&self, packet: PacketId) -> Option<Arc<[u8]>> {
+        let mut expanded = self.expanded.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = expanded.iter().position(|(id, _)| *id == packet)?;
+        let found = expanded.remove(at)?;
+        let bytes = found.1.clone();
+        expanded.push_front(found);
+        Some(bytes)
+    }
+}
+
+impl Source for FtraceTrace {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn streams(&self) -> &[Stream] {
+        &self.streams
+    }
+
+    fn packets(&self) -> &[Packet] {
+        &self.packets
+    }
+
+    fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    fn decoder<'source>(&'source self, projection: &Projection) -> Box<dyn Decoder + 'source> {
+        Box::new(FtraceDecoder::new(self, projection))
+    }
+
+    fn visit(&self, packet: PacketId, position: u64, visitor: &mut dyn FieldVisitor) {
+        visit::visit_event(self, packet, position, visitor);
+    }
+}
+
+fn format_place(system: &str) -> Place {
+    Place {
+        file: format!("events/{system}"),
+        ..Place::default()
+    }
+}
+
+/// Before Linux 2.6.30 records began otherwise; such recordings would be misread.
+fn check_record_header(header_event: &str, diagnostics: &mut Vec<Diagnostic>) {
+    if !header_event.is_empty() && !header_event.contains("5 bits") {
+        let place = Place {
+            file: "events/header_event".into(),
+            ..Place::default()
+        };
+        let message = format!("records begin in an unknown way: {header_event:?}");
+        diagnostics.push(Diagnostic::new(
+            DiagnosticCode::InvalidMetadata,
+            place,
+            message,
+        ));
+    }
+}
+
+/// Where every record states its type: the same for all events of a kernel.
+fn type_place(layouts: &[EventLayout]) -> Range<usize> {
+    let mut fields = layouts.iter().flat_map(|layout| &layout.fields);
+    let place = fields.find_map(|field| match field.place {
+        FieldPlace::Fixed { offset, size: 2 } if field.name == "common_type" => Some(offset),
+        _ => None,
+    });
+    let offset = place.unwrap_or(0);
+    offset..offset.saturating_add(2)
+}
+
+fn columns_of(fields: &[Field]) -> Vec<Column> {
+    let mut columns = Vec::new();
+    for (index, field) in fields.iter().enumerate() {
+        columns.push(Column {
+            field: index,
+            element: None,
+        });
+        if let Some((count, _)) = askable_elements(field) {
+            columns.extend((0..count).map(|element| Column {
+                field: index,
+                element: Some(element),
+            }));
+        }
+    }
+    columns
+}
+
+/// Number and size of the elements of an array whose numbers can be asked for one by one.
+fn askable_elements(field: &Field) -> Option<(usize, usize)> {
+    match (field.place, field.content) {
+        (FieldPlace::Fixed { size, .. }, Content::Numbers(element)) if element.size > 1 => {
+            let count = size / element.size;
+            (count <= MOST_ELEMENTS).then_some((count, element.size))
+        }
+        _ => None,
+    }
+}
+
+fn event_class(name: String, fields: &[Field], columns: &[Column]) -> EventClass {
+    let fields = columns.iter().map(|column| {
+        let field = &fields[column.field];
+        let number = |signed: bool| {
+            if signed {
+                FieldKind::Signed
+            } else {
+                FieldKind::Unsigned
+            }
+        };
+        slowpath_model::Field {
+            name: match column.element {
+                Some(element) => format!("{}.{element}", field.name),
+                None => field.name.clone(),
+            },
+            scope: match field.common {
+                true if field.name == "common_type" => Scope::EventHeader,
+                true => Scope::CommonContext,
+                false => Scope::Payload,
+            },
+            kind: match (field.content, column.element) {
+                (Content::Integer { signed, .. }, _) => number(signed),
+                (Content::Numbers(element), Some(_)) => number(element.signed),
+                (Content::Numbers(element), None) if element.size > 1 => FieldKind::Compound,
+                (Content::Numbers(_) | Content::Opaque, _) => FieldKind::Bytes,
+                (Content::Text, _) => FieldKind::Text,
+            },
+        }
+    });
+    EventClass {
+        name,
+        fields: fields.collect(),
+    }
+}
