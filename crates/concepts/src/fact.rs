@@ -3,9 +3,9 @@
 //! A fact borrows text from its packet and is gone after the call. Where it happened (processor)
 //! and in whose context (thread) is not part of it: that follows from the stream.
 
-use slowpath_model::{CpuId, Event, ThreadId};
+use slowpath_model::{CpuId, Event, ProcessId, ThreadId};
 
-use crate::slot;
+use crate::{SyscallEntry, SyscallExit, slot};
 
 /// The kinds of fact, to ask for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,6 +48,30 @@ pub enum FactKind {
     PacketLooped,
     /// [`Fact::PacketReceived`]
     PacketReceived,
+    /// [`Fact::SyscallEntry`]
+    SyscallEntry,
+    /// [`Fact::SyscallExit`]
+    SyscallExit,
+    /// [`Fact::Fork`]
+    Fork,
+    /// [`Fact::Exec`]
+    Exec,
+    /// [`Fact::Exit`]
+    Exit,
+    /// [`Fact::Free`]
+    Free,
+    /// [`Fact::BlockIssue`]
+    BlockIssue,
+    /// [`Fact::BlockComplete`]
+    BlockComplete,
+    /// [`Fact::DumpBegin`]
+    DumpBegin,
+    /// [`Fact::DumpedThread`]
+    DumpedThread,
+    /// [`Fact::DumpedDescriptor`]
+    DumpedDescriptor,
+    /// [`Fact::DumpedDisk`]
+    DumpedDisk,
 }
 
 /// Something that happened in the kernel.
@@ -138,6 +162,107 @@ pub enum Fact<'packet> {
     PacketLooped(Packet<'packet>),
     /// A packet is handed to the protocols that receive it.
     PacketReceived(Packet<'packet>),
+    /// A thread enters the kernel by a system call.
+    SyscallEntry(SyscallEntry<'packet>),
+    /// A thread returns from a system call.
+    SyscallExit(SyscallExit),
+    /// A thread makes another one, of its own process or of a new one.
+    Fork {
+        /// The thread that makes it.
+        parent: ThreadId,
+        /// Its process, where the tracer says so.
+        parent_process: Option<ProcessId>,
+        /// The new thread.
+        child: ThreadId,
+        /// Its process, where the tracer says so.
+        child_process: Option<ProcessId>,
+        /// The new thread's name.
+        child_comm: &'packet [u8],
+    },
+    /// A process runs another program from now on, in this thread.
+    Exec {
+        /// The thread.
+        thread: ThreadId,
+        /// The program's file.
+        filename: &'packet [u8],
+    },
+    /// A thread ends.
+    Exit {
+        /// The thread.
+        thread: ThreadId,
+        /// Its name.
+        comm: &'packet [u8],
+    },
+    /// A thread's number is free again.
+    Free {
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// A request is given to a disk.
+    BlockIssue(BlockRequest),
+    /// A disk has completed a request, or the first part of it.
+    BlockComplete(BlockRequest),
+    /// The tracer begins to list what is there.
+    DumpBegin,
+    /// A thread that was there when the tracer looked.
+    DumpedThread {
+        /// The thread.
+        thread: ThreadId,
+        /// Its process.
+        process: ProcessId,
+        /// The process that made it.
+        parent: ProcessId,
+        /// Its name.
+        comm: &'packet [u8],
+        /// Which table of descriptors it uses, where the tracer says so.
+        table: Option<u64>,
+    },
+    /// A descriptor that was open when the tracer looked.
+    DumpedDescriptor {
+        /// Whose it is.
+        owner: DescriptorOwner,
+        /// Its number.
+        fd: i32,
+        /// The file's path, or what else the kernel calls it.
+        path: &'packet [u8],
+    },
+    /// A disk that was there when the tracer looked.
+    DumpedDisk {
+        /// The device.
+        device: BlockDevice,
+        /// Its name, for instance `sda`.
+        name: &'packet [u8],
+    },
+}
+
+/// Whose a dumped descriptor is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DescriptorOwner {
+    /// That of a process.
+    Process(ProcessId),
+    /// In the table of descriptors at this address, which dumped threads refer to.
+    Table(u64),
+}
+
+/// A block device in the kernel's numbering: major number above 20 bits of minor number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BlockDevice(pub u32);
+
+impl std::fmt::Display for BlockDevice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.0 >> 20, self.0 & 0xf_ffff)
+    }
+}
+
+/// Part of a block device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockRequest {
+    /// The device.
+    pub device: BlockDevice,
+    /// Its first sector.
+    pub sector: u64,
+    /// How many sectors.
+    pub sectors: u32,
 }
 
 /// A network packet in the kernel's hands.
@@ -214,7 +339,7 @@ impl Softirq {
 impl<'packet> Fact<'packet> {
     /// Takes the values out of the slots that `rules.rs` numbered.
     #[inline]
-    pub(crate) fn from_event(kind: FactKind, event: &Event<'packet>) -> Self {
+    pub(crate) fn from_event(kind: FactKind, event: &Event<'packet>) -> Option<Self> {
         let thread = |n| ThreadId(event.signed(slot(n)) as i32);
         let number = |n| event.unsigned(slot(n)) as u32;
         let text = |n| event.text(slot(n));
@@ -222,7 +347,17 @@ impl<'packet> Fact<'packet> {
             buffer: event.unsigned(slot(0)),
             device: text(1),
         };
-        match kind {
+        let process = |n| {
+            let present = event.has(slot(n));
+            present.then(|| ProcessId(event.signed(slot(n)) as i32))
+        };
+        let table = |n| event.has(slot(n)).then(|| event.unsigned(slot(n)));
+        let request = || BlockRequest {
+            device: BlockDevice(number(0)),
+            sector: event.unsigned(slot(1)),
+            sectors: number(2),
+        };
+        Some(match kind {
             FactKind::Switch => Self::Switch {
                 prev: thread(0),
                 prev_state: SwitchOut::from_kernel(event.signed(slot(1))),
@@ -267,7 +402,47 @@ impl<'packet> Fact<'packet> {
             FactKind::PacketQueued => Self::PacketQueued(packet()),
             FactKind::PacketLooped => Self::PacketLooped(packet()),
             FactKind::PacketReceived => Self::PacketReceived(packet()),
-        }
+            FactKind::Fork => Self::Fork {
+                parent: thread(0),
+                parent_process: process(1),
+                child: thread(2),
+                child_process: process(3),
+                child_comm: text(4),
+            },
+            FactKind::Exec => Self::Exec {
+                thread: thread(0),
+                filename: text(1),
+            },
+            FactKind::Exit => Self::Exit {
+                thread: thread(0),
+                comm: text(1),
+            },
+            FactKind::Free => Self::Free { thread: thread(0) },
+            FactKind::BlockIssue => Self::BlockIssue(request()),
+            FactKind::BlockComplete => Self::BlockComplete(request()),
+            FactKind::DumpBegin => Self::DumpBegin,
+            // Calls are not recognised by a rule: `syscall.rs`.
+            FactKind::SyscallEntry | FactKind::SyscallExit => return None,
+            FactKind::DumpedThread => Self::DumpedThread {
+                thread: thread(0),
+                process: ProcessId(event.signed(slot(1)) as i32),
+                parent: ProcessId(event.signed(slot(2)) as i32),
+                comm: text(3),
+                table: table(4),
+            },
+            FactKind::DumpedDescriptor => Self::DumpedDescriptor {
+                owner: match table(0) {
+                    Some(address) => DescriptorOwner::Table(address),
+                    None => DescriptorOwner::Process(ProcessId(event.signed(slot(1)) as i32)),
+                },
+                fd: event.signed(slot(2)) as i32,
+                path: text(3),
+            },
+            FactKind::DumpedDisk => Self::DumpedDisk {
+                device: BlockDevice(number(0)),
+                name: text(1),
+            },
+        })
     }
 }
 

@@ -9,35 +9,81 @@
 
 mod fact;
 mod rules;
+mod syscall;
+mod syscall_table;
 
-pub use fact::{Fact, FactKind, Packet, Softirq, SwitchOut};
+pub use fact::{
+    BlockDevice, BlockRequest, DescriptorOwner, Fact, FactKind, Packet, Softirq, SwitchOut,
+};
+pub use syscall::{SyscallEntry, SyscallExit, SyscallId};
 
 use slowpath_model::{Event, EventClass, Projection, Schema, Slot};
 
 /// A schema, resolved: which of its events are facts, and where their values lie.
 #[derive(Clone, Debug)]
 pub struct Concepts {
-    recipes: Vec<Option<FactKind>>,
+    recipes: Vec<Option<Recipe>>,
     projection: Projection,
+    calls: syscall::Calls,
+}
+
+/// What an event class becomes.
+#[derive(Clone, Copy, Debug)]
+enum Recipe {
+    Plain(FactKind),
+    SyscallEntry(syscall::Naming),
+    SyscallExit(syscall::Naming),
+}
+
+impl Recipe {
+    fn kind(self) -> FactKind {
+        match self {
+            Self::Plain(kind) => kind,
+            Self::SyscallEntry(_) => FactKind::SyscallEntry,
+            Self::SyscallExit(_) => FactKind::SyscallExit,
+        }
+    }
 }
 
 impl Concepts {
     /// Resolves `kinds` of fact in `schema`; events of other kinds are not decoded.
     pub fn resolve(schema: &Schema, kinds: &[FactKind]) -> Self {
+        Self::resolve_calls(schema, kinds, |_| true)
+    }
+
+    /// Like [`Self::resolve`], but of the system calls only those whose name (`read`,
+    /// `compat_read`) is `wanted`, as far as the tracer tells calls apart by event name.
+    pub fn resolve_calls(
+        schema: &Schema,
+        kinds: &[FactKind],
+        wanted: impl Fn(&str) -> bool,
+    ) -> Self {
+        let mut calls = syscall::Calls::default();
+        let asks_for_calls =
+            kinds.contains(&FactKind::SyscallEntry) || kinds.contains(&FactKind::SyscallExit);
         let mut recipes = vec![None; schema.event_classes.len()];
         let mut projection = Projection::nothing(schema.event_classes.len());
         for (id, class) in schema.classes() {
-            let Some(rule) = rules::rule_for(class) else {
+            let (recipe, slots) = if let Some(rule) = rules::rule_for(class) {
+                (Recipe::Plain(rule.kind), slots_of(class, rule))
+            } else if asks_for_calls && let Some(resolved) = calls.resolve(schema, class, &wanted) {
+                let recipe = match resolved.is_entry {
+                    true => Recipe::SyscallEntry(resolved.naming),
+                    false => Recipe::SyscallExit(resolved.naming),
+                };
+                (recipe, resolved.slots)
+            } else {
                 continue;
             };
-            if kinds.contains(&rule.kind) {
-                recipes[id.index()] = Some(rule.kind);
-                projection.want(id, slots_of(class, rule));
+            if kinds.contains(&recipe.kind()) {
+                recipes[id.index()] = Some(recipe);
+                projection.want(id, slots);
             }
         }
         Self {
             recipes,
             projection,
+            calls,
         }
     }
 
@@ -48,14 +94,27 @@ impl Concepts {
 
     /// Whether any event class of the schema is a fact of this kind.
     pub fn has(&self, kind: FactKind) -> bool {
-        self.recipes.contains(&Some(kind))
+        self.recipes
+            .iter()
+            .flatten()
+            .any(|recipe| recipe.kind() == kind)
+    }
+
+    /// Names of the system calls; [`SyscallId`] is the position.
+    pub fn syscall_names(&self) -> &[String] {
+        self.calls.names()
     }
 
     /// The fact that an event states, if it is one that was asked for.
     #[inline]
     pub fn fact<'packet>(&self, event: &Event<'packet>) -> Option<Fact<'packet>> {
-        let kind = (*self.recipes.get(event.class.index())?)?;
-        Some(Fact::from_event(kind, event))
+        match (*self.recipes.get(event.class.index())?)? {
+            Recipe::Plain(kind) => Fact::from_event(kind, event),
+            Recipe::SyscallEntry(naming) => {
+                Some(Fact::SyscallEntry(self.calls.entry(naming, event)?))
+            }
+            Recipe::SyscallExit(naming) => Some(Fact::SyscallExit(self.calls.exit(naming, event)?)),
+        }
     }
 }
 

@@ -12,21 +12,25 @@ pub(crate) struct Rule {
     pub(crate) kind: FactKind,
     /// Event names of all tracers and versions.
     names: &'static [&'static str],
+    /// A field without which it is not meant: tells tracers apart that use one name differently.
+    needs: Option<&'static str>,
     /// By slot: the names that the field goes by.
     pub(crate) slots: &'static [&'static [&'static str]],
 }
 
 /// The rule that an event class falls under.
 pub(crate) fn rule_for(class: &EventClass) -> Option<&'static Rule> {
-    RULES
-        .iter()
-        .find(|rule| rule.names.contains(&class.name.as_str()))
+    RULES.iter().find(|rule| {
+        rule.names.contains(&class.name.as_str())
+            && rule.needs.is_none_or(|field| class.field(field).is_some())
+    })
 }
 
 const RULES: &[Rule] = &[
     Rule {
         kind: FactKind::Switch,
         names: &["sched_switch"],
+        needs: None,
         slots: &[
             &["prev_tid", "prev_pid"],
             &["prev_state"],
@@ -38,66 +42,79 @@ const RULES: &[Rule] = &[
     Rule {
         kind: FactKind::Waking,
         names: &["sched_waking"],
+        needs: None,
         slots: WAKE,
     },
     Rule {
         kind: FactKind::Wakeup,
         names: &["sched_wakeup"],
+        needs: None,
         slots: WAKE,
     },
     Rule {
         kind: FactKind::WakeupNew,
         names: &["sched_wakeup_new"],
+        needs: None,
         slots: WAKE,
     },
     Rule {
         kind: FactKind::Migrate,
         names: &["sched_migrate_task"],
+        needs: None,
         slots: &[&["tid", "pid"], &["orig_cpu"], &["dest_cpu"]],
     },
     Rule {
         kind: FactKind::IrqEntry,
         names: &["irq_handler_entry"],
+        needs: None,
         slots: &[&["irq"], &["name"]],
     },
     Rule {
         kind: FactKind::IrqExit,
         names: &["irq_handler_exit"],
+        needs: None,
         slots: &[&["irq"]],
     },
     Rule {
         kind: FactKind::SoftirqRaise,
         names: &["irq_softirq_raise", "softirq_raise"],
+        needs: None,
         slots: &[&["vec"]],
     },
     Rule {
         kind: FactKind::SoftirqEntry,
         names: &["irq_softirq_entry", "softirq_entry"],
+        needs: None,
         slots: &[&["vec"]],
     },
     Rule {
         kind: FactKind::SoftirqExit,
         names: &["irq_softirq_exit", "softirq_exit"],
+        needs: None,
         slots: &[&["vec"]],
     },
     Rule {
         kind: FactKind::TimerEntry,
         names: &["timer_hrtimer_expire_entry", "hrtimer_expire_entry"],
+        needs: None,
         slots: TIMER,
     },
     Rule {
         kind: FactKind::TimerExit,
         names: &["timer_hrtimer_expire_exit", "hrtimer_expire_exit"],
+        needs: None,
         slots: TIMER,
     },
     Rule {
         kind: FactKind::LocalTimerEntry,
         names: &["x86_irq_vectors_local_timer_entry", "local_timer_entry"],
+        needs: None,
         slots: &[],
     },
     Rule {
         kind: FactKind::LocalTimerExit,
         names: &["x86_irq_vectors_local_timer_exit", "local_timer_exit"],
+        needs: None,
         slots: &[],
     },
     Rule {
@@ -113,6 +130,7 @@ const RULES: &[Rule] = &[
             "irq_work_entry",
             "ipi_entry",
         ],
+        needs: None,
         slots: &[],
     },
     Rule {
@@ -128,25 +146,109 @@ const RULES: &[Rule] = &[
             "irq_work_exit",
             "ipi_exit",
         ],
+        needs: None,
         slots: &[],
     },
     Rule {
         kind: FactKind::PacketQueued,
         names: &["net_dev_queue"],
+        needs: None,
         slots: PACKET,
     },
     Rule {
         kind: FactKind::PacketLooped,
         names: &["net_if_rx", "netif_rx"],
+        needs: None,
         slots: PACKET,
     },
     Rule {
         kind: FactKind::PacketReceived,
         names: &["net_if_receive_skb", "netif_receive_skb"],
+        needs: None,
         slots: PACKET,
+    },
+    Rule {
+        kind: FactKind::Fork,
+        names: &["sched_process_fork"],
+        needs: Some("child_tid"),
+        slots: &[
+            &["parent_tid"],
+            &["parent_pid"],
+            &["child_tid"],
+            &["child_pid"],
+            &["child_comm"],
+        ],
+    },
+    // ftrace calls threads pid here too and does not tell processes.
+    Rule {
+        kind: FactKind::Fork,
+        names: &["sched_process_fork"],
+        needs: None,
+        slots: &[&["parent_pid"], &[], &["child_pid"], &[], &["child_comm"]],
+    },
+    Rule {
+        kind: FactKind::Exec,
+        names: &["sched_process_exec"],
+        needs: None,
+        slots: &[&["tid", "pid"], &["filename"]],
+    },
+    Rule {
+        kind: FactKind::Exit,
+        names: &["sched_process_exit"],
+        needs: None,
+        slots: &[&["tid", "pid"], &["comm"]],
+    },
+    Rule {
+        kind: FactKind::Free,
+        names: &["sched_process_free"],
+        needs: None,
+        slots: &[&["tid", "pid"]],
+    },
+    Rule {
+        kind: FactKind::BlockIssue,
+        names: &["block_rq_issue"],
+        needs: None,
+        slots: REQUEST,
+    },
+    Rule {
+        kind: FactKind::BlockComplete,
+        names: &["block_rq_complete"],
+        needs: None,
+        slots: REQUEST,
+    },
+    Rule {
+        kind: FactKind::DumpBegin,
+        names: &["lttng_statedump_start"],
+        needs: None,
+        slots: &[],
+    },
+    Rule {
+        kind: FactKind::DumpedThread,
+        names: &["lttng_statedump_process_state"],
+        needs: None,
+        slots: &[
+            &["tid"],
+            &["pid"],
+            &["ppid"],
+            &["name"],
+            &["file_table_address"],
+        ],
+    },
+    Rule {
+        kind: FactKind::DumpedDescriptor,
+        names: &["lttng_statedump_file_descriptor"],
+        needs: None,
+        slots: &[&["file_table_address"], &["pid"], &["fd"], &["filename"]],
+    },
+    Rule {
+        kind: FactKind::DumpedDisk,
+        names: &["lttng_statedump_block_device"],
+        needs: None,
+        slots: &[&["dev"], &["diskname"]],
     },
 ];
 
 const WAKE: &[&[&str]] = &[&["tid", "pid"], &["comm"], &["target_cpu"]];
 const TIMER: &[&[&str]] = &[&["hrtimer", "timer"]];
 const PACKET: &[&[&str]] = &[&["skbaddr"], &["name"]];
+const REQUEST: &[&[&str]] = &[&["dev"], &["sector"], &["nr_sector"]];

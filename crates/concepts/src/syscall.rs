@@ -1,0 +1,370 @@
+//! System calls under one form, whatever the tracer: which call, and the arguments that say which
+//! file it is about.
+//!
+//! Calls are numbered once per schema ([`SyscallId`]), so that no event carries a name. Tracers name
+//! the call in the event's name (LTTng; ftrace's `syscalls` events), give a number (ftrace's
+//! `raw_syscalls`; calls that LTTng does not know) or, for exits before LTTng 2.6, say nothing.
+
+use rustc_hash::FxHashMap;
+use slowpath_model::{Event, EventClass, FieldId, FieldKind, Schema, Scope, ThreadId};
+
+use crate::{slot, syscall_table};
+
+/// A system call: a position in the list of names that a schema was resolved to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SyscallId(pub u16);
+
+impl SyscallId {
+    /// The position in the list of names.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A thread enters the kernel. Arguments that the tracer does not record are absent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SyscallEntry<'packet> {
+    /// The call.
+    pub call: SyscallId,
+    /// The descriptor it is about, or the one it reads from.
+    pub fd: Option<i32>,
+    /// The descriptor it writes to, or the new one (`dup2`, `dup3`).
+    pub other_fd: Option<i32>,
+    /// What it is asked to do (`fcntl`).
+    pub command: Option<u64>,
+    /// The file's name as it was given.
+    pub path: Option<&'packet [u8]>,
+    /// The calling thread, where the event says so itself.
+    pub thread: Option<ThreadId>,
+    /// Its process, where the event says so itself.
+    pub process: Option<slowpath_model::ProcessId>,
+}
+
+/// A thread returns from the kernel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SyscallExit {
+    /// The call, where the tracer says so.
+    pub call: Option<SyscallId>,
+    /// What it returned; negative when it failed.
+    pub ret: i64,
+    /// The two descriptors that it made (`pipe`, `pipe2`, `socketpair`).
+    pub pair: Option<[i32; 2]>,
+    /// The calling thread, where the event says so itself.
+    pub thread: Option<ThreadId>,
+    /// Its process, where the event says so itself.
+    pub process: Option<slowpath_model::ProcessId>,
+}
+
+/// How an event class tells which call it is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Naming {
+    Named(SyscallId),
+    /// By number; arguments one by one, or together as bytes.
+    Numbered {
+        packed: bool,
+    },
+    Unnamed,
+}
+
+/// What an event class is, by its name.
+enum ClassKind {
+    Entry(String),
+    Exit(String),
+    NumberedEntry,
+    NumberedExit,
+    UnnamedExit,
+}
+
+impl ClassKind {
+    fn is_entry(&self) -> bool {
+        matches!(self, Self::Entry(_) | Self::NumberedEntry)
+    }
+}
+
+/// Slots of entries that are named: `fd`, `other_fd`, `command`, `path`.
+const ENTRY_FIELDS: [&[&str]; 4] = [
+    &["fd", "sockfd", "in_fd", "fd_in", "fdin", "fildes", "oldfd"],
+    &["out_fd", "fd_out", "fdout", "newfd"],
+    &["cmd"],
+    &["filename", "pathname"],
+];
+const PATH: usize = 3;
+/// Slots of contexts, behind those of any payload: thread, process.
+const CONTEXT: u16 = 8;
+const CONTEXT_FIELDS: [&str; 2] = ["tid", "pid"];
+const ARGUMENTS: u16 = 6;
+
+/// The calls of a schema.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Calls {
+    names: Vec<String>,
+    ids: FxHashMap<String, SyscallId>,
+    by_number: Vec<Option<SyscallId>>,
+    /// By call: positions of `fd`, `other_fd` and `command` among the arguments of numbered events.
+    positions: Vec<[Option<u16>; 3]>,
+}
+
+/// One event class that is about system calls, resolved.
+pub(crate) struct ResolvedClass {
+    pub(crate) is_entry: bool,
+    pub(crate) naming: Naming,
+    pub(crate) slots: Vec<Option<FieldId>>,
+}
+
+impl Calls {
+    /// Names of all calls; [`SyscallId`] is the position.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// What `class` says about system calls; `None` when it is about something else, or about a
+    /// call that is not `wanted`.
+    pub(crate) fn resolve(
+        &mut self,
+        schema: &Schema,
+        class: &EventClass,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Option<ResolvedClass> {
+        let kind = class_kind(class)?;
+        let is_entry = kind.is_entry();
+        let (naming, payload) = match kind {
+            ClassKind::Entry(call) if wanted(&call) || has_unnamed_exits(schema) => {
+                (Naming::Named(self.intern(&call)), entry_fields(class))
+            }
+            ClassKind::Exit(call) if wanted(&call) => {
+                (Naming::Named(self.intern(&call)), exit_fields(class))
+            }
+            ClassKind::Entry(_) | ClassKind::Exit(_) => return None,
+            ClassKind::NumberedEntry => {
+                self.number(schema);
+                let (elements, packed) = array_fields(class, &["args"], ARGUMENTS);
+                let fields = [class.field("id")].into_iter().chain(elements).collect();
+                (Naming::Numbered { packed }, fields)
+            }
+            ClassKind::NumberedExit => {
+                self.number(schema);
+                let fields = vec![class.field("ret"), None, None, class.field("id")];
+                (Naming::Numbered { packed: false }, fields)
+            }
+            ClassKind::UnnamedExit => (Naming::Unnamed, exit_fields(class)),
+        };
+        let mut slots = payload;
+        slots.resize(CONTEXT as usize, None);
+        slots.extend(CONTEXT_FIELDS.map(|name| context_field(class, name)));
+        while slots.last().is_some_and(Option::is_none) {
+            slots.pop();
+        }
+        Some(ResolvedClass {
+            is_entry,
+            naming,
+            slots,
+        })
+    }
+
+    fn intern(&mut self, name: &str) -> SyscallId {
+        if let Some(&id) = self.ids.get(name) {
+            return id;
+        }
+        let id = SyscallId(self.names.len().min(u16::MAX as usize) as u16);
+        self.names.push(name.to_owned());
+        self.positions.push(argument_positions(name));
+        self.ids.insert(name.to_owned(), id);
+        id
+    }
+
+    /// Fills the table of numbers for the processor that was traced.
+    fn number(&mut self, schema: &Schema) {
+        if !self.by_number.is_empty() {
+            return;
+        }
+        let is_arm = |value: &str| value.contains("aarch64") || value.contains("arm64");
+        let arm = schema.environment.iter().any(|(_, value)| is_arm(value));
+        let table = if arm {
+            syscall_table::AARCH64
+        } else {
+            syscall_table::X86_64
+        };
+        for name in table.split_ascii_whitespace() {
+            let id = (name != "-").then(|| self.intern(name));
+            self.by_number.push(id);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn entry<'packet>(
+        &self,
+        naming: Naming,
+        event: &Event<'packet>,
+    ) -> Option<SyscallEntry<'packet>> {
+        let number = |n| event.has(slot(n)).then(|| event.signed(slot(n)) as i32);
+        let mut entry = SyscallEntry {
+            call: SyscallId(0),
+            fd: None,
+            other_fd: None,
+            command: None,
+            path: None,
+            thread: number(CONTEXT).map(ThreadId),
+            process: number(CONTEXT + 1).map(slowpath_model::ProcessId),
+        };
+        match naming {
+            Naming::Named(call) => {
+                entry.call = call;
+                entry.fd = number(0);
+                entry.other_fd = number(1);
+                entry.command = event.has(slot(2)).then(|| event.unsigned(slot(2)));
+                entry.path = event.has(slot(3)).then(|| event.text(slot(3)));
+            }
+            Naming::Numbered { packed } => {
+                entry.call = (*self.by_number.get(event.unsigned(slot(0)) as usize)?)?;
+                let [fd, other_fd, command] = self.positions[entry.call.index()].map(|position| {
+                    let position = position?;
+                    if packed {
+                        element(event.raw_bytes(slot(1)), position)
+                    } else {
+                        let argument = slot(1 + position);
+                        event.has(argument).then(|| event.unsigned(argument))
+                    }
+                });
+                entry.fd = fd.map(|fd| fd as i32);
+                entry.other_fd = other_fd.map(|fd| fd as i32);
+                entry.command = command;
+            }
+            Naming::Unnamed => return None,
+        }
+        Some(entry)
+    }
+
+    #[inline]
+    pub(crate) fn exit(&self, naming: Naming, event: &Event<'_>) -> Option<SyscallExit> {
+        let number = |n| event.has(slot(n)).then(|| event.signed(slot(n)) as i32);
+        let call = match naming {
+            Naming::Named(call) => Some(call),
+            Naming::Numbered { .. } => {
+                Some((*self.by_number.get(event.unsigned(slot(3)) as usize)?)?)
+            }
+            Naming::Unnamed => None,
+        };
+        let pair = match (number(1), number(2)) {
+            (Some(_), None) => {
+                let both = event.raw_bytes(slot(1)).first_chunk::<8>();
+                both.map(|&[a, b, c, d, rest @ ..]| {
+                    [i32::from_le_bytes([a, b, c, d]), i32::from_le_bytes(rest)]
+                })
+            }
+            (Some(first), Some(second)) => Some([first, second]),
+            _ => None,
+        };
+        Some(SyscallExit {
+            call,
+            ret: event.signed(slot(0)),
+            pair,
+            thread: number(CONTEXT).map(ThreadId),
+            process: number(CONTEXT + 1).map(slowpath_model::ProcessId),
+        })
+    }
+}
+
+fn class_kind(class: &EventClass) -> Option<ClassKind> {
+    let name = class.name.as_str();
+    let has = |field| class.field(field).is_some();
+    let (compat, base) = match name.strip_prefix("compat_") {
+        Some(base) => ("compat_", base),
+        None => ("", name),
+    };
+    let named = |call: &str| format!("{compat}{call}");
+    let ftrace = has("__syscall_nr") || has("nr");
+    Some(match base {
+        "exit_syscall" => ClassKind::UnnamedExit,
+        "sys_enter" if has("id") => ClassKind::NumberedEntry,
+        "sys_exit" if has("id") => ClassKind::NumberedExit,
+        "syscall_entry_unknown" if has("id") && compat.is_empty() => ClassKind::NumberedEntry,
+        "syscall_exit_unknown" if has("id") && compat.is_empty() => ClassKind::NumberedExit,
+        _ => {
+            if let Some(call) = base.strip_prefix("syscall_entry_") {
+                ClassKind::Entry(named(call))
+            } else if let Some(call) = base.strip_prefix("syscall_exit_") {
+                ClassKind::Exit(named(call))
+            } else if let Some(call) = base.strip_prefix("sys_enter_").filter(|_| ftrace) {
+                ClassKind::Entry(named(call))
+            } else if let Some(call) = base.strip_prefix("sys_exit_").filter(|_| ftrace) {
+                ClassKind::Exit(named(call))
+            } else {
+                ClassKind::Entry(named(base.strip_prefix("sys_")?))
+            }
+        }
+    })
+}
+
+/// Whether exits do not say which call they are of: then all entries are needed.
+fn has_unnamed_exits(schema: &Schema) -> bool {
+    let mut classes = schema.event_classes.iter();
+    classes.any(|class| class.name == "exit_syscall")
+}
+
+fn entry_fields(class: &EventClass) -> Vec<Option<FieldId>> {
+    let first = |names: &[&str]| names.iter().find_map(|name| payload_field(class, name));
+    let mut fields = ENTRY_FIELDS.map(first);
+    // ftrace records the address of the name, not the name.
+    fields[PATH] = fields[PATH].filter(|field| class.fields[field.index()].kind == FieldKind::Text);
+    fields.into()
+}
+
+fn exit_fields(class: &EventClass) -> Vec<Option<FieldId>> {
+    let (pair, _) = array_fields(class, &["fildes", "socket"], 2);
+    [payload_field(class, "ret")]
+        .into_iter()
+        .chain(pair)
+        .collect()
+}
+
+/// The elements of an array with one of these names, and whether they come together as bytes.
+fn array_fields(class: &EventClass, names: &[&str], count: u16) -> (Vec<Option<FieldId>>, bool) {
+    for name in names {
+        let elements: Vec<_> = (0..count)
+            .map(|n| payload_field(class, &format!("{name}[{n}]")))
+            .collect();
+        if elements.iter().any(Option::is_some) {
+            return (elements, false);
+        }
+        let whole = payload_field(class, name)
+            .filter(|field| class.fields[field.index()].kind == FieldKind::Bytes);
+        if whole.is_some() {
+            return (vec![whole], true);
+        }
+    }
+    (vec![None; count as usize], false)
+}
+
+/// Element `position` of an array of 64-bit numbers, little-endian as on every processor whose
+/// calls are known by number here.
+fn element(bytes: &[u8], position: u16) -> Option<u64> {
+    let element = bytes.get(position as usize * 8..)?.first_chunk::<8>()?;
+    Some(u64::from_le_bytes(*element))
+}
+
+fn payload_field(class: &EventClass, name: &str) -> Option<FieldId> {
+    let field = class.field(name)?;
+    (class.fields[field.index()].scope == Scope::Payload).then_some(field)
+}
+
+fn context_field(class: &EventClass, name: &str) -> Option<FieldId> {
+    let is_context = |scope| matches!(scope, Scope::CommonContext | Scope::SpecificContext);
+    let mut fields = (0..).map(FieldId).zip(&class.fields);
+    let found = fields.find(|(_, field)| field.name == name && is_context(field.scope));
+    Some(found?.0)
+}
+
+/// Where a call has `fd`, `other_fd` and `command` among its arguments (from the kernel's
+/// prototypes).
+fn argument_positions(call: &str) -> [Option<u16>; 3] {
+    match call {
+        "read" | "write" | "pread64" | "pwrite64" | "readv" | "writev" | "preadv" | "pwritev"
+        | "preadv2" | "pwritev2" | "sendto" | "recvfrom" | "sendmsg" | "recvmsg" | "sendmmsg"
+        | "recvmmsg" | "vmsplice" | "close" | "dup" => [Some(0), None, None],
+        "dup2" | "dup3" | "tee" => [Some(0), Some(1), None],
+        "sendfile" | "sendfile64" => [Some(1), Some(0), None],
+        "splice" | "copy_file_range" => [Some(0), Some(2), None],
+        "fcntl" => [Some(0), None, Some(1)],
+        _ => [None; 3],
+    }
+}
