@@ -6,4 +6,15 @@
 
 #![forbid(unsafe_code)]
 
+mod bits;
+mod decode;
+mod fields;
+mod index_file;
 pub mod layout;
+mod machine;
+mod packets;
+mod plan;
+mod trace;
+mod walk;
+
+pub use trace::{CtfTrace, StreamFile};

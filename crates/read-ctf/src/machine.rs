@@ -1,0 +1,288 @@
+//! Runs decode plans over a packet.
+//!
+//! The position is in bits from the packet's first, as CTF's alignment counts. Nothing is read
+//! past the packet's content; what would be is [`Damage`], and the position stays where it was.
+
+use memchr::memchr;
+
+use crate::bits;
+use crate::layout::Role;
+use crate::plan::{Block, NumberKind, Op, Plan, role_target};
+use crate::walk::{self, Decoding};
+
+/// Why a packet cannot be read further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Damage {
+    /// A field of so many bits runs past the packet's content.
+    PastEnd { bits: u64 },
+    /// A variant's selector fits none of its options.
+    NoOption { selector: i128 },
+    /// An integer of variable length that does not end in the packet.
+    EndlessInteger,
+    /// Text without a terminator in the packet.
+    EndlessText,
+    /// More array elements without a bit than make sense.
+    EmptyElements,
+}
+
+impl std::fmt::Display for Damage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::PastEnd { bits } => {
+                write!(
+                    f,
+                    "a field of {bits} bits runs past the end of the packet's content"
+                )
+            }
+            Self::NoOption { selector } => {
+                write!(
+                    f,
+                    "the variant's selector {selector} is none of its options"
+                )
+            }
+            Self::EndlessInteger => f.write_str("a variable-length integer does not end"),
+            Self::EmptyElements => f.write_str("an array has too many elements without content"),
+            Self::EndlessText => f.write_str("a string does not end within the packet"),
+        }
+    }
+}
+
+/// The state of decoding one packet.
+pub(crate) struct Machine<'packet> {
+    /// The packet's bytes and whatever follows them in the file (so that loads of eight bytes need
+    /// no special end).
+    pub(crate) bytes: &'packet [u8],
+    /// Where the next field begins, in bits.
+    pub(crate) at: u64,
+    /// Where the packet's content ends, in bits; not past `bytes`.
+    pub(crate) end: u64,
+    /// Text and byte slots count from this byte.
+    pub(crate) origin: usize,
+    /// Values by target.
+    pub(crate) values: Vec<u64>,
+    /// The default clock, in cycles.
+    pub(crate) clock: u64,
+    /// Slots that choices have filled.
+    pub(crate) chosen: u128,
+    /// Array elements without a bit that may still be visited.
+    pub(crate) empty_elements_left: u32,
+}
+
+/// A packet has no use for more array elements that take no room than this; a damaged one may claim
+/// any number.
+const MOST_EMPTY_ELEMENTS: u32 = 1 << 20;
+
+impl<'packet> Machine<'packet> {
+    /// At the first bit of a packet that has `end` bits of content.
+    pub(crate) fn new(bytes: &'packet [u8], end: u64, targets: usize) -> Self {
+        Self {
+            bytes,
+            at: 0,
+            end: end.min(bytes.len() as u64 * 8),
+            origin: 0,
+            values: vec![0; targets],
+            clock: 0,
+            chosen: 0,
+            empty_elements_left: MOST_EMPTY_ELEMENTS,
+        }
+    }
+
+    /// The value of a role read before.
+    pub(crate) fn role(&self, role: Role) -> u64 {
+        self.values[usize::from(role_target(role))]
+    }
+
+    /// Runs a plan from the present position.
+    #[inline]
+    pub(crate) fn run(&mut self, plan: &Plan) -> Result<(), Damage> {
+        for op in &plan.ops {
+            match op {
+                Op::Block(block) => self.block(block)?,
+                other => self.rare(other)?,
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn block(&mut self, block: &Block) -> Result<(), Damage> {
+        let after = self.at + block.bits;
+        if after > self.end {
+            return Err(Damage::PastEnd { bits: block.bits });
+        }
+        let base = (self.at / 8) as usize;
+        let window = self.bytes.get(base..).unwrap_or_default();
+        for load in &block.loads {
+            let word = load_word(window, load.byte as usize);
+            let value = (word << load.left) >> load.right;
+            self.values[usize::from(load.target)] = (value ^ load.sign).wrapping_sub(load.sign);
+        }
+        for range in &block.ranges {
+            let begin = base + range.byte as usize - self.origin;
+            self.values[usize::from(range.target)] = pack(begin, range.length as usize);
+        }
+        if !block.numbers.is_empty() {
+            self.numbers(block);
+        }
+        self.at = after;
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn numbers(&mut self, block: &Block) {
+        for number in &block.numbers {
+            let at = self.at + number.bit;
+            let word = bits::read(self.bytes, at, number.bits, number.order, number.reversed);
+            self.values[usize::from(number.target)] = match number.kind {
+                NumberKind::Unsigned => word,
+                NumberKind::Signed => bits::sign_extend(word, number.bits),
+                NumberKind::Float => bits::widen_float(word, number.bits),
+            };
+        }
+    }
+
+    /// Everything but blocks.
+    fn rare(&mut self, op: &Op) -> Result<(), Damage> {
+        match op {
+            Op::Block(block) => self.block(block)?,
+            Op::Align(alignment) => self.align(*alignment)?,
+            Op::Text { target } => {
+                let begin = (self.at / 8) as usize;
+                let content = self.content(begin);
+                let length = memchr(0, content).ok_or(Damage::EndlessText)?;
+                if let Some(target) = target {
+                    self.values[usize::from(*target)] = pack(begin - self.origin, length);
+                }
+                self.at += (length as u64 + 1) * 8;
+            }
+            Op::Run {
+                length,
+                element_bytes,
+                target,
+            } => {
+                let begin = (self.at / 8) as usize;
+                let elements = self.values[usize::from(*length)];
+                let bits = elements.saturating_mul(*element_bytes).saturating_mul(8);
+                if bits > self.end - self.at {
+                    return Err(Damage::PastEnd { bits });
+                }
+                if let Some(target) = target {
+                    let packed = pack(begin - self.origin, (bits / 8) as usize);
+                    self.values[usize::from(*target)] = packed;
+                }
+                self.at += bits;
+            }
+            Op::Choice {
+                selector,
+                signed,
+                options,
+                may_be_none,
+            } => {
+                let selector = walk::selector(self.values[usize::from(*selector)], *signed);
+                let fits = |&(first, last): &(i128, i128)| (first..=last).contains(&selector);
+                match options.iter().find(|option| option.ranges.iter().any(fits)) {
+                    Some(option) => {
+                        self.chosen |= option.slots;
+                        self.run(&option.plan)?;
+                    }
+                    None if *may_be_none => {}
+                    None => return Err(Damage::NoOption { selector }),
+                }
+            }
+            Op::Variable { signed, targets } => {
+                let begin = (self.at / 8) as usize;
+                let end = (self.end / 8) as usize;
+                let (value, size) = bits::read_leb128(self.bytes, begin, end, *signed)
+                    .ok_or(Damage::EndlessInteger)?;
+                for target in targets {
+                    self.values[usize::from(*target)] = value;
+                }
+                self.at += size as u64 * 8;
+            }
+            Op::Clock { bits } => {
+                self.clock = advance_clock(self.clock, self.role(Role::ClockTimestamp), *bits);
+            }
+            Op::Walk { class, target } => {
+                if let Some(target) = target {
+                    self.values[usize::from(*target)] = self.at;
+                }
+                walk::field(self, class, &mut Decoding)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on to a multiple of `alignment` bits.
+    pub(crate) fn align(&mut self, alignment: u64) -> Result<(), Damage> {
+        let aligned = self.at.next_multiple_of(alignment);
+        if aligned > self.end {
+            return Err(Damage::PastEnd {
+                bits: aligned - self.at,
+            });
+        }
+        self.at = aligned;
+        Ok(())
+    }
+
+    /// The content from byte `begin` on.
+    pub(crate) fn content(&self, begin: usize) -> &'packet [u8] {
+        let end = (self.end / 8) as usize;
+        self.bytes.get(begin..end).unwrap_or_default()
+    }
+}
+
+/// The eight bytes from `at`, zeros past the end.
+#[inline]
+pub(crate) fn load_word(window: &[u8], at: usize) -> u64 {
+    match window.get(at..at + 8) {
+        Some(bytes) => u64::from_le_bytes(bytes.try_into().unwrap_or_default()),
+        None => load_last_word(window, at),
+    }
+}
+
+#[cold]
+fn load_last_word(window: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    if let Some(rest) = window.get(at..) {
+        let present = rest.len().min(8);
+        word[..present].copy_from_slice(&rest[..present]);
+    }
+    u64::from_le_bytes(word)
+}
+
+fn pack(begin: usize, length: usize) -> u64 {
+    slowpath_model::Event::pack_range(begin, length)
+}
+
+/// The clock after reading its lowest `bits` bits: the first value from `clock` on that has them
+/// (CTF 1.8 §8: a value below the last one has wrapped once).
+#[inline]
+pub(crate) fn advance_clock(clock: u64, value: u64, bits: u32) -> u64 {
+    if bits >= 64 {
+        return value;
+    }
+    let mask = bits::mask(bits);
+    let candidate = (clock & !mask) | value;
+    if value < clock & mask {
+        candidate.wrapping_add(mask + 1)
+    } else {
+        candidate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_wrap_once() {
+        let check = |clock, value, bits, expected| {
+            assert_eq!(advance_clock(clock, value, bits), expected);
+        };
+        check(0x1_05, 0x07, 8, 0x1_07);
+        check(0x1_05, 0x05, 8, 0x1_05);
+        check(0x1_05, 0x03, 8, 0x2_03);
+        check(77, 12, 64, 12);
+        check(u64::MAX, 0, 27, 0);
+    }
+}

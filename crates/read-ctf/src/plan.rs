@@ -1,0 +1,509 @@
+//! The decode plan: a layout compiled into a few straight-line operations.
+//!
+//! Fields whose place is fixed relative to one another become one [`Op::Block`]: a bounds check,
+//! then direct loads; what nobody asked for costs nothing. Values go into numbered *targets*:
+//! slots of the event first, then the registers and roles of this reader. Compilation and
+//! [`fields`](crate::fields) go through a layout in the same order and so number fields alike.
+
+use crate::layout::{
+    ByteOrder, FieldLayout, IntegerLayout, Register, Role, StructureLayout, VariantLayout,
+};
+use slowpath_model::Projection;
+
+/// A position in the decoder's array of values.
+pub(crate) type Target = u16;
+
+/// First target after the slots: the values of roles, by [`role_target`].
+const ROLES: Target = Projection::MAX_SLOTS as Target;
+/// First target after the roles: the layout's registers.
+const REGISTERS: Target = ROLES + 12;
+
+/// Where the value of a field with this role goes.
+pub(crate) const fn role_target(role: Role) -> Target {
+    ROLES + role as Target
+}
+
+/// Where a register lies.
+pub(crate) const fn register_target(register: Register) -> Target {
+    REGISTERS + register.0
+}
+
+/// How many targets a layout with `register_count` registers needs.
+pub(crate) fn target_count(register_count: u16) -> usize {
+    usize::from(REGISTERS) + usize::from(register_count)
+}
+
+/// Operations in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) ops: Vec<Op>,
+}
+
+impl Plan {
+    /// Bit n is set when the plan itself fills slot n: choices inside it are left out.
+    fn direct_slots(&self) -> u128 {
+        let bit = |target: Target| 1u128.checked_shl(u32::from(target)).unwrap_or(0);
+        let bits = |targets: &[Target]| targets.iter().fold(0, |mask, &target| mask | bit(target));
+        self.ops.iter().fold(0, |mask, op| {
+            mask | match op {
+                Op::Block(block) => {
+                    let loads = block.loads.iter().map(|load| bit(load.target));
+                    let numbers = block.numbers.iter().map(|number| bit(number.target));
+                    let ranges = block.ranges.iter().map(|range| bit(range.target));
+                    loads
+                        .chain(numbers)
+                        .chain(ranges)
+                        .fold(0, |all, one| all | one)
+                }
+                Op::Text { target } | Op::Run { target, .. } | Op::Walk { target, .. } => {
+                    target.map_or(0, bit)
+                }
+                Op::Variable { targets, .. } => bits(targets),
+                Op::Align(_) | Op::Clock { .. } | Op::Choice { .. } => 0,
+            }
+        })
+    }
+
+    /// Bit n is set when slot n is filled only if some choice falls that way.
+    pub(crate) fn conditional_slots(&self) -> u128 {
+        let choices = self.ops.iter().filter_map(|op| match op {
+            Op::Choice { options, .. } => Some(options),
+            _ => None,
+        });
+        choices.flatten().fold(0, |mask, choice| {
+            mask | choice.slots | choice.plan.conditional_slots()
+        })
+    }
+}
+
+/// One step of a plan.
+#[derive(Debug)]
+pub(crate) enum Op {
+    /// Go on to a multiple of so many bits (a power of two).
+    Align(u64),
+    /// A run of fields at fixed places from here.
+    Block(Block),
+    /// Text of one-byte units up to its terminator.
+    Text { target: Option<Target> },
+    /// As many elements of `element_bytes` bytes as a register says.
+    Run {
+        length: Target,
+        element_bytes: u64,
+        target: Option<Target>,
+    },
+    /// Continues with one of several plans.
+    Choice {
+        selector: Target,
+        signed: bool,
+        options: Vec<Choice>,
+        /// An optional field is just not there when no option fits; a variant is damaged then.
+        may_be_none: bool,
+    },
+    /// LEB128.
+    Variable { signed: bool, targets: Vec<Target> },
+    /// The value just read by a block updates the clock.
+    Clock { bits: u32 },
+    /// Anything else, walked element by element; the target gets the bit at which it begins.
+    Walk {
+        class: Box<FieldLayout>,
+        target: Option<Target>,
+    },
+}
+
+/// An option of [`Op::Choice`].
+#[derive(Debug)]
+pub(crate) struct Choice {
+    pub(crate) ranges: Vec<(i128, i128)>,
+    /// Bit n is set when the plan fills slot n (choices inside it left out).
+    pub(crate) slots: u128,
+    pub(crate) plan: Plan,
+}
+
+/// Fields at fixed places relative to the first bit.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    /// Size of all of it, in bits.
+    pub(crate) bits: u64,
+    /// Little-endian integers of which all bits lie in eight bytes, of a block that begins at a
+    /// byte: read without a branch.
+    pub(crate) loads: Vec<Load>,
+    /// Other numbers.
+    pub(crate) numbers: Vec<Number>,
+    /// Text and bytes.
+    pub(crate) ranges: Vec<ByteRange>,
+}
+
+/// A little-endian integer: eight bytes from `byte`, shifted left, shifted right, sign-extended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    pub(crate) byte: u32,
+    pub(crate) target: Target,
+    pub(crate) left: u8,
+    pub(crate) right: u8,
+    /// The sign bit of a signed number, 0 of an unsigned one.
+    pub(crate) sign: u64,
+}
+
+/// Any other number of fixed width.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Number {
+    pub(crate) bit: u64,
+    pub(crate) bits: u32,
+    pub(crate) target: Target,
+    pub(crate) order: ByteOrder,
+    pub(crate) reversed: bool,
+    pub(crate) kind: NumberKind,
+}
+
+/// What a [`Number`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NumberKind {
+    Unsigned,
+    Signed,
+    Float,
+}
+
+/// Text or bytes at a fixed place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ByteRange {
+    pub(crate) byte: u32,
+    pub(crate) length: u32,
+    pub(crate) target: Target,
+}
+
+/// Compiles the scopes of one kind of event (or packet) one after the other.
+pub(crate) struct Compiler<'wanted> {
+    plan: Plan,
+    block: Block,
+    /// What is known of the position, in bits: it is `offset` past a multiple of `alignment`.
+    alignment: u64,
+    offset: u64,
+    /// By field number: the slots that want it.
+    wanted: &'wanted [Vec<Target>],
+    next_field: usize,
+    /// Whether values go to role targets (headers and contexts of packets and events).
+    roles: bool,
+}
+
+impl<'wanted> Compiler<'wanted> {
+    /// Begins where the position is a multiple of `alignment` bits; `wanted[n]` are the slots of
+    /// the n-th field.
+    pub(crate) fn new(alignment: u64, wanted: &'wanted [Vec<Target>]) -> Self {
+        Self {
+            plan: Plan::default(),
+            block: Block::default(),
+            alignment: alignment.max(1),
+            offset: 0,
+            wanted,
+            next_field: 0,
+            roles: false,
+        }
+    }
+
+    /// Adds a packet header, packet context or event header: its roles are read, and its fields
+    /// are not numbered.
+    pub(crate) fn header(&mut self, structure: &StructureLayout) {
+        self.roles = true;
+        self.structure(structure);
+        self.roles = false;
+    }
+
+    /// Adds a scope whose fields can be asked for.
+    pub(crate) fn scope(&mut self, structure: &StructureLayout) {
+        self.structure(structure);
+    }
+
+    /// The plan, and the alignment in bits that is known at its end.
+    pub(crate) fn finish(mut self) -> (Plan, u64) {
+        self.flush();
+        let known = self.known_alignment();
+        (self.plan, known)
+    }
+
+    fn known_alignment(&self) -> u64 {
+        match self.offset {
+            0 => self.alignment,
+            offset => self.alignment.min(1 << offset.trailing_zeros()),
+        }
+    }
+
+    fn structure(&mut self, structure: &StructureLayout) {
+        self.align(structure.alignment);
+        for member in &structure.members {
+            self.field(&member.class);
+        }
+    }
+
+    fn field(&mut self, class: &FieldLayout) {
+        match class {
+            FieldLayout::Structure(structure) => return self.structure(structure),
+            FieldLayout::Variant(variant) => return self.variant(variant),
+            FieldLayout::Optional(optional) => {
+                self.flush();
+                let (plan, _) = self.nested(&optional.class);
+                self.plan.ops.push(Op::Choice {
+                    selector: register_target(optional.selector),
+                    signed: optional.selector_signed,
+                    options: vec![Choice {
+                        ranges: optional.ranges.clone(),
+                        slots: plan.direct_slots(),
+                        plan,
+                    }],
+                    may_be_none: true,
+                });
+                self.restart(1);
+                return;
+            }
+            _ => {}
+        }
+        let slots = self.take_slots();
+        self.align(class.alignment());
+        match class {
+            FieldLayout::Integer(integer) => self.integer(integer, &slots),
+            FieldLayout::Float(float) if float.bits <= 64 => {
+                for &target in &slots {
+                    self.block.numbers.push(Number {
+                        bit: self.block.bits,
+                        bits: float.bits,
+                        target,
+                        order: float.byte_order,
+                        reversed: float.reversed_bits,
+                        kind: NumberKind::Float,
+                    });
+                }
+                self.advance(u64::from(float.bits));
+            }
+            FieldLayout::StaticText { length, .. } | FieldLayout::StaticBlob { length, .. }
+                if self.known_alignment() >= 8 && *length <= u64::from(u32::MAX / 16) =>
+            {
+                self.byte_range(*length, &slots);
+            }
+            FieldLayout::StaticArray {
+                length, element, ..
+            } if self.known_alignment() >= 8
+                && byte_elements(element).is_some()
+                && *length <= u64::from(u32::MAX / 128) =>
+            {
+                let size = byte_elements(element).unwrap_or(1);
+                self.byte_range(*length * size, &slots);
+            }
+            FieldLayout::Text(text) if text.encoding == crate::layout::Encoding::Utf8 => {
+                self.dynamic(Op::Text {
+                    target: slots.first().copied(),
+                });
+            }
+            FieldLayout::DynamicText { length, .. } | FieldLayout::DynamicBlob { length } => {
+                self.dynamic(Op::Run {
+                    length: register_target(*length),
+                    element_bytes: 1,
+                    target: slots.first().copied(),
+                });
+            }
+            FieldLayout::DynamicArray {
+                length, element, ..
+            } if byte_elements(element).is_some() => {
+                self.dynamic(Op::Run {
+                    length: register_target(*length),
+                    element_bytes: byte_elements(element).unwrap_or(1),
+                    target: slots.first().copied(),
+                });
+            }
+            FieldLayout::VariableInteger(integer) => {
+                let mut targets = slots;
+                targets.extend(integer.keep.map(register_target));
+                targets.extend(self.role_targets(integer.role));
+                let clock = self.roles && integer.role == Some(Role::ClockTimestamp);
+                self.dynamic(Op::Variable {
+                    signed: integer.signed,
+                    targets,
+                });
+                if clock {
+                    self.plan.ops.push(Op::Clock { bits: 64 });
+                }
+            }
+            other => {
+                self.flush();
+                self.plan.ops.push(Op::Walk {
+                    class: Box::new(other.clone()),
+                    target: slots.first().copied(),
+                });
+                self.restart(1);
+            }
+        }
+    }
+
+    fn integer(&mut self, integer: &IntegerLayout, slots: &[Target]) {
+        let roles = self.role_targets(integer.role);
+        let kept = integer.keep.map(register_target);
+        let targets = slots.iter().copied().chain(kept).chain(roles);
+        let bit = self.block.bits;
+        let fits_a_load = integer.byte_order == ByteOrder::Little
+            && !integer.reversed_bits
+            && self.known_alignment_of_block() >= 8
+            && bit % 8 + u64::from(integer.bits) <= 64
+            && bit / 8 <= u64::from(u32::MAX / 2);
+        for target in targets {
+            if fits_a_load {
+                let left = 64 - integer.bits - (bit % 8) as u32;
+                self.block.loads.push(Load {
+                    byte: (bit / 8) as u32,
+                    target,
+                    left: left as u8,
+                    right: (64 - integer.bits) as u8,
+                    sign: u64::from(integer.signed) << (integer.bits - 1),
+                });
+            } else {
+                self.block.numbers.push(Number {
+                    bit,
+                    bits: integer.bits,
+                    target,
+                    order: integer.byte_order,
+                    reversed: integer.reversed_bits,
+                    kind: match integer.signed {
+                        true => NumberKind::Signed,
+                        false => NumberKind::Unsigned,
+                    },
+                });
+            }
+        }
+        self.advance(u64::from(integer.bits));
+        if self.roles && integer.role == Some(Role::ClockTimestamp) {
+            self.flush();
+            self.plan.ops.push(Op::Clock { bits: integer.bits });
+        }
+    }
+
+    fn byte_range(&mut self, length: u64, slots: &[Target]) {
+        for &target in slots {
+            self.block.ranges.push(ByteRange {
+                byte: (self.block.bits / 8) as u32,
+                length: length as u32,
+                target,
+            });
+        }
+        self.advance(length * 8);
+    }
+
+    fn variant(&mut self, variant: &VariantLayout) {
+        self.align(variant.alignment);
+        self.flush();
+        let mut known_after = u64::MAX;
+        let mut options = Vec::with_capacity(variant.options.len());
+        for option in &variant.options {
+            let (plan, known) = self.nested(&option.class);
+            known_after = known_after.min(known);
+            options.push(Choice {
+                ranges: option.ranges.clone(),
+                slots: plan.direct_slots(),
+                plan,
+            });
+        }
+        self.plan.ops.push(Op::Choice {
+            selector: register_target(variant.selector),
+            signed: variant.selector_signed,
+            options,
+            may_be_none: false,
+        });
+        self.restart(if known_after == u64::MAX {
+            1
+        } else {
+            known_after
+        });
+    }
+
+    /// Compiles a field on its own, from what is known here; numbering goes on through it.
+    fn nested(&mut self, class: &FieldLayout) -> (Plan, u64) {
+        let mut inner = Compiler {
+            plan: Plan::default(),
+            block: Block::default(),
+            alignment: self.known_alignment(),
+            offset: 0,
+            wanted: self.wanted,
+            next_field: self.next_field,
+            roles: self.roles,
+        };
+        inner.field(class);
+        self.next_field = inner.next_field;
+        inner.finish()
+    }
+
+    /// The slots of the next numbered field.
+    fn take_slots(&mut self) -> Vec<Target> {
+        if self.roles {
+            return Vec::new();
+        }
+        let slots = self.wanted.get(self.next_field);
+        self.next_field += 1;
+        slots.cloned().unwrap_or_default()
+    }
+
+    fn role_targets(&self, role: Option<Role>) -> Option<Target> {
+        role.filter(|_| self.roles).map(role_target)
+    }
+
+    /// What is known of the position at which the open block begins.
+    fn known_alignment_of_block(&self) -> u64 {
+        let begin = self.offset.wrapping_sub(self.block.bits);
+        match begin {
+            0 => self.alignment,
+            begin => self.alignment.min(1 << begin.trailing_zeros()),
+        }
+    }
+
+    fn align(&mut self, alignment: u64) {
+        if alignment <= 1 {
+            return;
+        }
+        if alignment <= self.alignment {
+            let padding = self.offset.next_multiple_of(alignment) - self.offset;
+            self.advance(padding);
+        } else {
+            self.flush();
+            self.plan.ops.push(Op::Align(alignment));
+            self.restart(alignment);
+        }
+    }
+
+    fn advance(&mut self, bits: u64) {
+        self.block.bits += bits;
+        self.offset += bits;
+    }
+
+    /// An operation of a size in bytes that only the data tells.
+    fn dynamic(&mut self, op: Op) {
+        self.flush();
+        self.plan.ops.push(op);
+        self.restart(8);
+    }
+
+    fn restart(&mut self, alignment: u64) {
+        self.alignment = alignment;
+        self.offset = 0;
+    }
+
+    fn flush(&mut self) {
+        if self.block.bits > 0 {
+            let block = std::mem::take(&mut self.block);
+            self.plan.ops.push(Op::Block(block));
+        }
+    }
+}
+
+/// The size in bytes of a fixed-size element without padding, where it is whole bytes.
+pub(crate) fn byte_elements(element: &FieldLayout) -> Option<u64> {
+    match element {
+        FieldLayout::Integer(integer)
+            if integer.bits.is_multiple_of(8)
+                && u64::from(integer.bits).is_multiple_of(integer.alignment)
+                && integer.keep.is_none() =>
+        {
+            Some(u64::from(integer.bits) / 8)
+        }
+        FieldLayout::Float(float)
+            if u64::from(float.bits).is_multiple_of(float.alignment) && float.bits >= 8 =>
+        {
+            Some(u64::from(float.bits) / 8)
+        }
+        _ => None,
+    }
+}

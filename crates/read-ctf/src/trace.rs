@@ -1,0 +1,303 @@
+//! A CTF trace as a [`Source`].
+
+use std::collections::BTreeMap;
+
+use slowpath_model::{
+    CpuId, Diagnostic, EventClass, FieldVisitor, PacketId, Projection, Schema, Scope, StreamId,
+    TimeRange, Timestamp, TracerDomain,
+};
+use slowpath_source::{Decoder, NamedBytes, Packet, Source, Stream};
+
+use crate::decode::{ClockScale, CtfDecoder};
+use crate::fields::{fields, scopes};
+use crate::layout::{EnvironmentValue, TraceLayout};
+use crate::packets::{PacketPlans, RawPacket, is_bookkeeping, losses};
+use crate::walk::{self, Decoding};
+
+/// A stream file and, where there is one, its packet index.
+#[derive(Clone, Debug)]
+pub struct StreamFile {
+    /// The stream's bytes.
+    pub stream: NamedBytes,
+    /// The index's bytes.
+    pub index: Option<NamedBytes>,
+}
+
+/// A CTF 1.8 or CTF 2 trace.
+pub struct CtfTrace {
+    pub(crate) layout: TraceLayout,
+    pub(crate) plans: PacketPlans,
+    clocks: Vec<ClockScale>,
+    schema: Schema,
+    files: Vec<NamedBytes>,
+    raw_packets: Vec<RawPacket>,
+    packets: Vec<Packet>,
+    streams: Vec<Stream>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl CtfTrace {
+    /// Lists the packets of `files`, whose layout the metadata has given.
+    pub fn new(layout: TraceLayout, files: Vec<StreamFile>) -> Self {
+        let plans = PacketPlans::new(&layout);
+        let clocks = clock_scales(&layout);
+        let mut diagnostics = Vec::new();
+        let mut found = Vec::new();
+        for (position, file) in files.iter().enumerate() {
+            let index = file.index.as_ref();
+            found.push(plans.scan(&layout, position, &file.stream, index, &mut diagnostics));
+        }
+        let mut trace = Self {
+            schema: schema_of(&layout),
+            layout,
+            plans,
+            clocks,
+            files: files.into_iter().map(|file| file.stream).collect(),
+            raw_packets: Vec::new(),
+            packets: Vec::new(),
+            streams: Vec::new(),
+            diagnostics,
+        };
+        for packets in join_rotated_files(found) {
+            trace.add_stream(packets);
+        }
+        trace
+    }
+
+    /// The layout, as the metadata gave it.
+    pub fn layout(&self) -> &TraceLayout {
+        &self.layout
+    }
+
+    pub(crate) fn clock_of(&self, stream_class: usize) -> ClockScale {
+        self.clocks[stream_class]
+    }
+
+    pub(crate) fn raw_packet(&self, packet: PacketId) -> Option<(&RawPacket, &NamedBytes)> {
+        let raw = self.raw_packets.get(packet.index())?;
+        Some((raw, self.files.get(raw.file)?))
+    }
+
+    fn add_stream(&mut self, packets: Vec<RawPacket>) {
+        let Some(first) = packets.first() else {
+            return;
+        };
+        let stream = StreamId(self.streams.len() as u32);
+        let begin = self.raw_packets.len() as u32;
+        let cpu = first.cpu.map(|cpu| CpuId(cpu as u32));
+        let clock = self.clocks[first.stream_class];
+        let name = self.files[first.file].name.clone();
+        let losses = losses(&packets.iter().collect::<Vec<_>>());
+        for (raw, (lost_events, lost_packets)) in packets.iter().zip(losses) {
+            self.packets.push(Packet {
+                id: PacketId(self.packets.len() as u32),
+                stream,
+                offset: raw.offset,
+                size: raw.size,
+                range: TimeRange::new(
+                    clock.time(raw.begin.unwrap_or(0)),
+                    clock.time(raw.end.or(raw.begin).unwrap_or(0)),
+                ),
+                cpu: raw.cpu.map(|cpu| CpuId(cpu as u32)),
+                lost_events,
+                lost_packets,
+            });
+        }
+        self.raw_packets.extend(packets);
+        let packets = begin..self.raw_packets.len() as u32;
+        self.streams.push(Stream {
+            name,
+            cpu,
+            packets: packets.clone(),
+        });
+        self.complete_times(packets);
+    }
+
+    /// Gives packets that do not state their times those of their events; a packet without a begin
+    /// goes on with the clock where the one before it stopped.
+    fn complete_times(&mut self, packets: std::ops::Range<u32>) {
+        let mut clock_value = 0;
+        for position in packets {
+            let raw = &self.raw_packets[position as usize];
+            let stated = raw.begin.is_some();
+            if stated && raw.end.is_some() {
+                clock_value = raw.end.unwrap_or(0);
+                continue;
+            }
+            if !stated {
+                self.raw_packets[position as usize].begin = Some(clock_value);
+            }
+            let id = PacketId(position);
+            let scale = self.clocks[self.raw_packets[position as usize].stream_class];
+            let mut times: Option<(Timestamp, Timestamp)> = None;
+            let last = {
+                let everything = Projection::every_event(self.schema.event_classes.len());
+                let decoder = CtfDecoder::new(self, &everything);
+                let mut note = |event: &slowpath_model::Event<'_>| {
+                    let (first, last) = times.unwrap_or((event.at, event.at));
+                    times = Some((first.min(event.at), last.max(event.at)));
+                };
+                decoder.decode_to_clock(id, &mut note)
+            };
+            clock_value = last.unwrap_or(clock_value);
+            let packet = &mut self.packets[position as usize];
+            let (first, last) = times.unwrap_or_else(|| {
+                let at = scale.time(self.raw_packets[position as usize].begin.unwrap_or(0));
+                (at, at)
+            });
+            let begin = if stated { packet.range.begin } else { first };
+            packet.range = TimeRange::new(begin, last);
+        }
+    }
+}
+
+impl Source for CtfTrace {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn streams(&self) -> &[Stream] {
+        &self.streams
+    }
+
+    fn packets(&self) -> &[Packet] {
+        &self.packets
+    }
+
+    fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    fn decoder<'source>(&'source self, projection: &Projection) -> Box<dyn Decoder + 'source> {
+        Box::new(CtfDecoder::new(self, projection))
+    }
+
+    fn visit(&self, packet: PacketId, position: u64, visitor: &mut dyn FieldVisitor) {
+        // Damage cannot occur here: the decoder has gone through this event before.
+        let _ = self.visit_event(packet, position, visitor);
+    }
+}
+
+impl CtfTrace {
+    fn visit_event(
+        &self,
+        packet: PacketId,
+        position: u64,
+        visitor: &mut dyn FieldVisitor,
+    ) -> Option<()> {
+        let (raw, file) = self.raw_packet(packet)?;
+        let stream = &self.layout.streams[raw.stream_class];
+        let mut machine = self.plans.enter(raw, file.get())?;
+        machine.at = 0;
+        if let Some(header) = &self.layout.packet_header {
+            walk::members(&mut machine, header, &mut Decoding, |_| true).ok()?;
+        }
+        if let Some(context) = &stream.packet_context {
+            visitor.scope(Scope::PacketContext);
+            walk::members(&mut machine, context, visitor, is_bookkeeping).ok()?;
+            visitor.end_scope();
+        }
+        machine.at = position;
+        let id = self.plans.event_id(raw.stream_class, &mut machine)?;
+        let event = stream.events.iter().find(|event| event.id == id)?;
+        for (scope, structure) in scopes(stream, event) {
+            visitor.scope(scope);
+            walk::members(&mut machine, structure, visitor, |_| false).ok()?;
+            visitor.end_scope();
+        }
+        Some(())
+    }
+}
+
+/// The streams of a trace: packets that name the same stream of the same class belong together,
+/// whatever the file; those of files whose packets name no stream stay apart.
+fn join_rotated_files(files: Vec<Vec<RawPacket>>) -> Vec<Vec<RawPacket>> {
+    let mut streams: Vec<Vec<RawPacket>> = Vec::new();
+    let mut named: BTreeMap<(usize, u64), usize> = BTreeMap::new();
+    for packets in files {
+        let Some(first) = packets.first() else {
+            continue;
+        };
+        let key = first
+            .stream_instance
+            .map(|instance| (first.stream_class, instance));
+        match key.and_then(|key| named.get(&key)) {
+            Some(&position) => streams[position].extend(packets),
+            None => {
+                if let Some(key) = key {
+                    named.insert(key, streams.len());
+                }
+                streams.push(packets);
+            }
+        }
+    }
+    for stream in &mut streams {
+        let several = stream.iter().any(|packet| packet.file != stream[0].file);
+        if several && stream.iter().all(|packet| packet.begin.is_some()) {
+            stream.sort_by_key(|packet| (packet.begin, packet.sequence));
+        }
+    }
+    streams
+}
+
+fn clock_scales(layout: &TraceLayout) -> Vec<ClockScale> {
+    let none = ClockScale {
+        offset_ns: 0,
+        frequency: 1_000_000_000,
+    };
+    let scale = |clock: usize| {
+        let clock = layout.clocks.get(clock)?;
+        let sub_second = ClockScale {
+            offset_ns: 0,
+            frequency: clock.frequency,
+        };
+        let offset = clock.offset_seconds.wrapping_mul(1_000_000_000);
+        Some(ClockScale {
+            offset_ns: offset.wrapping_add(sub_second.time(clock.offset_cycles).ns()),
+            frequency: clock.frequency,
+        })
+    };
+    let streams = layout.streams.iter();
+    streams
+        .map(|stream| stream.clock.and_then(scale).unwrap_or(none))
+        .collect()
+}
+
+fn schema_of(layout: &TraceLayout) -> Schema {
+    let text = |value: &EnvironmentValue| match value {
+        EnvironmentValue::Integer(number) => number.to_string(),
+        EnvironmentValue::Text(text) => text.clone(),
+    };
+    let environment: Vec<(String, String)> = layout
+        .environment
+        .iter()
+        .map(|(key, value)| (key.clone(), text(value)))
+        .collect();
+    let get = |wanted: &str| {
+        let entry = environment.iter().find(|(key, _)| key == wanted);
+        entry.map_or_else(String::new, |(_, value)| value.clone())
+    };
+    let events = layout.streams.iter().flat_map(|stream| {
+        stream.events.iter().map(|event| EventClass {
+            name: event.name.clone(),
+            fields: fields(stream, event),
+        })
+    });
+    let tracer_version: Vec<String> = ["tracer_major", "tracer_minor", "tracer_patchlevel"]
+        .map(get)
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect();
+    Schema {
+        domain: match get("domain").as_str() {
+            "kernel" => TracerDomain::Kernel,
+            "ust" => TracerDomain::User,
+            _ => TracerDomain::Unknown,
+        },
+        tracer: get("tracer_name"),
+        tracer_version: tracer_version.join("."),
+        host: get("hostname"),
+        event_classes: events.collect(),
+        environment,
+    }
+}
