@@ -204,17 +204,17 @@ mod tests {
     "#;
 
     /// Every event of `trace` by packet: time, then its fields as the projection gives them.
-    fn told(trace: &DrawnTrace) -> Vec<String> {
-        let decoder = trace.decoder(&Projection::everything(&trace.schema));
+    fn told(trace: &dyn Source) -> Vec<String> {
+        let decoder = trace.decoder(&Projection::everything(trace.schema()));
         let mut lines = Vec::new();
-        for packet in &trace.packets {
-            let mut line = format!("{}:", trace.streams[packet.stream.index()].name);
+        for packet in trace.packets() {
+            let mut line = format!("{}:", trace.streams()[packet.stream.index()].name);
             if packet.lost_events > 0 {
                 line += &format!(" lost {}", packet.lost_events);
             }
             decoder.decode(packet.id, &mut |event: &Event<'_>| {
                 line += &format!(" {}", event.at.ns());
-                let class = &trace.schema.event_classes[event.class.index()];
+                let class = &trace.schema().event_classes[event.class.index()];
                 for (field, n) in class.fields.iter().zip(0..) {
                     let slot = Slot(n);
                     if !event.has(slot) {
@@ -280,6 +280,23 @@ mod tests {
             });
         }
         assert_eq!(seen, [(11, false), (14, false)]);
+    }
+
+    #[test]
+    fn traces_that_are_joined_keep_their_events() {
+        let first = DrawnTrace::parse("cpu0 1 a x=1\ncpu1 2 b y=2").unwrap();
+        let nothing = DrawnTrace::parse("").unwrap();
+        let second = DrawnTrace::parse("cpu0 3 b z=3\n-- packet cpu0\ncpu0 4 c w=4").unwrap();
+        let parts: [&dyn Source; 3] = [&first, &nothing, &second];
+        let joined = slowpath_source::Joined::new(parts);
+        assert_eq!(
+            told(&joined),
+            ["cpu0: 1 x=1", "cpu1: 2 y=2", "cpu0: 3 z=3", "cpu0: 4 w=4"]
+        );
+        let ids: Vec<u32> = joined.packets().iter().map(|packet| packet.id.0).collect();
+        assert_eq!(ids, [0, 1, 2, 3]);
+        assert_eq!(joined.streams()[2].packets, 2..4);
+        assert_eq!(joined.packets()[3].stream, StreamId(2));
     }
 
     #[test]

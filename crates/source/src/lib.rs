@@ -6,9 +6,11 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+mod joined;
 mod sniff;
 
 pub use bytes::{Bytes, NamedBytes};
+pub use joined::Joined;
 pub use sniff::{Format, sniff};
 
 use slowpath_model::{

@@ -1,0 +1,159 @@
+//! Several traces of one host, read as one.
+//!
+//! For the parts that a recorder leaves when it rotates a session, and for traces that were taken
+//! side by side. Streams, packets and event classes of the parts are put one after the other and
+//! keep their order; nothing is merged in time, as sources never promise that.
+
+use slowpath_model::{
+    Diagnostic, Event, EventClassId, FieldId, FieldVisitor, PacketId, Projection, Schema, StreamId,
+};
+
+use crate::{Decoder, EventSink, Packet, Source, Stream};
+
+/// A source made of several.
+pub struct Joined<'source> {
+    parts: Vec<Part<'source>>,
+    schema: Schema,
+    streams: Vec<Stream>,
+    packets: Vec<Packet>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+struct Part<'source> {
+    source: &'source dyn Source,
+    first_packet: u32,
+    first_class: u32,
+}
+
+impl<'source> Joined<'source> {
+    /// Joins `sources`; what the schema says about tracer and host is that of the first.
+    pub fn new(sources: impl IntoIterator<Item = &'source dyn Source>) -> Self {
+        let mut joined = Self {
+            parts: Vec::new(),
+            schema: Schema::default(),
+            streams: Vec::new(),
+            packets: Vec::new(),
+            diagnostics: Vec::new(),
+        };
+        for source in sources {
+            joined.add(source);
+        }
+        joined
+    }
+
+    fn add(&mut self, source: &'source dyn Source) {
+        let first_packet = self.packets.len() as u32;
+        let first_stream = self.streams.len() as u32;
+        if self.parts.is_empty() {
+            self.schema = Schema {
+                event_classes: Vec::new(),
+                ..source.schema().clone()
+            };
+        } else {
+            let environment = source.schema().environment.iter().cloned();
+            self.schema.environment.extend(environment);
+        }
+        self.parts.push(Part {
+            source,
+            first_packet,
+            first_class: self.schema.event_classes.len() as u32,
+        });
+        let classes = source.schema().event_classes.iter().cloned();
+        self.schema.event_classes.extend(classes);
+        self.streams
+            .extend(source.streams().iter().map(|stream| Stream {
+                packets: stream.packets.start + first_packet..stream.packets.end + first_packet,
+                ..stream.clone()
+            }));
+        self.packets
+            .extend(source.packets().iter().map(|packet| Packet {
+                id: PacketId(packet.id.0 + first_packet),
+                stream: StreamId(packet.stream.0 + first_stream),
+                ..packet.clone()
+            }));
+        let diagnostics = source.diagnostics().iter().cloned();
+        self.diagnostics.extend(diagnostics);
+    }
+
+    /// The position of the part that a packet is of, and the packet's id there.
+    fn part_of(&self, packet: PacketId) -> Option<(usize, PacketId)> {
+        let after = self
+            .parts
+            .partition_point(|part| part.first_packet <= packet.0);
+        // Parts without packets begin where the next one does: the last one that begins there has it.
+        let position = after.checked_sub(1)?;
+        Some((
+            position,
+            PacketId(packet.0 - self.parts[position].first_packet),
+        ))
+    }
+}
+
+impl Source for Joined<'_> {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn streams(&self) -> &[Stream] {
+        &self.streams
+    }
+
+    fn packets(&self) -> &[Packet] {
+        &self.packets
+    }
+
+    fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    fn decoder<'source>(&'source self, projection: &Projection) -> Box<dyn Decoder + 'source> {
+        let decoders = self.parts.iter().map(|part| {
+            let count = part.source.schema().event_classes.len();
+            let mut own = Projection::nothing(count);
+            for class in 0..count as u32 {
+                let wanted = projection.fields(EventClassId(part.first_class + class));
+                if let Some(fields) = wanted {
+                    own.want(EventClassId(class), Vec::<Option<FieldId>>::from(fields));
+                }
+            }
+            part.source.decoder(&own)
+        });
+        Box::new(JoinedDecoder {
+            decoders: decoders.collect(),
+            joined: self,
+        })
+    }
+
+    fn visit(&self, packet: PacketId, position: u64, visitor: &mut dyn FieldVisitor) {
+        if let Some((part, packet)) = self.part_of(packet) {
+            self.parts[part].source.visit(packet, position, visitor);
+        }
+    }
+
+    fn prefetch(&self, packet: PacketId) {
+        if let Some((part, packet)) = self.part_of(packet) {
+            self.parts[part].source.prefetch(packet);
+        }
+    }
+}
+
+struct JoinedDecoder<'source> {
+    joined: &'source Joined<'source>,
+    decoders: Vec<Box<dyn Decoder + 'source>>,
+}
+
+impl Decoder for JoinedDecoder<'_> {
+    fn decode(&self, packet: PacketId, sink: &mut dyn EventSink) -> Vec<Diagnostic> {
+        let Some((part, packet)) = self.joined.part_of(packet) else {
+            return Vec::new();
+        };
+        let first_class = self.joined.parts[part].first_class;
+        let mut renumbered = |event: &Event<'_>| {
+            sink.event(&Event {
+                class: EventClassId(event.class.0 + first_class),
+                ..*event
+            });
+        };
+        self.decoders[part].decode(packet, &mut renumbered)
+    }
+}
