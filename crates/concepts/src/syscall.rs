@@ -91,8 +91,9 @@ const ENTRY_FIELDS: [&[&str]; 4] = [
 const PATH: usize = 3;
 /// Slots of contexts, behind those of any payload: thread, process.
 const CONTEXT: u16 = 8;
-const CONTEXT_FIELDS: [&str; 2] = ["tid", "pid"];
-const ARGUMENTS: u16 = 6;
+/// LTTng's contexts; ftrace calls the current thread `common_pid` and has no process.
+const CONTEXT_FIELDS: [&[&str]; 2] = [&["tid", "common_pid"], &["pid"]];
+const ARGUMENTS: usize = 6;
 
 /// The calls of a schema.
 #[derive(Clone, Debug, Default)]
@@ -137,20 +138,20 @@ impl Calls {
             ClassKind::Entry(_) | ClassKind::Exit(_) => return None,
             ClassKind::NumberedEntry => {
                 self.number(schema);
-                let (elements, packed) = array_fields(class, &["args"], ARGUMENTS);
-                let fields = [class.field("id")].into_iter().chain(elements).collect();
-                (Naming::Numbered { packed }, fields)
+                let arguments = array_fields(class, &["args"], ARGUMENTS);
+                let fields = [class.field("id")].into_iter().chain(arguments).collect();
+                (Naming::Numbered, fields)
             }
             ClassKind::NumberedExit => {
                 self.number(schema);
                 let fields = vec![class.field("ret"), None, None, class.field("id")];
-                (Naming::Numbered { packed: false }, fields)
+                (Naming::Numbered, fields)
             }
             ClassKind::UnnamedExit => (Naming::Unnamed, exit_fields(class)),
         };
         let mut slots = payload;
         slots.resize(CONTEXT as usize, None);
-        slots.extend(CONTEXT_FIELDS.map(|name| context_field(class, name)));
+        slots.extend(CONTEXT_FIELDS.map(|names| context_field(class, names)));
         while slots.last().is_some_and(Option::is_none) {
             slots.pop();
         }
@@ -214,16 +215,11 @@ impl Calls {
                 entry.command = event.has(slot(2)).then(|| event.unsigned(slot(2)));
                 entry.path = event.has(slot(3)).then(|| event.text(slot(3)));
             }
-            Naming::Numbered { packed } => {
+            Naming::Numbered => {
                 entry.call = (*self.by_number.get(event.unsigned(slot(0)) as usize)?)?;
                 let [fd, other_fd, command] = self.positions[entry.call.index()].map(|position| {
-                    let position = position?;
-                    if packed {
-                        element(event.raw_bytes(slot(1)), position)
-                    } else {
-                        let argument = slot(1 + position);
-                        event.has(argument).then(|| event.unsigned(argument))
-                    }
+                    let argument = slot(1 + position?);
+                    event.has(argument).then(|| event.unsigned(argument))
                 });
                 entry.fd = fd.map(|fd| fd as i32);
                 entry.other_fd = other_fd.map(|fd| fd as i32);
@@ -239,18 +235,10 @@ impl Calls {
         let number = |n| event.has(slot(n)).then(|| event.signed(slot(n)) as i32);
         let call = match naming {
             Naming::Named(call) => Some(call),
-            Naming::Numbered { .. } => {
-                Some((*self.by_number.get(event.unsigned(slot(3)) as usize)?)?)
-            }
+            Naming::Numbered => Some((*self.by_number.get(event.unsigned(slot(3)) as usize)?)?),
             Naming::Unnamed => None,
         };
         let pair = match (number(1), number(2)) {
-            (Some(_), None) => {
-                let both = event.raw_bytes(slot(1)).first_chunk::<8>();
-                both.map(|&[a, b, c, d, rest @ ..]| {
-                    [i32::from_le_bytes([a, b, c, d]), i32::from_le_bytes(rest)]
-                })
-            }
             (Some(first), Some(second)) => Some([first, second]),
             _ => None,
         };
@@ -310,36 +298,22 @@ fn entry_fields(class: &EventClass) -> Vec<Option<FieldId>> {
 }
 
 fn exit_fields(class: &EventClass) -> Vec<Option<FieldId>> {
-    let (pair, _) = array_fields(class, &["fildes", "socket"], 2);
+    let pair = array_fields(class, &["fildes", "socket"], 2);
     [payload_field(class, "ret")]
         .into_iter()
         .chain(pair)
         .collect()
 }
 
-/// The elements of an array with one of these names, and whether they come together as bytes.
-fn array_fields(class: &EventClass, names: &[&str], count: u16) -> (Vec<Option<FieldId>>, bool) {
-    for name in names {
-        let elements: Vec<_> = (0..count)
-            .map(|n| payload_field(class, &format!("{name}[{n}]")))
-            .collect();
-        if elements.iter().any(Option::is_some) {
-            return (elements, false);
-        }
-        let whole = payload_field(class, name)
-            .filter(|field| class.fields[field.index()].kind == FieldKind::Bytes);
-        if whole.is_some() {
-            return (vec![whole], true);
-        }
-    }
-    (vec![None; count as usize], false)
-}
-
-/// Element `position` of an array of 64-bit numbers, little-endian as on every processor whose
-/// calls are known by number here.
-fn element(bytes: &[u8], position: u16) -> Option<u64> {
-    let element = bytes.get(position as usize * 8..)?.first_chunk::<8>()?;
-    Some(u64::from_le_bytes(*element))
+/// The elements of the array that has one of these names.
+fn array_fields(class: &EventClass, names: &[&str], count: usize) -> Vec<Option<FieldId>> {
+    let elements = |name: &&str| {
+        let element = |n| payload_field(class, &format!("{name}.{n}"));
+        let fields: Vec<_> = (0..count).map(element).collect();
+        fields.iter().any(Option::is_some).then_some(fields)
+    };
+    let found = names.iter().find_map(elements);
+    found.unwrap_or_else(|| vec![None; count])
 }
 
 fn payload_field(class: &EventClass, name: &str) -> Option<FieldId> {
@@ -347,10 +321,11 @@ fn payload_field(class: &EventClass, name: &str) -> Option<FieldId> {
     (class.fields[field.index()].scope == Scope::Payload).then_some(field)
 }
 
-fn context_field(class: &EventClass, name: &str) -> Option<FieldId> {
+fn context_field(class: &EventClass, names: &[&str]) -> Option<FieldId> {
     let is_context = |scope| matches!(scope, Scope::CommonContext | Scope::SpecificContext);
     let mut fields = (0..).map(FieldId).zip(&class.fields);
-    let found = fields.find(|(_, field)| field.name == name && is_context(field.scope));
+    let found =
+        fields.find(|(_, field)| names.contains(&field.name.as_str()) && is_context(field.scope));
     Some(found?.0)
 }
 

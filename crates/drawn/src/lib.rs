@@ -16,7 +16,7 @@
 //!
 //! A stream whose name ends in `cpuN` is that of processor N. Decimal numbers are signed, numbers
 //! that begin with `0x` unsigned, `1.5` is a floating-point number, `[1,2]` the elements of an array
-//! (`name[0]`, `name[1]`), everything else (in quotes, if it holds blanks or looks like a number)
+//! (fields `name.0`, `name.1`), everything else (in quotes, if it holds blanks or looks like a number)
 //! is text. Times of a stream must not go back.
 //!
 //! Where packets are cut must not matter to an analysis: [`DrawnTrace::recut`] cuts them elsewhere.

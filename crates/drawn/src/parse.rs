@@ -150,7 +150,7 @@ impl Parser {
                 None => self.value(class, name, scope, self::value(value), &mut values)?,
                 Some(elements) => {
                     for (element, position) in elements.split(',').zip(0..) {
-                        let name = format!("{name}[{position}]");
+                        let name = format!("{name}.{position}");
                         self.value(class, &name, scope, self::value(element), &mut values)?;
                     }
                 }

@@ -248,8 +248,8 @@ mod tests {
             [
                 "cpu0: 10 next=7 comm=a b 12 next=8 prev=7 tid=3",
                 "cpu0: lost 5 13 next=9",
-                "cpu1: 11 args[0]=1 args[1]=-2 mask=0xffffffffffffffff",
-                "cpu1: 14 args[0]=3 args[1]=4",
+                "cpu1: 11 args.0=1 args.1=-2 mask=0xffffffffffffffff",
+                "cpu1: 14 args.0=3 args.1=4",
             ]
         );
         assert_eq!(trace.streams[1].cpu, Some(slowpath_model::CpuId(1)));
