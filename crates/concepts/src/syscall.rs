@@ -59,10 +59,7 @@ pub struct SyscallExit {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Naming {
     Named(SyscallId),
-    /// By number; arguments one by one, or together as bytes.
-    Numbered {
-        packed: bool,
-    },
+    Numbered,
     Unnamed,
 }
 
