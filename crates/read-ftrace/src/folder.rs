@@ -11,7 +11,7 @@ use crate::clock::{Clock, clock_in_use};
 use crate::cpu_data::{CpuData, Storage};
 use crate::error::ReadError;
 use crate::recording::{RecordedStream, Recording};
-use crate::saved::parse_dropped;
+use crate::saved::{Losses, parse_stats};
 use crate::trace::{FtraceTrace, ReadOptions};
 
 /// The contents of a folder of raw ring-buffer pages. Texts that were not kept are empty.
@@ -78,7 +78,7 @@ impl FtraceTrace {
             cpu,
             page_size: None,
             clock: clock.clone(),
-            dropped: stats_of(cpu).map_or(0, |(_, stats)| parse_dropped(stats)),
+            losses: stats_of(cpu).map_or(Losses::default(), |(_, stats)| parse_stats(stats)),
             data: CpuData {
                 storage: Storage::Plain(0..file.get().len()),
                 file,

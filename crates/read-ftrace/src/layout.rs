@@ -123,9 +123,7 @@ mod tests {
         );
         check(Place::Rest { offset: 4 }, &[0; 6], Some(4..6));
         check(Place::Rest { offset: 7 }, &[0; 6], None);
-        assert_eq!(
-            Place::DataLocation { offset: 0 }.range(&[0, 4, 0, 0], ByteOrder::Big),
-            None
-        );
+        let big = Place::DataLocation { offset: 0 }.range(&[0, 4, 0, 0], ByteOrder::Big);
+        assert_eq!(big, Some(0..4));
     }
 }

@@ -9,7 +9,8 @@ use slowpath_source::Packet;
 
 use crate::clock::Clock;
 use crate::cpu_data::CpuData;
-use crate::page::PageLayout;
+use crate::page::{Lost, PageLayout};
+use crate::saved::Losses;
 
 /// A packet is ended at the first page after so many bytes.
 const PACKET_BYTES: usize = 256 << 10;
@@ -22,8 +23,8 @@ pub(crate) struct PageStream {
     pub(crate) data: CpuData,
     pub(crate) layout: PageLayout,
     pub(crate) clock: Clock,
-    /// Events that were dropped nobody knows where.
-    pub(crate) dropped: u64,
+    /// What the tracer says about losses.
+    pub(crate) losses: Losses,
 }
 
 /// A run of pages that will be a packet.
@@ -37,7 +38,7 @@ struct Run {
     /// Where its last page with records begins, and the clock reading there.
     last_page: usize,
     last_page_begin: u64,
-    lost: u64,
+    lost: Lost,
 }
 
 /// The packets of one stream, and the position of each in the run of all pages.
@@ -61,17 +62,13 @@ impl PageStream {
     /// Appends this stream's packets, as those of `stream`, to `listing`.
     pub(crate) fn list_packets(&self, stream: StreamId, listing: &mut Listing) {
         let runs = self.runs(&mut listing.diagnostics);
-        let (last, lost) = match runs.last() {
-            Some(_) => (runs.len() - 1, runs.iter().map(|run| run.lost).sum::<u64>()),
-            None => (0, 0),
-        };
+        let lost = self.lost_before(&runs);
         for (index, run) in runs.iter().enumerate() {
             let begin = self.clock.time(run.begin);
             let end = match runs.get(index + 1) {
                 Some(next) if next.begin >= run.last_page_begin => self.clock.time(next.begin),
                 _ => self.time_of_last_record(run),
             };
-            let dropped = if index == last { self.dropped } else { 0 };
             listing.packets.push(Packet {
                 id: PacketId(listing.packets.len() as u32),
                 stream,
@@ -79,20 +76,46 @@ impl PageStream {
                 size: run.length as u64,
                 range: TimeRange::new(begin, end),
                 cpu: Some(self.cpu),
-                lost_events: run.lost + dropped,
+                lost_events: lost[index],
                 lost_packets: 0,
             });
             listing.positions.push(run.position);
         }
-        let lost = lost.saturating_add(self.dropped);
+        let dropped = if runs.is_empty() {
+            self.losses.dropped
+        } else {
+            0
+        };
+        let lost = lost.into_iter().fold(dropped, u64::saturating_add);
         if lost > 0 {
-            let message = format!("at least {lost} events were lost");
+            let message = format!("{lost} events were lost");
             let diagnostic = Diagnostic::new(DiagnosticCode::LostEvents, self.place(0), message);
             listing.diagnostics.push(Diagnostic {
                 count: Some(lost),
                 ..diagnostic
             });
         }
+    }
+
+    /// Events lost before or, where nobody knows when, in each run.
+    ///
+    /// Where a page has no room for the number, what the tracer counted in all tells it: exactly
+    /// when there is one such page, else the first one gets what the others leave.
+    fn lost_before(&self, runs: &[Run]) -> Vec<u64> {
+        let known = runs.iter().map(|run| match run.lost {
+            Lost::Nothing => 0,
+            Lost::Events(count) => count,
+            Lost::Unknown => 1,
+        });
+        let mut lost: Vec<u64> = known.collect();
+        let sum = lost.iter().copied().fold(0, u64::saturating_add);
+        if let Some(first) = runs.iter().position(|run| run.lost == Lost::Unknown) {
+            lost[first] += self.losses.overwritten.saturating_sub(sum);
+        }
+        if let Some(last) = lost.last_mut() {
+            *last = last.saturating_add(self.losses.dropped);
+        }
+        lost
     }
 
     fn runs(&self, diagnostics: &mut Vec<Diagnostic>) -> Vec<Run> {
@@ -127,7 +150,7 @@ impl PageStream {
                 );
                 bad_pages.add(code, self.place(position), message);
             }
-            if self.layout.is_empty(&header) && header.lost == 0 {
+            if self.layout.is_empty(&header) && header.lost == Lost::Nothing {
                 if let Some(run) = runs.last_mut() {
                     run.length = position + page.len() - run.position;
                 }
@@ -139,7 +162,7 @@ impl PageStream {
                 let length = position - run.position;
                 let full = length >= PACKET_BYTES
                     && (self.data.can_cut_at(position) || length >= 4 * PACKET_BYTES);
-                if !goes_back && !full && header.lost == 0 {
+                if !goes_back && !full && header.lost == Lost::Nothing {
                     run.length = position + page.len() - run.position;
                     run.last_page = position;
                     run.last_page_begin = header.timestamp;

@@ -45,8 +45,17 @@ pub(crate) struct PageHeader {
     pub(crate) timestamp: u64,
     /// Where the records end, in bytes from the page's begin; may lie past a cut page.
     pub(crate) end: usize,
-    /// Events lost before this page: at least one where the number is not stored.
-    pub(crate) lost: u64,
+    /// Events lost before this page.
+    pub(crate) lost: Lost,
+}
+
+/// Whether events were lost before a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lost {
+    Nothing,
+    Events(u64),
+    /// There was no room for the number.
+    Unknown,
 }
 
 impl PageLayout {
@@ -112,9 +121,9 @@ impl PageLayout {
         page.get(..self.data_offset)?;
         let end = self.data_offset + (commit & COMMITTED) as usize;
         let lost = match (commit & MISSED_EVENTS != 0, commit & MISSED_STORED != 0) {
-            (false, _) => 0,
-            (true, true) => number(end, self.commit_size).unwrap_or(1).max(1),
-            (true, false) => 1,
+            (false, _) => Lost::Nothing,
+            (true, true) => number(end, self.commit_size).map_or(Lost::Unknown, Lost::Events),
+            (true, false) => Lost::Unknown,
         };
         Some(PageHeader {
             timestamp,

@@ -8,6 +8,7 @@ use crate::byte_order::ByteOrder;
 use crate::clock::Clock;
 use crate::cpu_data::CpuData;
 use crate::folder::EventFormatFile;
+use crate::saved::Losses;
 
 /// A recording, taken apart but not yet understood.
 pub(crate) struct Recording {
@@ -36,6 +37,6 @@ pub(crate) struct RecordedStream {
     /// Where it differs from what `header_page` says.
     pub(crate) page_size: Option<usize>,
     pub(crate) clock: Clock,
-    /// Events that the tracer says it dropped without marking the place.
-    pub(crate) dropped: u64,
+    /// What the tracer says about losses.
+    pub(crate) losses: Losses,
 }

@@ -26,18 +26,31 @@ fn pairs(text: &str) -> impl Iterator<Item = (ThreadId, &str)> {
     })
 }
 
-/// Events that `per_cpu/cpuN/stats` says were dropped at the writing end, which leaves no mark in the
-/// pages. (Overwritten ones do: the next page says so.)
-pub(crate) fn parse_dropped(stats: &str) -> u64 {
-    let number = |line: &str| {
-        let (key, value) = line.split_once(':')?;
-        let counts = matches!(key.trim(), "commit overrun" | "dropped events");
-        value.trim().parse::<u64>().ok().filter(|_| counts)
-    };
-    stats
-        .lines()
-        .filter_map(number)
-        .fold(0, u64::saturating_add)
+/// What `per_cpu/cpuN/stats` says of events that are not in the pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Losses {
+    /// Overwritten before they were read; the page behind the gap is marked.
+    pub(crate) overwritten: u64,
+    /// Refused at the writing end, which leaves no mark in the pages.
+    pub(crate) dropped: u64,
+}
+
+/// Reads the text of `per_cpu/cpuN/stats`.
+pub(crate) fn parse_stats(stats: &str) -> Losses {
+    let mut losses = Losses::default();
+    for line in stats.lines() {
+        let Some((key, value)) = line.split_once(':') else {
+            continue;
+        };
+        let count: u64 = value.trim().parse().unwrap_or(0);
+        let sum = match key.trim() {
+            "overrun" => &mut losses.overwritten,
+            "commit overrun" | "dropped events" => &mut losses.dropped,
+            _ => continue,
+        };
+        *sum = sum.saturating_add(count);
+    }
+    losses
 }
 
 #[cfg(test)]
@@ -60,9 +73,15 @@ mod tests {
     }
 
     #[test]
-    fn only_unmarked_losses_count() {
+    fn losses_with_and_without_a_mark() {
         let stats = "entries: 20\noverrun: 7\ncommit overrun: 1\nbytes: 1360\ndropped events: 3\nread events: 0\n";
-        assert_eq!(parse_dropped(stats), 4);
-        assert_eq!(parse_dropped("dropped events: x"), 0);
+        assert_eq!(
+            parse_stats(stats),
+            Losses {
+                overwritten: 7,
+                dropped: 4
+            }
+        );
+        assert_eq!(parse_stats("dropped events: x\nnothing"), Losses::default());
     }
 }

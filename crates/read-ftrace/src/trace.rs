@@ -158,7 +158,7 @@ impl FtraceTrace {
                     .page_size
                     .map_or(page_layout, |size| page_layout.with_page_size(size)),
                 clock: stream.clock,
-                dropped: stream.dropped,
+                losses: stream.losses,
             };
             if id == StreamId(0) && !pages.clock.has_unit() {
                 let message =

@@ -174,7 +174,7 @@ impl Reading<'_> {
                     },
                     page_size: Some(page_size),
                     clock: clock.clone().corrected(corrections, options.interpolate),
-                    dropped: options.dropped(&buffer.name, cpu),
+                    losses: options.losses(&buffer.name, cpu),
                 });
             }
         }

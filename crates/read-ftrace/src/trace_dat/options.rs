@@ -7,7 +7,7 @@ use slowpath_model::CpuId;
 
 use crate::byte_order::{ByteOrder, Cursor, Ended, lossy};
 use crate::clock::{Correction, CounterScale, clock_in_use};
-use crate::saved::parse_dropped;
+use crate::saved::{Losses, parse_stats};
 
 pub(super) const DONE: u16 = 0;
 const DATE: u16 = 1;
@@ -38,8 +38,8 @@ pub(super) struct Options {
     pub(super) interpolate: bool,
     /// Version 6: where instances' tables are, and their names.
     pub(super) instances: Vec<(u64, String)>,
-    /// Texts of `stats` by instance and processor, summed up to unmarked losses.
-    dropped: Vec<(String, CpuId, u64)>,
+    /// Losses by instance and processor.
+    losses: Vec<(String, CpuId, Losses)>,
     stats_of: String,
 }
 
@@ -76,13 +76,11 @@ impl Options {
         }
     }
 
-    /// Events dropped on `cpu` of the buffer called `name`, as far as the file says.
-    pub(super) fn dropped(&self, name: &str, cpu: CpuId) -> u64 {
-        let of_cpu = self
-            .dropped
-            .iter()
-            .filter(|(of, on, _)| of == name && *on == cpu);
-        of_cpu.map(|(_, _, dropped)| dropped).sum()
+    /// Events lost on `cpu` of the buffer called `name`, as far as the file says.
+    pub(super) fn losses(&self, name: &str, cpu: CpuId) -> Losses {
+        let mut all = self.losses.iter();
+        let found = all.find(|(of, on, _)| of == name && *on == cpu);
+        found.map_or(Losses::default(), |(_, _, losses)| *losses)
     }
 
     fn add_offset(&mut self, data: &[u8], unit_ns: i64) {
@@ -100,8 +98,8 @@ impl Options {
                 .strip_prefix("CPU:")
                 .and_then(|cpu| cpu.trim().parse().ok())
             {
-                self.dropped
-                    .push((self.stats_of.clone(), CpuId(cpu), parse_dropped(text)));
+                self.losses
+                    .push((self.stats_of.clone(), CpuId(cpu), parse_stats(text)));
             }
         }
     }
@@ -176,9 +174,9 @@ mod tests {
         ] {
             options.read(CPUSTAT, text.as_bytes(), ByteOrder::Little);
         }
-        assert_eq!(options.dropped("", CpuId(0)), 2);
-        assert_eq!(options.dropped("shop", CpuId(0)), 5);
-        assert_eq!(options.dropped("shop", CpuId(1)), 0);
+        assert_eq!(options.losses("", CpuId(0)).dropped, 2);
+        assert_eq!(options.losses("shop", CpuId(0)).dropped, 5);
+        assert_eq!(options.losses("shop", CpuId(1)).dropped, 0);
     }
 
     #[test]

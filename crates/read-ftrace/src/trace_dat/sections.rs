@@ -178,7 +178,8 @@ impl<'file> Reading<'file> {
             None => Storage::Plain(range),
             Some(method) if range.is_empty() => Storage::Chunks(method, Vec::new()),
             Some(method) => {
-                let mut cursor = Cursor::new(&self.bytes[..range.end], range.start, self.order);
+                // The stated size leaves out some of the chunks' own headers: the count is what holds.
+                let mut cursor = Cursor::new(self.bytes, range.start, self.order);
                 let (chunks, whole) = Chunk::list(&mut cursor);
                 if !whole {
                     let message = "the list of compressed chunks is cut or damaged from here on";
