@@ -9,7 +9,7 @@ use slowpath_model::{
 use slowpath_source::{Decoder, EventSink};
 
 use crate::byte_order::{ByteOrder, sign_extend};
-use crate::layout::{Content, Place, until_zero};
+use crate::layout::{Content, Place};
 use crate::packets::{Findings, PageStream};
 use crate::page::{Record, Walk};
 use crate::trace::{EventLayout, FtraceTrace};
@@ -45,15 +45,13 @@ enum Read {
         size: usize,
         signed: bool,
     },
-    FixedText {
+    /// Text or bytes that always lie in the same place; `Event` finds a text's end.
+    FixedRange {
         offset: usize,
         size: usize,
     },
-    /// Text (ends at a zero byte) or bytes wherever they lie.
-    Range {
-        place: Place,
-        text: bool,
-    },
+    /// Text or bytes that lie where the record says.
+    Range(Place),
     /// Never has a value.
     Nothing,
 }
@@ -197,13 +195,9 @@ impl Read {
             (Place::Fixed { offset, .. }, Content::Numbers(element), Some(index)) => {
                 Self::number(offset + index * element.size, element.size, element.signed)
             }
-            (Place::Fixed { offset, size }, Content::Text, _) => Self::FixedText { offset, size },
-            (place, Content::Text, _) => Self::Range { place, text: true },
-            (place, Content::Opaque, _) => Self::Range { place, text: false },
-            (place, Content::Numbers(element), None) if element.size == 1 => {
-                Self::Range { place, text: false }
-            }
-            _ => Self::Nothing,
+            (_, Content::Numbers(element), None) if element.size > 1 => Self::Nothing,
+            (Place::Fixed { offset, size }, _, _) => Self::FixedRange { offset, size },
+            (place, _, _) => Self::Range(place),
         }
     }
 
@@ -243,20 +237,13 @@ impl Read {
                     value
                 }
             }
-            Self::FixedText { offset, size } => {
-                let text = record_bytes(bytes, record).get(offset..offset.checked_add(size)?)?;
-                Event::pack_range(record.begin + offset, until_zero(text).len())
+            Self::FixedRange { offset, size } => {
+                record_bytes(bytes, record).get(offset..offset.checked_add(size)?)?;
+                Event::pack_range(record.begin + offset, size)
             }
-            Self::Range { place, text } => {
-                let record_bytes = record_bytes(bytes, record);
-                let range = place.range(record_bytes, order::<BIG>())?;
-                let found = &record_bytes[range.clone()];
-                let length = if text {
-                    until_zero(found).len()
-                } else {
-                    found.len()
-                };
-                Event::pack_range(record.begin + range.start, length)
+            Self::Range(place) => {
+                let range = place.range(record_bytes(bytes, record), order::<BIG>())?;
+                Event::pack_range(record.begin + range.start, range.len())
             }
             Self::Nothing => return None,
         })

@@ -1,0 +1,398 @@
+//! What can stand in a page, drawn as text, and the events that must come out.
+
+mod support;
+
+use slowpath_model::{DiagnosticCode, Scope};
+use slowpath_read_ftrace::{ByteOrder, FtraceTrace, ReadOptions};
+use slowpath_source::Source;
+use support::drawn_pages::{DrawnFile, Machine, USUAL};
+use support::values::{Seen, Value, all_events};
+
+const MACHINES: [Machine; 4] = [
+    USUAL,
+    Machine {
+        order: ByteOrder::Little,
+        long_size: 4,
+        page_size: 4096,
+    },
+    Machine {
+        order: ByteOrder::Big,
+        long_size: 8,
+        page_size: 8192,
+    },
+    Machine {
+        order: ByteOrder::Big,
+        long_size: 4,
+        page_size: 1024,
+    },
+];
+
+/// One line per event: time, name, value.
+fn lines(events: &[Seen]) -> Vec<String> {
+    let line = |event: &Seen| {
+        let fields = event.payload.iter().map(|(_, value)| match value {
+            Value::Number(number, _) => number.to_string(),
+            Value::Text(text) => String::from_utf8_lossy(text).into_owned(),
+            Value::Bytes(bytes) => format!("{} bytes", bytes.len()),
+            Value::Numbers(numbers) if numbers.len() > 4 => format!("{} numbers", numbers.len()),
+            Value::Numbers(numbers) => format!(
+                "{:?}",
+                numbers.iter().map(|(number, _)| number).collect::<Vec<_>>()
+            ),
+            Value::Nothing => "nothing".to_owned(),
+        });
+        format!(
+            "{} {} {}",
+            event.at_ns,
+            event.name,
+            fields.collect::<Vec<_>>().join(" ")
+        )
+    };
+    events.iter().map(line).collect()
+}
+
+/// Reads drawn pages on every kind of machine; `expected` holds the events and then, if any, the
+/// codes of the diagnostics.
+fn check(drawn: &str, expected: &[&str]) {
+    for machine in MACHINES {
+        let trace = FtraceTrace::from_folder(machine.folder(&[drawn]), ReadOptions::default())
+            .expect("a folder");
+        let (events, found) = all_events(&trace);
+        let mut all = lines(&events);
+        all.extend(
+            trace
+                .diagnostics()
+                .iter()
+                .chain(&found)
+                .map(|diagnostic| diagnostic.code.name().to_owned()),
+        );
+        assert_eq!(all, expected, "{machine:?}");
+    }
+}
+
+#[test]
+fn times_add_up() {
+    check(
+        "page 1000
+         +0 number 1
+         +5 number -2
+         extend 134217728      # 2^27
+         +1 number 3
+         absolute 300000000000
+         +2 number 4
+         page 400000000000
+         +0 number 5",
+        &[
+            "1000 number 1",
+            "1005 number -2",
+            "134218734 number 3",
+            "300000000002 number 4",
+            "400000000000 number 5",
+        ],
+    );
+}
+
+#[test]
+fn an_absolute_time_takes_its_highest_bits_from_the_page() {
+    // Bits 59 and up are not stored: 2^59 + 7 before, so 9 means 2^59 + 9, and 3 the next round.
+    check(
+        "page 576460752303423495
+         absolute 9
+         +0 number 1
+         absolute 3
+         +0 number 2",
+        &[
+            "576460752303423497 number 1",
+            "1152921504606846979 number 2",
+        ],
+    );
+}
+
+#[test]
+fn what_is_no_event_is_stepped_over() {
+    check(
+        "page 1000
+         +1 number 1
+         discard 6 8           # its time counts
+         +1 number 2
+         discard 1 12          # 1 stands for no time
+         +1 number 3
+         padding
+         hex ffffffffffffffff  # never looked at
+         page 2000             # an empty page
+         page 3000
+         +0 number 4",
+        &[
+            "1001 number 1",
+            "1008 number 2",
+            "1009 number 3",
+            "3000 number 4",
+        ],
+    );
+}
+
+#[test]
+fn large_and_dynamic_records() {
+    check(
+        "page 1000
+         +1 long 7 100         # 112 bytes: the largest whose length fits the header
+         +1 long 8 104
+         +1 words hello there
+         +1 words",
+        &[
+            "1001 long 7 100 numbers",
+            "1002 long 8 104 numbers",
+            "1003 words hello there [3, 4]",
+            "1004 words  [3, 4]",
+        ],
+    );
+}
+
+#[test]
+fn an_unknown_event_is_skipped_alone() {
+    check(
+        "page 1000
+         +1 number 1
+         +1 odd 3 4
+         +1 number 2",
+        &["1001 number 1", "1003 number 2", "UnknownEventClass"],
+    );
+}
+
+#[test]
+fn a_record_that_runs_out_of_its_page_ends_the_page_only() {
+    // Little-endian: type 28, that is 112 bytes. Big-endian: type 9 and a huge length.
+    check(
+        "page 1000
+         +1 number 1
+         hex 1c0000ff
+         page 2000
+         +0 number 2",
+        &["1001 number 1", "2000 number 2", "InvalidEvent"],
+    );
+}
+
+#[test]
+fn losses_stand_between_packets() {
+    let drawn = "page 1000
+         +0 number 1
+         page 2000 lost 7
+         +0 number 2
+         page 3000
+         +4 number 3
+         page 4000 lost ?
+         +5 number 4";
+    for machine in MACHINES {
+        let trace = FtraceTrace::from_folder(machine.folder(&[drawn]), ReadOptions::default())
+            .expect("a folder");
+        let packets: Vec<_> = trace
+            .packets()
+            .iter()
+            .map(|packet| {
+                (
+                    packet.range.begin.ns(),
+                    packet.range.end.ns(),
+                    packet.lost_events,
+                )
+            })
+            .collect();
+        assert_eq!(
+            packets,
+            [(1000, 2000, 0), (2000, 4000, 7), (4000, 4005, 1)],
+            "{machine:?}"
+        );
+        let codes: Vec<_> = trace
+            .diagnostics()
+            .iter()
+            .map(|diagnostic| (diagnostic.code, diagnostic.count))
+            .collect();
+        assert_eq!(codes, [(DiagnosticCode::LostEvents, Some(8))]);
+    }
+}
+
+#[test]
+fn time_that_goes_back_cuts_a_packet() {
+    let trace = FtraceTrace::from_folder(
+        USUAL.folder(&["page 1000\n+9 number 1\npage 500\n+1 number 2"]),
+        ReadOptions::default(),
+    )
+    .expect("a folder");
+    let packets: Vec<_> = trace
+        .packets()
+        .iter()
+        .map(|packet| (packet.range.begin.ns(), packet.range.end.ns()))
+        .collect();
+    assert_eq!(packets, [(1000, 1009), (500, 501)]);
+    assert_eq!(trace.diagnostics()[0].code, DiagnosticCode::TimeGoesBack);
+}
+
+#[test]
+fn many_pages_are_several_packets() {
+    let drawn: String = (0..200)
+        .map(|page| format!("page {}\n+1 number {page}\n", page * 10))
+        .collect();
+    for compression in ["none", "zlib"] {
+        let file = DrawnFile {
+            machine: USUAL,
+            compression,
+            clock: "mono",
+            options: vec![],
+            cpus: vec![&drawn, "", &drawn],
+        };
+        let trace = support::trace_dat(file.write()).expect("a file");
+        assert_eq!(trace.diagnostics(), []);
+        let sizes: Vec<u64> = trace
+            .packets()
+            .iter()
+            .map(|packet| packet.size / 4096)
+            .collect();
+        assert_eq!(sizes, [64, 64, 64, 8, 64, 64, 64, 8]);
+        let streams: Vec<_> = trace
+            .streams()
+            .iter()
+            .map(|stream| stream.packets.clone())
+            .collect();
+        assert_eq!(streams, [0..4, 4..4, 4..8]);
+        let (events, _) = all_events(&trace);
+        let values: Vec<i128> = events.iter().map(|event| event.number("value")).collect();
+        assert_eq!(values, (0..200).chain(0..200).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_cut_last_page_keeps_what_came_before() {
+    let whole = USUAL.pages("page 1000\n+1 number 1\n+1 number 2\n+1 number 3");
+    // Header 16, records of 16 bytes each.
+    for (length, expected) in [
+        (10, vec![]),
+        (16, vec![]),
+        (33, vec!["1001 number 1"]),
+        (48, vec!["1001 number 1", "1002 number 2"]),
+    ] {
+        let mut folder = USUAL.folder(&[""]);
+        folder.cpus[0].1 = slowpath_source::NamedBytes::new("cpu0.raw", whole[..length].to_vec());
+        let trace = FtraceTrace::from_folder(folder, ReadOptions::default()).expect("a folder");
+        assert_eq!(
+            trace.diagnostics()[0].code,
+            DiagnosticCode::TruncatedPacket,
+            "{length}"
+        );
+        assert_eq!(lines(&all_events(&trace).0), expected, "{length}");
+    }
+}
+
+#[test]
+fn files_of_every_machine_and_compression() {
+    for machine in MACHINES {
+        for compression in ["none", "zlib", "zstd"] {
+            let cpus = vec![
+                "page 1000\n+1 number 1\npage 1100\n+1 words hi\npage 1200\n+0 number 3",
+                "page 1050\n+1 number 2",
+            ];
+            let file = DrawnFile {
+                machine,
+                compression,
+                clock: "mono",
+                options: vec![(7, b"500\0".to_vec())],
+                cpus,
+            };
+            let trace = support::trace_dat(file.write()).expect("a file");
+            assert_eq!(trace.diagnostics(), []);
+            let (events, diagnostics) = all_events(&trace);
+            assert_eq!(diagnostics, []);
+            assert_eq!(
+                lines(&events),
+                [
+                    "1501 number 1",
+                    "1601 words hi [3, 4]",
+                    "1700 number 3",
+                    "1551 number 2"
+                ]
+            );
+            assert_eq!(trace.schema().host, "drawn-host");
+            assert_eq!(trace.saved_cmdlines()[0].1, "drawn");
+        }
+    }
+}
+
+#[test]
+fn counters_become_time_where_the_file_says_how() {
+    let scale = |multiplier: u32, shift: u32| {
+        (
+            14,
+            [
+                multiplier.to_le_bytes(),
+                shift.to_le_bytes(),
+                [0; 4],
+                [0; 4],
+            ]
+            .concat(),
+        )
+    };
+    let first = |clock, options| {
+        let cpus = vec!["page 1000\n+1 number 1"];
+        let trace = support::trace_dat(
+            DrawnFile {
+                machine: USUAL,
+                compression: "none",
+                clock,
+                options,
+                cpus,
+            }
+            .write(),
+        )
+        .expect("a file");
+        let codes: Vec<_> = trace
+            .diagnostics()
+            .iter()
+            .map(|diagnostic| diagnostic.code)
+            .collect();
+        (all_events(&trace).0[0].at_ns, codes)
+    };
+    assert_eq!(first("x86-tsc", vec![scale(3, 1)]), (1501, vec![]));
+    assert_eq!(first("tsc2nsec", vec![scale(1 << 31, 32)]), (500, vec![]));
+    assert_eq!(
+        first("x86-tsc", vec![]),
+        (1001, vec![DiagnosticCode::UnknownClockUnit])
+    );
+    assert_eq!(
+        first("counter", vec![]),
+        (1001, vec![DiagnosticCode::UnknownClockUnit])
+    );
+    assert_eq!(first("mono", vec![scale(3, 1)]), (1001, vec![]));
+    assert_eq!(
+        first("uptime", vec![(1, b"0x1\0".to_vec())]),
+        (10_010_001_000, vec![])
+    );
+}
+
+#[test]
+fn fields_say_where_they_stand() {
+    let mut folder = USUAL.folder(&[]);
+    let mut other = folder.formats[0].clone();
+    other.system = "other".into();
+    other.text = other.text.replace("ID: 7", "ID: 17");
+    folder.formats.push(other);
+    let trace = FtraceTrace::from_folder(folder, ReadOptions::default()).expect("a folder");
+    let classes = &trace.schema().event_classes;
+    let names: Vec<_> = classes.iter().map(|class| class.name.as_str()).collect();
+    assert_eq!(names, ["number", "long", "words", "other:number"]);
+    let fields: Vec<_> = classes[2]
+        .fields
+        .iter()
+        .map(|field| (field.name.as_str(), field.scope))
+        .collect();
+    assert_eq!(
+        fields,
+        [
+            ("common_type", Scope::EventHeader),
+            ("common_flags", Scope::CommonContext),
+            ("common_preempt_count", Scope::CommonContext),
+            ("common_pid", Scope::CommonContext),
+            ("text", Scope::Payload),
+            ("pair", Scope::Payload),
+            ("pair.0", Scope::Payload),
+            ("pair.1", Scope::Payload),
+        ]
+    );
+}
