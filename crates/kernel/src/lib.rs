@@ -1,1 +1,16 @@
 //! Kernel analyses: count, cpu, io, latency, and the time lines of threads and processors.
+//!
+//! Each is a pass over chunks with an ordered merge (crate `slowpath-engine`) over the facts of crate
+//! `slowpath-concepts`, so none knows a tracer. What the numbers mean is written down in
+//! docs/reference/definitions.md.
+
+#![forbid(unsafe_code)]
+
+mod answer;
+mod comm;
+pub mod count;
+pub mod cpu;
+mod extent;
+pub mod timelines;
+
+pub use extent::{Extent, Window};

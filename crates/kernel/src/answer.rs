@@ -1,0 +1,129 @@
+//! Runs one of this crate's analyses and turns its state into its report.
+
+use slowpath_engine::{Analysis, Cancelled, Options, Outcome};
+use slowpath_model::{Projection, TimeRange};
+use slowpath_source::Source;
+
+/// An analysis that knows what to read and what its state means in the end.
+pub(crate) trait Answer: Analysis<State: Default> {
+    /// What the state becomes.
+    type Report;
+
+    /// What has to be decoded.
+    fn projection(&self) -> &Projection;
+
+    /// Which packets have to be read.
+    fn range(&self) -> TimeRange;
+
+    /// The answer, when all chunks have been merged.
+    fn report(&self, state: Self::State) -> Self::Report;
+}
+
+/// Passes over `source` and reports. The report is always there, be it empty.
+pub(crate) fn answer<A: Answer>(
+    source: &dyn Source,
+    analysis: &A,
+    options: &Options<'_>,
+) -> Result<Outcome<A::Report>, Cancelled> {
+    let options = Options {
+        range: analysis.range(),
+        ..*options
+    };
+    let outcome = slowpath_engine::run(source, analysis.projection(), analysis, &options)?;
+    Ok(Outcome {
+        state: Some(analysis.report(outcome.state.unwrap_or_default())),
+        diagnostics: outcome.diagnostics,
+        timings: outcome.timings,
+    })
+}
+
+/// Asks one question in every way that must not matter, for tests.
+#[cfg(test)]
+pub(crate) mod every_way {
+    use std::fmt::Debug;
+    use std::num::NonZeroUsize;
+
+    use slowpath_drawn::DrawnTrace;
+    use slowpath_engine::{chunks, run_chunk};
+    use slowpath_model::Timestamp;
+
+    use super::*;
+
+    /// The answer to a drawn trace, after checking that it does not depend on where packets are cut,
+    /// the size of chunks, the number of workers, the bracketing of merges, or on states being
+    /// serialised in between.
+    pub(crate) fn ask<A: Answer<Report: Debug + PartialEq>>(
+        trace: &DrawnTrace,
+        analysis: impl Fn(&dyn Source) -> A,
+    ) -> A::Report {
+        let whole = trace.recut(|_, _| false);
+        let plain = with_engine(&whole, &analysis, 1, u64::MAX);
+        let cuts = [whole, trace.recut(|_, _| true)];
+        let random = (0..12).map(|seed| trace.recut_at_random(seed, 2 + seed));
+        for (trace, cut) in cuts.into_iter().chain(random).zip(0..) {
+            for jobs in [1, 2, 8] {
+                for chunk_bytes in [1, 300, u64::MAX] {
+                    let found = with_engine(&trace, &analysis, jobs, chunk_bytes);
+                    assert_eq!(
+                        found, plain,
+                        "cut {cut}, {jobs} workers, {chunk_bytes} bytes"
+                    );
+                }
+            }
+            for bracketing in [Bracketing::Left, Bracketing::Right, Bracketing::Tree] {
+                let found = by_hand(&trace, &analysis(&trace), bracketing);
+                assert_eq!(found, plain, "cut {cut}, merged {bracketing:?}");
+            }
+        }
+        plain
+    }
+
+    fn with_engine<A: Answer>(
+        trace: &DrawnTrace,
+        analysis: impl Fn(&dyn Source) -> A,
+        jobs: usize,
+        chunk_bytes: u64,
+    ) -> A::Report {
+        let options = Options {
+            jobs: NonZeroUsize::new(jobs).unwrap(),
+            chunk_bytes: Some(chunk_bytes),
+            ..Options::default()
+        };
+        let outcome = answer(trace, &analysis(trace), &options).unwrap();
+        outcome.state.unwrap()
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Bracketing {
+        Left,
+        Right,
+        Tree,
+    }
+
+    /// States travel as text before each merge, and settle only once, at the end.
+    fn by_hand<A: Answer>(trace: &DrawnTrace, analysis: &A, bracketing: Bracketing) -> A::Report {
+        let decoder = trace.decoder(analysis.projection());
+        let mut states: Vec<A::State> = chunks(trace, 1, analysis.range())
+            .iter()
+            .map(|chunk| travel::<A>(run_chunk(trace, &*decoder, analysis, chunk).0))
+            .collect();
+        while states.len() > 1 {
+            let pairs: Vec<usize> = match bracketing {
+                Bracketing::Left => vec![0],
+                Bracketing::Right => vec![states.len() - 2],
+                Bracketing::Tree => (0..states.len() / 2).collect(),
+            };
+            for position in pairs {
+                let later = travel::<A>(states.remove(position + 1));
+                analysis.merge(&mut states[position], later);
+            }
+        }
+        let mut state = states.pop().unwrap_or_default();
+        analysis.settle(&mut state, Timestamp::MAX);
+        analysis.report(state)
+    }
+
+    fn travel<A: Answer>(state: A::State) -> A::State {
+        serde_json::from_str(&serde_json::to_string(&state).unwrap()).unwrap()
+    }
+}

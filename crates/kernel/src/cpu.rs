@@ -1,0 +1,512 @@
+//! How busy each processor was, and with which threads.
+//!
+//! A chunk knows who ran from its first switch to its last; who ran before and after stays pending
+//! until its neighbours on the same processor are merged. Where events were lost nobody is known to
+//! run between the last event before the gap and the first after it.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use slowpath_concepts::{Concepts, Fact, FactKind};
+use slowpath_engine::{Analysis, Cancelled, Chunk, Options, Outcome};
+use slowpath_model::{
+    CpuId, Event, EventClassId, Nanoseconds, Projection, ThreadId, TimeRange, Timestamp,
+};
+use slowpath_source::{Packet, Source};
+
+use crate::answer::{Answer, answer};
+use crate::comm::Named;
+use crate::extent::shares_processors;
+use crate::{Extent, Window};
+
+/// How busy each processor was, and with which threads.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CpuReport {
+    /// First point of the window, nanoseconds since the Unix epoch.
+    pub begin_ns: i64,
+    /// End of the window.
+    pub end_ns: i64,
+    /// Processors by number.
+    pub cpus: Vec<CpuRow>,
+    /// Threads that were busy, the busiest first.
+    pub threads: Vec<ThreadRow>,
+}
+
+/// One processor.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CpuRow {
+    /// Its number.
+    pub cpu: CpuId,
+    /// Time with a known thread other than the idle one.
+    pub busy_ns: Nanoseconds,
+    /// The same as a share of the window.
+    pub percent: f64,
+}
+
+/// One thread.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ThreadRow {
+    /// Its number.
+    pub tid: ThreadId,
+    /// Its name, the latest seen.
+    pub comm: String,
+    /// Time on any processor.
+    pub busy_ns: Nanoseconds,
+    /// The same as a share of the window; 100 keeps one processor busy.
+    pub percent: f64,
+}
+
+/// Tells how busy processors and threads were in `options.range` of `source`, a kernel trace.
+pub fn cpu(source: &dyn Source, options: &Options<'_>) -> Result<Outcome<CpuReport>, Cancelled> {
+    answer(source, &CpuUse::new(source, options.range), options)
+}
+
+struct CpuUse {
+    extent: Extent,
+    window: Window,
+    concepts: Concepts,
+    projection: Projection,
+    /// Events were lost, so the times of all events are needed to know where the gaps end.
+    times_of_all: bool,
+    /// A stream without any switch says nothing.
+    streams_may_lack_switches: bool,
+}
+
+/// What a chunk, or several, told.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Usage {
+    lanes: BTreeMap<CpuId, Lane>,
+    threads: FxHashMap<ThreadId, ThreadUse>,
+    /// The one lane of a chunk while it is passed over.
+    open: Lane,
+    /// Name of the thread that the latest switch went to.
+    latest: Option<(ThreadId, Named)>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct ThreadUse {
+    busy: Nanoseconds,
+    named: Named,
+}
+
+/// One processor over time: runs of known events with gaps in between. Runs between the first and
+/// the last gap are settled; only the outer ones can still learn something.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Lane {
+    /// Busy time that is settled.
+    busy: Nanoseconds,
+    first: Run,
+    /// The run after the last gap, if there is a gap.
+    last: Option<Run>,
+}
+
+/// Events of a processor without a gap.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Run {
+    /// Events were lost before it, else it goes on from what came before.
+    after_gap: bool,
+    /// Events were lost after it, else it goes on.
+    before_gap: bool,
+    /// Only known where times of all events are read.
+    first_event: Option<Timestamp>,
+    last_event: Option<Timestamp>,
+    /// When, and the thread that ran until then.
+    first_switch: Option<(Timestamp, ThreadId)>,
+    /// When, and the thread that runs since.
+    last_switch: Option<(Timestamp, ThreadId)>,
+}
+
+/// A stretch of time in which a thread ran.
+type Stretch = (ThreadId, Timestamp, Timestamp);
+
+impl Run {
+    /// The stretch from its begin to its first switch, where the begin is known.
+    fn head(&self) -> Option<Stretch> {
+        let (until, thread) = self.first_switch?;
+        Some((thread, self.first_event.filter(|_| self.after_gap)?, until))
+    }
+
+    /// The stretch from its last switch to a gap after it.
+    fn tail(&self) -> Option<Stretch> {
+        let (since, thread) = self.last_switch?;
+        Some((thread, since, self.last_event.filter(|_| self.before_gap)?))
+    }
+
+    /// Goes on with `later`; gives the stretches that are settled by that.
+    fn join(&mut self, later: Self) -> [Option<Stretch>; 2] {
+        let had_switch = self.first_switch.is_some();
+        let between = match (self.last_switch, later.first_switch) {
+            (Some((since, thread)), Some((until, _))) => Some((thread, since, until)),
+            _ => None,
+        };
+        let later_was_settled = later.last_switch.is_some();
+        self.before_gap = later.before_gap;
+        self.first_event = self.first_event.or(later.first_event);
+        self.last_event = later.last_event.or(self.last_event);
+        self.first_switch = self.first_switch.or(later.first_switch);
+        self.last_switch = later.last_switch.or(self.last_switch);
+        let head = self.head().filter(|_| !had_switch);
+        let tail = self.tail().filter(|_| !later_was_settled);
+        [between.or(head), tail]
+    }
+}
+
+impl Lane {
+    fn latest(&mut self) -> &mut Run {
+        self.last.as_mut().unwrap_or(&mut self.first)
+    }
+}
+
+impl Usage {
+    /// Notes the name of the thread that runs: no switch from it will tell.
+    fn name_latest(&mut self) {
+        if let Some((thread, named)) = self.latest.take() {
+            let unnamed = ThreadUse {
+                busy: Nanoseconds::ZERO,
+                named,
+            };
+            let usage = self.threads.entry(thread).or_insert(unnamed);
+            usage.named.update(named);
+        }
+    }
+}
+
+impl CpuUse {
+    fn new(source: &dyn Source, range: TimeRange) -> Self {
+        let extent = Extent::of(source);
+        let concepts = Concepts::resolve(source.schema(), &[FactKind::Switch]);
+        let has_losses = |packet: &Packet| packet.lost_events > 0 || packet.lost_packets > 0;
+        let times_of_all = source.packets().iter().any(has_losses);
+        let mut projection = concepts.projection().clone();
+        if times_of_all {
+            for class in (0..source.schema().event_classes.len() as u32).map(EventClassId) {
+                if projection.fields(class).is_none() {
+                    projection.want(class, Vec::new());
+                }
+            }
+        }
+        Self {
+            window: extent.window(range),
+            extent,
+            concepts,
+            projection,
+            times_of_all,
+            streams_may_lack_switches: shares_processors(source),
+        }
+    }
+
+    /// Counts a stretch; gives the time that the processor was busy.
+    fn add(
+        &self,
+        threads: &mut FxHashMap<ThreadId, ThreadUse>,
+        (thread, since, until): Stretch,
+    ) -> Nanoseconds {
+        if thread == ThreadId::IDLE {
+            return Nanoseconds::ZERO;
+        }
+        let busy = self.window.overlap(since, until);
+        let unnamed = || ThreadUse {
+            busy: Nanoseconds::ZERO,
+            named: Named::otherwise(Timestamp::MIN, b""),
+        };
+        threads.entry(thread).or_insert_with(unnamed).busy += busy;
+        busy
+    }
+
+    fn switch(
+        &self,
+        state: &mut Usage,
+        at: Timestamp,
+        (prev, prev_comm): (ThreadId, &[u8]),
+        (next, next_comm): (ThreadId, &[u8]),
+    ) {
+        let run = state.open.latest();
+        let since = match run.last_switch {
+            Some((since, thread)) if thread == prev => Some(since),
+            Some((since, thread)) => {
+                // Not what the switch itself says: an event is missing without being counted as lost.
+                let busy = self.add(&mut state.threads, (thread, since, at));
+                state.open.busy += busy;
+                None
+            }
+            None => run.first_event.filter(|_| run.after_gap),
+        };
+        let run = state.open.latest();
+        run.first_switch = run.first_switch.or(Some((at, prev)));
+        run.last_switch = Some((at, next));
+        if at <= self.window.end {
+            state.latest = Some((next, Named::by_switch(at, next_comm)));
+        }
+        if prev == ThreadId::IDLE {
+            return;
+        }
+        let busy = since.map_or(Nanoseconds::ZERO, |since| self.window.overlap(since, at));
+        state.open.busy += busy;
+        let named = match at <= self.window.end {
+            true => Named::by_switch(at, prev_comm),
+            false => Named::otherwise(at, prev_comm),
+        };
+        let unseen = ThreadUse {
+            busy: Nanoseconds::ZERO,
+            named,
+        };
+        let usage = state.threads.entry(prev).or_insert(unseen);
+        usage.busy += busy;
+        usage.named.update(named);
+    }
+
+    fn percent(&self, busy: Nanoseconds) -> f64 {
+        let length = self.window.length().get().max(1);
+        100.0 * busy.get() as f64 / length as f64
+    }
+}
+
+impl Answer for CpuUse {
+    type Report = CpuReport;
+
+    fn projection(&self) -> &Projection {
+        &self.projection
+    }
+
+    fn range(&self) -> TimeRange {
+        self.window.and_before()
+    }
+
+    fn report(&self, mut state: Usage) -> CpuReport {
+        let mut cpus = Vec::new();
+        for (&cpu, &first_event) in &self.extent.first_of_cpu {
+            let mut busy = Nanoseconds::ZERO;
+            if let Some(lane) = state.lanes.get_mut(&cpu) {
+                busy = lane.busy;
+                let head = lane.first.first_switch.filter(|_| !lane.first.after_gap);
+                let head = head.map(|(until, thread)| (thread, first_event, until));
+                let latest = *lane.latest();
+                let tail = latest.last_switch.filter(|_| !latest.before_gap);
+                let tail = tail.map(|(since, thread)| (thread, since, self.window.end));
+                for stretch in [head, tail].into_iter().flatten() {
+                    busy += self.add(&mut state.threads, stretch);
+                }
+            }
+            cpus.push(CpuRow {
+                cpu,
+                busy_ns: busy,
+                percent: self.percent(busy),
+            });
+        }
+        let mut threads: Vec<ThreadRow> = state
+            .threads
+            .iter()
+            .filter(|(_, usage)| usage.busy > Nanoseconds::ZERO)
+            .map(|(&tid, usage)| ThreadRow {
+                tid,
+                comm: usage.named.comm.to_string(),
+                busy_ns: usage.busy,
+                percent: self.percent(usage.busy),
+            })
+            .collect();
+        threads.sort_by_key(|row| (std::cmp::Reverse(row.busy_ns), row.tid));
+        CpuReport {
+            begin_ns: self.window.begin.ns(),
+            end_ns: self.window.end.ns(),
+            cpus,
+            threads,
+        }
+    }
+}
+
+impl Analysis for CpuUse {
+    type State = Usage;
+
+    fn begin(&self, _chunk: &Chunk) -> Usage {
+        Usage::default()
+    }
+
+    fn packet(&self, state: &mut Usage, packet: &Packet) {
+        if packet.lost_events == 0 && packet.lost_packets == 0 {
+            return;
+        }
+        state.name_latest();
+        let latest = state.open.latest();
+        latest.before_gap = true;
+        if let Some(stretch) = latest.tail() {
+            state.open.busy += self.add(&mut state.threads, stretch);
+        }
+        state.open.last = Some(Run {
+            after_gap: true,
+            ..Run::default()
+        });
+    }
+
+    #[inline]
+    fn event(&self, state: &mut Usage, event: &Event<'_>) {
+        if self.times_of_all {
+            let run = state.open.latest();
+            run.first_event = run.first_event.or(Some(event.at));
+            run.last_event = Some(event.at);
+        }
+        if let Some(Fact::Switch {
+            prev,
+            next,
+            prev_comm,
+            next_comm,
+            ..
+        }) = self.concepts.fact(event)
+        {
+            self.switch(state, event.at, (prev, prev_comm), (next, next_comm));
+        }
+    }
+
+    fn end(&self, state: &mut Usage, chunk: &Chunk) {
+        state.name_latest();
+        let lane = std::mem::take(&mut state.open);
+        let has_switch = |run: &Run| run.first_switch.is_some();
+        let silent = !has_switch(&lane.first) && !lane.last.as_ref().is_some_and(has_switch);
+        if !(silent && self.streams_may_lack_switches) {
+            let cpu = chunk.cpu.unwrap_or(CpuId(chunk.stream.0));
+            state.lanes.insert(cpu, lane);
+        }
+    }
+
+    fn merge(&self, earlier: &mut Usage, later: Usage) {
+        for (thread, usage) in later.threads {
+            let none = ThreadUse {
+                busy: Nanoseconds::ZERO,
+                ..usage
+            };
+            let sum = earlier.threads.entry(thread).or_insert(none);
+            sum.busy += usage.busy;
+            sum.named.update(usage.named);
+        }
+        for (cpu, lane) in later.lanes {
+            let Some(known) = earlier.lanes.get_mut(&cpu) else {
+                earlier.lanes.insert(cpu, lane);
+                continue;
+            };
+            known.busy += lane.busy;
+            let settled = known.latest().join(lane.first);
+            for stretch in settled.into_iter().flatten() {
+                known.busy += self.add(&mut earlier.threads, stretch);
+            }
+            known.last = lane.last.or(known.last);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slowpath_drawn::DrawnTrace;
+
+    use super::*;
+    use crate::answer::every_way;
+
+    /// Switches between `prev` and `next` of the short form `cpu0 10 7>0`, other lines as they are.
+    fn drawn(text: &str) -> DrawnTrace {
+        let mut lines = String::new();
+        for line in text.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if let [cpu, at, switch] = words[..]
+                && let Some((prev, next)) = switch.split_once('>')
+            {
+                lines += &format!(
+                    "{cpu} {at} sched_switch prev_comm=t{prev} prev_tid={prev} prev_state=0 next_comm=t{next} next_tid={next}\n"
+                );
+            } else {
+                lines += &format!("{line}\n");
+            }
+        }
+        DrawnTrace::parse(&lines).unwrap()
+    }
+
+    fn rows(report: &CpuReport) -> String {
+        let cpus = report
+            .cpus
+            .iter()
+            .map(|row| format!("cpu{} {}", row.cpu, row.busy_ns.get()));
+        let threads = report.threads.iter();
+        let threads = threads.map(|row| format!("{}:{} {}", row.tid, row.comm, row.busy_ns.get()));
+        cpus.chain(threads).collect::<Vec<_>>().join(", ")
+    }
+
+    fn check_in(text: &str, range: TimeRange, expected: &str) {
+        let report = every_way::ask(&drawn(text), |source| CpuUse::new(source, range));
+        assert_eq!(rows(&report), expected, "{text}");
+    }
+
+    fn check(text: &str, expected: &str) {
+        check_in(text, TimeRange::ALL, expected);
+    }
+
+    #[test]
+    fn threads_run_from_switch_to_switch() {
+        check(
+            "cpu0 10 tick
+             cpu0 20 7>0
+             cpu0 50 0>8
+             cpu0 60 8>7
+             cpu0 90 tick",
+            "cpu0 50, 7:t7 40, 8:t8 10",
+        );
+    }
+
+    #[test]
+    fn a_thread_on_two_processors_is_one_row() {
+        check(
+            "cpu0 0 0>7
+             cpu0 30 7>0
+             cpu1 5 0>9
+             cpu1 40 9>7
+             cpu1 100 tick
+             cpu0 35 tick
+             cpu0 100 tick",
+            "cpu0 30, cpu1 95, 7:t7 90, 9:t9 35",
+        );
+    }
+
+    #[test]
+    fn a_processor_without_switches_is_not_known_to_be_busy() {
+        check(
+            "cpu0 0 tick\ncpu0 50 tick\ncpu1 0 0>3\ncpu1 50 3>0",
+            "cpu0 0, cpu1 50, 3:t3 50",
+        );
+    }
+
+    #[test]
+    fn nobody_is_known_to_run_where_events_were_lost() {
+        check(
+            "cpu0 0 0>7
+             cpu0 10 tick
+             -- lost 3 cpu0
+             cpu0 50 tick
+             cpu0 60 8>9
+             cpu0 65 tick
+             -- lost 1 cpu0
+             -- lost-packets 1 cpu0
+             cpu0 80 tick
+             -- lost 1 cpu0
+             cpu0 90 9>0
+             cpu0 95 tick",
+            "cpu0 25, 7:t7 10, 8:t8 10, 9:t9 5",
+        );
+    }
+
+    #[test]
+    fn a_window_cuts_off_what_lies_outside() {
+        let range = TimeRange::new(Timestamp::from_ns(25), Timestamp::from_ns(70));
+        let text = "cpu0 0 0>7\ncpu0 30 7>0\ncpu0 40 0>8\ncpu0 90 8>0\ncpu1 0 1>2\ncpu1 90 tick";
+        check_in(text, range, "cpu0 35, cpu1 45, 2:t2 45, 8:t8 30, 7:t7 5");
+    }
+
+    #[test]
+    fn shares_are_of_the_window() {
+        let trace = drawn("cpu0 0 0>7\ncpu0 50 7>0\ncpu0 200 tick");
+        let report = cpu(&trace, &Options::default()).unwrap().state.unwrap();
+        assert_eq!((report.begin_ns, report.end_ns), (0, 200));
+        assert_eq!(report.threads[0].percent, 25.0);
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!(
+            json["cpus"][0],
+            serde_json::json!({"cpu": 0, "busy_ns": 50, "percent": 25.0})
+        );
+    }
+}

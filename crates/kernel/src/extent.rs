@@ -1,0 +1,186 @@
+//! From when to when a trace has events, and the window that an analysis looks at.
+//!
+//! Packets state times of their own, which lie around those of their events; definitions speak of
+//! events. So the outermost packets of each stream are decoded for their times before an analysis
+//! runs; nothing else is.
+
+use std::collections::BTreeMap;
+
+use slowpath_model::{CpuId, Event, Nanoseconds, PacketId, Projection, TimeRange, Timestamp};
+use slowpath_source::{Decoder, Source, Stream};
+
+/// The times of the first and last events of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// First and last event; `None` when there is none.
+    pub bounds: Option<(Timestamp, Timestamp)>,
+    /// The first event of each processor.
+    pub first_of_cpu: BTreeMap<CpuId, Timestamp>,
+}
+
+impl Extent {
+    /// Finds the first and last events of `source`.
+    pub fn of(source: &dyn Source) -> Self {
+        let classes = source.schema().event_classes.len();
+        let decoder = source.decoder(&Projection::every_event(classes));
+        let mut extent = Self::default();
+        for stream in source.streams() {
+            let mut ids = stream.packets.clone().map(PacketId);
+            let Some((first, mut last)) = ids.find_map(|id| times(&*decoder, id)) else {
+                continue;
+            };
+            if let Some((_, end)) = ids.rev().find_map(|id| times(&*decoder, id)) {
+                last = last.max(end);
+            }
+            extent.bounds = Some(match extent.bounds {
+                Some((begin, end)) => (begin.min(first), end.max(last)),
+                None => (first, last),
+            });
+            if let Some(cpu) = cpu_of(source, stream) {
+                let known = extent.first_of_cpu.entry(cpu).or_insert(first);
+                *known = first.min(*known);
+            }
+        }
+        extent
+    }
+
+    /// The window that `asked` leaves of the trace; `TimeRange::ALL` leaves all of it.
+    pub fn window(&self, asked: TimeRange) -> Window {
+        let (first, last) = self.bounds.unwrap_or_default();
+        let ends_with_trace = asked.end > last;
+        Window {
+            begin: asked.begin.clamp(first, last),
+            end: asked.end.clamp(first, last),
+            ends_with_trace,
+        }
+    }
+}
+
+/// First and last event of a packet.
+fn times(decoder: &dyn Decoder, packet: PacketId) -> Option<(Timestamp, Timestamp)> {
+    let mut times: Option<(Timestamp, Timestamp)> = None;
+    decoder.decode(packet, &mut |event: &Event<'_>| {
+        times = Some((times.map_or(event.at, |(first, _)| first), event.at));
+    });
+    times
+}
+
+/// The processor of a stream, as its first packet or itself says.
+fn cpu_of(source: &dyn Source, stream: &Stream) -> Option<CpuId> {
+    let packet = source.packets().get(stream.packets.start as usize);
+    stream.cpu.or(packet?.cpu)
+}
+
+/// Whether several streams hold events of one processor at the same time: then no stream alone
+/// tells which thread an event is of.
+pub(crate) fn shares_processors(source: &dyn Source) -> bool {
+    let mut seen: Vec<(CpuId, TimeRange)> = Vec::new();
+    for stream in source.streams() {
+        let packets = &source.packets()[stream.packets.start as usize..stream.packets.end as usize];
+        let (Some(cpu), Some(first), Some(last)) =
+            (cpu_of(source, stream), packets.first(), packets.last())
+        else {
+            continue;
+        };
+        let range = first.range.hull(last.range);
+        let meets = |&(other, seen): &(CpuId, TimeRange)| {
+            other == cpu && seen.begin <= range.end && range.begin <= seen.end
+        };
+        if seen.iter().any(meets) {
+            return true;
+        }
+        seen.push((cpu, range));
+    }
+    false
+}
+
+/// The part of a trace that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Its first point.
+    pub begin: Timestamp,
+    /// Its end.
+    pub end: Timestamp,
+    /// Whether the trace's last events, which lie at `end`, belong to it.
+    ends_with_trace: bool,
+}
+
+impl Window {
+    /// Whether an event at `at` counts.
+    #[inline]
+    pub fn contains(&self, at: Timestamp) -> bool {
+        at >= self.begin && (at < self.end || (self.ends_with_trace && at == self.end))
+    }
+
+    /// How much of the time from `begin` to `end` lies inside.
+    #[inline]
+    pub fn overlap(&self, begin: Timestamp, end: Timestamp) -> Nanoseconds {
+        end.min(self.end).since(begin.max(self.begin))
+    }
+
+    /// How long it is.
+    pub fn length(&self) -> Nanoseconds {
+        self.end.since(self.begin)
+    }
+
+    /// What has to be read to know what holds in the window: everything up to its end, as what
+    /// holds at its begin follows from what came before.
+    pub fn and_before(&self) -> TimeRange {
+        let end = Timestamp::from_ns(self.end.ns().saturating_add(1));
+        TimeRange::new(Timestamp::MIN, end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slowpath_drawn::DrawnTrace;
+
+    use super::*;
+
+    fn range(begin: i64, end: i64) -> TimeRange {
+        TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end))
+    }
+
+    #[test]
+    fn windows_lie_within_the_events() {
+        let trace = DrawnTrace::parse("cpu1 5 a\ncpu0 7 a\n-- packet cpu0\ncpu0 20 a").unwrap();
+        let extent = Extent::of(&trace);
+        let firsts: Vec<_> = extent
+            .first_of_cpu
+            .iter()
+            .map(|(cpu, at)| (cpu.0, at.ns()))
+            .collect();
+        assert_eq!(firsts, [(0, 7), (1, 5)]);
+        let check = |asked, bounds, inside: &[i64], outside: &[i64]| {
+            let window = extent.window(asked);
+            assert_eq!((window.begin.ns(), window.end.ns()), bounds, "{asked:?}");
+            for &at in inside {
+                assert!(window.contains(Timestamp::from_ns(at)), "{at} in {asked:?}");
+            }
+            for &at in outside {
+                assert!(
+                    !window.contains(Timestamp::from_ns(at)),
+                    "{at} not in {asked:?}"
+                );
+            }
+        };
+        check(TimeRange::ALL, (5, 20), &[5, 20], &[4, 21]);
+        check(range(0, 7), (5, 7), &[5, 6], &[7]);
+        check(range(6, 100), (6, 20), &[6, 20], &[5]);
+        check(range(6, 20), (6, 20), &[19], &[20]);
+    }
+
+    #[test]
+    fn streams_of_one_processor_are_noticed() {
+        let check = |text: &str, expected| {
+            assert_eq!(
+                shares_processors(&DrawnTrace::parse(text).unwrap()),
+                expected,
+                "{text}"
+            );
+        };
+        check("a/cpu0 1 x\na/cpu0 5 x\nb/cpu0 3 x", true);
+        check("a/cpu0 1 x\na/cpu0 5 x\nb/cpu1 3 x", false);
+        check("a/cpu0 1 x\na/cpu0 5 x\nb/cpu0 6 x", false);
+    }
+}
