@@ -11,7 +11,7 @@ use slowpath_source::{Decoder, EventSink};
 use crate::byte_order::{ByteOrder, sign_extend};
 use crate::layout::{Content, Place};
 use crate::packets::{Findings, PageStream};
-use crate::page::{Record, Walk};
+use crate::page::Walk;
 use crate::trace::{EventLayout, FtraceTrace};
 
 /// In the table of types: no event has this type.
@@ -37,6 +37,8 @@ struct Plan {
 /// How the value of one slot is read.
 #[derive(Clone, Copy)]
 enum Read {
+    Unsigned8(usize),
+    Unsigned16(usize),
     Unsigned32(usize),
     Signed32(usize),
     Word64(usize),
@@ -116,11 +118,12 @@ impl<'trace> FtraceDecoder<'trace> {
                         break;
                     }
                 };
-                match self.plan::<BIG>(bytes, &record) {
+                let data = &bytes[record.begin..record.end];
+                match self.plan::<BIG>(data) {
                     Ok(Some(plan)) => {
                         let mut absent = 0;
                         for (slot, read) in plan.reads.iter().enumerate() {
-                            match read.value::<BIG>(bytes, &record) {
+                            match read.value::<BIG>(data, record.begin) {
                                 Some(value) => values[slot] = value,
                                 None => {
                                     values[slot] = 0;
@@ -152,17 +155,15 @@ impl<'trace> FtraceDecoder<'trace> {
 
     /// The plan for a record, `None` when it is not wanted; its type when that is unknown.
     #[inline(always)]
-    fn plan<const BIG: bool>(&self, bytes: &[u8], record: &Record) -> Result<Option<&Plan>, u16> {
-        let place = &self.trace.type_place;
-        let record_type =
-            number_at::<2>(bytes, record, place.start).map_or(0, |bytes| order::<BIG>().u16(bytes));
+    fn plan<const BIG: bool>(&self, record: &[u8]) -> Result<Option<&Plan>, u16> {
+        let bytes = bytes_at::<2>(record, self.trace.type_offset);
+        let record_type = bytes.map_or(0, |bytes| order::<BIG>().u16(bytes));
         match self.by_type.get(usize::from(record_type)) {
             Some(&UNWANTED) => Ok(None),
-            Some(plan) => self
-                .plans
-                .get(usize::from(*plan))
-                .map(Some)
-                .ok_or(record_type),
+            Some(plan) => {
+                let plan = self.plans.get(usize::from(*plan));
+                plan.map(Some).ok_or(record_type)
+            }
             None => Err(record_type),
         }
     }
@@ -203,6 +204,8 @@ impl Read {
 
     fn number(offset: usize, size: usize, signed: bool) -> Self {
         match (size, signed) {
+            (1, false) => Self::Unsigned8(offset),
+            (2, false) => Self::Unsigned16(offset),
             (4, false) => Self::Unsigned32(offset),
             (4, true) => Self::Signed32(offset),
             (8, _) => Self::Word64(offset),
@@ -214,23 +217,22 @@ impl Read {
         }
     }
 
+    /// The value in `record`, which begins at `begin` of the packet.
     #[inline(always)]
-    fn value<const BIG: bool>(&self, bytes: &[u8], record: &Record) -> Option<u64> {
+    fn value<const BIG: bool>(&self, record: &[u8], begin: usize) -> Option<u64> {
+        let order = order::<BIG>();
         Some(match *self {
-            Self::Unsigned32(offset) => {
-                order::<BIG>().u32(number_at(bytes, record, offset)?).into()
-            }
-            Self::Signed32(offset) => {
-                i64::from(order::<BIG>().u32(number_at(bytes, record, offset)?) as i32) as u64
-            }
-            Self::Word64(offset) => order::<BIG>().u64(number_at(bytes, record, offset)?),
+            Self::Unsigned8(offset) => (*record.get(offset)?).into(),
+            Self::Unsigned16(offset) => order.u16(bytes_at(record, offset)?).into(),
+            Self::Unsigned32(offset) => order.u32(bytes_at(record, offset)?).into(),
+            Self::Signed32(offset) => i64::from(order.u32(bytes_at(record, offset)?) as i32) as u64,
+            Self::Word64(offset) => order.u64(bytes_at(record, offset)?),
             Self::Number {
                 offset,
                 size,
                 signed,
             } => {
-                let value = order::<BIG>()
-                    .number(record_bytes(bytes, record).get(offset..offset.checked_add(size)?)?);
+                let value = order.number(record.get(offset..offset + size)?);
                 if signed {
                     sign_extend(value, size) as u64
                 } else {
@@ -238,12 +240,12 @@ impl Read {
                 }
             }
             Self::FixedRange { offset, size } => {
-                record_bytes(bytes, record).get(offset..offset.checked_add(size)?)?;
-                Event::pack_range(record.begin + offset, size)
+                record.get(offset..offset + size)?;
+                Event::pack_range(begin + offset, size)
             }
             Self::Range(place) => {
-                let range = place.range(record_bytes(bytes, record), order::<BIG>())?;
-                Event::pack_range(record.begin + range.start, range.len())
+                let range = place.range(record, order)?;
+                Event::pack_range(begin + range.start, range.len())
             }
             Self::Nothing => return None,
         })
@@ -259,14 +261,6 @@ const fn order<const BIG: bool>() -> ByteOrder {
 }
 
 #[inline(always)]
-fn record_bytes<'bytes>(bytes: &'bytes [u8], record: &Record) -> &'bytes [u8] {
-    &bytes[record.begin..record.end]
-}
-
-#[inline(always)]
-fn number_at<const N: usize>(bytes: &[u8], record: &Record, offset: usize) -> Option<[u8; N]> {
-    record_bytes(bytes, record)
-        .get(offset..)?
-        .first_chunk::<N>()
-        .copied()
+fn bytes_at<const N: usize>(record: &[u8], offset: usize) -> Option<[u8; N]> {
+    record.get(offset..offset + N)?.try_into().ok()
 }

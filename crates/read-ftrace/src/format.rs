@@ -5,6 +5,9 @@
 
 use crate::layout::{Content, Element, Field, Place};
 
+/// No offset or size is larger; so sums of them never overflow.
+const MOST_BYTES: usize = 1 << 24;
+
 /// One parsed `format` file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EventFormat {
@@ -97,9 +100,8 @@ impl Declaration {
             };
             let number = || {
                 let value = value.trim();
-                value
-                    .parse::<usize>()
-                    .map_err(|_| format!("{key} {value:?} in {line:?} is not a number"))
+                let number = value.parse().ok().filter(|number| *number <= MOST_BYTES);
+                number.ok_or_else(|| format!("{key} {value:?} in {line:?} makes no sense"))
             };
             match key.trim() {
                 "offset" => offset = Some(number()?),
@@ -178,7 +180,7 @@ impl Declaration {
             .as_ref()
             .and_then(|count| count.trim().parse::<usize>().ok());
         let by_count = match counted {
-            Some(count) if !is_dynamic && count > 0 && self.size % count == 0 => {
+            Some(count) if !is_dynamic && count > 0 && self.size.is_multiple_of(count) => {
                 Some(self.size / count)
             }
             _ => None,
@@ -400,6 +402,10 @@ mod tests {
         fails("ID: 3\n", "no name");
         fails("name: a\n", "no id");
         fails("name: a\nID: 70000\n", "70000");
+        fails(
+            "name: a\nID: 3\n\tfield:int a; offset:99999999999999999999; size:4;\n",
+            "99999999999999999999",
+        );
         fails(
             "name: a\nID: 3\n\tfield:int a; offset:x; size:4;\n",
             "\"x\"",

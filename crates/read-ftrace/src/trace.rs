@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -40,7 +39,8 @@ pub struct FtraceTrace {
     pub(crate) layouts: Vec<EventLayout>,
     /// Record type to position in `layouts`.
     pub(crate) types: FxHashMap<u16, usize>,
-    pub(crate) type_place: Range<usize>,
+    /// Where every record states its type, in bytes from its begin.
+    pub(crate) type_offset: usize,
     pub(crate) recorded: Vec<PageStream>,
     streams: Vec<Stream>,
     packets: Vec<Packet>,
@@ -142,7 +142,7 @@ impl FtraceTrace {
                 columns,
             });
         }
-        let type_place = type_place(&layouts);
+        let type_offset = type_offset(&layouts);
 
         let mut listing = Listing {
             diagnostics,
@@ -182,7 +182,7 @@ impl FtraceTrace {
             schema,
             layouts,
             types,
-            type_place,
+            type_offset,
             recorded,
             streams,
             packets: listing.packets,
@@ -283,14 +283,13 @@ fn check_record_header(header_event: &str, diagnostics: &mut Vec<Diagnostic>) {
 }
 
 /// Where every record states its type: the same for all events of a kernel.
-fn type_place(layouts: &[EventLayout]) -> Range<usize> {
+fn type_offset(layouts: &[EventLayout]) -> usize {
     let mut fields = layouts.iter().flat_map(|layout| &layout.fields);
     let place = fields.find_map(|field| match field.place {
         FieldPlace::Fixed { offset, size: 2 } if field.name == "common_type" => Some(offset),
         _ => None,
     });
-    let offset = place.unwrap_or(0);
-    offset..offset.saturating_add(2)
+    place.unwrap_or(0)
 }
 
 fn columns_of(fields: &[Field]) -> Vec<Column> {

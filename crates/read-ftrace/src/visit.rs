@@ -30,8 +30,9 @@ pub(crate) fn visit_event(
         return;
     };
     let record = &bytes[record.begin..record.end];
+    let type_place = trace.type_offset..trace.type_offset + 2;
     let record_type = record
-        .get(trace.type_place.clone())
+        .get(type_place)
         .map_or(0, |bytes| order.number(bytes) as u16);
     let Some(layout) = trace.types.get(&record_type).map(|at| &trace.layouts[*at]) else {
         return;

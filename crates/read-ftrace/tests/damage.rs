@@ -28,7 +28,9 @@ fn every_prefix_of_a_file_gives_the_events_before_its_end() {
         let (all, _) = all_events(&trace_dat(whole.clone()).expect(name));
         let mut readable = 0;
         // Every length near a page's begin or end, and a sample of the others.
-        let near = |length: &usize| length % 4096 < 40 || length % 4096 > 4090 || length % 97 == 0;
+        let near = |length: &usize| {
+            length % 4096 < 40 || length % 4096 > 4090 || length.is_multiple_of(97)
+        };
         for length in (0..whole.len()).filter(near) {
             let Ok(trace) = trace_dat(whole[..length].to_vec()) else {
                 continue;

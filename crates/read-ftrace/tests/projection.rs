@@ -33,7 +33,7 @@ fn check(trace: &FtraceTrace, mut choose: impl FnMut() -> u8) {
     let mut projection = Projection::nothing(schema.event_classes.len());
     let mut wanted = vec![None; schema.event_classes.len()];
     for (id, class) in schema.classes() {
-        if choose() % 4 == 0 {
+        if choose().is_multiple_of(4) {
             continue;
         }
         let mut fields: Vec<Option<FieldId>> = (0..class.fields.len() as u16)

@@ -121,7 +121,13 @@ impl FieldVisitor for Collect {
     fn boolean(&mut self, _: bool) {
         unreachable!("ftrace has no booleans");
     }
-    fn enumeration(&mut self, _: EnumerationValue, _: u32, _: &mut dyn Iterator<Item = &str>) {
+    fn enumeration(
+        &mut self,
+        _: EnumerationValue,
+        _: u32,
+        _: DisplayBase,
+        _: &mut dyn Iterator<Item = &str>,
+    ) {
         unreachable!("ftrace has no enumerations");
     }
     fn bit_array(&mut self, _: u64, _: u32, _: &mut dyn Iterator<Item = &str>) {
