@@ -11,8 +11,9 @@ use slowpath_source::NamedBytes;
 
 use crate::byte_order::Cursor;
 
-/// No chunk or section is expanded further than this; trace-cmd writes chunks of ten pages.
-const MOST_EXPANDED: usize = 64 << 20;
+/// No chunk or section is expanded further than this: trace-cmd writes chunks of ten pages, and the
+/// formats of all events of a kernel take three megabytes.
+const MOST_EXPANDED: usize = 16 << 20;
 /// Nor further than this many times its size.
 const MOST_RATIO: usize = 4096;
 

@@ -18,7 +18,7 @@ use crate::decoder::FtraceDecoder;
 use crate::error::ReadError;
 use crate::format::parse_event_format;
 use crate::layout::{Content, Field, Place as FieldPlace};
-use crate::packets::{Listing, PageStream};
+use crate::packets::{Findings, Listing, PageStream};
 use crate::page::PageLayout;
 use crate::recording::Recording;
 use crate::{saved, visit};
@@ -113,15 +113,13 @@ impl FtraceTrace {
         let mut layouts = Vec::new();
         let mut types = FxHashMap::default();
         let mut names = FxHashSet::default();
+        let mut bad_formats = Findings::default();
         for file in &recording.formats {
             let format = match parse_event_format(&file.text, page_layout.long_size()) {
                 Ok(format) => format,
                 Err(reason) => {
-                    diagnostics.push(Diagnostic::new(
-                        DiagnosticCode::InvalidFormat,
-                        format_place(&file.system),
-                        reason,
-                    ));
+                    let place = format_place(&file.system);
+                    bad_formats.add(DiagnosticCode::InvalidFormat, place, reason);
                     continue;
                 }
             };
@@ -143,6 +141,7 @@ impl FtraceTrace {
             });
         }
         let type_offset = type_offset(&layouts);
+        diagnostics.extend(bad_formats.0);
 
         let mut listing = Listing {
             diagnostics,

@@ -5,6 +5,9 @@
 use crate::byte_order::{Cursor, Ended, lossy};
 use crate::folder::EventFormatFile;
 
+/// No subsystem has a longer name. It is kept once per event, so damage here would multiply.
+const MOST_NAME_BYTES: usize = 255;
+
 /// The texts that describe the pages and their events.
 #[derive(Default)]
 pub(super) struct Parts {
@@ -33,7 +36,11 @@ impl Parts {
     /// Formats of the events of every subsystem.
     pub(super) fn read_event_formats(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Ended> {
         for _ in 0..cursor.u32()? {
+            let at = cursor.position();
             let system = cursor.text()?;
+            if system.len() > MOST_NAME_BYTES {
+                return Err(Ended { at });
+            }
             let count = cursor.u32()?;
             self.read_formats(cursor, &system, count)?;
         }
