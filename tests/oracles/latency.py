@@ -34,7 +34,7 @@ def latency(paths):
             if began is not None:
                 samples["wakeup"][fields["next_tid"]].append(event.ns - began)
                 last_names[fields["next_tid"]] = fields["next_comm"]
-        elif name in ("sched_wakeup", "sched_wakeup_new"):
+        elif name in ("sched_waking", "sched_wakeup", "sched_wakeup_new"):
             tid = event.fields["tid"]
             if all(thread.number != tid for thread in threads.current.values()):
                 woken.setdefault(tid, event.ns)
