@@ -1,0 +1,186 @@
+"""Holds thread states and critical paths against what a traced program wrote about itself.
+
+    ground_truth.py [--slowpath BINARY] [--list KIND] TRUTH.jsonl TRACE
+
+TRUTH is a `ground-truth*.jsonl`, TRACE the recording of the same host. With --slowpath the answers
+come from `slowpath thread-states` and `slowpath critical-path`, each called once with --requests;
+without it, from the oracles `thread_states.py` and `critical_path.py`. Prints one JSON document:
+per kind of wait how many agree, and every disagreement with its times (epoch ns). `--list` also
+shows the critical path of the disagreeing waits of a kind.
+
+A wait agrees when the critical path of its request goes, during the wait, into a thread that the
+record names. Waits in which the thread did not sleep have nothing to agree with and are counted
+apart. Accounts hold from account_from_ns to account_to_ns, not for the span.
+"""
+
+import argparse
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+KINDS_NAMING_A_THREAD = ("mutex", "pipe", "socket", "cond")
+STATE_OF_DEVICE_WAITS = {"timer": "TIMER", "disk": "BLOCK_DEVICE"}
+# The program reads its clocks and /proc one after the other, and the host stopped virtual
+# processors now and then (README of the traces): 1 ms and 5 % of the window.
+TOLERANCE_NS, TOLERANCE_SHARE = 1_000_000, 0.05
+
+
+def offset_of_clock(trace):
+    """Epoch nanoseconds of the kernel trace clock's zero, from its metadata."""
+    for folder, _, files in sorted(os.walk(trace)):
+        if "metadata" in files and os.path.basename(folder) == "kernel":
+            command = ["babeltrace2", "--output-format=ctf-metadata", folder]
+            text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            clock = re.search(r"\bclock \{(.*?)\}", text, re.DOTALL)[1]
+            seconds = re.search(r"\boffset_s = (-?\d+)", clock)
+            cycles = re.search(r"\boffset = (-?\d+)", clock)
+            return int(seconds[1] if seconds else 0) * 10**9 + int(cycles[1] if cycles else 0)
+    raise SystemExit(f"{trace}: no folder `kernel` with a metadata file")
+
+
+def named_threads(wait):
+    """The threads that the record names for a wait."""
+    named = {holder["tid"] for holder in wait.get("holders", ())}
+    named |= {wait[key] for key in ("holder_tid", "waker_tid", "peer_tid") if wait.get(key)}
+    return named
+
+
+class Answers:
+    """Asks slowpath, or the oracles, about many windows at once."""
+
+    def __init__(self, slowpath, trace):
+        self.slowpath, self.trace = slowpath, trace
+
+    def ask(self, question, windows):
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+            for tid, begin_ns, end_ns in windows:
+                print(json.dumps({"tid": tid, "begin_ns": begin_ns, "end_ns": end_ns}), file=file)
+            file.flush()
+            if self.slowpath:
+                command = [self.slowpath, question, self.trace, "--requests", file.name, "--json"]
+            else:
+                script = os.path.join(os.path.dirname(__file__), question.replace("-", "_") + ".py")
+                kernel = os.path.join(self.trace, "kernel")
+                command = [sys.executable, script, "--requests", file.name, kernel]
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise SystemExit(f"{' '.join(command)}: ended with status {done.returncode}")
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        asked = [list(window) for window in windows]
+        if [[answer["tid"], answer["begin_ns"], answer["end_ns"]] for answer in answers] != asked:
+            raise SystemExit(f"{' '.join(command)}: the answers are not one per request, in order")
+        return answers
+
+
+def check_states(answers, requests, offset):
+    windows = [
+        (
+            request["tid"],
+            request.get("account_from_ns", request["start_ns"]) + offset,
+            request.get("account_to_ns", request["end_ns"]) + offset,
+        )
+        for request in requests
+    ]
+    agreed, wrong_sums, disagreements = 0, [], []
+    differences = collections.defaultdict(list)
+    for request, answer in zip(requests, answers.ask("thread-states", windows)):
+        window = answer["end_ns"] - answer["begin_ns"]
+        said = {key: answer[key + "_ns"] for key in ("running", "runnable", "blocked", "unknown")}
+        if sum(said.values()) != window:
+            wrong_sums.append(answer)
+        recorded = {"running": request["cpu_ns"], "runnable": request["run_delay_ns"]}
+        recorded["blocked"] = window - sum(recorded.values())
+        difference = {key: said[key] - recorded[key] for key in recorded}
+        for key, ns in difference.items():
+            differences[key].append(abs(ns))
+        allowed = TOLERANCE_NS + TOLERANCE_SHARE * window
+        # Running and runnable may be on different sides of a stopped processor; their sum, and so
+        # the blocked time, must agree.
+        if abs(difference["blocked"]) <= allowed and said["unknown"] == 0:
+            agreed += 1
+        else:
+            disagreements.append(answer | {"recorded": recorded})
+    middle = lambda values: sorted(values)[len(values) // 2]
+    return {
+        "requests": len(requests),
+        "agreed": agreed,
+        "not_adding_up": wrong_sums,
+        "median_difference_ns": {key: middle(values) for key, values in differences.items()},
+        "disagreements": disagreements,
+    }
+
+
+def check_paths(answers, requests, offset, shown_kind):
+    # A wait can outlast its window by the time the program took to read its clock.
+    waits = [
+        (request, wait)
+        for request in requests
+        for wait in request["waits"]
+        if "start_ns" in wait and wait["end_ns"] > wait["start_ns"]
+    ]
+    windows = [(request["tid"], request["start_ns"] + offset, request["end_ns"] + offset) for request in requests]
+    paths = dict(zip(map(id, requests), answers.ask("critical-path", windows)))
+    wait_windows = [(request["tid"], wait["start_ns"] + offset, wait["end_ns"] + offset) for request, wait in waits]
+    states = answers.ask("thread-states", wait_windows)
+    rows = collections.defaultdict(lambda: {"agreed": 0, "total": 0, "did_not_sleep": 0, "disagreements": []})
+    for (request, wait), state in zip(waits, states):
+        row = rows[wait["kind"]]
+        if state["blocked_ns"] == 0:
+            row["did_not_sleep"] += 1
+            continue
+        row["total"] += 1
+        begin_ns, end_ns = state["begin_ns"], state["end_ns"]
+        during = [
+            segment
+            for segment in paths[id(request)]["segments"]
+            if segment["begin_ns"] < end_ns and segment["end_ns"] > begin_ns
+        ]
+        if wait["kind"] in STATE_OF_DEVICE_WAITS:
+            named = {STATE_OF_DEVICE_WAITS[wait["kind"]]}
+            seen = {segment["state"] for segment in during}
+        else:
+            named, seen = named_threads(wait), {segment["tid"] for segment in during}
+        if named & seen:
+            row["agreed"] += 1
+        else:
+            disagreement = {
+                "tid": request["tid"], "begin_ns": begin_ns, "end_ns": end_ns,
+                "blocked_ns": state["blocked_ns"], "named": sorted(named), "seen": sorted(seen),
+            }  # fmt: skip
+            if wait["kind"] == shown_kind:
+                disagreement["path"] = during
+            row["disagreements"].append(disagreement)
+    for kind, row in rows.items():
+        row["checked"] = kind in KINDS_NAMING_A_THREAD
+    return dict(rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--slowpath", metavar="BINARY")
+    parser.add_argument("--list", metavar="KIND")
+    parser.add_argument("truth")
+    parser.add_argument("trace")
+    options = parser.parse_args()
+    offset = offset_of_clock(options.trace)
+    with open(options.truth) as file:
+        requests = [record for record in map(json.loads, file) if record["type"] == "request"]
+    answers = Answers(options.slowpath, options.trace)
+    report = {
+        "states": check_states(answers, requests, offset),
+        "waits": check_paths(answers, requests, offset, options.list),
+    }
+    print(json.dumps(report, indent=1))
+    for kind, row in sorted(report["waits"].items()):
+        share = 100 * row["agreed"] / row["total"] if row["total"] else 100
+        print(f"{kind:8} {row['agreed']:5} of {row['total']:5}  {share:6.2f} %", file=sys.stderr)
+    states = report["states"]
+    print(f"states   {states['agreed']:5} of {states['requests']:5}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
