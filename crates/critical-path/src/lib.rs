@@ -1,1 +1,16 @@
-//! The wait and wake graph of threads, and its critical path.
+//! Where a thread's time went, waits followed to what ended them: the critical path.
+//!
+//! Walks the time lines of threads backwards from the end of a window (Giraldeau & Dagenais, *Wait
+//! analysis of distributed systems using kernel tracing*, 2016). Cost is proportional to the path,
+//! not to the trace. One host; a packet from another host ends in NETWORK.
+
+#![forbid(unsafe_code)]
+
+mod device;
+mod path;
+mod serial;
+mod text;
+mod walk;
+
+pub use path::{CriticalPath, Link, LinkKind, Segment, Share, State};
+pub use walk::critical_path;

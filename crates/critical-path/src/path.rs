@@ -1,0 +1,181 @@
+//! A critical path as plain data: segments that tile the window, links between threads, sums.
+
+use std::collections::BTreeMap;
+
+use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
+
+/// What the path does in a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// The thread ran.
+    Running,
+    /// The thread could have gone on but lost its processor.
+    Preempted,
+    /// The thread had been woken and waited for a processor.
+    WaitCpu,
+    /// The thread had a processor, but an interrupt used it.
+    Interrupted,
+    /// The thread waited for something in the kernel that no thread of the trace stands for.
+    Blocked,
+    /// The thread waited for a time to come.
+    Timer,
+    /// The thread waited for a disk.
+    BlockDevice,
+    /// The thread waited for a packet from another host, or a packet was on its way.
+    Network,
+    /// The thread waited for a keyboard, a mouse or a terminal.
+    UserInput,
+    /// The thread waited for another processor to be told.
+    Ipi,
+    /// The trace does not tell.
+    Unknown,
+}
+
+impl State {
+    /// Every state.
+    pub const ALL: [Self; 11] = [
+        Self::Running,
+        Self::Preempted,
+        Self::WaitCpu,
+        Self::Interrupted,
+        Self::Blocked,
+        Self::Timer,
+        Self::BlockDevice,
+        Self::Network,
+        Self::UserInput,
+        Self::Ipi,
+        Self::Unknown,
+    ];
+
+    /// The name in every output, for instance `BLOCK_DEVICE`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "RUNNING",
+            Self::Preempted => "PREEMPTED",
+            Self::WaitCpu => "WAIT_CPU",
+            Self::Interrupted => "INTERRUPTED",
+            Self::Blocked => "BLOCKED",
+            Self::Timer => "TIMER",
+            Self::BlockDevice => "BLOCK_DEVICE",
+            Self::Network => "NETWORK",
+            Self::UserInput => "USER_INPUT",
+            Self::Ipi => "IPI",
+            Self::Unknown => "UNKNOWN",
+        }
+    }
+}
+
+/// A piece of the path: one thread in one state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// When; the next segment begins where this one ends.
+    pub range: TimeRange,
+    /// Whose state it is.
+    pub thread: ThreadId,
+    /// The thread's name at the end of the segment; empty where unknown.
+    pub comm: String,
+    /// The state.
+    pub state: State,
+    /// How many threads wait for each other here: 0 in the thread that was asked about.
+    pub depth: u32,
+    /// What the thread waited for or was interrupted by, in words; empty where there is no more to
+    /// say than the state.
+    pub detail: String,
+}
+
+/// The path goes from one thread to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// When.
+    pub at: Timestamp,
+    /// The thread that the path comes from, in the order of time.
+    pub from: ThreadId,
+    /// The thread in which it goes on.
+    pub to: ThreadId,
+    /// Why.
+    pub kind: LinkKind,
+    /// The system call in which the waiting thread waits or waited, where the trace tells.
+    pub call: Option<String>,
+}
+
+/// Why the path goes from one thread to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkKind {
+    /// `from` begins to wait for `to`.
+    Wait,
+    /// `from` wakes `to`.
+    WakeUp,
+    /// `from` creates `to`.
+    Creation,
+    /// `from` sends the packet that wakes `to`, or that `to` delivers.
+    Packet,
+}
+
+impl LinkKind {
+    /// The name in every output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Wait => "wait",
+            Self::WakeUp => "wake-up",
+            Self::Creation => "creation",
+            Self::Packet => "packet",
+        }
+    }
+}
+
+/// Where the time of a thread in a window went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CriticalPath {
+    /// The thread that was asked about.
+    pub thread: ThreadId,
+    /// The window that was asked about.
+    pub window: TimeRange,
+    /// In the order of time; they cover the window without a gap or an overlap.
+    pub segments: Vec<Segment>,
+    /// In the order of time.
+    pub links: Vec<Link>,
+}
+
+/// A part of the path's time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Whose.
+    pub thread: ThreadId,
+    /// Its last name on the path.
+    pub comm: String,
+    /// In which state.
+    pub state: State,
+    /// How long in all.
+    pub length: Nanoseconds,
+}
+
+impl CriticalPath {
+    /// Time by state; adds up to the window.
+    pub fn summary(&self) -> BTreeMap<State, Nanoseconds> {
+        let mut summary = BTreeMap::new();
+        for segment in &self.segments {
+            *summary.entry(segment.state).or_default() += segment.range.length();
+        }
+        summary
+    }
+
+    /// Time by thread and state, the longest first; adds up to the window.
+    pub fn shares(&self) -> Vec<Share> {
+        let mut shares: BTreeMap<(ThreadId, State), Share> = BTreeMap::new();
+        for segment in &self.segments {
+            let share = shares
+                .entry((segment.thread, segment.state))
+                .or_insert_with(|| Share {
+                    thread: segment.thread,
+                    comm: String::new(),
+                    state: segment.state,
+                    length: Nanoseconds::ZERO,
+                });
+            share.length += segment.range.length();
+            share.comm.clone_from(&segment.comm);
+        }
+        let mut shares: Vec<Share> = shares.into_values().collect();
+        shares.sort_by_key(|share| std::cmp::Reverse(share.length));
+        shares
+    }
+}

@@ -1,0 +1,266 @@
+//! What pass 1 keeps of an event: its time and one 64-bit word.
+//!
+//! Time lines of a whole trace lie in memory until pass 2, so a record takes 16 bytes whatever it
+//! is about. Thread ids fit because Linux never gives out one above 2²² (`PID_MAX_LIMIT`).
+
+use serde::{Deserialize, Serialize};
+use slowpath_concepts::{Softirq, SwitchOut};
+use slowpath_model::ThreadId;
+
+/// One event on one processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// When, in nanoseconds since the Unix epoch.
+    pub(super) at: i64,
+    /// A [`Kind`] in the low four bits, its values above.
+    word: u64,
+}
+
+/// What a record is about, unpacked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The processor goes from `prev` to `next`; `call` is the system call that `prev` was in.
+    Switch {
+        prev: ThreadId,
+        next: ThreadId,
+        left: SwitchOut,
+        call: Call,
+    },
+    /// A thread is about to be woken, by whatever this processor is doing.
+    Waking(ThreadId),
+    /// A thread has become runnable.
+    Wakeup { thread: ThreadId, new: bool },
+    /// An interrupt of any kind begins.
+    Enter(Interrupt),
+    /// An interrupt of any kind ends.
+    Leave(Interrupt),
+    /// Packets are waiting to be received on this processor from now on.
+    ReceiveRaised,
+    /// A packet with this buffer is handed to a device; `loopback`: to one that gives it back.
+    PacketQueued { buffer: u64, loopback: bool },
+    /// A packet is put on this host's own receive queue.
+    PacketLooped { buffer: u64 },
+    /// A packet is handed to the protocols.
+    PacketReceived { buffer: u64 },
+    /// The thread goes by the name at this position of the block's list.
+    Name { thread: ThreadId, name: u32 },
+    /// The system call that the running thread was in when the chunk ended.
+    Call(Call),
+    /// Events were lost between the record before and the record after.
+    Lost,
+}
+
+/// What interrupts a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Interrupt {
+    /// A device's interrupt line.
+    Irq(u32),
+    /// A softirq.
+    Softirq(Softirq),
+    /// A high-resolution timer, or the processor's own timer interrupt.
+    Timer,
+    /// An interrupt sent by another processor.
+    Ipi,
+}
+
+/// The system call that a thread is in, as far as one processor's events tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Call(pub(super) u16);
+
+impl Call {
+    /// No entry or exit was seen since the thread began to run.
+    pub(super) const UNSEEN: Self = Self(0);
+    /// In user space: the last call has returned.
+    pub(super) const NONE: Self = Self(1);
+    const FIRST: u16 = 2;
+    const LIMIT: u16 = 1 << 12;
+
+    /// The call at position `name` of a list of names.
+    pub(super) fn named(name: usize) -> Self {
+        u16::try_from(name + Self::FIRST as usize)
+            .ok()
+            .filter(|&code| code < Self::LIMIT)
+            .map_or(Self::UNSEEN, Self)
+    }
+
+    /// The position in the list of names, when it is a call.
+    pub(super) fn name(self) -> Option<usize> {
+        Some(self.0.checked_sub(Self::FIRST)? as usize)
+    }
+}
+
+const THREAD_BITS: u32 = 22;
+const THREAD_MASK: u64 = (1 << THREAD_BITS) - 1;
+/// Kernel addresses differ in their low 48 bits only.
+const BUFFER_BITS: u32 = 48;
+const BUFFER_MASK: u64 = (1 << BUFFER_BITS) - 1;
+
+impl Record {
+    pub(super) fn new(at: i64, kind: Kind) -> Self {
+        let (tag, payload) = match kind {
+            Kind::Switch {
+                prev,
+                next,
+                left,
+                call,
+            } => (
+                0,
+                thread_bits(prev)
+                    | thread_bits(next) << THREAD_BITS
+                    | switch_out_code(left) << (2 * THREAD_BITS)
+                    | u64::from(call.0) << (2 * THREAD_BITS + 3),
+            ),
+            Kind::Waking(thread) => (1, thread_bits(thread)),
+            Kind::Wakeup { thread, new } => {
+                (2, thread_bits(thread) | u64::from(new) << THREAD_BITS)
+            }
+            Kind::Enter(interrupt) => (3, interrupt_bits(interrupt)),
+            Kind::Leave(interrupt) => (4, interrupt_bits(interrupt)),
+            Kind::ReceiveRaised => (5, 0),
+            Kind::PacketQueued { buffer, loopback } => (
+                6,
+                (buffer & BUFFER_MASK) | u64::from(loopback) << BUFFER_BITS,
+            ),
+            Kind::PacketLooped { buffer } => (7, buffer & BUFFER_MASK),
+            Kind::PacketReceived { buffer } => (8, buffer & BUFFER_MASK),
+            Kind::Name { thread, name } => {
+                (9, thread_bits(thread) | u64::from(name) << THREAD_BITS)
+            }
+            Kind::Call(call) => (10, u64::from(call.0)),
+            Kind::Lost => (11, 0),
+        };
+        Self {
+            at,
+            word: tag | payload << 4,
+        }
+    }
+
+    pub(super) fn kind(self) -> Kind {
+        let payload = self.word >> 4;
+        let thread = thread_of(payload);
+        let buffer = payload & BUFFER_MASK;
+        match self.word & 0xf {
+            0 => Kind::Switch {
+                prev: thread,
+                next: thread_of(payload >> THREAD_BITS),
+                left: switch_out_of(payload >> (2 * THREAD_BITS) & 7),
+                call: Call((payload >> (2 * THREAD_BITS + 3)) as u16),
+            },
+            1 => Kind::Waking(thread),
+            2 => Kind::Wakeup {
+                thread,
+                new: payload >> THREAD_BITS & 1 != 0,
+            },
+            3 => Kind::Enter(interrupt_of(payload)),
+            4 => Kind::Leave(interrupt_of(payload)),
+            5 => Kind::ReceiveRaised,
+            6 => Kind::PacketQueued {
+                buffer,
+                loopback: payload >> BUFFER_BITS & 1 != 0,
+            },
+            7 => Kind::PacketLooped { buffer },
+            8 => Kind::PacketReceived { buffer },
+            9 => Kind::Name {
+                thread,
+                name: (payload >> THREAD_BITS) as u32,
+            },
+            10 => Kind::Call(Call(payload as u16)),
+            _ => Kind::Lost,
+        }
+    }
+}
+
+fn thread_bits(thread: ThreadId) -> u64 {
+    thread.0 as u64 & THREAD_MASK
+}
+
+fn thread_of(bits: u64) -> ThreadId {
+    ThreadId((bits & THREAD_MASK) as i32)
+}
+
+pub(super) fn interrupt_bits(interrupt: Interrupt) -> u64 {
+    match interrupt {
+        Interrupt::Irq(line) => u64::from(line) << 2,
+        Interrupt::Softirq(softirq) => u64::from(softirq.0) << 2 | 1,
+        Interrupt::Timer => 2,
+        Interrupt::Ipi => 3,
+    }
+}
+
+pub(super) fn interrupt_of(bits: u64) -> Interrupt {
+    let number = (bits >> 2) as u32;
+    match bits & 3 {
+        0 => Interrupt::Irq(number),
+        1 => Interrupt::Softirq(Softirq(number)),
+        2 => Interrupt::Timer,
+        _ => Interrupt::Ipi,
+    }
+}
+
+fn switch_out_code(left: SwitchOut) -> u64 {
+    match left {
+        SwitchOut::Runnable => 0,
+        SwitchOut::Interruptible => 1,
+        SwitchOut::Uninterruptible => 2,
+        SwitchOut::Stopped => 3,
+        SwitchOut::Dead => 4,
+        SwitchOut::Other => 5,
+    }
+}
+
+fn switch_out_of(code: u64) -> SwitchOut {
+    match code {
+        0 => SwitchOut::Runnable,
+        1 => SwitchOut::Interruptible,
+        2 => SwitchOut::Uninterruptible,
+        3 => SwitchOut::Stopped,
+        4 => SwitchOut::Dead,
+        _ => SwitchOut::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_comes_back_as_it_was_packed() {
+        let largest = ThreadId((1 << 22) - 1);
+        for kind in [
+            Kind::Switch {
+                prev: largest,
+                next: ThreadId(7),
+                left: SwitchOut::Other,
+                call: Call::named(4093),
+            },
+            Kind::Waking(largest),
+            Kind::Wakeup {
+                thread: ThreadId(1),
+                new: true,
+            },
+            Kind::Enter(Interrupt::Irq(u32::MAX)),
+            Kind::Leave(Interrupt::Softirq(Softirq::NET_RX)),
+            Kind::Enter(Interrupt::Timer),
+            Kind::Leave(Interrupt::Ipi),
+            Kind::ReceiveRaised,
+            Kind::PacketQueued {
+                buffer: 0xffff_ffff_ffff,
+                loopback: true,
+            },
+            Kind::PacketLooped { buffer: 1 },
+            Kind::PacketReceived { buffer: 2 },
+            Kind::Name {
+                thread: largest,
+                name: u32::MAX,
+            },
+            Kind::Call(Call::NONE),
+            Kind::Lost,
+        ] {
+            let record = Record::new(-5, kind);
+            assert_eq!((record.at, record.kind()), (-5, kind));
+        }
+        assert_eq!(Call::named(4094), Call::UNSEEN, "more calls than fit");
+        assert_eq!(Call::named(3).name(), Some(3));
+        assert_eq!((Call::UNSEEN.name(), Call::NONE.name()), (None, None));
+    }
+}

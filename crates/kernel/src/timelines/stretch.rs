@@ -1,0 +1,312 @@
+//! What a thread was doing at a time: derived from its runs and wake-ups when asked.
+//!
+//! A switch-out tells what follows it, a wake-up or a switch-in what came before it. Where events
+//! of any processor are missing, the thread may have run or been woken there: that time is unknown,
+//! and only what comes after tells about the time between the loss and itself.
+
+use slowpath_concepts::SwitchOut;
+use slowpath_model::{CpuId, ThreadId, TimeRange, Timestamp};
+
+use super::record::{Interrupt, interrupt_of};
+use super::scan::{self, Run, Stage, Wake};
+use super::{Timelines, range};
+
+/// A stretch of time in which a thread did one thing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretch<'lines> {
+    /// When; stretches of a thread follow each other without a gap.
+    pub range: TimeRange,
+    /// What.
+    pub doing: Doing<'lines>,
+}
+
+/// What a thread was doing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Doing<'lines> {
+    /// It was on a processor (interrupts included).
+    Running {
+        /// Which.
+        cpu: CpuId,
+    },
+    /// It lost its processor although it could have gone on.
+    Preempted,
+    /// It was woken and waits for a processor.
+    WaitingForCpu,
+    /// It waited to be woken.
+    Blocked {
+        /// What ended the wait, where the trace tells.
+        wake: Option<WakeUp>,
+        /// The wait could not be interrupted by a signal: mostly for a device.
+        uninterruptible: bool,
+        /// The system call that it was in, where the trace tells.
+        call: Option<&'lines str>,
+    },
+    /// It did not exist yet.
+    Unborn {
+        /// What created it.
+        creation: WakeUp,
+    },
+    /// It was gone.
+    Dead,
+    /// The trace does not tell.
+    Unknown,
+}
+
+/// How a thread was woken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WakeUp {
+    /// When the waker began to wake it.
+    pub begin: Timestamp,
+    /// When it was runnable, perhaps on another processor.
+    pub end: Timestamp,
+    /// The waker's processor.
+    pub cpu: CpuId,
+    /// The thread became runnable on another processor, which had to be told.
+    pub remote: bool,
+    /// Who woke it.
+    pub by: Waker,
+}
+
+/// Who woke a thread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Waker {
+    /// Another thread.
+    Thread(ThreadId),
+    /// An interrupt, the innermost one.
+    Interrupt(Interrupt),
+    /// A packet that was received.
+    Packet {
+        /// The thread of this host that sent it, and when; `None` when it came from elsewhere.
+        sender: Option<(ThreadId, Timestamp)>,
+        /// The thread in whose time it was received: the sender, `ksoftirqd`, or whoever ran.
+        during: ThreadId,
+    },
+    /// The trace does not tell.
+    Unknown,
+}
+
+impl Timelines {
+    /// What `thread` was doing right before `at`: the stretch that begins before `at` and ends at
+    /// or after it.
+    pub fn stretch_before(&self, thread: ThreadId, at: Timestamp) -> Stretch<'_> {
+        let (at, known) = (at.ns(), self.known);
+        if at <= known.begin {
+            return unknown(i64::MIN, known.begin);
+        }
+        if at > known.end {
+            return unknown(known.end, i64::MAX);
+        }
+        let (runs, _) = self.line(thread);
+        let after = runs.partition_point(|run| run.begin < at);
+        if let Some(run) = after.checked_sub(1).map(|last| &runs[last])
+            && run.end >= at
+        {
+            return Stretch {
+                range: range(run.begin, run.end),
+                doing: Doing::Running {
+                    cpu: CpuId(u32::from(run.cpu)),
+                },
+            };
+        }
+        self.between_runs(thread, after)
+            .into_iter()
+            .find(|stretch| stretch.range.end.ns() >= at)
+            .unwrap_or_else(|| unknown(known.begin, at))
+    }
+
+    /// Everything that `thread` did within `window`, cut to it, the last first.
+    pub fn backwards(
+        &self,
+        thread: ThreadId,
+        window: TimeRange,
+    ) -> impl Iterator<Item = Stretch<'_>> {
+        let mut cursor = window.end;
+        std::iter::from_fn(move || {
+            if cursor <= window.begin {
+                return None;
+            }
+            let mut stretch = self.stretch_before(thread, cursor);
+            stretch.range = stretch
+                .range
+                .intersect(range(window.begin.ns(), cursor.ns()));
+            cursor = stretch.range.begin;
+            Some(stretch)
+        })
+    }
+
+    /// The stretches between the run before position `next` of a thread's runs and that run.
+    fn between_runs(&self, thread: ThreadId, next: usize) -> Vec<Stretch<'_>> {
+        let (runs, wakes) = self.line(thread);
+        let before = next.checked_sub(1).map(|last| &runs[last]);
+        let begin = before.map_or(self.known.begin, |run| run.end);
+        let end = runs.get(next).map_or(self.known.end, |run| run.begin);
+        let first_wake = wakes.partition_point(|wake| {
+            before.is_some_and(|run| wake.at <= run.begin) || wake.at < self.known.begin
+        });
+        let past_wake = wakes.partition_point(|wake| wake.at <= end);
+        let mut interval = Interval {
+            lines: self,
+            wakes: &wakes[first_wake..past_wake.max(first_wake)],
+            before: before.filter(|run| run.left.is_some()),
+            begin,
+            end,
+            then_runs: next < runs.len(),
+            stretches: Vec::new(),
+        };
+        interval.cut_at_losses();
+        interval.stretches
+    }
+
+    fn call_name(&self, run: &Run) -> Option<&str> {
+        Some(self.calls.get(run.call.name()?)?.as_str())
+    }
+
+    fn wake_up(&self, waking: &Wake, end: i64, remote: bool) -> WakeUp {
+        let cpu = CpuId(u32::from(waking.cpu));
+        let by = match waking.by {
+            scan::Waker::Thread(thread) => Waker::Thread(thread),
+            scan::Waker::Interrupt(packed) => Waker::Interrupt(interrupt_of(u64::from(packed))),
+            scan::Waker::Receipt(receipt) => self
+                .cpu(cpu)
+                .and_then(|line| line.deliveries.get(receipt as usize))
+                .map_or(Waker::Unknown, |delivery| Waker::Packet {
+                    sender: (delivery.sender).map(|(thread, at)| (thread, Timestamp::from_ns(at))),
+                    during: delivery.during,
+                }),
+            scan::Waker::Unknown => Waker::Unknown,
+        };
+        WakeUp {
+            begin: Timestamp::from_ns(waking.at),
+            end: Timestamp::from_ns(end),
+            cpu,
+            remote,
+            by,
+        }
+    }
+}
+
+fn unknown<'lines>(begin: i64, end: i64) -> Stretch<'lines> {
+    Stretch {
+        range: range(begin, end),
+        doing: Doing::Unknown,
+    }
+}
+
+/// The time between two runs of a thread.
+struct Interval<'lines> {
+    lines: &'lines Timelines,
+    /// Wake-up events since the run before began.
+    wakes: &'lines [Wake],
+    /// The run before, where it is known why it ended.
+    before: Option<&'lines Run>,
+    begin: i64,
+    end: i64,
+    /// The thread runs at `end`; otherwise the trace ends there.
+    then_runs: bool,
+    stretches: Vec<Stretch<'lines>>,
+}
+
+impl<'lines> Interval<'lines> {
+    fn cut_at_losses(&mut self) {
+        let lines: &'lines Timelines = self.lines;
+        let lost = &lines.lost;
+        let end = self.end;
+        let first = lost.partition_point(|(_, lost_end)| *lost_end <= self.begin);
+        let (mut cursor, mut before) = (self.begin, self.before);
+        for &(lost_begin, lost_end) in lost[first..].iter().take_while(|(at, _)| *at < end) {
+            self.explain(before, cursor, lost_begin, false);
+            self.push(lost_begin.max(cursor), lost_end.min(end), Doing::Unknown);
+            cursor = lost_end;
+            before = None;
+        }
+        self.explain(before, cursor, end, self.then_runs);
+    }
+
+    fn push(&mut self, begin: i64, end: i64, doing: Doing<'lines>) {
+        if begin < end {
+            self.stretches.push(Stretch {
+                range: range(begin, end),
+                doing,
+            });
+        }
+    }
+
+    /// The time from `begin` to `end`, in which nothing was lost: after `before`, if that is known,
+    /// and before a run if `then_runs`.
+    fn explain(&mut self, before: Option<&'lines Run>, begin: i64, end: i64, then_runs: bool) {
+        if begin >= end {
+            return;
+        }
+        let left = before.and_then(|run| run.left);
+        let wakes = self.wakes;
+        let created = || {
+            let new = wakes
+                .iter()
+                .find(|wake| wake.stage == Stage::New && wake.at >= begin && wake.at <= end)?;
+            Some(self.lines.wake_up(new, new.at, false))
+        };
+        match left {
+            Some(SwitchOut::Runnable) => self.push(begin, end, Doing::Preempted),
+            Some(SwitchOut::Dead) if created().is_some() || !then_runs => match created() {
+                Some(creation) => {
+                    self.push(begin, creation.end.ns(), Doing::Dead);
+                    self.push(creation.end.ns(), end, Doing::WaitingForCpu);
+                }
+                None => self.push(begin, end, Doing::Dead),
+            },
+            None if created().is_some() => {
+                if let Some(creation) = created() {
+                    self.push(begin, creation.end.ns(), Doing::Unborn { creation });
+                    self.push(creation.end.ns(), end, Doing::WaitingForCpu);
+                }
+            }
+            _ => {
+                let blocked = |wake| Doing::Blocked {
+                    wake,
+                    uninterruptible: left == Some(SwitchOut::Uninterruptible),
+                    call: before.and_then(|run| self.lines.call_name(run)),
+                };
+                match self.wake(begin, end, before.is_some()) {
+                    Some(wake) => {
+                        self.push(begin, wake.end.ns(), blocked(Some(wake)));
+                        self.push(wake.end.ns(), end, Doing::WaitingForCpu);
+                    }
+                    // A thread on its way out goes on running after it is marked as dead.
+                    None if left == Some(SwitchOut::Dead) => {
+                        self.push(begin, end, Doing::Preempted);
+                    }
+                    None if left.is_some() => self.push(begin, end, blocked(None)),
+                    None if then_runs && self.lines.known.wakes => {
+                        self.push(begin, end, Doing::WaitingForCpu);
+                    }
+                    None => self.push(begin, end, Doing::Unknown),
+                }
+            }
+        }
+    }
+
+    /// The wake-up that made the thread runnable between `begin` and `end`.
+    ///
+    /// A waker may begin before the thread has left its processor (`early`) and end after.
+    fn wake(&self, begin: i64, end: i64, early: bool) -> Option<WakeUp> {
+        let wakes = self.wakes;
+        let inside = |wake: &&Wake| wake.at >= begin && wake.at <= end;
+        let waking = |until: i64| {
+            let mut earlier = wakes.iter().rev();
+            earlier.find(|wake| {
+                wake.stage == Stage::Waking && wake.at <= until && (early || wake.at >= begin)
+            })
+        };
+        let done = |wake: &&Wake| wake.stage != Stage::Waking;
+        if let Some(wakeup) = wakes.iter().filter(inside).find(done) {
+            let begun = waking(wakeup.at).unwrap_or(wakeup);
+            let remote = begun.cpu != wakeup.cpu;
+            return Some(self.lines.wake_up(begun, wakeup.at, remote));
+        }
+        if let Some(begun) = wakes.iter().find(inside) {
+            return Some(self.lines.wake_up(begun, begun.at, false));
+        }
+        let last = wakes.iter().rev().find(|wake| wake.at < begin)?;
+        (early && last.stage == Stage::Waking).then(|| self.lines.wake_up(last, begin, false))
+    }
+}
