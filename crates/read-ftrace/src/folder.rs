@@ -35,6 +35,9 @@ pub struct FolderFiles {
     pub trace_clock: String,
     /// Text of `per_cpu/cpuN/stats` by processor.
     pub stats: Vec<(CpuId, String)>,
+    /// The buffer was meant to overwrite old events until it was read: what is missing before the
+    /// first page of a processor is then no loss.
+    pub is_snapshot: bool,
     /// The host that was traced.
     pub host: String,
     /// Release of its kernel.
@@ -93,6 +96,7 @@ impl FtraceTrace {
             saved_cmdlines: files.saved_cmdlines,
             saved_tgids: files.saved_tgids,
             streams,
+            is_snapshot: files.is_snapshot,
             host: files.host,
             tracer_version: files.kernel_release,
             environment,

@@ -25,6 +25,8 @@ pub(crate) struct PageStream {
     pub(crate) clock: Clock,
     /// What the tracer says about losses.
     pub(crate) losses: Losses,
+    /// What was overwritten before the first page was meant to be.
+    pub(crate) is_snapshot: bool,
 }
 
 /// A run of pages that will be a packet.
@@ -112,6 +114,9 @@ impl PageStream {
         if let Some(first) = runs.iter().position(|run| run.lost == Lost::Unknown) {
             lost[first] += self.losses.overwritten.saturating_sub(sum);
         }
+        if let Some(before_all) = lost.first_mut().filter(|_| self.is_snapshot) {
+            *before_all = 0;
+        }
         if let Some(last) = lost.last_mut() {
             *last = last.saturating_add(self.losses.dropped);
         }
@@ -151,9 +156,6 @@ impl PageStream {
                 bad_pages.add(code, self.place(position), message);
             }
             if self.layout.is_empty(&header) && header.lost == Lost::Nothing {
-                if let Some(run) = runs.last_mut() {
-                    run.length = position + page.len() - run.position;
-                }
                 return;
             }
             if let Some(run) = runs.last_mut() {

@@ -23,6 +23,8 @@ pub(crate) struct Recording {
     /// Text of `saved_tgids`.
     pub(crate) saved_tgids: String,
     pub(crate) streams: Vec<RecordedStream>,
+    /// What was overwritten before the first pages was meant to be.
+    pub(crate) is_snapshot: bool,
     pub(crate) host: String,
     pub(crate) tracer_version: String,
     pub(crate) environment: Vec<(String, String)>,

@@ -158,6 +158,7 @@ impl FtraceTrace {
                     .map_or(page_layout, |size| page_layout.with_page_size(size)),
                 clock: stream.clock,
                 losses: stream.losses,
+                is_snapshot: recording.is_snapshot,
             };
             if id == StreamId(0) && !pages.clock.has_unit() {
                 let message =

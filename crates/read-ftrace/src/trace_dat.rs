@@ -187,6 +187,7 @@ impl Reading<'_> {
             saved_cmdlines: self.parts.saved_cmdlines,
             saved_tgids: String::new(),
             streams,
+            is_snapshot: false,
             host: words.next().unwrap_or_default(),
             tracer_version: words.next().unwrap_or_default(),
             environment,

@@ -94,6 +94,18 @@ fn losses_are_those_that_the_tracer_counted() {
 }
 
 #[test]
+fn a_snapshot_lost_nothing_before_its_begin() {
+    let mut folder = raw_pages_folder();
+    folder.is_snapshot = true;
+    let snapshot = FtraceTrace::from_folder(folder, ReadOptions::default()).expect("the folder");
+    for (packet, of_snapshot) in trace().packets().iter().zip(snapshot.packets()) {
+        let is_first = trace().streams()[packet.stream.index()].packets.start == packet.id.0;
+        let expected = if is_first { 0 } else { packet.lost_events };
+        assert_eq!(of_snapshot.lost_events, expected);
+    }
+}
+
+#[test]
 fn threads_are_named() {
     let trace = trace();
     let (thread, _) = trace
