@@ -42,10 +42,23 @@ def offset_of_clock(trace):
     raise SystemExit(f"{trace}: no folder `kernel` with a metadata file")
 
 
-def named_threads(wait):
-    """The threads that the record names for a wait."""
+def named_threads(wait, waits):
+    """The threads that the record names for a wait.
+
+    A mutex wait without a list of holders names only the one seen at its start. Who held it later
+    is in the other waits for it: those seen holding it at the start of a wait that overlaps,
+    and those whose own wait for it ended meanwhile.
+    """
     named = {holder["tid"] for holder in wait.get("holders", ())}
     named |= {wait[key] for key in ("holder_tid", "waker_tid", "peer_tid") if wait.get(key)}
+    if wait["kind"] == "mutex" and "holders" not in wait:
+        for other_request, other in waits:
+            if other["kind"] != "mutex" or other is wait:
+                continue
+            if other["start_ns"] < wait["end_ns"] and other["end_ns"] > wait["start_ns"]:
+                named.add(other["holder_tid"])
+                if other["end_ns"] < wait["end_ns"]:
+                    named.add(other_request["tid"])
     return named
 
 
@@ -143,7 +156,8 @@ def check_paths(answers, requests, offset, shown_kind):
             named = {STATE_OF_DEVICE_WAITS[wait["kind"]]}
             seen = {segment["state"] for segment in during}
         else:
-            named, seen = named_threads(wait), {segment["tid"] for segment in during}
+            named = named_threads(wait, waits) - {request["tid"]}
+            seen = {segment["tid"] for segment in during}
         if named & seen:
             row["agreed"] += 1
         else:
