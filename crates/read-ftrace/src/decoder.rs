@@ -108,13 +108,11 @@ impl<'trace> FtraceDecoder<'trace> {
                     Walk::Record(record) => record,
                     Walk::End => break,
                     Walk::Broken(at) => {
-                        let message =
-                            "a record runs past its page; the rest of the page is skipped";
-                        findings.add(
-                            DiagnosticCode::InvalidEvent,
-                            stream.place(position + at),
-                            message.into(),
-                        );
+                        findings.add(DiagnosticCode::InvalidEvent, || {
+                            let message =
+                                "a record runs past its page; the rest of the page is skipped";
+                            (stream.place(position + at), message.into())
+                        });
                         break;
                     }
                 };
@@ -141,12 +139,11 @@ impl<'trace> FtraceDecoder<'trace> {
                         });
                     }
                     Ok(None) => {}
-                    Err(unknown) => {
+                    Err(unknown) => findings.add(DiagnosticCode::UnknownEventClass, || {
                         let message =
                             format!("an event of type {unknown}, which has no format, is skipped");
-                        let place = stream.place(position + record.position);
-                        findings.add(DiagnosticCode::UnknownEventClass, place, message);
-                    }
+                        (stream.place(position + record.position), message)
+                    }),
                 }
             }
         }

@@ -129,31 +129,26 @@ impl PageStream {
         let mut bad_chunks = Findings::default();
         let mut backwards = 0;
         let visit = |position: usize, page: &[u8]| {
+            let size = page.len();
             let Some(header) = self.layout.header(page) else {
-                let message = format!(
-                    "a page is cut off after {} bytes, inside its header",
-                    page.len()
-                );
-                bad_pages.add(
-                    DiagnosticCode::TruncatedPacket,
-                    self.place(position),
-                    message,
-                );
+                bad_pages.add(DiagnosticCode::TruncatedPacket, || {
+                    let message =
+                        format!("a page is cut off after {size} bytes, inside its header");
+                    (self.place(position), message)
+                });
                 return;
             };
-            if header.end > page.len() {
-                let whole = page.len() == self.layout.page_size;
-                let code = if whole {
-                    DiagnosticCode::InvalidPacket
-                } else {
-                    DiagnosticCode::TruncatedPacket
+            if header.end > size {
+                let code = match size == self.layout.page_size {
+                    true => DiagnosticCode::InvalidPacket,
+                    false => DiagnosticCode::TruncatedPacket,
                 };
-                let message = format!(
-                    "a page of {} bytes states that its records end at {}",
-                    page.len(),
-                    header.end
-                );
-                bad_pages.add(code, self.place(position), message);
+                bad_pages.add(code, || {
+                    let end = header.end;
+                    let message =
+                        format!("a page of {size} bytes states that its records end at {end}");
+                    (self.place(position), message)
+                });
             }
             if self.layout.is_empty(&header) && header.lost == Lost::Nothing {
                 return;
@@ -181,15 +176,13 @@ impl PageStream {
             });
         };
         let damaged = |at: u64| {
-            let place = Place {
-                byte: Some(at),
-                ..self.place(0)
-            };
-            bad_chunks.add(
-                DiagnosticCode::InvalidPacket,
-                place,
-                "a compressed chunk cannot be expanded".into(),
-            );
+            bad_chunks.add(DiagnosticCode::InvalidPacket, || {
+                let place = Place {
+                    byte: Some(at),
+                    ..self.place(0)
+                };
+                (place, "a compressed chunk cannot be expanded".into())
+            });
         };
         self.data
             .for_each_page(self.layout.page_size, visit, damaged);
@@ -219,10 +212,12 @@ impl PageStream {
 pub(crate) struct Findings(pub(crate) Vec<Diagnostic>);
 
 impl Findings {
-    pub(crate) fn add(&mut self, code: DiagnosticCode, place: Place, message: String) {
+    /// One more of its kind; described only when it is the first.
+    pub(crate) fn add(&mut self, code: DiagnosticCode, describe: impl FnOnce() -> (Place, String)) {
         match self.0.iter_mut().find(|known| known.code == code) {
             Some(known) => known.count = known.count.map(|count| count + 1),
             None => {
+                let (place, message) = describe();
                 let first = Diagnostic::new(code, place, message);
                 self.0.push(Diagnostic {
                     count: Some(1),

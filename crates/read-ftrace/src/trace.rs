@@ -118,8 +118,8 @@ impl FtraceTrace {
             let format = match parse_event_format(&file.text, page_layout.long_size()) {
                 Ok(format) => format,
                 Err(reason) => {
-                    let place = format_place(&file.system);
-                    bad_formats.add(DiagnosticCode::InvalidFormat, place, reason);
+                    let describe = || (format_place(&file.system), reason);
+                    bad_formats.add(DiagnosticCode::InvalidFormat, describe);
                     continue;
                 }
             };

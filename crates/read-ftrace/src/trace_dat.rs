@@ -46,6 +46,15 @@ struct Buffer {
     cpus: Vec<(CpuId, Storage)>,
 }
 
+impl Buffer {
+    fn has_pages(&self) -> bool {
+        self.cpus.iter().any(|(_, storage)| match storage {
+            Storage::Plain(range) => !range.is_empty(),
+            Storage::Chunks(_, chunks) => !chunks.is_empty(),
+        })
+    }
+}
+
 impl FtraceTrace {
     /// Reads a `trace.dat` file of version 6 or 7.
     ///
@@ -140,18 +149,13 @@ impl Reading<'_> {
         environ("trace_dat_version", version);
         environ("trace_cmd_version", &options.trace_cmd_version);
         environ("uname", &options.uname);
-        if let Some(buffer) = self.buffers.first() {
+        let mut buffers = self.buffers;
+        buffers.retain(Buffer::has_pages);
+        if let Some(buffer) = buffers.first() {
             environ("clock", &clock_of(buffer));
         }
         let mut streams = Vec::new();
-        for buffer in self.buffers {
-            let with_data = |(_, storage): &(CpuId, Storage)| match storage {
-                Storage::Plain(range) => !range.is_empty(),
-                Storage::Chunks(_, chunks) => !chunks.is_empty(),
-            };
-            if !buffer.cpus.iter().any(with_data) {
-                continue;
-            }
+        for buffer in buffers {
             let clock = Clock::new(&clock_of(&buffer), options.scale, offset_ns);
             let page_size = buffer.page_size.unwrap_or(page_size);
             let prefix = if buffer.name.is_empty() {

@@ -170,3 +170,40 @@ fn chunks_that_claim_too_much_are_not_believed() {
     assert_eq!(trace.packets().len(), 0);
     assert_eq!(trace.diagnostics()[0].code, DiagnosticCode::TruncatedPacket);
 }
+
+#[test]
+fn what_cannot_be_read_at_all_says_why() {
+    let fails = |bytes: Vec<u8>, expected: &str| match trace_dat(bytes) {
+        Ok(_) => panic!("readable, not: {expected}"),
+        Err(error) => {
+            let text = error.to_string();
+            assert!(text.contains(expected) && text.contains("hint:"), "{text}");
+        }
+    };
+    let patched = |from: &str, to: &str| {
+        let bytes = file("everyday-v7-zstd");
+        let at = bytes
+            .windows(from.len())
+            .position(|window| window == from.as_bytes());
+        let at = at.expect("the text to be replaced");
+        [&bytes[..at], to.as_bytes(), &bytes[at + from.len()..]].concat()
+    };
+    fails(vec![], "not a trace.dat file");
+    fails(
+        b"\x17\x08\x44tracing".to_vec(),
+        "the file header is missing",
+    );
+    fails(
+        patched("tracing7", "tracing9"),
+        "version \"9\" is not known",
+    );
+    fails(patched("zstd", "lzma"), "compressed with \"lzma\"");
+    fails(
+        file("everyday-v7-zstd")[..5000].to_vec(),
+        "the list of options is missing",
+    );
+    let mut folder = raw_pages_folder();
+    folder.header_page = folder.header_page.replace("size:4080", "size:2");
+    let error = FtraceTrace::from_folder(folder, ReadOptions::default()).map(|_| ());
+    assert!(error.is_err_and(|error| error.to_string().contains("header_page")));
+}

@@ -166,3 +166,25 @@ fn a_file_says_what_it_is() {
     check("everyday-v7-zstd", "mono", "7");
     check("busy-v7-zstd", "mono", "7");
 }
+
+#[test]
+fn a_file_without_a_clock_option_has_its_clock_behind_the_table() {
+    let mut bytes = fixture("ftrace-trace-cmd/everyday-v6.dat");
+    let at = bytes
+        .windows(6)
+        .position(|window| window == b"[mono]")
+        .expect("the option");
+    bytes[at..at + 6].copy_from_slice(b" mono ");
+    let table = bytes
+        .windows(7)
+        .rposition(|window| window == b"[local]")
+        .expect("the table");
+    bytes[table..table + 7].copy_from_slice(b"[boot] ");
+    let trace = trace_dat(bytes).expect("a file");
+    let clock = trace
+        .schema()
+        .environment
+        .iter()
+        .find(|(key, _)| key == "clock");
+    assert_eq!(clock.map(|(_, value)| value.as_str()), Some("boot"));
+}

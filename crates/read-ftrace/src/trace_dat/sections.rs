@@ -43,7 +43,7 @@ impl<'file> Reading<'file> {
             followed.push(next);
             match self.read_options_section(next, &mut sections) {
                 Ok(following) => next = following,
-                Err(ended) if next == first => return Err(damaged("the options")(ended)),
+                Err(ended) if next == first => return Err(damaged("the list of options")(ended)),
                 Err(ended) => {
                     self.note(
                         DiagnosticCode::InvalidFile,
