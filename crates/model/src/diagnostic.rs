@@ -56,6 +56,8 @@ macro_rules! codes {
 codes! {
     InvalidMetadata, Error, "The description of the trace's layout cannot be understood.",
         "check that the metadata file is whole; copy the trace again";
+    IgnoredMetadata, Note, "The description of the trace's layout says something that has no meaning here; it was left out.",
+        "none needed; events are decoded without it";
     UnknownStreamClass, Error, "A packet names a stream class that the metadata does not describe.",
         "the metadata may be older than the stream; copy both again";
     UnknownEventClass, Error, "An event has an id that the metadata does not describe; the rest of its packet is skipped.",
