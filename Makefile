@@ -1,0 +1,46 @@
+# The commands of this repository. Each target that runs something first installs what is missing
+# (scripts/setup.sh), so that any of them works as the first command on a fresh clone.
+# Not a build system: cargo builds.
+
+CARGO ?= cargo
+# A separate target folder can be given in the environment (CARGO_TARGET_DIR).
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+SLOWPATH := $(TARGET_DIR)/release/slowpath
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build test demo bench lint check generate fuzz-smoke clean
+
+help: ## Say what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+setup: ## Install the Debian packages that are missing
+	@sh scripts/setup.sh
+
+build: setup ## Build slowpath (target/release/slowpath)
+	$(CARGO) build --release --package slowpath-cli
+
+test: setup ## Everything that CI checks: lint, checks of the repository, tests, a minute of fuzzing
+	@sh scripts/test.sh
+
+demo: build ## Record a small workload that has something to find, and explain it
+	@SLOWPATH="$(abspath $(SLOWPATH))" sh examples/demo/run.sh
+
+bench: build ## Measure against the peers, side by side (takes minutes)
+	$(CARGO) run --release --package slowpath-benches
+
+lint: ## Formatting and clippy
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+
+check: ## Arrows between crates, headers, links, generated files
+	$(CARGO) xtask check
+
+generate: ## Rewrite the generated files
+	$(CARGO) xtask generate
+
+fuzz-smoke: setup ## Fuzz every parser for a bounded time (FUZZ_SECONDS, 60 by default)
+	@sh scripts/fuzz-smoke.sh
+
+clean: ## Remove everything that was built or recorded here
+	$(CARGO) clean
+	rm -rf demo-recording benches/data examples/demo/build fuzz/target
