@@ -1,1 +1,11 @@
 //! Memory maps, files and system calls: the room where unsafe lives.
+
+mod map;
+
+pub use map::MappedFile;
+
+pub mod process;
+pub mod signals;
+pub mod splice;
+pub mod tracefs;
+pub mod wait;

@@ -1,0 +1,60 @@
+//! Read-only memory maps of files.
+//!
+//! One map per file for as long as the recording is open: no mapping and unmapping while workers
+//! run, hence no contention on the address space (Reumont-Locke et al. 2019, §5.2.1).
+
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use memmap2::{Advice, Mmap};
+
+/// The bytes of a file, mapped.
+pub struct MappedFile {
+    map: Option<Mmap>,
+}
+
+impl MappedFile {
+    /// Maps the file at `path`; an empty file is empty bytes.
+    ///
+    /// The file must not be cut shorter while it is mapped: recorders only append.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        if file.metadata()?.len() == 0 {
+            return Ok(Self { map: None });
+        }
+        // SAFETY: the map is read-only and private to this process. Undefined behaviour would need
+        // the file's bytes to change while a slice is held; traces are written once, and a reader
+        // checks every length it takes from them against the slice it holds.
+        let map = unsafe { Mmap::map(&file)? };
+        // Only a hint to the kernel's read-ahead; without it reading is slower, not wrong.
+        let _ = map.advise(Advice::Sequential);
+        Ok(Self { map: Some(map) })
+    }
+}
+
+impl AsRef<[u8]> for MappedFile {
+    fn as_ref(&self) -> &[u8] {
+        self.map.as_deref().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_files_also_empty_ones() {
+        let folder = std::env::temp_dir().join(format!("slowpath-map-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for content in [&b""[..], b"bytes"] {
+            let path = folder.join("file");
+            std::fs::write(&path, content).unwrap();
+            assert_eq!(MappedFile::open(&path).unwrap().as_ref(), content);
+        }
+        assert!(MappedFile::open(&folder.join("missing")).is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

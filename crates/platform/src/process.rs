@@ -1,0 +1,210 @@
+//! Processes: a forked guardian, who a pid is, and how a child ended without reaping it.
+//!
+//! Not a process library: only what the standard library lacks and the recorder needs.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions};
+
+/// The moment a process started, in clock ticks since boot: together with its pid it names the
+/// process for good, where a pid alone may be given out again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StartTime(pub u64);
+
+/// When the process `pid` started; `None` when there is no such process.
+pub fn start_time(pid: i32) -> Option<StartTime> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // Field 22; the name in field 2 may hold spaces and parentheses, so count from its end.
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    after_name
+        .split_ascii_whitespace()
+        .nth(19)?
+        .parse()
+        .ok()
+        .map(StartTime)
+}
+
+/// A process that was forked to outlive this one, at the other end of a pipe.
+#[derive(Debug)]
+pub struct Guardian {
+    pid: Pid,
+    line: OwnedFd,
+}
+
+/// What the guardian saw at the end of its wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parting {
+    /// The guarded process said goodbye.
+    Goodbye,
+    /// The pipe closed without a word: the guarded process was killed.
+    Silence,
+}
+
+impl Guardian {
+    /// Forks a process in a session of its own (so that no signal of the terminal and no kill of the
+    /// process group reaches it), with its standard streams on `/dev/null`. It waits until this
+    /// process says [`Guardian::dismiss`] or dies, runs `duty` and exits.
+    ///
+    /// The duty sees a copy of this process's memory and shares its open files. Threads of this
+    /// process do not exist there.
+    ///
+    /// # Errors
+    /// When the pipe or the fork is refused.
+    pub fn fork(duty: impl FnOnce(Parting)) -> io::Result<Self> {
+        let null = std::fs::File::options()
+            .read(true)
+            .write(true)
+            .open("/dev/null")?;
+        let (listening, line) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        // SAFETY: fork() has no preconditions on memory. The child goes on in ordinary Rust code,
+        // which is sound after a fork: its only thread is this one, glibc's allocator resets its own
+        // locks in the child, and the duty takes no lock of this process (the standard streams are
+        // replaced below descriptor level and never used through `std::io`).
+        #[expect(unsafe_code, reason = "fork has no safe form")]
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                drop(line);
+                // `exit_now` must be reached whatever happens: the child may not run the parent's code.
+                let _ = catch_unwind(AssertUnwindSafe(|| keep_watch(listening, &null, duty)));
+                exit_now()
+            }
+            pid => {
+                let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?;
+                Ok(Self { pid, line })
+            }
+        }
+    }
+
+    /// The guardian's process id.
+    pub fn pid(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
+    }
+
+    /// Ends the guardian: with a goodbye when all has been put away, in silence to have it do its
+    /// duty. Waits until it is gone.
+    pub fn dismiss(self, parting: Parting) {
+        if parting == Parting::Goodbye {
+            // A guardian that has died cannot be told; it holds nothing then.
+            let _ = rustix::io::write(&self.line, b"goodbye");
+        }
+        drop(self.line);
+        while let Err(rustix::io::Errno::INTR) =
+            rustix::process::waitpid(Some(self.pid), WaitOptions::empty())
+        {}
+    }
+}
+
+fn keep_watch(listening: OwnedFd, null: &std::fs::File, duty: impl FnOnce(Parting)) {
+    let _ = rustix::process::setsid();
+    let _ = rustix::stdio::dup2_stdin(null);
+    let _ = rustix::stdio::dup2_stdout(null);
+    let _ = rustix::stdio::dup2_stderr(null);
+    let mut bytes = [0; 16];
+    let parting = loop {
+        match rustix::io::read(&listening, &mut bytes) {
+            Ok(0) => break Parting::Silence,
+            Ok(_) => break Parting::Goodbye,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => break Parting::Silence,
+        }
+    };
+    duty(parting);
+}
+
+fn exit_now() -> ! {
+    // SAFETY: _exit has no preconditions; it skips the exit handlers, which belong to the parent.
+    #[expect(
+        unsafe_code,
+        reason = "std::process::exit would run the parent's exit handlers"
+    )]
+    unsafe {
+        libc::_exit(0)
+    }
+}
+
+/// A child process, watched without reaping it, so that its last figures stay in `/proc`.
+#[derive(Debug)]
+pub struct WatchedChild {
+    pid: Pid,
+    descriptor: OwnedFd,
+}
+
+impl WatchedChild {
+    /// Watches the child `pid` of this process.
+    ///
+    /// # Errors
+    /// When there is no such process or the kernel has no pidfd (before 5.3).
+    pub fn new(pid: u32) -> io::Result<Self> {
+        let pid = i32::try_from(pid)
+            .ok()
+            .and_then(Pid::from_raw)
+            .ok_or(io::ErrorKind::NotFound)?;
+        let descriptor = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
+        Ok(Self { pid, descriptor })
+    }
+
+    /// The descriptor to wait on; readable when the child has ended.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+
+    /// Whether the child has ended. It stays a zombie.
+    pub fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        !matches!(
+            rustix::process::waitid(WaitId::Pid(self.pid), options),
+            Ok(None)
+        )
+    }
+
+    /// Asks the child to end (SIGTERM).
+    pub fn terminate(&self) {
+        let _ = rustix::process::kill_process(self.pid, rustix::process::Signal::TERM);
+    }
+
+    /// Ends the child at once (SIGKILL).
+    pub fn kill(&self) {
+        let _ = rustix::process::kill_process(self.pid, rustix::process::Signal::KILL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn start_time_tells_a_living_process_from_none() {
+        let own = std::process::id() as i32;
+        assert!(start_time(own).is_some_and(|start| start.0 > 0));
+        assert_eq!(start_time(own), start_time(own));
+        assert_eq!(start_time(0), None);
+    }
+
+    #[test]
+    fn the_guardian_does_its_duty_when_left_in_silence_and_when_dismissed() -> io::Result<()> {
+        for (parting, expected) in [(Parting::Goodbye, "Goodbye"), (Parting::Silence, "Silence")] {
+            let folder = tempfile::tempdir()?;
+            let note = folder.path().join("note");
+            let guardian = Guardian::fork(|parting| {
+                let _ = std::fs::write(&note, format!("{parting:?}"));
+            })?;
+            guardian.dismiss(parting);
+            assert_eq!(std::fs::read_to_string(&note)?, expected);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn an_ended_child_is_seen_and_still_reapable() -> io::Result<()> {
+        let mut child = std::process::Command::new("false").spawn()?;
+        let watched = WatchedChild::new(child.id())?;
+        while !watched.has_ended() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert_eq!(child.wait()?.code(), Some(1));
+        Ok(())
+    }
+}

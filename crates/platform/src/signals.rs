@@ -1,0 +1,105 @@
+//! Signals as something to wait for beside files: each arrival is a byte in a pipe.
+//!
+//! Process-wide, as signal handlers are: one `SignalPipe` at a time. It does not decide what a
+//! signal means.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use signal_hook::SigId;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+/// A request to end that came as a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndSignal {
+    /// Ctrl-C (SIGINT): the terminal sends it to the whole foreground process group.
+    Interrupt,
+    /// SIGTERM: sent to one process.
+    Terminate,
+    /// SIGHUP: the terminal went away.
+    HangUp,
+}
+
+/// The arrivals of SIGINT, SIGTERM and SIGHUP, which no longer end the process while this lives.
+#[derive(Debug)]
+pub struct SignalPipe {
+    pipes: [(EndSignal, OwnedFd, SigId); 3],
+}
+
+impl SignalPipe {
+    /// Takes over the three signals.
+    ///
+    /// # Errors
+    /// When no pipe can be had or a handler is refused.
+    pub fn new() -> io::Result<Self> {
+        let listen = |meaning, number| -> io::Result<_> {
+            let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+            Ok((
+                meaning,
+                reader,
+                signal_hook::low_level::pipe::register(number, writer)?,
+            ))
+        };
+        Ok(Self {
+            pipes: [
+                listen(EndSignal::Interrupt, SIGINT)?,
+                listen(EndSignal::Terminate, SIGTERM)?,
+                listen(EndSignal::HangUp, SIGHUP)?,
+            ],
+        })
+    }
+
+    /// The descriptors to wait on; readable when a signal has arrived.
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; 3] {
+        [
+            self.pipes[0].1.as_fd(),
+            self.pipes[1].1.as_fd(),
+            self.pipes[2].1.as_fd(),
+        ]
+    }
+
+    /// The next signal that has arrived, if any. Several arrivals of one signal between two calls
+    /// count once.
+    pub fn next(&self) -> Option<EndSignal> {
+        let mut bytes = [0; 64];
+        self.pipes.iter().find_map(|(meaning, reader, _)| {
+            rustix::io::read(reader, &mut bytes)
+                .is_ok_and(|count| count > 0)
+                .then_some(*meaning)
+        })
+    }
+}
+
+impl Drop for SignalPipe {
+    fn drop(&mut self) {
+        for (_, _, id) in &self.pipes {
+            signal_hook::low_level::unregister(*id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wait::wait_readable;
+    use rustix::process::{Signal, getpid, kill_process};
+    use std::time::Duration;
+
+    #[test]
+    fn a_signal_arrives_as_a_readable_pipe() -> io::Result<()> {
+        let signals = SignalPipe::new()?;
+        assert_eq!(signals.next(), None);
+        for (sent, expected) in [
+            (Signal::TERM, EndSignal::Terminate),
+            (Signal::INT, EndSignal::Interrupt),
+        ] {
+            kill_process(getpid(), sent)?;
+            let readable = wait_readable(&signals.descriptors(), Duration::from_secs(5))?;
+            assert!(readable.contains(&true), "{sent:?} did not arrive");
+            assert_eq!(signals.next(), Some(expected));
+            assert_eq!(signals.next(), None);
+        }
+        Ok(())
+    }
+}
