@@ -11,6 +11,8 @@ mod comm;
 pub mod count;
 pub mod cpu;
 mod extent;
+pub mod io;
+mod lanes;
 pub mod timelines;
 
 pub use extent::{Extent, Window};

@@ -1,0 +1,335 @@
+//! The pass over a chunk: facts become records, calls are paired where that is safe.
+//!
+//! A thread that was not switched out between an entry and an exit on one processor cannot have been
+//! elsewhere: the two belong together. Everything else is left to be resolved in the order of time.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use slowpath_concepts::{
+    Concepts, DescriptorOwner, Fact, FactKind, SyscallEntry, SyscallExit, SyscallId,
+};
+use slowpath_engine::{Analysis, Chunk};
+use slowpath_model::{CpuId, Event, ProcessId, Projection, ThreadId, TimeRange, Timestamp};
+use slowpath_source::{Packet, Source};
+
+use super::calls::{Call, Effect, Entry, Return, duplicates, outcome};
+use super::record::What;
+use super::resolve::Resolver;
+use super::{FileRow, IoReport, Known, ProcessRow, file_rows, process_rows};
+use crate::answer::Answer;
+use crate::comm::Names;
+use crate::extent::shares_processors;
+use crate::lanes::{Lanes, Occupant, Record, Switch, Whose};
+use crate::{Extent, Window};
+
+/// The analysis.
+pub(super) struct Io<'known> {
+    window: Window,
+    known: &'known Known,
+    concepts: Concepts,
+    calls: Vec<Option<Call>>,
+    /// Exits do not say which call they are of, so other calls matter too.
+    exits_are_unnamed: bool,
+    shares_processors: bool,
+}
+
+/// What a chunk, or several, told.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Told {
+    lanes: Lanes<What>,
+    names: Names,
+    resolver: Resolver,
+    /// Only while a chunk is passed over.
+    chunk: Progress,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Progress {
+    occupant: Occupant<What>,
+    /// The call that the current thread is in, entered since it was switched to.
+    entered: Option<Record<Entry>>,
+    /// What the events' contexts said about threads.
+    process_of: FxHashMap<ThreadId, ProcessId>,
+}
+
+const KINDS: &[FactKind] = &[
+    FactKind::Switch,
+    FactKind::SyscallEntry,
+    FactKind::SyscallExit,
+    FactKind::Fork,
+    FactKind::Free,
+    FactKind::DumpBegin,
+    FactKind::DumpedThread,
+    FactKind::DumpedDescriptor,
+];
+
+impl<'known> Io<'known> {
+    pub(super) fn new(source: &dyn Source, known: &'known Known, range: TimeRange) -> Self {
+        let is_wanted = |name: &str| Call::named(name).is_some();
+        let concepts = Concepts::resolve_calls(source.schema(), KINDS, is_wanted);
+        let names = concepts.syscall_names();
+        let mut classes = source.schema().event_classes.iter();
+        Self {
+            window: Extent::of(source).window(range),
+            known,
+            calls: names.iter().map(|name| Call::named(name)).collect(),
+            concepts,
+            exits_are_unnamed: classes.any(|class| class.name == "exit_syscall"),
+            shares_processors: shares_processors(source),
+        }
+    }
+
+    fn call(&self, id: SyscallId) -> Option<Call> {
+        *self.calls.get(id.index())?
+    }
+
+    fn enter(&self, chunk: &mut Progress, at: Timestamp, entry: &SyscallEntry<'_>) {
+        let call = match self.call(entry.call) {
+            Some(call) => call,
+            None if self.exits_are_unnamed => Call::OTHER,
+            None => return,
+        };
+        let thread = chunk.whose(at, entry.thread, entry.process);
+        let fd = entry.fd.unwrap_or(-1);
+        let call = match call.effect() {
+            Some(Effect::Closes) => {
+                chunk.push(at, thread, What::Closed { fd });
+                Call::OTHER
+            }
+            Some(Effect::Controls) if !duplicates(entry.command) => Call::OTHER,
+            _ => call,
+        };
+        let entered = Record {
+            at,
+            thread,
+            what: Entry {
+                call,
+                fd,
+                other_fd: entry.other_fd.unwrap_or(-1),
+                path: entry.path.map(|path| String::from_utf8_lossy(path).into()),
+            },
+        };
+        chunk.entered = Some(entered);
+        if self.shares_processors {
+            chunk.leave_call();
+        }
+    }
+
+    fn exit(&self, chunk: &mut Progress, at: Timestamp, exit: &SyscallExit) {
+        let call = match exit.call {
+            Some(id) => match self.call(id) {
+                Some(call) => Some(call),
+                None => return,
+            },
+            None => None,
+        };
+        let entered = chunk.entered.take();
+        let failed = exit.ret < 0;
+        let returned = Return {
+            value: exit.ret,
+            pair: exit.pair,
+            counts: self.window.contains(at),
+        };
+        let thread = chunk.whose(at, exit.thread, exit.process);
+        match entered {
+            Some(entered) if call.is_none_or(|call| call == entered.what.call) => {
+                let call = entered.what.call;
+                if !failed {
+                    let tell = |what| chunk.push(at, thread, what);
+                    outcome(call, Some(entered.what), returned, tell);
+                }
+            }
+            other => {
+                // A `close`, or an `fcntl` that does not duplicate, was entered as another call.
+                let is_other = |entered: Record<Entry>| entered.what.call == Call::OTHER;
+                if !failed && !other.is_some_and(is_other) {
+                    chunk.push(at, thread, What::Returned { call, returned });
+                }
+            }
+        }
+    }
+}
+
+impl Progress {
+    fn push(&mut self, at: Timestamp, thread: Whose, what: What) {
+        self.occupant.lane.push(Record { at, thread, what });
+    }
+
+    /// Whose an event is; notes which process its context says.
+    fn whose(
+        &mut self,
+        at: Timestamp,
+        thread: Option<ThreadId>,
+        process: Option<ProcessId>,
+    ) -> Whose {
+        let Some(thread) = thread else {
+            return self.occupant.current();
+        };
+        if let Some(process) = process
+            && self.process_of.insert(thread, process) != Some(process)
+        {
+            self.push(at, Whose::Thread(thread), What::BelongsTo(process));
+        }
+        Whose::Thread(thread)
+    }
+
+    /// The exit of the call that was entered may come anywhere from here on.
+    fn leave_call(&mut self) {
+        if let Some(entered) = self.entered.take() {
+            self.push(entered.at, entered.thread, What::Entered(entered.what));
+        }
+    }
+}
+
+impl Answer for Io<'_> {
+    type Report = IoReport;
+
+    fn projection(&self) -> &Projection {
+        self.concepts.projection()
+    }
+
+    fn range(&self) -> TimeRange {
+        self.window.and_before()
+    }
+
+    fn report(&self, mut told: Told) -> IoReport {
+        let resolver = &mut told.resolver;
+        let take = |record| resolver.enqueue(record);
+        told.lanes.drain(Timestamp::MAX, true, take);
+        resolver.advance(self.known, true);
+        for dump in &self.known.dumps {
+            told.names.other(dump.tid, dump.at, dump.comm.as_bytes());
+        }
+        let totals = resolver.totals();
+        let mut threads: BTreeMap<ProcessId, ThreadId> = BTreeMap::new();
+        for (thread, process) in resolver.threads() {
+            if told.names.get(thread).is_some() {
+                let lowest = threads.entry(process).or_insert(thread);
+                *lowest = thread.min(*lowest);
+            }
+        }
+        let comm = |pid: ProcessId| {
+            let first = told.names.get(ThreadId(pid.0));
+            first.or_else(|| told.names.get(*threads.get(&pid)?))
+        };
+        let processes = totals.processes.into_iter().map(|(pid, moved)| ProcessRow {
+            pid,
+            comm: comm(pid).map(|comm| comm.to_string()).unwrap_or_default(),
+            moved,
+        });
+        let files = totals
+            .files
+            .into_iter()
+            .map(|(path, moved)| FileRow { path, moved });
+        IoReport {
+            begin_ns: self.window.begin.ns(),
+            end_ns: self.window.end.ns(),
+            processes: process_rows(processes),
+            files: file_rows(files),
+        }
+    }
+}
+
+impl Analysis for Io<'_> {
+    type State = Told;
+
+    fn begin(&self, _chunk: &Chunk) -> Told {
+        let mut told = Told::default();
+        told.chunk.occupant = Occupant::new(self.shares_processors);
+        told
+    }
+
+    fn packet(&self, state: &mut Told, packet: &Packet) {
+        if packet.lost_events > 0 || packet.lost_packets > 0 {
+            state.chunk.leave_call();
+            state.chunk.occupant.gap(packet.range.begin);
+        }
+    }
+
+    #[inline]
+    fn event(&self, state: &mut Told, event: &Event<'_>) {
+        let Some(fact) = self.concepts.fact(event) else {
+            return;
+        };
+        let (at, chunk) = (event.at, &mut state.chunk);
+        match fact {
+            Fact::Switch {
+                prev,
+                next,
+                prev_comm,
+                next_comm,
+                ..
+            } => {
+                chunk.leave_call();
+                chunk.occupant.switch(Switch { at, prev, next });
+                if at <= self.window.end {
+                    state.names.switch(prev, at, prev_comm);
+                    state.names.switch(next, at, next_comm);
+                }
+            }
+            Fact::SyscallEntry(entry) => self.enter(chunk, at, &entry),
+            Fact::SyscallExit(exit) => self.exit(chunk, at, &exit),
+            Fact::Fork {
+                parent,
+                parent_process,
+                child,
+                child_process,
+                child_comm,
+            } => {
+                state.names.other(child, at, child_comm);
+                let forked = What::Forked {
+                    parent_process,
+                    child,
+                    child_process,
+                };
+                chunk.push(at, Whose::Thread(parent), forked);
+            }
+            Fact::Free { thread } => chunk.push(at, Whose::Thread(thread), What::Freed),
+            Fact::DumpBegin => chunk.push(at, Whose::Nobody, What::DumpBegins),
+            Fact::DumpedThread {
+                thread,
+                process,
+                comm,
+                table,
+                ..
+            } => {
+                state.names.other(thread, at, comm);
+                let dumped = What::DumpedThread { process, table };
+                chunk.push(at, Whose::Thread(thread), dumped);
+            }
+            Fact::DumpedDescriptor { owner, fd, path } => {
+                let path = String::from_utf8_lossy(path).into();
+                let dumped = match owner {
+                    DescriptorOwner::Process(process) => {
+                        What::DumpedOfProcess { process, fd, path }
+                    }
+                    DescriptorOwner::Table(table) => What::DumpedOfTable { table, fd, path },
+                };
+                chunk.push(at, Whose::Nobody, dumped);
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&self, state: &mut Told, chunk: &Chunk) {
+        let mut progress = std::mem::take(&mut state.chunk);
+        progress.leave_call();
+        let cpu = chunk.cpu.unwrap_or(CpuId(chunk.stream.0));
+        state.lanes = Lanes::of(cpu, progress.occupant.finish());
+    }
+
+    fn merge(&self, earlier: &mut Told, later: Told) {
+        earlier.lanes.merge(later.lanes);
+        earlier.names.merge(later.names);
+    }
+
+    fn settle(&self, state: &mut Told, watermark: Timestamp) {
+        let resolver = &mut state.resolver;
+        state
+            .lanes
+            .drain(watermark, false, |record| resolver.enqueue(record));
+        resolver.advance(self.known, false);
+    }
+}

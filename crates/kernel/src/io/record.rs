@@ -1,0 +1,66 @@
+//! What a chunk leaves to be resolved in the order of time.
+
+use serde::{Deserialize, Serialize};
+use slowpath_model::{ProcessId, ThreadId};
+
+use super::calls::{Call, Entry, Kind, Return, Way};
+
+/// Something that a thread did, or that the tracer told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum What {
+    /// A call was entered, and its exit was not found in the chunk.
+    Entered(Entry),
+    /// A call returned without failing, and its entry was not found in the chunk.
+    Returned {
+        call: Option<Call>,
+        returned: Return,
+    },
+    /// Bytes (or messages) were moved.
+    Moved {
+        way: Way,
+        fd: i32,
+        other_fd: i32,
+        value: i64,
+    },
+    /// A descriptor is something from now on.
+    Named { fd: i32, name: Name },
+    /// A descriptor is nothing from now on.
+    Closed { fd: i32 },
+    /// The thread is of this process.
+    BelongsTo(ProcessId),
+    /// The thread made another one.
+    Forked {
+        parent_process: Option<ProcessId>,
+        child: ThreadId,
+        child_process: Option<ProcessId>,
+    },
+    /// The thread is gone.
+    Freed,
+    /// The tracer begins to list what is there.
+    DumpBegins,
+    /// The thread is of this process, which uses this table of descriptors.
+    DumpedThread {
+        process: ProcessId,
+        table: Option<u64>,
+    },
+    /// A process has a descriptor.
+    DumpedOfProcess {
+        process: ProcessId,
+        fd: i32,
+        path: Box<str>,
+    },
+    /// A table of descriptors has a descriptor.
+    DumpedOfTable { table: u64, fd: i32, path: Box<str> },
+}
+
+/// What a descriptor is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Name {
+    /// The file that it was opened with.
+    Path(Box<str>),
+    Kind(Kind),
+    /// What this other descriptor is.
+    Like(i32),
+    /// The trace does not say.
+    Unknown,
+}

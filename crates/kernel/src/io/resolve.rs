@@ -1,0 +1,392 @@
+//! Takes records in the order of time and keeps the books: threads to processes, descriptors to
+//! files, bytes to both.
+//!
+//! What is said later about an earlier time (the process of a thread; a state dump's name for a
+//! descriptor that has been in use) is waited for: the former in a bounded queue, the latter as sums
+//! per descriptor.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use slowpath_model::{ProcessId, ThreadId};
+
+use super::calls::{Entry, Way, outcome};
+use super::record::{Name, What};
+use super::{Known, Moved};
+use crate::lanes::{Record, Whose};
+
+/// How many records are held back at most to learn which process a thread is of.
+const PATIENCE: u64 = 1 << 20;
+
+/// The books. Records are to be given in the order of time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Resolver {
+    queue: VecDeque<Record<What>>,
+    /// How many records came before those in the queue.
+    taken: u64,
+    /// By thread of which nothing was said yet: the first record in the queue that says something.
+    announced: FxHashMap<ThreadId, (u64, ProcessId)>,
+    process_of: FxHashMap<ThreadId, ProcessId>,
+    entered: FxHashMap<ThreadId, Entry>,
+    processes: FxHashMap<ProcessId, Process>,
+    files: Files,
+    /// Tables of descriptors in the state dump that is going on.
+    tables: FxHashMap<u64, Table>,
+    /// How many of the state dumps that are known besides the trace have been taken in.
+    dumps_taken: usize,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Process {
+    moved: Moved,
+    /// By descriptor: the file.
+    descriptors: FxHashMap<i32, FileId>,
+    /// By descriptor without a name: what was moved since the latest statement about it.
+    unnamed: FxHashMap<i32, Moved>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Table {
+    processes: Vec<ProcessId>,
+    descriptors: Vec<(i32, FileId)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct FileId(u32);
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Files {
+    ids: FxHashMap<Box<str>, FileId>,
+    moved: Vec<Moved>,
+}
+
+impl Files {
+    fn id(&mut self, name: &str) -> FileId {
+        if let Some(&id) = self.ids.get(name) {
+            return id;
+        }
+        let id = FileId(self.moved.len() as u32);
+        self.moved.push(Moved::default());
+        self.ids.insert(name.into(), id);
+        id
+    }
+
+    fn add(&mut self, id: FileId, moved: Moved) {
+        self.moved[id.0 as usize] += moved;
+    }
+
+    fn add_unknown(&mut self, process: ProcessId, fd: i32, moved: Moved) {
+        let id = self.id(&format!("unknown (pid {process}, fd {fd})"));
+        self.add(id, moved);
+    }
+}
+
+/// What was moved in the end, in no order.
+pub(super) struct Totals {
+    pub(super) processes: Vec<(ProcessId, Moved)>,
+    pub(super) files: Vec<(String, Moved)>,
+}
+
+impl Resolver {
+    /// Takes the next record.
+    pub(super) fn enqueue(&mut self, record: Record<What>) {
+        let said = match (&record.what, record.thread) {
+            (What::BelongsTo(process), Whose::Thread(thread)) => Some((thread, *process)),
+            (What::DumpedThread { process, .. }, Whose::Thread(thread)) => Some((thread, *process)),
+            (
+                What::Forked {
+                    child,
+                    child_process,
+                    ..
+                },
+                _,
+            ) => child_process.map(|of| (*child, of)),
+            _ => None,
+        };
+        if let Some((thread, process)) = said
+            && !self.process_of.contains_key(&thread)
+        {
+            let position = self.taken + self.queue.len() as u64;
+            self.announced.entry(thread).or_insert((position, process));
+        }
+        self.queue.push_back(record);
+    }
+
+    /// Works through the queue as far as it can be known; all of it at the end.
+    pub(super) fn advance(&mut self, known: &Known, end: bool) {
+        while let Some(record) = self.queue.front() {
+            let at = record.at;
+            if let Some(thread) = needs_process(record)
+                && !self.find_process(thread, known, end)
+            {
+                return;
+            }
+            while let Some(dump) = known
+                .dumps
+                .get(self.dumps_taken)
+                .filter(|dump| dump.at <= at)
+            {
+                self.dumps_taken += 1;
+                self.process_of.insert(dump.tid, dump.pid);
+                for (fd, path) in &dump.fds {
+                    let file = self.files.id(path);
+                    self.dump_names(dump.pid, *fd, file);
+                }
+            }
+            if let Some(record) = self.queue.pop_front() {
+                self.taken += 1;
+                self.apply(record, known);
+            }
+        }
+        if end {
+            for dump in known.dumps.get(self.dumps_taken..).unwrap_or_default() {
+                for (fd, path) in &dump.fds {
+                    let file = self.files.id(path);
+                    self.dump_names(dump.pid, *fd, file);
+                }
+            }
+            self.dumps_taken = known.dumps.len();
+        }
+    }
+
+    /// Makes sure that the process of `thread` is known; false when it is too early to tell.
+    fn find_process(&mut self, thread: ThreadId, known: &Known, end: bool) -> bool {
+        if self.process_of.contains_key(&thread) {
+            return true;
+        }
+        let announced = self.announced.get(&thread);
+        let announced =
+            announced.filter(|(position, _)| position.saturating_sub(self.taken) <= PATIENCE);
+        let process = match (known.process_of.get(&thread), announced) {
+            (Some(&process), _) | (None, Some(&(_, process))) => process,
+            (None, None) if end || self.queue.len() as u64 > PATIENCE => ProcessId(thread.0),
+            (None, None) => return false,
+        };
+        self.process_of.insert(thread, process);
+        self.announced.remove(&thread);
+        true
+    }
+
+    fn apply(&mut self, record: Record<What>, known: &Known) {
+        let Whose::Thread(thread) = record.thread else {
+            return self.apply_dump(record.what);
+        };
+        match record.what {
+            What::Entered(entry) => drop(self.entered.insert(thread, entry)),
+            What::Returned { call, returned } => {
+                let entry = self.entered.remove(&thread);
+                let entry = entry.filter(|entry| call.is_none_or(|call| call == entry.call));
+                if let Some(call) = call.or(entry.as_ref().map(|entry| entry.call)) {
+                    let mut effects = Vec::new();
+                    outcome(call, entry, returned, |what| effects.push(what));
+                    for what in effects {
+                        self.happens(thread, what);
+                    }
+                }
+            }
+            What::BelongsTo(process) => drop(self.process_of.insert(thread, process)),
+            What::DumpedThread { process, table } => {
+                self.process_of.insert(thread, process);
+                if let Some(table) = table {
+                    self.uses_table(process, table);
+                }
+            }
+            What::Forked {
+                parent_process,
+                child,
+                child_process,
+            } => {
+                let parent = parent_process.or(self.process_of.get(&thread).copied());
+                let saved = known.process_of.get(&child).copied();
+                let process = child_process.or(saved).unwrap_or(ProcessId(child.0));
+                self.process_of.insert(child, process);
+                if let Some(parent) = parent.filter(|&parent| parent != process) {
+                    let inherited = self.processes.get(&parent).map(|of| of.descriptors.clone());
+                    self.forget_all(process);
+                    let of_child = self.processes.entry(process).or_default();
+                    of_child.descriptors = inherited.unwrap_or_default();
+                }
+            }
+            What::Freed => {
+                let process = ProcessId(thread.0);
+                if self.process_of.get(&thread) == Some(&process) {
+                    self.forget_all(process);
+                }
+            }
+            what => self.happens(thread, what),
+        }
+    }
+
+    /// Something that a thread does with a descriptor of its process.
+    fn happens(&mut self, thread: ThreadId, what: What) {
+        let process = self
+            .process_of
+            .get(&thread)
+            .copied()
+            .unwrap_or(ProcessId(thread.0));
+        match what {
+            What::Moved {
+                way,
+                fd,
+                other_fd,
+                value,
+            } => self.moved(process, way, fd, other_fd, value),
+            What::Named { fd, name } => {
+                let file = match name {
+                    Name::Path(path) => Some(self.files.id(&path)),
+                    Name::Kind(kind) => Some(self.files.id(kind.name())),
+                    Name::Like(other) => {
+                        let of = self.processes.get(&process);
+                        of.and_then(|of| of.descriptors.get(&other).copied())
+                    }
+                    Name::Unknown => None,
+                };
+                self.state(process, fd, file);
+            }
+            What::Closed { fd } => self.state(process, fd, None),
+            _ => {}
+        }
+    }
+
+    fn moved(&mut self, process: ProcessId, way: Way, fd: i32, other_fd: i32, value: i64) {
+        let bytes = value.max(0) as u64;
+        let read = |bytes| Moved {
+            read_bytes: bytes,
+            reads: 1,
+            ..Moved::default()
+        };
+        let write = |bytes| Moved {
+            write_bytes: bytes,
+            writes: 1,
+            ..Moved::default()
+        };
+        match way {
+            Way::Read => self.count(process, fd, read(bytes)),
+            Way::ReadMessages => self.count(process, fd, read(0)),
+            Way::Write => self.count(process, fd, write(bytes)),
+            Way::WriteMessages => self.count(process, fd, write(0)),
+            Way::ReadAndWrite => {
+                self.count(process, fd, read(bytes));
+                self.count(process, other_fd, write(bytes));
+            }
+        }
+    }
+
+    fn count(&mut self, process: ProcessId, fd: i32, moved: Moved) {
+        let of = self.processes.entry(process).or_default();
+        of.moved += moved;
+        match of.descriptors.get(&fd) {
+            Some(&file) => self.files.add(file, moved),
+            None if fd < 0 => {
+                let file = self.files.id(&format!("unknown (pid {process})"));
+                self.files.add(file, moved);
+            }
+            None => *of.unnamed.entry(fd).or_default() += moved,
+        }
+    }
+
+    /// From now on the descriptor is this file, or an unknown one.
+    fn state(&mut self, process: ProcessId, fd: i32, file: Option<FileId>) {
+        let of = self.processes.entry(process).or_default();
+        if let Some(moved) = of.unnamed.remove(&fd) {
+            self.files.add_unknown(process, fd, moved);
+        }
+        match file {
+            Some(file) => of.descriptors.insert(fd, file),
+            None => of.descriptors.remove(&fd),
+        };
+    }
+
+    fn forget_all(&mut self, process: ProcessId) {
+        if let Some(of) = self.processes.get_mut(&process) {
+            of.descriptors.clear();
+            for (fd, moved) in of.unnamed.drain() {
+                self.files.add_unknown(process, fd, moved);
+            }
+        }
+    }
+
+    /// The descriptor is this file, and has been since the latest statement about it.
+    fn dump_names(&mut self, process: ProcessId, fd: i32, file: FileId) {
+        let of = self.processes.entry(process).or_default();
+        if let Some(moved) = of.unnamed.remove(&fd) {
+            self.files.add(file, moved);
+        }
+        of.descriptors.insert(fd, file);
+    }
+
+    fn apply_dump(&mut self, what: What) {
+        match what {
+            What::DumpBegins => self.tables.clear(),
+            What::DumpedOfProcess { process, fd, path } => {
+                let file = self.files.id(&path);
+                self.dump_names(process, fd, file);
+            }
+            What::DumpedOfTable { table, fd, path } => {
+                let file = self.files.id(&path);
+                let table = self.tables.entry(table).or_default();
+                table.descriptors.push((fd, file));
+                for process in table.processes.clone() {
+                    self.dump_names(process, fd, file);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn uses_table(&mut self, process: ProcessId, address: u64) {
+        let table = self.tables.entry(address).or_default();
+        if table.processes.contains(&process) {
+            return;
+        }
+        table.processes.push(process);
+        for (fd, file) in table.descriptors.clone() {
+            self.dump_names(process, fd, file);
+        }
+    }
+
+    /// What was moved by each process and of each file, when all is done.
+    pub(super) fn totals(&mut self) -> Totals {
+        let all: Vec<ProcessId> = self.processes.keys().copied().collect();
+        for process in all {
+            self.forget_all(process);
+        }
+        let moved = |moved: &Moved| moved.reads + moved.writes > 0;
+        let processes = self
+            .processes
+            .iter()
+            .map(|(&process, of)| (process, of.moved));
+        let files = self.files.ids.iter();
+        let files = files.map(|(name, id)| (name.to_string(), self.files.moved[id.0 as usize]));
+        Totals {
+            processes: processes.filter(|(_, of)| moved(of)).collect(),
+            files: files.filter(|(_, of)| moved(of)).collect(),
+        }
+    }
+
+    /// The threads whose process is known, with it.
+    pub(super) fn threads(&self) -> impl Iterator<Item = (ThreadId, ProcessId)> {
+        self.process_of
+            .iter()
+            .map(|(&thread, &process)| (thread, process))
+    }
+}
+
+/// The thread whose process has to be known before a record can be applied.
+fn needs_process(record: &Record<What>) -> Option<ThreadId> {
+    let Whose::Thread(thread) = record.thread else {
+        return None;
+    };
+    match record.what {
+        What::Returned { .. }
+        | What::Moved { .. }
+        | What::Named { .. }
+        | What::Closed { .. }
+        | What::Forked {
+            parent_process: None,
+            ..
+        } => Some(thread),
+        _ => None,
+    }
+}

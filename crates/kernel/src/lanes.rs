@@ -1,0 +1,314 @@
+//! What chunks could not resolve by themselves, per processor, until all that came before is merged.
+//!
+//! A chunk does not know which thread runs when it begins, and events of one thread lie on many
+//! processors ("executions split at migration", Reumont-Locke et al. 2019, §4.2.2). So a chunk leaves
+//! records; merged lanes learn their threads from the switches around them, and everything before a
+//! watermark comes out once, in the order of time, then of processor. Merging lanes is putting one
+//! list behind the other, which is associative.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+use slowpath_model::{CpuId, ThreadId, Timestamp};
+
+/// Something that happened in the context of a thread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record<What> {
+    pub(crate) at: Timestamp,
+    /// The thread, as far as it is known.
+    pub(crate) thread: Whose,
+    pub(crate) what: What,
+}
+
+/// The thread of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Whose {
+    /// This one.
+    Thread(ThreadId),
+    /// The one that runs on the processor, which is not known yet.
+    Current,
+    /// Not known and never to be, or of no interest.
+    Nobody,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Item<What> {
+    Record(Record<What>),
+    Switch(Switch),
+    /// Events were lost.
+    Gap(Timestamp),
+}
+
+/// The processor goes from one thread to another.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Switch {
+    pub(crate) at: Timestamp,
+    pub(crate) prev: ThreadId,
+    pub(crate) next: ThreadId,
+}
+
+impl<What> Item<What> {
+    fn at(&self) -> Timestamp {
+        match self {
+            Self::Record(record) => record.at,
+            Self::Switch(switch) => switch.at,
+            Self::Gap(at) => *at,
+        }
+    }
+}
+
+/// The records of one processor in the order of time.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Lane<What> {
+    items: VecDeque<Item<What>>,
+    /// How many items at the front have been labelled or wait for the next switch.
+    seen: usize,
+    /// The first item that waits for the next switch.
+    waiting: Option<usize>,
+    current: Option<ThreadId>,
+}
+
+impl<What> Default for Lane<What> {
+    fn default() -> Self {
+        Self {
+            items: VecDeque::new(),
+            seen: 0,
+            waiting: None,
+            current: None,
+        }
+    }
+}
+
+impl<What> Lane<What> {
+    /// Adds a record. Records may come slightly out of order: later than some that follow them.
+    pub(crate) fn push(&mut self, record: Record<What>) {
+        let is_later = |item: &Item<What>| match item {
+            Item::Record(known) => known.at > record.at,
+            Item::Switch(_) | Item::Gap(_) => false,
+        };
+        let out_of_order = self
+            .items
+            .iter()
+            .rev()
+            .take_while(|item| is_later(item))
+            .count();
+        let position = self.items.len() - out_of_order;
+        if out_of_order == 0 {
+            self.items.push_back(Item::Record(record));
+        } else {
+            self.items.insert(position, Item::Record(record));
+        }
+    }
+
+    fn switch(&mut self, switch: Switch) {
+        self.items.push_back(Item::Switch(switch));
+    }
+
+    fn gap(&mut self, at: Timestamp) {
+        self.items.push_back(Item::Gap(at));
+    }
+
+    /// Puts the items of `later` behind those here; where the two overlap (they are of two streams of
+    /// one processor), in the order of time.
+    fn merge(&mut self, later: Self) {
+        let Some(first) = later.items.front().map(Item::at) else {
+            return;
+        };
+        let follow = |item: &&Item<What>| item.at() > first;
+        let overlap = self.items.iter().rev().take_while(follow).count();
+        let mut behind = self.items.split_off(self.items.len() - overlap);
+        for item in later.items {
+            while behind.front().is_some_and(|known| known.at() <= item.at()) {
+                self.items.extend(behind.pop_front());
+            }
+            self.items.push_back(item);
+        }
+        self.items.append(&mut behind);
+    }
+
+    /// Goes through the items before `until` that were not seen yet and gives them their threads.
+    fn label(&mut self, until: Timestamp) {
+        while let Some(item) = self.items.get_mut(self.seen)
+            && (item.at() < until || until == Timestamp::MAX)
+        {
+            let position = self.seen;
+            self.seen += 1;
+            match item {
+                Item::Record(record) if record.thread == Whose::Current => match self.current {
+                    Some(thread) => record.thread = Whose::Thread(thread),
+                    None => self.waiting = self.waiting.or(Some(position)),
+                },
+                Item::Record(_) => {}
+                &mut Item::Switch(Switch { prev, next, .. }) => {
+                    self.resolve_waiting(position, Whose::Thread(prev));
+                    self.current = Some(next);
+                }
+                Item::Gap(_) => {
+                    self.resolve_waiting(position, Whose::Nobody);
+                    self.current = None;
+                }
+            }
+        }
+    }
+
+    fn resolve_waiting(&mut self, until: usize, whose: Whose) {
+        let Some(first) = self.waiting.take() else {
+            return;
+        };
+        for item in self.items.range_mut(first..until) {
+            if let Item::Record(record) = item
+                && record.thread == Whose::Current
+            {
+                record.thread = whose;
+            }
+        }
+    }
+
+    /// When the next record happened, if it has been seen and its thread is settled.
+    fn next(&mut self) -> Option<Timestamp> {
+        loop {
+            match self.items.front().filter(|_| self.seen > 0)? {
+                Item::Record(record) => return (self.waiting != Some(0)).then_some(record.at),
+                Item::Switch(_) | Item::Gap(_) => drop(self.pop()),
+            }
+        }
+    }
+
+    fn pop(&mut self) -> Option<Item<What>> {
+        let item = self.items.pop_front()?;
+        self.seen -= 1;
+        self.waiting = self.waiting.map(|position| position - 1);
+        Some(item)
+    }
+}
+
+/// The lanes of all processors.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Lanes<What>(BTreeMap<CpuId, Lane<What>>);
+
+impl<What> Default for Lanes<What> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<What> Lanes<What> {
+    /// The lane of a chunk.
+    pub(crate) fn of(cpu: CpuId, lane: Lane<What>) -> Self {
+        Self(BTreeMap::from([(cpu, lane)]))
+    }
+
+    /// Puts the records of `later` behind those here.
+    pub(crate) fn merge(&mut self, later: Self) {
+        for (cpu, lane) in later.0 {
+            match self.0.get_mut(&cpu) {
+                None => drop(self.0.insert(cpu, lane)),
+                Some(known) => known.merge(lane),
+            }
+        }
+    }
+
+    /// Hands out all records before `until` whose threads are settled, with those of all lanes in
+    /// one order; stops at the first whose thread is not, unless this is the `end`: nothing more will
+    /// be merged.
+    pub(crate) fn drain(
+        &mut self,
+        until: Timestamp,
+        end: bool,
+        mut take: impl FnMut(Record<What>),
+    ) {
+        let mut limit = until;
+        let mut heads = BinaryHeap::new();
+        for (&cpu, lane) in &mut self.0 {
+            lane.label(until);
+            if end {
+                lane.resolve_waiting(lane.seen, Whose::Nobody);
+            }
+            if let Some(first) = lane.waiting
+                && let Some(Item::Record(record)) = lane.items.get(first)
+            {
+                limit = limit.min(record.at);
+            }
+            if let Some(at) = lane.next() {
+                heads.push(Reverse((at, cpu)));
+            }
+        }
+        let settled = |at| at < limit || limit == Timestamp::MAX;
+        while let Some(Reverse((at, cpu))) = heads.pop()
+            && settled(at)
+        {
+            let Some(lane) = self.0.get_mut(&cpu) else {
+                continue;
+            };
+            if let Some(Item::Record(record)) = lane.pop() {
+                take(record);
+            }
+            if let Some(at) = lane.next() {
+                heads.push(Reverse((at, cpu)));
+            }
+        }
+    }
+}
+
+/// Follows which thread runs on the processor of a chunk, and fills the chunk's lane.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Occupant<What> {
+    pub(crate) lane: Lane<What>,
+    current: Whose,
+    /// Every switch is kept: records of other streams need them.
+    keep_switches: bool,
+    /// The latest switch, as long as the lane does not have it.
+    latest: Option<Switch>,
+}
+
+impl<What> Default for Occupant<What> {
+    fn default() -> Self {
+        Self::new(false)
+    }
+}
+
+impl<What> Occupant<What> {
+    /// With `keep_switches` when other streams of the processor need to know them.
+    pub(crate) fn new(keep_switches: bool) -> Self {
+        Self {
+            lane: Lane::default(),
+            current: Whose::Current,
+            keep_switches,
+            latest: None,
+        }
+    }
+
+    /// The thread that runs now.
+    pub(crate) fn current(&self) -> Whose {
+        self.current
+    }
+
+    pub(crate) fn switch(&mut self, switch: Switch) {
+        if self.keep_switches {
+            return self.lane.switch(switch);
+        }
+        if self.current == Whose::Current {
+            self.lane.switch(switch);
+            self.latest = None;
+        } else {
+            self.latest = Some(switch);
+        }
+        self.current = Whose::Thread(switch.next);
+    }
+
+    /// Events were lost before `at`: the thread is not known from here to the next switch.
+    pub(crate) fn gap(&mut self, at: Timestamp) {
+        self.latest = None;
+        self.current = Whose::Current;
+        self.lane.gap(at);
+    }
+
+    /// The lane, when the chunk is over.
+    pub(crate) fn finish(mut self) -> Lane<What> {
+        if let Some(switch) = self.latest {
+            self.lane.switch(switch);
+        }
+        self.lane
+    }
+}
