@@ -1,2 +1,49 @@
-//! The command line.
-fn main() {}
+//! The `slowpath` command: reads the arguments, runs one command, ends with its exit status.
+//!
+//! 0 done; 1 done but the input was damaged; 2 usage; 3 nothing could be read. Data goes to
+//! standard output, talk to standard error.
+
+mod events;
+mod input;
+mod pattern;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Where a thread's time went, in every layer, and why.
+#[derive(Parser)]
+#[command(name = "slowpath", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Events(events::EventsArgs),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match &arguments.command {
+        Command::Events(args) => events::run(args).map(|report| report.exit_status()),
+    };
+    match result {
+        Ok(status) => ExitCode::from(status),
+        Err(_) if input::interrupted() => ExitCode::from(130),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(exit_status_of(&error))
+        }
+    }
+}
+
+/// 3 where nothing could be read, 2 for everything that the user can put right on the command line.
+fn exit_status_of(error: &anyhow::Error) -> u8 {
+    if error.is::<input::Unopenable>() {
+        3
+    } else {
+        2
+    }
+}

@@ -56,6 +56,13 @@ impl Projection {
         self.wanted[class.index()] = Some(fields);
     }
 
+    /// Wants no event of `class`.
+    pub fn exclude(&mut self, class: EventClassId) {
+        if let Some(wanted) = self.wanted.get_mut(class.index()) {
+            *wanted = None;
+        }
+    }
+
     /// The fields wanted of `class` by slot, or `None` when its events are not wanted at all.
     pub fn fields(&self, class: EventClassId) -> Option<&[Option<FieldId>]> {
         self.wanted.get(class.index())?.as_deref()

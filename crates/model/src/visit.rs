@@ -34,11 +34,13 @@ pub trait FieldVisitor {
     fn signed(&mut self, value: i64, bits: u32, base: DisplayBase);
     /// A boolean.
     fn boolean(&mut self, value: bool);
-    /// An enumeration: its integer (as wide as `bits`) and the labels whose ranges hold it.
+    /// An enumeration: its integer (`bits` wide, to be shown in `base`) and the labels whose ranges
+    /// hold it.
     fn enumeration(
         &mut self,
         value: EnumerationValue,
         bits: u32,
+        base: DisplayBase,
         labels: &mut dyn Iterator<Item = &str>,
     );
     /// A bit array: its value and the labels of its active flags.
@@ -61,6 +63,10 @@ pub trait FieldVisitor {
     fn begin_variant(&mut self, option: &str);
     /// The innermost variant is over.
     fn end_variant(&mut self);
+    /// An optional field that has a value, which follows.
+    fn begin_optional(&mut self) {}
+    /// The value of the innermost optional field is over.
+    fn end_optional(&mut self) {}
     /// An optional field without a value.
     fn nothing(&mut self);
 }

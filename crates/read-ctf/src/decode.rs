@@ -12,7 +12,7 @@ use slowpath_source::{Decoder, EventSink};
 use crate::bits;
 use crate::fields::scopes;
 use crate::layout::{ByteOrder, FieldLayout, IntegerLayout, Role, StreamLayout, StructureLayout};
-use crate::machine::{Damage, Machine, advance_clock, load_word};
+use crate::machine::{Damage, Machine, advance_clock, align_up, load_word};
 use crate::plan::{Compiler, Load, Plan, Target};
 use crate::trace::CtfTrace;
 
@@ -258,7 +258,7 @@ fn events(
     sink: &mut dyn EventSink,
 ) -> Result<(), Fault> {
     loop {
-        let begin = machine.at.next_multiple_of(stream.alignment);
+        let begin = align_up(machine.at, stream.alignment);
         if begin >= machine.end {
             return Ok(());
         }
@@ -270,13 +270,11 @@ fn events(
         machine.origin = origin;
         if event.conditional != 0 {
             machine.chosen = 0;
+            machine.values[..event.slots].fill(0);
         }
         machine.run(&event.plan)?;
         if event.wanted {
             let missing = event.conditional & !machine.chosen;
-            if missing != 0 {
-                clear(&mut machine.values, missing);
-            }
             sink.event(&Event {
                 class: event.class,
                 at: clock.time(machine.clock),
@@ -291,14 +289,6 @@ fn events(
             return Ok(());
         }
     }
-}
-
-#[cold]
-fn clear(values: &mut [u64], slots: u128) {
-    let absent = values.iter_mut().take(128).enumerate();
-    absent
-        .filter(|(slot, _)| slots >> slot & 1 == 1)
-        .for_each(|(_, value)| *value = 0);
 }
 
 /// Reads an event's header: sets the clock and returns the class's id.

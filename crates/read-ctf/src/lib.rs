@@ -12,9 +12,12 @@ mod fields;
 mod index_file;
 pub mod layout;
 mod machine;
+pub mod metadata;
 mod packets;
 mod plan;
+mod shift;
 mod trace;
 mod walk;
 
+pub use shift::ClockShift;
 pub use trace::{CtfTrace, StreamFile};

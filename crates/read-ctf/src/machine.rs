@@ -7,7 +7,7 @@ use memchr::memchr;
 
 use crate::bits;
 use crate::layout::Role;
-use crate::plan::{Block, NumberKind, Op, Plan, role_target};
+use crate::plan::{Block, Length, NumberKind, Op, Plan, role_target};
 use crate::walk::{self, Decoding};
 
 /// Why a packet cannot be read further.
@@ -114,8 +114,11 @@ impl<'packet> Machine<'packet> {
         let window = self.bytes.get(base..).unwrap_or_default();
         for load in &block.loads {
             let word = load_word(window, load.byte as usize);
-            let value = (word << load.left) >> load.right;
-            self.values[usize::from(load.target)] = (value ^ load.sign).wrapping_sub(load.sign);
+            self.values[usize::from(load.target)] = load.value(word);
+        }
+        for load in &block.swapped_loads {
+            let word = load_word(window, load.byte as usize).swap_bytes();
+            self.values[usize::from(load.target)] = load.value(word);
         }
         for range in &block.ranges {
             let begin = base + range.byte as usize - self.origin;
@@ -202,6 +205,26 @@ impl<'packet> Machine<'packet> {
             Op::Clock { bits } => {
                 self.clock = advance_clock(self.clock, self.role(Role::ClockTimestamp), *bits);
             }
+            Op::Repeat {
+                length,
+                element,
+                target,
+            } => {
+                if let Some(target) = target {
+                    self.values[usize::from(*target)] = self.at;
+                }
+                let elements = match *length {
+                    Length::Fixed(length) => length,
+                    Length::Stated(target) => self.values[usize::from(target)],
+                };
+                for _ in 0..elements {
+                    let begin = self.at;
+                    self.run(element)?;
+                    if self.at == begin {
+                        self.count_empty_element()?;
+                    }
+                }
+            }
             Op::Walk { class, target } => {
                 if let Some(target) = target {
                     self.values[usize::from(*target)] = self.at;
@@ -212,9 +235,16 @@ impl<'packet> Machine<'packet> {
         Ok(())
     }
 
+    /// An array element has taken no room.
+    pub(crate) fn count_empty_element(&mut self) -> Result<(), Damage> {
+        let left = self.empty_elements_left.checked_sub(1);
+        self.empty_elements_left = left.ok_or(Damage::EmptyElements)?;
+        Ok(())
+    }
+
     /// Goes on to a multiple of `alignment` bits.
     pub(crate) fn align(&mut self, alignment: u64) -> Result<(), Damage> {
-        let aligned = self.at.next_multiple_of(alignment);
+        let aligned = align_up(self.at, alignment);
         if aligned > self.end {
             return Err(Damage::PastEnd {
                 bits: aligned - self.at,
@@ -229,6 +259,13 @@ impl<'packet> Machine<'packet> {
         let end = (self.end / 8) as usize;
         self.bytes.get(begin..end).unwrap_or_default()
     }
+}
+
+/// The first position from `at` on that is a multiple of `alignment`, a power of two.
+#[inline]
+pub(crate) fn align_up(at: u64, alignment: u64) -> u64 {
+    debug_assert!(alignment.is_power_of_two());
+    (at + (alignment - 1)) & !(alignment - 1)
 }
 
 /// The eight bytes from `at`, zeros past the end.

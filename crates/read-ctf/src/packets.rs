@@ -255,7 +255,7 @@ impl PacketPlans {
     ) -> Vec<RawPacket> {
         let content = stream.get();
         if let Some(index) = index {
-            match self.from_index(layout, file, content, index) {
+            match self.by_index(layout, file, content, index) {
                 Ok(packets) => return packets,
                 Err(what) => {
                     let place = Place {
@@ -294,7 +294,7 @@ impl PacketPlans {
     }
 
     /// The packets by the index, where it fits the file; what does not fit otherwise.
-    fn from_index(
+    fn by_index(
         &self,
         layout: &TraceLayout,
         file: usize,

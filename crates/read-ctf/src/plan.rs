@@ -15,8 +15,10 @@ pub(crate) type Target = u16;
 
 /// First target after the slots: the values of roles, by [`role_target`].
 const ROLES: Target = Projection::MAX_SLOTS as Target;
-/// First target after the roles: the layout's registers.
-const REGISTERS: Target = ROLES + 12;
+/// Where values go that are decoded but kept nowhere: elements of arrays.
+const UNKEPT: Target = ROLES + 12;
+/// First target after those: the layout's registers.
+const REGISTERS: Target = UNKEPT + 1;
 
 /// Where the value of a field with this role goes.
 pub(crate) const fn role_target(role: Role) -> Target {
@@ -39,6 +41,15 @@ pub(crate) struct Plan {
     pub(crate) ops: Vec<Op>,
 }
 
+impl Load {
+    /// The integer in the eight bytes that were loaded.
+    #[inline]
+    pub(crate) fn value(self, word: u64) -> u64 {
+        let value = (word << self.left) >> self.right;
+        (value ^ self.sign).wrapping_sub(self.sign)
+    }
+}
+
 impl Plan {
     /// Bit n is set when the plan itself fills slot n: choices inside it are left out.
     fn direct_slots(&self) -> u128 {
@@ -47,7 +58,8 @@ impl Plan {
         self.ops.iter().fold(0, |mask, op| {
             mask | match op {
                 Op::Block(block) => {
-                    let loads = block.loads.iter().map(|load| bit(load.target));
+                    let loads = block.loads.iter().chain(&block.swapped_loads);
+                    let loads = loads.map(|load| bit(load.target));
                     let numbers = block.numbers.iter().map(|number| bit(number.target));
                     let ranges = block.ranges.iter().map(|range| bit(range.target));
                     loads
@@ -55,9 +67,10 @@ impl Plan {
                         .chain(ranges)
                         .fold(0, |all, one| all | one)
                 }
-                Op::Text { target } | Op::Run { target, .. } | Op::Walk { target, .. } => {
-                    target.map_or(0, bit)
-                }
+                Op::Text { target }
+                | Op::Run { target, .. }
+                | Op::Repeat { target, .. }
+                | Op::Walk { target, .. } => target.map_or(0, bit),
                 Op::Variable { targets, .. } => bits(targets),
                 Op::Align(_) | Op::Clock { .. } | Op::Choice { .. } => 0,
             }
@@ -103,11 +116,25 @@ pub(crate) enum Op {
     Variable { signed: bool, targets: Vec<Target> },
     /// The value just read by a block updates the clock.
     Clock { bits: u32 },
+    /// The same plan for every element of an array; the target gets the bit at which it begins.
+    Repeat {
+        length: Length,
+        element: Plan,
+        target: Option<Target>,
+    },
     /// Anything else, walked element by element; the target gets the bit at which it begins.
     Walk {
         class: Box<FieldLayout>,
         target: Option<Target>,
     },
+}
+
+/// How many elements an array has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Length {
+    Fixed(u64),
+    /// What a target holds.
+    Stated(Target),
 }
 
 /// An option of [`Op::Choice`].
@@ -127,13 +154,15 @@ pub(crate) struct Block {
     /// Little-endian integers of which all bits lie in eight bytes, of a block that begins at a
     /// byte: read without a branch.
     pub(crate) loads: Vec<Load>,
+    /// The same in big endian: the eight bytes are swapped first.
+    pub(crate) swapped_loads: Vec<Load>,
     /// Other numbers.
     pub(crate) numbers: Vec<Number>,
     /// Text and bytes.
     pub(crate) ranges: Vec<ByteRange>,
 }
 
-/// A little-endian integer: eight bytes from `byte`, shifted left, shifted right, sign-extended.
+/// An integer: eight bytes from `byte`, shifted left, shifted right, sign-extended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub(crate) byte: u32,
@@ -183,6 +212,8 @@ pub(crate) struct Compiler<'wanted> {
     next_field: usize,
     /// Whether values go to role targets (headers and contexts of packets and events).
     roles: bool,
+    /// Whether numbers are decoded that nobody keeps: elements of an array that is asked for.
+    unkept: bool,
 }
 
 impl<'wanted> Compiler<'wanted> {
@@ -197,6 +228,7 @@ impl<'wanted> Compiler<'wanted> {
             wanted,
             next_field: 0,
             roles: false,
+            unkept: false,
         }
     }
 
@@ -308,6 +340,12 @@ impl<'wanted> Compiler<'wanted> {
                     target: slots.first().copied(),
                 });
             }
+            FieldLayout::StaticArray {
+                length, element, ..
+            } => self.repeat(Length::Fixed(*length), element, &slots),
+            FieldLayout::DynamicArray {
+                length, element, ..
+            } => self.repeat(Length::Stated(register_target(*length)), element, &slots),
             FieldLayout::VariableInteger(integer) => {
                 let mut targets = slots;
                 targets.extend(integer.keep.map(register_target));
@@ -335,17 +373,21 @@ impl<'wanted> Compiler<'wanted> {
     fn integer(&mut self, integer: &IntegerLayout, slots: &[Target]) {
         let roles = self.role_targets(integer.role);
         let kept = integer.keep.map(register_target);
-        let targets = slots.iter().copied().chain(kept).chain(roles);
+        let unkept = (self.unkept && slots.is_empty()).then_some(UNKEPT);
+        let targets = slots.iter().copied().chain(kept).chain(roles).chain(unkept);
         let bit = self.block.bits;
-        let fits_a_load = integer.byte_order == ByteOrder::Little
-            && !integer.reversed_bits
+        let fits_a_load = !integer.reversed_bits
             && self.known_alignment_of_block() >= 8
             && bit % 8 + u64::from(integer.bits) <= 64
             && bit / 8 <= u64::from(u32::MAX / 2);
         for target in targets {
             if fits_a_load {
-                let left = 64 - integer.bits - (bit % 8) as u32;
-                self.block.loads.push(Load {
+                let shift = (bit % 8) as u32;
+                let (left, loads) = match integer.byte_order {
+                    ByteOrder::Little => (64 - integer.bits - shift, &mut self.block.loads),
+                    ByteOrder::Big => (shift, &mut self.block.swapped_loads),
+                };
+                loads.push(Load {
                     byte: (bit / 8) as u32,
                     target,
                     left: left as u8,
@@ -371,6 +413,20 @@ impl<'wanted> Compiler<'wanted> {
             self.flush();
             self.plan.ops.push(Op::Clock { bits: integer.bits });
         }
+    }
+
+    fn repeat(&mut self, length: Length, element: &FieldLayout, slots: &[Target]) {
+        self.flush();
+        // Where an element begins depends on those before it: nothing is known of its alignment.
+        let mut inner = Compiler::new(1, &[]);
+        inner.unkept = self.unkept || !slots.is_empty();
+        inner.field(element);
+        self.plan.ops.push(Op::Repeat {
+            length,
+            element: inner.finish().0,
+            target: slots.first().copied(),
+        });
+        self.restart(1);
     }
 
     fn byte_range(&mut self, length: u64, slots: &[Target]) {
@@ -421,6 +477,7 @@ impl<'wanted> Compiler<'wanted> {
             wanted: self.wanted,
             next_field: self.next_field,
             roles: self.roles,
+            unkept: self.unkept,
         };
         inner.field(class);
         self.next_field = inner.next_field;

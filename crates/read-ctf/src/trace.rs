@@ -58,7 +58,12 @@ impl CtfTrace {
             streams: Vec::new(),
             diagnostics,
         };
-        for packets in join_rotated_files(found) {
+        let mut streams = join_rotated_files(found);
+        streams.sort_by_key(|packets| {
+            let first = packets.first();
+            first.map(|packet| trace.layout.streams[packet.stream_class].id)
+        });
+        for packets in streams {
             trace.add_stream(packets);
         }
         trace
@@ -67,6 +72,10 @@ impl CtfTrace {
     /// The layout, as the metadata gave it.
     pub fn layout(&self) -> &TraceLayout {
         &self.layout
+    }
+
+    pub(crate) fn class_count(&self) -> usize {
+        self.schema.event_classes.len()
     }
 
     pub(crate) fn clock_of(&self, stream_class: usize) -> ClockScale {
@@ -170,6 +179,11 @@ impl Source for CtfTrace {
 
     fn decoder<'source>(&'source self, projection: &Projection) -> Box<dyn Decoder + 'source> {
         Box::new(CtfDecoder::new(self, projection))
+    }
+
+    fn has_clock(&self, packet: PacketId) -> bool {
+        let raw = self.raw_packets.get(packet.index());
+        raw.is_some_and(|raw| self.layout.streams[raw.stream_class].clock.is_some())
     }
 
     fn visit(&self, packet: PacketId, position: u64, visitor: &mut dyn FieldVisitor) {

@@ -3,7 +3,7 @@
 //! For printing, and for the classes that no plan can decode straight. Depth is bounded by the
 //! layout, length by the packet: every element takes at least a bit or is not visited one by one.
 
-use slowpath_model::{EnumerationValue, FieldVisitor};
+use slowpath_model::{DisplayBase, EnumerationValue, FieldVisitor};
 
 use crate::bits;
 use crate::layout::{
@@ -51,7 +51,9 @@ pub(crate) fn field<V: FieldVisitor + ?Sized>(
                 machine.values[usize::from(register_target(register))] = value;
             }
             match &layout.labels {
-                Some(labels) => enumeration(visitor, value, 64, layout.signed, labels),
+                Some(labels) => {
+                    enumeration(visitor, value, (64, layout.base), layout.signed, labels);
+                }
                 None if layout.signed => visitor.signed(value as i64, 64, layout.base),
                 None => visitor.unsigned(value, 64, layout.base),
             }
@@ -108,7 +110,9 @@ pub(crate) fn field<V: FieldVisitor + ?Sized>(
         FieldLayout::Optional(optional) => {
             let word = machine.values[usize::from(register_target(optional.selector))];
             if within(&optional.ranges, selector(word, optional.selector_signed)) {
+                visitor.begin_optional();
                 field(machine, &optional.class, visitor)?;
+                visitor.end_optional();
             } else {
                 visitor.nothing();
             }
@@ -162,7 +166,8 @@ fn integer<V: FieldVisitor + ?Sized>(
         IntegerMeaning::Number => visitor.unsigned(value, layout.bits, layout.base),
         IntegerMeaning::Boolean => visitor.boolean(value != 0),
         IntegerMeaning::Enumeration(labels) => {
-            enumeration(visitor, value, layout.bits, layout.signed, labels);
+            let shown = (layout.bits, layout.base);
+            enumeration(visitor, value, shown, layout.signed, labels);
         }
         IntegerMeaning::BitArray(flags) => {
             let active = |flag: &&EnumerationLabel| {
@@ -181,7 +186,7 @@ fn integer<V: FieldVisitor + ?Sized>(
 fn enumeration<V: FieldVisitor + ?Sized>(
     visitor: &mut V,
     value: u64,
-    bits: u32,
+    (bits, base): (u32, DisplayBase),
     signed: bool,
     labels: &[EnumerationLabel],
 ) {
@@ -191,7 +196,12 @@ fn enumeration<V: FieldVisitor + ?Sized>(
         true => EnumerationValue::Signed(value as i64),
         false => EnumerationValue::Unsigned(value),
     };
-    visitor.enumeration(shown, bits, &mut bears.map(|label| label.label.as_str()));
+    visitor.enumeration(
+        shown,
+        bits,
+        base,
+        &mut bears.map(|label| label.label.as_str()),
+    );
 }
 
 fn array<V: FieldVisitor + ?Sized>(
@@ -212,8 +222,7 @@ fn array<V: FieldVisitor + ?Sized>(
         let begin = machine.at;
         field(machine, element, visitor)?;
         if machine.at == begin {
-            let left = machine.empty_elements_left.checked_sub(1);
-            machine.empty_elements_left = left.ok_or(Damage::EmptyElements)?;
+            machine.count_empty_element()?;
         }
     }
     visitor.end_array();
@@ -339,14 +348,21 @@ impl FieldVisitor for Decoding {
     fn scope(&mut self, _: slowpath_model::Scope) {}
     fn end_scope(&mut self) {}
     fn name(&mut self, _: &str) {}
-    fn unsigned(&mut self, value: u64, _: u32, _: slowpath_model::DisplayBase) {
+    fn unsigned(&mut self, value: u64, _: u32, _: DisplayBase) {
         std::hint::black_box(value);
     }
-    fn signed(&mut self, value: i64, _: u32, _: slowpath_model::DisplayBase) {
+    fn signed(&mut self, value: i64, _: u32, _: DisplayBase) {
         std::hint::black_box(value);
     }
     fn boolean(&mut self, _: bool) {}
-    fn enumeration(&mut self, _: EnumerationValue, _: u32, _: &mut dyn Iterator<Item = &str>) {}
+    fn enumeration(
+        &mut self,
+        _: EnumerationValue,
+        _: u32,
+        _: DisplayBase,
+        _: &mut dyn Iterator<Item = &str>,
+    ) {
+    }
     fn bit_array(&mut self, _: u64, _: u32, _: &mut dyn Iterator<Item = &str>) {}
     fn float(&mut self, value: f64, _: bool) {
         std::hint::black_box(value);

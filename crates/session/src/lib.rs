@@ -1,1 +1,17 @@
-//! Composition root: opens a recording, picks readers, runs analyses.
+//! Composition root: opens whatever the user names, picks the readers and hands out sources.
+//!
+//! The only crate that knows both files and readers. It runs no analysis of its own: commands ask
+//! it for the sources they want.
+
+#![forbid(unsafe_code)]
+
+mod discover;
+mod error;
+mod manifest;
+mod merge;
+mod open;
+
+pub use error::OpenError;
+pub use manifest::Manifest;
+pub use merge::{EventPlace, Interrupted, merged_events};
+pub use open::{Experiment, OpenedSource, open};

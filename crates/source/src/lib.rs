@@ -38,6 +38,11 @@ pub trait Source: Send + Sync {
     /// Walks every field of the event at `position` of `packet`, as a decoder reported both.
     fn visit(&self, packet: PacketId, position: u64, visitor: &mut dyn FieldVisitor);
 
+    /// Whether the events of a packet have times; where not, all of them are at time 0.
+    fn has_clock(&self, _packet: PacketId) -> bool {
+        true
+    }
+
     /// Tells the operating system that a packet's bytes will be needed soon, where that helps.
     fn prefetch(&self, _packet: PacketId) {}
 }

@@ -1,0 +1,71 @@
+//! Makes a large CTF trace out of a small one: its packets again and again, each time later.
+//!
+//! What every stream holds stays what a tracer wrote; only times and packet numbers move.
+
+use std::fs;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use slowpath_model::PacketId;
+use slowpath_platform::MappedFile;
+use slowpath_read_ctf::{ClockShift, CtfTrace, StreamFile, metadata};
+use slowpath_source::{NamedBytes, Source};
+
+/// Writes a trace of at least `bytes` bytes into `target`. Returns how often it holds `source`.
+pub fn enlarge(source: &Path, target: &Path, bytes: u64) -> anyhow::Result<u64> {
+    let trace = open(source)?;
+    let size: u64 = trace.packets().iter().map(|packet| packet.size).sum();
+    let ranges = || trace.packets().iter().map(|packet| packet.range);
+    let (Some(begin), Some(end)) = (
+        ranges().map(|range| range.begin).min(),
+        ranges().map(|range| range.end).max(),
+    ) else {
+        bail!("{} has no packets", source.display());
+    };
+    // A second of nothing between two copies.
+    let step = ClockShift::at_least(end.since(begin).get() + 1_000_000_000);
+    let copies = bytes.div_ceil(size.max(1)).max(1);
+    fs::create_dir_all(target).with_context(|| format!("cannot create {}", target.display()))?;
+    fs::copy(source.join("metadata"), target.join("metadata"))?;
+    for stream in trace.streams() {
+        let name = Path::new(&stream.name).file_name().unwrap_or_default();
+        let mut file = BufWriter::with_capacity(1 << 20, fs::File::create(target.join(name))?);
+        let packets = stream.packets.end - stream.packets.start;
+        for copy in 0..copies {
+            let shift = ClockShift::at_least(step.cycles() * copy);
+            for id in stream.packets.clone().map(PacketId) {
+                let moved = trace
+                    .shifted_packet(id, shift, copy * u64::from(packets))
+                    .with_context(|| format!("packet {id} of {} cannot be moved", stream.name))?;
+                file.write_all(&moved)?;
+            }
+        }
+        file.flush()?;
+    }
+    Ok(copies)
+}
+
+fn open(folder: &Path) -> anyhow::Result<CtfTrace> {
+    let map = |path: &Path| -> anyhow::Result<NamedBytes> {
+        let file = MappedFile::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(NamedBytes {
+            name: path.display().to_string(),
+            bytes: Arc::new(file),
+        })
+    };
+    let description = metadata::parse(&map(&folder.join("metadata"))?)
+        .map_err(|diagnostic| anyhow::anyhow!("{diagnostic}"))?;
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_file() && !path.ends_with("metadata"))
+        .collect();
+    paths.sort();
+    let files = paths.iter().map(|path| {
+        let stream = map(path)?;
+        Ok(StreamFile { stream, index: None })
+    });
+    let files: anyhow::Result<Vec<StreamFile>> = files.collect();
+    Ok(CtfTrace::new(description.layout, files?))
+}

@@ -1,0 +1,93 @@
+//! `slowpath critical-path`: where threads' time went in a window, waits followed to their causes.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::ensure;
+use clap::Args;
+use slowpath_critical_path::critical_path;
+use slowpath_kernel::timelines::Timelines;
+use slowpath_model::{ThreadId, TimeRange};
+
+use crate::input::{InputArgs, Report};
+use crate::pattern::matches_any;
+use crate::thread_states::{Request, read_requests, timelines};
+
+/// Explain where a thread's time went: its critical path.
+#[derive(Args)]
+pub struct CriticalPathArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    /// Threads. May be repeated.
+    #[arg(long, value_name = "TID")]
+    tid: Vec<i32>,
+    /// All threads of these processes. May be repeated.
+    #[arg(long, value_name = "PID")]
+    pid: Vec<i32>,
+    /// All threads whose name matches; `*` and `?` stand for anything. May be repeated.
+    #[arg(long, value_name = "GLOB")]
+    comm: Vec<String>,
+    /// Threads and windows, one JSON object per line: {"tid":N,"begin_ns":T,"end_ns":T}; `-` is
+    /// standard input.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["tid", "pid", "comm"])]
+    requests: Option<PathBuf>,
+    /// One JSON document per path and line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(args: &CriticalPathArgs) -> anyhow::Result<Report> {
+    ensure!(
+        args.requests.is_some() || !(args.tid.is_empty() && args.pid.is_empty() && args.comm.is_empty()),
+        "no thread was named\n  hint: --tid 1234, --pid 1234, --comm 'worker-*' or --requests FILE; \
+         `slowpath cpu` lists threads"
+    );
+    let experiment = args.input.open()?;
+    let mut report = Report::begin(&experiment);
+    let range = args.input.range(&experiment)?;
+    let run = args.input.options();
+    let requests = args.requests.as_deref().map(read_requests).transpose()?;
+    let mut output = BufWriter::new(io::stdout().lock());
+    let mut printed = 0;
+    for kernel in experiment.kernels() {
+        // All of it: what ended a wait may lie outside of the window.
+        let (lines, found) = timelines(kernel, &run, TimeRange::ALL)?;
+        report = report.with(found);
+        let requests = requests.clone().unwrap_or_else(|| args.chosen(&lines, range));
+        for request in requests {
+            let window = TimeRange::new(request.begin_ns, request.end_ns);
+            let path = critical_path(&lines, request.tid, window);
+            if args.json {
+                serde_json::to_writer(&mut output, &path)?;
+                writeln!(output)?;
+            } else {
+                let separator = if printed > 0 { "\n" } else { "" };
+                writeln!(output, "{separator}{path}")?;
+            }
+            printed += 1;
+        }
+    }
+    output.flush()?;
+    ensure!(
+        printed > 0 || requests.is_some(),
+        "no thread that ran in the trace fits\n  hint: `slowpath cpu` lists the threads"
+    );
+    Ok(report)
+}
+
+impl CriticalPathArgs {
+    /// The threads that the options name, each over its life within `range`.
+    fn chosen(&self, lines: &Timelines, range: TimeRange) -> Vec<Request> {
+        let is_chosen = |&&thread: &&ThreadId| {
+            let process = lines.process(thread, range.end);
+            let pid = process.map_or(thread.0, |process| process.0);
+            self.tid.contains(&thread.0)
+                || self.pid.contains(&pid)
+                || matches_any(&self.comm, &lines.name(thread, range.end))
+        };
+        let chosen = lines.threads().iter().filter(is_chosen);
+        let window = |thread| range.intersect(lines.life(thread));
+        chosen.map(|&thread| Request::new(thread, window(thread))).collect()
+    }
+}

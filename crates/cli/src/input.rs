@@ -1,0 +1,246 @@
+//! What all analysis commands share: the traces to read, the window, workers, and how a run ends.
+
+use std::io::IsTerminal;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use slowpath_engine::Options;
+use slowpath_model::{Diagnostic, Severity, TimeRange, Timestamp};
+use slowpath_session::{Experiment, open};
+
+/// Which traces to read, and how.
+#[derive(Args, Clone)]
+pub struct InputArgs {
+    /// Recordings, CTF traces, trace.dat files, or folders with any of them.
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Begin of the window: nanoseconds since the epoch, or an offset from the first event such as
+    /// +2.5s, +300ms, +10us.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub begin: Option<TimePoint>,
+    /// End of the window (not inside it any more), as --begin.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub end: Option<TimePoint>,
+    /// Workers; by default as many as there are processors.
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Bytes of a trace that a worker takes at a time; the result does not depend on it.
+    #[arg(long, value_name = "BYTES", hide = true)]
+    pub chunk_bytes: Option<u64>,
+}
+
+/// A point in time as users write it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TimePoint {
+    /// Nanoseconds since the epoch.
+    Epoch(i64),
+    /// Nanoseconds from the first event.
+    Offset(i64),
+}
+
+fn parse_time(text: &str) -> Result<TimePoint, String> {
+    let explain = || {
+        format!(
+            "`{text}` is neither nanoseconds since the epoch nor an offset such as +2.5s or +300ms"
+        )
+    };
+    if let Some(offset) = text.strip_prefix('+') {
+        let digits = offset.trim_end_matches(|symbol: char| symbol.is_alphabetic());
+        let scale = match &offset[digits.len()..] {
+            "s" => 1e9,
+            "ms" => 1e6,
+            "us" | "µs" => 1e3,
+            "ns" | "" => 1.0,
+            _ => return Err(explain()),
+        };
+        let number: f64 = digits.parse().map_err(|_| explain())?;
+        return Ok(TimePoint::Offset((number * scale).round() as i64));
+    }
+    text.parse().map(TimePoint::Epoch).map_err(|_| explain())
+}
+
+impl InputArgs {
+    /// Opens the traces.
+    ///
+    /// # Errors
+    /// Where nothing could be read; the diagnostics have been printed then.
+    pub fn open(&self) -> anyhow::Result<Experiment> {
+        open(&self.paths).map_err(|(error, diagnostics)| {
+            print_diagnostics(diagnostics.iter());
+            Unopenable(error).into()
+        })
+    }
+
+    /// The window that --begin and --end choose.
+    ///
+    /// # Errors
+    /// Where the end is not after the begin.
+    pub fn range(&self, experiment: &Experiment) -> anyhow::Result<TimeRange> {
+        let first = || {
+            let packets = experiment
+                .traces
+                .iter()
+                .flat_map(|trace| trace.source.packets());
+            let begins = packets.map(|packet| packet.range.begin);
+            begins.min().unwrap_or(Timestamp::from_ns(0))
+        };
+        let point = |point: Option<TimePoint>, default: Timestamp| match point {
+            None => default,
+            Some(TimePoint::Epoch(ns)) => Timestamp::from_ns(ns),
+            Some(TimePoint::Offset(ns)) => Timestamp::from_ns(first().ns().saturating_add(ns)),
+        };
+        let begin = point(self.begin, Timestamp::MIN);
+        let end = point(self.end, Timestamp::MAX);
+        anyhow::ensure!(
+            begin < end,
+            "the window ends before it begins\n  hint: --begin must be before --end"
+        );
+        Ok(TimeRange::new(begin, end))
+    }
+
+    /// How to run the analyses, with a progress bar where somebody watches.
+    pub fn options(&self) -> Run {
+        Run::new(self.jobs, self.chunk_bytes)
+    }
+}
+
+/// Nothing could be opened: exit status 3.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Unopenable(slowpath_session::OpenError);
+
+/// A run of analyses: workers and progress.
+pub struct Run {
+    jobs: NonZeroUsize,
+    chunk_bytes: Option<u64>,
+    report: Box<dyn Fn(u64, u64) + Sync>,
+}
+
+/// Set by Ctrl-C while an analysis runs.
+pub static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+impl Run {
+    fn new(jobs: Option<NonZeroUsize>, chunk_bytes: Option<u64>) -> Self {
+        let bar = ProgressBar::hidden();
+        let watched = std::io::stderr().is_terminal() && std::io::stdout().is_terminal();
+        let style = "{bar:40} {bytes}/{total_bytes} {eta}";
+        if watched && let Ok(style) = ProgressStyle::with_template(style) {
+            bar.set_style(style);
+        }
+        let report = move |done: u64, total: u64| {
+            // A bar for what is over at once only flickers.
+            if watched && total > 64 << 20 {
+                if bar.is_hidden() {
+                    bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+                }
+                bar.set_length(total);
+                bar.set_position(done);
+                if done == total {
+                    bar.finish_and_clear();
+                }
+            }
+        };
+        Self {
+            jobs: jobs
+                .or_else(|| std::thread::available_parallelism().ok())
+                .unwrap_or(NonZeroUsize::MIN),
+            chunk_bytes,
+            report: Box::new(report),
+        }
+    }
+
+    /// What the engine wants to know.
+    pub fn engine(&self) -> Options<'_> {
+        Options {
+            jobs: self.jobs,
+            chunk_bytes: self.chunk_bytes,
+            progress: Some(&*self.report),
+            cancel: Some(&INTERRUPTED),
+            ..Options::default()
+        }
+    }
+
+    /// The same for packets that touch `range` only.
+    pub fn engine_in(&self, range: TimeRange) -> Options<'_> {
+        Options {
+            range,
+            ..self.engine()
+        }
+    }
+}
+
+/// What was wrong with the input, collected while a command runs.
+#[derive(Default)]
+pub struct Report {
+    damaged: bool,
+    printed: usize,
+    more: usize,
+}
+
+impl Report {
+    /// Begins with what was found while opening.
+    pub fn begin(experiment: &Experiment) -> Self {
+        let found = experiment.opening_diagnostics().cloned().collect();
+        Self::default().with(found)
+    }
+
+    /// Prints and counts more diagnostics.
+    #[must_use]
+    pub fn with(mut self, diagnostics: Vec<Diagnostic>) -> Self {
+        const MOST_PRINTED: usize = 20;
+        for diagnostic in &diagnostics {
+            let severity = diagnostic.code.severity();
+            self.damaged |= severity == Severity::Error;
+            if severity == Severity::Note {
+                continue;
+            }
+            if self.printed < MOST_PRINTED {
+                eprintln!("{diagnostic}");
+                self.printed += 1;
+            } else {
+                self.more += 1;
+            }
+        }
+        self
+    }
+
+    /// The exit status: 0, or 1 where the input was damaged.
+    pub fn exit_status(&self) -> u8 {
+        if self.more > 0 {
+            eprintln!("... and {} more of the kind", self.more);
+        }
+        u8::from(self.damaged)
+    }
+}
+
+fn print_diagnostics<'found>(diagnostics: impl Iterator<Item = &'found Diagnostic>) {
+    diagnostics.for_each(|diagnostic| eprintln!("{diagnostic}"));
+}
+
+/// Whether the user asked to stop.
+pub fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_as_users_write_them() {
+        let check = |text: &str, expected| assert_eq!(parse_time(text).ok(), expected, "{text}");
+        check(
+            "1795239881959548519",
+            Some(TimePoint::Epoch(1_795_239_881_959_548_519)),
+        );
+        check("+2.5s", Some(TimePoint::Offset(2_500_000_000)));
+        check("+300ms", Some(TimePoint::Offset(300_000_000)));
+        check("+10us", Some(TimePoint::Offset(10_000)));
+        check("+7", Some(TimePoint::Offset(7)));
+        check("soon", None);
+        check("+3h", None);
+    }
+}

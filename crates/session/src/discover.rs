@@ -1,0 +1,81 @@
+//! Finds traces below a path: CTF folders, ftrace folders and trace.dat files.
+//!
+//! A folder that is a trace is not searched further. Links are followed, but not in circles: depth
+//! is bounded.
+
+use std::fs;
+use std::io;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use slowpath_source::{Format, sniff};
+
+/// A trace on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// A folder with `metadata` and stream files.
+    Ctf(PathBuf),
+    /// A folder with `header_page` and `cpuN.raw` files.
+    FtraceFolder(PathBuf),
+    /// A `trace.dat` file.
+    TraceDat(PathBuf),
+}
+
+impl Found {
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Self::Ctf(path) | Self::FtraceFolder(path) | Self::TraceDat(path) => path,
+        }
+    }
+}
+
+/// How deep traces may lie: `DIR/ust/uid/0/64-bit` and a few more for experiments of many hosts.
+const MOST_DEPTH: usize = 12;
+
+/// All traces at or below `path`, in the order of their paths.
+pub(crate) fn discover(path: &Path) -> io::Result<Vec<Found>> {
+    let mut found = Vec::new();
+    if fs::metadata(path)?.is_dir() {
+        search(path, MOST_DEPTH, &mut found)?;
+        return Ok(found);
+    }
+    if sniff(&head(path)?) == Format::TraceDat {
+        found.push(Found::TraceDat(path.to_owned()));
+    } else if path.file_name().is_some_and(|name| name == "metadata") {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        found.push(Found::Ctf(folder.to_owned()));
+    }
+    Ok(found)
+}
+
+fn search(folder: &Path, depth: usize, found: &mut Vec<Found>) -> io::Result<()> {
+    if folder.join("metadata").is_file() {
+        found.push(Found::Ctf(folder.to_owned()));
+        return Ok(());
+    }
+    if folder.join("header_page").is_file() && folder.join("events").is_dir() {
+        found.push(Found::FtraceFolder(folder.to_owned()));
+        return Ok(());
+    }
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    entries.sort();
+    for entry in entries {
+        if entry.is_dir() {
+            if depth > 0 {
+                // A subfolder that cannot be listed does not hide the others.
+                let _ = search(&entry, depth - 1, found);
+            }
+        } else if head(&entry).is_ok_and(|head| sniff(&head) == Format::TraceDat) {
+            found.push(Found::TraceDat(entry));
+        }
+    }
+    Ok(())
+}
+
+fn head(path: &Path) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    fs::File::open(path)?.take(64).read_to_end(&mut head)?;
+    Ok(head)
+}

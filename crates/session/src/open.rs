@@ -1,0 +1,279 @@
+//! Opens everything below some paths as one experiment.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use slowpath_model::{CpuId, Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TracerDomain};
+use slowpath_platform::MappedFile;
+use slowpath_read_ctf::{CtfTrace, StreamFile, metadata};
+use slowpath_read_ftrace::{EventFormatFile, FolderFiles, FtraceTrace, ReadOptions};
+use slowpath_source::{NamedBytes, Source};
+
+use crate::discover::{Found, discover};
+use crate::{Manifest, OpenError};
+
+/// Everything that was opened, as one.
+#[derive(Default)]
+pub struct Experiment {
+    /// The traces, in the order of the paths given and of their folders.
+    pub traces: Vec<OpenedSource>,
+    /// What was wrong with files that no trace could be made of.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// One trace.
+pub struct OpenedSource {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// `CTF 1.8`, `CTF 2` or `ftrace`.
+    pub format: &'static str,
+    /// The trace.
+    pub source: Box<dyn Source>,
+    /// Names of threads that the tracer kept beside the events.
+    pub saved_names: Vec<(ThreadId, String)>,
+    /// Processes of threads that the tracer kept beside the events.
+    pub saved_processes: Vec<(ThreadId, ProcessId)>,
+    /// The recording that it is part of, with its folder.
+    pub recording: Option<(PathBuf, Manifest)>,
+}
+
+impl Experiment {
+    /// The traces of kernels.
+    pub fn kernels(&self) -> impl Iterator<Item = &OpenedSource> {
+        let is_kernel = |trace: &&OpenedSource| {
+            let schema = trace.source.schema();
+            schema.domain == TracerDomain::Kernel
+                || schema
+                    .event_classes
+                    .iter()
+                    .any(|class| class.name == "sched_switch")
+        };
+        self.traces.iter().filter(is_kernel)
+    }
+
+    /// Everything that was found wrong while opening.
+    pub fn opening_diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
+        let of_traces = self
+            .traces
+            .iter()
+            .flat_map(|trace| trace.source.diagnostics());
+        self.diagnostics.iter().chain(of_traces)
+    }
+}
+
+/// Opens all traces at or below `paths`.
+///
+/// # Errors
+/// When a path cannot be read, holds no trace, or all of its traces are damaged at their root; the
+/// diagnostics say how.
+pub fn open(paths: &[PathBuf]) -> Result<Experiment, (OpenError, Vec<Diagnostic>)> {
+    let mut experiment = Experiment::default();
+    for path in paths {
+        let unreadable = |cause| OpenError::Unreadable {
+            path: path.clone(),
+            cause,
+        };
+        let found = discover(path).map_err(|cause| (unreadable(cause), Vec::new()))?;
+        if found.is_empty() {
+            return Err((OpenError::NoTrace { path: path.clone() }, Vec::new()));
+        }
+        let before = experiment.traces.len();
+        for found in &found {
+            if let Some(trace) = open_one(found, &mut experiment.diagnostics) {
+                experiment.traces.push(trace);
+            }
+        }
+        if experiment.traces.len() == before {
+            let error = OpenError::AllDamaged { path: path.clone() };
+            return Err((error, experiment.diagnostics));
+        }
+    }
+    Ok(experiment)
+}
+
+fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSource> {
+    let path = found.path();
+    let recording = Manifest::above(path);
+    let opened = match found {
+        Found::Ctf(folder) => open_ctf(folder, diagnostics),
+        Found::FtraceFolder(folder) => {
+            let manifest = recording.as_ref().map(|(_, manifest)| manifest);
+            open_ftrace_folder(folder, manifest, diagnostics)
+        }
+        Found::TraceDat(file) => open_trace_dat(file),
+    };
+    match opened {
+        Ok(opened) => Some(OpenedSource {
+            path: path.to_owned(),
+            recording,
+            ..opened
+        }),
+        Err(diagnostic) => {
+            diagnostics.push(diagnostic);
+            None
+        }
+    }
+}
+
+fn open_ctf(folder: &Path, diagnostics: &mut Vec<Diagnostic>) -> Result<OpenedSource, Diagnostic> {
+    let description = map(&folder.join("metadata"))?;
+    let metadata = metadata::parse(&description)?;
+    diagnostics.extend(metadata.diagnostics);
+    let mut files = Vec::new();
+    for path in files_in(folder).map_err(|cause| unreadable(folder, &cause))? {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+            continue;
+        };
+        if name == "metadata" || name.starts_with('.') {
+            continue;
+        }
+        let index = folder.join("index").join(format!("{name}.idx"));
+        match map(&path) {
+            Ok(stream) => files.push(StreamFile {
+                stream,
+                index: index.is_file().then(|| map(&index).ok()).flatten(),
+            }),
+            Err(diagnostic) => diagnostics.push(diagnostic),
+        }
+    }
+    let format = match metadata.layout.major {
+        2 => "CTF 2",
+        _ => "CTF 1.8",
+    };
+    Ok(opened(format, CtfTrace::new(metadata.layout, files)))
+}
+
+fn open_trace_dat(file: &Path) -> Result<OpenedSource, Diagnostic> {
+    let trace = FtraceTrace::from_trace_dat(map(file)?, ReadOptions::default());
+    Ok(opened_ftrace(trace.map_err(|error| damaged(file, error))?))
+}
+
+fn open_ftrace_folder(
+    folder: &Path,
+    manifest: Option<&Manifest>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<OpenedSource, Diagnostic> {
+    // Texts that were not kept are empty: the reader says which of them it misses.
+    let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let mut cpus = Vec::new();
+    let mut stats = Vec::new();
+    for path in files_in(folder).map_err(|cause| unreadable(folder, &cause))? {
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        let number = name
+            .strip_prefix("cpu")
+            .and_then(|rest| rest.strip_suffix(".raw"));
+        let Some(cpu) = number.and_then(|number| number.parse().ok()).map(CpuId) else {
+            continue;
+        };
+        stats.push((cpu, text(&format!("stats/cpu{cpu}"))));
+        match map(&path) {
+            Ok(pages) => cpus.push((cpu, pages)),
+            Err(diagnostic) => diagnostics.push(diagnostic),
+        }
+    }
+    cpus.sort_by_key(|(cpu, _)| *cpu);
+    let files = FolderFiles {
+        header_page: text("header_page"),
+        header_event: text("header_event"),
+        formats: event_formats(&folder.join("events")),
+        cpus,
+        saved_cmdlines: text("saved_cmdlines"),
+        saved_tgids: text("saved_tgids"),
+        trace_clock: text("trace_clock"),
+        stats,
+        host: manifest
+            .map(|manifest| manifest.host.clone())
+            .unwrap_or_default(),
+        kernel_release: manifest
+            .map(|manifest| manifest.kernel_release.clone())
+            .unwrap_or_default(),
+        ..FolderFiles::default()
+    };
+    let options = ReadOptions {
+        clock_offset_ns: manifest.map_or(0, Manifest::monotonic_offset_ns),
+    };
+    let trace = FtraceTrace::from_folder(files, options);
+    Ok(opened_ftrace(
+        trace.map_err(|error| damaged(folder, error))?,
+    ))
+}
+
+/// `events/<system>/<event>/format`, in the order of the paths.
+fn event_formats(events: &Path) -> Vec<EventFormatFile> {
+    let folders = |folder: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten();
+        let mut paths: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .collect();
+        paths.sort();
+        paths
+    };
+    let mut formats = Vec::new();
+    for system in folders(events) {
+        for event in folders(&system) {
+            if let Ok(text) = fs::read_to_string(event.join("format")) {
+                let name = system.file_name().unwrap_or_default();
+                formats.push(EventFormatFile {
+                    system: name.to_string_lossy().into_owned(),
+                    text,
+                });
+            }
+        }
+    }
+    formats
+}
+
+fn opened(format: &'static str, source: impl Source + 'static) -> OpenedSource {
+    OpenedSource {
+        path: PathBuf::new(),
+        format,
+        source: Box::new(source),
+        saved_names: Vec::new(),
+        saved_processes: Vec::new(),
+        recording: None,
+    }
+}
+
+fn opened_ftrace(trace: FtraceTrace) -> OpenedSource {
+    let saved_names = trace.saved_cmdlines().to_vec();
+    let saved_processes = trace.saved_tgids().to_vec();
+    OpenedSource {
+        saved_names,
+        saved_processes,
+        ..opened("ftrace", trace)
+    }
+}
+
+/// The plain files of a folder, in the order of their names.
+fn files_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_file())
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+fn map(path: &Path) -> Result<NamedBytes, Diagnostic> {
+    let file = MappedFile::open(path).map_err(|cause| unreadable(path, &cause))?;
+    Ok(NamedBytes {
+        name: path.display().to_string(),
+        bytes: Arc::new(file),
+    })
+}
+
+fn unreadable(path: &Path, cause: &std::io::Error) -> Diagnostic {
+    damaged(path, format!("it cannot be read: {cause}"))
+}
+
+fn damaged(path: &Path, what: impl std::fmt::Display) -> Diagnostic {
+    let place = Place {
+        file: path.display().to_string(),
+        ..Place::default()
+    };
+    Diagnostic::new(DiagnosticCode::InvalidFile, place, what.to_string())
+}
