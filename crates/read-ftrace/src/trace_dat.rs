@@ -33,6 +33,8 @@ struct Reading<'file> {
     parts: Parts,
     options: Options,
     buffers: Vec<Buffer>,
+    /// Bytes of the file that no processor's pages have taken yet.
+    unclaimed: usize,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -92,6 +94,7 @@ fn read(file: &NamedBytes, read_options: ReadOptions) -> Result<Recording, ReadE
         parts: Parts::default(),
         options: Options::default(),
         buffers: Vec::new(),
+        unclaimed: bytes.len(),
         diagnostics: Vec::new(),
     };
     match version.as_str() {
@@ -129,6 +132,18 @@ impl Reading<'_> {
             self.note(DiagnosticCode::TruncatedPacket, begin as usize, message);
         }
         begin as usize..end as usize
+    }
+
+    /// Whether so many bytes can be pages of one more processor. Pages of two never overlap; if
+    /// they did, a small damaged file could stand for any amount of work.
+    fn claim(&mut self, length: usize, at: usize) -> bool {
+        let Some(rest) = self.unclaimed.checked_sub(length) else {
+            let message = "pages are stated to be here that belong to another processor";
+            self.note(DiagnosticCode::InvalidFile, at, message);
+            return false;
+        };
+        self.unclaimed = rest;
+        true
     }
 
     fn finish(self, version: &str, page_size: usize, read_options: ReadOptions) -> Recording {

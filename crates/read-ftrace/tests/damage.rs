@@ -207,3 +207,29 @@ fn what_cannot_be_read_at_all_says_why() {
     let error = FtraceTrace::from_folder(folder, ReadOptions::default()).map(|_| ());
     assert!(error.is_err_and(|error| error.to_string().contains("header_page")));
 }
+
+#[test]
+fn pages_belong_to_one_processor_only() {
+    // The table of version 6 says of the second processor what it says of the first.
+    let mut bytes = file("everyday-v6");
+    let all = all_events(&trace_dat(bytes.clone()).expect("a file")).0;
+    let table = bytes
+        .windows(10)
+        .rposition(|window| window == b"flyrecord\0")
+        .expect("the table")
+        + 10;
+    let whole = [
+        8192u64.to_le_bytes(),
+        (bytes.len() as u64 - 8192).to_le_bytes(),
+    ]
+    .concat();
+    bytes[table..table + 32].copy_from_slice(&[whole.clone(), whole].concat());
+    let trace = trace_dat(bytes).expect("a file");
+    let codes: Vec<_> = trace
+        .diagnostics()
+        .iter()
+        .map(|diagnostic| diagnostic.code)
+        .collect();
+    assert!(codes.contains(&DiagnosticCode::InvalidFile), "{codes:?}");
+    assert!(all_events(&trace).0.len() <= all.len());
+}

@@ -7,8 +7,9 @@ use slowpath_source::Source;
 use support::values::{Seen, Value, all_events};
 use support::{fixture, fixture_path, fixture_text, trace_dat};
 
-const FILES: [&str; 4] = [
+const FILES: [&str; 5] = [
     "everyday-v6",
+    "wide-v7-zstd",
     "everyday-v7-plain",
     "everyday-v7-zstd",
     "busy-v7-zstd",
@@ -102,6 +103,7 @@ fn check(event: &Seen, line: &str, mark: &str) {
 fn equal(value: &Value, printed: &str) -> bool {
     match value {
         Value::Number(number, bits) => {
+            let printed = if printed == "(nil)" { "0" } else { printed };
             let printed = match printed.strip_prefix("0x") {
                 Some(digits) => i128::from_str_radix(digits, 16),
                 None => printed.parse(),
@@ -109,6 +111,25 @@ fn equal(value: &Value, printed: &str) -> bool {
             printed.is_ok_and(|printed| (printed - number) % (1 << bits) == 0)
         }
         Value::Text(text) => String::from_utf8_lossy(text).trim_end() == printed.trim_end(),
+        Value::Numbers(numbers) => {
+            let low_bytes =
+                |(number, bits): &(i128, u32)| number.to_le_bytes()[..*bits as usize / 8].to_vec();
+            let bytes: Vec<u8> = numbers.iter().flat_map(low_bytes).collect();
+            match printed.strip_prefix("ARRAY[") {
+                Some(list) => {
+                    let digits = list
+                        .trim_end_matches(']')
+                        .split(", ")
+                        .filter(|digits| !digits.is_empty());
+                    bytes
+                        == digits
+                            .map(|digits| u8::from_str_radix(digits, 16).expect("a byte"))
+                            .collect::<Vec<_>>()
+                }
+                // Bytes that could be text are printed as text.
+                None => bytes.split(|byte| *byte == 0).next() == Some(printed.as_bytes()),
+            }
+        }
         other => panic!("no field of the fixtures is {other:?}"),
     }
 }

@@ -173,13 +173,17 @@ impl<'file> Reading<'file> {
     }
 
     fn storage(&mut self, compressed: Option<Compression>, at: u64, size: u64) -> Storage {
-        let range = self.available(at, size);
+        let mut range = self.available(at, size);
+        if !self.claim(range.len(), range.start) {
+            range.end = range.start;
+        }
         match compressed {
             None => Storage::Plain(range),
             Some(method) if range.is_empty() => Storage::Chunks(method, Vec::new()),
             Some(method) => {
-                // The stated size leaves out some of the chunks' own headers: the count is what holds.
-                let mut cursor = Cursor::new(self.bytes, range.start, self.order);
+                // The stated size leaves out the word that counts the chunks.
+                let end = (range.end + 4).min(self.bytes.len());
+                let mut cursor = Cursor::new(&self.bytes[..end], range.start, self.order);
                 let (chunks, whole) = Chunk::list(&mut cursor);
                 if !whole {
                     let message = "the list of compressed chunks is cut or damaged from here on";

@@ -105,7 +105,10 @@ impl Reading<'_> {
     ) -> Result<(), Ended> {
         for cpu in 0..cpus {
             let (offset, size) = (cursor.u64()?, cursor.u64()?);
-            let range = self.available(offset, size);
+            let mut range = self.available(offset, size);
+            if !self.claim(range.len(), range.start) {
+                range.end = range.start;
+            }
             buffer.cpus.push((CpuId(cpu), Storage::Plain(range)));
         }
         // Early files have no clock here; it does not matter if that fails.

@@ -327,7 +327,9 @@ impl DrawnFile<'_> {
             } else {
                 file.extend(pages);
             }
-            places.extend([word(cpu), long(at), long(file.len() - at)].concat());
+            // As trace-cmd has it, the size of compressed pages leaves out the word that counts.
+            let count_size = if self.is_compressed() { 4 } else { 0 };
+            places.extend([word(cpu), long(at), long(file.len() - at - count_size)].concat());
         }
         let buffer_option = [
             long(buffer),
