@@ -5,6 +5,7 @@
 //! unbounded memory or time.
 
 mod classes;
+mod registers;
 mod roles;
 
 use std::collections::{HashMap, HashSet};
@@ -13,11 +14,12 @@ use super::draft::{
     Draft, DraftClass, DraftEvent, DraftMember, DraftStream, DraftTrace, Language, Origin, Part,
     Reference,
 };
-use super::reference::{Found, Search, Target, at_positions, register_of, target_of, unresolved};
+use super::reference::{Found, Search, Target, at_positions, register_of};
 use super::{Fault, Notes};
 use crate::layout::{
     ClockLayout, EventLayout, MemberLayout, Register, StreamLayout, StructureLayout, TraceLayout,
 };
+use registers::Registers;
 
 /// More than this no tracer writes; a thousandth is usual.
 const MOST_NODES: u64 = 1 << 20;
@@ -42,14 +44,14 @@ pub(super) fn lower(mut trace: DraftTrace, notes: &mut Notes) -> Result<TraceLay
         parts: Default::default(),
         frames: Vec::new(),
         via: Vec::new(),
-        registers: 0,
+        registers: Registers::default(),
         nodes: 0,
         work: 0,
         notes,
     };
     lowering.part(Part::PacketHeader, trace.packet_header.as_deref())?;
     let streams = lowering.streams()?;
-    Ok(TraceLayout {
+    let mut layout = TraceLayout {
         major: match trace.language {
             Language::Tsdl => 1,
             Language::Json => 2,
@@ -59,9 +61,11 @@ pub(super) fn lower(mut trace: DraftTrace, notes: &mut Notes) -> Result<TraceLay
         environment: trace.environment.clone(),
         packet_header: lowering.take(Part::PacketHeader),
         streams,
-        register_count: lowering.registers,
+        register_count: 0,
         clocks: lowering.clocks,
-    })
+    };
+    lowering.registers.settle(&mut layout);
+    Ok(layout)
 }
 
 struct Lowering<'draft, 'notes> {
@@ -78,7 +82,7 @@ struct Lowering<'draft, 'notes> {
     frames: Vec<Frame<'draft>>,
     /// Options of variants between the innermost structure's member and the field at hand.
     via: Vec<&'draft str>,
-    registers: u16,
+    registers: Registers,
     nodes: u64,
     work: u64,
     notes: &'notes mut Notes,
@@ -235,12 +239,17 @@ impl<'draft> Lowering<'draft, '_> {
         Ok(())
     }
 
-    /// Finds the field that `reference` names and has it keep its value.
+    /// Finds the field that `reference` names and has it keep its value. Where a choice stands in
+    /// between there are several, one of which is decoded: all share a register.
     fn resolve(&mut self, reference: &Reference, what: &str) -> Result<Target<'draft>, Fault> {
         self.spend(reference.at, 0, 0)?;
-        let (room, found) = self
-            .search(reference)
-            .ok_or_else(|| unresolved(reference.at, &reference.shown()))?;
+        let unresolved = || {
+            let shown = reference.shown();
+            Fault::new(
+                reference.at,
+                format!("expected a field that is decoded before as {what}, found {shown}"),
+            )
+        };
         let wrong = |expected: &str| {
             let shown = reference.shown();
             Fault::new(
@@ -248,62 +257,42 @@ impl<'draft> Lowering<'draft, '_> {
                 format!("expected {expected} as {what}, {shown} is none"),
             )
         };
-        let mut register = None;
-        for field in &found {
-            let layout = self.members_in(room).get_mut(field.positions[0]);
-            let layout =
-                layout.and_then(|member| at_positions(&mut member.class, &field.positions[1..]));
-            let kept = layout
-                .and_then(register_of)
-                .ok_or_else(|| wrong("an integer"))?;
-            match (*kept, register) {
-                (Some(kept), Some(register)) if kept != register => {
-                    return Err(wrong("a field that no other reference shares in part"));
-                }
-                (Some(kept), _) => register = Some(kept),
-                _ => {}
-            }
-        }
-        let register = match register {
-            Some(register) => register,
-            None => self.new_register(reference.at)?,
-        };
+        let (room, found) = self.search(reference).ok_or_else(unresolved)?;
         let mut target: Option<Target<'draft>> = None;
         for field in &found {
-            let layout = self.members_in(room).get_mut(field.positions[0]);
-            let layout =
-                layout.and_then(|member| at_positions(&mut member.class, &field.positions[1..]));
-            if let Some(kept) = layout.and_then(register_of) {
+            let kept = self
+                .register_at(room, &field.positions)
+                .ok_or_else(|| wrong("an integer"))?;
+            let register = match (*kept, target) {
+                (Some(kept), Some(target)) => self.registers.join(kept, target.register),
+                (Some(kept), None) => kept,
+                (None, Some(target)) => target.register,
+                (None, None) => self
+                    .registers
+                    .add()
+                    .ok_or_else(|| wrong("one of at most 65535 fields referred to"))?,
+            };
+            if let Some(kept) = self.register_at(room, &field.positions) {
                 *kept = Some(register);
             }
-            let one = target_of(field.draft, register).ok_or_else(|| wrong("an integer"))?;
+            let one = Target::of(field.draft, register).ok_or_else(|| wrong("an integer"))?;
             if target
                 .is_some_and(|other| (other.signed, other.boolean) != (one.signed, one.boolean))
             {
-                return Err(wrong("a field of one type whatever is chosen before"));
+                return Err(wrong("a field that has one type whatever is chosen"));
             }
             target = Some(one);
         }
-        target.ok_or_else(|| unresolved(reference.at, &reference.shown()))
+        target.ok_or_else(unresolved)
     }
 
-    fn new_register(&mut self, at: usize) -> Result<Register, Fault> {
-        let register = Register(self.registers);
-        self.registers = self
-            .registers
-            .checked_add(1)
-            .ok_or_else(|| Fault::new(at, "more than 65535 fields are referred to by others"))?;
-        Ok(register)
-    }
-
-    fn members_in(&mut self, room: Room) -> &mut [MemberLayout] {
-        match room {
+    fn register_at(&mut self, room: Room, positions: &[usize]) -> Option<&mut Option<Register>> {
+        let members = match room {
             Room::Frame(frame) => &mut self.frames[frame].lowered,
-            Room::Done(part) => match &mut self.parts[part as usize] {
-                Some(done) => &mut done.layout.members,
-                None => &mut [],
-            },
-        }
+            Room::Done(part) => &mut self.parts[part as usize].as_mut()?.layout.members,
+        };
+        let (first, rest) = positions.split_first()?;
+        register_of(at_positions(&mut members.get_mut(*first)?.class, rest)?)
     }
 
     fn search(&mut self, reference: &Reference) -> Option<(Room, Vec<Found<'draft>>)> {

@@ -4,7 +4,6 @@
 //! Finding goes over drafts (which know names as written); telling goes over the layouts made from
 //! them, along the same positions.
 
-use super::Fault;
 use super::draft::{Draft, DraftClass, DraftInteger, DraftMember, Language};
 use crate::layout::{EnumerationLabel, FieldLayout, IntegerMeaning, Register};
 
@@ -135,32 +134,28 @@ pub(super) fn register_of(layout: &mut FieldLayout) -> Option<&mut Option<Regist
     }
 }
 
-/// What the class of a field referred to says, without its register. None when it is no integer.
-pub(super) fn target_of(draft: &Draft, register: Register) -> Option<Target<'_>> {
-    let (signed, boolean, labels) = match &draft.class {
-        DraftClass::Integer(DraftInteger {
-            signed, meaning, ..
-        }) => match meaning {
-            IntegerMeaning::Number => (*signed, false, None),
-            IntegerMeaning::Enumeration(labels) => (*signed, false, Some(labels.as_slice())),
-            IntegerMeaning::Boolean => (false, true, None),
-            IntegerMeaning::BitArray(_) => return None,
-        },
-        DraftClass::VariableInteger { signed, labels, .. } => (*signed, false, labels.as_deref()),
-        _ => return None,
-    };
-    Some(Target {
-        register,
-        signed,
-        boolean,
-        labels,
-    })
-}
-
-/// A message about a reference that leads nowhere.
-pub(super) fn unresolved(at: usize, shown: &str) -> Fault {
-    Fault::new(
-        at,
-        format!("expected a field that is decoded before this one, found {shown}"),
-    )
+impl<'draft> Target<'draft> {
+    /// What the class of a field referred to says; None when it is no integer.
+    pub(super) fn of(draft: &'draft Draft, register: Register) -> Option<Self> {
+        let (signed, boolean, labels) = match &draft.class {
+            DraftClass::Integer(DraftInteger {
+                signed, meaning, ..
+            }) => match meaning {
+                IntegerMeaning::Number => (*signed, false, None),
+                IntegerMeaning::Enumeration(labels) => (*signed, false, Some(labels.as_slice())),
+                IntegerMeaning::Boolean => (false, true, None),
+                IntegerMeaning::BitArray(_) => return None,
+            },
+            DraftClass::VariableInteger { signed, labels, .. } => {
+                (*signed, false, labels.as_deref())
+            }
+            _ => return None,
+        };
+        Some(Self {
+            register,
+            signed,
+            boolean,
+            labels,
+        })
+    }
 }
