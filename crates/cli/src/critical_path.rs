@@ -39,7 +39,8 @@ pub struct CriticalPathArgs {
 /// Runs the command.
 pub fn run(args: &CriticalPathArgs) -> anyhow::Result<Report> {
     ensure!(
-        args.requests.is_some() || !(args.tid.is_empty() && args.pid.is_empty() && args.comm.is_empty()),
+        args.requests.is_some()
+            || !(args.tid.is_empty() && args.pid.is_empty() && args.comm.is_empty()),
         "no thread was named\n  hint: --tid 1234, --pid 1234, --comm 'worker-*' or --requests FILE; \
          `slowpath cpu` lists threads"
     );
@@ -54,7 +55,9 @@ pub fn run(args: &CriticalPathArgs) -> anyhow::Result<Report> {
         // All of it: what ended a wait may lie outside of the window.
         let (lines, found) = timelines(kernel, &run, TimeRange::ALL)?;
         report = report.with(found);
-        let requests = requests.clone().unwrap_or_else(|| args.chosen(&lines, range));
+        let requests = requests
+            .clone()
+            .unwrap_or_else(|| args.chosen(&lines, range));
         for request in requests {
             let window = TimeRange::new(request.begin_ns, request.end_ns);
             let path = critical_path(&lines, request.tid, window);
@@ -88,6 +91,8 @@ impl CriticalPathArgs {
         };
         let chosen = lines.threads().iter().filter(is_chosen);
         let window = |thread| range.intersect(lines.life(thread));
-        chosen.map(|&thread| Request::new(thread, window(thread))).collect()
+        chosen
+            .map(|&thread| Request::new(thread, window(thread)))
+            .collect()
     }
 }

@@ -4,9 +4,9 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use slowpath_model::{Nanoseconds, ThreadId};
+use slowpath_model::{Nanoseconds, ThreadId, TimeRange};
 
-use crate::{CriticalPath, Link, LinkKind, Segment, Share, State};
+use crate::{CriticalPath, Link, LinkKind, Segment, State};
 
 /// Prints the time line, the summary and the sentence.
 impl Display for CriticalPath {
@@ -23,40 +23,85 @@ impl Display for CriticalPath {
             "offset", "duration", "state"
         )?;
         let mut links = self.links.iter().peekable();
-        for segment in &self.segments {
-            while let Some(link) = links.next_if(|link| link.at <= segment.range.begin) {
-                self.write_link(f, link, segment)?;
+        for row in self.rows() {
+            while let Some(link) = links.next_if(|link| link.at <= row.range.begin) {
+                self.write_link(f, link, row.segment)?;
             }
-            self.write_segment(f, segment)?;
+            self.write_row(f, &row)?;
         }
+        writeln!(f)?;
         self.write_summary(f)?;
-        writeln!(f, "\n{}", self.verdict())
+        write!(f, "\n{}", self.verdict())
     }
 }
 
+/// One line of the time line.
+struct Row<'path> {
+    segment: &'path Segment,
+    range: TimeRange,
+    interruptions: u32,
+    interrupted: Nanoseconds,
+}
+
 impl CriticalPath {
-    /// One sentence: what took most of the time.
+    /// One sentence: the state that took most of the time, and whose it mostly was.
     pub fn verdict(&self) -> String {
         let who = self.named(self.thread);
-        let Some(most) = self.shares().into_iter().next() else {
+        let longest = self.summary().into_iter().max_by_key(|(_, length)| *length);
+        let of_state = |(state, length)| {
+            let mut shares = self.shares().into_iter();
+            let share = shares.find(|share| share.state == state)?;
+            Some((share, length))
+        };
+        let Some((share, length)) = longest.and_then(of_state) else {
             return format!("{who}: the window is empty.");
         };
-        let percent = percent(most.length, self.window.length());
-        let (share, length) = (named(most.thread, &most.comm), most.length);
-        let did = what_it_did(&most);
-        if most.thread == self.thread {
-            format!("What dominated: {who} {did} for {length} ({percent:.0} % of the window).")
+        let percent = percent(length, self.window.length());
+        let state = share.state.name();
+        let beginning = format!("What dominated: {state}, {length} ({percent:.0} % of the time)");
+        let (did, part) = (what_it_did(share.state), share.length);
+        if share.thread == self.thread {
+            format!("{beginning}: {who} {did} for {part}.")
         } else {
-            format!(
-                "What dominated: {who} waited while {share} {did} for {length} ({percent:.0} % of \
-                 the window)."
-            )
+            let other = named(share.thread, &share.comm);
+            format!("{beginning}: {who} waited while {other} {did} for {part}.")
         }
     }
 
-    fn write_segment(&self, f: &mut Formatter<'_>, segment: &Segment) -> fmt::Result {
-        let offset = segment.range.begin.since(self.window.begin).to_string();
-        let duration = segment.range.length().to_string();
+    /// Segments as lines: short interruptions are told in the line of the run that they interrupt.
+    fn rows(&self) -> Vec<Row<'_>> {
+        let short = Nanoseconds(self.window.length().get() / 100);
+        let is_short = |segment: &Segment| {
+            segment.state == State::Interrupted && segment.range.length() < short
+        };
+        let mut rows: Vec<Row<'_>> = Vec::new();
+        for segment in &self.segments {
+            if let Some(row) = rows.last_mut()
+                && row.segment.state == State::Running
+                && (row.segment.thread, row.segment.depth) == (segment.thread, segment.depth)
+                && (segment.state == State::Running || is_short(segment))
+            {
+                row.range.end = segment.range.end;
+                if segment.state == State::Interrupted {
+                    row.interruptions += 1;
+                    row.interrupted += segment.range.length();
+                }
+                continue;
+            }
+            rows.push(Row {
+                segment,
+                range: segment.range,
+                interruptions: 0,
+                interrupted: Nanoseconds::ZERO,
+            });
+        }
+        rows
+    }
+
+    fn write_row(&self, f: &mut Formatter<'_>, row: &Row<'_>) -> fmt::Result {
+        let segment = row.segment;
+        let offset = row.range.begin.since(self.window.begin).to_string();
+        let duration = row.range.length().to_string();
         let (indent, who) = (indent(segment), named(segment.thread, &segment.comm));
         write!(
             f,
@@ -65,6 +110,15 @@ impl CriticalPath {
         )?;
         if !segment.detail.is_empty() {
             write!(f, ": {}", segment.detail)?;
+        }
+        match row.interruptions {
+            0 => {}
+            1 => write!(f, ": interrupted once for {}", row.interrupted)?,
+            times => write!(
+                f,
+                ": interrupted {times} times for {} in all",
+                row.interrupted
+            )?,
         }
         writeln!(f)
     }
@@ -98,7 +152,7 @@ impl CriticalPath {
             let length = length.to_string();
             writeln!(f, "{name:<13} {length:>12}  {percent:>5.1} %")
         };
-        line("\nSummary", total)?;
+        line("Summary", total)?;
         let mut states: Vec<(State, Nanoseconds)> = self.summary().into_iter().collect();
         states.sort_by_key(|(_, length)| std::cmp::Reverse(*length));
         states
@@ -129,8 +183,8 @@ fn percent(part: Nanoseconds, whole: Nanoseconds) -> f64 {
     100.0 * part.get() as f64 / whole.get().max(1) as f64
 }
 
-fn what_it_did(share: &Share) -> &'static str {
-    match share.state {
+fn what_it_did(state: State) -> &'static str {
+    match state {
         State::Running => "ran",
         State::Preempted => "was ready to run but had lost its processor",
         State::WaitCpu => "was woken but waited for a processor",

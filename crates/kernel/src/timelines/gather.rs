@@ -199,9 +199,14 @@ impl Analysis for Gather<'_> {
             Fact::SyscallExit(_) => state.open.call = Call::NONE,
             Fact::Fork {
                 child,
-                child_process: Some(process),
+                child_process,
                 ..
-            } => state.belongs(at, child, process),
+            } => {
+                state.push(at, Kind::Forked(child));
+                if let Some(process) = child_process {
+                    state.belongs(at, child, process);
+                }
+            }
             Fact::DumpedThread {
                 thread, process, ..
             } => state.belongs(at, thread, process),

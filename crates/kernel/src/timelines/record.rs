@@ -48,6 +48,8 @@ pub(super) enum Kind {
     Call(Call),
     /// Events were lost between the record before and the record after.
     Lost,
+    /// The running thread made a new one.
+    Forked(ThreadId),
 }
 
 /// What interrupts a thread.
@@ -128,6 +130,7 @@ impl Record {
             }
             Kind::Call(call) => (10, u64::from(call.0)),
             Kind::Lost => (11, 0),
+            Kind::Forked(thread) => (12, thread_bits(thread)),
         };
         Self {
             at,
@@ -165,6 +168,7 @@ impl Record {
                 name: (payload >> THREAD_BITS) as u32,
             },
             10 => Kind::Call(Call(payload as u16)),
+            12 => Kind::Forked(thread),
             _ => Kind::Lost,
         }
     }
@@ -255,6 +259,7 @@ mod tests {
             },
             Kind::Call(Call::NONE),
             Kind::Lost,
+            Kind::Forked(largest),
         ] {
             let record = Record::new(-5, kind);
             assert_eq!((record.at, record.kind()), (-5, kind));

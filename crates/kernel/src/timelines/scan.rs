@@ -38,6 +38,8 @@ pub(super) struct Wake {
 pub(super) enum Stage {
     Waking,
     Wakeup,
+    /// The thread was made; it becomes runnable with `New`.
+    Forked,
     New,
 }
 
@@ -220,6 +222,7 @@ impl Scanner {
             Kind::Waking(thread) => self.wake(thread, Stage::Waking),
             Kind::Wakeup { thread, new: false } => self.wake(thread, Stage::Wakeup),
             Kind::Wakeup { thread, new: true } => self.wake(thread, Stage::New),
+            Kind::Forked(thread) => self.wake(thread, Stage::Forked),
             Kind::Enter(interrupt) => self.enter(interrupt),
             Kind::Leave(interrupt) => self.leave(interrupt),
             Kind::ReceiveRaised => self.receive_raised(),

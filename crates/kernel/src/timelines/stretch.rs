@@ -114,6 +114,22 @@ impl Timelines {
             .unwrap_or_else(|| unknown(known.begin, at))
     }
 
+    /// From the thread's creation to its end, or as far as the trace covers.
+    pub fn life(&self, thread: ThreadId) -> TimeRange {
+        let whole = self.range();
+        let first = self.between_runs(thread, 0).into_iter().next();
+        let last = self.stretch_before(thread, whole.end);
+        let begin = match first.map(|stretch| (stretch.doing, stretch.range.end)) {
+            Some((Doing::Unborn { .. }, born)) => born,
+            _ => whole.begin,
+        };
+        let end = match last.doing {
+            Doing::Dead => last.range.begin,
+            _ => whole.end,
+        };
+        TimeRange::new(begin, end)
+    }
+
     /// Everything that `thread` did within `window`, cut to it, the last first.
     pub fn backwards(
         &self,
@@ -240,14 +256,18 @@ impl<'lines> Interval<'lines> {
         let left = before.and_then(|run| run.left);
         let wakes = self.wakes;
         let created = || {
-            let new = wakes
-                .iter()
-                .find(|wake| wake.stage == Stage::New && wake.at >= begin && wake.at <= end)?;
-            Some(self.lines.wake_up(new, new.at, false))
+            let new = |wake: &&Wake| matches!(wake.stage, Stage::Forked | Stage::New);
+            let inside = |wake: &&Wake| wake.at >= begin && wake.at <= end;
+            let last = wakes.iter().filter(inside).rfind(new)?;
+            Some(self.lines.wake_up(last, last.at, false))
         };
+        let call = before.and_then(|run| self.lines.call_name(run));
+        // Kernels before 4.14 have no state of their own for the end.
+        let has_ended = left == Some(SwitchOut::Dead)
+            || left == Some(SwitchOut::Other) && matches!(call, Some("exit" | "exit_group"));
         match left {
             Some(SwitchOut::Runnable) => self.push(begin, end, Doing::Preempted),
-            Some(SwitchOut::Dead) if created().is_some() || !then_runs => match created() {
+            Some(_) if has_ended && (created().is_some() || !then_runs) => match created() {
                 Some(creation) => {
                     self.push(begin, creation.end.ns(), Doing::Dead);
                     self.push(creation.end.ns(), end, Doing::WaitingForCpu);
@@ -264,7 +284,7 @@ impl<'lines> Interval<'lines> {
                 let blocked = |wake| Doing::Blocked {
                     wake,
                     uninterruptible: left == Some(SwitchOut::Uninterruptible),
-                    call: before.and_then(|run| self.lines.call_name(run)),
+                    call,
                 };
                 match self.wake(begin, end, before.is_some()) {
                     Some(wake) => {
@@ -272,7 +292,7 @@ impl<'lines> Interval<'lines> {
                         self.push(wake.end.ns(), end, Doing::WaitingForCpu);
                     }
                     // A thread on its way out goes on running after it is marked as dead.
-                    None if left == Some(SwitchOut::Dead) => {
+                    None if has_ended => {
                         self.push(begin, end, Doing::Preempted);
                     }
                     None if left.is_some() => self.push(begin, end, blocked(None)),
@@ -290,7 +310,8 @@ impl<'lines> Interval<'lines> {
     /// A waker may begin before the thread has left its processor (`early`) and end after.
     fn wake(&self, begin: i64, end: i64, early: bool) -> Option<WakeUp> {
         let wakes = self.wakes;
-        let inside = |wake: &&Wake| wake.at >= begin && wake.at <= end;
+        let inside =
+            |wake: &&Wake| wake.at >= begin && wake.at <= end && wake.stage != Stage::Forked;
         let waking = |until: i64| {
             let mut earlier = wakes.iter().rev();
             earlier.find(|wake| {

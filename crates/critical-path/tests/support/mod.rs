@@ -1,0 +1,184 @@
+//! Drawings for tests of time lines: a short form of kernel events with threads called by letters.
+//!
+//! One event per line: processor, time, what.
+//!
+//! ```text
+//! 0 100 switch a:S b       a leaves processor 0 (S sleeps, D waits for a device, R could go on,
+//!                          X is gone), b runs there; - is the idle thread, k is ksoftirqd/0
+//! 0 110 waking a           0 120 wakeup a        0 120 wake a (both)    0 130 new c   0 130 fork c
+//! 0 140 irq 5 name / irqend 5         softirq 3 / softirqend 3     timer / timerend
+//! 0 150 raise 3            queue 0x1 lo    loop 0x1 lo    receive 0x1 lo
+//! 0 160 call futex         ret futex
+//! -- lost 3 cpu0           as in slowpath-drawn
+//! ```
+
+use slowpath_critical_path::{CriticalPath, critical_path};
+use slowpath_drawn::DrawnTrace;
+use slowpath_engine::Options;
+use slowpath_kernel::timelines::Timelines;
+use slowpath_model::{ThreadId, TimeRange, Timestamp};
+
+/// Whose event names the drawing is told in.
+#[derive(Clone, Copy, Debug)]
+pub enum Tracer {
+    Lttng,
+    Ftrace,
+}
+
+/// The drawing as a trace.
+pub fn trace(drawing: &str, tracer: Tracer) -> DrawnTrace {
+    let lines: Vec<String> = drawing
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .flat_map(|line| match line.starts_with("--") {
+            true => vec![line.to_owned()],
+            false => events(line, tracer),
+        })
+        .collect();
+    DrawnTrace::parse(&lines.join("\n")).expect("the drawing can be read")
+}
+
+/// The id of a thread called by a letter.
+pub fn tid(letter: &str) -> i32 {
+    match letter {
+        "-" => 0,
+        letter => letter.bytes().next().map_or(0, i32::from),
+    }
+}
+
+fn comm(letter: &str) -> &str {
+    match letter {
+        "-" => "swapper/0",
+        "k" => "ksoftirqd/0",
+        letter => letter,
+    }
+}
+
+fn events(line: &str, tracer: Tracer) -> Vec<String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [cpu, at, what, ref rest @ ..] = words[..] else {
+        panic!("no processor, time and event in {line:?}");
+    };
+    let argument = |n: usize| rest.get(n).copied().unwrap_or("");
+    let (id, timer, net) = match tracer {
+        Tracer::Lttng => (
+            "tid",
+            "timer_hrtimer_expire",
+            ["net_dev_queue", "net_if_rx", "net_if_receive_skb"],
+        ),
+        Tracer::Ftrace => (
+            "pid",
+            "hrtimer_expire",
+            ["net_dev_queue", "netif_rx", "netif_receive_skb"],
+        ),
+    };
+    let softirq = match tracer {
+        Tracer::Lttng => "irq_softirq",
+        Tracer::Ftrace => "softirq",
+    };
+    let wake = |name: &str, letter: &str| {
+        format!(
+            "{name} comm={} {id}={} target_cpu=0",
+            comm(letter),
+            tid(letter)
+        )
+    };
+    let packet = |name: &str| format!("{name} skbaddr={} name={}", argument(0), argument(1));
+    let told = match what {
+        "switch" => {
+            let (prev, state) = argument(0).split_once(':').unwrap_or((argument(0), "R"));
+            let state = match state {
+                "R" => 0,
+                "S" => 1,
+                "D" => 2,
+                _ => 16,
+            };
+            let next = argument(1);
+            vec![format!(
+                "sched_switch prev_comm={} prev_{id}={} prev_state={state} next_comm={} next_{id}={}",
+                comm(prev),
+                tid(prev),
+                comm(next),
+                tid(next)
+            )]
+        }
+        "waking" => vec![wake("sched_waking", argument(0))],
+        "wakeup" => vec![wake("sched_wakeup", argument(0))],
+        "wake" => vec![
+            wake("sched_waking", argument(0)),
+            wake("sched_wakeup", argument(0)),
+        ],
+        "new" => vec![wake("sched_wakeup_new", argument(0))],
+        "fork" => vec![format!(
+            "sched_process_fork parent_{id}=1 child_{id}={} child_comm={}",
+            tid(argument(0)),
+            comm(argument(0))
+        )],
+        "irq" => vec![format!(
+            "irq_handler_entry irq={} name={}",
+            argument(0),
+            argument(1)
+        )],
+        "irqend" => vec![format!("irq_handler_exit irq={} ret=1", argument(0))],
+        "raise" => vec![format!("{softirq}_raise vec={}", argument(0))],
+        "softirq" => vec![format!("{softirq}_entry vec={}", argument(0))],
+        "softirqend" => vec![format!("{softirq}_exit vec={}", argument(0))],
+        "timer" => vec![format!("{timer}_entry hrtimer=0x1")],
+        "timerend" => vec![format!("{timer}_exit hrtimer=0x1")],
+        "queue" => vec![packet(net[0])],
+        "loop" => vec![packet(net[1])],
+        "receive" => vec![packet(net[2])],
+        "call" => vec![match tracer {
+            Tracer::Lttng => format!("syscall_entry_{} fd=1", argument(0)),
+            Tracer::Ftrace => format!("sys_enter_{} __syscall_nr=0", argument(0)),
+        }],
+        "ret" => vec![match tracer {
+            Tracer::Lttng => format!("syscall_exit_{} ret=0", argument(0)),
+            Tracer::Ftrace => format!("sys_exit_{} __syscall_nr=0 ret=0", argument(0)),
+        }],
+        other => panic!("no event is called {other:?}"),
+    };
+    told.into_iter()
+        .map(|event| format!("cpu{cpu} {at} {event}"))
+        .collect()
+}
+
+pub fn range(begin: i64, end: i64) -> TimeRange {
+    TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end))
+}
+
+/// All time lines, by `jobs` workers in chunks of `chunk_bytes`.
+pub fn timelines(trace: &DrawnTrace, jobs: usize, chunk_bytes: u64) -> Timelines {
+    let options = Options {
+        jobs: jobs.try_into().expect("there is a worker"),
+        chunk_bytes: Some(chunk_bytes),
+        ..Options::default()
+    };
+    let outcome = Timelines::build(trace, &options).expect("nobody cancels");
+    outcome.state.expect("the drawing has events")
+}
+
+/// The path of a thread called by a letter.
+pub fn path(lines: &Timelines, letter: &str, window: TimeRange) -> CriticalPath {
+    critical_path(lines, ThreadId(tid(letter)), window)
+}
+
+/// The path with a line per segment, indented by depth: `0..100 a RUNNING (detail)`.
+pub fn shown(path: &CriticalPath) -> String {
+    let mut text = String::new();
+    for segment in &path.segments {
+        let indent = "  ".repeat(segment.depth as usize);
+        let (begin, end) = (segment.range.begin.ns(), segment.range.end.ns());
+        let who = match segment.comm.as_str() {
+            "" => segment.thread.to_string(),
+            comm => comm.to_owned(),
+        };
+        text += &format!("{indent}{begin}..{end} {who} {}", segment.state.name());
+        if !segment.detail.is_empty() {
+            text += &format!(" ({})", segment.detail);
+        }
+        text.push('\n');
+    }
+    text
+}

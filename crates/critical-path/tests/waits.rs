@@ -1,0 +1,451 @@
+//! What ends a wait, drawn: for each kind the time line, the question and the expected path.
+//!
+//! Every drawing is asked as LTTng and as ftrace would have told it, with several numbers of
+//! workers and cuts of packets: the path must always be the same.
+
+mod support;
+
+use support::{Tracer, path, range, shown, timelines, trace};
+
+/// The critical path of `thread` from `begin` to `end` is `expected`.
+fn check(drawing: &str, thread: &str, (begin, end): (i64, i64), expected: &str) {
+    /// How far the expectations below are indented by the source.
+    const MARGIN: &str = "         ";
+    let lines = expected
+        .lines()
+        .map(|line| line.strip_prefix(MARGIN).unwrap_or(line));
+    let expected: String = lines.map(|line| format!("{line}\n")).collect();
+    for tracer in [Tracer::Lttng, Tracer::Ftrace] {
+        let drawn = trace(drawing, tracer);
+        for (cut, drawn) in [
+            drawn.recut_at_random(1, 2),
+            drawn.recut_at_random(2, 3),
+            drawn.clone(),
+        ]
+        .iter()
+        .enumerate()
+        {
+            for (jobs, chunk_bytes) in [(1, u64::MAX), (1, 1), (2, 60), (8, 1)] {
+                let lines = timelines(drawn, jobs, chunk_bytes);
+                let path = path(&lines, thread, range(begin, end));
+                assert_eq!(
+                    shown(&path),
+                    expected,
+                    "{tracer:?}, cut {cut}, {jobs} workers, chunks of {chunk_bytes} bytes"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mutex_goes_from_holder_to_waiter() {
+    check(
+        "0   0 switch - a
+         1   0 switch - b
+         0 100 call futex
+         0 110 switch a:S -
+         1 300 call futex
+         1 310 waking a
+         0 320 wakeup a
+         0 330 switch - a
+         0 340 ret futex
+         0 400 switch a:S -
+         1 400 switch b:S -",
+        "a",
+        (50, 400),
+        "50..110 a RUNNING
+           110..310 b RUNNING
+         310..320 a IPI (woken on another processor)
+         320..330 a WAIT_CPU
+         330..400 a RUNNING",
+    );
+}
+
+#[test]
+fn a_wait_on_a_waiter_goes_on_to_the_disk() {
+    check(
+        "0   0 switch - a
+         1   0 switch - b
+         0 100 switch a:S -
+         1 150 call fsync
+         1 160 switch b:D -
+         1 500 irq 9 nvme0q1
+         1 510 wake b
+         1 515 irqend 9
+         1 520 switch - b
+         1 530 ret fsync
+         1 600 waking a
+         1 605 wakeup a
+         0 620 switch - a
+         0 700 switch a:S -
+         1 700 switch b:S -",
+        "a",
+        (0, 700),
+        "0..100 a RUNNING
+           100..160 b RUNNING
+           160..510 b BLOCK_DEVICE (in fsync, irq 9 nvme0q1)
+           510..520 b WAIT_CPU
+           520..600 b RUNNING
+         600..620 a WAIT_CPU
+         620..700 a RUNNING",
+    );
+}
+
+#[test]
+fn timers_disks_networks_and_keyboards_name_the_resource() {
+    check(
+        "0   0 switch - a
+         0  10 call clock_nanosleep
+         0  20 switch a:S -
+         0 100 timer
+         0 101 wake a
+         0 102 timerend
+         0 110 switch - a
+         0 120 switch a:D -
+         0 200 softirq 4
+         0 210 wake a
+         0 215 softirqend 4
+         0 220 switch - a
+         0 230 switch a:S -
+         0 300 softirq 3
+         0 310 wake a
+         0 315 softirqend 3
+         0 320 switch - a
+         0 330 switch a:S -
+         0 400 irq 1 i8042
+         0 410 wake a
+         0 415 irqend 1
+         0 420 switch - a
+         0 430 switch a:S -
+         0 500 softirq 9
+         0 510 wake a
+         0 515 softirqend 9
+         0 520 switch - a
+         0 530 switch a:S -
+         0 540 switch - -",
+        "a",
+        (0, 530),
+        "0..20 a RUNNING
+         20..101 a TIMER (in clock_nanosleep, timer)
+         101..110 a WAIT_CPU
+         110..120 a RUNNING
+         120..210 a BLOCK_DEVICE (in clock_nanosleep, softirq BLOCK)
+         210..220 a WAIT_CPU
+         220..230 a RUNNING
+         230..310 a NETWORK (in clock_nanosleep, softirq NET_RX)
+         310..320 a WAIT_CPU
+         320..330 a RUNNING
+         330..410 a USER_INPUT (in clock_nanosleep, irq 1 i8042)
+         410..420 a WAIT_CPU
+         420..430 a RUNNING
+         430..510 a BLOCKED (in clock_nanosleep, softirq RCU)
+         510..520 a WAIT_CPU
+         520..530 a RUNNING",
+    );
+}
+
+#[test]
+fn time_of_its_own_is_preempted_interrupted_and_migrated() {
+    check(
+        "0   0 switch - a
+         0  50 irq 7 eth0
+         0  55 softirq 3
+         0  58 softirqend 3
+         0  60 irqend 7
+         0 100 switch a:R b
+         0 150 switch b:S -
+         1 180 switch - a
+         1 250 switch a:R -
+         1 900 switch - a
+         1 950 switch a:S -",
+        "a",
+        (0, 950),
+        "0..50 a RUNNING
+         50..60 a INTERRUPTED (irq 7 eth0)
+         60..100 a RUNNING
+         100..180 a PREEMPTED
+         180..250 a RUNNING
+         250..900 a PREEMPTED
+         900..950 a RUNNING",
+    );
+}
+
+#[test]
+fn a_loopback_packet_delivered_in_the_senders_time_leads_to_the_sender() {
+    check(
+        "0   0 switch - a
+         1   0 switch - b
+         0 100 switch a:S -
+         1 300 queue 0xff10 lo
+         1 301 loop 0xff10 lo
+         1 310 softirq 3
+         1 315 receive 0xff10 lo
+         1 320 wake a
+         1 325 softirqend 3
+         0 330 switch - a
+         0 400 switch a:S -
+         1 400 switch b:S -",
+        "a",
+        (0, 400),
+        "0..100 a RUNNING
+           100..310 b RUNNING
+           310..320 b INTERRUPTED (softirq NET_RX)
+         320..330 a WAIT_CPU
+         330..400 a RUNNING",
+    );
+}
+
+#[test]
+fn a_loopback_packet_delivered_by_ksoftirqd_leads_to_the_sender() {
+    check(
+        "0   0 switch - a
+         1   0 switch - b
+         0 100 switch a:S -
+         1 300 queue 0x10 lo
+         1 301 loop 0x10 lo
+         1 305 waking k
+         1 306 wakeup k
+         1 340 switch b:R k
+         1 350 softirq 3
+         1 355 receive 0x10 lo
+         1 360 wake a
+         1 365 softirqend 3
+         1 370 switch k:S b
+         0 380 switch - a
+         0 400 switch a:S -
+         1 400 switch b:S -",
+        "a",
+        (0, 400),
+        "0..100 a RUNNING
+           100..305 b RUNNING
+             305..340 ksoftirqd/0 WAIT_CPU
+             340..360 ksoftirqd/0 RUNNING
+         360..380 a WAIT_CPU
+         380..400 a RUNNING",
+    );
+}
+
+#[test]
+fn a_loopback_packet_that_interrupts_a_third_thread_leads_to_the_sender() {
+    check(
+        "0   0 switch - a
+         1   0 switch - b
+         2   0 switch - c
+         0 100 switch a:S -
+         1 300 queue 0x10 veth1
+         1 301 loop 0x10 veth1
+         2 350 softirq 3
+         2 355 receive 0x10 veth0
+         2 356 receive 0x10 bridge
+         2 360 wake a
+         2 365 softirqend 3
+         0 380 switch - a
+         0 400 switch a:S -
+         1 400 switch b:S -
+         2 400 switch c:S -",
+        "a",
+        (0, 400),
+        "0..100 a RUNNING
+           100..300 b RUNNING
+         300..360 a NETWORK
+         360..380 a WAIT_CPU
+         380..400 a RUNNING",
+    );
+}
+
+#[test]
+fn a_packet_from_elsewhere_is_the_network_even_in_a_used_buffer() {
+    check(
+        "0   0 switch - a
+         1   0 switch - b
+         0 100 switch a:S -
+         1 200 queue 0x10 lo
+         1 201 loop 0x10 lo
+         1 210 softirq 3
+         1 215 receive 0x10 lo
+         1 225 softirqend 3
+         1 230 queue 0x20 eth0
+         1 300 softirq 3
+         1 310 receive 0x10 eth0
+         1 320 wake a
+         1 325 softirqend 3
+         0 330 switch - a
+         0 340 switch a:S -
+         1 350 softirq 3
+         1 360 receive 0x20 eth0
+         1 370 wake a
+         1 375 softirqend 3
+         0 380 switch - a
+         0 400 switch a:S -
+         1 400 switch b:S -",
+        "a",
+        (0, 400),
+        "0..100 a RUNNING
+         100..320 a NETWORK
+         320..330 a WAIT_CPU
+         330..340 a RUNNING
+         340..370 a NETWORK
+         370..380 a WAIT_CPU
+         380..400 a RUNNING",
+    );
+}
+
+#[test]
+fn without_packet_events_whoever_asked_for_the_receipt_is_the_sender() {
+    check(
+        "0   0 switch - a
+         1   0 switch - b
+         0 100 switch a:S -
+         1 300 raise 3
+         1 310 softirq 3
+         1 320 wake a
+         1 325 softirqend 3
+         0 330 switch - a
+         0 400 switch a:S -
+         1 400 switch b:S -",
+        "a",
+        (0, 400),
+        "0..100 a RUNNING
+           100..310 b RUNNING
+           310..320 b INTERRUPTED (softirq NET_RX)
+         320..330 a WAIT_CPU
+         330..400 a RUNNING",
+    );
+}
+
+#[test]
+fn a_lock_found_taken_again_is_followed_to_each_holder() {
+    check(
+        "0   0 switch - a
+         1   0 switch - b
+         2   0 switch - c
+         0 100 switch a:S -
+         1 200 wake a
+         0 210 switch - a
+         0 220 switch a:S -
+         1 230 switch b:S -
+         2 300 wake a
+         0 310 switch - a
+         0 400 switch a:S -
+         2 400 switch c:S -",
+        "a",
+        (0, 400),
+        "0..100 a RUNNING
+           100..200 b RUNNING
+         200..210 a WAIT_CPU
+         210..220 a RUNNING
+           220..300 c RUNNING
+         300..310 a WAIT_CPU
+         310..400 a RUNNING",
+    );
+}
+
+#[test]
+fn a_waker_may_be_faster_than_the_sleeper() {
+    check(
+        "0   0 switch - a
+         1   0 switch - b
+         1  95 waking a
+         0 100 switch a:S -
+         0 105 wakeup a
+         0 110 switch - a
+         0 200 switch a:S -
+         1 200 switch b:S -",
+        "a",
+        (0, 200),
+        "0..100 a RUNNING
+         100..105 a IPI (woken on another processor)
+         105..110 a WAIT_CPU
+         110..200 a RUNNING",
+    );
+}
+
+#[test]
+fn a_new_thread_leads_to_the_one_that_made_it() {
+    check(
+        "0   0 switch - a
+         0  80 fork c
+         0 100 new c
+         0 150 switch a:S c
+         0 200 switch c:X -
+         0 210 switch - -",
+        "c",
+        (0, 210),
+        "  0..100 a RUNNING
+         100..150 c WAIT_CPU
+         150..200 c RUNNING
+         200..210 c UNKNOWN (the thread has ended)",
+    );
+}
+
+#[test]
+fn a_window_may_end_before_the_wait_does() {
+    check(
+        "0   0 switch - a
+         1   0 switch - b
+         0 100 switch a:S -
+         1 300 wake a
+         0 310 switch - a
+         0 400 switch a:S -
+         1 400 switch b:S -",
+        "a",
+        (50, 200),
+        "50..100 a RUNNING
+           100..200 b RUNNING",
+    );
+}
+
+#[test]
+fn what_happened_before_the_first_event_follows_from_it() {
+    // a ran, b was blocked, c was runnable from the beginning of the trace on.
+    let drawing = "0  10 call read
+         1  20 switch - d
+         0 100 switch a:S c
+         1 150 wake b
+         1 160 switch d:S b
+         0 200 switch c:S -
+         1 200 switch b:S -";
+    check(drawing, "a", (10, 100), "10..100 a RUNNING");
+    check(
+        drawing,
+        "b",
+        (10, 200),
+        "  10..20 d WAIT_CPU
+           20..150 d RUNNING
+         150..160 b WAIT_CPU
+         160..200 b RUNNING",
+    );
+    check(
+        drawing,
+        "c",
+        (10, 200),
+        "10..100 c WAIT_CPU\n100..200 c RUNNING",
+    );
+}
+
+#[test]
+fn an_idle_processor_without_an_interrupt_explains_nothing_but_sleep() {
+    check(
+        "0   0 switch - a
+         0  10 call nanosleep
+         0  20 switch a:S -
+         0 100 wake a
+         0 110 switch - a
+         0 115 ret nanosleep
+         0 118 call read
+         0 120 switch a:S -
+         0 200 wake a
+         0 210 switch - a
+         0 220 switch a:S -",
+        "a",
+        (0, 220),
+        "0..20 a RUNNING
+         20..100 a TIMER (in nanosleep)
+         100..110 a WAIT_CPU
+         110..120 a RUNNING
+         120..200 a UNKNOWN (in read, woken by an interrupt that is not in the trace)
+         200..210 a WAIT_CPU
+         210..220 a RUNNING",
+    );
+}
