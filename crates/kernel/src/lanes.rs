@@ -28,7 +28,10 @@ pub(crate) enum Whose {
     Thread(ThreadId),
     /// The one that runs on the processor, which is not known yet.
     Current,
-    /// Not known and never to be, or of no interest.
+    /// One that will never be known, for want of a switch; with the number of the stretch of time in
+    /// which it ran on its processor all along.
+    Unknown(u32),
+    /// Of no interest.
     Nobody,
 }
 
@@ -67,6 +70,7 @@ pub(crate) struct Lane<What> {
     /// The first item that waits for the next switch.
     waiting: Option<usize>,
     current: Option<ThreadId>,
+    gaps: u32,
 }
 
 impl<What> Default for Lane<What> {
@@ -76,6 +80,7 @@ impl<What> Default for Lane<What> {
             seen: 0,
             waiting: None,
             current: None,
+            gaps: 0,
         }
     }
 }
@@ -128,7 +133,7 @@ impl<What> Lane<What> {
     }
 
     /// Goes through the items before `until` that were not seen yet and gives them their threads.
-    fn label(&mut self, until: Timestamp) {
+    fn label(&mut self, cpu: CpuId, until: Timestamp) {
         while let Some(item) = self.items.get_mut(self.seen)
             && (item.at() < until || until == Timestamp::MAX)
         {
@@ -145,11 +150,18 @@ impl<What> Lane<What> {
                     self.current = Some(next);
                 }
                 Item::Gap(_) => {
-                    self.resolve_waiting(position, Whose::Nobody);
+                    self.give_up(cpu, position);
                     self.current = None;
+                    self.gaps += 1;
                 }
             }
         }
+    }
+
+    /// No switch will tell whose the items before `until` are that wait for one.
+    fn give_up(&mut self, cpu: CpuId, until: usize) {
+        let stretch = cpu.0 << 10 | (self.gaps & 0x3ff);
+        self.resolve_waiting(until, Whose::Unknown(stretch));
     }
 
     fn resolve_waiting(&mut self, until: usize, whose: Whose) {
@@ -221,9 +233,9 @@ impl<What> Lanes<What> {
         let mut limit = until;
         let mut heads = BinaryHeap::new();
         for (&cpu, lane) in &mut self.0 {
-            lane.label(until);
+            lane.label(cpu, until);
             if end {
-                lane.resolve_waiting(lane.seen, Whose::Nobody);
+                lane.give_up(cpu, lane.seen);
             }
             if let Some(first) = lane.waiting
                 && let Some(Item::Record(record)) = lane.items.get(first)

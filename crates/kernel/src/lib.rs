@@ -13,6 +13,7 @@ pub mod cpu;
 mod extent;
 pub mod io;
 mod lanes;
+pub mod latency;
 pub mod timelines;
 
 pub use extent::{Extent, Window};
