@@ -65,8 +65,8 @@ struct DirectHeader {
 struct TimeField {
     load: Load,
     bits: u32,
-    /// The bytes of the whole header.
-    size: u64,
+    /// The size of the whole header.
+    header_bits: u64,
 }
 
 /// From an event's id to its plan.
@@ -306,25 +306,24 @@ fn header(plan: &HeaderPlan, machine: &mut Machine<'_>) -> Result<u64, Fault> {
         .bytes
         .get((machine.at / 8) as usize..)
         .unwrap_or_default();
-    let mut id = load(window, direct.id);
-    let time = if id < direct.escape {
-        direct.short
-    } else {
-        id = load(window, direct.long_id);
-        direct.long
-    };
-    let after = machine.at + time.size * 8;
+    let mut id = load(window, &direct.id);
+    let mut time = &direct.short;
+    if id >= direct.escape {
+        id = load(window, &direct.long_id);
+        time = &direct.long;
+    }
+    let after = machine.at + time.header_bits;
     if after > machine.end {
-        let bits = time.size * 8;
+        let bits = time.header_bits;
         return Err(Damage::PastEnd { bits }.into());
     }
-    machine.clock = advance_clock(machine.clock, load(window, time.load), time.bits);
+    machine.clock = advance_clock(machine.clock, load(window, &time.load), time.bits);
     machine.at = after;
     Ok(id)
 }
 
 #[inline]
-fn load(window: &[u8], load: Load) -> u64 {
+fn load(window: &[u8], load: &Load) -> u64 {
     (load_word(window, load.byte as usize) << load.left) >> load.right
 }
 
@@ -412,7 +411,7 @@ impl Placement {
         self.bit.is_multiple_of(8).then_some(TimeField {
             load,
             bits: integer.bits,
-            size: self.bit / 8,
+            header_bits: self.bit,
         })
     }
 

@@ -16,7 +16,7 @@ pub(crate) enum Damage {
     /// A field of so many bits runs past the packet's content.
     PastEnd { bits: u64 },
     /// A variant's selector fits none of its options.
-    NoOption { selector: i128 },
+    NoOption { selector: i64 },
     /// An integer of variable length that does not end in the packet.
     EndlessInteger,
     /// Text without a terminator in the packet.
@@ -93,7 +93,7 @@ impl<'packet> Machine<'packet> {
     }
 
     /// Runs a plan from the present position.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run(&mut self, plan: &Plan) -> Result<(), Damage> {
         for op in &plan.ops {
             match op {
@@ -104,7 +104,7 @@ impl<'packet> Machine<'packet> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn block(&mut self, block: &Block) -> Result<(), Damage> {
         let after = self.at + block.bits;
         if after > self.end {
@@ -116,23 +116,23 @@ impl<'packet> Machine<'packet> {
             let word = load_word(window, load.byte as usize);
             self.values[usize::from(load.target)] = load.value(word);
         }
-        for load in &block.swapped_loads {
-            let word = load_word(window, load.byte as usize).swap_bytes();
-            self.values[usize::from(load.target)] = load.value(word);
-        }
         for range in &block.ranges {
             let begin = base + range.byte as usize - self.origin;
             self.values[usize::from(range.target)] = pack(begin, range.length as usize);
         }
-        if !block.numbers.is_empty() {
-            self.numbers(block);
+        if block.has_numbers {
+            self.numbers(block, window);
         }
         self.at = after;
         Ok(())
     }
 
     #[inline(never)]
-    fn numbers(&mut self, block: &Block) {
+    fn numbers(&mut self, block: &Block, window: &[u8]) {
+        for load in &block.swapped_loads {
+            let word = load_word(window, load.byte as usize).swap_bytes();
+            self.values[usize::from(load.target)] = load.value(word);
+        }
         for number in &block.numbers {
             let at = self.at + number.bit;
             let word = bits::read(self.bytes, at, number.bits, number.order, number.reversed);
@@ -145,6 +145,7 @@ impl<'packet> Machine<'packet> {
     }
 
     /// Everything but blocks.
+    #[inline(never)]
     fn rare(&mut self, op: &Op) -> Result<(), Damage> {
         match op {
             Op::Block(block) => self.block(block)?,
@@ -189,7 +190,7 @@ impl<'packet> Machine<'packet> {
                         self.run(&option.plan)?;
                     }
                     None if *may_be_none => {}
-                    None => return Err(Damage::NoOption { selector }),
+                    None => return Err(no_option(selector)),
                 }
             }
             Op::Variable { signed, targets } => {
@@ -258,6 +259,13 @@ impl<'packet> Machine<'packet> {
     pub(crate) fn content(&self, begin: usize) -> &'packet [u8] {
         let end = (self.end / 8) as usize;
         self.bytes.get(begin..end).unwrap_or_default()
+    }
+}
+
+/// No option of a variant fits; selectors past 63 bits are shown as negative.
+pub(crate) fn no_option(selector: i128) -> Damage {
+    Damage::NoOption {
+        selector: selector as i64,
     }
 }
 

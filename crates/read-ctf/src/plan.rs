@@ -158,6 +158,8 @@ pub(crate) struct Block {
     pub(crate) swapped_loads: Vec<Load>,
     /// Other numbers.
     pub(crate) numbers: Vec<Number>,
+    /// Whether there are `swapped_loads` or `numbers`.
+    pub(crate) has_numbers: bool,
     /// Text and bytes.
     pub(crate) ranges: Vec<ByteRange>,
 }
@@ -540,7 +542,8 @@ impl<'wanted> Compiler<'wanted> {
 
     fn flush(&mut self) {
         if self.block.bits > 0 {
-            let block = std::mem::take(&mut self.block);
+            let mut block = std::mem::take(&mut self.block);
+            block.has_numbers = !block.swapped_loads.is_empty() || !block.numbers.is_empty();
             self.plan.ops.push(Op::Block(block));
         }
     }

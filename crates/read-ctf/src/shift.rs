@@ -8,7 +8,7 @@ use slowpath_model::{PacketId, Projection};
 use crate::bits;
 use crate::decode::CtfDecoder;
 use crate::layout::{ByteOrder, FieldLayout, IntegerLayout, Role, StructureLayout};
-use crate::machine::{Damage, Machine};
+use crate::machine::{Damage, Machine, no_option};
 use crate::plan::register_target;
 use crate::trace::CtfTrace;
 use crate::walk::{self, Decoding};
@@ -119,7 +119,7 @@ fn find(
             let option = options.find(|option| option.ranges.iter().any(fits));
             find(
                 machine,
-                &option.ok_or(Damage::NoOption { selector })?.class,
+                &option.ok_or(no_option(selector))?.class,
                 stamps,
             )
         }

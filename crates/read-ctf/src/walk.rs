@@ -9,7 +9,7 @@ use crate::bits;
 use crate::layout::{
     Encoding, EnumerationLabel, FieldLayout, IntegerLayout, IntegerMeaning, StructureLayout,
 };
-use crate::machine::{Damage, Machine};
+use crate::machine::{Damage, Machine, no_option};
 use crate::plan::register_target;
 
 /// Walks the members of a scope or structure; `hidden` members are decoded but not told.
@@ -102,7 +102,7 @@ pub(crate) fn field<V: FieldVisitor + ?Sized>(
                 .options
                 .iter()
                 .find(|option| within(&option.ranges, selector));
-            let option = option.ok_or(Damage::NoOption { selector })?;
+            let option = option.ok_or(no_option(selector))?;
             visitor.begin_variant(&option.name);
             field(machine, &option.class, visitor)?;
             visitor.end_variant();
