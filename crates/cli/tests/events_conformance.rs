@@ -83,35 +83,39 @@ fn ctf_2_prints_as_its_twin_in_ctf_1() {
     }
 }
 
-/// A trace that the suite calls damaged, what a diagnostic has to name, and what must be kept.
+/// A trace that the suite calls damaged.
 struct Damaged {
     trace: &'static str,
-    /// Any of these in a diagnostic says where the damage is.
-    place: &'static [&'static str],
+    /// How the diagnostic says where the damage is.
+    place: &'static str,
 }
 
 const DAMAGED: &[Damaged] = &[
-    damaged("fail1", &["line 15", ":15"]),
-    damaged("fail2", &["line 9", ":9"]),
-    damaged("integer-range", &["line 7", ":7"]),
-    damaged("invalid-packet-size", &["channel0_3"]),
-    damaged("invalid-sequence-length-field-class", &["metadata"]),
-    damaged("invalid-variant-selector-field-class", &["metadata"]),
-    damaged("lttng-modules-2.0-pre1", &["metadata"]),
-    damaged("metadata-syntax-error", &["line 3", ":3"]),
-    damaged("packet-based-metadata", &["metadata"]),
-    damaged("smalltrace", &["line 6", ":6"]),
-    damaged("valid-events-then-invalid-events", &["trace"]),
+    damaged("fail1", "metadata:15:"),
+    // babeltrace2 names line 9 (its escapes) and line 12 has a zero byte: the first one counts.
+    damaged("fail2", "metadata:6:"),
+    damaged("integer-range", "metadata:7:"),
+    damaged("invalid-packet-size", "channel0_3 at byte 0"),
+    damaged("invalid-sequence-length-field-class", "metadata:23:"),
+    damaged("invalid-variant-selector-field-class", "metadata:23:"),
+    damaged("lttng-modules-2.0-pre1", "metadata at byte"),
+    damaged("metadata-syntax-error", "metadata:3:"),
+    damaged("packet-based-metadata", "metadata at byte"),
+    damaged("smalltrace", "metadata:6:"),
+    damaged("valid-events-then-invalid-events", "dummystream at byte 3"),
 ];
 
-const fn damaged(trace: &'static str, place: &'static [&'static str]) -> Damaged {
+const fn damaged(trace: &'static str, place: &'static str) -> Damaged {
     Damaged { trace, place }
 }
 
 #[test]
 fn damaged_traces_end_with_a_diagnostic_and_keep_what_comes_before() {
     let Some(fail) = suite("fail") else { return };
-    let known: Vec<PathBuf> = DAMAGED.iter().map(|damaged| fail.join(damaged.trace)).collect();
+    let known: Vec<PathBuf> = DAMAGED
+        .iter()
+        .map(|damaged| fail.join(damaged.trace))
+        .collect();
     assert_eq!(folders_in(&fail), known);
     for (Damaged { trace, place }, folder) in DAMAGED.iter().zip(&known) {
         let Some(expected) = babeltrace2(folder) else {
@@ -125,16 +129,12 @@ fn damaged_traces_end_with_a_diagnostic_and_keep_what_comes_before() {
             found.status
         );
         assert!(
-            place.iter().any(|place| talk.contains(place)),
-            "{trace}: no diagnostic names {place:?}:\n{talk}"
+            talk.contains(place),
+            "{trace}: no diagnostic names {place}:\n{talk}"
         );
         let (expected, found) = (lines(&expected.stdout), found.lines());
         let kept = &found[..expected.len().min(found.len())];
-        assert_eq!(
-            expected,
-            kept,
-            "{trace}: events before the damage are lost"
-        );
+        assert_eq!(expected, kept, "{trace}: events before the damage are lost");
     }
 }
 
@@ -142,7 +142,10 @@ fn damaged_traces_end_with_a_diagnostic_and_keep_what_comes_before() {
 #[test]
 fn real_recordings() {
     for (archive, trace) in [
-        ("futex-contention/futex-contention.tar.zst", "futex-contention"),
+        (
+            "futex-contention/futex-contention.tar.zst",
+            "futex-contention",
+        ),
         ("cpu-cgroup/cpu-cgroup.tar.zst", "cpu-cgroup"),
         ("two-hosts/two-hosts.tar.zst", "two-hosts"),
         ("io-mix/io-mix.tar.zst", "io-mix"),
@@ -188,9 +191,7 @@ fn filters_choose_lines() {
         return;
     };
     let trace = folder.join("cpu-cgroup");
-    let Some(all) = babeltrace2(&trace) else {
-        return;
-    };
+    let all = slowpath_succeeds(&["events"], &trace);
     let without_delta = |line: &[u8]| {
         let line = String::from_utf8_lossy(line).into_owned();
         let (time, rest) = line.split_once(" (+").expect("a delta");
@@ -222,9 +223,10 @@ fn filters_choose_lines() {
     check(&["--event", "plumb_span:*"], &|line| {
         line.contains(" plumb_span:")
     });
-    check(&["--event", "sched_wakeup", "--event", "sched_waking"], &|line| {
-        line.contains(" sched_wakeup: {") || line.contains(" sched_waking: {")
-    });
+    check(
+        &["--event", "sched_wakeup", "--event", "sched_waking"],
+        &|line| line.contains(" sched_wakeup: {") || line.contains(" sched_waking: {"),
+    );
     check(&["--stream", "kchan_2"], &|line| {
         line.contains(": { cpu_id = 2 }") && !line.contains(" plumb_span:")
     });
