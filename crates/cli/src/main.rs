@@ -3,9 +3,15 @@
 //! 0 done; 1 done but the input was damaged; 2 usage; 3 nothing could be read. Data goes to
 //! standard output, talk to standard error.
 
+mod analyses;
+mod critical_path;
 mod events;
+mod info;
 mod input;
+mod output;
 mod pattern;
+mod tables;
+mod thread_states;
 
 use std::process::ExitCode;
 
@@ -21,14 +27,29 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Info(info::InfoArgs),
     Events(events::EventsArgs),
+    Count(analyses::CountArgs),
+    Cpu(analyses::CpuArgs),
+    Io(analyses::IoArgs),
+    Latency(analyses::LatencyArgs),
+    CriticalPath(critical_path::CriticalPathArgs),
+    ThreadStates(thread_states::ThreadStatesArgs),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let result = match &arguments.command {
-        Command::Events(args) => events::run(args).map(|report| report.exit_status()),
+    let report = match &arguments.command {
+        Command::Info(args) => info::run(args),
+        Command::Events(args) => events::run(args),
+        Command::Count(args) => analyses::run_count(args),
+        Command::Cpu(args) => analyses::run_cpu(args),
+        Command::Io(args) => analyses::run_io(args),
+        Command::Latency(args) => analyses::run_latency(args),
+        Command::CriticalPath(args) => critical_path::run(args),
+        Command::ThreadStates(args) => thread_states::run(args),
     };
+    let result = report.map(|report| report.exit_status());
     match result {
         Ok(status) => ExitCode::from(status),
         Err(_) if input::interrupted() => ExitCode::from(130),

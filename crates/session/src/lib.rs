@@ -7,11 +7,14 @@
 
 mod discover;
 mod error;
+mod host;
 mod manifest;
 mod merge;
 mod open;
+mod state_dump;
 
 pub use error::OpenError;
+pub use host::HostKernels;
 pub use manifest::Manifest;
 pub use merge::{EventPlace, Interrupted, merged_events};
 pub use open::{Experiment, OpenedSource, open};

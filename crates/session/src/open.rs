@@ -185,6 +185,7 @@ fn open_ftrace_folder(
         saved_tgids: text("saved_tgids"),
         trace_clock: text("trace_clock"),
         stats,
+        is_snapshot: manifest.is_some_and(|manifest| manifest.mode == "snapshot"),
         host: manifest
             .map(|manifest| manifest.host.clone())
             .unwrap_or_default(),

@@ -8,9 +8,7 @@ mod local_time;
 mod text;
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::{Args, ValueEnum};
 use slowpath_engine::{Analysis, Chunk};
 use slowpath_model::{Event, EventClassId, FieldVisitor, Projection};
@@ -225,11 +223,7 @@ impl<W: Write> Printer<W> {
             Some(failure) => Err(failure),
             None => self.output.flush(),
         };
-        match result {
-            // A reader that has seen enough (`| head`) is no error.
-            Err(failure) if failure.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            other => other.context("cannot write the events"),
-        }
+        crate::output::finish(result)
     }
 }
 

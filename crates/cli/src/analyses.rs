@@ -1,0 +1,256 @@
+//! `slowpath count`, `cpu`, `io` and `latency`: run one analysis per host, print its report.
+//!
+//! The JSON is the report as the analysis gives it; with several hosts each row says whose it is.
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use serde_json::Value;
+use slowpath_engine::{Cancelled, Options, Outcome};
+use slowpath_kernel::{count, cpu, io, latency};
+use slowpath_session::{Experiment, HostKernels};
+use slowpath_source::{Joined, Source};
+
+use crate::input::{InputArgs, Report};
+use crate::tables;
+
+/// Count events.
+#[derive(Args)]
+pub struct CountArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    /// What to count by.
+    #[arg(long, value_enum, default_value_t = By::Event)]
+    by: By,
+    /// Print one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What events are counted by.
+#[derive(Clone, Copy, ValueEnum)]
+enum By {
+    /// Their name.
+    Event,
+    /// Their stream.
+    Stream,
+    /// Their processor.
+    Cpu,
+    /// Nothing: the total only.
+    None,
+}
+
+/// How busy each processor was, and with which threads.
+#[derive(Args)]
+pub struct CpuArgs {
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+/// What processes read and wrote, and which files.
+#[derive(Args)]
+pub struct IoArgs {
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+/// How long system calls, interrupts, disk requests and wake-ups took.
+#[derive(Args)]
+pub struct LatencyArgs {
+    #[command(flatten)]
+    report: ReportArgs,
+    /// Of what.
+    #[arg(long, value_enum, default_value_t = Kind::Syscall)]
+    kind: Kind,
+}
+
+/// What latencies there are.
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    /// System calls, by name.
+    Syscall,
+    /// Device interrupts, by line.
+    Irq,
+    /// Softirqs, by vector.
+    Softirq,
+    /// Disk requests, by device.
+    Block,
+    /// From wake-up to running, by thread.
+    Wakeup,
+}
+
+#[derive(Args)]
+struct ReportArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    /// Rows in each printed table; 0 prints all. JSON always has all.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    top: usize,
+    /// Print one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `slowpath count`.
+pub fn run_count(args: &CountArgs) -> anyhow::Result<Report> {
+    let experiment = args.input.open()?;
+    let by = match args.by {
+        By::Event => count::CountBy::Event,
+        By::Stream => count::CountBy::Stream,
+        By::Cpu => count::CountBy::Cpu,
+        By::None => count::CountBy::None,
+    };
+    let run = args.input.options();
+    let options = run.engine_in(args.input.range(&experiment)?);
+    let joined = Joined::new(experiment.traces.iter().map(|trace| &*trace.source));
+    let source: &dyn Source = match &experiment.traces[..] {
+        [only] => &*only.source,
+        _ => &joined,
+    };
+    let outcome = count::count(source, by, &options).map_err(|Cancelled| interrupted())?;
+    let report = Report::begin(&experiment).with(outcome.diagnostics);
+    let counted = outcome.state.unwrap_or_default();
+    if args.json {
+        print_json(&counted)?;
+    } else {
+        tables::count(&counted)?;
+    }
+    Ok(report)
+}
+
+/// Runs `slowpath cpu`.
+pub fn run_cpu(args: &CpuArgs) -> anyhow::Result<Report> {
+    let analysis = |host: &HostKernels<'_>, options: &Options<'_>| cpu::cpu(host.source(), options);
+    run_on_hosts(&args.report, analysis, tables::cpu)
+}
+
+/// Runs `slowpath io`.
+pub fn run_io(args: &IoArgs) -> anyhow::Result<Report> {
+    let analysis = |host: &HostKernels<'_>, options: &Options<'_>| {
+        io::io(host.source(), &host.known(), options)
+    };
+    run_on_hosts(&args.report, analysis, tables::io)
+}
+
+/// Runs `slowpath latency`.
+pub fn run_latency(args: &LatencyArgs) -> anyhow::Result<Report> {
+    let kind = match args.kind {
+        Kind::Syscall => latency::LatencyKind::Syscall,
+        Kind::Irq => latency::LatencyKind::Irq,
+        Kind::Softirq => latency::LatencyKind::Softirq,
+        Kind::Block => latency::LatencyKind::Block,
+        Kind::Wakeup => latency::LatencyKind::Wakeup,
+    };
+    let analysis = |host: &HostKernels<'_>, options: &Options<'_>| {
+        latency::latency(host.source(), kind, options)
+    };
+    run_on_hosts(&args.report, analysis, tables::latency)
+}
+
+fn interrupted() -> anyhow::Error {
+    anyhow::anyhow!("interrupted")
+}
+
+/// Runs an analysis of kernel events on every host and prints what it gives.
+fn run_on_hosts<R: Serialize>(
+    args: &ReportArgs,
+    analysis: impl Fn(&HostKernels<'_>, &Options<'_>) -> Result<Outcome<R>, Cancelled>,
+    print: impl Fn(&R, usize) -> anyhow::Result<()>,
+) -> anyhow::Result<Report> {
+    let experiment = args.input.open()?;
+    let mut report = Report::begin(&experiment);
+    let hosts = kernel_hosts(&experiment)?;
+    let run = args.input.options();
+    let options = run.engine_in(args.input.range(&experiment)?);
+    let mut documents = Vec::new();
+    for host in &hosts {
+        let outcome = analysis(host, &options).map_err(|Cancelled| interrupted())?;
+        report = report.with(outcome.diagnostics);
+        let Some(result) = outcome.state else {
+            continue;
+        };
+        if args.json {
+            documents.push((host.name, serde_json::to_value(&result)?));
+            continue;
+        }
+        if hosts.len() > 1 {
+            println!("host {}", host.name);
+        }
+        print(&result, args.top)?;
+    }
+    if args.json {
+        print_json(&merge_documents(documents))?;
+    }
+    Ok(report)
+}
+
+/// The hosts with kernel traces.
+///
+/// # Errors
+/// Where there is none.
+pub(crate) fn kernel_hosts(experiment: &Experiment) -> anyhow::Result<Vec<HostKernels<'_>>> {
+    let hosts = experiment.hosts();
+    anyhow::ensure!(
+        !hosts.is_empty(),
+        "no kernel events were recorded\n  hint: record with --kernel ftrace or lttng; `slowpath count` lists what there is"
+    );
+    Ok(hosts)
+}
+
+/// One document out of one per host: rows get a `host` key, the window is that of all.
+fn merge_documents(mut documents: Vec<(&str, Value)>) -> Value {
+    if documents.len() == 1 {
+        return documents.remove(0).1;
+    }
+    let mut merged = serde_json::Map::new();
+    for (host, document) in documents {
+        let Value::Object(document) = document else {
+            continue;
+        };
+        for (key, value) in document {
+            let known = merged.remove(&key);
+            let value = match (key.as_str(), known, value) {
+                ("begin_ns", Some(known), value) if known.as_i64() < value.as_i64() => known,
+                ("end_ns", Some(known), value) if known.as_i64() > value.as_i64() => known,
+                (_, known, Value::Array(mut rows)) => {
+                    for row in &mut rows {
+                        row["host"] = Value::from(host);
+                    }
+                    let mut all = match known {
+                        Some(Value::Array(all)) => all,
+                        _ => Vec::new(),
+                    };
+                    all.append(&mut rows);
+                    Value::Array(all)
+                }
+                (_, _, value) => value,
+            };
+            merged.insert(key, value);
+        }
+    }
+    Value::Object(merged)
+}
+
+/// Prints one JSON document.
+pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    crate::output::print(&format!("{}\n", serde_json::to_string(value)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn rows_of_several_hosts_say_whose_they_are() {
+        let document = |begin: i64, cpu: i64| json!({"begin_ns": begin, "end_ns": begin + 5, "cpus": [{"cpu": cpu}]});
+        let merged = merge_documents(vec![("a", document(10, 0)), ("b", document(7, 1))]);
+        let expected = json!({
+            "begin_ns": 7,
+            "end_ns": 15,
+            "cpus": [{"cpu": 0, "host": "a"}, {"cpu": 1, "host": "b"}],
+        });
+        assert_eq!(merged, expected);
+        assert_eq!(merge_documents(vec![("a", document(1, 2))]), document(1, 2));
+    }
+}

@@ -1,0 +1,206 @@
+//! Reports as tables for people.
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use slowpath_kernel::count::CountReport;
+use slowpath_kernel::cpu::CpuReport;
+use slowpath_kernel::io::{IoReport, Moved};
+use slowpath_kernel::latency::LatencyReport;
+use slowpath_model::{Nanoseconds, Timestamp};
+
+use crate::output::print;
+
+/// A table without frames: names to the left, numbers to the right.
+struct Columns {
+    table: Table,
+    /// For each column: whether it holds numbers.
+    numbers: Vec<bool>,
+    left_out: usize,
+    most: usize,
+}
+
+impl Columns {
+    /// `top` rows at most, all where it is 0. Titles that begin with `#` head columns of numbers.
+    fn new(titles: &[&str], top: usize) -> Self {
+        let mut table = Table::new();
+        table.load_preset(presets::NOTHING);
+        let mut columns = Self {
+            table,
+            numbers: titles.iter().map(|title| title.starts_with('#')).collect(),
+            left_out: 0,
+            most: if top == 0 { usize::MAX } else { top },
+        };
+        let titles = titles
+            .iter()
+            .map(|title| title.trim_start_matches('#').to_owned());
+        let header = columns.cells(titles.collect());
+        columns.table.set_header(header);
+        columns
+    }
+
+    fn cells(&self, texts: Vec<String>) -> Vec<Cell> {
+        let cells = texts.into_iter().zip(&self.numbers);
+        cells
+            .map(|(text, number)| match number {
+                true => Cell::new(text).set_alignment(CellAlignment::Right),
+                false => Cell::new(text),
+            })
+            .collect()
+    }
+
+    fn row(&mut self, texts: Vec<String>) {
+        if self.table.row_count() == self.most {
+            self.left_out += 1;
+            return;
+        }
+        let cells = self.cells(texts);
+        self.table.add_row(cells);
+    }
+
+    fn print(self) -> anyhow::Result<()> {
+        let mut text = self.table.trim_fmt();
+        text.push('\n');
+        if self.left_out > 0 {
+            text.push_str(&format!(
+                "… and {} more (--top 0 shows all)\n",
+                self.left_out
+            ));
+        }
+        print(&text)
+    }
+}
+
+/// Digits in groups of three.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Bytes in the unit that reads best.
+pub(crate) fn bytes(number: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if number < 1024 {
+        return format!("{number} B");
+    }
+    let mut value = number as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
+fn window(begin_ns: i64, end_ns: i64) -> anyhow::Result<()> {
+    let length = Timestamp::from_ns(end_ns).since(Timestamp::from_ns(begin_ns));
+    print(&format!(
+        "window: {length} from {begin_ns} (nanoseconds since the epoch)\n\n"
+    ))
+}
+
+/// Prints counts.
+pub(crate) fn count(report: &CountReport) -> anyhow::Result<()> {
+    let mut columns = Columns::new(&["#events", "what"], 0);
+    let mut rows: Vec<(&String, &u64)> = report.by.iter().collect();
+    rows.sort_by_key(|(key, count)| (std::cmp::Reverse(**count), *key));
+    for (key, count) in rows {
+        columns.row(vec![grouped(*count), key.clone()]);
+    }
+    columns.row(vec![grouped(report.events), "in all".to_owned()]);
+    columns.row(vec![grouped(report.lost), "lost by the tracer".to_owned()]);
+    columns.print()
+}
+
+/// Prints how busy processors and threads were.
+pub(crate) fn cpu(report: &CpuReport, top: usize) -> anyhow::Result<()> {
+    window(report.begin_ns, report.end_ns)?;
+    let mut columns = Columns::new(&["cpu", "#busy", "#percent"], 0);
+    for row in &report.cpus {
+        let percent = format!("{:.2} %", row.percent);
+        columns.row(vec![row.cpu.to_string(), row.busy_ns.to_string(), percent]);
+    }
+    columns.print()?;
+    print("\n")?;
+    let mut columns = Columns::new(&["#tid", "thread", "#busy", "#percent"], top);
+    for row in &report.threads {
+        let percent = format!("{:.2} %", row.percent);
+        let busy = row.busy_ns.to_string();
+        columns.row(vec![row.tid.to_string(), row.comm.clone(), busy, percent]);
+    }
+    columns.print()
+}
+
+/// Prints what was moved.
+pub(crate) fn io(report: &IoReport, top: usize) -> anyhow::Result<()> {
+    window(report.begin_ns, report.end_ns)?;
+    let numbers = |moved: &Moved| {
+        vec![
+            bytes(moved.read_bytes),
+            bytes(moved.write_bytes),
+            grouped(moved.reads),
+            grouped(moved.writes),
+        ]
+    };
+    let titles = ["#read", "#written", "#reads", "#writes"];
+    let mut columns = Columns::new(&[&titles[..], &["#pid", "process"]].concat(), top);
+    for row in &report.processes {
+        let mut texts = numbers(&row.moved);
+        texts.extend([row.pid.to_string(), row.comm.clone()]);
+        columns.row(texts);
+    }
+    columns.print()?;
+    print("\n")?;
+    let mut columns = Columns::new(&[&titles[..], &["file"]].concat(), top);
+    for row in &report.files {
+        let mut texts = numbers(&row.moved);
+        texts.push(row.path.clone());
+        columns.row(texts);
+    }
+    columns.print()
+}
+
+/// Prints latencies.
+pub(crate) fn latency(report: &LatencyReport, top: usize) -> anyhow::Result<()> {
+    window(report.begin_ns, report.end_ns)?;
+    let titles = [
+        "what", "#count", "#min", "#mean", "#p50", "#p99", "#max", "#total",
+    ];
+    let mut columns = Columns::new(&titles, top);
+    for row in &report.entries {
+        let times = [
+            row.min_ns,
+            row.mean_ns,
+            row.p50_ns,
+            row.p99_ns,
+            row.max_ns,
+            row.total_ns,
+        ];
+        let mut texts = vec![row.name.clone(), grouped(row.count)];
+        texts.extend(times.map(|time: Nanoseconds| time.to_string()));
+        columns.row(texts);
+    }
+    columns.print()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(grouped),
+            ["0", "999", "1,000", "1,234,567"]
+        );
+        assert_eq!(
+            [0, 1023, 1536, 5 << 30].map(bytes),
+            ["0 B", "1023 B", "1.5 KiB", "5.0 GiB"]
+        );
+    }
+}

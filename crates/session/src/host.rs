@@ -1,0 +1,53 @@
+//! The traces of an experiment by host, and as one source where a host has several.
+
+use slowpath_kernel::io::Known;
+use slowpath_source::{Joined, Source};
+
+use crate::{Experiment, OpenedSource, state_dump};
+
+/// The kernel traces of one host.
+pub struct HostKernels<'experiment> {
+    /// The host's name; empty where the traces do not say.
+    pub name: &'experiment str,
+    traces: Vec<&'experiment OpenedSource>,
+    joined: Option<Joined<'experiment>>,
+}
+
+impl Experiment {
+    /// The kernel traces by host, in the order of the traces.
+    pub fn hosts(&self) -> Vec<HostKernels<'_>> {
+        let mut hosts: Vec<HostKernels<'_>> = Vec::new();
+        for trace in self.kernels() {
+            let name = trace.source.schema().host.as_str();
+            match hosts.iter_mut().find(|host| host.name == name) {
+                Some(host) => host.traces.push(trace),
+                None => hosts.push(HostKernels {
+                    name,
+                    traces: vec![trace],
+                    joined: None,
+                }),
+            }
+        }
+        for host in &mut hosts {
+            if host.traces.len() > 1 {
+                host.joined = Some(Joined::new(host.traces.iter().map(|trace| &*trace.source)));
+            }
+        }
+        hosts
+    }
+}
+
+impl HostKernels<'_> {
+    /// The host's kernel events.
+    pub fn source(&self) -> &dyn Source {
+        match &self.joined {
+            Some(joined) => joined,
+            None => &*self.traces[0].source,
+        }
+    }
+
+    /// What is known about the host's processes besides the events.
+    pub fn known(&self) -> Known {
+        state_dump::known(self.traces[0])
+    }
+}

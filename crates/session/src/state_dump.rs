@@ -1,0 +1,62 @@
+//! `kernel/statedump.jsonl` of a recording: what the recorder saw in `/proc`.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
+use serde::Deserialize;
+use slowpath_kernel::io::{Known, StatedumpProcess};
+use slowpath_model::{ProcessId, ThreadId, Timestamp};
+
+use crate::OpenedSource;
+
+#[derive(Deserialize)]
+struct Line {
+    at_ns: i64,
+    tid: i32,
+    #[serde(default)]
+    pid: i32,
+    #[serde(default)]
+    ppid: i32,
+    #[serde(default)]
+    comm: String,
+    #[serde(default)]
+    fds: Vec<Descriptor>,
+}
+
+#[derive(Deserialize)]
+struct Descriptor {
+    fd: i32,
+    path: String,
+}
+
+/// What is known about processes besides the events of `trace`. Lines that cannot be read, as the
+/// last one of a recorder that was killed, are left out.
+pub(crate) fn known(trace: &OpenedSource) -> Known {
+    let dumps = trace.recording.as_ref().map(|(_, manifest)| {
+        let offset = manifest.monotonic_offset_ns();
+        let file = File::open(trace.path.join("statedump.jsonl"));
+        let lines = file
+            .into_iter()
+            .flat_map(|file| BufReader::new(file).lines());
+        let parsed = lines.filter_map(|line| serde_json::from_str(&line.ok()?).ok());
+        parsed.map(|line| dump(line, offset)).collect()
+    });
+    Known::new(
+        dumps.unwrap_or_default(),
+        trace.saved_processes.iter().copied(),
+    )
+}
+
+fn dump(line: Line, offset_ns: i64) -> StatedumpProcess {
+    let fds = line.fds.into_iter();
+    StatedumpProcess {
+        at: Timestamp::from_ns(line.at_ns.saturating_add(offset_ns)),
+        tid: ThreadId(line.tid),
+        pid: ProcessId(line.pid),
+        ppid: ProcessId(line.ppid),
+        comm: line.comm,
+        fds: fds
+            .map(|descriptor| (descriptor.fd, descriptor.path))
+            .collect(),
+    }
+}
