@@ -1,11 +1,14 @@
 //! Thread states and critical paths agree with what the traced programs wrote about themselves:
-//! `tests/oracles/ground_truth.py` asks slowpath about every request of a recording.
+//! `tests/oracles/ground_truth.py` asks slowpath about every request of a recording. And critical
+//! paths go where Trace Compass's go, as far as it explains them.
 
 mod support;
 
 use std::ffi::OsStr;
+use std::io::Write;
+use std::path::Path;
 
-use support::{oracle, run, shared_traces, skip, unpacked};
+use support::{oracle, reference, run, shared_traces, skip, unpacked};
 
 struct Recording {
     truth: &'static str,
@@ -101,4 +104,79 @@ fn states_and_waits_agree_with_the_programs_records() {
         }
     }
     assert!(disagreements.is_empty(), "{disagreements}");
+}
+
+/// Trace Compass's paths: thread, trace, file of the reference (packed or not).
+#[rustfmt::skip]
+const THEIR_PATHS: &[(&str, &str, &str, &str)] = &[
+    ("315", "futex-contention/futex-contention.tar.zst", "futex-contention", "critical-path-futex-contention-315.txt"),
+    ("316", "futex-contention/futex-contention.tar.zst", "futex-contention", "critical-path-futex-contention-316.txt"),
+    ("318", "futex-contention/futex-contention.tar.zst", "futex-contention", "critical-path-futex-contention-318.txt"),
+    ("319", "futex-contention/futex-contention.tar.zst", "futex-contention", "critical-path-futex-contention-319.txt"),
+    ("322", "futex-contention/futex-contention.tar.zst", "futex-contention", "critical-path-futex-contention-322.txt"),
+    ("306", "cpu-cgroup/cpu-cgroup.tar.zst", "cpu-cgroup", "critical-path-cpu-cgroup-306.txt"),
+    ("2673", "tracecompass/many-threads.tar.zst", "many-threads", "critical-path-many-threads-2673.txt.zst"),
+];
+
+/// Of the time in which Trace Compass explains where the path is, so much must be in the same
+/// thread. The rest is on futex-contention 319, where it stays in the thread as NETWORK while the
+/// record names the answering thread (314) that slowpath goes into.
+const SAME_THREAD: f64 = 0.99;
+
+#[test]
+fn critical_paths_agree_with_trace_compass() {
+    let Some(references) = reference() else {
+        return;
+    };
+    for (tid, archive, trace, file) in THEIR_PATHS {
+        let Some(folder) = unpacked(archive) else {
+            return;
+        };
+        let Some(theirs) = plain(&references.join(file)) else {
+            return;
+        };
+        let (script, trace) = (oracle("critical_path_reference.py"), folder.join(trace));
+        let arguments = [
+            script.as_os_str(),
+            OsStr::new("--slowpath"),
+            OsStr::new(env!("CARGO_BIN_EXE_slowpath")),
+            theirs.path().as_os_str(),
+            OsStr::new(tid),
+            trace.as_os_str(),
+        ];
+        let printed = match run("python3", &arguments) {
+            Ok(printed) => printed,
+            Err(error) => return skip(&format!("python3 does not run: {error}")),
+        };
+        assert_eq!(printed.status, Some(0), "{file}:\n{}", printed.stderr);
+        let report = printed.json();
+        let share = |key: &str| report[key].as_f64().expect("a share");
+        assert!(
+            share("unknown") <= share("their_unknown")
+                && share("same_where_they_know") >= SAME_THREAD,
+            "{file}: {report:#}"
+        );
+    }
+}
+
+/// A reference as a plain file; None, visibly, where it is missing.
+fn plain(reference: &Path) -> Option<tempfile::NamedTempFile> {
+    let bytes = match std::fs::read(reference) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            skip(&format!("{}: {error}", reference.display()));
+            return None;
+        }
+    };
+    let packed = reference
+        .extension()
+        .is_some_and(|extension| extension == "zst");
+    let bytes = if packed {
+        zstd::decode_all(bytes.as_slice()).expect("the reference is whole")
+    } else {
+        bytes
+    };
+    let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+    file.write_all(&bytes).expect("the file is written");
+    Some(file)
 }
