@@ -1,6 +1,6 @@
 #!/bin/sh
-# What `make test` runs after the set-up, cheapest first, stopping at the first failure. Two compiled
-# profiles only: release for the binary that tests drive and benchmarks share, dev for tests.
+# What `make test` runs after the set-up, cheapest first, stopping at the first failure. One compiled
+# profile: tests drive the `slowpath` of the dev profile, which is optimised enough for real traces.
 # Not a place for tests: those lie beside the code, in tests/ and in fuzz/.
 set -eu
 cd "$(dirname "$0")/.."
@@ -14,7 +14,6 @@ step() {
 step cargo fmt --all --check
 step cargo xtask check
 step cargo clippy --workspace --all-targets --quiet -- -D warnings
-step cargo build --release --package slowpath-cli
 step cargo test --workspace
 step env FUZZ_SECONDS="${FUZZ_SECONDS:-60}" sh scripts/fuzz-smoke.sh
 
