@@ -22,7 +22,7 @@ impl Columns {
     /// `top` rows at most, all where it is 0. Titles that begin with `#` head columns of numbers.
     fn new(titles: &[&str], top: usize) -> Self {
         let mut table = Table::new();
-        table.load_preset(presets::NOTHING);
+        table.load_style(presets::NOTHING);
         let mut columns = Self {
             table,
             numbers: titles.iter().map(|title| title.starts_with('#')).collect(),
