@@ -24,7 +24,7 @@ use registers::Registers;
 /// More than this no tracer writes; a thousandth is usual.
 const MOST_NODES: u64 = 1 << 20;
 /// Bounds the time spent on finding fields by name.
-const MOST_WORK: u64 = 1 << 27;
+const MOST_WORK: u64 = 1 << 26;
 
 /// Makes the layout of a trace.
 pub(super) fn lower(mut trace: DraftTrace, notes: &mut Notes) -> Result<TraceLayout, Fault> {

@@ -126,7 +126,14 @@ fn line_and_column(text: &[u8], at: usize) -> (u32, u32) {
 /// Text of the trace as it may be shown in a message: short, one line.
 fn excerpt(text: &[u8]) -> String {
     const MOST: usize = 40;
-    let shown = String::from_utf8_lossy(&text[..text.len().min(MOST)]);
+    let begin = String::from_utf8_lossy(&text[..text.len().min(MOST)]);
+    let mut shown = String::with_capacity(begin.len());
+    for character in begin.chars() {
+        match character.is_control() {
+            true => shown.extend(character.escape_debug()),
+            false => shown.push(character),
+        }
+    }
     let dots = if text.len() > MOST { "…" } else { "" };
-    format!("`{}{dots}`", shown.escape_debug())
+    format!("`{shown}{dots}`")
 }

@@ -96,7 +96,7 @@ impl Parser<'_, '_> {
                     continue;
                 }
                 let at = parser.at();
-                let path = parser.path()?;
+                let path = parser.attribute_path()?;
                 let written = if parser.takes(":=")? {
                     Entry::Type(parser.type_expression()?)
                 } else if parser.takes("=")? {

@@ -30,6 +30,14 @@ impl Parser<'_, '_> {
         Ok(path)
     }
 
+    /// The left of an attribute, where the block may also end.
+    pub(super) fn attribute_path(&mut self) -> Result<String, Fault> {
+        match self.token.kind {
+            Kind::Word => self.path(),
+            _ => Err(self.expected("an attribute or `}`")),
+        }
+    }
+
     /// A number with signs, text, or names joined by dots.
     pub(super) fn value(&mut self) -> Result<Value, Fault> {
         let at = self.at();
@@ -69,7 +77,7 @@ impl Parser<'_, '_> {
         self.expect("{")?;
         while !self.takes("}")? {
             let at = self.at();
-            let path = self.path()?;
+            let path = self.attribute_path()?;
             self.expect("=")?;
             let value = self.value()?;
             self.expect(";")?;
