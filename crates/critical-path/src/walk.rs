@@ -109,9 +109,13 @@ impl<'lines> Walk<'lines> {
             Doing::Blocked {
                 wake: None, call, ..
             } => {
+                let why = match stretch.range.end == self.lines.range().end {
+                    true => "still waiting at the end of the trace",
+                    false => "no wake-up in the trace",
+                };
                 let detail = match call {
-                    Some(call) => format!("in {call}, no wake-up in the trace"),
-                    None => "no wake-up in the trace".into(),
+                    Some(call) => format!("in {call}, {why}"),
+                    None => why.into(),
                 };
                 self.segment(begin, State::Unknown, &detail);
             }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::{Concepts, Fact, FactKind, Softirq};
 use slowpath_engine::{Analysis, Chunk};
-use slowpath_model::{CpuId, Event, ProcessId, StreamId, ThreadId};
+use slowpath_model::{CpuId, Event, ProcessId, StreamId, ThreadId, TimeRange, Timestamp};
 use slowpath_source::Packet;
 
 use super::record::{Call, Interrupt, Kind, Record};
@@ -70,6 +70,8 @@ pub(super) struct Block {
     /// Position of its first packet: blocks of a stream are in the order of their packets.
     pub(super) first_packet: u32,
     pub(super) records: Vec<Record>,
+    /// From its first to its last event, whether they are kept or not.
+    pub(super) events: Option<TimeRange>,
     /// Names of threads, as records number them.
     pub(super) names: Vec<Name>,
     /// Interrupt lines seen with the names of their handlers.
@@ -114,6 +116,7 @@ impl Analysis for Gather<'_> {
                 stream: open.stream,
                 first_packet: packet.id.0,
                 records: Vec::new(),
+                events: None,
                 names: Vec::new(),
                 irq_names: Vec::new(),
                 processes: Vec::new(),
@@ -131,6 +134,7 @@ impl Analysis for Gather<'_> {
         let Some(fact) = self.concepts.fact(event) else {
             return;
         };
+        state.saw(event.at);
         let at = event.at.ns();
         match fact {
             Fact::Switch {
@@ -234,9 +238,23 @@ impl Analysis for Gather<'_> {
 }
 
 impl Gathered {
+    /// From the first to the last event. A packet may begin long before: tracers open their first
+    /// packet when a buffer is made, not when events are turned on.
+    pub(super) fn range(&self) -> Option<TimeRange> {
+        let ranges = self.blocks.iter().filter_map(|block| block.events);
+        ranges.reduce(TimeRange::hull)
+    }
+
+    #[inline]
+    fn saw(&mut self, at: Timestamp) {
+        self.open.last_at = at.ns();
+        if let Some(block) = self.blocks.last_mut() {
+            block.events.get_or_insert(TimeRange::new(at, at)).end = at;
+        }
+    }
+
     #[inline]
     fn push(&mut self, at: i64, kind: Kind) {
-        self.open.last_at = at;
         if let Some(block) = self.blocks.last_mut() {
             block.records.push(Record::new(at, kind));
         }

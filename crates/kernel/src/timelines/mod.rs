@@ -75,7 +75,7 @@ struct Delivery {
 impl Timelines {
     /// Reads the scheduling, interrupt and packet events of `source` and builds all time lines.
     ///
-    /// The state is `None` when there was no packet. The result does not depend on the number of
+    /// The state is `None` when there was no event. The result does not depend on the number of
     /// workers or the size of the chunks.
     pub fn build(source: &dyn Source, options: &Options<'_>) -> Result<Outcome<Self>, Cancelled> {
         let concepts = Concepts::resolve(source.schema(), gather::FACTS);
@@ -83,26 +83,23 @@ impl Timelines {
             concepts: &concepts,
         };
         let outcome = slowpath_engine::run(source, concepts.projection(), &gather, options)?;
-        let packets = source.packets().iter();
-        let range = packets
-            .map(|packet| packet.range)
-            .filter(|range| range.begin < options.range.end && range.end >= options.range.begin)
-            .reduce(TimeRange::hull)
-            .map(|range| range.intersect(options.range));
-        let known = range.map(|range| Known {
-            begin: range.begin.ns(),
-            end: range.end.ns(),
-            packets: concepts.has(FactKind::PacketReceived),
-            timers: concepts.has(FactKind::TimerEntry) || concepts.has(FactKind::LocalTimerEntry),
-            wakes: concepts.has(FactKind::Waking) || concepts.has(FactKind::Wakeup),
-        });
-        let state = outcome.state.zip(known).map(|(gathered, known)| {
-            assemble::assemble(
+        let state = outcome.state.and_then(|gathered| {
+            let range = gathered.range()?.intersect(options.range);
+            let known = Known {
+                begin: range.begin.ns(),
+                end: range.end.ns(),
+                packets: concepts.has(FactKind::PacketReceived),
+                timers: concepts.has(FactKind::TimerEntry)
+                    || concepts.has(FactKind::LocalTimerEntry),
+                wakes: concepts.has(FactKind::Waking) || concepts.has(FactKind::Wakeup),
+            };
+            let calls = concepts.syscall_names().to_vec();
+            Some(assemble::assemble(
                 gathered.blocks,
                 known,
-                concepts.syscall_names().to_vec(),
+                calls,
                 options.jobs,
-            )
+            ))
         });
         Ok(Outcome {
             state,
@@ -130,7 +127,7 @@ impl Timelines {
         }
     }
 
-    /// The time that the trace covers; nothing is known outside.
+    /// The time that the trace covers, from its first to its last event; nothing is known outside.
     pub fn range(&self) -> TimeRange {
         range(self.known.begin, self.known.end)
     }

@@ -3,13 +3,11 @@
 //! Thread states must be exactly what the simulation did; paths must tile the window, and nothing
 //! may depend on workers, chunks or packets.
 
-mod support;
-
+use crate::support::{Tracer, path, range, tid, timelines, trace};
 use proptest::prelude::*;
 use slowpath_critical_path::State;
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{ThreadId, Timestamp};
-use support::{Tracer, path, range, tid, timelines, trace};
 
 const PROCESSORS: usize = 3;
 const LETTERS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
@@ -72,17 +70,20 @@ impl Kernel {
                 if prev.is_none() && next.is_none() {
                     return;
                 }
-                let (letter, blocks) = (action % 2 == 0, "SD".chars().nth(choice % 2));
-                let state = if letter { blocks.unwrap_or('S') } else { 'R' };
+                let blocks = action < 3;
+                let state = match (blocks, choice % 2) {
+                    (false, _) => 'R',
+                    (true, 0) => 'S',
+                    (true, _) => 'D',
+                };
                 let name = |thread: Option<usize>| thread.map_or("-", |thread| LETTERS[thread]);
                 let what = format!("switch {}:{state} {}", name(prev), name(next));
                 let what = what.replace("-:S", "-:R").replace("-:D", "-:R");
                 self.tell(cpu, &what);
                 if let Some(prev) = prev {
-                    let left = if letter {
-                        Doing::Blocked
-                    } else {
-                        Doing::Runnable
+                    let left = match blocks {
+                        true => Doing::Blocked,
+                        false => Doing::Runnable,
                     };
                     self.change(prev, left);
                 }

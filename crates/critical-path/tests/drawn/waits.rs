@@ -3,9 +3,7 @@
 //! Every drawing is asked as LTTng and as ftrace would have told it, with several numbers of
 //! workers and cuts of packets: the path must always be the same.
 
-mod support;
-
-use support::{Tracer, path, range, shown, timelines, trace};
+use crate::support::{Tracer, path, range, shown, timelines, trace};
 
 /// The critical path of `thread` from `begin` to `end` is `expected`.
 fn check(drawing: &str, thread: &str, (begin, end): (i64, i64), expected: &str) {
@@ -447,5 +445,38 @@ fn an_idle_processor_without_an_interrupt_explains_nothing_but_sleep() {
          120..200 a UNKNOWN (in read, woken by an interrupt that is not in the trace)
          200..210 a WAIT_CPU
          210..220 a RUNNING",
+    );
+}
+
+#[test]
+fn old_tracers_tell_wake_ups_but_no_wakings() {
+    check(
+        "0   0 switch - a
+         1   0 switch - b
+         0 100 switch a:S -
+         1 300 wakeup a
+         0 320 switch - a
+         0 400 switch a:S -
+         1 400 switch b:S -",
+        "a",
+        (50, 400),
+        "50..100 a RUNNING
+           100..300 b RUNNING
+         300..320 a WAIT_CPU
+         320..400 a RUNNING",
+    );
+}
+
+#[test]
+fn a_wait_that_outlasts_the_trace_is_unknown() {
+    check(
+        "0   0 switch - a
+         0  90 call futex
+         0 100 switch a:S -
+         0 200 wake c",
+        "a",
+        (0, 200),
+        "0..100 a RUNNING
+         100..200 a UNKNOWN (in futex, still waiting at the end of the trace)",
     );
 }
