@@ -108,7 +108,10 @@ impl<'known> Io<'known> {
                 call,
                 fd,
                 other_fd: entry.other_fd.unwrap_or(-1),
-                path: entry.path.map(|path| String::from_utf8_lossy(path).into()),
+                path: entry
+                    .path
+                    .filter(|path| !path.is_empty())
+                    .map(|path| String::from_utf8_lossy(path).into()),
             },
         };
         chunk.entered = Some(entered);

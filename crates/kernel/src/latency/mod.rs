@@ -263,16 +263,19 @@ mod tests {
     fn a_woken_thread_waits_until_it_runs() {
         check(
             LatencyKind::Wakeup,
-            "cpu0 10 sched_wakeup tid=7 comm=a target_cpu=1
+            "cpu0 10 sched_waking tid=7 comm=a target_cpu=1
              cpu0 12 sched_wakeup tid=7 comm=a target_cpu=1
              cpu1 20 sched_switch prev_tid=0 prev_state=0 next_tid=7 next_comm=first
              cpu0 25 sched_wakeup tid=7 comm=a target_cpu=1
              cpu1 30 sched_switch prev_tid=7 prev_state=0 next_tid=8 next_comm=x
              cpu1 35 sched_switch prev_tid=8 prev_state=1 next_tid=7 next_comm=second
+             cpu0 38 sched_waking tid=7 comm=a target_cpu=1
              cpu1 40 sched_switch prev_tid=7 prev_state=1 next_tid=0 next_comm=idle
+             cpu1 41 sched_wakeup tid=7 comm=a target_cpu=1
+             cpu1 44 sched_switch prev_tid=0 prev_state=0 next_tid=7 next_comm=third
              cpu0 50 sched_wakeup_new tid=9 comm=b target_cpu=0
              cpu0 51 sched_switch prev_tid=0 prev_state=0 next_tid=9 next_comm=b",
-            &["first-7: 1 of 10..10", "b-9: 1 of 1..1"],
+            &["third-7: 2 of 3..10", "b-9: 1 of 1..1"],
         );
     }
 

@@ -44,7 +44,12 @@ enum What {
     },
 }
 
-const KINDS: &[FactKind] = &[FactKind::Switch, FactKind::Wakeup, FactKind::WakeupNew];
+const KINDS: &[FactKind] = &[
+    FactKind::Switch,
+    FactKind::Waking,
+    FactKind::Wakeup,
+    FactKind::WakeupNew,
+];
 
 impl Wakeups {
     pub(super) fn new(source: &dyn Source, range: TimeRange) -> Self {
@@ -103,7 +108,7 @@ impl Analysis for Wakeups {
     #[inline]
     fn event(&self, told: &mut Told, event: &Event<'_>) {
         let what = match self.concepts.fact(event) {
-            Some(Fact::Wakeup { thread, .. }) => What::Woken(thread),
+            Some(Fact::Waking { thread, .. } | Fact::Wakeup { thread, .. }) => What::Woken(thread),
             Some(Fact::Switch {
                 prev,
                 next,
