@@ -4,6 +4,7 @@ mod map;
 
 pub use map::MappedFile;
 
+pub mod clocks;
 pub mod process;
 pub mod signals;
 pub mod splice;

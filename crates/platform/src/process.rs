@@ -26,6 +26,26 @@ pub fn start_time(pid: i32) -> Option<StartTime> {
         .map(StartTime)
 }
 
+/// Asks the process `pid` to end (SIGTERM); nothing happens where there is none or it is not ours.
+pub fn terminate(pid: i32) {
+    if let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    }
+}
+
+/// Whether this process acts for root.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// The machine's architecture, as `uname -m` says.
+pub fn machine() -> String {
+    rustix::system::uname()
+        .machine()
+        .to_string_lossy()
+        .into_owned()
+}
+
 /// A process that was forked to outlive this one, at the other end of a pipe.
 #[derive(Debug)]
 pub struct Guardian {

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::mount::{MountFlags, mount};
@@ -60,6 +61,18 @@ pub fn find_or_mount() -> Result<PathBuf, TracefsError> {
         }
     })?;
     Ok(root)
+}
+
+/// Opens a processor's `trace_pipe_raw`, from which reading never blocks.
+///
+/// # Errors
+/// When the file cannot be opened.
+pub fn open_ring(path: &Path) -> io::Result<fs::File> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits();
+    fs::File::options()
+        .read(true)
+        .custom_flags(flags as i32)
+        .open(path)
 }
 
 /// The mount that holds an `instances` folder; `Err` names a place that exists but is closed to us.

@@ -1,1 +1,34 @@
-//! Sessions of recording.
+//! Sessions of recording: what the kernel and applications do, written into a folder.
+//!
+//! One call records, [`record`]; another asks a running flight recorder for its memory,
+//! [`request_snapshot`]. The folder is described in docs/formats/recording.md. This crate reads no
+//! events: it moves what the tracers wrote and says beside it what is needed to read them.
+
+#![forbid(unsafe_code)]
+
+mod accounts;
+mod control;
+mod error;
+mod event_names;
+mod ftrace;
+mod host;
+mod leftovers;
+mod lttng;
+mod manifest;
+mod options;
+mod plan;
+mod processes;
+mod recorder;
+mod session_daemon;
+mod state_dump;
+mod storage;
+mod watch;
+
+pub use control::request_snapshot;
+pub use error::RecordError;
+pub use event_names::PRESETS;
+pub use manifest::{
+    Account, Accounts, ClockReading, Cost, KernelPart, Manifest, Mode, Tracer, UserSpacePart,
+};
+pub use options::{KernelChoice, RecordOptions, UserSpaceChoice};
+pub use recorder::{CommandEnd, Outcome, record};

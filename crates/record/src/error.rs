@@ -1,0 +1,157 @@
+//! Why a recording could not be made, and what the user can do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+use slowpath_platform::tracefs::{Capability, TracefsError, missing_capabilities};
+
+/// Why a recording could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The output folder cannot be used.
+    #[error("the recording cannot be written to {}: {cause}", folder.display())]
+    Output {
+        /// The folder.
+        folder: PathBuf,
+        /// What the system answered.
+        cause: io::Error,
+    },
+    /// The output folder holds something.
+    #[error("the folder {} is not empty", folder.display())]
+    Occupied {
+        /// The folder.
+        folder: PathBuf,
+        /// Whether a recording is what it holds.
+        by_recording: bool,
+    },
+    /// There is no such command.
+    #[error("the command {command:?} cannot be run: {cause}")]
+    Command {
+        /// Its name.
+        command: String,
+        /// What the system answered.
+        cause: io::Error,
+    },
+    /// The kernel's tracing files are out of reach.
+    #[error("kernel events cannot be recorded: {0}")]
+    Rights(#[from] TracefsError),
+    /// A file of the tracer refused.
+    #[error("the kernel's tracer refused {}: {cause}", path.display())]
+    Tracer {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel answered.
+        cause: io::Error,
+    },
+    /// An event name or glob matches nothing on this kernel.
+    #[error("no kernel event here matches {pattern:?}")]
+    UnknownEvent {
+        /// As the user wrote it.
+        pattern: String,
+    },
+    /// LTTng was asked for and cannot serve.
+    #[error("LTTng cannot record: {cause}")]
+    Lttng {
+        /// What is missing or what it answered.
+        cause: String,
+    },
+    /// Neither kernel nor user space is left to record.
+    #[error("there is nothing to record: no kernel events were asked for, and {cause}")]
+    Nothing {
+        /// Why user space is out.
+        cause: String,
+    },
+    /// No process has this id.
+    #[error("there is no process {0} to keep accounts of")]
+    NoSuchProcess(slowpath_model::ProcessId),
+    /// No recorder listens in this folder.
+    #[error("no recording is running in {}: {cause}", folder.display())]
+    NotRunning {
+        /// The folder.
+        folder: PathBuf,
+        /// What the system answered.
+        cause: io::Error,
+    },
+    /// The running recorder refused a snapshot.
+    #[error("the recorder gave no snapshot: {0}")]
+    SnapshotRefused(String),
+    /// Something else that the system refused.
+    #[error("{what}: {cause}")]
+    System {
+        /// What was being done.
+        what: &'static str,
+        /// What the system answered.
+        cause: io::Error,
+    },
+}
+
+impl RecordError {
+    /// Wraps an error of the system with what was being done.
+    pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |cause| Self::System { what, cause }
+    }
+
+    /// The exit status of the command line: 2 where the user can put it right by asking otherwise,
+    /// 3 where this machine cannot record so.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::Output { .. }
+            | Self::Occupied { .. }
+            | Self::Command { .. }
+            | Self::UnknownEvent { .. }
+            | Self::NoSuchProcess(_)
+            | Self::NotRunning { .. } => 2,
+            _ => 3,
+        }
+    }
+
+    /// What the user can do.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Output { .. } => "name a folder that can be written: -o DIR".into(),
+            Self::Occupied {
+                by_recording: true, ..
+            } => "choose another folder, or replace that recording with --overwrite".into(),
+            Self::Occupied {
+                by_recording: false,
+                ..
+            } => "choose another folder: -o DIR".into(),
+            Self::Command { .. } => "check the spelling, or give the path of the program".into(),
+            Self::Rights(cause) => rights_hint(cause),
+            Self::Tracer { cause, .. } if cause.kind() == io::ErrorKind::OutOfMemory => {
+                "the buffers do not fit into memory: ask for less with --buffer-size".into()
+            }
+            Self::UnknownEvent { .. } => format!(
+                "names look like sched:sched_switch, globs like block:*, presets are {}; \
+                 /sys/kernel/tracing/available_events lists what this kernel has",
+                crate::event_names::preset_names().join(", ")
+            ),
+            Self::Lttng { .. } => {
+                "install lttng-tools (and lttng-modules for kernel events), or use \
+                 --kernel ftrace, which needs neither"
+                    .into()
+            }
+            Self::Nothing { .. } => "leave out --kernel none, or install lttng-tools".into(),
+            Self::NotRunning { .. } => {
+                "start one with: slowpath record --snapshot -o DIR -- COMMAND".into()
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Which capability is missing, and what works without it.
+fn rights_hint(cause: &TracefsError) -> String {
+    let wanted: &[Capability] = match cause {
+        TracefsError::NotMountable { .. } => &[Capability::SysAdmin],
+        TracefsError::Forbidden { .. } => &[Capability::DacOverride],
+    };
+    let missing = missing_capabilities(wanted);
+    let reason = match missing.first() {
+        Some(capability) => format!("this process lacks {}: run it as root", capability.name()),
+        None => "this process has the capabilities, so a container's or the kernel's own policy \
+                 (lockdown, a read-only /sys) forbids it"
+            .to_owned(),
+    };
+    format!("{reason}. Applications' own events need no rights: --kernel none --ust GLOB")
+}

@@ -1,0 +1,305 @@
+//! An LTTng session of our own, driven through the `lttng` command.
+//!
+//! Every command names the session, because for root the daemon belongs to the whole machine. The
+//! session writes below the recording's folder: `kernel/` and `ust/` (CTF).
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::event_names;
+use crate::leftovers;
+use crate::manifest::Mode;
+use crate::session_daemon;
+
+const CHANNEL: &str = "slowpath";
+/// Buffer of applications' events, per processor and user: 8 × 1 MiB.
+const USER_SPACE_BUFFER: [&str; 4] = ["--num-subbuf", "8", "--subbuf-size", "1M"];
+const SUB_BUFFERS_OF_KERNEL: u64 = 8;
+
+/// A session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    name: String,
+    mode: Mode,
+}
+
+/// Whether the LTTng tools are installed.
+pub(crate) fn is_installed() -> bool {
+    lttng(&["--version"]).is_ok()
+}
+
+/// Whether LTTng's kernel modules are loaded or can be.
+pub(crate) fn has_kernel_modules() -> bool {
+    let loaded = fs::read_to_string("/proc/modules").unwrap_or_default();
+    if loaded.lines().any(|line| line.starts_with("lttng_tracer ")) {
+        return true;
+    }
+    let mut probe = Command::new("modprobe");
+    probe.args(["--dry-run", "--quiet", "lttng-tracer"]);
+    probe
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    probe.status().is_ok_and(|status| status.success())
+}
+
+impl Session {
+    /// Makes the session of recorder `recorder`, after destroying those that dead recorders left.
+    ///
+    /// # Errors
+    /// What LTTng answered.
+    pub(crate) fn create(
+        recorder: i32,
+        folder: &Path,
+        mode: Mode,
+        with_kernel: bool,
+        talk: &mut dyn FnMut(&str),
+    ) -> Result<Self, String> {
+        session_daemon::ensure_running(with_kernel)?;
+        for name in session_names()?
+            .iter()
+            .filter(|name| leftovers::is_orphan(name))
+        {
+            talk(&format!(
+                "destroying the LTTng session {name} of a recorder that was killed"
+            ));
+            lttng(&["destroy", name])?;
+        }
+        let session = Self::of(recorder, mode);
+        let output = format!("--output={}", folder.display());
+        let mut create = vec!["create", &session.name, &output];
+        if mode == Mode::Snapshot {
+            create.push("--snapshot");
+        }
+        lttng(&create)?;
+        Ok(session)
+    }
+
+    /// The session that recorder `recorder` has or may have, for the one who puts it away.
+    pub(crate) fn of(recorder: i32, mode: Mode) -> Self {
+        Self {
+            name: leftovers::session_name(recorder),
+            mode,
+        }
+    }
+
+    /// Enables applications' events by name or glob, with process, thread and program name.
+    pub(crate) fn enable_user_space(&self, events: &[String]) -> Result<(), String> {
+        self.channel("--userspace", &USER_SPACE_BUFFER)?;
+        for event in events {
+            self.lttng_for(
+                "enable-event",
+                &["--userspace", "--channel", CHANNEL, event],
+            )?;
+        }
+        let contexts = ["--type", "vpid", "--type", "vtid", "--type", "procname"];
+        let arguments = [&["--userspace", "--channel", CHANNEL][..], &contexts].concat();
+        self.lttng_for("add-context", &arguments).map(drop)
+    }
+
+    /// Enables kernel events, given by ftrace's names; returns those that LTTng has.
+    pub(crate) fn enable_kernel(
+        &self,
+        wanted: &[String],
+        buffer_bytes_per_cpu: u64,
+    ) -> Result<Vec<String>, String> {
+        // LTTng wants powers of two.
+        let sub_buffer = (buffer_bytes_per_cpu / SUB_BUFFERS_OF_KERNEL).max(4096);
+        let sub_buffer = (1_u64 << sub_buffer.ilog2()).to_string();
+        let count = SUB_BUFFERS_OF_KERNEL.to_string();
+        self.channel(
+            "--kernel",
+            &["--num-subbuf", &count, "--subbuf-size", &sub_buffer],
+        )?;
+        let on_channel = ["--kernel", "--channel", CHANNEL];
+        let mut enabled = Vec::new();
+        if wanted
+            .iter()
+            .any(|event| event.starts_with("raw_syscalls:"))
+        {
+            let arguments = [&on_channel[..], &["--syscall", "--all"]].concat();
+            self.lttng_for("enable-event", &arguments)?;
+        }
+        for event in wanted {
+            let is_call = event.starts_with("raw_syscalls:");
+            let name = lttng_event(event);
+            let arguments = [&on_channel[..], &[&name]].concat();
+            if is_call || self.lttng_for("enable-event", &arguments).is_ok() {
+                enabled.push(event.clone());
+            }
+        }
+        match enabled.is_empty() {
+            true => Err("it has none of the wanted kernel events".to_owned()),
+            false => Ok(enabled),
+        }
+    }
+
+    /// Starts recording.
+    pub(crate) fn start(&self) -> Result<(), String> {
+        lttng(&["start", &self.name]).map(drop)
+    }
+
+    /// Stops recording and waits until everything is written.
+    pub(crate) fn stop(&self) -> Result<(), String> {
+        lttng(&["stop", &self.name]).map(drop)
+    }
+
+    /// Writes what the session holds in memory into `folder`.
+    pub(crate) fn write_snapshot(&self, folder: &Path) -> Result<(), String> {
+        let target = format!("file://{}", folder.join("ust").display());
+        self.lttng_for("snapshot", &["record", &target]).map(drop)
+    }
+
+    /// Events and packets that LTTng discarded so far.
+    pub(crate) fn lost_events(&self) -> u64 {
+        let description = lttng(&["--mi", "xml", "list", &self.name]).unwrap_or_default();
+        let lost = |tag| elements(&description, tag).filter_map(|text| text.parse::<u64>().ok());
+        match self.mode {
+            Mode::Standard => lost("discarded_events").chain(lost("lost_packets")).sum(),
+            // What a flight recorder overwrites is not lost.
+            Mode::Snapshot => lost("discarded_events").sum(),
+        }
+    }
+
+    /// Destroys the session, and the daemon if recordings started it and none is left.
+    pub(crate) fn destroy(&self) {
+        // It may not exist: this is also called for a recorder that was killed before it made one.
+        let _ = lttng(&["destroy", &self.name]);
+        session_daemon::stop_if_unused();
+    }
+
+    fn channel(&self, domain: &str, buffers: &[&str]) -> Result<(), String> {
+        let mut arguments = vec![domain];
+        arguments.extend(buffers);
+        if self.mode == Mode::Snapshot {
+            arguments.push("--overwrite");
+        }
+        arguments.push(CHANNEL);
+        self.lttng_for("enable-channel", &arguments).map(drop)
+    }
+
+    /// Runs `lttng VERB --session=OURS ARGUMENTS`.
+    fn lttng_for(&self, verb: &str, arguments: &[&str]) -> Result<String, String> {
+        let session = format!("--session={}", self.name);
+        // `snapshot` has a verb of its own, behind which the session goes.
+        let arguments = match (verb, arguments.split_first()) {
+            ("snapshot", Some((action, rest))) => [&[verb, *action, &session][..], rest].concat(),
+            _ => [&[verb, &session][..], arguments].concat(),
+        };
+        lttng(&arguments)
+    }
+}
+
+/// The sessions of this user's daemon.
+pub(crate) fn session_names() -> Result<Vec<String>, String> {
+    let list = lttng(&["--mi", "xml", "list"])?;
+    let sessions = list.split("<session>").skip(1);
+    Ok(sessions
+        .filter_map(|session| elements(session, "name").next())
+        .map(str::to_owned)
+        .collect())
+}
+
+/// Runs the `lttng` command, which must not start a daemon by itself; returns what it printed.
+pub(crate) fn lttng(arguments: &[&str]) -> Result<String, String> {
+    let mut command = Command::new("lttng");
+    command
+        .arg("--no-sessiond")
+        .args(arguments)
+        .stdin(Stdio::null());
+    let output = command
+        .output()
+        .map_err(|cause| format!("the lttng command: {cause}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let reason = said
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("no reason given");
+    Err(format!(
+        "`lttng {}`: {}",
+        arguments.join(" "),
+        reason.trim_start_matches("Error: ")
+    ))
+}
+
+/// The texts of the elements `tag` in a machine-interface document, which has no attributes there.
+fn elements<'a>(document: &'a str, tag: &str) -> impl Iterator<Item = &'a str> {
+    let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
+    let mut rest = document;
+    std::iter::from_fn(move || {
+        let (_, after) = rest.split_once(open.as_str())?;
+        let (text, remaining) = after.split_once(close.as_str())?;
+        rest = remaining;
+        Some(text)
+    })
+}
+
+/// LTTng's name of an event that ftrace calls `system:event`.
+fn lttng_event(event: &str) -> String {
+    let (system, name) = event.split_once(':').unwrap_or(("", event));
+    match (system, name) {
+        ("irq", softirq) if softirq.starts_with("softirq") => format!("irq_{softirq}"),
+        ("timer", timer) if timer.contains("timer") => format!("timer_{timer}"),
+        ("irq_vectors", vector) => format!("x86_irq_vectors_{vector}"),
+        ("power", "cpu_idle") => "power_cpu_idle".to_owned(),
+        ("net", "netif_rx") => "net_if_rx".to_owned(),
+        ("net", "netif_receive_skb") => "net_if_receive_skb".to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
+/// Kernel events asked of LTTng without ftrace to list what there is: presets opened, the rest taken
+/// as written, without globs of systems.
+pub(crate) fn wanted_kernel_events(wanted: &[String]) -> Vec<String> {
+    let default = ["default".to_owned()];
+    let wanted = if wanted.is_empty() {
+        &default[..]
+    } else {
+        wanted
+    };
+    let mut events: Vec<String> = wanted
+        .iter()
+        .flat_map(|one| match event_names::preset(one) {
+            Some(events) => events.into_iter().map(str::to_owned).collect(),
+            None => vec![one.clone()],
+        })
+        .collect();
+    let mut seen = std::collections::BTreeSet::new();
+    events.retain(|event| seen.insert(event.clone()));
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_found_in_what_lttng_prints() {
+        let text = "<a><discarded_events>3</discarded_events></a><b><discarded_events>4\
+                    </discarded_events><lost_packets>1</lost_packets></b>";
+        assert_eq!(
+            elements(text, "discarded_events").collect::<Vec<_>>(),
+            ["3", "4"]
+        );
+        assert_eq!(elements(text, "absent").count(), 0);
+    }
+
+    #[test]
+    fn the_kernels_event_names_become_lttngs() {
+        for (ftrace, expected) in [
+            ("sched:sched_switch", "sched_switch"),
+            ("irq:softirq_entry", "irq_softirq_entry"),
+            ("irq:irq_handler_entry", "irq_handler_entry"),
+            ("timer:hrtimer_expire_entry", "timer_hrtimer_expire_entry"),
+            ("irq_vectors:local_timer_*", "x86_irq_vectors_local_timer_*"),
+            ("net:netif_rx", "net_if_rx"),
+            ("net:net_dev_queue", "net_dev_queue"),
+        ] {
+            assert_eq!(lttng_event(ftrace), expected);
+        }
+    }
+}

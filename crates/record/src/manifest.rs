@@ -1,0 +1,182 @@
+//! `slowpath.json`: what a recording says about itself (docs/formats/recording.md).
+//!
+//! Always replaced whole, by renaming, so that a reader never sees half of it and a killed recorder
+//! leaves the last good one.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use slowpath_model::{CpuId, ProcessId, ThreadId, Timestamp};
+
+/// The version of the folder's format that this crate writes.
+pub const FORMAT_VERSION: u32 = 1;
+
+const FILE_NAME: &str = "slowpath.json";
+
+/// The contents of `slowpath.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of the folder's format.
+    pub format_version: u32,
+    /// Version of slowpath that wrote it.
+    pub tool_version: String,
+    /// Name of the host.
+    pub host: String,
+    /// Release of its kernel.
+    pub kernel_release: String,
+    /// Its architecture, as `uname -m` says.
+    pub machine: String,
+    /// Identifies one run of the host's kernel.
+    pub boot_id: String,
+    /// How the clocks of the events relate to wall time.
+    pub clocks: Vec<ClockReading>,
+    /// Everything, or the last of it.
+    pub mode: Mode,
+    /// The recorded command and its arguments.
+    pub command: Option<Vec<String>>,
+    /// How it ended, as a shell tells it: its status, or 128 + the signal that killed it. `None`
+    /// when there was none or it outlived the recording.
+    pub command_exit: Option<i32>,
+    /// When events could first be recorded.
+    pub begin_ns: Timestamp,
+    /// When tracing was stopped; equal to `begin_ns` while the recording runs.
+    pub end_ns: Timestamp,
+    /// The kernel's events.
+    pub kernel: KernelPart,
+    /// Applications' own events.
+    pub ust: Option<UserSpacePart>,
+    /// Snapshots asked for while the recording ran: folders beside this file, oldest first.
+    pub snapshots: Vec<String>,
+    /// Whether the recorder ended in order; false while it runs and after it was killed.
+    pub complete: bool,
+    /// What recording cost.
+    pub cost: Cost,
+    /// What the kernel accounted to the recorded processes.
+    pub accounts: Accounts,
+}
+
+/// A clock and its distance from wall time, measured when the recording began and ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockReading {
+    /// For instance `monotonic`.
+    pub name: String,
+    /// Epoch time minus the clock at the begin, in nanoseconds.
+    pub offset_to_epoch_ns: i64,
+    /// The same at the end: differs where wall time was adjusted meanwhile.
+    pub offset_to_epoch_at_end_ns: i64,
+    /// Half the time that the measurement at the begin took: the error is no larger.
+    pub uncertainty_ns: u64,
+}
+
+/// What of the time is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Everything, on disk.
+    Standard,
+    /// The last of it, in memory until asked for.
+    Snapshot,
+}
+
+/// Who recorded the kernel's events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tracer {
+    /// The kernel's own tracer.
+    Ftrace,
+    /// LTTng's kernel modules.
+    Lttng,
+    /// Nobody.
+    #[default]
+    None,
+}
+
+/// The kernel's events.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelPart {
+    /// Who recorded them.
+    pub tracer: Tracer,
+    /// The clock of their times.
+    pub clock: String,
+    /// Their names, as `system:event`.
+    pub events: Vec<String>,
+    /// Bytes of a ring-buffer page (ftrace).
+    pub page_size: u64,
+    /// Kernel buffer per processor, in bytes.
+    pub buffer_bytes_per_cpu: u64,
+    /// Events lost for want of space, by processor; those without loss are absent. Events that a
+    /// flight recorder overwrote are not losses.
+    pub lost_events: BTreeMap<CpuId, u64>,
+}
+
+/// Applications' own events.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserSpacePart {
+    /// Names and globs of the events that were enabled.
+    pub events: Vec<String>,
+    /// Events and packets that LTTng discarded.
+    pub lost_events: u64,
+}
+
+/// What recording cost, apart from the events' own cost in the traced threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// CPU time of the recorder, in nanoseconds.
+    pub recorder_cpu_ns: u64,
+    /// Bytes of events written.
+    pub bytes_written: u64,
+}
+
+/// CPU times by `/proc`, to check analyses against.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accounts {
+    /// Each thread when it was first seen.
+    pub begin: Vec<Account>,
+    /// The same threads when they were last seen.
+    pub end: Vec<Account>,
+}
+
+/// `/proc/PID/task/TID/schedstat` at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    /// The thread's process.
+    pub pid: ProcessId,
+    /// The thread.
+    pub tid: ThreadId,
+    /// Its name then.
+    pub comm: String,
+    /// Time on a processor since the thread began, in nanoseconds.
+    pub schedstat_run_ns: u64,
+    /// Time runnable but waiting, in nanoseconds.
+    pub schedstat_wait_ns: u64,
+    /// When it was read, by the monotonic clock in nanoseconds.
+    pub at_ns: i64,
+}
+
+impl Manifest {
+    /// Writes `slowpath.json` in `folder`, replacing what is there in one step.
+    pub(crate) fn write(&self, folder: &Path) -> io::Result<()> {
+        let target = folder.join(FILE_NAME);
+        let beside = folder.join(format!("{FILE_NAME}.new"));
+        let mut file = File::create(&beside)?;
+        serde_json::to_writer_pretty(&mut file, self)?;
+        file.write_all(b"\n")?;
+        fs::rename(beside, target)
+    }
+
+    /// Reads the one in `folder`.
+    ///
+    /// # Errors
+    /// When it is not there or is not what [`FORMAT_VERSION`] describes.
+    pub fn read(folder: &Path) -> io::Result<Self> {
+        Ok(serde_json::from_slice(&fs::read(folder.join(FILE_NAME))?)?)
+    }
+}
+
+/// Whether a recording lies in `folder`.
+pub(crate) fn is_recording(folder: &Path) -> bool {
+    folder.join(FILE_NAME).exists()
+}

@@ -1,0 +1,172 @@
+//! What a recording will consist of on this machine, decided before anything is touched.
+//!
+//! All that can be refused for the user's options or rights is refused here, so that a mistake
+//! leaves neither a folder nor a tracing instance behind.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use slowpath_platform::tracefs;
+
+use crate::error::RecordError;
+use crate::manifest::{Mode, Tracer};
+use crate::options::{KernelChoice, RecordOptions, UserSpaceChoice};
+use crate::{event_names, ftrace, host, lttng, processes};
+
+const STANDARD_BUFFER: u64 = 16 << 20;
+const SNAPSHOT_BUFFER: u64 = 64 << 20;
+/// All processors' buffers together take at most this part of the free memory, unless told more.
+const SHARE_OF_MEMORY: u64 = 8;
+
+/// The parts of a recording.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) tracer: Tracer,
+    /// Where tracefs is, with ftrace.
+    pub(crate) tracefs: Option<PathBuf>,
+    /// Kernel events as `system:event`.
+    pub(crate) kernel_events: Vec<String>,
+    pub(crate) buffer_bytes_per_cpu: u64,
+    /// Names and globs of applications' events; empty for none.
+    pub(crate) user_space_events: Vec<String>,
+    /// Whether the recording goes on without applications' events when LTTng refuses.
+    pub(crate) user_space_is_optional: bool,
+}
+
+impl Plan {
+    /// Decides, and says in a line each what is not as one might expect.
+    pub(crate) fn make(
+        options: &RecordOptions,
+        talk: &mut dyn FnMut(&str),
+    ) -> Result<Self, RecordError> {
+        for process in &options.accounts {
+            if processes::threads(*process).is_empty() {
+                return Err(RecordError::NoSuchProcess(*process));
+            }
+        }
+        if let Some(program) = options.command.first() {
+            find_program(program).map_err(|cause| RecordError::Command {
+                command: program.to_string_lossy().into_owned(),
+                cause,
+            })?;
+        }
+        let tracer = choose_tracer(options.kernel, talk)?;
+        let (tracefs, kernel_events) = match tracer {
+            Tracer::Ftrace => {
+                let tracefs = tracefs::find_or_mount()?;
+                let available = ftrace::available_events(&tracefs)?;
+                (
+                    Some(tracefs),
+                    event_names::resolve(&available, &options.events)?,
+                )
+            }
+            Tracer::Lttng => (None, lttng::wanted_kernel_events(&options.events)),
+            Tracer::None => (None, Vec::new()),
+        };
+        let user_space_events = choose_user_space(options, tracer, talk)?;
+        Ok(Self {
+            tracer,
+            tracefs,
+            kernel_events,
+            buffer_bytes_per_cpu: options
+                .buffer_bytes_per_cpu
+                .unwrap_or_else(|| default_buffer(options.mode)),
+            user_space_events,
+            user_space_is_optional: options.user_space == UserSpaceChoice::SpansIfPossible
+                && tracer != Tracer::None,
+        })
+    }
+}
+
+fn choose_tracer(choice: KernelChoice, talk: &mut dyn FnMut(&str)) -> Result<Tracer, RecordError> {
+    let lacking = || match (lttng::is_installed(), lttng::has_kernel_modules()) {
+        (false, _) => Some("LTTng is not installed"),
+        (true, false) => Some("LTTng's kernel modules are not installed for this kernel"),
+        (true, true) => None,
+    };
+    match choice {
+        KernelChoice::None => Ok(Tracer::None),
+        KernelChoice::Ftrace => Ok(Tracer::Ftrace),
+        KernelChoice::Lttng => match lacking() {
+            None => Ok(Tracer::Lttng),
+            Some(cause) => Err(RecordError::Lttng {
+                cause: cause.to_owned(),
+            }),
+        },
+        KernelChoice::Auto => match lacking() {
+            None => Ok(Tracer::Lttng),
+            Some(cause) => {
+                talk(&format!("kernel events come from ftrace: {cause}"));
+                Ok(Tracer::Ftrace)
+            }
+        },
+    }
+}
+
+fn choose_user_space(
+    options: &RecordOptions,
+    tracer: Tracer,
+    talk: &mut dyn FnMut(&str),
+) -> Result<Vec<String>, RecordError> {
+    let cause = match &options.user_space {
+        UserSpaceChoice::Nothing => "applications' events were not asked for either",
+        UserSpaceChoice::Events(events) if lttng::is_installed() => return Ok(events.clone()),
+        UserSpaceChoice::Events(_) => {
+            return Err(RecordError::Lttng {
+                cause: "it is not installed".to_owned(),
+            });
+        }
+        UserSpaceChoice::SpansIfPossible if lttng::is_installed() => {
+            return Ok(vec!["slowpath_span:*".to_owned()]);
+        }
+        UserSpaceChoice::SpansIfPossible => "LTTng, which records applications', is not installed",
+    };
+    if tracer == Tracer::None {
+        return Err(RecordError::Nothing {
+            cause: cause.to_owned(),
+        });
+    }
+    if options.user_space == UserSpaceChoice::SpansIfPossible {
+        talk("LTTng is not installed: no span events of applications; kernel events are complete");
+    }
+    Ok(Vec::new())
+}
+
+fn default_buffer(mode: Mode) -> u64 {
+    let wanted = match mode {
+        Mode::Standard => STANDARD_BUFFER,
+        Mode::Snapshot => SNAPSHOT_BUFFER,
+    };
+    let cpus = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    match host::available_memory() {
+        Some(free) => wanted.min(free / SHARE_OF_MEMORY / cpus).max(1 << 20),
+        None => wanted,
+    }
+}
+
+/// Finds what the command would run, as execvp(3) does.
+fn find_program(program: &OsStr) -> io::Result<()> {
+    let candidates: Vec<PathBuf> = if program.to_string_lossy().contains('/') {
+        vec![PathBuf::from(program)]
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path)
+            .map(|folder| folder.join(program))
+            .collect()
+    };
+    let is_runnable = |path: &Path| {
+        fs::metadata(path).map(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    let mut worst = io::Error::new(io::ErrorKind::NotFound, "not found");
+    for path in candidates {
+        match is_runnable(&path) {
+            Ok(true) => return Ok(()),
+            Ok(false) => worst = io::Error::new(io::ErrorKind::PermissionDenied, "not executable"),
+            Err(_) => {}
+        }
+    }
+    Err(worst)
+}

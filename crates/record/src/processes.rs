@@ -1,0 +1,124 @@
+//! `/proc` as far as a recording reads it: who exists, what they are called, what they hold open.
+//!
+//! Processes vanish while one looks at them; whatever cannot be read any more is left out.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+use slowpath_model::{ProcessId, ThreadId};
+
+/// A line of `/proc/PID/task/TID/stat`, as far as needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TaskStat {
+    pub(crate) comm: String,
+    pub(crate) parent: ProcessId,
+}
+
+/// An open file descriptor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct OpenFile {
+    pub(crate) fd: i32,
+    pub(crate) path: String,
+}
+
+/// `/proc/…/schedstat`: nanoseconds on a processor, nanoseconds runnable but waiting for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SchedStat {
+    pub(crate) run_ns: u64,
+    pub(crate) wait_ns: u64,
+}
+
+/// All processes, in ascending order.
+pub(crate) fn processes() -> Vec<ProcessId> {
+    numbered_entries(Path::new("/proc"))
+        .into_iter()
+        .map(ProcessId)
+        .collect()
+}
+
+/// The threads of a process, in ascending order.
+pub(crate) fn threads(process: ProcessId) -> Vec<ThreadId> {
+    numbered_entries(Path::new(&format!("/proc/{process}/task")))
+        .into_iter()
+        .map(ThreadId)
+        .collect()
+}
+
+/// Name and parent of a thread.
+pub(crate) fn task_stat(process: ProcessId, thread: ThreadId) -> Option<TaskStat> {
+    let text = fs::read(format!("/proc/{process}/task/{thread}/stat")).ok()?;
+    parse_stat(&String::from_utf8_lossy(&text))
+}
+
+/// The name may hold any character, so it ends at the last parenthesis.
+fn parse_stat(text: &str) -> Option<TaskStat> {
+    let (begin, end) = (text.find('(')?, text.rfind(')')?);
+    let comm = text.get(begin + 1..end)?.to_owned();
+    let parent = text[end + 1..]
+        .split_ascii_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()?;
+    Some(TaskStat {
+        comm,
+        parent: ProcessId(parent),
+    })
+}
+
+/// The descriptors of a process, in ascending order.
+pub(crate) fn open_files(process: ProcessId) -> Vec<OpenFile> {
+    let folder = format!("/proc/{process}/fd");
+    let path_of = |fd| {
+        let path = fs::read_link(format!("{folder}/{fd}")).ok()?;
+        Some(OpenFile {
+            fd,
+            path: path.to_string_lossy().into_owned(),
+        })
+    };
+    numbered_entries(Path::new(&folder))
+        .into_iter()
+        .filter_map(path_of)
+        .collect()
+}
+
+/// The CPU times of a thread; `None` also where the kernel keeps none (`CONFIG_SCHED_INFO`).
+pub(crate) fn sched_stat(process: ProcessId, thread: ThreadId) -> Option<SchedStat> {
+    let text = fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat")).ok()?;
+    let mut numbers = text.split_ascii_whitespace().map(str::parse);
+    Some(SchedStat {
+        run_ns: numbers.next()?.ok()?,
+        wait_ns: numbers.next()?.ok()?,
+    })
+}
+
+fn numbered_entries(folder: &Path) -> Vec<i32> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut numbers: Vec<i32> = entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_and_spaces_is_read_whole() {
+        let stat = parse_stat("42 (a) b (c) S 7 42 42 0 -1").map(|stat| (stat.comm, stat.parent.0));
+        assert_eq!(stat, Some(("a) b (c".to_owned(), 7)));
+        assert_eq!(parse_stat("42 (cut"), None);
+    }
+
+    #[test]
+    fn this_process_is_seen_with_its_threads_and_files() {
+        let own = ProcessId(std::process::id() as i32);
+        assert!(processes().contains(&own));
+        assert!(threads(own).contains(&ThreadId(own.0)));
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        let path = file.path().to_string_lossy();
+        assert!(open_files(own).iter().any(|open| open.path == path));
+    }
+}

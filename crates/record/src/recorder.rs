@@ -1,0 +1,425 @@
+//! One recording from begin to end: tracing starts, the command runs, everything is put away.
+//!
+//! A forked guardian waits beside the recorder. Whatever way the recorder ends other than in order,
+//! an error included, the guardian closes the recording, so there is one path for all mishaps.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use slowpath_model::{ProcessId, Timestamp};
+use slowpath_platform::clocks::process_cpu_ns;
+use slowpath_platform::process::{Guardian, Parting, machine};
+
+use crate::accounts::AccountBook;
+use crate::control::{self, ControlSocket};
+use crate::error::RecordError;
+use crate::ftrace::{self, Instance, Setup};
+use crate::host;
+use crate::lttng::Session;
+use crate::manifest::{self, Accounts, Cost, KernelPart, Manifest, Mode, Tracer, UserSpacePart};
+use crate::options::RecordOptions;
+use crate::plan::Plan;
+use crate::state_dump::{self, StateDump};
+use crate::storage::{self, PageFiles};
+use crate::watch::{self, Ended};
+
+/// How a recorded command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandEnd {
+    /// There was none.
+    NoCommand,
+    /// By itself or by somebody else: its status as a shell tells it (128 + signal).
+    ByItself(i32),
+    /// We ended it because the recording's duration was over.
+    ByDuration,
+}
+
+/// A finished recording.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Its folder, absolute.
+    pub folder: PathBuf,
+    /// What its `slowpath.json` says.
+    pub manifest: Manifest,
+    /// How the command ended.
+    pub command_end: CommandEnd,
+}
+
+/// Records as `options` say until the command ends, the duration is over or a signal asks for the
+/// end; `talk` gets a line for whatever the user should know meanwhile.
+///
+/// Takes over SIGINT, SIGTERM and SIGHUP of the whole process while it runs.
+///
+/// # Errors
+/// When nothing could be recorded, or writing failed half-way; the guardian has then closed what
+/// there is (`complete: false`).
+pub fn record(options: &RecordOptions, talk: &mut dyn FnMut(&str)) -> Result<Outcome, RecordError> {
+    let plan = Plan::make(options, talk)?;
+    let folder = storage::make_output_folder(&options.output, options.replace)?;
+    let mut recording = Recording::begin(options, &plan, folder, talk)?;
+    let guardian = Guardian::fork(|parting| recording.guard(parting))
+        .map_err(RecordError::system("no guardian process could be started"))?;
+    let result = recording.run(options, &plan, guardian.pid(), talk);
+    let parting = if result.is_ok() {
+        Parting::Goodbye
+    } else {
+        Parting::Silence
+    };
+    // The guardian removes the instance, which must not be held by us any more.
+    let folder = recording.let_go();
+    guardian.dismiss(parting);
+    let (manifest, command_end) = result?;
+    Ok(Outcome {
+        folder,
+        manifest,
+        command_end,
+    })
+}
+
+/// What a recording holds while it runs; its guardian has a copy.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    pub(crate) folder: PathBuf,
+    pub(crate) mode: Mode,
+    pub(crate) instance: Option<Instance>,
+    /// Standard recordings with ftrace: where pages go as they come.
+    pub(crate) pages: Option<PageFiles>,
+    pub(crate) state: Option<StateDump>,
+    pub(crate) accounts: AccountBook,
+    manifest: Manifest,
+    recorder: i32,
+    uses_lttng: bool,
+    session: Option<Session>,
+    /// Since when the ring of a flight recorder fills.
+    ring_since: Timestamp,
+}
+
+impl Recording {
+    fn begin(
+        options: &RecordOptions,
+        plan: &Plan,
+        folder: PathBuf,
+        talk: &mut dyn FnMut(&str),
+    ) -> Result<Self, RecordError> {
+        let recorder = std::process::id() as i32;
+        let kernel_folder = folder.join("kernel");
+        let cannot_write = |cause| RecordError::Output {
+            folder: folder.clone(),
+            cause,
+        };
+        let mut instance = None;
+        let (mut pages, mut state) = (None, None);
+        if let Some(tracefs) = &plan.tracefs {
+            let made = Instance::create(tracefs.clone(), ProcessId(recorder), talk)?;
+            std::fs::create_dir(&kernel_folder).map_err(cannot_write)?;
+            if options.mode == Mode::Standard {
+                pages = Some(PageFiles::create(&kernel_folder, made.cpus()).map_err(cannot_write)?);
+                state = Some(StateDump::to_folder(&kernel_folder).map_err(cannot_write)?);
+            } else {
+                state = Some(StateDump::to_memory());
+            }
+            instance = Some(made);
+        }
+        let manifest = first_manifest(options, plan, instance.as_ref());
+        manifest.write(&folder).map_err(cannot_write)?;
+        Ok(Self {
+            ring_since: manifest.begin_ns,
+            folder,
+            mode: options.mode,
+            instance,
+            pages,
+            state,
+            accounts: AccountBook::default(),
+            manifest,
+            recorder,
+            uses_lttng: plan.tracer == Tracer::Lttng || !plan.user_space_events.is_empty(),
+            session: None,
+        })
+    }
+
+    fn run(
+        &mut self,
+        options: &RecordOptions,
+        plan: &Plan,
+        guardian: i32,
+        talk: &mut dyn FnMut(&str),
+    ) -> Result<(Manifest, CommandEnd), RecordError> {
+        if let Some(instance) = &self.instance {
+            instance.set_up(&Setup {
+                events: &plan.kernel_events,
+                buffer_bytes_per_cpu: plan.buffer_bytes_per_cpu,
+                silent: &[ProcessId(self.recorder), ProcessId(guardian)],
+            })?;
+            describe(instance, &self.folder, &plan.kernel_events).map_err(RecordError::system(
+                "the events' formats could not be saved",
+            ))?;
+        }
+        self.set_up_lttng(plan, talk)?;
+        let control = ControlSocket::listen(&self.folder)
+            .map_err(RecordError::system("no socket for snapshot requests"))?;
+        self.start(options)?;
+        let ended = watch::watch(self, options, &control)?;
+        let cpu_ns = self.finish(&ended)?;
+        let command_end = ended.wait_for_command(talk);
+        self.manifest.command_exit = match command_end {
+            CommandEnd::ByItself(status) => Some(status),
+            CommandEnd::NoCommand | CommandEnd::ByDuration => None,
+        };
+        self.manifest.cost.recorder_cpu_ns = cpu_ns;
+        self.manifest.complete = true;
+        self.write_manifest()?;
+        Ok((self.manifest.clone(), command_end))
+    }
+
+    fn set_up_lttng(&mut self, plan: &Plan, talk: &mut dyn FnMut(&str)) -> Result<(), RecordError> {
+        if !self.uses_lttng {
+            return Ok(());
+        }
+        match self.make_session(plan, talk) {
+            Ok(session) => self.session = Some(session),
+            Err(cause) if plan.user_space_is_optional && plan.tracer != Tracer::Lttng => {
+                talk(&format!("no span events of applications: {cause}"));
+                self.manifest.ust = None;
+                Session::of(self.recorder, self.mode).destroy();
+                self.uses_lttng = false;
+            }
+            Err(cause) => return Err(RecordError::Lttng { cause }),
+        }
+        Ok(())
+    }
+
+    fn make_session(&mut self, plan: &Plan, talk: &mut dyn FnMut(&str)) -> Result<Session, String> {
+        let with_kernel = plan.tracer == Tracer::Lttng;
+        let session = Session::create(self.recorder, &self.folder, self.mode, with_kernel, talk)?;
+        if with_kernel {
+            let buffer = plan.buffer_bytes_per_cpu;
+            self.manifest.kernel.events = session.enable_kernel(&plan.kernel_events, buffer)?;
+        }
+        if !plan.user_space_events.is_empty() {
+            session.enable_user_space(&plan.user_space_events)?;
+        }
+        Ok(session)
+    }
+
+    /// Events flow from here on.
+    fn start(&mut self, options: &RecordOptions) -> Result<(), RecordError> {
+        let clock = host::read_clocks();
+        self.manifest.clocks = vec![clock];
+        self.manifest.begin_ns = host::now();
+        self.manifest.end_ns = self.manifest.begin_ns;
+        self.ring_since = self.manifest.begin_ns;
+        self.write_manifest()?;
+        if let Some(session) = &self.session {
+            session
+                .start()
+                .map_err(|cause| RecordError::Lttng { cause })?;
+        }
+        if let Some(instance) = &self.instance {
+            instance.trace(true)?;
+        }
+        // Dumped while events flow: what changes meanwhile is then in one of both.
+        if let Some(state) = &mut self.state {
+            state.dump_all().map_err(state_dump_failed())?;
+        }
+        for process in &options.accounts {
+            self.accounts.look_at(*process);
+        }
+        Ok(())
+    }
+
+    /// Stops tracing and writes everything that is left; returns the CPU time spent on it all.
+    fn finish(&mut self, ended: &Ended) -> Result<u64, RecordError> {
+        for process in ended.processes() {
+            self.accounts.look_at(process);
+        }
+        self.close()?;
+        self.manifest.accounts = self.accounts.accounts();
+        let offset_at_end = host::read_clocks().offset_to_epoch_ns;
+        for clock in &mut self.manifest.clocks {
+            clock.offset_to_epoch_at_end_ns = offset_at_end;
+        }
+        Ok(process_cpu_ns())
+    }
+
+    /// What recorder and guardian do alike.
+    fn close(&mut self) -> Result<(), RecordError> {
+        if let Some(instance) = &self.instance {
+            instance.trace(false)?;
+        }
+        self.manifest.end_ns = host::now();
+        if let Some(session) = self.session.take() {
+            // A session that will not stop still has written what it could.
+            let _ = match self.mode {
+                Mode::Standard => session.stop(),
+                Mode::Snapshot => session.write_snapshot(&self.folder),
+            };
+            let lost = session.lost_events();
+            if let Some(part) = &mut self.manifest.ust {
+                part.lost_events = lost;
+            }
+            session.destroy();
+        }
+        let kernel_folder = self.folder.join("kernel");
+        if let Some(instance) = &self.instance {
+            let failed = RecordError::system("the last kernel events could not be written");
+            let pages = match self.pages.take() {
+                Some(pages) => Ok(pages),
+                None => PageFiles::create(&kernel_folder, instance.cpus()),
+            };
+            let written = pages.and_then(|mut pages| {
+                instance.drain_rest(&mut pages)?;
+                instance.save_tables(&kernel_folder)?;
+                pages.remove_empty();
+                Ok(pages.bytes())
+            });
+            self.manifest.cost.bytes_written += written.map_err(failed)?;
+            self.manifest.kernel.lost_events = instance.lost_events(self.mode);
+        }
+        self.manifest.cost.bytes_written += storage::bytes_below(&self.folder.join("ust"));
+        if let Some(state) = &mut self.state {
+            state
+                .write_snapshot(&kernel_folder)
+                .map_err(state_dump_failed())?;
+        }
+        control::remove_socket(&self.folder);
+        Ok(())
+    }
+
+    /// The guardian's duty: nothing after a goodbye but to remove the instance; everything else
+    /// where the recorder was killed.
+    fn guard(&mut self, parting: Parting) {
+        if parting == Parting::Silence {
+            if let Ok(latest) = Manifest::read(&self.folder) {
+                self.manifest = latest;
+            }
+            if self.uses_lttng {
+                self.session = Some(Session::of(self.recorder, self.mode));
+            }
+            // Nobody is left to be told of a failure; what could be written is written.
+            let _ = self.close();
+            let _ = self.manifest.write(&self.folder);
+        }
+        self.let_go();
+    }
+
+    /// Closes the rings and removes the instance, if the other of recorder and guardian has
+    /// already closed them.
+    fn let_go(&mut self) -> PathBuf {
+        if let Some(instance) = self.instance.take() {
+            instance.remove();
+        }
+        self.folder.clone()
+    }
+
+    /// Writes what the ring holds into the next snapshot's folder, and empties it.
+    pub(crate) fn take_snapshot(&mut self) -> Result<PathBuf, String> {
+        if self.mode == Mode::Standard {
+            return Err(
+                "it writes everything to disk already; end it to read the recording".into(),
+            );
+        }
+        let name = format!("snapshot-{}", self.manifest.snapshots.len() + 1);
+        let folder = self.folder.join(&name);
+        let told = |error: io::Error| format!("{}: {error}", folder.display());
+        std::fs::create_dir(&folder).map_err(told)?;
+        let mut own = self.manifest.clone();
+        if let Some(session) = &self.session {
+            session.write_snapshot(&folder)?;
+        }
+        own.end_ns = host::now();
+        if let Some(instance) = &self.instance {
+            let kernel_folder = folder.join("kernel");
+            std::fs::create_dir(&kernel_folder).map_err(told)?;
+            let mut pages = PageFiles::create(&kernel_folder, instance.cpus()).map_err(told)?;
+            // Stopped while it is emptied, so that all processors end at the same moment.
+            instance.trace(false).map_err(|error| error.to_string())?;
+            own.end_ns = host::now();
+            let drained = instance.drain_rest(&mut pages);
+            own.kernel.lost_events = instance.lost_events(self.mode);
+            instance.trace(true).map_err(|error| error.to_string())?;
+            drained.map_err(told)?;
+            pages.remove_empty();
+            own.cost.bytes_written = pages.bytes();
+            describe(instance, &folder, &own.kernel.events).map_err(told)?;
+            instance.save_tables(&kernel_folder).map_err(told)?;
+            if let Some(state) = &mut self.state {
+                state.write_snapshot(&kernel_folder).map_err(told)?;
+            }
+        }
+        own.begin_ns = self.ring_since;
+        self.ring_since = own.end_ns;
+        own.cost.bytes_written += storage::bytes_below(&folder.join("ust"));
+        own.cost.recorder_cpu_ns = process_cpu_ns();
+        own.accounts = self.accounts.accounts();
+        own.snapshots.clear();
+        own.complete = true;
+        own.write(&folder).map_err(told)?;
+        self.manifest.snapshots.push(name);
+        self.manifest.write(&self.folder).map_err(told)?;
+        Ok(folder)
+    }
+
+    /// How many rings there are.
+    pub(crate) fn ring_count(&self) -> usize {
+        self.instance
+            .as_ref()
+            .map_or(0, |instance| instance.cpus().count())
+    }
+
+    fn write_manifest(&self) -> Result<(), RecordError> {
+        self.manifest
+            .write(&self.folder)
+            .map_err(RecordError::system("slowpath.json"))
+    }
+}
+
+fn state_dump_failed() -> impl FnOnce(io::Error) -> RecordError {
+    RecordError::system("the list of processes could not be written")
+}
+
+/// Writes all that a reader needs beside the pages and that does not change meanwhile.
+fn describe(instance: &Instance, folder: &Path, events: &[String]) -> io::Result<()> {
+    let kernel_folder = folder.join("kernel");
+    instance.save_formats(&kernel_folder, events)?;
+    state_dump::write_tables(&kernel_folder)
+}
+
+fn first_manifest(options: &RecordOptions, plan: &Plan, instance: Option<&Instance>) -> Manifest {
+    let now = host::now();
+    let words = options
+        .command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned());
+    let command: Vec<String> = words.collect();
+    let user_space = UserSpacePart {
+        events: plan.user_space_events.clone(),
+        lost_events: 0,
+    };
+    Manifest {
+        format_version: manifest::FORMAT_VERSION,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        host: host::kernel_setting("hostname"),
+        kernel_release: host::kernel_setting("osrelease"),
+        machine: machine(),
+        boot_id: host::kernel_setting("random/boot_id"),
+        clocks: vec![host::read_clocks()],
+        mode: options.mode,
+        command: (!command.is_empty()).then_some(command),
+        command_exit: None,
+        begin_ns: now,
+        end_ns: now,
+        kernel: KernelPart {
+            tracer: plan.tracer,
+            clock: ftrace::CLOCK.to_owned(),
+            events: plan.kernel_events.clone(),
+            page_size: instance.map_or(0, Instance::page_size),
+            buffer_bytes_per_cpu: plan.buffer_bytes_per_cpu,
+            lost_events: Default::default(),
+        },
+        ust: (!user_space.events.is_empty()).then_some(user_space),
+        snapshots: Vec::new(),
+        complete: false,
+        cost: Cost::default(),
+        accounts: Accounts::default(),
+    }
+}

@@ -1,0 +1,173 @@
+//! LTTng's session daemon: one per user (for root one per machine), started where none runs.
+//!
+//! Who started it is noted in a file, so that the last recording to end stops a daemon that
+//! recordings started, and nobody stops one that somebody else uses.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use slowpath_platform::process::{StartTime, is_root, start_time, terminate};
+
+use crate::lttng::{lttng, session_names};
+
+/// How long a daemon may take to end; LTTng 2.13 takes 2 s.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The daemon that a recording started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Daemon {
+    pid: i32,
+    start: StartTime,
+    /// It has been told to end, and takes its time.
+    is_ending: bool,
+}
+
+/// Makes sure that a session daemon runs. `with_kernel` is what one that must be started is to do.
+///
+/// # Errors
+/// What the daemon said when it could not be started.
+pub(crate) fn ensure_running(with_kernel: bool) -> Result<(), String> {
+    let mut note = locked_note().map_err(|cause| format!("no note of the daemon: {cause}"))?;
+    if let Some(daemon) = read_note(&mut note).filter(|daemon| daemon.is_ending) {
+        let deadline = Instant::now() + PATIENCE;
+        while daemon.is_there() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    if lttng(&["list"]).is_ok() {
+        return Ok(());
+    }
+    let mut daemon = Command::new("lttng-sessiond");
+    daemon.arg("--daemonize");
+    if !with_kernel {
+        daemon.arg("--no-kernel");
+    }
+    daemon
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let status = daemon
+        .status()
+        .map_err(|cause| format!("lttng-sessiond: {cause}"))?;
+    if !status.success() {
+        return Err(format!("lttng-sessiond ended with {status}"));
+    }
+    let pid = fs::read_to_string(pid_file())
+        .ok()
+        .and_then(|text| text.trim().parse().ok());
+    if let Some((pid, start)) = pid.and_then(|pid| Some((pid, start_time(pid)?))) {
+        // Without the note the daemon merely outlives the recording.
+        let _ = write_note(
+            &mut note,
+            Daemon {
+                pid,
+                start,
+                is_ending: false,
+            },
+        );
+    }
+    Ok(())
+}
+
+/// Tells the session daemon to end if a recording started it and no session is left in it. Does not
+/// wait for it: the next recording does.
+pub(crate) fn stop_if_unused() {
+    let Ok(mut note) = locked_note() else { return };
+    let Some(daemon) = read_note(&mut note).filter(Daemon::is_there) else {
+        return;
+    };
+    if session_names().is_ok_and(|names| names.is_empty()) {
+        terminate(daemon.pid);
+        // At worst the next recording meets an ending daemon and says that LTTng refused.
+        let _ = write_note(
+            &mut note,
+            Daemon {
+                is_ending: true,
+                ..daemon
+            },
+        );
+    }
+}
+
+impl Daemon {
+    fn is_there(&self) -> bool {
+        start_time(self.pid) == Some(self.start)
+    }
+}
+
+fn read_note(note: &mut File) -> Option<Daemon> {
+    let mut text = String::new();
+    note.read_to_string(&mut text).ok()?;
+    let mut words = text.split_ascii_whitespace();
+    let pid = words.next()?.parse().ok()?;
+    let start = StartTime(words.next()?.parse().ok()?);
+    Some(Daemon {
+        pid,
+        start,
+        is_ending: words.next() == Some("ending"),
+    })
+}
+
+fn write_note(note: &mut File, daemon: Daemon) -> io::Result<()> {
+    note.set_len(0)?;
+    note.rewind()?;
+    let ending = if daemon.is_ending { " ending" } else { "" };
+    writeln!(note, "{} {}{ending}", daemon.pid, daemon.start.0)
+}
+
+/// The note, locked against other recorders until it is dropped.
+fn locked_note() -> io::Result<File> {
+    let folder = match (is_root(), std::env::var_os("XDG_RUNTIME_DIR")) {
+        (true, _) => PathBuf::from("/run"),
+        (false, Some(folder)) => folder.into(),
+        (false, None) => home().unwrap_or_else(std::env::temp_dir),
+    };
+    let path = folder.join("slowpath-lttng-sessiond");
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)?;
+    file.lock()?;
+    Ok(file)
+}
+
+fn pid_file() -> PathBuf {
+    let folder = match is_root() {
+        true => PathBuf::from("/var/run/lttng"),
+        false => home().unwrap_or_default().join(".lttng"),
+    };
+    folder.join("lttng-sessiond.pid")
+}
+
+fn home() -> Option<PathBuf> {
+    std::env::var_os("LTTNG_HOME")
+        .or_else(|| std::env::var_os("HOME"))
+        .map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_note_says_which_daemon_and_whether_it_is_ending() {
+        let mut note = tempfile::tempfile().expect("a temporary file");
+        assert_eq!(read_note(&mut note), None);
+        for is_ending in [false, true] {
+            let daemon = Daemon {
+                pid: 17,
+                start: StartTime(4711),
+                is_ending,
+            };
+            write_note(&mut note, daemon).expect("written");
+            note.rewind().expect("rewound");
+            assert_eq!(read_note(&mut note), Some(daemon));
+        }
+    }
+}

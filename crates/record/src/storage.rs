@@ -1,0 +1,126 @@
+//! The folder of a recording, and the page files in it.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use slowpath_model::CpuId;
+use slowpath_platform::splice::PagePipe;
+
+use crate::error::RecordError;
+use crate::manifest;
+
+/// Makes the folder of a recording, and returns its absolute path.
+///
+/// # Errors
+/// When it cannot be made, or when it holds something that `replace` does not cover.
+pub(crate) fn make_output_folder(folder: &Path, replace: bool) -> Result<PathBuf, RecordError> {
+    let refused = |cause| RecordError::Output {
+        folder: folder.to_owned(),
+        cause,
+    };
+    fs::create_dir_all(folder).map_err(refused)?;
+    let mut entries = fs::read_dir(folder).map_err(refused)?;
+    if entries.next().is_some() {
+        let by_recording = manifest::is_recording(folder);
+        if !(replace && by_recording) {
+            return Err(RecordError::Occupied {
+                folder: folder.to_owned(),
+                by_recording,
+            });
+        }
+        if crate::control::is_recording_running(folder) {
+            let cause = io::Error::new(io::ErrorKind::ResourceBusy, "a recorder is writing to it");
+            return Err(refused(cause));
+        }
+        fs::remove_dir_all(folder)
+            .and_then(|()| fs::create_dir(folder))
+            .map_err(refused)?;
+    }
+    folder.canonicalize().map_err(refused)
+}
+
+/// `cpuN.raw` of every processor, open for appending pages.
+#[derive(Debug)]
+pub(crate) struct PageFiles {
+    files: Vec<(PathBuf, File)>,
+    pipe: PagePipe,
+    bytes: u64,
+}
+
+impl PageFiles {
+    /// Makes the files in `folder`, one per processor of `cpus`, in their order.
+    pub(crate) fn create(folder: &Path, cpus: impl Iterator<Item = CpuId>) -> io::Result<Self> {
+        let create = |cpu| {
+            let path = folder.join(format!("cpu{cpu}.raw"));
+            File::create(&path).map(|file| (path, file))
+        };
+        let files = cpus.map(create).collect::<io::Result<_>>()?;
+        Ok(Self {
+            files,
+            pipe: PagePipe::new()?,
+            bytes: 0,
+        })
+    }
+
+    /// Appends the whole pages that wait in the ring of the processor at position `index`; returns
+    /// their bytes.
+    pub(crate) fn append_pages(&mut self, index: usize, ring: &File) -> io::Result<u64> {
+        let moved = self.pipe.transfer(ring, &mut self.files[index].1)?;
+        self.bytes += moved;
+        Ok(moved)
+    }
+
+    /// Appends all that is left in the ring of a stopped tracer, the page begun last included.
+    pub(crate) fn append_rest(
+        &mut self,
+        index: usize,
+        mut ring: &File,
+        page_size: u64,
+    ) -> io::Result<()> {
+        // What a recorder that was killed between two splices had already taken.
+        self.bytes += self.pipe.empty_into(&mut self.files[index].1)?;
+        self.append_pages(index, ring)?;
+        let mut page = vec![0; usize::try_from(page_size).unwrap_or(4096)];
+        loop {
+            match ring.read(&mut page) {
+                Ok(0) => return Ok(()),
+                // A reader relies on whole pages; the kernel gives no less.
+                Ok(count) => {
+                    page[count..].fill(0);
+                    self.files[index].1.write_all(&page)?;
+                    self.bytes += page.len() as u64;
+                }
+                Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
+                Err(cause) => return Err(cause),
+            }
+        }
+    }
+
+    /// Bytes written so far by this process.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Removes the files of processors that recorded nothing (those that are possible but absent).
+    pub(crate) fn remove_empty(&self) {
+        for (path, file) in &self.files {
+            if file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+                // An empty file harms no reader.
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+}
+
+/// The size of all files below `folder`, in bytes.
+pub(crate) fn bytes_below(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let size_of = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => bytes_below(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    };
+    entries.map(size_of).sum()
+}

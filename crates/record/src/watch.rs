@@ -1,0 +1,273 @@
+//! While a recording runs: pages to disk, snapshots on demand, looks at `/proc`, and the end.
+//!
+//! One thread that sleeps until something is to do; nothing is polled for.
+
+use std::io::IsTerminal;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use slowpath_model::ProcessId;
+use slowpath_platform::process::WatchedChild;
+use slowpath_platform::signals::{EndSignal, SignalPipe};
+use slowpath_platform::wait::wait_readable;
+
+use crate::control::ControlSocket;
+use crate::error::RecordError;
+use crate::manifest::Mode;
+use crate::options::RecordOptions;
+use crate::recorder::{CommandEnd, Recording};
+
+/// How often `/proc` is looked at, at most.
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+/// A look that took long is followed by a pause this many times as long.
+const PAUSE_PER_LOOK: u32 = 50;
+/// Pages wait no longer than this, so that little is lost with a machine that goes down.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a ring is left alone that called itself readable and had no whole page: kernels before
+/// 6.1 wake at the first event, whatever `buffer_percent` says.
+const REST: Duration = Duration::from_millis(50);
+
+/// Why a recording ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    CommandEnded,
+    DurationOver,
+    Signal(EndSignal),
+}
+
+/// The end of a recording: its reason, and the command that may still run.
+pub(crate) struct Ended {
+    reason: Reason,
+    command: Option<(Child, WatchedChild)>,
+    signals: SignalPipe,
+    processes: Vec<ProcessId>,
+}
+
+/// Starts the command and serves the recording until its end.
+pub(crate) fn watch(
+    recording: &mut Recording,
+    options: &RecordOptions,
+    control: &ControlSocket,
+) -> Result<Ended, RecordError> {
+    let signals = SignalPipe::new().map_err(RecordError::system("signals"))?;
+    let deadline = options
+        .duration
+        .and_then(|duration| Instant::now().checked_add(duration));
+    let command = start_command(options)?;
+    let mut ended = Ended {
+        reason: Reason::CommandEnded,
+        command,
+        signals,
+        processes: options.accounts.clone(),
+    };
+    if let Some((child, _)) = &ended.command {
+        let process = ProcessId(child.id() as i32);
+        recording.accounts.look_at(process);
+        ended.processes.push(process);
+        if let Some(state) = &mut recording.state {
+            state.follow(process);
+        }
+    }
+    ended.reason = serve(recording, &mut ended, control, deadline)?;
+    Ok(ended)
+}
+
+fn start_command(options: &RecordOptions) -> Result<Option<(Child, WatchedChild)>, RecordError> {
+    let Some((program, arguments)) = options.command.split_first() else {
+        return Ok(None);
+    };
+    let failed = |cause| {
+        let command = program.to_string_lossy().into_owned();
+        RecordError::Command { command, cause }
+    };
+    let child = Command::new(program)
+        .args(arguments)
+        .spawn()
+        .map_err(failed)?;
+    let watched = WatchedChild::new(child.id())
+        .map_err(RecordError::system("the command cannot be watched"))?;
+    Ok(Some((child, watched)))
+}
+
+fn serve(
+    recording: &mut Recording,
+    ended: &mut Ended,
+    control: &ControlSocket,
+    deadline: Option<Instant>,
+) -> Result<Reason, RecordError> {
+    let mut next_look = Instant::now() + LOOK_INTERVAL;
+    let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
+    let mut resting: Vec<usize> = Vec::new();
+    loop {
+        let now = Instant::now();
+        if deadline.is_some_and(|deadline| now >= deadline) {
+            return Ok(Reason::DurationOver);
+        }
+        let mut limit = next_look.min(next_sweep).saturating_duration_since(now);
+        if let Some(deadline) = deadline {
+            limit = limit.min(deadline - now);
+        }
+        if !resting.is_empty() {
+            limit = limit.min(REST);
+        }
+        let readable = wait(recording, ended, control, &resting, limit)?;
+        if let Some(signal) = ended.signals.next() {
+            return Ok(Reason::Signal(signal));
+        }
+        if readable.control {
+            control.answer(|| recording.take_snapshot());
+        }
+        resting = drain(recording, &readable.rings)?;
+        if ended
+            .command
+            .as_ref()
+            .is_some_and(|(_, watched)| watched.has_ended())
+        {
+            return Ok(Reason::CommandEnded);
+        }
+        let now = Instant::now();
+        if now >= next_sweep {
+            let all: Vec<usize> = (0..recording.ring_count()).collect();
+            drain(recording, &all)?;
+            next_sweep = now + SWEEP_INTERVAL;
+        }
+        if now >= next_look {
+            look(recording, ended)?;
+            let took = now.elapsed();
+            next_look = Instant::now() + LOOK_INTERVAL.max(took * PAUSE_PER_LOOK);
+        }
+    }
+}
+
+struct Readable {
+    control: bool,
+    rings: Vec<usize>,
+}
+
+fn wait(
+    recording: &Recording,
+    ended: &Ended,
+    control: &ControlSocket,
+    resting: &[usize],
+    limit: Duration,
+) -> Result<Readable, RecordError> {
+    let mut descriptors = vec![control.descriptor()];
+    descriptors.extend(ended.signals.descriptors());
+    descriptors.extend(
+        ended
+            .command
+            .as_ref()
+            .map(|(_, watched)| watched.descriptor()),
+    );
+    let first_ring = descriptors.len();
+    let mut positions = Vec::new();
+    // A flight recorder's rings stay where they are.
+    if let (Mode::Standard, Some(instance)) = (recording.mode, &recording.instance) {
+        for (position, ring) in instance.rings().enumerate() {
+            if !resting.contains(&position) {
+                descriptors.push(ring);
+                positions.push(position);
+            }
+        }
+    }
+    let readable = wait_readable(&descriptors, limit).map_err(RecordError::system("waiting"))?;
+    let rings = positions.into_iter().zip(&readable[first_ring..]);
+    Ok(Readable {
+        control: readable[0],
+        rings: rings
+            .filter(|(_, readable)| **readable)
+            .map(|(position, _)| position)
+            .collect(),
+    })
+}
+
+/// Writes the pages of the rings at `positions`; returns those that had none.
+fn drain(recording: &mut Recording, positions: &[usize]) -> Result<Vec<usize>, RecordError> {
+    let (Some(instance), Some(pages)) = (&recording.instance, &mut recording.pages) else {
+        return Ok(Vec::new());
+    };
+    let mut without = Vec::new();
+    for position in positions {
+        let moved = instance
+            .drain(pages, *position)
+            .map_err(RecordError::system("kernel events could not be written"))?;
+        if moved == 0 {
+            without.push(*position);
+        }
+    }
+    Ok(without)
+}
+
+/// Notes what is new in `/proc`.
+fn look(recording: &mut Recording, ended: &mut Ended) -> Result<(), RecordError> {
+    if let Some(state) = &mut recording.state {
+        state.look_for_news().map_err(RecordError::system(
+            "the list of processes could not be written",
+        ))?;
+        for process in state.command_processes() {
+            if !ended.processes.contains(&process) {
+                ended.processes.push(process);
+            }
+        }
+    }
+    for process in &ended.processes {
+        recording.accounts.look_at(*process);
+    }
+    Ok(())
+}
+
+impl Ended {
+    /// The processes whose accounts are kept.
+    pub(crate) fn processes(&self) -> impl Iterator<Item = ProcessId> {
+        self.processes.iter().copied()
+    }
+
+    /// Ends the command where it is ours to end, waits for it, and kills it at a second signal.
+    pub(crate) fn wait_for_command(self, talk: &mut dyn FnMut(&str)) -> CommandEnd {
+        let Self {
+            reason,
+            command,
+            signals,
+            ..
+        } = self;
+        let Some((mut child, watched)) = command else {
+            return CommandEnd::NoCommand;
+        };
+        // The terminal sends Ctrl-C to the command as well; a signal from elsewhere reaches us only.
+        let it_was_told = match reason {
+            Reason::CommandEnded => true,
+            Reason::Signal(EndSignal::Interrupt) => std::io::stdin().is_terminal(),
+            Reason::Signal(_) | Reason::DurationOver => false,
+        };
+        if !it_was_told {
+            watched.terminate();
+        }
+        let patience = Instant::now() + SWEEP_INTERVAL;
+        let mut has_said_so = false;
+        while !watched.has_ended() {
+            let mut descriptors = vec![watched.descriptor()];
+            descriptors.extend(signals.descriptors());
+            if wait_readable(&descriptors, SWEEP_INTERVAL).is_err() || signals.next().is_some() {
+                watched.kill();
+            } else if Instant::now() >= patience && !has_said_so && !watched.has_ended() {
+                talk("recorded; waiting for the command to end (Ctrl-C kills it)");
+                has_said_so = true;
+            }
+        }
+        match (child.wait(), reason) {
+            (_, Reason::DurationOver) => CommandEnd::ByDuration,
+            (Ok(status), _) => CommandEnd::ByItself(shell_status(status)),
+            // The status is gone when somebody else reaped our child.
+            (Err(_), _) => CommandEnd::ByItself(0),
+        }
+    }
+}
+
+/// An exit status as a shell's `$?` has it.
+fn shell_status(status: ExitStatus) -> i32 {
+    status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal))
+        .unwrap_or(0)
+}
