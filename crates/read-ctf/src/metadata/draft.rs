@@ -222,6 +222,22 @@ impl Draft {
             depth: inner + 1,
         }))
     }
+
+    /// A variant that was declared without its selector (TSDL), or with another one.
+    pub(super) fn selected_by(&self, at: usize, selector: Reference) -> Rc<Self> {
+        let class = match &self.class {
+            DraftClass::Variant { options, .. } => DraftClass::Variant {
+                selector: Some(selector),
+                options: Rc::clone(options),
+            },
+            other => other.clone(),
+        };
+        Rc::new(Self {
+            at,
+            class,
+            depth: self.depth,
+        })
+    }
 }
 
 impl Reference {

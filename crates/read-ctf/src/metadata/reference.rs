@@ -7,6 +7,9 @@
 use super::draft::{Draft, DraftClass, DraftInteger, DraftMember, Language};
 use crate::layout::{EnumerationLabel, FieldLayout, IntegerMeaning, Register};
 
+/// What a field found costs, in comparisons: nested variants may hold very many.
+const WORK_PER_FOUND: u64 = 512;
+
 /// A field that was found: the positions of members and options that lead to it from the members
 /// searched, and its class as written.
 pub(super) struct Found<'draft> {
@@ -94,10 +97,13 @@ impl<'draft, 'work> Search<'draft, 'work> {
                     self.positions.pop();
                 }
             }
-            (_, []) => self.found.push(Found {
-                positions: self.positions.clone(),
-                draft,
-            }),
+            (_, []) => {
+                *self.work = self.work.saturating_add(WORK_PER_FOUND);
+                self.found.push(Found {
+                    positions: self.positions.clone(),
+                    draft,
+                });
+            }
             _ => {}
         }
     }

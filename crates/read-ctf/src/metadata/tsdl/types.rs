@@ -257,37 +257,28 @@ impl Parser<'_, '_> {
             selector = Some(self.reference()?);
             self.expect(">")?;
         }
-        let options = if self.sees("{") {
+        if self.sees("{") {
             let mut options = Vec::new();
             self.members(|name, class| {
                 options.push(DraftOption {
                     name,
                     ranges: None,
                     class,
-                })
+                });
             })?;
-            let options: Rc<[DraftOption]> = options.into();
+            let options = options.into();
+            let class = Draft::new(at, DraftClass::Variant { selector, options })?;
             if let Some(name) = name {
-                let options = Rc::clone(&options);
-                let class = Draft::new(
-                    at,
-                    DraftClass::Variant {
-                        selector: None,
-                        options,
-                    },
-                )?;
-                self.declare(at, name, class);
+                self.declare(at, name, Rc::clone(&class));
             }
-            options
-        } else {
-            let name = name.ok_or_else(|| self.expected("the name or the options of a variant"))?;
-            let declared = self.look_up(at, &name)?;
-            match &declared.class {
-                DraftClass::Variant { options, .. } => Rc::clone(options),
-                _ => return Err(Fault::new(at, format!("`{name}` is no variant"))),
-            }
-        };
-        Draft::new(at, DraftClass::Variant { selector, options })
+            return Ok(class);
+        }
+        let name = name.ok_or_else(|| self.expected("the name or the options of a variant"))?;
+        let declared = self.look_up(at, &name)?;
+        match selector {
+            Some(selector) => Ok(declared.selected_by(at, selector)),
+            None => Ok(declared),
+        }
     }
 
     /// `{ type name, name[3]; ... }` with declarations between, each field given to `add`.
@@ -331,13 +322,13 @@ impl Parser<'_, '_> {
                 name.ok_or_else(|| self.expected("the name or the labels of an enumeration"))?;
             return self.look_up(at, &name);
         };
-        let DraftClass::Integer(container) = &container.class else {
-            return Err(Fault::new(
-                at,
-                "expected an integer as the type of an enumeration",
-            ));
+        let DraftClass::Integer(integer) = &container.class else {
+            return Err(not_an_integer(at));
         };
-        let mut integer = container.clone();
+        if integer.meaning != IntegerMeaning::Number {
+            return Err(not_an_integer(at));
+        }
+        let mut integer = integer.clone();
         integer.meaning = IntegerMeaning::Enumeration(self.labels()?);
         let class = Draft::new(at, DraftClass::Integer(integer))?;
         if let Some(name) = name {
@@ -398,4 +389,8 @@ impl Parser<'_, '_> {
             Said::Text(_) => Err(value.expected("label", "a number")),
         }
     }
+}
+
+fn not_an_integer(at: usize) -> Fault {
+    Fault::new(at, "expected an integer as the type of an enumeration")
 }
