@@ -199,6 +199,32 @@ class Threads:
         return self.names.get(number, self.other_names.get(number, ""))
 
 
+# Linux numbers its calls by architecture; the traces that name none ("unknown") are of x86-64.
+NUMBERS_HEADER = "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"
+
+
+def call_names():
+    """Names by number, from the kernel's own header where it is installed."""
+    try:
+        with open(NUMBERS_HEADER) as file:
+            found = re.findall(r"#define __NR_(\w+) (\d+)", file.read())
+    except OSError as error:
+        raise SystemExit(f"{error}: needed to name system calls by their number")
+    return {int(number): name for name, number in found}
+
+
+CALL_NAMES = {}
+
+
+def call_name(name, event):
+    """LTTng writes `unknown` and the number where its tables are older than the kernel."""
+    if name != "unknown" or "id" not in event.fields:
+        return name
+    if not CALL_NAMES:
+        CALL_NAMES.update(call_names())
+    return CALL_NAMES.get(event.fields["id"], name)
+
+
 ENTRY = re.compile(r"(compat_)?(?:syscall_entry_|sys_)(.*)")
 EXIT = re.compile(r"(compat_)?syscall_exit_(.*)|exit_syscall$")
 
@@ -219,7 +245,7 @@ def system_call(threads, event, on_entry=None):
     match = ENTRY.match(event.name)
     if match:
         thread = threads.of(event)
-        thread.open_call = ((match[1] or "") + match[2], event, event.ns)
+        thread.open_call = ((match[1] or "") + call_name(match[2], event), event, event.ns)
         if on_entry:
             on_entry(thread, match[2], event)
         return None
@@ -228,7 +254,10 @@ def system_call(threads, event, on_entry=None):
         return None
     thread = threads.of(event)
     opened, thread.open_call = thread.open_call, None
-    name = (match[1] or "") + match[2] if match[2] is not None else (opened and opened[0])
+    if match[2] is not None:
+        name = (match[1] or "") + call_name(match[2], event)
+    else:
+        name = opened and opened[0]
     if opened and opened[0] == name:
         return Call(thread, name, opened[1], event, opened[2], event.ns)
     return Call(thread, name, None, event, None, event.ns)

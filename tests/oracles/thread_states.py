@@ -21,8 +21,12 @@ def time_lines(paths):
     threads = Threads()
     lines = collections.defaultdict(list)
     first_of_processor = {}
+    waking = {}  # tid -> its sched_waking, while blocked, that no sched_wakeup has followed
 
     def becomes(tid, ns, state):
+        if tid in waking and state == RUNNING and lines[tid][-1][1] == BLOCKED:
+            lines[tid].append((waking[tid], RUNNABLE))
+        waking.pop(tid, None)
         if not lines[tid] or lines[tid][-1][1] != state:
             lines[tid].append((ns, state))
 
@@ -40,6 +44,12 @@ def time_lines(paths):
             tid = event.fields["tid"]
             if not lines[tid] or lines[tid][-1][1] == BLOCKED:
                 becomes(tid, event.ns, RUNNABLE)
+        elif event.name == "sched_waking":
+            tid = event.fields["tid"]
+            if lines[tid] and lines[tid][-1][1] == BLOCKED:
+                waking.setdefault(tid, event.ns)
+    for tid, ns in waking.items():
+        lines[tid].append((ns, RUNNABLE))
     return lines, trace.end_ns
 
 
