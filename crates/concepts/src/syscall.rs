@@ -214,10 +214,8 @@ impl Calls {
             }
             Naming::Numbered => {
                 entry.call = (*self.by_number.get(event.unsigned(slot(0)) as usize)?)?;
-                let [fd, other_fd, command] = self.positions[entry.call.index()].map(|position| {
-                    let argument = slot(1 + position?);
-                    event.has(argument).then(|| event.unsigned(argument))
-                });
+                let [fd, other_fd, command] = self.positions[entry.call.index()]
+                    .map(|position| element::<8>(event, 1, position?));
                 entry.fd = fd.map(|fd| fd as i32);
                 entry.other_fd = other_fd.map(|fd| fd as i32);
                 entry.command = command;
@@ -235,14 +233,11 @@ impl Calls {
             Naming::Numbered => Some((*self.by_number.get(event.unsigned(slot(3)) as usize)?)?),
             Naming::Unnamed => None,
         };
-        let pair = match (number(1), number(2)) {
-            (Some(first), Some(second)) => Some([first, second]),
-            _ => None,
-        };
+        let member = |position| element::<4>(event, 1, position).map(|fd| fd as i32);
         Some(SyscallExit {
             call,
             ret: event.signed(slot(0)),
-            pair,
+            pair: member(0).zip(member(1)).map(<[i32; 2]>::from),
             thread: number(CONTEXT).map(ThreadId),
             process: number(CONTEXT + 1).map(slowpath_model::ProcessId),
         })
@@ -302,15 +297,40 @@ fn exit_fields(class: &EventClass) -> Vec<Option<FieldId>> {
         .collect()
 }
 
-/// The elements of the array that has one of these names.
+/// The array that has one of these names: its elements one by one, or all of it as bytes (see
+/// [`element`]) in the first place, as the reader has them.
 fn array_fields(class: &EventClass, names: &[&str], count: usize) -> Vec<Option<FieldId>> {
-    let elements = |name: &&str| {
+    let fields = |name: &&str| {
         let element = |n| payload_field(class, &format!("{name}.{n}"));
-        let fields: Vec<_> = (0..count).map(element).collect();
-        fields.iter().any(Option::is_some).then_some(fields)
+        let elements: Vec<_> = (0..count).map(element).collect();
+        if elements.iter().any(Option::is_some) {
+            return Some(elements);
+        }
+        let whole = payload_field(class, name)?;
+        let is_bytes = class.fields[whole.index()].kind == FieldKind::Bytes;
+        is_bytes.then(|| vec![Some(whole)])
     };
-    let found = names.iter().find_map(elements);
+    let found = names.iter().find_map(fields);
     found.unwrap_or_else(|| vec![None; count])
+}
+
+/// Element `position` of the array of `SIZE`-byte numbers whose first slot is `first`, whichever way
+/// the reader has it. Bytes are little-endian, as on every processor whose calls are known here.
+#[inline]
+fn element<const SIZE: usize>(event: &Event<'_>, first: u16, position: u16) -> Option<u64> {
+    if !event.has(slot(first)) {
+        return None;
+    }
+    if event.has(slot(first + 1)) {
+        return Some(event.unsigned(slot(first + position)));
+    }
+    let bytes = event.raw_bytes(slot(first));
+    let element = bytes.get(position as usize * SIZE..)?.get(..SIZE)?;
+    let widened = element
+        .iter()
+        .rev()
+        .fold(0, |number, &byte| number << 8 | u64::from(byte));
+    Some(widened)
 }
 
 fn payload_field(class: &EventClass, name: &str) -> Option<FieldId> {

@@ -78,6 +78,10 @@ fn calls_of_lttng() {
         "leave pipe2 ret 0 pair [3, 4]",
     );
     check(
+        "cpu0 1 syscall_exit_pipe ret=0 fildes=hex:03000000ff010000",
+        "leave pipe ret 0 pair [3, 511]",
+    );
+    check(
         "cpu0 1 compat_syscall_exit_read ret=-11",
         "leave compat_read ret -11 pair [0, 0]",
     );

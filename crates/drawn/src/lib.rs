@@ -16,7 +16,8 @@
 //!
 //! A stream whose name ends in `cpuN` is that of processor N. Decimal numbers are signed, numbers
 //! that begin with `0x` unsigned, `1.5` is a floating-point number, `[1,2]` the elements of an array
-//! (fields `name.0`, `name.1`), everything else (in quotes, if it holds blanks or looks like a number)
+//! (fields `name.0`, `name.1`),
+//! `hex:0a0b` two bytes, everything else (in quotes, if it holds blanks or looks like a number)
 //! is text. Times of a stream must not go back.
 //!
 //! Where packets are cut must not matter to an analysis: [`DrawnTrace::recut`] cuts them elsewhere.
@@ -71,6 +72,7 @@ enum Value {
     Unsigned(u64),
     Float(f64),
     Text(String),
+    Bytes(Vec<u8>),
 }
 
 #[derive(Clone, Debug, Default)]

@@ -177,6 +177,7 @@ impl Parser {
             Value::Unsigned(_) => FieldKind::Unsigned,
             Value::Float(_) => FieldKind::Float,
             Value::Text(_) => FieldKind::Text,
+            Value::Bytes(_) => FieldKind::Bytes,
         };
         let fields = &mut self.schema.event_classes[class.index()].fields;
         let known = fields
@@ -238,6 +239,9 @@ fn value(text: &str) -> Value {
     {
         return Value::Unsigned(number);
     }
+    if let Some(bytes) = text.strip_prefix("hex:").and_then(bytes) {
+        return Value::Bytes(bytes);
+    }
     if let Ok(number) = text.parse() {
         return Value::Signed(number);
     }
@@ -247,4 +251,10 @@ fn value(text: &str) -> Value {
         }
         _ => Value::Text(text.to_owned()),
     }
+}
+
+fn bytes(digits: &str) -> Option<Vec<u8>> {
+    let pairs = (0..digits.len()).step_by(2);
+    let byte = |begin| u8::from_str_radix(digits.get(begin..begin + 2)?, 16).ok();
+    pairs.map(byte).collect()
 }

@@ -76,6 +76,11 @@ fn pack_value(value: &Value, bytes: &mut Vec<u8>) -> u64 {
             bytes.push(0);
             Event::pack_range(begin, text.len())
         }
+        Value::Bytes(raw) => {
+            let begin = bytes.len();
+            bytes.extend_from_slice(raw);
+            Event::pack_range(begin, raw.len())
+        }
     }
 }
 
@@ -138,8 +143,9 @@ fn visit_scope(
         match field.kind {
             FieldKind::Unsigned => visitor.unsigned(value, 64, DisplayBase::Hexadecimal),
             FieldKind::Float => visitor.float(f64::from_bits(value), false),
-            FieldKind::Text => visitor.text(text_at(content, value)),
-            FieldKind::Signed | FieldKind::Bytes | FieldKind::Compound => {
+            FieldKind::Text => visitor.text(bytes_at(content, value)),
+            FieldKind::Bytes => visitor.blob(bytes_at(content, value)),
+            FieldKind::Signed | FieldKind::Compound => {
                 visitor.signed(value as i64, 64, DisplayBase::Decimal);
             }
         }
@@ -147,7 +153,7 @@ fn visit_scope(
     visitor.end_scope();
 }
 
-fn text_at(content: &PacketContent, packed: u64) -> &[u8] {
+fn bytes_at(content: &PacketContent, packed: u64) -> &[u8] {
     let (begin, length) = ((packed >> 32) as usize, packed as u32 as usize);
     content.bytes.get(begin..begin + length).unwrap_or_default()
 }
