@@ -2,6 +2,8 @@
 //!
 //! Figures are ratios of CPU time measured in one run, side by side; nothing here is a test.
 
+#![forbid(unsafe_code)]
+
 mod enlarge;
 
 use std::path::PathBuf;

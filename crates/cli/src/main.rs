@@ -3,6 +3,8 @@
 //! 0 done; 1 done but the input was damaged; 2 usage; 3 nothing could be read. Data goes to
 //! standard output, talk to standard error.
 
+#![forbid(unsafe_code)]
+
 mod analyses;
 mod critical_path;
 mod events;
