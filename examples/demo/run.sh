@@ -64,10 +64,10 @@ caption "2. What was recorded."
 show 40 info "$recording"
 
 caption "3. Who used the processors."
-show 24 cpu "$recording" --limit 10
+show 24 cpu "$recording" --top 10
 
 caption "4. Who moved bytes, and in which files."
-show 36 io "$recording" --limit 8
+show 36 io "$recording" --top 8
 
 grep '"type":"slowest"' "$truth" >"$build/slowest"
 tid=$(value tid "$build/slowest")
