@@ -480,3 +480,36 @@ fn a_wait_that_outlasts_the_trace_is_unknown() {
          100..200 a UNKNOWN (in futex, still waiting at the end of the trace)",
     );
 }
+
+#[test]
+fn a_trace_of_chosen_threads_only_still_explains_them() {
+    // Switches between idle and x are recorded when x leaves only, as by trace-cmd -F.
+    check(
+        "0   0 switch - a
+         1   0 switch - b
+         0 100 switch a:S -
+         0 150 wake x
+         0 200 switch x:S -
+         1 300 wake a
+         0 320 switch - a
+         0 400 switch a:S -
+         1 400 switch b:S -",
+        "a",
+        (50, 400),
+        "50..100 a RUNNING
+           100..300 b RUNNING
+         300..320 a WAIT_CPU
+         320..400 a RUNNING",
+    );
+    check(
+        "0   0 switch - a
+         0 100 switch a:S -
+         0 150 wake x
+         0 200 switch x:S -
+         0 300 wake a",
+        "x",
+        (150, 250),
+        "150..200 x UNKNOWN (events lost or outside of the trace)
+         200..250 x UNKNOWN (still waiting at the end of the trace)",
+    );
+}

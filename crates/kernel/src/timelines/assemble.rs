@@ -47,10 +47,11 @@ pub(super) fn assemble(
     });
     for thread in 0..threads.len() {
         let runs = &mut runs[run_starts[thread] as usize..run_starts[thread + 1] as usize];
-        runs.sort_by_key(|run: &Run| (run.begin, run.end));
-        carry_calls(runs);
         let wakes = &mut wakes[wake_starts[thread] as usize..wake_starts[thread + 1] as usize];
         wakes.sort_by_key(|wake: &Wake| (wake.at, wake.stage, wake.cpu));
+        bound_unknown_runs(runs, wakes);
+        runs.sort_by_key(|run: &Run| (run.begin, run.end));
+        carry_calls(runs);
     }
 
     let mut lost: Vec<(i64, i64)> = scans.iter().flat_map(|scan| &scan.lost).copied().collect();
@@ -163,6 +164,23 @@ fn by_thread<Entry: Copy>(
         }
     }
     (starts, grouped)
+}
+
+/// A run of an unknown part of some time began after everything that is known of the thread.
+fn bound_unknown_runs(runs: &mut [Run], wakes: &[Wake]) {
+    if runs.iter().all(|run| run.cpu != Run::UNKNOWN_PART) {
+        return;
+    }
+    runs.sort_by_key(|run: &Run| (run.end, run.begin));
+    let mut known_until = i64::MIN;
+    for run in runs {
+        if run.cpu == Run::UNKNOWN_PART {
+            let woken = wakes.partition_point(|wake| wake.at < run.end);
+            let last_wake = woken.checked_sub(1).map_or(i64::MIN, |last| wakes[last].at);
+            run.begin = run.begin.max(known_until).max(last_wake).min(run.end);
+        }
+        known_until = known_until.max(run.end);
+    }
 }
 
 /// A run without a system call's entry or exit ends in the call in which the run before ended.

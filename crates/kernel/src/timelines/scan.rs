@@ -24,6 +24,11 @@ pub(super) struct Run {
     pub(super) left: Option<SwitchOut>,
 }
 
+impl Run {
+    /// Stands for a processor when the thread ran for an unknown part of the time.
+    pub(super) const UNKNOWN_PART: u16 = u16::MAX;
+}
+
 /// A wake-up event, recorded on the waker's (waking) or the target's processor (wakeup).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wake {
@@ -236,12 +241,14 @@ impl Scanner {
     }
 
     fn switch(&mut self, prev: ThreadId, next: ThreadId, left: SwitchOut, call: Call) {
+        let carried = std::mem::take(&mut self.carried_call);
+        let call = if call == Call::UNSEEN { carried } else { call };
         if self.current.is_some_and(|current| current != prev) {
-            // A switch is missing although no loss was reported: nothing is known since.
-            self.out.lost.push((self.since, self.now));
+            // A trace of a few chosen threads lacks the others' switches: when the current thread
+            // left and `prev` came is unknown, but what each does elsewhere still holds.
+            self.end_run_somewhere(self.current, None, Call::UNSEEN);
+            self.end_run_somewhere(Some(prev), Some(left), call);
         } else {
-            let carried = std::mem::take(&mut self.carried_call);
-            let call = if call == Call::UNSEEN { carried } else { call };
             self.end_run(self.now, Some(left), call);
         }
         self.interrupts.clear();
@@ -261,6 +268,22 @@ impl Scanner {
                     begin,
                     end,
                     cpu,
+                    call,
+                    left,
+                },
+            ));
+        }
+    }
+
+    /// A thread ran for some part of the time since the last switch.
+    fn end_run_somewhere(&mut self, thread: Option<ThreadId>, left: Option<SwitchOut>, call: Call) {
+        if let Some(thread) = thread.filter(|&thread| thread != ThreadId::IDLE) {
+            self.out.runs.push((
+                thread,
+                Run {
+                    begin: self.since,
+                    end: self.now,
+                    cpu: Run::UNKNOWN_PART,
                     call,
                     left,
                 },

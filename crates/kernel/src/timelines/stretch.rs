@@ -101,11 +101,15 @@ impl Timelines {
         if let Some(run) = after.checked_sub(1).map(|last| &runs[last])
             && run.end >= at
         {
+            let doing = match run.cpu {
+                Run::UNKNOWN_PART => Doing::Unknown,
+                cpu => Doing::Running {
+                    cpu: CpuId(u32::from(cpu)),
+                },
+            };
             return Stretch {
                 range: range(run.begin, run.end),
-                doing: Doing::Running {
-                    cpu: CpuId(u32::from(run.cpu)),
-                },
+                doing,
             };
         }
         self.between_runs(thread, after)
