@@ -13,7 +13,7 @@ use crate::bits;
 use crate::fields::scopes;
 use crate::layout::{ByteOrder, FieldLayout, IntegerLayout, Role, StreamLayout, StructureLayout};
 use crate::machine::{Damage, Machine, advance_clock, align_up, load_word};
-use crate::plan::{Compiler, Load, Plan, Target};
+use crate::plan::{Compiler, Load, Plan, Target, role_target};
 use crate::trace::CtfTrace;
 
 /// A projection compiled for every stream class.
@@ -36,6 +36,8 @@ struct EventPlan {
     class: EventClassId,
     wanted: bool,
     plan: Plan,
+    /// The size in bits behind the header, where it is fixed and no field is wanted.
+    step: Option<u64>,
     /// Slots that arrive.
     slots: usize,
     /// Slots that never have a value.
@@ -172,6 +174,7 @@ impl StreamPlan {
                     slots,
                     absent,
                     conditional: plan.conditional_slots(),
+                    step: plan.fixed_step(),
                     plan,
                 }
             });
@@ -251,75 +254,97 @@ impl From<Damage> for Fault {
 }
 
 /// Decodes events until the packet's content ends.
+///
+/// Position and clock are kept in locals: the machine has them only while it runs a plan, and when
+/// this returns.
 fn events(
     stream: &StreamPlan,
     machine: &mut Machine<'_>,
     clock: ClockScale,
     sink: &mut dyn EventSink,
 ) -> Result<(), Fault> {
+    let (bytes, end) = (machine.bytes, machine.end);
+    let (mut at, mut cycles) = (machine.at, machine.clock);
     loop {
-        let begin = align_up(machine.at, stream.alignment);
-        if begin >= machine.end {
+        let begin = align_up(at, stream.alignment);
+        if begin >= end {
+            (machine.at, machine.clock) = (begin.min(end), cycles);
             return Ok(());
         }
-        machine.at = begin;
-        let id = header(&stream.header, machine)?;
-        let class = stream.classes.get(id).ok_or(Fault::UnknownClass(id))?;
-        let event = &stream.plans[class];
         let origin = (begin / 8) as usize;
-        machine.origin = origin;
-        if event.conditional != 0 {
+        let event_bytes = bytes.get(origin..).unwrap_or_default();
+        let id = match &stream.header {
+            HeaderPlan::Direct(direct) => {
+                let (id, time) = direct.read(event_bytes);
+                at = begin + time.header_bits;
+                if at > end {
+                    machine.at = begin;
+                    let bits = time.header_bits;
+                    return Err(Damage::PastEnd { bits }.into());
+                }
+                cycles = advance_clock(cycles, load(event_bytes, &time.load), time.bits);
+                id
+            }
+            HeaderPlan::General(plan) => {
+                (machine.at, machine.clock) = (begin, cycles);
+                machine.values[usize::from(role_target(Role::EventClassId))] = 0;
+                machine.run(plan)?;
+                (at, cycles) = (machine.at, machine.clock);
+                machine.role(Role::EventClassId)
+            }
+        };
+        let Some(event) = stream
+            .classes
+            .get(id)
+            .and_then(|plan| stream.plans.get(plan))
+        else {
+            (machine.at, machine.clock) = (begin, cycles);
+            return Err(Fault::UnknownClass(id));
+        };
+        let mut absent = event.absent;
+        if let Some(bits) = event.step
+            && bits <= end - at
+        {
+            at += bits;
+        } else {
+            (machine.at, machine.clock) = (at, cycles);
+            machine.origin = origin;
             machine.chosen = 0;
-            machine.values[..event.slots].fill(0);
+            if event.conditional != 0 {
+                machine.values[..event.slots].fill(0);
+            }
+            machine.run(&event.plan)?;
+            absent |= event.conditional & !machine.chosen;
+            (at, cycles) = (machine.at, machine.clock);
         }
-        machine.run(&event.plan)?;
         if event.wanted {
-            let missing = event.conditional & !machine.chosen;
             sink.event(&Event {
                 class: event.class,
-                at: clock.time(machine.clock),
+                at: clock.time(cycles),
                 position: begin,
-                bytes: machine.bytes.get(origin..).unwrap_or_default(),
+                bytes: event_bytes,
                 values: &machine.values[..event.slots],
-                absent: event.absent | missing,
+                absent,
             });
         }
-        if machine.at == begin {
+        if at == begin {
             // An event without a bit would repeat for ever.
             return Ok(());
         }
     }
 }
 
-/// Reads an event's header: sets the clock and returns the class's id.
-#[inline]
-fn header(plan: &HeaderPlan, machine: &mut Machine<'_>) -> Result<u64, Fault> {
-    let direct = match plan {
-        HeaderPlan::Direct(direct) => direct,
-        HeaderPlan::General(plan) => {
-            machine.values[usize::from(crate::plan::role_target(Role::EventClassId))] = 0;
-            machine.run(plan)?;
-            return Ok(machine.role(Role::EventClassId));
+impl DirectHeader {
+    /// The id, and where the time is.
+    #[inline]
+    fn read(&self, bytes: &[u8]) -> (u64, &TimeField) {
+        let id = load(bytes, &self.id);
+        if id < self.escape {
+            (id, &self.short)
+        } else {
+            (load(bytes, &self.long_id), &self.long)
         }
-    };
-    let window = machine
-        .bytes
-        .get((machine.at / 8) as usize..)
-        .unwrap_or_default();
-    let mut id = load(window, &direct.id);
-    let mut time = &direct.short;
-    if id >= direct.escape {
-        id = load(window, &direct.long_id);
-        time = &direct.long;
     }
-    let after = machine.at + time.header_bits;
-    if after > machine.end {
-        let bits = time.header_bits;
-        return Err(Damage::PastEnd { bits }.into());
-    }
-    machine.clock = advance_clock(machine.clock, load(window, &time.load), time.bits);
-    machine.at = after;
-    Ok(id)
 }
 
 #[inline]

@@ -106,11 +106,8 @@ impl<'packet> Machine<'packet> {
 
     #[inline(always)]
     fn block(&mut self, block: &Block) -> Result<(), Damage> {
-        let after = self.at + block.bits;
-        if after > self.end {
-            return Err(Damage::PastEnd { bits: block.bits });
-        }
         let base = (self.at / 8) as usize;
+        self.step_over(block.bits)?;
         let window = self.bytes.get(base..).unwrap_or_default();
         for load in &block.loads {
             let word = load_word(window, load.byte as usize);
@@ -121,20 +118,19 @@ impl<'packet> Machine<'packet> {
             self.values[usize::from(range.target)] = pack(begin, range.length as usize);
         }
         if block.has_numbers {
-            self.numbers(block, window);
+            self.numbers(block, self.at - block.bits, window);
         }
-        self.at = after;
         Ok(())
     }
 
     #[inline(never)]
-    fn numbers(&mut self, block: &Block, window: &[u8]) {
+    fn numbers(&mut self, block: &Block, begin: u64, window: &[u8]) {
         for load in &block.swapped_loads {
             let word = load_word(window, load.byte as usize).swap_bytes();
             self.values[usize::from(load.target)] = load.value(word);
         }
         for number in &block.numbers {
-            let at = self.at + number.bit;
+            let at = begin + number.bit;
             let word = bits::read(self.bytes, at, number.bits, number.order, number.reversed);
             self.values[usize::from(number.target)] = match number.kind {
                 NumberKind::Unsigned => word,
@@ -233,6 +229,17 @@ impl<'packet> Machine<'packet> {
                 walk::field(self, class, &mut Decoding)?;
             }
         }
+        Ok(())
+    }
+
+    /// Goes on by `bits` bits.
+    #[inline]
+    pub(crate) fn step_over(&mut self, bits: u64) -> Result<(), Damage> {
+        let after = self.at + bits;
+        if after > self.end {
+            return Err(Damage::PastEnd { bits });
+        }
+        self.at = after;
         Ok(())
     }
 

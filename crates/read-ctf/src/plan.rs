@@ -77,6 +77,15 @@ impl Plan {
         })
     }
 
+    /// The size in bits of what the plan only steps over, where it is fixed.
+    pub(crate) fn fixed_step(&self) -> Option<u64> {
+        match &self.ops[..] {
+            [] => Some(0),
+            [Op::Block(block)] if block.is_empty() => Some(block.bits),
+            _ => None,
+        }
+    }
+
     /// Bit n is set when slot n is filled only if some choice falls that way.
     pub(crate) fn conditional_slots(&self) -> u128 {
         let choices = self.ops.iter().filter_map(|op| match op {
@@ -162,6 +171,13 @@ pub(crate) struct Block {
     pub(crate) has_numbers: bool,
     /// Text and bytes.
     pub(crate) ranges: Vec<ByteRange>,
+}
+
+impl Block {
+    /// Whether nothing in it is read.
+    fn is_empty(&self) -> bool {
+        self.loads.is_empty() && !self.has_numbers && self.ranges.is_empty()
+    }
 }
 
 /// An integer: eight bytes from `byte`, shifted left, shifted right, sign-extended.

@@ -117,11 +117,7 @@ fn find(
             let fits = |&(first, last): &(i128, i128)| (first..=last).contains(&selector);
             let mut options = variant.options.iter();
             let option = options.find(|option| option.ranges.iter().any(fits));
-            find(
-                machine,
-                &option.ok_or(no_option(selector))?.class,
-                stamps,
-            )
+            find(machine, &option.ok_or(no_option(selector))?.class, stamps)
         }
         FieldLayout::Integer(integer) => {
             machine.align(integer.alignment)?;
