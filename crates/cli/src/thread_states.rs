@@ -1,6 +1,7 @@
 //! `slowpath thread-states`: how long threads ran, were runnable, blocked or unknown in windows.
 //!
-//! One JSON object per request on standard output; definitions: docs/reference/definitions.md.
+//! A line per thread and window; with `--json` a JSON object each. Definitions:
+//! docs/reference/definitions.md.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ pub struct ThreadStatesArgs {
     /// standard input. Without it: every thread over --begin and --end.
     #[arg(long, value_name = "FILE")]
     requests: Option<PathBuf>,
-    /// JSON lines (the only form so far).
+    /// One JSON object per line.
     #[arg(long)]
     json: bool,
 }
@@ -57,6 +58,14 @@ pub fn run(args: &ThreadStatesArgs) -> anyhow::Result<Report> {
     let run = args.input.options();
     let requests = args.requests.as_deref().map(read_requests).transpose()?;
     let mut output = io::BufWriter::new(io::stdout().lock());
+    if !args.json {
+        let heads = ["running", "(interrupted)", "runnable", "blocked", "unknown"];
+        write!(output, "{:>8} {:<15}", "tid", "name")?;
+        heads
+            .iter()
+            .try_for_each(|head| write!(output, " {head:>12}"))?;
+        writeln!(output)?;
+    }
     for kernel in experiment.kernels() {
         let (lines, found) = timelines(kernel, &run, range)?;
         report = report.with(found);
@@ -78,7 +87,23 @@ pub fn run(args: &ThreadStatesArgs) -> anyhow::Result<Report> {
                 blocked_ns: states.blocked.get(),
                 unknown_ns: states.unknown.get(),
             };
-            writeln!(output, "{}", serde_json::to_string(&answer)?)?;
+            if args.json {
+                writeln!(output, "{}", serde_json::to_string(&answer)?)?;
+            } else {
+                let name = lines.name(request.tid, window.end);
+                let lengths = [
+                    states.running,
+                    states.interrupted,
+                    states.runnable,
+                    states.blocked,
+                    states.unknown,
+                ];
+                write!(output, "{:>8} {name:<15}", request.tid)?;
+                for length in lengths {
+                    write!(output, " {:>12}", length.to_string())?;
+                }
+                writeln!(output)?;
+            }
         }
     }
     output.flush()?;
