@@ -45,7 +45,7 @@ enum {
 };
 
 static const uint64_t MS = 1000000;
-static const size_t ORDER_BYTES = 4096, CHECKPOINT_BYTES = 1 << 20, AUDIT_BYTES = 256 << 10;
+static const size_t ORDER_BYTES = 4096, CHECKPOINT_BYTES = 4 << 20, AUDIT_BYTES = 256 << 10;
 
 static const char *data_folder;
 static uint64_t deadline_ns;
@@ -244,7 +244,7 @@ static void *heartbeat(void *unused)
 {
 	struct page *page = record_join(HEARTBEAT, "heartbeat", "beats on the processor of the reports");
 	share_one_processor();
-	setpriority(PRIO_PROCESS, (id_t)page->tid, 5);
+	setpriority(PRIO_PROCESS, (id_t)page->tid, 3);
 	for (uint64_t due = now_ns() + 50 * MS; due < deadline_ns; due += 50 * MS) {
 		sleep_until(due);
 		compute_ms(2);
