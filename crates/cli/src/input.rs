@@ -3,11 +3,11 @@
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use slowpath_engine::Options;
+use slowpath_kernel::Extent;
 use slowpath_model::{Diagnostic, Severity, TimeRange, Timestamp};
 use slowpath_session::{Experiment, open};
 
@@ -80,11 +80,10 @@ impl InputArgs {
     /// Where the end is not after the begin.
     pub fn range(&self, experiment: &Experiment) -> anyhow::Result<TimeRange> {
         let first = || {
-            let packets = experiment
-                .traces
-                .iter()
-                .flat_map(|trace| trace.source.packets());
-            let begins = packets.map(|packet| packet.range.begin);
+            // Packets state when their buffers were opened, which is before the first event.
+            let traces = experiment.traces.iter();
+            let bounds = traces.filter_map(|trace| Extent::of(&*trace.source).bounds);
+            let begins = bounds.map(|(first, _)| first);
             begins.min().unwrap_or(Timestamp::from_ns(0))
         };
         let point = |point: Option<TimePoint>, default: Timestamp| match point {
@@ -118,9 +117,6 @@ pub struct Run {
     chunk_bytes: Option<u64>,
     report: Box<dyn Fn(u64, u64) + Sync>,
 }
-
-/// Set by Ctrl-C while an analysis runs.
-pub static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 impl Run {
     fn new(jobs: Option<NonZeroUsize>, chunk_bytes: Option<u64>) -> Self {
@@ -158,7 +154,6 @@ impl Run {
             jobs: self.jobs,
             chunk_bytes: self.chunk_bytes,
             progress: Some(&*self.report),
-            cancel: Some(&INTERRUPTED),
             ..Options::default()
         }
     }
@@ -218,11 +213,6 @@ impl Report {
 
 fn print_diagnostics<'found>(diagnostics: impl Iterator<Item = &'found Diagnostic>) {
     diagnostics.for_each(|diagnostic| eprintln!("{diagnostic}"));
-}
-
-/// Whether the user asked to stop.
-pub fn interrupted() -> bool {
-    INTERRUPTED.load(Ordering::Relaxed)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod info;
 mod input;
 mod output;
 mod pattern;
+mod record;
 mod tables;
 mod thread_states;
 
@@ -29,6 +30,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Record(record::RecordArgs),
+    Snapshot(record::SnapshotArgs),
     Info(info::InfoArgs),
     Events(events::EventsArgs),
     Count(analyses::CountArgs),
@@ -40,8 +43,20 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let report = match &arguments.command {
+    match run(Arguments::parse().command) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(exit_status_of(&error))
+        }
+    }
+}
+
+/// Runs one command; its exit status.
+fn run(command: Command) -> anyhow::Result<u8> {
+    let report = match &command {
+        Command::Record(args) => return record::run_record(args.clone()),
+        Command::Snapshot(args) => return record::run_snapshot(args.clone()),
         Command::Info(args) => info::run(args),
         Command::Events(args) => events::run(args),
         Command::Count(args) => analyses::run_count(args),
@@ -51,15 +66,7 @@ fn main() -> ExitCode {
         Command::CriticalPath(args) => critical_path::run(args),
         Command::ThreadStates(args) => thread_states::run(args),
     };
-    let result = report.map(|report| report.exit_status());
-    match result {
-        Ok(status) => ExitCode::from(status),
-        Err(_) if input::interrupted() => ExitCode::from(130),
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(exit_status_of(&error))
-        }
-    }
+    Ok(report?.exit_status())
 }
 
 /// 3 where nothing could be read, 2 for everything that the user can put right on the command line.

@@ -18,7 +18,7 @@ use slowpath_record::{
 ///
 /// The exit status is the command's (128 + signal where one killed it); 2 or 3 where the recording
 /// itself failed.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct RecordArgs {
     /// The folder to write; it must not exist or be empty.
     #[arg(short, long, value_name = "DIR")]
@@ -56,7 +56,7 @@ pub struct RecordArgs {
 }
 
 /// Ask a running `slowpath record --snapshot` to write what it holds.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct SnapshotArgs {
     /// The folder that it was given with -o.
     #[arg(value_name = "DIR")]
@@ -110,7 +110,11 @@ impl RecordArgs {
         RecordOptions {
             output: self.output,
             replace: self.overwrite,
-            mode: if self.snapshot { Mode::Snapshot } else { Mode::Standard },
+            mode: if self.snapshot {
+                Mode::Snapshot
+            } else {
+                Mode::Standard
+            },
             duration: self.duration,
             kernel: match self.kernel {
                 Kernel::Auto => KernelChoice::Auto,
@@ -144,7 +148,15 @@ fn exit_status(end: CommandEnd) -> u8 {
 
 /// What was recorded, what was lost, what it cost, and what to type next.
 fn summary(outcome: &Outcome) -> String {
-    let Manifest { kernel, ust, cost, begin_ns, end_ns, snapshots, .. } = &outcome.manifest;
+    let Manifest {
+        kernel,
+        ust,
+        cost,
+        begin_ns,
+        end_ns,
+        snapshots,
+        ..
+    } = &outcome.manifest;
     let folder = shown(&outcome.folder);
     let seconds = end_ns.since(*begin_ns).get() as f64 / 1e9;
     let tracer = match kernel.tracer {
@@ -171,20 +183,32 @@ fn summary(outcome: &Outcome) -> String {
             in_words(kernel.buffer_bytes_per_cpu),
         );
     }
-    if let Some(lost) = ust.as_ref().map(|part| part.lost_events).filter(|lost| *lost > 0) {
+    if let Some(lost) = ust
+        .as_ref()
+        .map(|part| part.lost_events)
+        .filter(|lost| *lost > 0)
+    {
         text += &format!(
             "warning: LTTng discarded {lost} events of applications\n\
              hint: ask for fewer with --ust\n"
         );
     }
-    let next = if kernel.tracer == Tracer::None { "events" } else { "cpu" };
+    let next = if kernel.tracer == Tracer::None {
+        "events"
+    } else {
+        "cpu"
+    };
     text + &format!("next: slowpath {next} {folder}\n")
 }
 
 /// A path as one would type it here.
 fn shown(folder: &std::path::Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
-    folder.strip_prefix(&here).unwrap_or(folder).display().to_string()
+    folder
+        .strip_prefix(&here)
+        .unwrap_or(folder)
+        .display()
+        .to_string()
 }
 
 fn in_words(bytes: u64) -> String {
@@ -227,7 +251,12 @@ mod tests {
 
     #[test]
     fn sizes_and_durations_are_read_as_people_write_them() {
-        for (text, expected) in [("4096", 4096), ("64M", 64 << 20), ("1g", 1 << 30), ("8KiB", 8192)] {
+        for (text, expected) in [
+            ("4096", 4096),
+            ("64M", 64 << 20),
+            ("1g", 1 << 30),
+            ("8KiB", 8192),
+        ] {
             assert_eq!(size(text).ok(), Some(expected), "{text}");
         }
         for text in ["", "0", "12Q", "M", "99999999999G"] {
