@@ -305,27 +305,27 @@ impl<'draft> Lowering<'draft, '_> {
                 let frame = self.frames.len().checked_sub(out + 1)?;
                 self.search_frame(frame, steps)
             }
-            Origin::Outward => {
-                let frames = (0..self.frames.len()).rev();
-                let inside = frames
-                    .into_iter()
-                    .find_map(|frame| self.search_frame(frame, steps));
-                const INNERMOST_FIRST: [Part; 5] = [
-                    Part::SpecificContext,
-                    Part::CommonContext,
-                    Part::EventHeader,
-                    Part::PacketContext,
-                    Part::PacketHeader,
-                ];
-                inside.or_else(|| {
-                    let before = INNERMOST_FIRST.into_iter().filter(|part| *part < self.part);
-                    let before: Vec<Part> = before.collect();
-                    before
-                        .into_iter()
-                        .find_map(|part| self.search_part(part, steps))
-                })
-            }
+            Origin::Outward => (0..self.frames.len())
+                .rev()
+                .find_map(|frame| self.search_frame(frame, steps))
+                .or_else(|| self.search_parts_before(steps)),
         }
+    }
+
+    /// Searches the parts before the one at hand, the nearest first (CTF 1.8.3, §7.3.2).
+    fn search_parts_before(&mut self, steps: &[String]) -> Option<(Room, Vec<Found<'draft>>)> {
+        const NEAREST_FIRST: [Part; 5] = [
+            Part::SpecificContext,
+            Part::CommonContext,
+            Part::EventHeader,
+            Part::PacketContext,
+            Part::PacketHeader,
+        ];
+        let at_hand = self.part;
+        NEAREST_FIRST
+            .into_iter()
+            .filter(|part| *part < at_hand)
+            .find_map(|part| self.search_part(part, steps))
     }
 
     fn search_part(&mut self, part: Part, steps: &[String]) -> Option<(Room, Vec<Found<'draft>>)> {

@@ -1,6 +1,6 @@
 //! Metadata: the description of a trace's layout, in TSDL (CTF 1.8) or JSON (CTF 2).
 //!
-//! Both languages become [`draft`]s, which keep references by name; [`lower`] resolves every
+//! Both languages become drafts, which keep references by name; lowering them resolves every
 //! reference and gives the layout. Nothing here reads a stream. Work and memory are bounded by the
 //! size of the text: depth, nodes and comparisons all have limits.
 
