@@ -102,7 +102,7 @@ const DAMAGED: &[Damaged] = &[
     damaged("metadata-syntax-error", "metadata:3:"),
     damaged("packet-based-metadata", "metadata at byte"),
     damaged("smalltrace", "metadata:6:"),
-    damaged("valid-events-then-invalid-events", "dummystream at byte 3"),
+    damaged("valid-events-then-invalid-events", "dummystream at byte 2"),
 ];
 
 const fn damaged(trace: &'static str, place: &'static str) -> Damaged {
