@@ -253,11 +253,17 @@ impl<What> Lanes<What> {
             let Some(lane) = self.0.get_mut(&cpu) else {
                 continue;
             };
-            if let Some(Item::Record(record)) = lane.pop() {
-                take(record);
-            }
-            if let Some(at) = lane.next() {
-                heads.push(Reverse((at, cpu)));
+            let others = heads.peek().map(|Reverse(head)| *head);
+            let is_first = |at| settled(at) && others.is_none_or(|other| (at, cpu) < other);
+            loop {
+                if let Some(Item::Record(record)) = lane.pop() {
+                    take(record);
+                }
+                match lane.next() {
+                    Some(at) if is_first(at) => {}
+                    Some(at) => break heads.push(Reverse((at, cpu))),
+                    None => break,
+                }
             }
         }
     }

@@ -199,7 +199,7 @@ impl Answer for Io<'_> {
 
     fn report(&self, mut told: Told) -> IoReport {
         let resolver = &mut told.resolver;
-        let take = |record| resolver.enqueue(record);
+        let take = |record| resolver.take(record, self.known);
         told.lanes.drain(Timestamp::MAX, true, take);
         resolver.advance(self.known, true);
         for dump in &self.known.dumps {
@@ -332,7 +332,7 @@ impl Analysis for Io<'_> {
         let resolver = &mut state.resolver;
         state
             .lanes
-            .drain(watermark, false, |record| resolver.enqueue(record));
+            .drain(watermark, false, |record| resolver.take(record, self.known));
         resolver.advance(self.known, false);
     }
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use slowpath_model::{ProcessId, ThreadId};
+use slowpath_model::{ProcessId, ThreadId, Timestamp};
 
 use super::calls::{Entry, Way, outcome};
 use super::record::{Name, What};
@@ -89,8 +89,20 @@ pub(super) struct Totals {
 }
 
 impl Resolver {
-    /// Takes the next record.
-    pub(super) fn enqueue(&mut self, record: Record<What>) {
+    /// Takes the next record; at once, if nothing is held back and its process is known.
+    pub(super) fn take(&mut self, record: Record<What>, known: &Known) {
+        let is_clear = self.queue.is_empty()
+            && needs_process(&record).is_none_or(|thread| self.process_of.contains_key(&thread));
+        if is_clear {
+            self.taken += 1;
+            self.take_dumps(record.at, known);
+            self.apply(record, known);
+        } else {
+            self.enqueue(record);
+        }
+    }
+
+    fn enqueue(&mut self, record: Record<What>) {
         let said = match (&record.what, record.thread) {
             (What::BelongsTo(process), Whose::Thread(thread)) => Some((thread, *process)),
             (What::DumpedThread { process, .. }, Whose::Thread(thread)) => Some((thread, *process)),
@@ -122,31 +134,30 @@ impl Resolver {
             {
                 return;
             }
-            while let Some(dump) = known
-                .dumps
-                .get(self.dumps_taken)
-                .filter(|dump| dump.at <= at)
-            {
-                self.dumps_taken += 1;
-                self.process_of.insert(dump.tid, dump.pid);
-                for (fd, path) in &dump.fds {
-                    let file = self.files.id(path);
-                    self.dump_names(dump.pid, *fd, file);
-                }
-            }
+            self.take_dumps(at, known);
             if let Some(record) = self.queue.pop_front() {
                 self.taken += 1;
                 self.apply(record, known);
             }
         }
         if end {
-            for dump in known.dumps.get(self.dumps_taken..).unwrap_or_default() {
-                for (fd, path) in &dump.fds {
-                    let file = self.files.id(path);
-                    self.dump_names(dump.pid, *fd, file);
-                }
+            self.take_dumps(Timestamp::MAX, known);
+        }
+    }
+
+    /// Takes in what the recorder saw until `at`.
+    fn take_dumps(&mut self, at: Timestamp, known: &Known) {
+        while let Some(dump) = known
+            .dumps
+            .get(self.dumps_taken)
+            .filter(|dump| dump.at <= at)
+        {
+            self.dumps_taken += 1;
+            self.process_of.insert(dump.tid, dump.pid);
+            for (fd, path) in &dump.fds {
+                let file = self.files.id(path);
+                self.dump_names(dump.pid, *fd, file);
             }
-            self.dumps_taken = known.dumps.len();
         }
     }
 
