@@ -77,6 +77,6 @@ begin_ns=$(($(value start_ns "$build/slowest") + offset_ns))
 end_ns=$(($(value end_ns "$build/slowest") + offset_ns))
 
 caption "5. Why the slowest request, one of $comm, took so long."
-show 60 critical-path "$recording" --tid "$tid" --begin "$begin_ns" --end "$end_ns"
+show 40 critical-path "$recording" --tid "$tid" --begin "$begin_ns" --end "$end_ns"
 
 caption "The program's own record, to hold this against, is in $truth."
