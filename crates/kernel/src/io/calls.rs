@@ -83,8 +83,7 @@ impl Call {
     }
 }
 
-/// Calls of one row mean the same and are never confused, as a thread is in one call at a time; rows
-/// are still one call each where an exit has to find its entry by name.
+/// The calls by name, one row for each, as an exit finds its entry by call.
 const CALLS: &[(&[&str], Effect)] = &[
     (&["read"], Effect::Moves(Way::Read)),
     (&["pread64"], Effect::Moves(Way::Read)),
