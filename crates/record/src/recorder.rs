@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use slowpath_model::{ProcessId, Timestamp};
 use slowpath_platform::clocks::process_cpu_ns;
 use slowpath_platform::process::{Guardian, Parting, machine};
+use slowpath_platform::signals::SignalPipe;
 
 use crate::accounts::AccountBook;
 use crate::control::{self, ControlSocket};
@@ -48,7 +49,8 @@ pub struct Outcome {
 /// Records as `options` say until the command ends, the duration is over or a signal asks for the
 /// end; `talk` gets a line for whatever the user should know meanwhile.
 ///
-/// Takes over SIGINT, SIGTERM and SIGHUP of the whole process while it runs.
+/// One recording at a time in a process: it takes over SIGINT, SIGTERM and SIGHUP, and its guardian,
+/// a fork, shares the files that are open when it begins.
 ///
 /// # Errors
 /// When nothing could be recorded, or writing failed half-way; the guardian has then closed what
@@ -56,10 +58,12 @@ pub struct Outcome {
 pub fn record(options: &RecordOptions, talk: &mut dyn FnMut(&str)) -> Result<Outcome, RecordError> {
     let plan = Plan::make(options, talk)?;
     let folder = storage::make_output_folder(&options.output, options.replace)?;
+    // From here on, a signal ends the recording in order, also one that comes before it has begun.
+    let signals = SignalPipe::new().map_err(RecordError::system("signals"))?;
     let mut recording = Recording::begin(options, &plan, folder, talk)?;
     let guardian = Guardian::fork(|parting| recording.guard(parting))
         .map_err(RecordError::system("no guardian process could be started"))?;
-    let result = recording.run(options, &plan, guardian.pid(), talk);
+    let result = recording.run(options, &plan, guardian.pid(), signals, talk);
     let parting = if result.is_ok() {
         Parting::Goodbye
     } else {
@@ -142,6 +146,7 @@ impl Recording {
         options: &RecordOptions,
         plan: &Plan,
         guardian: i32,
+        signals: SignalPipe,
         talk: &mut dyn FnMut(&str),
     ) -> Result<(Manifest, CommandEnd), RecordError> {
         if let Some(instance) = &self.instance {
@@ -158,7 +163,7 @@ impl Recording {
         let control = ControlSocket::listen(&self.folder)
             .map_err(RecordError::system("no socket for snapshot requests"))?;
         self.start(options)?;
-        let ended = watch::watch(self, options, &control)?;
+        let ended = watch::watch(self, options, signals, &control)?;
         let cpu_ns = self.finish(&ended)?;
         let command_end = ended.wait_for_command(talk);
         self.manifest.command_exit = match command_end {

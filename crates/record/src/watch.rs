@@ -48,9 +48,9 @@ pub(crate) struct Ended {
 pub(crate) fn watch(
     recording: &mut Recording,
     options: &RecordOptions,
+    signals: SignalPipe,
     control: &ControlSocket,
 ) -> Result<Ended, RecordError> {
-    let signals = SignalPipe::new().map_err(RecordError::system("signals"))?;
     let deadline = options
         .duration
         .and_then(|duration| Instant::now().checked_add(duration));

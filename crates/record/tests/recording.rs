@@ -1,0 +1,627 @@
+//! Real recordings of small workloads: what a folder holds, and what is left when a recorder dies.
+//!
+//! They need root and tracefs and say so where they are skipped. The recorder is this test program
+//! started once more (`recorder_process`), so that it can be killed.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use slowpath_model::{ProcessId, Timestamp};
+use slowpath_record::{
+    CommandEnd, KernelChoice, Manifest, Mode, Outcome, RecordError, RecordOptions, UserSpaceChoice,
+    record, request_snapshot,
+};
+
+const INSTANCES: &str = "/sys/kernel/tracing/instances";
+const ARGUMENTS: &str = "SLOWPATH_TEST_RECORDER";
+
+/// Burns some CPU time, sleeps, ends with status 7.
+const WORKLOAD: &str = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; sleep 0.1; exit 7";
+
+#[test]
+fn a_command_is_recorded_and_its_status_passed_on() {
+    let Some(place) = place_with_rights() else {
+        return;
+    };
+    let mut options = options(&place.folder);
+    options.command = shell(WORKLOAD);
+    let outcome = record_here(&options).expect("a recording");
+
+    assert_eq!(outcome.command_end, CommandEnd::ByItself(7));
+    let manifest = Manifest::read(&place.folder).expect("slowpath.json");
+    assert_eq!(manifest, outcome.manifest);
+    assert_eq!((manifest.complete, manifest.command_exit), (true, Some(7)));
+    assert!(manifest.end_ns > manifest.begin_ns);
+
+    let kernel = place.folder.join("kernel");
+    check_pages(&kernel, &manifest);
+    for event in &manifest.kernel.events {
+        let format = kernel
+            .join("events")
+            .join(event.replace(':', "/"))
+            .join("format");
+        assert!(
+            fs::read_to_string(&format).is_ok_and(|text| text.contains("print fmt:")),
+            "{event}"
+        );
+    }
+    let header = fs::read_to_string(kernel.join("header_page")).expect("header_page");
+    assert!(header.contains("data;"), "cut short: {header}");
+    assert!(
+        fs::read_to_string(kernel.join("trace_clock")).is_ok_and(|text| text.contains("[mono]"))
+    );
+    for name in [
+        "header_event",
+        "saved_cmdlines",
+        "stats/cpu0",
+        "interrupts.json",
+    ] {
+        assert!(
+            fs::metadata(kernel.join(name)).is_ok_and(|file| file.len() > 0),
+            "{name}"
+        );
+    }
+
+    let own = std::process::id();
+    let dump = fs::read_to_string(kernel.join("statedump.jsonl")).expect("statedump.jsonl");
+    let lines: Vec<serde_json::Value> = dump
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let own_lines = lines.iter().filter(|line| line["tid"] == own);
+    assert!(
+        own_lines
+            .clone()
+            .any(|line| line["fds"][0]["path"].is_string()),
+        "own descriptors"
+    );
+
+    // The shell's figures run from its start to its end, so they hold its loop.
+    let accounts = manifest.accounts.end.iter().zip(&manifest.accounts.begin);
+    let shell_ran = accounts.filter(|(end, _)| end.comm == "sh");
+    let ran_ns: Vec<u64> = shell_ran
+        .map(|(end, begin)| end.schedstat_run_ns - begin.schedstat_run_ns)
+        .collect();
+    assert!(ran_ns.iter().any(|ns| *ns > 1_000_000), "{ran_ns:?}");
+}
+
+#[test]
+fn the_duration_ends_the_recording_and_the_command() {
+    let Some(place) = place_with_rights() else {
+        return;
+    };
+    let mut options = options(&place.folder);
+    options.duration = Some(Duration::from_millis(300));
+    options.command = shell("exec sleep 20");
+    let begin = Instant::now();
+    let outcome = record_here(&options).expect("a recording");
+    assert_eq!(outcome.command_end, CommandEnd::ByDuration);
+    assert!(
+        begin.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        begin.elapsed()
+    );
+    assert_eq!(
+        (outcome.manifest.complete, outcome.manifest.command_exit),
+        (true, None)
+    );
+}
+
+#[test]
+fn a_signal_ends_the_recording_in_order_and_a_second_one_kills_the_command() {
+    let Some(place) = place_with_rights() else {
+        return;
+    };
+    let stubborn = "trap '' TERM INT; while :; do sleep 0.1; done";
+    let mut recorder = Recorder::start(&place.folder, &["command", stubborn]);
+    recorder.wait_until_it_traces();
+    recorder.signal("INT");
+    wait_for("the events to be written", || {
+        instance_is_off(recorder.pid())
+    });
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(recorder.is_running(), "it waits for its command");
+    recorder.signal("INT");
+    assert_eq!(recorder.wait().code(), Some(128 + 9));
+    let manifest = Manifest::read(&place.folder).expect("slowpath.json");
+    assert!(manifest.complete);
+    check_pages(&place.folder.join("kernel"), &manifest);
+}
+
+#[test]
+fn a_killed_recorder_leaves_a_readable_recording_and_no_instance_or_session() {
+    let Some(place) = place_with_rights() else {
+        return;
+    };
+    let mut recorder = Recorder::start(&place.folder, &["spans", "command", "exec sleep 3"]);
+    recorder.wait_until_it_traces();
+    std::thread::sleep(Duration::from_millis(300));
+    let pid = recorder.pid();
+    let session = format!("slowpath-{pid}-");
+    if lttng_is_installed() {
+        wait_for("the session to be made", || {
+            lttng_sessions().contains(&session)
+        });
+    }
+    recorder.signal("KILL");
+    recorder.wait();
+    wait_for("the instance to be removed", || {
+        instances_of(pid).is_empty()
+    });
+    wait_for("the session to be destroyed", || {
+        !lttng_sessions().contains(&session)
+    });
+
+    let manifest = Manifest::read(&place.folder).expect("slowpath.json");
+    assert!(!manifest.complete);
+    assert!(manifest.end_ns > manifest.begin_ns);
+    check_pages(&place.folder.join("kernel"), &manifest);
+    assert!(place.folder.join("kernel/saved_cmdlines").exists());
+}
+
+#[test]
+fn what_a_killed_recorder_and_its_killed_guardian_leave_is_removed_by_the_next() {
+    let Some(place) = place_with_rights() else {
+        return;
+    };
+    let mut recorder = Recorder::start(&place.folder, &["command", "exec sleep 2"]);
+    recorder.wait_until_it_traces();
+    let pid = recorder.pid();
+    let guardian = guardian_of(pid);
+    // The guardian first, while the recorder holds the instance and has not noticed.
+    signal(guardian, "KILL");
+    recorder.signal("KILL");
+    recorder.wait();
+    wait_for("the guardian to be gone", || {
+        !Path::new(&format!("/proc/{guardian}")).exists()
+    });
+    assert_eq!(instances_of(pid).len(), 1, "nobody was left to remove it");
+
+    let mut options = options(&place.beside("next"));
+    options.command = shell("true");
+    record_here(&options).expect("a recording");
+    assert_eq!(instances_of(pid), BTreeSet::new());
+}
+
+#[test]
+fn snapshots_are_written_on_demand_and_at_the_end() {
+    let Some(place) = place_with_rights() else {
+        return;
+    };
+    let mut recorder = Recorder::start(&place.folder, &["snapshot"]);
+    recorder.wait_until_it_traces();
+    let kernel = place.folder.join("kernel");
+    assert!(
+        !kernel.join("cpu0.raw").exists(),
+        "nothing is written until asked for"
+    );
+
+    let (mut first_begin, mut last_end) = (None, None);
+    for number in 1..=2 {
+        std::thread::sleep(Duration::from_millis(200));
+        let folder = request_snapshot(&place.folder).expect("a snapshot");
+        assert_eq!(folder, place.folder.join(format!("snapshot-{number}")));
+        let manifest = Manifest::read(&folder).expect("its slowpath.json");
+        assert!(manifest.complete);
+        let begin = *first_begin.get_or_insert(manifest.begin_ns);
+        check_pages_since(begin, &folder.join("kernel"), &manifest);
+        assert!(fs::metadata(folder.join("kernel/statedump.jsonl")).is_ok_and(|one| one.len() > 0));
+        assert!(
+            last_end.is_none_or(|end| manifest.begin_ns >= end),
+            "snapshots do not overlap"
+        );
+        last_end = Some(manifest.end_ns);
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    recorder.signal("TERM");
+    assert_eq!(recorder.wait().code(), Some(0));
+    let manifest = Manifest::read(&place.folder).expect("slowpath.json");
+    assert_eq!(manifest.snapshots, ["snapshot-1", "snapshot-2"]);
+    check_pages_since(first_begin.expect("snapshots"), &kernel, &manifest);
+    let error = request_snapshot(&place.folder).expect_err("it has ended");
+    assert!(matches!(error, RecordError::NotRunning { .. }), "{error}");
+}
+
+#[test]
+fn a_standard_recording_refuses_snapshots_and_its_folder_is_not_taken_over() {
+    let Some(place) = place_with_rights() else {
+        return;
+    };
+    let mut recorder = Recorder::start(&place.folder, &[]);
+    recorder.wait_until_it_traces();
+    wait_for("the control socket", || {
+        place.folder.join("control.sock").exists()
+    });
+    let refusal = request_snapshot(&place.folder).expect_err("everything is on disk");
+    assert!(
+        matches!(refusal, RecordError::SnapshotRefused(_)),
+        "{refusal}"
+    );
+    let mut options = options(&place.folder);
+    options.replace = true;
+    let error = record_here(&options).expect_err("a recorder writes there");
+    assert!(matches!(error, RecordError::Output { .. }), "{error}");
+    recorder.signal("INT");
+    assert_eq!(recorder.wait().code(), Some(0));
+    assert!(!place.folder.join("control.sock").exists());
+}
+
+#[test]
+fn a_small_ring_loses_events_and_the_recording_says_so() {
+    let Some(place) = place_with_rights() else {
+        return;
+    };
+    let mut options = options(&place.folder);
+    options.buffer_bytes_per_cpu = Some(8192);
+    options.events = vec!["syscalls".into()];
+    options.command = shell("exec dd if=/dev/zero of=/dev/null bs=1 count=300000 2>/dev/null");
+    let outcome = record_here(&options).expect("a recording");
+    let lost: u64 = outcome.manifest.kernel.lost_events.values().sum();
+    assert!(lost > 0, "two pages cannot hold 1.2 million events");
+}
+
+#[test]
+fn applications_events_are_recorded_without_kernel_events() {
+    if !lttng_is_installed() {
+        println!("SKIPPED: LTTng is not installed");
+        return;
+    }
+    let place = Place::new();
+    let mut options = options(&place.folder);
+    options.kernel = KernelChoice::None;
+    options.user_space = UserSpaceChoice::Events(vec!["lttng_ust_statedump:*".into()]);
+    options.command = shell("LD_PRELOAD=liblttng-ust-libc-wrapper.so exec ls >/dev/null");
+    let outcome = record_here(&options).expect("a recording");
+    let manifest = outcome.manifest;
+    assert_eq!(manifest.command_exit, Some(0));
+    assert!(!place.folder.join("kernel").exists());
+    let files = files_below(&place.folder.join("ust"));
+    let size_of = |path: &PathBuf| fs::metadata(path).map_or(0, |file| file.len());
+    assert!(
+        files
+            .iter()
+            .any(|path| path.ends_with("metadata") && size_of(path) > 0),
+        "{files:?}"
+    );
+    let events = files
+        .iter()
+        .filter(|path| path.to_string_lossy().contains("slowpath_"));
+    assert!(events.map(size_of).sum::<u64>() > 0, "{files:?}");
+    assert!(manifest.cost.bytes_written > 0);
+    let own = format!("slowpath-{}-", std::process::id());
+    assert!(!lttng_sessions().contains(&own));
+}
+
+#[test]
+fn mistakes_are_told_before_anything_is_touched() {
+    let Some(place) = place_with_rights() else {
+        return;
+    };
+    let check = |change: &dyn Fn(&mut RecordOptions), message: &str, hint: &str| {
+        let mut options = options(&place.folder);
+        options.command = shell("true");
+        change(&mut options);
+        let error = record_here(&options).expect_err(message);
+        assert!(error.to_string().contains(message), "{error}");
+        let said = error.hint().unwrap_or_default();
+        assert!(said.contains(hint), "{said}");
+        assert!(!place.folder.exists(), "{message}: the folder was made");
+    };
+    let beside = place.beside("occupied");
+    fs::create_dir(&beside).expect("a folder");
+    fs::write(beside.join("notes.txt"), "precious").expect("a file");
+    check(
+        &|one| one.output = beside.clone(),
+        "is not empty",
+        "choose another folder",
+    );
+    let replace_all = |one: &mut RecordOptions| (one.output, one.replace) = (beside.clone(), true);
+    check(&replace_all, "is not empty", "choose another folder");
+    assert!(
+        beside.join("notes.txt").exists(),
+        "only recordings are replaced"
+    );
+    check(
+        &|one| one.output = "/proc/no".into(),
+        "cannot be written to /proc/no",
+        "-o DIR",
+    );
+    check(
+        &|one| one.events = vec!["sched:nonsense".into()],
+        "\"sched:nonsense\"",
+        "presets are",
+    );
+    check(
+        &|one| one.command = shell_of("no-such-program"),
+        "no-such-program",
+        "spelling",
+    );
+    check(
+        &|one| one.accounts = vec![ProcessId(i32::MAX)],
+        "no process 2147483647",
+        "",
+    );
+    let nothing = |one: &mut RecordOptions| one.kernel = KernelChoice::None;
+    check(&nothing, "nothing to record", "--kernel none");
+}
+
+/// Not a test: the process that the others start and kill.
+#[test]
+#[ignore = "started by the other tests as a process of its own"]
+fn recorder_process() {
+    let Ok(arguments) = std::env::var(ARGUMENTS) else {
+        return;
+    };
+    let mut words = arguments.split('\n');
+    let mut options = options(Path::new(words.next().expect("a folder")));
+    while let Some(word) = words.next() {
+        match word {
+            "snapshot" => options.mode = Mode::Snapshot,
+            "spans" => options.user_space = UserSpaceChoice::SpansIfPossible,
+            "command" => options.command = shell(words.next().expect("a command")),
+            other => panic!("unknown word {other:?}"),
+        }
+    }
+    let status = match record(&options, &mut |line| eprintln!("recorder: {line}")) {
+        Ok(outcome) => match outcome.command_end {
+            CommandEnd::ByItself(status) => status,
+            CommandEnd::NoCommand | CommandEnd::ByDuration => 0,
+        },
+        Err(error) => {
+            eprintln!("recorder: {error}");
+            3
+        }
+    };
+    std::process::exit(status);
+}
+
+/// Records in this process, which can hold one recording at a time: a guardian inherits the open
+/// rings of every other.
+fn record_here(options: &RecordOptions) -> Result<Outcome, RecordError> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let result = record(options, &mut |_| {});
+    assert_eq!(
+        instances_of(std::process::id() as i32),
+        BTreeSet::new(),
+        "an instance is left"
+    );
+    result
+}
+
+/// A recorder in a process of its own.
+struct Recorder {
+    child: Child,
+}
+
+impl Recorder {
+    fn start(folder: &Path, words: &[&str]) -> Self {
+        let arguments = [&[folder.to_str().expect("UTF-8")], words]
+            .concat()
+            .join("\n");
+        let own = std::env::current_exe().expect("this program");
+        let child = Command::new(own)
+            .args([
+                "--ignored",
+                "--exact",
+                "recorder_process",
+                "--nocapture",
+                "--test-threads=1",
+            ])
+            .env(ARGUMENTS, arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("a recorder process");
+        Self { child }
+    }
+
+    fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    fn wait_until_it_traces(&self) {
+        wait_for("the recorder to trace", || {
+            let instances = instances_of(self.pid());
+            instances.iter().any(|folder| is_on(folder))
+        });
+    }
+
+    fn signal(&self, name: &str) {
+        signal(self.pid(), name);
+    }
+
+    fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    fn wait(&mut self) -> ExitStatus {
+        wait_for("the recorder to end", || !self.is_running());
+        self.child.wait().expect("it has ended")
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        // It has ended unless the test failed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Where a test records to.
+struct Place {
+    _base: tempfile::TempDir,
+    folder: PathBuf,
+}
+
+impl Place {
+    fn new() -> Self {
+        let base = tempfile::tempdir().expect("a temporary folder");
+        let folder = base.path().join("recording");
+        Self {
+            _base: base,
+            folder,
+        }
+    }
+
+    fn beside(&self, name: &str) -> PathBuf {
+        self.folder.with_file_name(name)
+    }
+}
+
+/// `None`, with a line that says so, where kernel events cannot be recorded.
+fn place_with_rights() -> Option<Place> {
+    match slowpath_platform::tracefs::find_or_mount() {
+        Ok(_) => Some(Place::new()),
+        Err(error) => {
+            println!("SKIPPED: {error}");
+            None
+        }
+    }
+}
+
+fn options(folder: &Path) -> RecordOptions {
+    RecordOptions {
+        output: folder.to_owned(),
+        replace: false,
+        mode: Mode::Standard,
+        duration: None,
+        kernel: KernelChoice::Ftrace,
+        events: Vec::new(),
+        user_space: UserSpaceChoice::Nothing,
+        buffer_bytes_per_cpu: Some(2 << 20),
+        accounts: Vec::new(),
+        command: Vec::new(),
+    }
+}
+
+fn shell(script: &str) -> Vec<std::ffi::OsString> {
+    vec!["sh".into(), "-c".into(), script.into()]
+}
+
+fn shell_of(program: &str) -> Vec<std::ffi::OsString> {
+    vec![program.into()]
+}
+
+/// Every page has a sane commit size and begins no earlier than the one before; all lie within the
+/// recording.
+fn check_pages(kernel: &Path, manifest: &Manifest) {
+    check_pages_since(manifest.begin_ns, kernel, manifest);
+}
+
+/// The same for a later snapshot: a page that was begun before it, and emptied then, keeps its time.
+fn check_pages_since(begin: Timestamp, kernel: &Path, manifest: &Manifest) {
+    let page_size = usize::try_from(manifest.kernel.page_size).expect("a page size");
+    let offset = manifest.clocks[0].offset_to_epoch_ns;
+    let begin = begin.ns() - offset;
+    let end = manifest.end_ns.ns() - offset;
+    let mut pages = 0;
+    for path in files_below(kernel) {
+        if path.extension().is_none_or(|extension| extension != "raw") {
+            continue;
+        }
+        let bytes = fs::read(&path).expect("pages");
+        assert_eq!(
+            bytes.len() % page_size,
+            0,
+            "{} has whole pages",
+            path.display()
+        );
+        let mut last = i64::MIN;
+        for page in bytes.chunks(page_size) {
+            let word = |at: usize| i64::from_le_bytes(page[at..at + 8].try_into().expect("8"));
+            let (time, commit) = (word(0), word(8) & 0xf_ffff);
+            assert!(time >= last, "{}: {time} after {last}", path.display());
+            assert!(
+                (begin..=end).contains(&time),
+                "{time} outside {begin}..={end}"
+            );
+            assert!(commit as usize <= page_size - 16, "commit {commit}");
+            last = time;
+            pages += 1;
+        }
+    }
+    assert!(pages > 0, "no pages in {}", kernel.display());
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .flat_map(|entry| match entry.path() {
+            path if path.is_dir() => files_below(&path),
+            path => vec![path],
+        })
+        .collect()
+}
+
+/// The instances of the recorder `pid`.
+fn instances_of(pid: i32) -> BTreeSet<PathBuf> {
+    let entries = fs::read_dir(INSTANCES).into_iter().flatten().flatten();
+    let name = format!("slowpath-{pid}");
+    entries
+        .filter(|entry| *entry.file_name() == *name)
+        .map(|entry| entry.path())
+        .collect()
+}
+
+fn is_on(instance: &Path) -> bool {
+    fs::read_to_string(instance.join("tracing_on")).is_ok_and(|text| text.trim() == "1")
+}
+
+fn instance_is_off(pid: i32) -> bool {
+    instances_of(pid).iter().all(|folder| !is_on(folder))
+}
+
+/// The child of recorder `pid` that runs the same program.
+fn guardian_of(pid: i32) -> i32 {
+    let program = fs::read_link(format!("/proc/{pid}/exe")).expect("the recorder runs");
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let is_guardian = |candidate: &i32| {
+        let stat = fs::read_to_string(format!("/proc/{candidate}/stat")).unwrap_or_default();
+        let after_name = stat.rsplit(')').next().unwrap_or_default();
+        let parent = after_name.split_ascii_whitespace().nth(1);
+        parent == Some(&pid.to_string())
+            && fs::read_link(format!("/proc/{candidate}/exe")).is_ok_and(|exe| exe == program)
+    };
+    pids.into_iter().find(is_guardian).expect("a guardian")
+}
+
+fn signal(pid: i32, name: &str) {
+    let status = Command::new("sh")
+        .args(["-c", &format!("kill -{name} {pid}")])
+        .status();
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "kill -{name} {pid}"
+    );
+}
+
+fn lttng_is_installed() -> bool {
+    Command::new("lttng")
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success())
+}
+
+/// The list of LTTng's sessions as it prints it; empty where there is no LTTng or no daemon.
+fn lttng_sessions() -> String {
+    let list = Command::new("lttng")
+        .args(["--no-sessiond", "list"])
+        .output();
+    list.map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        .unwrap_or_default()
+}
+
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(15);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
