@@ -18,7 +18,7 @@ if [ "${FUZZ_DRIVER:-auto}" != mutate ] && command -v cargo-fuzz >/dev/null 2>&1
     each=$((seconds / $(printf '%s\n' "$targets" | wc -l) + 1))
     for target in $targets; do
         echo "fuzz-smoke: $target, coverage-guided, $each s"
-        cargo +nightly fuzz run "$target" -- -max_total_time="$each" -rss_limit_mb=1024 -timeout=10
+        cargo +nightly fuzz run --features coverage "$target" -- -max_total_time="$each" -rss_limit_mb=1024 -timeout=10
     done
 else
     echo "fuzz-smoke: random mutations, $seconds s (for coverage-guided: rustup toolchain install nightly; cargo install cargo-fuzz)"

@@ -1,0 +1,216 @@
+//! The fuzz targets: each takes any bytes and must neither panic, nor hang, nor eat the memory.
+//!
+//! The same functions serve cargo-fuzz (fuzz_targets/) and the `mutate` driver (src/bin/mutate.rs).
+
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use slowpath_model::{CpuId, Event, FieldVisitor, Projection};
+use slowpath_read_ctf::{CtfTrace, StreamFile, metadata};
+use slowpath_read_ftrace::{EventFormatFile, FolderFiles, FtraceTrace, ReadOptions};
+use slowpath_source::{NamedBytes, Source};
+
+mod ignore;
+
+/// A parser to throw bytes at.
+pub struct Target {
+    /// Its name, as on the command line.
+    pub name: &'static str,
+    /// Real inputs to begin with.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+    run: fn(&[u8]),
+}
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    Target {
+        name: "tsdl",
+        seeds: || vec![fixture("ctf-metadata/lttng-ust.metadata"), small_tsdl()],
+        run: parse_metadata,
+    },
+    Target {
+        name: "ctf2_json",
+        seeds: || vec![fixture("ctf-metadata/every-class.json")],
+        run: parse_metadata,
+    },
+    Target {
+        name: "ctf_packets",
+        seeds: packet_seeds,
+        run: read_packets,
+    },
+    Target {
+        name: "packet_index",
+        seeds: || vec![fixture("cpu-cgroup-ust/index/uchan_0.idx")],
+        run: read_index,
+    },
+    Target {
+        name: "trace_dat",
+        seeds: || {
+            ["everyday-v6", "everyday-v7-plain", "everyday-v7-zstd"]
+                .map(|name| fixture(&format!("ftrace-trace-cmd/{name}.dat")))
+                .into()
+        },
+        run: read_trace_dat,
+    },
+    Target {
+        name: "ftrace_pages",
+        seeds: || vec![fixture("ftrace-raw-pages/cpu0.raw")],
+        run: read_pages,
+    },
+];
+
+/// Runs the target called `name` on `input`.
+pub fn run(name: &str, input: &[u8]) {
+    if let Some(target) = TARGETS.iter().find(|target| target.name == name) {
+        (target.run)(input);
+    }
+}
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures")
+}
+
+fn fixture(name: &str) -> Vec<u8> {
+    fs::read(fixtures().join(name)).expect("the fixture is in the repository")
+}
+
+fn parse_metadata(input: &[u8]) {
+    let _ = metadata::parse(&NamedBytes::new("metadata", input.to_vec()));
+}
+
+/// A layout with most of what TSDL has, in few bytes, so that mutations hit what matters.
+fn small_tsdl() -> Vec<u8> {
+    b"/* CTF 1.8 */
+typealias integer { size = 8; align = 8; } := u8;
+typealias integer { size = 27; align = 1; map = clock.c.value; } := time;
+trace { major = 1; minor = 8; byte_order = be;
+  packet.header := struct { integer { size = 32; align = 8; } magic; u8 stream_id; }; };
+env { hostname = \"h\"; n = -3; };
+clock { name = c; freq = 1000; offset_s = 7; offset = 5; };
+stream { id = 0;
+  packet.context := struct { integer { size = 32; align = 32; } content_size; u8 cpu_id; };
+  event.header := struct { enum : u8 { a = 0 ... 254, b } id;
+    variant <id> { struct { time timestamp; } a; struct { u8 id; time timestamp; } b; } v; } align(8);
+  event.context := struct { u8 _n; u8 s[_n]; }; };
+event { id = 1; name = \"e\"; stream_id = 0; loglevel = 3;
+  fields := struct { string s; floating_point { exp_dig = 8; mant_dig = 24; } f;
+    enum : integer { size = 3; signed = true; } { x = -1, y } tag;
+    variant <tag> { u8 x; struct { u8 q[2][3]; } y; } v; }; };
+"
+    .to_vec()
+}
+
+/// What every reader's output is walked through with.
+fn read_everything(source: &dyn Source) {
+    let decoder = source.decoder(&Projection::everything(source.schema()));
+    for packet in source.packets() {
+        let mut positions = Vec::new();
+        let mut note = |event: &Event<'_>| {
+            if positions.len() < 64 {
+                positions.push(event.position);
+            }
+        };
+        decoder.decode(packet.id, &mut note);
+        for position in positions {
+            let visitor: &mut dyn FieldVisitor = &mut ignore::Ignore;
+            source.visit(packet.id, position, visitor);
+        }
+    }
+}
+
+/// The layouts that streams are read under: the first byte of the input chooses.
+fn layouts() -> &'static [slowpath_read_ctf::layout::TraceLayout] {
+    static LAYOUTS: std::sync::OnceLock<Vec<slowpath_read_ctf::layout::TraceLayout>> =
+        std::sync::OnceLock::new();
+    LAYOUTS.get_or_init(|| {
+        let modules = fixture("ctf-metadata/lttng-modules.metadata.zst");
+        let texts = [
+            fixture("cpu-cgroup-ust/metadata"),
+            fixture("ctf-metadata/every-class.json"),
+            small_tsdl(),
+            zstd::decode_all(&modules[..]).expect("the fixture is compressed by zstd"),
+        ];
+        let parsed = texts.map(|text| metadata::parse(&NamedBytes::new("metadata", text)));
+        let layouts = parsed.into_iter().map(|metadata| {
+            let metadata = metadata.unwrap_or_else(|wrong| panic!("a fixture: {wrong}"));
+            metadata.layout
+        });
+        layouts.collect()
+    })
+}
+
+fn packet_seeds() -> Vec<Vec<u8>> {
+    let stream = fixture("cpu-cgroup-ust/uchan_0");
+    let with_layout = |layout: u8, stream: &[u8]| [&[layout], stream].concat();
+    (0..layouts().len() as u8)
+        .map(|layout| with_layout(layout, &stream[..stream.len().min(4096)]))
+        .chain([with_layout(0, &stream)])
+        .collect()
+}
+
+fn read_packets(input: &[u8]) {
+    let Some((&choice, stream)) = input.split_first() else {
+        return;
+    };
+    let layout = layouts()[usize::from(choice) % layouts().len()].clone();
+    let stream = NamedBytes::new("stream", stream.to_vec());
+    let files = vec![StreamFile {
+        stream,
+        index: None,
+    }];
+    read_everything(&CtfTrace::new(layout, files));
+}
+
+fn read_index(input: &[u8]) {
+    let files = vec![StreamFile {
+        stream: NamedBytes::new("stream", fixture("cpu-cgroup-ust/uchan_0")),
+        index: Some(NamedBytes::new("index", input.to_vec())),
+    }];
+    read_everything(&CtfTrace::new(layouts()[0].clone(), files));
+}
+
+fn read_trace_dat(input: &[u8]) {
+    let file = NamedBytes::new("trace.dat", input.to_vec());
+    if let Ok(trace) = FtraceTrace::from_trace_dat(file, ReadOptions::default()) {
+        read_everything(&trace);
+    }
+}
+
+fn read_pages(input: &[u8]) {
+    static FOLDER: std::sync::OnceLock<FolderFiles> = std::sync::OnceLock::new();
+    let folder = FOLDER.get_or_init(folder_texts);
+    let mut files = folder.clone();
+    files.cpus = vec![(CpuId(0), NamedBytes::new("cpu0.raw", input.to_vec()))];
+    if let Ok(trace) = FtraceTrace::from_folder(files, ReadOptions::default()) {
+        read_everything(&trace);
+    }
+}
+
+fn folder_texts() -> FolderFiles {
+    let folder = fixtures().join("ftrace-raw-pages");
+    let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let subfolders = |folder: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten();
+        entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
+    };
+    let mut formats = Vec::new();
+    for system in subfolders(&folder.join("events")) {
+        for event in subfolders(&system) {
+            let text = fs::read_to_string(event.join("format")).unwrap_or_default();
+            let name = system.file_name().unwrap_or_default();
+            formats.push(EventFormatFile {
+                system: name.to_string_lossy().into_owned(),
+                text,
+            });
+        }
+    }
+    FolderFiles {
+        header_page: text("header_page"),
+        header_event: text("header_event"),
+        trace_clock: text("trace_clock"),
+        formats,
+        ..FolderFiles::default()
+    }
+}
