@@ -204,11 +204,12 @@ pub fn oracle_says(script: &str, arguments: &[&OsStr], traces: &[&Path]) -> Opti
     all.extend(traces.iter().map(|trace| trace.as_os_str()));
     let mut inputs: Vec<&Path> = vec![&path, &reader];
     inputs.extend(traces);
-    let printed = kept("python3", &all, &inputs)?;
-    if printed.status != Some(0) {
-        skip(&format!("{script} failed: {}", printed.stderr));
+    if let Err(error) = run("babeltrace2", &[OsStr::new("--version")]) {
+        skip(&format!("babeltrace2 does not run: {error}"));
         return None;
     }
+    let printed = kept("python3", &all, &inputs)?;
+    assert_eq!(printed.status, Some(0), "{script}: {}", printed.stderr);
     Some(printed)
 }
 
