@@ -248,6 +248,8 @@ fn lttng_event(event: &str) -> String {
         ("power", "cpu_idle") => "power_cpu_idle".to_owned(),
         ("net", "netif_rx") => "net_if_rx".to_owned(),
         ("net", "netif_receive_skb") => "net_if_receive_skb".to_owned(),
+        // A whole system: LTTng has none, but its names mostly begin with the system's.
+        (system, "*") => format!("{system}_*"),
         _ => name.to_owned(),
     }
 }
@@ -298,6 +300,7 @@ mod tests {
             ("irq_vectors:local_timer_*", "x86_irq_vectors_local_timer_*"),
             ("net:netif_rx", "net_if_rx"),
             ("net:net_dev_queue", "net_dev_queue"),
+            ("block:*", "block_*"),
         ] {
             assert_eq!(lttng_event(ftrace), expected);
         }

@@ -163,7 +163,7 @@ impl Recording {
         let control = ControlSocket::listen(&self.folder)
             .map_err(RecordError::system("no socket for snapshot requests"))?;
         self.start(options)?;
-        let ended = watch::watch(self, options, signals, &control)?;
+        let ended = watch::watch(self, options, signals, &control, talk)?;
         let cpu_ns = self.finish(&ended)?;
         let command_end = ended.wait_for_command(talk);
         self.manifest.command_exit = match command_end {
@@ -248,6 +248,7 @@ impl Recording {
 
     /// What recorder and guardian do alike.
     fn close(&mut self) -> Result<(), RecordError> {
+        control::remove_socket(&self.folder);
         if let Some(instance) = &self.instance {
             instance.trace(false)?;
         }
@@ -273,11 +274,13 @@ impl Recording {
             };
             let written = pages.and_then(|mut pages| {
                 instance.drain_rest(&mut pages)?;
-                instance.save_tables(&kernel_folder)?;
                 pages.remove_empty();
                 Ok(pages.bytes())
             });
-            self.manifest.cost.bytes_written += written.map_err(failed)?;
+            // Also where pages could not be written: those before them are of no use without.
+            let described = instance.save_tables(&kernel_folder);
+            let bytes = written.and_then(|bytes| described.map(|()| bytes));
+            self.manifest.cost.bytes_written += bytes.map_err(failed)?;
             self.manifest.kernel.lost_events = instance.lost_events(self.mode);
         }
         self.manifest.cost.bytes_written += storage::bytes_below(&self.folder.join("ust"));
@@ -286,7 +289,6 @@ impl Recording {
                 .write_snapshot(&kernel_folder)
                 .map_err(state_dump_failed())?;
         }
-        control::remove_socket(&self.folder);
         Ok(())
     }
 
@@ -362,6 +364,14 @@ impl Recording {
         self.manifest.snapshots.push(name);
         self.manifest.write(&self.folder).map_err(told)?;
         Ok(folder)
+    }
+
+    /// Stops the flow of events that can no longer be written; the guardian does the rest.
+    pub(crate) fn give_up_tracing(&self) {
+        if let Some(instance) = &self.instance {
+            // Where this fails too, removing the instance ends it.
+            let _ = instance.trace(false);
+        }
     }
 
     /// How many rings there are.

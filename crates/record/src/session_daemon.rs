@@ -5,7 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -121,12 +121,13 @@ fn write_note(note: &mut File, daemon: Daemon) -> io::Result<()> {
 
 /// The note, locked against other recorders until it is dropped.
 fn locked_note() -> io::Result<File> {
-    let folder = match (is_root(), std::env::var_os("XDG_RUNTIME_DIR")) {
-        (true, _) => PathBuf::from("/run"),
-        (false, Some(folder)) => folder.into(),
-        (false, None) => home().unwrap_or_else(std::env::temp_dir),
+    let path = match (is_root(), std::env::var_os("XDG_RUNTIME_DIR")) {
+        (true, _) => PathBuf::from("/run/slowpath-lttng-sessiond"),
+        (false, Some(folder)) => Path::new(&folder).join("slowpath-lttng-sessiond"),
+        (false, None) => home()
+            .unwrap_or_else(std::env::temp_dir)
+            .join(".slowpath-lttng-sessiond"),
     };
-    let path = folder.join("slowpath-lttng-sessiond");
     let file = File::options()
         .read(true)
         .write(true)

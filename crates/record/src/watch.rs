@@ -50,6 +50,7 @@ pub(crate) fn watch(
     options: &RecordOptions,
     signals: SignalPipe,
     control: &ControlSocket,
+    talk: &mut dyn FnMut(&str),
 ) -> Result<Ended, RecordError> {
     let deadline = options
         .duration
@@ -69,7 +70,18 @@ pub(crate) fn watch(
             state.follow(process);
         }
     }
-    ended.reason = serve(recording, &mut ended, control, deadline)?;
+    match serve(recording, &mut ended, control, deadline) {
+        Ok(reason) => ended.reason = reason,
+        Err(error) => {
+            // The command's work is worth more than the recording of it.
+            recording.give_up_tracing();
+            if ended.command.is_some() {
+                talk(&format!("recording stopped, the command goes on: {error}"));
+            }
+            ended.wait_for_command(talk);
+            return Err(error);
+        }
+    }
     Ok(ended)
 }
 
@@ -251,7 +263,7 @@ impl Ended {
             if wait_readable(&descriptors, SWEEP_INTERVAL).is_err() || signals.next().is_some() {
                 watched.kill();
             } else if Instant::now() >= patience && !has_said_so && !watched.has_ended() {
-                talk("recorded; waiting for the command to end (Ctrl-C kills it)");
+                talk("waiting for the command to end (Ctrl-C kills it)");
                 has_said_so = true;
             }
         }
