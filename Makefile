@@ -26,7 +26,7 @@ demo: build ## Record a small workload that has something to find, and explain i
 	@SLOWPATH="$(abspath $(SLOWPATH))" sh examples/demo/run.sh
 
 bench: build ## Measure against the peers, side by side (takes minutes)
-	$(CARGO) run --release --package slowpath-benches
+	$(CARGO) run --release --package slowpath-benches -- run --slowpath $(SLOWPATH)
 
 lint: ## Formatting and clippy
 	$(CARGO) fmt --all --check

@@ -47,9 +47,11 @@ pub fn enlarge(source: &Path, target: &Path, bytes: u64) -> anyhow::Result<u64> 
     Ok(copies)
 }
 
-fn open(folder: &Path) -> anyhow::Result<CtfTrace> {
+/// Opens a CTF trace.
+pub fn open(folder: &Path) -> anyhow::Result<CtfTrace> {
     let map = |path: &Path| -> anyhow::Result<NamedBytes> {
-        let file = MappedFile::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let file =
+            MappedFile::open(path).with_context(|| format!("cannot read {}", path.display()))?;
         Ok(NamedBytes {
             name: path.display().to_string(),
             bytes: Arc::new(file),
@@ -64,7 +66,10 @@ fn open(folder: &Path) -> anyhow::Result<CtfTrace> {
     paths.sort();
     let files = paths.iter().map(|path| {
         let stream = map(path)?;
-        Ok(StreamFile { stream, index: None })
+        Ok(StreamFile {
+            stream,
+            index: None,
+        })
     });
     let files: anyhow::Result<Vec<StreamFile>> = files.collect();
     Ok(CtfTrace::new(description.layout, files?))

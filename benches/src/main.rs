@@ -5,6 +5,9 @@
 #![forbid(unsafe_code)]
 
 mod enlarge;
+mod measure;
+mod report;
+mod scaling;
 
 use std::path::PathBuf;
 
@@ -19,6 +22,18 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Compare with the peers, side by side.
+    Run {
+        /// The program to measure.
+        #[arg(long, default_value = "target/release/slowpath")]
+        slowpath: PathBuf,
+        /// Size of the traces at least.
+        #[arg(long, default_value_t = 600)]
+        megabytes: u64,
+        /// Runs of each command.
+        #[arg(long, default_value_t = 5)]
+        times: usize,
+    },
     /// Make a large CTF trace out of a small one.
     Enlarge {
         /// A folder with a CTF trace.
@@ -33,6 +48,11 @@ enum Command {
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
+        Command::Run {
+            slowpath,
+            megabytes,
+            times,
+        } => report::run_all(&slowpath, megabytes, times)?,
         Command::Enlarge {
             source,
             target,

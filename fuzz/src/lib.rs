@@ -193,7 +193,9 @@ fn folder_texts() -> FolderFiles {
     let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
     let subfolders = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).into_iter().flatten();
-        entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
+        entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .collect()
     };
     let mut formats = Vec::new();
     for system in subfolders(&folder.join("events")) {

@@ -29,7 +29,9 @@ fn main() -> ExitCode {
     let plan = match Plan::from_arguments() {
         Ok(plan) => plan,
         Err(wrong) => {
-            eprintln!("{wrong}\nusage: mutate [--target NAME] [--seconds N | --mutations N] [--seed N]");
+            eprintln!(
+                "{wrong}\nusage: mutate [--target NAME] [--seconds N | --mutations N] [--seed N]"
+            );
             return ExitCode::from(2);
         }
     };
@@ -40,7 +42,11 @@ fn main() -> ExitCode {
     if let Err(refused) = setrlimit(Resource::As, limit) {
         eprintln!("memory is not limited: {refused}");
     }
-    let chosen = |target: &&Target| plan.target.as_deref().is_none_or(|name| name == target.name);
+    let chosen = |target: &&Target| {
+        plan.target
+            .as_deref()
+            .is_none_or(|name| name == target.name)
+    };
     let targets: Vec<&Target> = TARGETS.iter().filter(chosen).collect();
     if targets.is_empty() {
         eprintln!("no such target");
@@ -49,7 +55,12 @@ fn main() -> ExitCode {
     let mut failed = 0;
     for target in &targets {
         let share = |whole: u64| (whole / targets.len() as u64).max(1);
-        let report = hunt(target, plan.seconds.map(share), plan.mutations.map(share), plan.seed);
+        let report = hunt(
+            target,
+            plan.seconds.map(share),
+            plan.mutations.map(share),
+            plan.seed,
+        );
         println!(
             "{}: {} mutations in {:.1} s, slowest {:.1} ms, {} failures",
             target.name,
@@ -74,7 +85,11 @@ impl Plan {
         let mut arguments = std::env::args().skip(1);
         while let Some(option) = arguments.next() {
             let value = arguments.next().ok_or(format!("{option} needs a value"))?;
-            let number = || value.parse().map_err(|_| format!("`{value}` is not a number"));
+            let number = || {
+                value
+                    .parse()
+                    .map_err(|_| format!("`{value}` is not a number"))
+            };
             match option.as_str() {
                 "--target" => plan.target = Some(value),
                 "--seconds" => plan.seconds = Some(number()?),
@@ -137,7 +152,9 @@ fn hunt(target: &Target, seconds: Option<u64>, mutations: Option<u64>, seed: u64
 
 /// Keeps an input that failed.
 fn keep(target: &str, input: &[u8]) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts").join(target);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("artifacts")
+        .join(target);
     let sum = input.iter().fold(0xcbf2_9ce4_8422_2325u64, |sum, &byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
     });
@@ -204,7 +221,11 @@ impl Random {
     }
 
     fn below(&mut self, limit: usize) -> usize {
-        if limit == 0 { 0 } else { (self.next() >> 11) as usize % limit }
+        if limit == 0 {
+            0
+        } else {
+            (self.next() >> 11) as usize % limit
+        }
     }
 
     /// A seed with one to eight changes.

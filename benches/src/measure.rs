@@ -1,0 +1,100 @@
+//! CPU time, wall time and memory of a command, as the operating system accounts them.
+//!
+//! Commands are run in turn (A B A B …), so that a machine whose speed drifts slows both. Reported
+//! are medians. One command at a time: the account is that of all children that have ended.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use nix::sys::resource::{UsageWho, getrusage};
+
+/// What one run of a command took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    /// User and system time.
+    pub cpu: Duration,
+    /// From start to end.
+    pub wall: Duration,
+    /// The most memory that is not a file's, in KiB, as seen every few milliseconds.
+    pub anonymous_kib: u64,
+}
+
+/// Runs a command, its output thrown away.
+///
+/// # Errors
+/// Where it cannot be started or fails.
+pub fn run(command: &[&str]) -> anyhow::Result<Cost> {
+    let (program, arguments) = command.split_first().context("an empty command")?;
+    let before = children_cpu()?;
+    let begin = Instant::now();
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .with_context(|| format!("cannot run {program}"))?;
+    let anonymous_kib = watch(&mut child);
+    let status = child.wait()?;
+    let wall = begin.elapsed();
+    ensure!(status.success(), "{} failed: {status}", command.join(" "));
+    Ok(Cost {
+        cpu: children_cpu()?.saturating_sub(before),
+        wall,
+        anonymous_kib,
+    })
+}
+
+/// Runs all commands `times` times in turn; the median of each figure of each.
+///
+/// # Errors
+/// Where one of them fails.
+pub fn compare(times: usize, commands: &[&[&str]]) -> anyhow::Result<Vec<Cost>> {
+    let mut costs = vec![Vec::with_capacity(times); commands.len()];
+    for command in commands {
+        run(command)?; // not counted: the files come into memory
+    }
+    for _ in 0..times {
+        for (command, costs) in commands.iter().zip(&mut costs) {
+            costs.push(run(command)?);
+        }
+    }
+    Ok(costs.iter().map(|costs| median(costs)).collect())
+}
+
+fn median(costs: &[Cost]) -> Cost {
+    let mut cpu: Vec<Duration> = costs.iter().map(|cost| cost.cpu).collect();
+    let mut wall: Vec<Duration> = costs.iter().map(|cost| cost.wall).collect();
+    cpu.sort();
+    wall.sort();
+    let anonymous = costs.iter().map(|cost| cost.anonymous_kib);
+    Cost {
+        cpu: cpu.get(cpu.len() / 2).copied().unwrap_or_default(),
+        wall: wall.get(wall.len() / 2).copied().unwrap_or_default(),
+        anonymous_kib: anonymous.max().unwrap_or(0),
+    }
+}
+
+/// The CPU time of all children that have ended.
+fn children_cpu() -> anyhow::Result<Duration> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let micros = |time: nix::sys::time::TimeVal| time.tv_sec() * 1_000_000 + time.tv_usec();
+    let total = micros(usage.user_time()) + micros(usage.system_time());
+    Ok(Duration::from_micros(total.unsigned_abs()))
+}
+
+/// Looks at a running child's anonymous memory until it ends.
+fn watch(child: &mut Child) -> u64 {
+    let status = format!("/proc/{}/status", child.id());
+    let mut most = 0;
+    while let Ok(None) = child.try_wait() {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let anonymous = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        let kib = anonymous.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse().ok());
+        most = most.max(kib.unwrap_or(0));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    most
+}
