@@ -189,6 +189,9 @@ impl<'packet> Machine<'packet> {
                     None => return Err(no_option(selector)),
                 }
             }
+            Op::Copy { from, target } => {
+                self.values[usize::from(*target)] = self.values[usize::from(*from)];
+            }
             Op::Variable { signed, targets } => {
                 let begin = (self.at / 8) as usize;
                 let end = (self.end / 8) as usize;

@@ -72,6 +72,7 @@ impl Plan {
                 | Op::Repeat { target, .. }
                 | Op::Walk { target, .. } => target.map_or(0, bit),
                 Op::Variable { targets, .. } => bits(targets),
+                Op::Copy { target, .. } => bit(*target),
                 Op::Align(_) | Op::Clock { .. } | Op::Choice { .. } => 0,
             }
         })
@@ -121,6 +122,8 @@ pub(crate) enum Op {
         /// An optional field is just not there when no option fits; a variant is damaged then.
         may_be_none: bool,
     },
+    /// The target gets what another one holds: a field that is asked for more than once.
+    Copy { from: Target, target: Target },
     /// LEB128.
     Variable { signed: bool, targets: Vec<Target> },
     /// The value just read by a block updates the clock.
@@ -176,7 +179,10 @@ pub(crate) struct Block {
 impl Block {
     /// Whether nothing in it is read.
     fn is_empty(&self) -> bool {
-        self.loads.is_empty() && !self.has_numbers && self.ranges.is_empty()
+        self.loads.is_empty()
+            && self.swapped_loads.is_empty()
+            && self.numbers.is_empty()
+            && self.ranges.is_empty()
     }
 }
 
@@ -338,24 +344,22 @@ impl<'wanted> Compiler<'wanted> {
                 self.byte_range(*length * size, &slots);
             }
             FieldLayout::Text(text) if text.encoding == crate::layout::Encoding::Utf8 => {
-                self.dynamic(Op::Text {
-                    target: slots.first().copied(),
-                });
+                self.dynamic(&slots, 8, |target| Op::Text { target });
             }
             FieldLayout::DynamicText { length, .. } | FieldLayout::DynamicBlob { length } => {
-                self.dynamic(Op::Run {
+                self.dynamic(&slots, 8, |target| Op::Run {
                     length: register_target(*length),
                     element_bytes: 1,
-                    target: slots.first().copied(),
+                    target,
                 });
             }
             FieldLayout::DynamicArray {
                 length, element, ..
             } if byte_elements(element).is_some() => {
-                self.dynamic(Op::Run {
+                self.dynamic(&slots, 8, |target| Op::Run {
                     length: register_target(*length),
                     element_bytes: byte_elements(element).unwrap_or(1),
-                    target: slots.first().copied(),
+                    target,
                 });
             }
             FieldLayout::StaticArray {
@@ -369,7 +373,7 @@ impl<'wanted> Compiler<'wanted> {
                 targets.extend(integer.keep.map(register_target));
                 targets.extend(self.role_targets(integer.role));
                 let clock = self.roles && integer.role == Some(Role::ClockTimestamp);
-                self.dynamic(Op::Variable {
+                self.dynamic(&[], 8, |_| Op::Variable {
                     signed: integer.signed,
                     targets,
                 });
@@ -378,12 +382,8 @@ impl<'wanted> Compiler<'wanted> {
                 }
             }
             other => {
-                self.flush();
-                self.plan.ops.push(Op::Walk {
-                    class: Box::new(other.clone()),
-                    target: slots.first().copied(),
-                });
-                self.restart(1);
+                let class = Box::new(other.clone());
+                self.dynamic(&slots, 1, |target| Op::Walk { class, target });
             }
         }
     }
@@ -434,17 +434,16 @@ impl<'wanted> Compiler<'wanted> {
     }
 
     fn repeat(&mut self, length: Length, element: &FieldLayout, slots: &[Target]) {
-        self.flush();
         // Where an element begins depends on those before it: nothing is known of its alignment.
         let mut inner = Compiler::new(1, &[]);
         inner.unkept = self.unkept || !slots.is_empty();
         inner.field(element);
-        self.plan.ops.push(Op::Repeat {
+        let (element, _) = inner.finish();
+        self.dynamic(slots, 1, |target| Op::Repeat {
             length,
-            element: inner.finish().0,
-            target: slots.first().copied(),
+            element,
+            target,
         });
-        self.restart(1);
     }
 
     fn byte_range(&mut self, length: u64, slots: &[Target]) {
@@ -544,11 +543,17 @@ impl<'wanted> Compiler<'wanted> {
         self.offset += bits;
     }
 
-    /// An operation of a size in bytes that only the data tells.
-    fn dynamic(&mut self, op: Op) {
+    /// Adds an operation of a size that only the data tells: a multiple of `alignment` bits. It fills
+    /// one target; further slots that want the field get a copy.
+    fn dynamic(&mut self, slots: &[Target], alignment: u64, op: impl FnOnce(Option<Target>) -> Op) {
         self.flush();
-        self.plan.ops.push(op);
-        self.restart(8);
+        let first = slots.first().copied();
+        self.plan.ops.push(op(first));
+        if let Some(from) = first {
+            let copies = slots[1..].iter().map(|&target| Op::Copy { from, target });
+            self.plan.ops.extend(copies);
+        }
+        self.restart(alignment);
     }
 
     fn restart(&mut self, alignment: u64) {
@@ -557,7 +562,7 @@ impl<'wanted> Compiler<'wanted> {
     }
 
     fn flush(&mut self) {
-        if self.block.bits > 0 {
+        if self.block.bits > 0 || !self.block.is_empty() {
             let mut block = std::mem::take(&mut self.block);
             block.has_numbers = !block.swapped_loads.is_empty() || !block.numbers.is_empty();
             self.plan.ops.push(Op::Block(block));

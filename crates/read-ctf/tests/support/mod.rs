@@ -5,6 +5,8 @@
 
 #![allow(dead_code)]
 
+pub mod walked;
+
 use std::fmt::Write;
 
 use slowpath_model::DisplayBase;
