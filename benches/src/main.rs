@@ -6,6 +6,7 @@
 
 mod enlarge;
 mod measure;
+mod recording;
 mod report;
 mod scaling;
 

@@ -14,6 +14,7 @@ use slowpath_kernel::{count, cpu, io, latency, timelines::Timelines};
 
 use crate::enlarge::{enlarge, open};
 use crate::measure::{Cost, compare};
+use crate::recording;
 use crate::scaling::modelled_efficiency;
 
 /// A large trace: its name, the recording it is made of, where in that the trace lies, and a thread
@@ -84,7 +85,8 @@ pub fn run_all(slowpath: &Path, megabytes: u64, times: usize) -> anyhow::Result<
             model(&target)?;
         }
     }
-    Ok(())
+    fs::create_dir_all(root.join("data"))?;
+    recording::report(slowpath, &root.join("data"), times.min(3))
 }
 
 /// Unpacks an archive once.

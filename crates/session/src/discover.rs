@@ -61,7 +61,11 @@ fn search(folder: &Path, depth: usize, found: &mut Vec<Found>) -> io::Result<()>
         .filter_map(|entry| Some(entry.ok()?.path()))
         .collect();
     entries.sort();
+    let is_recording = folder.join("slowpath.json").is_file();
     for entry in entries {
+        if is_recording && is_snapshot(&entry) {
+            continue;
+        }
         if entry.is_dir() {
             if depth > 0 {
                 // A subfolder that cannot be listed does not hide the others.
@@ -72,6 +76,13 @@ fn search(folder: &Path, depth: usize, found: &mut Vec<Found>) -> io::Result<()>
         }
     }
     Ok(())
+}
+
+/// Whether a folder of a recording is a snapshot: a recording of its own, opened by its own name,
+/// whose user-space events the others may have too.
+fn is_snapshot(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with("snapshot-")) && path.join("slowpath.json").is_file()
 }
 
 fn head(path: &Path) -> io::Result<Vec<u8>> {

@@ -257,7 +257,7 @@ impl Analysis for Discard {
 }
 
 /// What the forms of output share: names of event classes by trace.
-fn class_name<'run>(traces: &'run [OpenedSource], trace: usize, class: EventClassId) -> &'run str {
+fn class_name(traces: &[OpenedSource], trace: usize, class: EventClassId) -> &str {
     let classes = &traces[trace].source.schema().event_classes;
     classes
         .get(class.index())

@@ -1,0 +1,124 @@
+//! What recording costs the recorded: requests per second of a real redis-server under
+//! redis-benchmark, without and with a recording, in turn.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+
+/// How the load is recorded.
+const MODES: &[(&str, Option<&[&str]>)] = &[
+    ("not recorded", None),
+    ("default events", Some(&[])),
+    ("default events, --snapshot", Some(&["--snapshot"])),
+    ("--events sched", Some(&["--events", "sched"])),
+];
+
+/// A redis-server that ends with this.
+struct Redis(Child);
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        // It may have ended by itself; there is nobody to tell then.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Prints the throughput of each mode.
+///
+/// # Errors
+/// Where redis or the recording cannot be started.
+pub fn report(slowpath: &Path, data: &Path, times: usize) -> anyhow::Result<()> {
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let server = Command::new("redis-server")
+        .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
+        .args(["--save", "", "--appendonly", "no"])
+        .stdout(Stdio::null())
+        .spawn();
+    let Ok(server) = server else {
+        println!("\nrecording: skipped, redis-server is not installed");
+        return Ok(());
+    };
+    let _server = Redis(server);
+    let mut tries = 0;
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        tries += 1;
+        ensure!(tries < 500, "redis-server does not answer");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    println!("\nrecording redis-benchmark -t get, requests per second (of the unrecorded run):");
+    for pipeline in ["1", "16"] {
+        let mut rates = vec![Vec::new(); MODES.len()];
+        for _ in 0..times {
+            for ((_, mode), rates) in MODES.iter().zip(&mut rates) {
+                rates.push(throughput(slowpath, data, port, pipeline, *mode)?);
+            }
+        }
+        let medians: Vec<f64> = rates
+            .iter_mut()
+            .map(|rates| {
+                rates.sort_by(f64::total_cmp);
+                rates[rates.len() / 2]
+            })
+            .collect();
+        for ((name, _), rate) in MODES.iter().zip(&medians) {
+            let share = 100.0 * rate / medians[0];
+            println!("  pipeline {pipeline:>2}, {name:28} {rate:9.0}  {share:5.1} %");
+        }
+    }
+    Ok(())
+}
+
+/// Requests per second of one run.
+fn throughput(
+    slowpath: &Path,
+    data: &Path,
+    port: u16,
+    pipeline: &str,
+    mode: Option<&[&str]>,
+) -> anyhow::Result<f64> {
+    let requests = if pipeline == "1" { "100000" } else { "1000000" };
+    let port = port.to_string();
+    let load = [
+        "redis-benchmark",
+        "-p",
+        &port,
+        "-t",
+        "get",
+        "-n",
+        requests,
+        "-P",
+        pipeline,
+        "--csv",
+    ];
+    let recording = data.join("recorded-redis");
+    let output = match mode {
+        None => Command::new(load[0]).args(&load[1..]).output()?,
+        Some(options) => Command::new(slowpath)
+            .args(["record", "--ust", "none", "-o"])
+            .arg(&recording)
+            .args(options)
+            .arg("--")
+            .args(load)
+            .output()?,
+    };
+    if recording.is_dir() {
+        fs::remove_dir_all(&recording)?;
+    }
+    if !output.status.success() {
+        bail!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    // "GET","19308.75",…
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("\"GET\""))
+        .context("no result")?;
+    let rate = line.split(',').nth(1).map(|field| field.trim_matches('"'));
+    rate.and_then(|rate| rate.parse().ok())
+        .context("no rate in the result")
+}

@@ -1,0 +1,151 @@
+//! A live redis-benchmark run is recorded; what `slowpath cpu` says of the processes is held
+//! against what the kernel itself counted for them in /proc (schedstat), which the recording keeps.
+//!
+//! Needs root, tracefs and redis; skips visibly where one is missing.
+
+mod support;
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use support::{skip, slowpath};
+
+/// Most by which events and /proc may differ, as a share of what /proc says.
+const TOLERANCE: f64 = 0.02;
+
+/// A server that ends with the test.
+struct Redis {
+    child: Child,
+    port: u16,
+}
+
+impl Redis {
+    /// Starts one on a free port of the loopback interface.
+    fn start() -> std::io::Result<Self> {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let child = Command::new("redis-server")
+            .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
+            .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let redis = Self { child, port };
+        let begin = Instant::now();
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        while TcpStream::connect(address).is_err() {
+            assert!(
+                begin.elapsed() < Duration::from_secs(20),
+                "redis-server does not answer"
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(redis)
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// By process name: nanoseconds of CPU that /proc counted, and those of `slowpath cpu`.
+fn accounts(folder: &Path, manifest: &Value) -> Vec<(String, f64, f64)> {
+    let offset = manifest["clocks"][0]["offset_to_epoch_ns"]
+        .as_i64()
+        .expect("a clock");
+    let side = |side: &str| {
+        manifest["accounts"][side]
+            .as_array()
+            .cloned()
+            .unwrap_or_default()
+    };
+    let (begin, end) = (side("begin"), side("end"));
+    let times = |rows: &[Value]| -> Vec<i64> {
+        rows.iter()
+            .filter_map(|row| row["at_ns"].as_i64())
+            .collect()
+    };
+    let from = times(&begin)
+        .into_iter()
+        .min()
+        .expect("accounts at the begin")
+        + offset;
+    let to = times(&end).into_iter().max().expect("accounts at the end") + offset;
+    let (from, to) = (from.to_string(), to.to_string());
+    let cpu = slowpath(&["cpu", "--json", "--begin", &from, "--end", &to], folder).json();
+    let busy = |tid: &Value| -> f64 {
+        let threads = cpu["threads"].as_array().expect("threads");
+        let row = threads.iter().find(|row| row["tid"] == *tid);
+        row.and_then(|row| row["busy_ns"].as_f64()).unwrap_or(0.0)
+    };
+    let mut processes: Vec<(String, f64, f64)> = Vec::new();
+    for (before, after) in begin.iter().zip(&end) {
+        let ran = |row: &Value| row["schedstat_run_ns"].as_f64().unwrap_or(0.0);
+        let name = after["comm"].as_str().unwrap_or_default().to_owned();
+        let name = if after["tid"] == after["pid"] {
+            name
+        } else {
+            format!("{name} (thread)")
+        };
+        processes.push((name, ran(after) - ran(before), busy(&after["tid"])));
+    }
+    processes
+}
+
+#[test]
+fn cpu_of_a_recorded_redis_run_agrees_with_proc() {
+    let redis = match Redis::start() {
+        Ok(redis) => redis,
+        Err(missing) => return skip(&format!("redis-server cannot be started: {missing}")),
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let recording = folder.path().join("recording");
+    // A pipeline of sixteen: at twenty thousand mutual wake-ups a second the kernel's own accounts
+    // of the two processes shift by more than the tolerance (docs/formats/recording.md).
+    let recorded = Command::new(env!("CARGO_BIN_EXE_slowpath"))
+        .args([
+            "record", "--kernel", "ftrace", "--ust", "none", "--events", "sched", "-o",
+        ])
+        .arg(&recording)
+        .args(["--account", &redis.child.id().to_string(), "--"])
+        .args(["redis-benchmark", "-p", &redis.port.to_string()])
+        .args(["-t", "get", "-n", "1000000", "-P", "16", "-q"])
+        .stdin(Stdio::null())
+        .output()
+        .expect("slowpath runs");
+    let talk = String::from_utf8_lossy(&recorded.stderr);
+    if recorded.status.code() == Some(3) {
+        return skip(&format!("kernel events cannot be recorded here: {talk}"));
+    }
+    assert_eq!(recorded.status.code(), Some(0), "{talk}");
+    let manifest = std::fs::read(recording.join("slowpath.json")).expect("a manifest");
+    let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
+    let processes = accounts(&recording, &manifest);
+    let mut judged = 0;
+    for (name, proc, events) in &processes {
+        // What a process did in a few ms is lost in the kernel's ticks.
+        if *proc > 100e6 {
+            let difference = (events - proc) / proc;
+            println!(
+                "{name}: /proc {:.1} ms, events {:.1} ms",
+                proc / 1e6,
+                events / 1e6
+            );
+            assert!(
+                difference.abs() <= TOLERANCE,
+                "{name} differs by {:.2} %",
+                difference * 100.0
+            );
+            judged += 1;
+        }
+    }
+    assert!(
+        judged >= 2,
+        "redis-server and redis-benchmark were both busy: {processes:?}"
+    );
+}
