@@ -105,7 +105,7 @@ fn cpu_of_a_recorded_redis_run_agrees_with_proc() {
     };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let recording = folder.path().join("recording");
-    // A pipeline of sixteen: at twenty thousand mutual wake-ups a second the kernel's own accounts
+    // A deep pipeline: at twenty thousand mutual wake-ups a second the kernel's own accounts
     // of the two processes shift by more than the tolerance (docs/formats/recording.md).
     let recorded = Command::new(env!("CARGO_BIN_EXE_slowpath"))
         .args([
@@ -114,7 +114,7 @@ fn cpu_of_a_recorded_redis_run_agrees_with_proc() {
         .arg(&recording)
         .args(["--account", &redis.child.id().to_string(), "--"])
         .args(["redis-benchmark", "-p", &redis.port.to_string()])
-        .args(["-t", "get", "-n", "1000000", "-P", "16", "-q"])
+        .args(["-t", "get", "-n", "3000000", "-P", "64", "-q"])
         .stdin(Stdio::null())
         .output()
         .expect("slowpath runs");
