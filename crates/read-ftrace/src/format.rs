@@ -117,7 +117,7 @@ impl Declaration {
         };
         let (declared, brackets) = without_brackets(declared);
         let split = declared
-            .rfind(|c: char| c.is_whitespace() || c == '*')
+            .rfind(|c: char| c.is_ascii_whitespace() || c == '*')
             .ok_or_else(|| format!("no type in {line:?}"))?;
         Ok(Some(Self {
             type_name: declared[..=split].trim().to_owned(),
@@ -272,6 +272,13 @@ mod tests {
             (name, place, content),
             "{line}"
         );
+    }
+
+    #[test]
+    fn names_that_are_not_ascii_do_no_harm() {
+        // No-break spaces are white space of more than one byte.
+        let found = field("field:unsigned char odd\u{a0}name;\toffset:8;\tsize:1;\tsigned:0;");
+        assert_eq!(found.name, "odd\u{a0}name");
     }
 
     #[test]
