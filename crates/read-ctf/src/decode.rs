@@ -5,15 +5,16 @@
 //! header runs a plan like the rest.
 
 use slowpath_model::{
-    Diagnostic, DiagnosticCode, Event, EventClassId, PacketId, Place, Projection, Timestamp,
+    Diagnostic, DiagnosticCode, Event, EventClassId, FieldId, PacketId, Place, Projection,
+    Timestamp,
 };
 use slowpath_source::{Decoder, EventSink};
 
 use crate::bits;
 use crate::fields::scopes;
 use crate::layout::{ByteOrder, FieldLayout, IntegerLayout, Role, StreamLayout, StructureLayout};
-use crate::machine::{Damage, Machine, advance_clock, align_up, load_word};
-use crate::plan::{Compiler, Load, Plan, Target, role_target};
+use crate::machine::{Damage, Machine, advance_clock, align_up, load_all, note_ranges, window};
+use crate::plan::{ByteRange, Compiler, Load, Plan, Target, Window, role_target};
 use crate::trace::CtfTrace;
 
 /// A projection compiled for every stream class.
@@ -29,19 +30,35 @@ struct StreamPlan {
     alignment: u64,
     classes: ClassTable,
     plans: Vec<EventPlan>,
+    /// Those of all event classes that need nothing else, class by class.
+    loads: Vec<Load>,
+    ranges: Vec<ByteRange>,
 }
 
-/// How an event of one class is decoded after its header.
-struct EventPlan {
-    class: EventClassId,
-    wanted: bool,
-    plan: Plan,
-    /// The size in bits behind the header, where it is fixed and no field is wanted.
-    step: Option<u64>,
-    /// Slots that arrive.
-    slots: usize,
+/// What the event loop needs of a class, in one place. Most classes are of a fixed size and hold
+/// only what loads and ranges can read; the others have a plan.
+#[derive(Clone, Copy)]
+struct Entry {
     /// Slots that never have a value.
     absent: u128,
+    /// The size behind the header, in bits; [`Entry::PLANNED`] where the plan has to run.
+    bits: u64,
+    /// From where to where they lie in the stream's list.
+    loads: (u32, u32),
+    ranges: (u32, u32),
+    /// Position in the stream's plans; [`Entry::UNKNOWN`] for ids that no class has.
+    plan: u32,
+    class: EventClassId,
+    /// Slots that arrive.
+    slots: u16,
+    wanted: bool,
+    /// Whether there is anything to read.
+    reads: bool,
+}
+
+/// How an event of one class is decoded after its header, where that takes a plan.
+struct EventPlan {
+    plan: Plan,
     /// Slots that have a value only if some choice falls that way.
     conditional: u128,
 }
@@ -71,34 +88,46 @@ struct TimeField {
     header_bits: u64,
 }
 
-/// From an event's id to its plan.
+impl Entry {
+    const PLANNED: u64 = u64::MAX;
+    const UNKNOWN: u32 = u32::MAX;
+}
+
+/// From an event's id to its class.
 enum ClassTable {
-    Dense(Vec<u32>),
-    Sparse(std::collections::HashMap<u64, u32>),
+    Dense(Vec<Entry>),
+    Sparse(std::collections::HashMap<u64, Entry>),
 }
 
 impl ClassTable {
-    const NONE: u32 = u32::MAX;
+    /// Larger ids make the table sparse.
+    const MOST_DENSE: u64 = 1 << 14;
 
-    fn new(stream: &StreamLayout) -> Self {
-        let ids = || stream.events.iter().map(|event| event.id).zip(0u32..);
-        let largest = ids().map(|(id, _)| id).max().unwrap_or(0);
-        if largest < 1 << 17 {
-            let mut table = vec![Self::NONE; largest as usize + 1];
-            ids().for_each(|(id, plan)| table[id as usize] = plan);
-            Self::Dense(table)
-        } else {
-            Self::Sparse(ids().collect())
+    fn new(entries: Vec<(u64, Entry)>) -> Self {
+        let largest = entries.iter().map(|&(id, _)| id).max();
+        match largest {
+            Some(largest @ ..Self::MOST_DENSE) => {
+                let unknown = Entry {
+                    plan: Entry::UNKNOWN,
+                    ..entries[0].1
+                };
+                let mut table = vec![unknown; largest as usize + 1];
+                for (id, entry) in entries {
+                    table[id as usize] = entry;
+                }
+                Self::Dense(table)
+            }
+            _ => Self::Sparse(entries.into_iter().collect()),
         }
     }
 
-    #[inline]
-    fn get(&self, id: u64) -> Option<usize> {
-        let plan = match self {
-            Self::Dense(table) => *table.get(usize::try_from(id).ok()?)?,
-            Self::Sparse(table) => *table.get(&id)?,
+    #[inline(always)]
+    fn get(&self, id: u64) -> Option<&Entry> {
+        let entry = match self {
+            Self::Dense(table) => table.get(usize::try_from(id).ok()?)?,
+            Self::Sparse(table) => table.get(&id)?,
         };
-        (plan != Self::NONE).then_some(plan as usize)
+        (entry.plan != Entry::UNKNOWN).then_some(entry)
     }
 }
 
@@ -143,48 +172,84 @@ impl StreamPlan {
             compiler.finish()
         };
         let direct = direct_header(header);
-        let plans = stream
-            .events
-            .iter()
-            .zip(first_class..)
-            .map(|(event, class)| {
-                let class = EventClassId(class);
-                let fields = projection.fields(class);
-                let slots = fields.map_or(0, <[_]>::len);
-                let mut wanted: Vec<Vec<Target>> = Vec::new();
-                let mut absent = 0;
-                for (slot, field) in fields.unwrap_or_default().iter().enumerate() {
-                    match field {
-                        Some(field) => {
-                            let position = field.index();
-                            if wanted.len() <= position {
-                                wanted.resize(position + 1, Vec::new());
-                            }
-                            wanted[position].push(slot as Target);
-                        }
-                        None => absent |= 1 << slot,
-                    }
-                }
-                let mut compiler = Compiler::new(aligned, &wanted);
-                scopes(stream, event).for_each(|(_, structure)| compiler.scope(structure));
-                let (plan, _) = compiler.finish();
-                EventPlan {
-                    class,
-                    wanted: fields.is_some(),
-                    slots,
-                    absent,
-                    conditional: plan.conditional_slots(),
-                    step: plan.fixed_step(),
-                    plan,
-                }
-            });
-        Self {
-            plans: plans.collect(),
+        let mut compiled = Self {
             header: direct.map_or(HeaderPlan::General(general), HeaderPlan::Direct),
             alignment: header.alignment.max(1),
-            classes: ClassTable::new(stream),
+            classes: ClassTable::new(Vec::new()),
+            plans: Vec::new(),
+            loads: Vec::new(),
+            ranges: Vec::new(),
+        };
+        let mut entries = Vec::new();
+        for (event, class) in stream.events.iter().zip(first_class..) {
+            let class = EventClassId(class);
+            let fields = projection.fields(class);
+            let (wanted, absent) = slots_by_field(fields.unwrap_or_default());
+            let mut compiler = Compiler::new(aligned, &wanted);
+            scopes(stream, event).for_each(|(_, structure)| compiler.scope(structure));
+            let (plan, _) = compiler.finish();
+            let mut entry = Entry {
+                absent,
+                bits: Entry::PLANNED,
+                loads: (0, 0),
+                ranges: (0, 0),
+                plan: compiled.plans.len() as u32,
+                class,
+                slots: fields.map_or(0, <[_]>::len) as u16,
+                wanted: fields.is_some(),
+                reads: false,
+            };
+            compiled.add_fixed(&plan, &mut entry);
+            entries.push((event.id, entry));
+            compiled.plans.push(EventPlan {
+                conditional: plan.conditional_slots(),
+                plan,
+            });
+        }
+        compiled.classes = ClassTable::new(entries);
+        compiled
+    }
+
+    /// Completes `entry` if its plan is no more than a block of loads and ranges, or steps over
+    /// all fields.
+    fn add_fixed(&mut self, plan: &Plan, entry: &mut Entry) {
+        let Some(blocks) = plan.blocks() else {
+            return;
+        };
+        let bits = blocks.iter().map(|block| block.bits).sum();
+        match &blocks[..] {
+            blocks if blocks.iter().all(|block| block.is_empty()) => {}
+            [block] if !block.has_numbers => {
+                let begins = (self.loads.len() as u32, self.ranges.len() as u32);
+                self.loads.extend(&block.loads);
+                self.ranges.extend(&block.ranges);
+                entry.loads = (begins.0, self.loads.len() as u32);
+                entry.ranges = (begins.1, self.ranges.len() as u32);
+                entry.reads = true;
+            }
+            _ => return,
+        }
+        entry.bits = bits;
+    }
+}
+
+/// The slots that want each field, by the field's number, and the slots that want none.
+fn slots_by_field(fields: &[Option<FieldId>]) -> (Vec<Vec<Target>>, u128) {
+    let mut wanted: Vec<Vec<Target>> = Vec::new();
+    let mut absent = 0;
+    for (slot, field) in fields.iter().enumerate() {
+        match field {
+            Some(field) => {
+                let position = field.index();
+                if wanted.len() <= position {
+                    wanted.resize(position + 1, Vec::new());
+                }
+                wanted[position].push(slot as Target);
+            }
+            None => absent |= 1 << slot,
         }
     }
+    (wanted, absent)
 }
 
 impl Decoder for CtfDecoder<'_> {
@@ -275,14 +340,20 @@ fn events(
         let event_bytes = bytes.get(origin..).unwrap_or_default();
         let id = match &stream.header {
             HeaderPlan::Direct(direct) => {
-                let (id, time) = direct.read(event_bytes);
+                let mut copy = None;
+                let window = window(bytes, origin, &mut copy);
+                let (id, time) = direct.read(window);
                 at = begin + time.header_bits;
                 if at > end {
                     machine.at = begin;
                     let bits = time.header_bits;
                     return Err(Damage::PastEnd { bits }.into());
                 }
-                cycles = advance_clock(cycles, load(event_bytes, &time.load), time.bits);
+                cycles = advance_clock(
+                    cycles,
+                    time.load.unsigned(time.load.word(window)),
+                    time.bits,
+                );
                 id
             }
             HeaderPlan::General(plan) => {
@@ -293,37 +364,35 @@ fn events(
                 machine.role(Role::EventClassId)
             }
         };
-        let Some(event) = stream
-            .classes
-            .get(id)
-            .and_then(|plan| stream.plans.get(plan))
-        else {
+        let Some(entry) = stream.classes.get(id) else {
             (machine.at, machine.clock) = (begin, cycles);
             return Err(Fault::UnknownClass(id));
         };
-        let mut absent = event.absent;
-        if let Some(bits) = event.step
-            && bits <= end - at
-        {
-            at += bits;
+        let mut absent = entry.absent;
+        if entry.bits <= end - at {
+            if entry.reads {
+                stream.read(entry, machine, (at / 8) as usize, origin);
+            }
+            at += entry.bits;
         } else {
             (machine.at, machine.clock) = (at, cycles);
             machine.origin = origin;
-            machine.chosen = 0;
-            if event.conditional != 0 {
-                machine.values[..event.slots].fill(0);
+            let plan = &stream.plans[entry.plan as usize];
+            if plan.conditional != 0 {
+                machine.chosen = 0;
+                machine.values[..usize::from(entry.slots)].fill(0);
             }
-            machine.run(&event.plan)?;
-            absent |= event.conditional & !machine.chosen;
+            machine.run(&plan.plan)?;
+            absent |= plan.conditional & !machine.chosen;
             (at, cycles) = (machine.at, machine.clock);
         }
-        if event.wanted {
+        if entry.wanted {
             sink.event(&Event {
-                class: event.class,
+                class: entry.class,
                 at: clock.time(cycles),
                 position: begin,
                 bytes: event_bytes,
-                values: &machine.values[..event.slots],
+                values: &machine.values[..usize::from(entry.slots)],
                 absent,
             });
         }
@@ -334,22 +403,32 @@ fn events(
     }
 }
 
-impl DirectHeader {
-    /// The id, and where the time is.
-    #[inline]
-    fn read(&self, bytes: &[u8]) -> (u64, &TimeField) {
-        let id = load(bytes, &self.id);
-        if id < self.escape {
-            (id, &self.short)
-        } else {
-            (load(bytes, &self.long_id), &self.long)
-        }
+impl StreamPlan {
+    /// Reads the fields of an event that needs no plan; they begin at byte `begin`.
+    #[inline(always)]
+    fn read(&self, entry: &Entry, machine: &mut Machine<'_>, begin: usize, origin: usize) {
+        let mut copy = None;
+        let window = window(machine.bytes, begin, &mut copy);
+        let slice = |(from, to): (u32, u32)| from as usize..to as usize;
+        let loads = self.loads.get(slice(entry.loads)).unwrap_or_default();
+        load_all(loads, window, &mut machine.values);
+        let ranges = self.ranges.get(slice(entry.ranges)).unwrap_or_default();
+        note_ranges(ranges, begin - origin, &mut machine.values);
     }
 }
 
-#[inline]
-fn load(window: &[u8], load: &Load) -> u64 {
-    (load_word(window, load.byte as usize) << load.left) >> load.right
+impl DirectHeader {
+    /// The id, and where the time is.
+    #[inline(always)]
+    fn read(&self, window: &Window) -> (u64, &TimeField) {
+        let id = self.id.unsigned(self.id.word(window));
+        if id < self.escape {
+            (id, &self.short)
+        } else {
+            let long_id = self.long_id.unsigned(self.long_id.word(window));
+            (long_id, &self.long)
+        }
+    }
 }
 
 /// The header as an id and a time at fixed places, where it has that shape.
@@ -420,7 +499,7 @@ impl Placement {
             && !integer.signed
             && shift + u64::from(integer.bits) <= 64;
         let load = Load {
-            byte: u32::try_from(self.bit / 8).ok()?,
+            byte: u8::try_from(self.bit / 8).ok()?,
             target: 0,
             left: (64 - u64::from(integer.bits) - shift) as u8,
             right: (64 - integer.bits) as u8,

@@ -7,7 +7,9 @@ use memchr::memchr;
 
 use crate::bits;
 use crate::layout::Role;
-use crate::plan::{Block, Length, NumberKind, Op, Plan, role_target};
+use crate::plan::{
+    Block, ByteRange, LOAD_TARGETS, Length, Load, NumberKind, Op, Plan, Target, Window, role_target,
+};
 use crate::walk::{self, Decoding};
 
 /// Why a packet cannot be read further.
@@ -98,6 +100,7 @@ impl<'packet> Machine<'packet> {
         for op in &plan.ops {
             match op {
                 Op::Block(block) => self.block(block)?,
+                Op::Text { target } => self.text(*target)?,
                 other => self.rare(other)?,
             }
         }
@@ -108,15 +111,11 @@ impl<'packet> Machine<'packet> {
     fn block(&mut self, block: &Block) -> Result<(), Damage> {
         let base = (self.at / 8) as usize;
         self.step_over(block.bits)?;
-        let window = self.bytes.get(base..).unwrap_or_default();
-        for load in &block.loads {
-            let word = load_word(window, load.byte as usize);
-            self.values[usize::from(load.target)] = load.value(word);
-        }
-        for range in &block.ranges {
-            let begin = base + range.byte as usize - self.origin;
-            self.values[usize::from(range.target)] = pack(begin, range.length as usize);
-        }
+        let mut copy = None;
+        let window = window(self.bytes, base, &mut copy);
+        load_all(&block.loads, window, &mut self.values);
+        let begin = base - self.origin;
+        note_ranges(&block.ranges, begin, &mut self.values);
         if block.has_numbers {
             self.numbers(block, self.at - block.bits, window);
         }
@@ -124,9 +123,9 @@ impl<'packet> Machine<'packet> {
     }
 
     #[inline(never)]
-    fn numbers(&mut self, block: &Block, begin: u64, window: &[u8]) {
+    fn numbers(&mut self, block: &Block, begin: u64, window: &Window) {
         for load in &block.swapped_loads {
-            let word = load_word(window, load.byte as usize).swap_bytes();
+            let word = load.word(window).swap_bytes();
             self.values[usize::from(load.target)] = load.value(word);
         }
         for number in &block.numbers {
@@ -140,21 +139,24 @@ impl<'packet> Machine<'packet> {
         }
     }
 
-    /// Everything but blocks.
+    #[inline]
+    fn text(&mut self, target: Option<Target>) -> Result<(), Damage> {
+        let begin = (self.at / 8) as usize;
+        let length = terminator(self.content(begin)).ok_or(Damage::EndlessText)?;
+        if let Some(target) = target {
+            self.values[usize::from(target)] = pack(begin - self.origin, length);
+        }
+        self.at += (length as u64 + 1) * 8;
+        Ok(())
+    }
+
+    /// Everything but blocks and text.
     #[inline(never)]
     fn rare(&mut self, op: &Op) -> Result<(), Damage> {
         match op {
             Op::Block(block) => self.block(block)?,
+            Op::Text { target } => self.text(*target)?,
             Op::Align(alignment) => self.align(*alignment)?,
-            Op::Text { target } => {
-                let begin = (self.at / 8) as usize;
-                let content = self.content(begin);
-                let length = memchr(0, content).ok_or(Damage::EndlessText)?;
-                if let Some(target) = target {
-                    self.values[usize::from(*target)] = pack(begin - self.origin, length);
-                }
-                self.at += (length as u64 + 1) * 8;
-            }
             Op::Run {
                 length,
                 element_bytes,
@@ -286,23 +288,62 @@ pub(crate) fn align_up(at: u64, alignment: u64) -> u64 {
     (at + (alignment - 1)) & !(alignment - 1)
 }
 
-/// The eight bytes from `at`, zeros past the end.
-#[inline]
-pub(crate) fn load_word(window: &[u8], at: usize) -> u64 {
-    match window.get(at..at + 8) {
-        Some(bytes) => u64::from_le_bytes(bytes.try_into().unwrap_or_default()),
-        None => load_last_word(window, at),
+/// The bytes from `begin` on for loads; where they are too few, a copy with zeros behind them.
+#[inline(always)]
+pub(crate) fn window<'bytes>(
+    bytes: &'bytes [u8],
+    begin: usize,
+    copy: &'bytes mut Option<Window>,
+) -> &'bytes Window {
+    let bytes = bytes.get(begin..).unwrap_or_default();
+    match bytes.first_chunk() {
+        Some(window) => window,
+        None => copy.insert(padded(bytes)),
     }
 }
 
 #[cold]
-fn load_last_word(window: &[u8], at: usize) -> u64 {
-    let mut word = [0; 8];
-    if let Some(rest) = window.get(at..) {
-        let present = rest.len().min(8);
-        word[..present].copy_from_slice(&rest[..present]);
+fn padded(bytes: &[u8]) -> Window {
+    let mut window = [0; size_of::<Window>()];
+    window[..bytes.len()].copy_from_slice(bytes);
+    window
+}
+
+/// Fills the targets of `loads`.
+#[inline(always)]
+pub(crate) fn load_all(loads: &[Load], window: &Window, values: &mut [u64]) {
+    let Some(values) = values.first_chunk_mut::<LOAD_TARGETS>() else {
+        return;
+    };
+    for load in loads {
+        values[usize::from(load.target)] = load.value(load.word(window));
     }
-    u64::from_le_bytes(word)
+}
+
+/// Fills the targets of `ranges`; `begin` is the block's first byte, counted from the origin.
+#[inline(always)]
+pub(crate) fn note_ranges(ranges: &[ByteRange], begin: usize, values: &mut [u64]) {
+    for range in ranges {
+        let begin = begin + range.byte as usize;
+        values[usize::from(range.target)] = pack(begin, range.length as usize);
+    }
+}
+
+/// Where the first byte of zero is. Most text of traces is short: its first bytes are looked at
+/// together before `memchr` is worth its call.
+#[inline]
+fn terminator(content: &[u8]) -> Option<usize> {
+    const LOWEST: u128 = u128::from_le_bytes([1; 16]);
+    const HIGHEST: u128 = LOWEST << 7;
+    if let Some(first) = content.first_chunk() {
+        let bytes = u128::from_le_bytes(*first);
+        // The lowest bit that is left is in the first byte of zero (those above it may be wrong).
+        let zeros = bytes.wrapping_sub(LOWEST) & !bytes & HIGHEST;
+        if zeros != 0 {
+            return Some(zeros.trailing_zeros() as usize / 8);
+        }
+    }
+    memchr(0, content)
 }
 
 fn pack(begin: usize, length: usize) -> u64 {

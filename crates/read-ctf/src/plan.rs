@@ -30,24 +30,15 @@ pub(crate) const fn register_target(register: Register) -> Target {
     REGISTERS + register.0
 }
 
-/// How many targets a layout with `register_count` registers needs.
+/// How many targets a layout with `register_count` registers needs; no fewer than [`Load`]s reach.
 pub(crate) fn target_count(register_count: u16) -> usize {
-    usize::from(REGISTERS) + usize::from(register_count)
+    (usize::from(REGISTERS) + usize::from(register_count)).max(LOAD_TARGETS)
 }
 
 /// Operations in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) ops: Vec<Op>,
-}
-
-impl Load {
-    /// The integer in the eight bytes that were loaded.
-    #[inline]
-    pub(crate) fn value(self, word: u64) -> u64 {
-        let value = (word << self.left) >> self.right;
-        (value ^ self.sign).wrapping_sub(self.sign)
-    }
 }
 
 impl Plan {
@@ -59,7 +50,7 @@ impl Plan {
             mask | match op {
                 Op::Block(block) => {
                     let loads = block.loads.iter().chain(&block.swapped_loads);
-                    let loads = loads.map(|load| bit(load.target));
+                    let loads = loads.map(|load| bit(load.target.into()));
                     let numbers = block.numbers.iter().map(|number| bit(number.target));
                     let ranges = block.ranges.iter().map(|range| bit(range.target));
                     loads
@@ -78,13 +69,13 @@ impl Plan {
         })
     }
 
-    /// The size in bits of what the plan only steps over, where it is fixed.
-    pub(crate) fn fixed_step(&self) -> Option<u64> {
-        match &self.ops[..] {
-            [] => Some(0),
-            [Op::Block(block)] if block.is_empty() => Some(block.bits),
+    /// The blocks, where the plan is nothing else.
+    pub(crate) fn blocks(&self) -> Option<Vec<&Block>> {
+        let blocks = self.ops.iter().map(|op| match op {
+            Op::Block(block) => Some(block),
             _ => None,
-        }
+        });
+        blocks.collect()
     }
 
     /// Bit n is set when slot n is filled only if some choice falls that way.
@@ -178,7 +169,7 @@ pub(crate) struct Block {
 
 impl Block {
     /// Whether nothing in it is read.
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.loads.is_empty()
             && self.swapped_loads.is_empty()
             && self.numbers.is_empty()
@@ -187,14 +178,44 @@ impl Block {
 }
 
 /// An integer: eight bytes from `byte`, shifted left, shifted right, sign-extended.
+///
+/// Byte and target are of one byte each and so always lie within [`Window`] and the first
+/// [`LOAD_TARGETS`] targets: the compiler leaves out every check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
-    pub(crate) byte: u32,
-    pub(crate) target: Target,
+    pub(crate) byte: u8,
+    pub(crate) target: u8,
     pub(crate) left: u8,
     pub(crate) right: u8,
     /// The sign bit of a signed number, 0 of an unsigned one.
     pub(crate) sign: u64,
+}
+
+/// The bytes that loads can reach from the begin of their block.
+pub(crate) type Window = [u8; 256 + 7];
+
+/// How many targets loads can reach.
+pub(crate) const LOAD_TARGETS: usize = 256;
+
+impl Load {
+    /// The eight bytes, the first one lowest.
+    #[inline(always)]
+    pub(crate) fn word(self, window: &Window) -> u64 {
+        let begin = usize::from(self.byte);
+        u64::from_le_bytes(window[begin..begin + 8].try_into().unwrap_or_default())
+    }
+
+    /// The integer in the eight bytes that were loaded.
+    #[inline(always)]
+    pub(crate) fn value(self, word: u64) -> u64 {
+        (self.unsigned(word) ^ self.sign).wrapping_sub(self.sign)
+    }
+
+    /// The same where it is known to be unsigned.
+    #[inline(always)]
+    pub(crate) fn unsigned(self, word: u64) -> u64 {
+        (word << (self.left & 63)) >> (self.right & 63)
+    }
 }
 
 /// Any other number of fixed width.
@@ -397,16 +418,18 @@ impl<'wanted> Compiler<'wanted> {
         let fits_a_load = !integer.reversed_bits
             && self.known_alignment_of_block() >= 8
             && bit % 8 + u64::from(integer.bits) <= 64
-            && bit / 8 <= u64::from(u32::MAX / 2);
+            && bit / 8 <= u64::from(u8::MAX);
         for target in targets {
-            if fits_a_load {
+            if let Ok(target) = u8::try_from(target)
+                && fits_a_load
+            {
                 let shift = (bit % 8) as u32;
                 let (left, loads) = match integer.byte_order {
                     ByteOrder::Little => (64 - integer.bits - shift, &mut self.block.loads),
                     ByteOrder::Big => (shift, &mut self.block.swapped_loads),
                 };
                 loads.push(Load {
-                    byte: (bit / 8) as u32,
+                    byte: (bit / 8) as u8,
                     target,
                     left: left as u8,
                     right: (64 - integer.bits) as u8,
@@ -489,8 +512,8 @@ impl<'wanted> Compiler<'wanted> {
         let mut inner = Compiler {
             plan: Plan::default(),
             block: Block::default(),
-            alignment: self.known_alignment(),
-            offset: 0,
+            alignment: self.alignment,
+            offset: self.offset,
             wanted: self.wanted,
             next_field: self.next_field,
             roles: self.roles,
@@ -541,6 +564,10 @@ impl<'wanted> Compiler<'wanted> {
     fn advance(&mut self, bits: u64) {
         self.block.bits += bits;
         self.offset += bits;
+        // A load reaches 255 bytes: what lies further begins a block of its own.
+        if self.block.bits > 8 * u64::from(u8::MAX) {
+            self.flush();
+        }
     }
 
     /// Adds an operation of a size that only the data tells: a multiple of `alignment` bits. It fills
