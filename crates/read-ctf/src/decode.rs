@@ -83,7 +83,8 @@ struct DirectHeader {
 #[derive(Clone, Copy)]
 struct TimeField {
     load: Load,
-    bits: u32,
+    /// The bits of the clock that it has.
+    mask: u64,
     /// The size of the whole header.
     header_bits: u64,
 }
@@ -352,7 +353,7 @@ fn events(
                 cycles = advance_clock(
                     cycles,
                     time.load.unsigned(time.load.word(window)),
-                    time.bits,
+                    time.mask,
                 );
                 id
             }
@@ -514,7 +515,7 @@ impl Placement {
         let load = self.load(integer, Role::ClockTimestamp)?;
         self.bit.is_multiple_of(8).then_some(TimeField {
             load,
-            bits: integer.bits,
+            mask: bits::mask(integer.bits),
             header_bits: self.bit,
         })
     }

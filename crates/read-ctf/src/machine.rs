@@ -205,7 +205,8 @@ impl<'packet> Machine<'packet> {
                 self.at += size as u64 * 8;
             }
             Op::Clock { bits } => {
-                self.clock = advance_clock(self.clock, self.role(Role::ClockTimestamp), *bits);
+                let value = self.role(Role::ClockTimestamp);
+                self.clock = advance_clock(self.clock, value, bits::mask(*bits));
             }
             Op::Repeat {
                 length,
@@ -350,17 +351,13 @@ fn pack(begin: usize, length: usize) -> u64 {
     slowpath_model::Event::pack_range(begin, length)
 }
 
-/// The clock after reading its lowest `bits` bits: the first value from `clock` on that has them
-/// (CTF 1.8 §8: a value below the last one has wrapped once).
+/// The clock after reading its lowest bits, those of `mask`: the first value from `clock` on that
+/// has them (CTF 1.8 §8: a value below the last one has wrapped once; one of all bits just counts).
 #[inline]
-pub(crate) fn advance_clock(clock: u64, value: u64, bits: u32) -> u64 {
-    if bits >= 64 {
-        return value;
-    }
-    let mask = bits::mask(bits);
+pub(crate) fn advance_clock(clock: u64, value: u64, mask: u64) -> u64 {
     let candidate = (clock & !mask) | value;
     if value < clock & mask {
-        candidate.wrapping_add(mask + 1)
+        candidate.wrapping_add(mask.wrapping_add(1))
     } else {
         candidate
     }
@@ -373,7 +370,7 @@ mod tests {
     #[test]
     fn clocks_wrap_once() {
         let check = |clock, value, bits, expected| {
-            assert_eq!(advance_clock(clock, value, bits), expected);
+            assert_eq!(advance_clock(clock, value, bits::mask(bits)), expected);
         };
         check(0x1_05, 0x07, 8, 0x1_07);
         check(0x1_05, 0x05, 8, 0x1_05);
