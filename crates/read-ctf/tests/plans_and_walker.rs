@@ -65,7 +65,7 @@ fn shape() -> impl Strategy<Value = Shape> {
         3 => packed,
         1 => float,
         1 => Just(Shape::Text),
-        1 => (0..20u64).prop_map(Shape::Bytes),
+        1 => prop_oneof![0..20u64, 200..300u64].prop_map(Shape::Bytes),
         1 => Just(Shape::Words),
         1 => Just(Shape::Choice),
     ];
