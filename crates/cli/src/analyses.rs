@@ -173,7 +173,7 @@ fn run_on_hosts<R: Serialize>(
             continue;
         }
         if hosts.len() > 1 {
-            println!("host {}", host.name);
+            crate::output::print(&format!("host {}\n", host.name))?;
         }
         print(&result, args.top)?;
     }

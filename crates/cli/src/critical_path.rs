@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use anyhow::ensure;
 use clap::Args;
-use slowpath_critical_path::critical_path;
+use slowpath_critical_path::{CriticalPath, critical_path};
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{ThreadId, TimeRange};
 
+use crate::analyses::kernel_hosts;
 use crate::input::{InputArgs, Report};
+use crate::output::finish;
 use crate::pattern::matches_any;
 use crate::thread_states::{Request, read_requests, timelines};
 
@@ -51,32 +53,61 @@ pub fn run(args: &CriticalPathArgs) -> anyhow::Result<Report> {
     let requests = args.requests.as_deref().map(read_requests).transpose()?;
     let mut output = BufWriter::new(io::stdout().lock());
     let mut printed = 0;
-    for kernel in experiment.kernels() {
+    let hosts = kernel_hosts(&experiment)?;
+    let several = hosts.len() > 1;
+    for host in &hosts {
         // All of it: what ended a wait may lie outside of the window.
-        let (lines, found) = timelines(kernel, &run, TimeRange::ALL)?;
+        let (lines, found) = timelines(host, &run, TimeRange::ALL)?;
         report = report.with(found);
         let requests = requests
             .clone()
             .unwrap_or_else(|| args.chosen(&lines, range));
         for request in requests {
+            if !request.is_for(host) {
+                continue;
+            }
             let window = TimeRange::new(request.begin_ns, request.end_ns);
             let path = critical_path(&lines, request.tid, window);
-            if args.json {
-                serde_json::to_writer(&mut output, &path)?;
-                writeln!(output)?;
-            } else {
-                let separator = if printed > 0 { "\n" } else { "" };
-                writeln!(output, "{separator}{path}")?;
+            let host = several.then_some(host.name);
+            let written = write_path(&mut output, &path, host, args.json, printed == 0);
+            if written.is_err() {
+                finish(written)?;
+                return Ok(report);
             }
             printed += 1;
         }
     }
-    output.flush()?;
+    finish(output.flush())?;
     ensure!(
         printed > 0 || requests.is_some(),
         "no thread that ran in the trace fits\n  hint: `slowpath cpu` lists the threads"
     );
     Ok(report)
+}
+
+/// Writes one path, with its host where there are several.
+fn write_path(
+    output: &mut impl Write,
+    path: &CriticalPath,
+    host: Option<&str>,
+    json: bool,
+    first: bool,
+) -> io::Result<()> {
+    if json {
+        let mut document = serde_json::to_value(path)?;
+        if let Some(host) = host {
+            document["host"] = host.into();
+        }
+        serde_json::to_writer(&mut *output, &document)?;
+        return writeln!(output);
+    }
+    if !first {
+        writeln!(output)?;
+    }
+    if let Some(host) = host {
+        writeln!(output, "host {host}")?;
+    }
+    writeln!(output, "{path}")
 }
 
 impl CriticalPathArgs {

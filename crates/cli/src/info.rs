@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use slowpath_engine::Cancelled;
 use slowpath_kernel::Extent;
 use slowpath_kernel::count::{CountBy, count};
+use slowpath_model::TimeRange;
 use slowpath_session::OpenedSource;
 
 use crate::analyses::print_json;
@@ -26,10 +27,11 @@ pub struct InfoArgs {
 pub fn run(args: &InfoArgs) -> anyhow::Result<Report> {
     let experiment = args.input.open()?;
     let mut report = Report::begin(&experiment);
+    let range = args.input.range(&experiment)?;
     let run = args.input.options();
     let mut documents = Vec::new();
     for trace in &experiment.traces {
-        let (document, diagnostics) = describe(trace, &run)?;
+        let (document, diagnostics) = describe(trace, &run, range)?;
         report = report.with(diagnostics);
         if !args.json {
             print(&as_text(&document))?;
@@ -45,13 +47,16 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<Report> {
 fn describe(
     trace: &OpenedSource,
     run: &Run,
+    range: TimeRange,
 ) -> anyhow::Result<(Value, Vec<slowpath_model::Diagnostic>)> {
     let source = &*trace.source;
     let schema = source.schema();
-    let outcome = count(source, CountBy::None, &run.engine())
+    let outcome = count(source, CountBy::None, &run.engine_in(range))
         .map_err(|Cancelled| anyhow::anyhow!("interrupted"))?;
     let counted = outcome.state.unwrap_or_default();
-    let bounds = Extent::of(source).bounds;
+    let bounds = Extent::of(source)
+        .bounds
+        .map(|(first, last)| (first.max(range.begin), last.min(range.end)));
     let size: u64 = source.packets().iter().map(|packet| packet.size).sum();
     let recording = trace.recording.as_ref().map(|(folder, manifest)| {
         json!({

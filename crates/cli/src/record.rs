@@ -93,7 +93,7 @@ pub fn run_record(args: RecordArgs) -> anyhow::Result<u8> {
 pub fn run_snapshot(args: SnapshotArgs) -> anyhow::Result<u8> {
     Ok(match request_snapshot(&args.folder) {
         Ok(folder) => {
-            println!("{}", folder.display());
+            crate::output::print(&format!("{}\n", folder.display()))?;
             0
         }
         Err(error) => report(&error),
@@ -193,10 +193,10 @@ fn summary(outcome: &Outcome) -> String {
              hint: ask for fewer with --ust\n"
         );
     }
-    let next = if kernel.tracer == Tracer::None {
-        "events"
-    } else {
-        "cpu"
+    let next = match (kernel.tracer, cost.bytes_written) {
+        (_, 0) => return text + "nothing happened that was to be recorded\n",
+        (Tracer::None, _) => "events",
+        _ => "cpu",
     };
     text + &format!("next: slowpath {next} {folder}\n")
 }

@@ -3,17 +3,20 @@
 //! A line per thread and window; with `--json` a JSON object each. Definitions:
 //! docs/reference/definitions.md.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::fmt::Write;
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{ThreadId, TimeRange, Timestamp};
-use slowpath_session::OpenedSource;
+use slowpath_session::HostKernels;
 
+use crate::analyses::kernel_hosts;
 use crate::input::{InputArgs, Report, Run};
+use crate::output::print;
 
 /// Print how long threads ran, were runnable, blocked or unknown.
 #[derive(Args)]
@@ -30,15 +33,20 @@ pub struct ThreadStatesArgs {
 }
 
 /// A thread and a window, as a line of a request file.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Request {
+    /// The thread's host; every host is asked where it is left out.
+    #[serde(default)]
+    pub(crate) host: Option<String>,
     pub(crate) tid: ThreadId,
     pub(crate) begin_ns: Timestamp,
     pub(crate) end_ns: Timestamp,
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct Answer<'host> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'host str>,
     tid: ThreadId,
     begin_ns: Timestamp,
     end_ns: Timestamp,
@@ -57,7 +65,7 @@ pub fn run(args: &ThreadStatesArgs) -> anyhow::Result<Report> {
     let range = args.input.range(&experiment)?;
     let run = args.input.options();
     let requests = args.requests.as_deref().map(read_requests).transpose()?;
-    let mut output = io::BufWriter::new(io::stdout().lock());
+    let mut output = String::new();
     if !args.json {
         let heads = ["running", "(interrupted)", "runnable", "blocked", "unknown"];
         write!(output, "{:>8} {:<15}", "tid", "name")?;
@@ -66,8 +74,13 @@ pub fn run(args: &ThreadStatesArgs) -> anyhow::Result<Report> {
             .try_for_each(|head| write!(output, " {head:>12}"))?;
         writeln!(output)?;
     }
-    for kernel in experiment.kernels() {
-        let (lines, found) = timelines(kernel, &run, range)?;
+    let hosts = kernel_hosts(&experiment)?;
+    let several = hosts.len() > 1;
+    for host in &hosts {
+        if several && !args.json {
+            writeln!(output, "host {}", host.name)?;
+        }
+        let (lines, found) = timelines(host, &run, range)?;
         report = report.with(found);
         let everything = range.intersect(lines.range());
         let every_thread = || {
@@ -75,9 +88,13 @@ pub fn run(args: &ThreadStatesArgs) -> anyhow::Result<Report> {
             threads.map(|&tid| Request::new(tid, everything)).collect()
         };
         for request in requests.clone().unwrap_or_else(every_thread) {
+            if !request.is_for(host) {
+                continue;
+            }
             let window = TimeRange::new(request.begin_ns, request.end_ns);
             let states = lines.states(request.tid, window);
             let answer = Answer {
+                host: several.then_some(host.name),
                 tid: request.tid,
                 begin_ns: window.begin,
                 end_ns: window.end,
@@ -106,17 +123,25 @@ pub fn run(args: &ThreadStatesArgs) -> anyhow::Result<Report> {
             }
         }
     }
-    output.flush()?;
+    print(&output)?;
     Ok(report)
 }
 
 impl Request {
     pub(crate) fn new(tid: ThreadId, window: TimeRange) -> Self {
         Self {
+            host: None,
             tid,
             begin_ns: window.begin,
             end_ns: window.end,
         }
+    }
+}
+
+impl Request {
+    /// Whether it is about a thread of this host.
+    pub(crate) fn is_for(&self, host: &HostKernels<'_>) -> bool {
+        self.host.as_deref().is_none_or(|name| name == host.name)
     }
 }
 
@@ -134,31 +159,37 @@ pub(crate) fn read_requests(path: &Path) -> anyhow::Result<Vec<Request>> {
     for (number, line) in (1..).zip(reader.lines()) {
         let line = line.with_context(|| format!("{}: line {number} cannot be read", name()))?;
         if !line.trim().is_empty() {
-            requests.push(serde_json::from_str(&line).with_context(|| {
+            let request: Request = serde_json::from_str(&line).with_context(|| {
                 format!(
                     "{}: line {number} is no request\n  hint: {{\"tid\":7,\"begin_ns\":0,\"end_ns\":9}}",
                     name()
                 )
-            })?);
+            })?;
+            ensure!(
+                request.begin_ns <= request.end_ns,
+                "{}: the window of line {number} ends before it begins",
+                name()
+            );
+            requests.push(request);
         }
     }
     Ok(requests)
 }
 
-/// The time lines of one kernel's threads, and what was wrong with its trace.
+/// The time lines of one host's threads, and what was wrong with its trace.
 pub(crate) fn timelines(
-    kernel: &OpenedSource,
+    host: &HostKernels<'_>,
     run: &Run,
     range: TimeRange,
 ) -> anyhow::Result<(Timelines, Vec<slowpath_model::Diagnostic>)> {
-    let outcome = Timelines::build(&*kernel.source, &run.engine_in(range))
+    let outcome = Timelines::build(host.source(), &run.engine_in(range))
         .map_err(|_| anyhow::anyhow!("interrupted"))?;
     let mut lines = outcome.state.with_context(|| {
         format!(
-            "{} has no events in the window\n  hint: `slowpath info` shows what time it covers",
-            kernel.path.display()
+            "host {} has no kernel events in the window\n  hint: `slowpath info` shows what time it covers",
+            host.name
         )
     })?;
-    lines.add_saved(&kernel.saved_names, &kernel.saved_processes);
+    lines.add_saved(&host.saved_names(), &host.saved_processes());
     Ok((lines, outcome.diagnostics))
 }

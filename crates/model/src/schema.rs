@@ -16,6 +16,9 @@ pub struct Schema {
     pub tracer_version: String,
     /// The host that was traced, empty when not said.
     pub host: String,
+    /// Identifies the tracing session, empty when not said: traces of one session go on where others
+    /// of it end.
+    pub session: String,
     /// Everything else that the trace states about its environment, in its order.
     pub environment: Vec<(String, String)>,
     /// Every event class of every stream class; [`EventClassId`] is the position.

@@ -311,6 +311,9 @@ fn schema_of(layout: &TraceLayout) -> Schema {
         tracer: get("tracer_name"),
         tracer_version: tracer_version.join("."),
         host: get("hostname"),
+        session: layout.uuid.map_or_else(String::new, |uuid| {
+            uuid.iter().map(|byte| format!("{byte:02x}")).collect()
+        }),
         event_classes: events.collect(),
         environment,
     }

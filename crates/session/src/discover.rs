@@ -1,8 +1,9 @@
 //! Finds traces below a path: CTF folders, ftrace folders and trace.dat files.
 //!
-//! A folder that is a trace is not searched further. Links are followed, but not in circles: depth
-//! is bounded.
+//! A folder that is a trace is not searched further. Links are followed, but no folder is searched
+//! twice; pipes, sockets and devices are left alone.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::io::Read;
@@ -35,8 +36,13 @@ const MOST_DEPTH: usize = 12;
 /// All traces at or below `path`, in the order of their paths.
 pub(crate) fn discover(path: &Path) -> io::Result<Vec<Found>> {
     let mut found = Vec::new();
-    if fs::metadata(path)?.is_dir() {
-        search(path, MOST_DEPTH, &mut found)?;
+    let metadata = fs::metadata(path)?;
+    if metadata.is_dir() {
+        let mut seen = HashSet::from([fs::canonicalize(path)?]);
+        search(path, MOST_DEPTH, &mut seen, &mut found)?;
+        return Ok(found);
+    }
+    if !metadata.is_file() {
         return Ok(found);
     }
     if sniff(&head(path)?) == Format::TraceDat {
@@ -48,7 +54,12 @@ pub(crate) fn discover(path: &Path) -> io::Result<Vec<Found>> {
     Ok(found)
 }
 
-fn search(folder: &Path, depth: usize, found: &mut Vec<Found>) -> io::Result<()> {
+fn search(
+    folder: &Path,
+    depth: usize,
+    seen: &mut HashSet<PathBuf>,
+    found: &mut Vec<Found>,
+) -> io::Result<()> {
     if folder.join("metadata").is_file() {
         found.push(Found::Ctf(folder.to_owned()));
         return Ok(());
@@ -67,11 +78,13 @@ fn search(folder: &Path, depth: usize, found: &mut Vec<Found>) -> io::Result<()>
             continue;
         }
         if entry.is_dir() {
-            if depth > 0 {
+            let is_new = fs::canonicalize(&entry).is_ok_and(|target| seen.insert(target));
+            if depth > 0 && is_new {
                 // A subfolder that cannot be listed does not hide the others.
-                let _ = search(&entry, depth - 1, found);
+                let _ = search(&entry, depth - 1, seen, found);
             }
-        } else if head(&entry).is_ok_and(|head| sniff(&head) == Format::TraceDat) {
+        } else if entry.is_file() && head(&entry).is_ok_and(|head| sniff(&head) == Format::TraceDat)
+        {
             found.push(Found::TraceDat(entry));
         }
     }

@@ -1,6 +1,7 @@
 //! The traces of an experiment by host, and as one source where a host has several.
 
 use slowpath_kernel::io::Known;
+use slowpath_model::{ProcessId, ThreadId};
 use slowpath_source::{Joined, Source};
 
 use crate::{Experiment, OpenedSource, state_dump};
@@ -48,6 +49,18 @@ impl HostKernels<'_> {
 
     /// What is known about the host's processes besides the events.
     pub fn known(&self) -> Known {
-        state_dump::known(self.traces[0])
+        state_dump::known(&self.traces)
+    }
+
+    /// Names of threads that the tracers kept beside the events.
+    pub fn saved_names(&self) -> Vec<(ThreadId, String)> {
+        let names = self.traces.iter().flat_map(|trace| &trace.saved_names);
+        names.cloned().collect()
+    }
+
+    /// Processes of threads that the tracers kept beside the events.
+    pub fn saved_processes(&self) -> Vec<(ThreadId, ProcessId)> {
+        let processes = self.traces.iter().flat_map(|trace| &trace.saved_processes);
+        processes.copied().collect()
     }
 }

@@ -4,6 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use slowpath_model::{Diagnostic, DiagnosticCode, Place};
+
+/// The version of the folder's format that is understood.
+const FORMAT_VERSION: u32 = 1;
 
 /// What a recording says about itself, as far as reading it needs.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -41,16 +45,31 @@ pub struct ClockOffset {
 
 impl Manifest {
     /// The manifest of the recording that `trace` lies in, with the recording's folder: at most
-    /// three levels up.
-    pub(crate) fn above(trace: &Path) -> Option<(PathBuf, Self)> {
-        let folders = trace.ancestors().take(4);
-        folders
-            .filter_map(|folder| {
-                let text = fs::read(folder.join("slowpath.json")).ok()?;
-                let manifest = serde_json::from_slice(&text).ok()?;
-                Some((folder.to_owned(), manifest))
-            })
-            .next()
+    /// five levels up (`ust/uid/0/64-bit`). The error is a manifest that is there but cannot be used.
+    pub(crate) fn above(trace: &Path) -> Result<Option<(PathBuf, Self)>, Diagnostic> {
+        for folder in trace.ancestors().take(6) {
+            let path = folder.join("slowpath.json");
+            let Ok(text) = fs::read(&path) else {
+                continue;
+            };
+            let wrong = |what: String| {
+                let place = Place {
+                    file: path.display().to_string(),
+                    ..Place::default()
+                };
+                Diagnostic::new(DiagnosticCode::InvalidFile, place, what)
+            };
+            let manifest: Self = serde_json::from_slice(&text)
+                .map_err(|error| wrong(format!("{error}; times count from the machine's start")))?;
+            if manifest.format_version != FORMAT_VERSION {
+                let version = manifest.format_version;
+                return Err(wrong(format!(
+                    "its format version {version} is not {FORMAT_VERSION}; times count from the machine's start"
+                )));
+            }
+            return Ok(Some((folder.to_owned(), manifest)));
+        }
+        Ok(None)
     }
 
     /// Epoch time minus the monotonic clock, in nanoseconds; 0 where it is not stated.

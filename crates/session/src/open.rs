@@ -1,5 +1,6 @@
 //! Opens everything below some paths as one experiment.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -69,6 +70,7 @@ impl Experiment {
 /// diagnostics say how.
 pub fn open(paths: &[PathBuf]) -> Result<Experiment, (OpenError, Vec<Diagnostic>)> {
     let mut experiment = Experiment::default();
+    let mut opened: HashSet<PathBuf> = HashSet::new();
     for path in paths {
         let unreadable = |cause| OpenError::Unreadable {
             path: path.clone(),
@@ -78,13 +80,17 @@ pub fn open(paths: &[PathBuf]) -> Result<Experiment, (OpenError, Vec<Diagnostic>
         if found.is_empty() {
             return Err((OpenError::NoTrace { path: path.clone() }, Vec::new()));
         }
-        let before = experiment.traces.len();
         for found in &found {
+            // A trace that is named twice is one trace.
+            let is_new = fs::canonicalize(found.path()).is_ok_and(|place| opened.insert(place));
+            if !is_new {
+                continue;
+            }
             if let Some(trace) = open_one(found, &mut experiment.diagnostics) {
                 experiment.traces.push(trace);
             }
         }
-        if experiment.traces.len() == before {
+        if experiment.traces.is_empty() {
             let error = OpenError::AllDamaged { path: path.clone() };
             return Err((error, experiment.diagnostics));
         }
@@ -94,7 +100,10 @@ pub fn open(paths: &[PathBuf]) -> Result<Experiment, (OpenError, Vec<Diagnostic>
 
 fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSource> {
     let path = found.path();
-    let recording = Manifest::above(path);
+    let recording = Manifest::above(path).unwrap_or_else(|wrong| {
+        diagnostics.push(wrong);
+        None
+    });
     let opened = match found {
         Found::Ctf(folder) => open_ctf(folder, diagnostics),
         Found::FtraceFolder(folder) => {

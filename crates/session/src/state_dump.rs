@@ -29,22 +29,28 @@ struct Descriptor {
     path: String,
 }
 
-/// What is known about processes besides the events of `trace`. Lines that cannot be read, as the
-/// last one of a recorder that was killed, are left out.
-pub(crate) fn known(trace: &OpenedSource) -> Known {
-    let dumps = trace.recording.as_ref().map(|(_, manifest)| {
-        let offset = manifest.monotonic_offset_ns();
-        let file = File::open(trace.path.join("statedump.jsonl"));
-        let lines = file
-            .into_iter()
-            .flat_map(|file| BufReader::new(file).lines());
-        let parsed = lines.filter_map(|line| serde_json::from_str(&line.ok()?).ok());
-        parsed.map(|line| dump(line, offset)).collect()
-    });
+/// What is known about processes besides the events of `traces`.
+pub(crate) fn known(traces: &[&OpenedSource]) -> Known {
+    let saved = traces.iter().flat_map(|trace| &trace.saved_processes);
     Known::new(
-        dumps.unwrap_or_default(),
-        trace.saved_processes.iter().copied(),
+        traces.iter().flat_map(|trace| dumps(trace)).collect(),
+        saved.copied(),
     )
+}
+
+/// The state dumps of one trace. Lines that cannot be read, as the last one of a recorder that was
+/// killed, are left out.
+fn dumps(trace: &OpenedSource) -> Vec<StatedumpProcess> {
+    let Some((_, manifest)) = &trace.recording else {
+        return Vec::new();
+    };
+    let offset = manifest.monotonic_offset_ns();
+    let file = File::open(trace.path.join("statedump.jsonl"));
+    let lines = file
+        .into_iter()
+        .flat_map(|file| BufReader::new(file).lines());
+    let parsed = lines.filter_map(|line| serde_json::from_str(&line.ok()?).ok());
+    parsed.map(|line| dump(line, offset)).collect()
 }
 
 fn dump(line: Line, offset_ns: i64) -> StatedumpProcess {

@@ -2,7 +2,8 @@
 //!
 //! For the parts that a recorder leaves when it rotates a session, and for traces that were taken
 //! side by side. Streams, packets and event classes of the parts are put one after the other and
-//! keep their order; nothing is merged in time, as sources never promise that.
+//! keep their order; nothing is merged in time, as sources never promise that. Parts of different
+//! tracing sessions do not go on where the other ends: what lies between them counts as lost.
 
 use slowpath_model::{
     Diagnostic, Event, EventClassId, FieldId, FieldVisitor, PacketId, Projection, Schema, StreamId,
@@ -42,6 +43,13 @@ impl<'source> Joined<'source> {
     }
 
     fn add(&mut self, source: &'source dyn Source) {
+        let session = &source.schema().session;
+        let goes_on = self.parts.is_empty()
+            || (!session.is_empty()
+                && self
+                    .parts
+                    .iter()
+                    .any(|part| part.source.schema().session == *session));
         let first_packet = self.packets.len() as u32;
         let first_stream = self.streams.len() as u32;
         if self.parts.is_empty() {
@@ -71,6 +79,12 @@ impl<'source> Joined<'source> {
                 stream: StreamId(packet.stream.0 + first_stream),
                 ..packet.clone()
             }));
+        if !goes_on {
+            let firsts = self.streams[first_stream as usize..].iter();
+            for first in firsts.filter(|stream| !stream.packets.is_empty()) {
+                self.packets[first.packets.start as usize].lost_packets += 1;
+            }
+        }
         let diagnostics = source.diagnostics().iter().cloned();
         self.diagnostics.extend(diagnostics);
     }

@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, Write};
 
 use clap::{Args, ValueEnum};
 use slowpath_engine::{Analysis, Chunk};
-use slowpath_model::{Event, EventClassId, FieldVisitor, Projection};
+use slowpath_model::{Event, EventClassId, FieldVisitor, Projection, Scope, TimeRange};
 use slowpath_session::{EventPlace, Experiment, Interrupted, OpenedSource, merged_events};
 use slowpath_source::Source;
 
@@ -59,11 +59,16 @@ pub fn run(args: &EventsArgs) -> anyhow::Result<Report> {
         .map(|trace| &*trace.source as &dyn Source)
         .collect();
     let wanted: Vec<Projection> = sources.iter().map(|source| args.wanted(*source)).collect();
+    let range = args.input.range(&experiment)?;
+    args.check_pid(&sources)?;
     if args.format == Form::Null {
-        return decode_all(args, &sources, &wanted, report);
+        anyhow::ensure!(
+            args.stream.is_empty() && args.pid.is_empty(),
+            "--format null decodes whole packets\n  hint: --stream and --pid need --format text or jsonl"
+        );
+        return decode_all(args, &sources, &wanted, range, report);
     }
     let output = BufWriter::with_capacity(1 << 20, io::stdout().lock());
-    let range = args.input.range(&experiment)?;
     let filter = Filter::new(args, &experiment);
     let mut printer = Printer {
         output,
@@ -95,6 +100,25 @@ pub fn run(args: &EventsArgs) -> anyhow::Result<Report> {
 }
 
 impl EventsArgs {
+    /// Refuses --pid where no event could ever match.
+    fn check_pid(&self, sources: &[&dyn Source]) -> anyhow::Result<()> {
+        let names_a_thread = |source: &&dyn Source| {
+            let fields = source
+                .schema()
+                .event_classes
+                .iter()
+                .flat_map(|class| &class.fields);
+            fields.into_iter().any(|field| {
+                field.scope != Scope::Payload && context_ids::NAMES.contains(&field.name.as_str())
+            })
+        };
+        anyhow::ensure!(
+            self.pid.is_empty() || sources.iter().any(names_a_thread),
+            "no event of the trace says which process or thread it is of\n  hint: record with the contexts pid and tid (lttng add-context), or filter by --stream"
+        );
+        Ok(())
+    }
+
     /// Event classes whose names match, without fields: printing walks them itself.
     fn wanted(&self, source: &dyn Source) -> Projection {
         let schema = source.schema();
@@ -154,6 +178,9 @@ mod context_ids {
 
     use slowpath_model::{DisplayBase, EnumerationValue, FieldVisitor, Scope};
 
+    /// Contexts that name a process or a thread.
+    pub(super) const NAMES: [&str; 5] = ["pid", "vpid", "tid", "vtid", "common_pid"];
+
     #[derive(Default)]
     pub(super) struct ContextIds {
         pub(super) ids: Vec<i64>,
@@ -167,7 +194,6 @@ mod context_ids {
         }
         fn end_scope(&mut self) {}
         fn name(&mut self, name: &str) {
-            const NAMES: [&str; 5] = ["pid", "vpid", "tid", "vtid", "common_pid"];
             self.named = self.in_context && NAMES.contains(&name);
         }
         fn unsigned(&mut self, value: u64, _: u32, _: DisplayBase) {
@@ -232,12 +258,13 @@ fn decode_all(
     args: &EventsArgs,
     sources: &[&dyn Source],
     wanted: &[Projection],
+    range: TimeRange,
     report: Report,
 ) -> anyhow::Result<Report> {
     let options = args.input.options();
     let mut report = report;
     for (source, wanted) in sources.iter().zip(wanted) {
-        let outcome = slowpath_engine::run(*source, wanted, &Discard, &options.engine())
+        let outcome = slowpath_engine::run(*source, wanted, &Discard, &options.engine_in(range))
             .map_err(|_| anyhow::anyhow!("interrupted"))?;
         report = report.with(outcome.diagnostics);
     }
