@@ -14,7 +14,7 @@ pub use chunk::{Chunk, chunks};
 pub use run::{Cancelled, ChunkTiming, Options, Outcome, run, run_chunk};
 
 use serde::{Serialize, de::DeserializeOwned};
-use slowpath_model::{Event, Timestamp};
+use slowpath_model::{Event, EventClassId, Timestamp};
 use slowpath_source::Packet;
 
 /// A pass over chunks of events and the merge of what it finds.
@@ -33,6 +33,15 @@ pub trait Analysis: Sync {
 
     /// One event, in the order of the chunk.
     fn event(&self, state: &mut Self::State, event: &Event<'_>);
+
+    /// Whether the numbers of events by class are enough: [`Self::tally`] is called then instead of
+    /// [`Self::event`], which is cheaper.
+    fn wants_only_numbers(&self) -> bool {
+        false
+    }
+
+    /// So many events of a class in the packet.
+    fn tally(&self, _state: &mut Self::State, _class: EventClassId, _count: u64) {}
 
     /// The chunk is over.
     fn end(&self, _state: &mut Self::State, _chunk: &Chunk) {}

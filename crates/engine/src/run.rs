@@ -80,8 +80,15 @@ pub fn run_chunk<A: Analysis>(
     for id in chunk.packet_ids() {
         source.prefetch(id);
         analysis.packet(&mut state, &source.packets()[id.index()]);
-        let mut sink = |event: &Event<'_>| analysis.event(&mut state, event);
-        diagnostics.extend(decoder.decode(id, &mut sink));
+        diagnostics.extend(if analysis.wants_only_numbers() {
+            decoder.tally(id, &mut |class, count| {
+                analysis.tally(&mut state, class, count)
+            })
+        } else {
+            decoder.decode(id, &mut |event: &Event<'_>| {
+                analysis.event(&mut state, event)
+            })
+        });
     }
     analysis.end(&mut state, chunk);
     (state, diagnostics)

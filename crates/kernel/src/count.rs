@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use slowpath_engine::{Analysis, Cancelled, Chunk, Options, Outcome};
-use slowpath_model::{CpuId, Event, Projection, TimeRange};
+use slowpath_model::{CpuId, Event, EventClassId, Projection, TimeRange};
 use slowpath_source::{Packet, Source};
 
 use crate::answer::{Answer, answer};
@@ -183,6 +183,18 @@ impl Analysis for Count {
             _ => state.key,
         };
         state.add(key, 1);
+    }
+
+    fn wants_only_numbers(&self) -> bool {
+        !self.narrowed
+    }
+
+    fn tally(&self, state: &mut Tally, class: EventClassId, count: u64) {
+        let key = match self.by {
+            CountBy::Event => class.index(),
+            _ => state.key,
+        };
+        state.add(key, count);
     }
 
     fn merge(&self, earlier: &mut Tally, later: Tally) {

@@ -158,7 +158,8 @@ impl CtfDecoder<'_> {
         let mut machine = self.trace.plans.enter(raw, file.get())?;
         let clock = self.trace.clock_of(raw.stream_class);
         // What is damaged is reported when the packet is decoded for its events.
-        let _ = events(&self.streams[raw.stream_class], &mut machine, clock, sink);
+        let stream = &self.streams[raw.stream_class];
+        let _ = events(stream, &mut machine, clock, &mut Delivery(sink));
         Some(machine.clock)
     }
 }
@@ -255,6 +256,51 @@ fn slots_by_field(fields: &[Option<FieldId>]) -> (Vec<Vec<Target>>, u128) {
 
 impl Decoder for CtfDecoder<'_> {
     fn decode(&self, packet: PacketId, sink: &mut dyn EventSink) -> Vec<Diagnostic> {
+        self.go_through(packet, &mut Delivery(sink))
+    }
+
+    fn tally(&self, packet: PacketId, tell: &mut dyn FnMut(EventClassId, u64)) -> Vec<Diagnostic> {
+        let mut tally = Tally(vec![0; self.trace.class_count()]);
+        let diagnostics = self.go_through(packet, &mut tally);
+        let counted = tally.0.into_iter().zip(0..);
+        counted
+            .filter(|&(count, _)| count > 0)
+            .for_each(|(count, class)| tell(EventClassId(class), count));
+        diagnostics
+    }
+}
+
+/// What the event loop is for. A type parameter of the loop: each is compiled for its own use.
+trait Receiver {
+    /// A wanted event of this class; what else there is to know about it is made if asked for.
+    fn receive<'event>(&mut self, class: EventClassId, event: impl FnOnce() -> Event<'event>);
+}
+
+/// Hands events on.
+struct Delivery<'sink>(&'sink mut dyn EventSink);
+
+impl Receiver for Delivery<'_> {
+    #[inline]
+    fn receive<'event>(&mut self, _: EventClassId, event: impl FnOnce() -> Event<'event>) {
+        self.0.event(&event());
+    }
+}
+
+/// Counts events by class.
+struct Tally(Vec<u64>);
+
+impl Receiver for Tally {
+    #[inline]
+    fn receive<'event>(&mut self, class: EventClassId, _: impl FnOnce() -> Event<'event>) {
+        if let Some(count) = self.0.get_mut(class.index()) {
+            *count += 1;
+        }
+    }
+}
+
+impl CtfDecoder<'_> {
+    /// Gives the wanted events of a packet to `receiver`; says what was wrong.
+    fn go_through(&self, packet: PacketId, receiver: &mut impl Receiver) -> Vec<Diagnostic> {
         let Some((raw, file)) = self.trace.raw_packet(packet) else {
             return Vec::new();
         };
@@ -263,7 +309,7 @@ impl Decoder for CtfDecoder<'_> {
         };
         let clock = self.trace.clock_of(raw.stream_class);
         let stream = &self.streams[raw.stream_class];
-        let Err(fault) = events(stream, &mut machine, clock, sink) else {
+        let Err(fault) = events(stream, &mut machine, clock, receiver) else {
             return Vec::new();
         };
         let (code, what) = match fault {
@@ -327,7 +373,7 @@ fn events(
     stream: &StreamPlan,
     machine: &mut Machine<'_>,
     clock: ClockScale,
-    sink: &mut dyn EventSink,
+    receiver: &mut impl Receiver,
 ) -> Result<(), Fault> {
     let (bytes, end) = (machine.bytes, machine.end);
     let (mut at, mut cycles) = (machine.at, machine.clock);
@@ -388,7 +434,7 @@ fn events(
             (at, cycles) = (machine.at, machine.clock);
         }
         if entry.wanted {
-            sink.event(&Event {
+            receiver.receive(entry.class, || Event {
                 class: entry.class,
                 at: clock.time(cycles),
                 position: begin,

@@ -170,4 +170,15 @@ impl Decoder for JoinedDecoder<'_> {
         };
         self.decoders[part].decode(packet, &mut renumbered)
     }
+
+    fn tally(&self, packet: PacketId, tell: &mut dyn FnMut(EventClassId, u64)) -> Vec<Diagnostic> {
+        let Some((part, packet)) = self.joined.part_of(packet) else {
+            return Vec::new();
+        };
+        let first_class = self.joined.parts[part].first_class;
+        let mut renumbered = |class: EventClassId, count| {
+            tell(EventClassId(class.0 + first_class), count);
+        };
+        self.decoders[part].tally(packet, &mut renumbered)
+    }
 }

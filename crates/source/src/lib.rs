@@ -14,7 +14,8 @@ pub use joined::Joined;
 pub use sniff::{Format, sniff};
 
 use slowpath_model::{
-    CpuId, Diagnostic, Event, FieldVisitor, PacketId, Projection, Schema, StreamId, TimeRange,
+    CpuId, Diagnostic, Event, EventClassId, FieldVisitor, PacketId, Projection, Schema, StreamId,
+    TimeRange,
 };
 
 /// A trace that can be read packet by packet.
@@ -53,6 +54,12 @@ pub trait Decoder: Send + Sync {
     ///
     /// Events before a damaged place are given; what was wrong is returned.
     fn decode(&self, packet: PacketId, sink: &mut dyn EventSink) -> Vec<Diagnostic>;
+
+    /// Tells how many wanted events of each class `packet` has, without their times and values; a
+    /// class may be told more than once.
+    fn tally(&self, packet: PacketId, tell: &mut dyn FnMut(EventClassId, u64)) -> Vec<Diagnostic> {
+        self.decode(packet, &mut |event: &Event<'_>| tell(event.class, 1))
+    }
 }
 
 /// Receives events.
