@@ -20,55 +20,56 @@ pub enum DisplayBase {
     Hexadecimal,
 }
 
-/// Receives the fields of one event in their order.
+/// Receives the fields of one event in their order. What a visitor does not look at it leaves out.
 pub trait FieldVisitor {
     /// The fields that follow stand in `scope`; called once for each scope the event has.
-    fn scope(&mut self, scope: Scope);
+    fn scope(&mut self, _scope: Scope) {}
     /// The scope named last is over.
-    fn end_scope(&mut self);
+    fn end_scope(&mut self) {}
     /// The name of the structure member (or scope member) whose value comes next.
-    fn name(&mut self, name: &str);
+    fn name(&mut self, _name: &str) {}
     /// An unsigned integer of `bits` bits.
-    fn unsigned(&mut self, value: u64, bits: u32, base: DisplayBase);
+    fn unsigned(&mut self, _value: u64, _bits: u32, _base: DisplayBase) {}
     /// A signed integer of `bits` bits.
-    fn signed(&mut self, value: i64, bits: u32, base: DisplayBase);
+    fn signed(&mut self, _value: i64, _bits: u32, _base: DisplayBase) {}
     /// A boolean.
-    fn boolean(&mut self, value: bool);
+    fn boolean(&mut self, _value: bool) {}
     /// An enumeration: its integer (`bits` wide, to be shown in `base`) and the labels whose ranges
     /// hold it.
     fn enumeration(
         &mut self,
-        value: EnumerationValue,
-        bits: u32,
-        base: DisplayBase,
-        labels: &mut dyn Iterator<Item = &str>,
-    );
+        _value: EnumerationValue,
+        _bits: u32,
+        _base: DisplayBase,
+        _labels: &mut dyn Iterator<Item = &str>,
+    ) {
+    }
     /// A bit array: its value and the labels of its active flags.
-    fn bit_array(&mut self, value: u64, bits: u32, labels: &mut dyn Iterator<Item = &str>);
+    fn bit_array(&mut self, _value: u64, _bits: u32, _labels: &mut dyn Iterator<Item = &str>) {}
     /// A floating-point number; `single` when it has 32 bits.
-    fn float(&mut self, value: f64, single: bool);
+    fn float(&mut self, _value: f64, _single: bool) {}
     /// Text without its terminator; not always UTF-8.
-    fn text(&mut self, value: &[u8]);
+    fn text(&mut self, _value: &[u8]) {}
     /// A binary object.
-    fn blob(&mut self, value: &[u8]);
+    fn blob(&mut self, _value: &[u8]) {}
     /// A structure begins.
-    fn begin_structure(&mut self);
+    fn begin_structure(&mut self) {}
     /// The innermost structure is over.
-    fn end_structure(&mut self);
+    fn end_structure(&mut self) {}
     /// An array of `length` elements begins; `dynamic` when its length stands in the trace.
-    fn begin_array(&mut self, length: u64, dynamic: bool);
+    fn begin_array(&mut self, _length: u64, _dynamic: bool) {}
     /// The innermost array is over.
-    fn end_array(&mut self);
+    fn end_array(&mut self) {}
     /// A variant begins: the chosen option's value follows.
-    fn begin_variant(&mut self, option: &str);
+    fn begin_variant(&mut self, _option: &str) {}
     /// The innermost variant is over.
-    fn end_variant(&mut self);
+    fn end_variant(&mut self) {}
     /// An optional field that has a value, which follows.
     fn begin_optional(&mut self) {}
     /// The value of the innermost optional field is over.
     fn end_optional(&mut self) {}
     /// An optional field without a value.
-    fn nothing(&mut self);
+    fn nothing(&mut self) {}
 }
 
 /// The integer behind an enumeration.

@@ -345,35 +345,13 @@ fn tell_text<V: FieldVisitor + ?Sized>(raw: &[u8], encoding: Encoding, visitor: 
 pub(crate) struct Decoding;
 
 impl FieldVisitor for Decoding {
-    fn scope(&mut self, _: slowpath_model::Scope) {}
-    fn end_scope(&mut self) {}
-    fn name(&mut self, _: &str) {}
     fn unsigned(&mut self, value: u64, _: u32, _: DisplayBase) {
         std::hint::black_box(value);
     }
     fn signed(&mut self, value: i64, _: u32, _: DisplayBase) {
         std::hint::black_box(value);
     }
-    fn boolean(&mut self, _: bool) {}
-    fn enumeration(
-        &mut self,
-        _: EnumerationValue,
-        _: u32,
-        _: DisplayBase,
-        _: &mut dyn Iterator<Item = &str>,
-    ) {
-    }
-    fn bit_array(&mut self, _: u64, _: u32, _: &mut dyn Iterator<Item = &str>) {}
     fn float(&mut self, value: f64, _: bool) {
         std::hint::black_box(value);
     }
-    fn text(&mut self, _: &[u8]) {}
-    fn blob(&mut self, _: &[u8]) {}
-    fn begin_structure(&mut self) {}
-    fn end_structure(&mut self) {}
-    fn begin_array(&mut self, _: u64, _: bool) {}
-    fn end_array(&mut self) {}
-    fn begin_variant(&mut self, _: &str) {}
-    fn end_variant(&mut self) {}
-    fn nothing(&mut self) {}
 }

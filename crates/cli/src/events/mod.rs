@@ -176,7 +176,7 @@ impl Filter {
 mod context_ids {
     //! Collects the thread and process ids among an event's contexts.
 
-    use slowpath_model::{DisplayBase, EnumerationValue, FieldVisitor, Scope};
+    use slowpath_model::{DisplayBase, FieldVisitor, Scope};
 
     /// Contexts that name a process or a thread.
     pub(super) const NAMES: [&str; 5] = ["pid", "vpid", "tid", "vtid", "common_pid"];
@@ -192,7 +192,6 @@ mod context_ids {
         fn scope(&mut self, scope: Scope) {
             self.in_context = scope != Scope::Payload;
         }
-        fn end_scope(&mut self) {}
         fn name(&mut self, name: &str) {
             self.named = self.in_context && NAMES.contains(&name);
         }
@@ -204,26 +203,6 @@ mod context_ids {
                 self.ids.push(value);
             }
         }
-        fn boolean(&mut self, _: bool) {}
-        fn enumeration(
-            &mut self,
-            _: EnumerationValue,
-            _: u32,
-            _: DisplayBase,
-            _: &mut dyn Iterator<Item = &str>,
-        ) {
-        }
-        fn bit_array(&mut self, _: u64, _: u32, _: &mut dyn Iterator<Item = &str>) {}
-        fn float(&mut self, _: f64, _: bool) {}
-        fn text(&mut self, _: &[u8]) {}
-        fn blob(&mut self, _: &[u8]) {}
-        fn begin_structure(&mut self) {}
-        fn end_structure(&mut self) {}
-        fn begin_array(&mut self, _: u64, _: bool) {}
-        fn end_array(&mut self) {}
-        fn begin_variant(&mut self, _: &str) {}
-        fn end_variant(&mut self) {}
-        fn nothing(&mut self) {}
     }
 }
 
