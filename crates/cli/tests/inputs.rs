@@ -1,0 +1,108 @@
+//! Paths as users have them: links in circles, pipes, the same trace twice, nothing at all; and
+//! output that nobody reads to its end.
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use support::slowpath;
+
+/// A folder with a small real trace in `trace/`.
+fn with_trace() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/cpu-cgroup-ust");
+    let trace = folder.path().join("trace");
+    fs::create_dir(&trace).expect("a folder");
+    for name in ["metadata", "uchan_0", "uchan_1", "uchan_2", "uchan_3"] {
+        fs::copy(fixture.join(name), trace.join(name)).expect("the fixture");
+    }
+    folder
+}
+
+/// The number of events below a path.
+fn events(path: &Path) -> u64 {
+    let counted = slowpath(&["count", "--by", "none", "--json"], path);
+    assert_eq!(counted.status, Some(0), "{}", counted.stderr);
+    counted.json()["events"].as_u64().expect("a number")
+}
+
+#[test]
+fn links_in_circles_are_followed_once() {
+    let folder = with_trace();
+    let once = events(folder.path());
+    symlink(folder.path(), folder.path().join("self")).expect("a link");
+    symlink(folder.path().join("trace"), folder.path().join("again")).expect("a link");
+    assert_eq!(events(folder.path()), once);
+}
+
+#[test]
+fn a_trace_named_twice_is_one_trace() {
+    let folder = with_trace();
+    let trace = folder.path().join("trace");
+    let twice = Command::new(env!("CARGO_BIN_EXE_slowpath"))
+        .args(["count", "--by", "none", "--json"])
+        .args([&trace, &trace])
+        .output()
+        .expect("slowpath runs");
+    let counted: serde_json::Value = serde_json::from_slice(&twice.stdout).expect("JSON");
+    assert_eq!(counted["events"].as_u64(), Some(events(&trace)));
+}
+
+#[test]
+fn pipes_are_left_alone() {
+    let folder = with_trace();
+    let pipe: PathBuf = folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+    assert!(made.success());
+    // Opening a pipe that nobody writes to would wait for ever.
+    assert_eq!(events(folder.path()), events(&folder.path().join("trace")));
+    let alone = slowpath(&["count"], &pipe);
+    assert_eq!(alone.status, Some(3));
+    assert!(alone.stderr.contains("holds no trace"), "{}", alone.stderr);
+}
+
+#[test]
+fn nothing_to_read_is_said_with_a_hint() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let empty = slowpath(&["info"], folder.path());
+    assert_eq!(empty.status, Some(3));
+    assert!(empty.stderr.contains("hint:"), "{}", empty.stderr);
+    let missing = slowpath(&["info"], &folder.path().join("missing"));
+    assert_eq!(missing.status, Some(3));
+}
+
+#[test]
+fn a_reader_that_stops_reading_is_no_error() {
+    let folder = with_trace();
+    for command in [&["events"][..], &["count"], &["info"]] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_slowpath"))
+            .args(command)
+            .arg(folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("slowpath runs");
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().expect("it ends");
+        let talk = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(0), "{command:?}: {talk}");
+    }
+}
+
+#[test]
+fn a_manifest_that_cannot_be_used_is_said() {
+    let folder = with_trace();
+    for text in ["no JSON", "{\"format_version\": 99}"] {
+        fs::write(folder.path().join("slowpath.json"), text).expect("a file");
+        let counted = slowpath(&["count"], folder.path());
+        assert_eq!(counted.status, Some(1), "{text}");
+        assert!(
+            counted.stderr.contains("slowpath.json"),
+            "{}",
+            counted.stderr
+        );
+    }
+}

@@ -1,0 +1,32 @@
+//! Several recordings of one host as one: what lies between them is known to nobody.
+
+use slowpath_drawn::DrawnTrace;
+use slowpath_engine::Options;
+use slowpath_kernel::cpu::cpu;
+use slowpath_model::ThreadId;
+use slowpath_source::{Joined, Source};
+
+/// A trace in which thread 7 runs from `begin + 10` to its last event at `begin + 30`.
+fn recording(begin: u64) -> DrawnTrace {
+    let text = format!(
+        "
+        cpu0 {} sched_switch prev_comm=swapper prev_tid=0 prev_state=0 next_comm=worker next_tid=7
+        cpu0 {} tick
+        ",
+        begin + 10,
+        begin + 30,
+    );
+    DrawnTrace::parse(&text).expect("a trace")
+}
+
+#[test]
+fn the_time_between_two_recordings_is_nobodys() {
+    let (first, second) = (recording(0), recording(1000));
+    let sources: [&dyn Source; 2] = [&first, &second];
+    let joined = Joined::new(sources);
+    let outcome = cpu(&joined, &Options::default()).expect("nobody cancels");
+    let report = outcome.state.expect("there are events");
+    let worker = report.threads.iter().find(|row| row.tid == ThreadId(7));
+    // 20 ns in each; the 980 ns between them are not the worker's.
+    assert_eq!(worker.map(|row| row.busy_ns.get()), Some(40));
+}
