@@ -62,8 +62,14 @@ codes! {
         "the metadata may be older than the stream; copy both again";
     UnknownEventClass, Error, "An event has an id that the metadata does not describe; the rest of its packet is skipped.",
         "the metadata may be older than the stream; copy both again";
-    InvalidPacket, Error, "A packet's header or size makes no sense; the rest of its stream is skipped.",
+    InvalidPacket, Error, "A packet's header or size makes no sense; it is skipped, and the rest of its stream as well where no index says how to go on.",
         "the file is damaged from this place on";
+    TooManyPackets, Error, "Packets are so small that listing them would take more memory than the trace is worth; the rest of the stream is skipped.",
+        "the file is damaged, or not a stream of this trace";
+    ForeignStream, Error, "A packet is of another trace than the metadata; the rest of its stream is skipped.",
+        "copy metadata and streams of the same recording again";
+    MissingPackets, Error, "A stream ends before packets that its index lists; those that are there were read.",
+        "the file was cut or not copied as a whole; copy the trace again";
     TruncatedPacket, Error, "A packet is cut short; the events before the cut are kept.",
         "the recorder was stopped or the disk was full while it wrote";
     InvalidEvent, Error, "An event runs past its packet or has an impossible value; the rest of its packet is skipped.",

@@ -1,7 +1,7 @@
 //! Packet index files, as LTTng writes them beside each stream (`index/STREAM.idx`).
 //!
 //! All numbers are big endian. Format: lttng-tools, `ctf-index.h`, versions 1.0 and 1.1. An index
-//! is a hint: who uses it checks it against the stream's size.
+//! is a hint: who uses it holds it against the stream.
 
 /// Where a packet lies and what its context says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,13 @@ pub(crate) struct IndexEntry {
     pub(crate) stream_class: u64,
     /// Running number of the packet, from version 1.1.
     pub(crate) sequence: Option<u64>,
+}
+
+impl IndexEntry {
+    /// The first byte behind the packet.
+    pub(crate) fn end(&self) -> u64 {
+        self.offset.saturating_add(self.packet_bits / 8)
+    }
 }
 
 const MAGIC: u32 = 0xc1f1_dcc1;

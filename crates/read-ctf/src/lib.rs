@@ -15,6 +15,7 @@ mod machine;
 pub mod metadata;
 mod packets;
 mod plan;
+mod scan;
 mod shift;
 mod trace;
 mod walk;

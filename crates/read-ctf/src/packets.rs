@@ -1,13 +1,13 @@
-//! Finds the packets of stream files: by their index where it fits, else from packet to packet.
+//! Reads the beginnings of packets: header and context.
 //!
-//! Files of one stream (tracefile rotation) are joined, losses between packets are counted, and
-//! packets without a begin time get one, so that every packet can be decoded on its own.
+//! Which packets a file has is found out elsewhere (`scan.rs`). Every packet of a trace has been
+//! read here once without a fault, so that entering it again cannot fail.
 
-use slowpath_model::{Diagnostic, DiagnosticCode, Place};
-use slowpath_source::NamedBytes;
+use std::sync::OnceLock;
 
-use crate::index_file::{self, IndexEntry};
-use crate::layout::{FieldLayout, Role, StructureLayout, TraceLayout};
+use slowpath_model::DiagnosticCode;
+
+use crate::layout::{FieldLayout, MemberLayout, Role, StructureLayout, TraceLayout};
 use crate::machine::Machine;
 use crate::plan::{Compiler, Plan, role_target, target_count};
 
@@ -26,12 +26,21 @@ pub(crate) struct RawPacket {
     pub(crate) stream_class: usize,
     /// Id of its stream within the class.
     pub(crate) stream_instance: Option<u64>,
-    /// Clock values, where stated.
-    pub(crate) begin: Option<u64>,
+    /// The clock's value when it begins: where not stated, that behind the packet before it, as soon
+    /// as that is known.
+    pub(crate) begin: OnceLock<u64>,
+    /// The clock's value when it ends, where stated.
     pub(crate) end: Option<u64>,
     pub(crate) discarded: Option<u64>,
     pub(crate) sequence: Option<u64>,
     pub(crate) cpu: Option<u64>,
+}
+
+impl RawPacket {
+    /// The clock's value when it begins, as far as it is known.
+    pub(crate) fn begin(&self) -> Option<u64> {
+        self.begin.get().copied()
+    }
 }
 
 /// The plans for the beginnings of packets.
@@ -39,6 +48,7 @@ pub(crate) struct PacketPlans {
     header: Plan,
     header_roles: Roles,
     header_magic: bool,
+    uuid: Option<UuidPlace>,
     /// By stream class: the context's plan and the roles it has.
     contexts: Vec<(Plan, Roles)>,
     /// By stream class: the event header's plan.
@@ -94,6 +104,70 @@ impl Roles {
     }
 }
 
+/// Where the packet header has the trace's UUID.
+struct UuidPlace {
+    /// What stands before it.
+    before: Plan,
+    /// Alignment of its first byte, in bits.
+    alignment: u64,
+}
+
+impl UuidPlace {
+    /// Nothing where no tracer is named: traces made by hand, for tests, copy UUIDs carelessly
+    /// (babeltrace's own do), and their streams are read all the same.
+    fn of(layout: &TraceLayout) -> Option<Self> {
+        let header = layout.packet_header.as_ref()?;
+        if layout
+            .environment
+            .iter()
+            .all(|(key, _)| key != "tracer_name")
+        {
+            return None;
+        }
+        let is_uuid = |member: &MemberLayout| match &member.class {
+            FieldLayout::StaticArray {
+                length,
+                element,
+                role,
+                ..
+            } => {
+                let bytes = matches!(&**element, FieldLayout::Integer(byte) if byte.bits == 8);
+                bytes && *length == 16 && *role == Some(Role::MetadataStreamUuid)
+            }
+            FieldLayout::StaticBlob { length, role } => {
+                *length == 16 && *role == Some(Role::MetadataStreamUuid)
+            }
+            _ => false,
+        };
+        let position = header.members.iter().position(is_uuid)?;
+        let mut before = Compiler::new(u64::MAX / 2 + 1, &[]);
+        before.header(&StructureLayout::new(
+            header.members[..position].to_vec(),
+            1,
+        ));
+        Some(Self {
+            before: before.finish().0,
+            alignment: header.members[position].class.alignment().max(8),
+        })
+    }
+
+    /// The UUID of the packet that `bytes` begin with.
+    fn read(&self, bytes: &[u8], targets: usize) -> Option<[u8; 16]> {
+        let mut machine = Machine::new(bytes, bytes.len() as u64 * 8, targets);
+        machine.run(&self.before).ok()?;
+        machine.align(self.alignment).ok()?;
+        let begin = usize::try_from(machine.at / 8).ok()?;
+        bytes.get(begin..)?.first_chunk().copied()
+    }
+}
+
+/// A packet as [`PacketPlans::read`] found it.
+pub(crate) struct ReadPacket {
+    pub(crate) packet: RawPacket,
+    /// How the file cuts it short.
+    pub(crate) cut: Option<String>,
+}
+
 /// The magic number of CTF packets (CTF 1.8 §5.1).
 const MAGIC: u64 = 0xc1fc_1fc1;
 
@@ -124,6 +198,7 @@ impl PacketPlans {
             header,
             header_roles,
             header_magic: header_roles.has(Role::PacketMagic),
+            uuid: UuidPlace::of(layout),
             contexts: contexts.collect(),
             event_headers: event_headers.collect(),
             targets: target_count(layout.register_count),
@@ -142,7 +217,7 @@ impl PacketPlans {
         machine
             .run(&self.contexts.get(packet.stream_class)?.0)
             .ok()?;
-        machine.clock = packet.begin.unwrap_or(0);
+        machine.clock = packet.begin().unwrap_or(0);
         Some(machine)
     }
 
@@ -153,14 +228,21 @@ impl PacketPlans {
         Some(machine.role(Role::EventClassId))
     }
 
+    /// Whether packets begin with a magic number and these bytes do not.
+    pub(crate) fn lacks_magic(&self, bytes: &[u8]) -> bool {
+        let mut machine = Machine::new(bytes, bytes.len() as u64 * 8, self.targets);
+        let read = machine.run(&self.header);
+        self.header_magic && (read.is_err() || machine.role(Role::PacketMagic) != MAGIC)
+    }
+
     /// Reads the header and context of the packet at `offset`. The error is what is wrong with it.
-    fn read(
+    pub(crate) fn read(
         &self,
         layout: &TraceLayout,
         file: usize,
         content: &[u8],
         offset: u64,
-    ) -> Result<(RawPacket, Option<String>), (DiagnosticCode, String)> {
+    ) -> Result<ReadPacket, (DiagnosticCode, String)> {
         let bytes = content.get(offset as usize..).unwrap_or_default();
         let mut machine = Machine::new(bytes, bytes.len() as u64 * 8, self.targets);
         let invalid = |what: String| (DiagnosticCode::InvalidPacket, what);
@@ -172,6 +254,20 @@ impl PacketPlans {
             return Err(invalid(format!(
                 "the packet's magic number is {magic:#x}, not {MAGIC:#x}"
             )));
+        }
+        let uuid = self.uuid.as_ref().zip(layout.uuid);
+        if let Some((place, expected)) = uuid
+            && let Some(found) = place.read(bytes, self.targets)
+            && found != expected
+        {
+            return Err((
+                DiagnosticCode::ForeignStream,
+                format!(
+                    "the packet is of the trace {}, the metadata of {}",
+                    hexadecimal(found),
+                    hexadecimal(expected)
+                ),
+            ));
         }
         let has = self.header_roles;
         let stated = |machine: &Machine<'_>, roles: Roles, role: Role| {
@@ -235,123 +331,18 @@ impl PacketPlans {
             content_bits: content_bits.min(available),
             stream_class,
             stream_instance,
-            begin: get(Role::ClockTimestamp),
+            begin: get(Role::ClockTimestamp).map_or_else(OnceLock::new, OnceLock::from),
             end: get(Role::PacketEndTimestamp),
             discarded: get(Role::DiscardedEventCounter),
             sequence: get(Role::PacketSequenceNumber),
             cpu: get(Role::CpuId),
         };
-        Ok((packet, cut))
+        Ok(ReadPacket { packet, cut })
     }
+}
 
-    /// All packets of a stream file.
-    pub(crate) fn scan(
-        &self,
-        layout: &TraceLayout,
-        file: usize,
-        stream: &NamedBytes,
-        index: Option<&NamedBytes>,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Vec<RawPacket> {
-        let content = stream.get();
-        if let Some(index) = index {
-            match self.by_index(layout, file, content, index) {
-                Ok(packets) => return packets,
-                Err(what) => {
-                    let place = Place {
-                        file: index.name.clone(),
-                        ..Place::default()
-                    };
-                    let code = DiagnosticCode::InvalidIndex;
-                    diagnostics.push(Diagnostic::new(code, place, what));
-                }
-            }
-        }
-        let mut packets = Vec::new();
-        let mut offset = 0;
-        while offset < content.len() as u64 {
-            let place = Place {
-                file: stream.name.clone(),
-                byte: Some(offset),
-                ..Place::default()
-            };
-            match self.read(layout, file, content, offset) {
-                Ok((packet, cut)) => {
-                    if let Some(what) = cut {
-                        let code = DiagnosticCode::TruncatedPacket;
-                        diagnostics.push(Diagnostic::new(code, place, what));
-                    }
-                    offset += packet.size.max(1);
-                    packets.push(packet);
-                }
-                Err((code, what)) => {
-                    diagnostics.push(Diagnostic::new(code, place, what));
-                    break;
-                }
-            }
-        }
-        packets
-    }
-
-    /// The packets by the index, where it fits the file; what does not fit otherwise.
-    fn by_index(
-        &self,
-        layout: &TraceLayout,
-        file: usize,
-        content: &[u8],
-        index: &NamedBytes,
-    ) -> Result<Vec<RawPacket>, String> {
-        let entries = index_file::parse(index.get())?;
-        let size = content.len() as u64;
-        let mut expected = 0;
-        for entry in &entries {
-            let end = entry.offset.saturating_add(entry.packet_bits / 8);
-            if entry.offset != expected || entry.packet_bits < 8 || end > size {
-                let offset = entry.offset;
-                return Err(format!(
-                    "its packet at byte {offset} does not fit the stream"
-                ));
-            }
-            if entry.content_bits > entry.packet_bits || entry.packet_bits % 8 != 0 {
-                return Err(format!(
-                    "its packet at byte {} has impossible sizes",
-                    entry.offset
-                ));
-            }
-            expected = end;
-        }
-        if expected != size {
-            return Err(format!("it covers {expected} of the stream's {size} bytes"));
-        }
-        if entries.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (first, _) = self
-            .read(layout, file, content, 0)
-            .map_err(|(_, what)| what)?;
-        let agrees = |entry: &IndexEntry| {
-            entry.packet_bits == first.size * 8
-                && first.begin.is_none_or(|begin| begin == entry.begin)
-        };
-        if !agrees(&entries[0]) {
-            return Err("its first packet is not the stream's".to_owned());
-        }
-        let stream_class = layout.streams[first.stream_class].id;
-        let packet = |entry: &IndexEntry| {
-            (entry.stream_class == stream_class).then(|| RawPacket {
-                offset: entry.offset,
-                size: entry.packet_bits / 8,
-                content_bits: entry.content_bits,
-                begin: first.begin.map(|_| entry.begin),
-                end: first.end.map(|_| entry.end),
-                discarded: first.discarded.map(|_| entry.discarded),
-                sequence: first.sequence.and(entry.sequence),
-                ..first.clone()
-            })
-        };
-        let packets: Option<Vec<RawPacket>> = entries.iter().map(packet).collect();
-        packets.ok_or_else(|| "its packets are of several stream classes".to_owned())
-    }
+fn hexadecimal(uuid: [u8; 16]) -> String {
+    uuid.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Packets and events lost before each packet of one stream: (events, packets).

@@ -12,6 +12,7 @@ use crate::decode::{ClockScale, CtfDecoder};
 use crate::fields::{fields, scopes};
 use crate::layout::{EnvironmentValue, TraceLayout};
 use crate::packets::{PacketPlans, RawPacket, is_bookkeeping, losses};
+use crate::scan::Scanner;
 use crate::walk::{self, Decoding};
 
 /// A stream file and, where there is one, its packet index.
@@ -41,12 +42,13 @@ impl CtfTrace {
     pub fn new(layout: TraceLayout, files: Vec<StreamFile>) -> Self {
         let plans = PacketPlans::new(&layout);
         let clocks = clock_scales(&layout);
-        let mut diagnostics = Vec::new();
-        let mut found = Vec::new();
-        for (position, file) in files.iter().enumerate() {
-            let index = file.index.as_ref();
-            found.push(plans.scan(&layout, position, &file.stream, index, &mut diagnostics));
-        }
+        let mut scanner = Scanner::new(&plans, &layout);
+        let found: Vec<Vec<RawPacket>> = files
+            .iter()
+            .enumerate()
+            .map(|(position, file)| scanner.packets(position, file))
+            .collect();
+        let diagnostics = scanner.diagnostics;
         let mut trace = Self {
             schema: schema_of(&layout),
             layout,
@@ -65,6 +67,9 @@ impl CtfTrace {
         });
         for packets in streams {
             trace.add_stream(packets);
+        }
+        for (packet, range) in trace.missing_times() {
+            trace.packets[packet.index()].range = range;
         }
         trace
     }
@@ -104,8 +109,8 @@ impl CtfTrace {
                 offset: raw.offset,
                 size: raw.size,
                 range: TimeRange::new(
-                    clock.time(raw.begin.unwrap_or(0)),
-                    clock.time(raw.end.or(raw.begin).unwrap_or(0)),
+                    clock.time(raw.begin().unwrap_or(0)),
+                    clock.time(raw.end.or(raw.begin()).unwrap_or(0)),
                 ),
                 cpu: raw.cpu.map(|cpu| CpuId(cpu as u32)),
                 lost_events,
@@ -114,49 +119,48 @@ impl CtfTrace {
         }
         self.raw_packets.extend(packets);
         let packets = begin..self.raw_packets.len() as u32;
-        self.streams.push(Stream {
-            name,
-            cpu,
-            packets: packets.clone(),
-        });
-        self.complete_times(packets);
+        self.streams.push(Stream { name, cpu, packets });
     }
 
-    /// Gives packets that do not state their times those of their events; a packet without a begin
-    /// goes on with the clock where the one before it stopped.
-    fn complete_times(&mut self, packets: std::ops::Range<u32>) {
-        let mut clock_value = 0;
-        for position in packets {
-            let raw = &self.raw_packets[position as usize];
-            let stated = raw.begin.is_some();
-            if stated && raw.end.is_some() {
-                clock_value = raw.end.unwrap_or(0);
-                continue;
-            }
-            if !stated {
-                self.raw_packets[position as usize].begin = Some(clock_value);
-            }
-            let id = PacketId(position);
-            let scale = self.clocks[self.raw_packets[position as usize].stream_class];
-            let mut times: Option<(Timestamp, Timestamp)> = None;
-            let last = {
-                let everything = Projection::every_event(self.schema.event_classes.len());
-                let decoder = CtfDecoder::new(self, &everything);
+    /// The times of packets that do not state theirs: those of their events. A packet without a
+    /// begin goes on with the clock where the one before it stopped, and is told so.
+    fn missing_times(&self) -> Vec<(PacketId, TimeRange)> {
+        // Compiling every class is worth it only where a packet needs it, and only once.
+        let mut decoder = None;
+        let mut ranges = Vec::new();
+        for stream in &self.streams {
+            let mut clock_value = 0;
+            for position in stream.packets.clone() {
+                let id = PacketId(position);
+                let raw = &self.raw_packets[id.index()];
+                let stated = raw.begin().is_some();
+                if let (true, Some(end)) = (stated, raw.end) {
+                    clock_value = end;
+                    continue;
+                }
+                let begin = *raw.begin.get_or_init(|| clock_value);
+                let decoder = decoder.get_or_insert_with(|| {
+                    CtfDecoder::new(self, &Projection::every_event(self.class_count()))
+                });
+                let mut times: Option<(Timestamp, Timestamp)> = None;
                 let mut note = |event: &slowpath_model::Event<'_>| {
                     let (first, last) = times.unwrap_or((event.at, event.at));
                     times = Some((first.min(event.at), last.max(event.at)));
                 };
-                decoder.decode_to_clock(id, &mut note)
-            };
-            clock_value = last.unwrap_or(clock_value);
-            let packet = &mut self.packets[position as usize];
-            let (first, last) = times.unwrap_or_else(|| {
-                let at = scale.time(self.raw_packets[position as usize].begin.unwrap_or(0));
-                (at, at)
-            });
-            let begin = if stated { packet.range.begin } else { first };
-            packet.range = TimeRange::new(begin, last);
+                let last = decoder.decode_to_clock(id, &mut note);
+                clock_value = last.unwrap_or(clock_value);
+                let (first, last) = times.unwrap_or_else(|| {
+                    let at = self.clocks[raw.stream_class].time(begin);
+                    (at, at)
+                });
+                let first = match stated {
+                    true => self.packets[id.index()].range.begin,
+                    false => first,
+                };
+                ranges.push((id, TimeRange::new(first, last)));
+            }
         }
+        ranges
     }
 }
 
@@ -247,8 +251,8 @@ fn join_rotated_files(files: Vec<Vec<RawPacket>>) -> Vec<Vec<RawPacket>> {
     }
     for stream in &mut streams {
         let several = stream.iter().any(|packet| packet.file != stream[0].file);
-        if several && stream.iter().all(|packet| packet.begin.is_some()) {
-            stream.sort_by_key(|packet| (packet.begin, packet.sequence));
+        if several && stream.iter().all(|packet| packet.begin().is_some()) {
+            stream.sort_by_key(|packet| (packet.begin(), packet.sequence));
         }
     }
     streams

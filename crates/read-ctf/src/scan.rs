@@ -1,0 +1,232 @@
+//! Finds the packets of a stream file: from packet to packet, held against the index.
+//!
+//! The stream itself is what counts: every packet's beginning is read. An index (see `index_file`)
+//! only says what a stream cannot say of itself: that packets are missing at its end, and where to
+//! go on behind a damaged one.
+
+use slowpath_model::{Diagnostic, DiagnosticCode, Place};
+use slowpath_source::NamedBytes;
+
+use crate::index_file::{self, IndexEntry};
+use crate::layout::TraceLayout;
+use crate::packets::{PacketPlans, RawPacket};
+use crate::trace::StreamFile;
+
+/// Lists the packets of the files of one trace.
+pub(crate) struct Scanner<'trace> {
+    plans: &'trace PacketPlans,
+    layout: &'trace TraceLayout,
+    /// Packets that files of the trace may have beyond those that their sizes allow.
+    spare_packets: u64,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+/// A listed packet takes some 300 bytes of memory, so a file may have one for each this many bytes.
+const BYTES_PER_PACKET: u64 = 64;
+/// Small traces, mostly made by hand for tests, may have smaller packets.
+const SPARE_PACKETS: u64 = 10_000;
+/// Whether a file is text is decided by its beginning.
+const TEXT_SAMPLE: usize = 4096;
+
+impl<'trace> Scanner<'trace> {
+    pub(crate) fn new(plans: &'trace PacketPlans, layout: &'trace TraceLayout) -> Self {
+        Self {
+            plans,
+            layout,
+            spare_packets: SPARE_PACKETS,
+            diagnostics: Vec::new(),
+        }
+    }
+
+    /// All packets of the file at `position` of the trace's list.
+    pub(crate) fn packets(&mut self, position: usize, file: &StreamFile) -> Vec<RawPacket> {
+        let (stream, content) = (&file.stream, file.stream.get());
+        let Some(index) = &file.index else {
+            if self.plans.lacks_magic(content) && is_text(content) {
+                let what = "it is text and does not begin with a packet's magic number";
+                self.report(DiagnosticCode::IgnoredFile, stream, None, what.to_owned());
+                return Vec::new();
+            }
+            return self.scan(position, stream, &[]).packets;
+        };
+        let size = content.len() as u64;
+        let listed = index_file::parse(index.get()).and_then(|entries| {
+            check_sizes(&entries)?;
+            Ok(entries)
+        });
+        let entries = listed.as_deref().unwrap_or_default();
+        let scanned = self.scan(position, stream, entries);
+        if scanned.is_foreign {
+            return scanned.packets;
+        }
+        let fits = listed.as_deref().map_err(String::clone);
+        if let Err(what) = fits.and_then(|entries| compare(entries, &scanned, size)) {
+            self.report(DiagnosticCode::InvalidIndex, index, None, what);
+            return scanned.packets;
+        }
+        let missing = entries.iter().filter(|entry| entry.offset >= size).count();
+        if missing > 0 {
+            let bytes = entries.last().map_or(size, IndexEntry::end) - size;
+            let what = format!(
+                "the stream ends here; its index lists {missing} more packets, and {bytes} more bytes"
+            );
+            self.report(DiagnosticCode::MissingPackets, stream, Some(size), what);
+            if let Some(diagnostic) = self.diagnostics.last_mut() {
+                diagnostic.count = Some(missing as u64);
+            }
+        }
+        scanned.packets
+    }
+
+    /// Goes from packet to packet, and behind a damaged one on to the next that the index lists.
+    fn scan(&mut self, file: usize, stream: &NamedBytes, entries: &[IndexEntry]) -> Scanned {
+        let content = stream.get();
+        let size = content.len() as u64;
+        let mut scanned = Scanned::default();
+        let mut left = size / BYTES_PER_PACKET;
+        let mut offset = 0;
+        while offset < size {
+            match self.plans.read(self.layout, file, content, offset) {
+                Ok(read) => {
+                    if left > 0 {
+                        left -= 1;
+                    } else if self.spare_packets > 0 {
+                        self.spare_packets -= 1;
+                    } else {
+                        let what = format!(
+                            "the {} packets before this place have {} bytes each on average",
+                            scanned.packets.len(),
+                            offset / (scanned.packets.len() as u64).max(1)
+                        );
+                        let code = DiagnosticCode::TooManyPackets;
+                        self.report(code, stream, Some(offset), what);
+                        break;
+                    }
+                    if let Some(what) = read.cut {
+                        let code = DiagnosticCode::TruncatedPacket;
+                        self.report(code, stream, Some(offset), what);
+                        scanned.is_damaged = true;
+                    }
+                    offset += read.packet.size.max(1);
+                    scanned.packets.push(read.packet);
+                }
+                Err((code, what)) => {
+                    self.report(code, stream, Some(offset), what);
+                    scanned.is_damaged = true;
+                    scanned.is_foreign = code == DiagnosticCode::ForeignStream;
+                    let next = match scanned.is_foreign {
+                        true => None,
+                        false => self.next_listed(file, content, offset, entries),
+                    };
+                    let Some(next) = next else { break };
+                    offset = next;
+                }
+            }
+        }
+        scanned
+    }
+
+    /// The next packet behind `offset` that the index lists and the stream has.
+    fn next_listed(
+        &self,
+        file: usize,
+        content: &[u8],
+        offset: u64,
+        entries: &[IndexEntry],
+    ) -> Option<u64> {
+        let size = content.len() as u64;
+        let first = entries.partition_point(|entry| entry.offset <= offset);
+        let inside = entries[first..]
+            .iter()
+            .take_while(|entry| entry.offset < size);
+        let is_there = |entry: &&IndexEntry| {
+            let read = self.plans.read(self.layout, file, content, entry.offset);
+            read.is_ok_and(|read| agrees(entry, &read.packet, size))
+        };
+        Some(inside.into_iter().find(is_there)?.offset)
+    }
+
+    fn report(&mut self, code: DiagnosticCode, file: &NamedBytes, byte: Option<u64>, what: String) {
+        let place = Place {
+            file: file.name.clone(),
+            byte,
+            ..Place::default()
+        };
+        self.diagnostics.push(Diagnostic::new(code, place, what));
+    }
+}
+
+/// What going through a stream has found.
+#[derive(Default)]
+struct Scanned {
+    packets: Vec<RawPacket>,
+    /// Some packet is damaged or cut short, and has been reported.
+    is_damaged: bool,
+    /// The stream is of another trace.
+    is_foreign: bool,
+}
+
+/// Whether the entries of an index make sense on their own: one packet after the other.
+fn check_sizes(entries: &[IndexEntry]) -> Result<(), String> {
+    let mut expected = 0;
+    for entry in entries {
+        let offset = entry.offset;
+        if offset != expected {
+            return Err(format!(
+                "its packet at byte {offset} should begin at byte {expected}"
+            ));
+        }
+        if entry.packet_bits < 8
+            || entry.packet_bits % 8 != 0
+            || entry.content_bits > entry.packet_bits
+        {
+            return Err(format!("its packet at byte {offset} has impossible sizes"));
+        }
+        expected = entry.end();
+    }
+    Ok(())
+}
+
+/// Holds an index against the packets of a stream of `size` bytes; the error is what does not fit.
+fn compare(entries: &[IndexEntry], scanned: &Scanned, size: u64) -> Result<(), String> {
+    for packet in &scanned.packets {
+        let position = entries.partition_point(|entry| entry.offset < packet.offset);
+        let listed = entries.get(position);
+        if !listed.is_some_and(|entry| agrees(entry, packet, size)) {
+            let offset = packet.offset;
+            return Err(format!(
+                "it does not list the stream's packet at byte {offset}"
+            ));
+        }
+    }
+    let end = entries.last().map_or(0, IndexEntry::end);
+    let ends_within_packet = entries
+        .last()
+        .is_some_and(|last| last.offset < size && size < end);
+    if end < size || (ends_within_packet && !scanned.is_damaged) {
+        return Err(format!("it covers {end} bytes, the stream has {size}"));
+    }
+    Ok(())
+}
+
+/// Whether an entry is of this packet of a stream of `size` bytes.
+fn agrees(entry: &IndexEntry, packet: &RawPacket, size: u64) -> bool {
+    entry.offset == packet.offset
+        && entry.end().min(size) == packet.offset + packet.size
+        && packet.begin().is_none_or(|begin| begin == entry.begin)
+}
+
+/// Whether a file begins as text for people: no stream of packets does.
+fn is_text(content: &[u8]) -> bool {
+    let sample = &content[..content.len().min(TEXT_SAMPLE)];
+    let text = match std::str::from_utf8(sample) {
+        Ok(text) => text,
+        // The sample may end within a character.
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&sample[..error.valid_up_to()]).unwrap_or_default()
+        }
+        Err(_) => return false,
+    };
+    let is_plain = |character: char| !character.is_control() || character.is_ascii_whitespace();
+    !text.is_empty() && text.chars().all(is_plain)
+}

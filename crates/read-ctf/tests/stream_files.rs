@@ -1,0 +1,274 @@
+//! Stream files that are cut, damaged, foreign, or no streams at all: which packets are read, and
+//! what is said about the others.
+//!
+//! Packets are made by hand from one small layout; damage is done to their bytes. No event payload
+//! is looked at here, only how many events arrive.
+
+mod support;
+
+use slowpath_model::{Event, PacketId, Projection, Severity};
+use slowpath_read_ctf::{CtfTrace, StreamFile};
+use slowpath_source::{NamedBytes, Source};
+use support::understood;
+
+const UUID: &str = "00010203-0405-0607-0809-0a0b0c0d0e0f";
+
+/// Packets with a magic number, a UUID, a stream class, times and sizes; events of one byte.
+fn layout(uuid: &str) -> String {
+    format!(
+        r#"/* CTF 1.8 */
+        typealias integer {{ size = 8; align = 8; signed = false; }} := u8;
+        typealias integer {{ size = 32; align = 8; signed = false; }} := u32;
+        trace {{
+            major = 1; minor = 8; byte_order = le; uuid = "{uuid}";
+            packet.header := struct {{ u32 magic; u8 uuid[16]; u8 stream_id; }};
+        }};
+        env {{ tracer_name = "by-hand"; }};
+        clock {{ name = cycles; freq = 1000000000; }};
+        typealias integer {{ size = 32; align = 8; map = clock.cycles.value; }} := time;
+        stream {{
+            id = 0;
+            packet.context := struct {{
+                time timestamp_begin; time timestamp_end; u32 content_size; u32 packet_size;
+            }};
+            event.header := struct {{ u8 id; }};
+        }};
+        event {{ id = 7; name = "tick"; stream_id = 0; }};"#
+    )
+}
+
+const HEADER_BYTES: usize = 37;
+const PACKET_BYTES: usize = 64;
+
+/// A packet that begins at `begin` and has three events.
+fn packet(begin: u32) -> Vec<u8> {
+    let mut bytes = 0xc1fc_1fc1_u32.to_le_bytes().to_vec();
+    bytes.extend(0..16);
+    bytes.push(0);
+    let content_bits = (HEADER_BYTES as u32 + 3) * 8;
+    for number in [begin, begin + 5, content_bits, PACKET_BYTES as u32 * 8] {
+        bytes.extend(number.to_le_bytes());
+    }
+    assert_eq!(bytes.len(), HEADER_BYTES);
+    bytes.extend([7, 7, 7]);
+    bytes.resize(PACKET_BYTES, 0);
+    bytes
+}
+
+/// Packets that begin at 10, 20, ...
+fn packets(count: u32) -> Vec<u8> {
+    (1..=count).flat_map(|n| packet(n * 10)).collect()
+}
+
+/// The index of [`packets`].
+fn index(count: u32) -> Vec<u8> {
+    let mut bytes: Vec<u8> = [0xc1f1_dcc1_u32, 1, 0, 56]
+        .iter()
+        .flat_map(|word| word.to_be_bytes())
+        .collect();
+    for n in 1..=u64::from(count) {
+        let size = PACKET_BYTES as u64;
+        let content = (HEADER_BYTES as u64 + 3) * 8;
+        let entry = [(n - 1) * size, size * 8, content, n * 10, n * 10 + 5, 0, 0];
+        bytes.extend(entry.iter().flat_map(|number| number.to_be_bytes()));
+    }
+    bytes
+}
+
+/// A stream file's name and content, and its index.
+type File<'name> = (&'name str, Vec<u8>, Option<Vec<u8>>);
+
+fn open(text: &str, files: Vec<File<'_>>) -> CtfTrace {
+    let files = files.into_iter().map(|(name, stream, index)| StreamFile {
+        stream: NamedBytes::new(name, stream),
+        index: index.map(|index| NamedBytes::new(format!("{name}.idx"), index)),
+    });
+    CtfTrace::new(understood(text).layout, files.collect())
+}
+
+/// What a trace gives: when the packets begin and how many events each has, then its diagnostics.
+fn shown(trace: &CtfTrace) -> String {
+    let decoder = trace.decoder(&Projection::every_event(trace.schema().event_classes.len()));
+    let mut text = String::new();
+    for position in 0..trace.packets().len() as u32 {
+        let mut events = 0;
+        let mut count = |_: &Event<'_>| events += 1;
+        let damage = decoder.decode(PacketId(position), &mut count);
+        assert_eq!(damage, [], "packet {position}");
+        let begin = trace.packets()[position as usize].range.begin.ns();
+        text += &format!("{begin}:{events} ");
+    }
+    for found in trace.diagnostics() {
+        let severity = match found.code.severity() {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        };
+        let count = found.count.map(|count| format!(" x{count}"));
+        text += &format!(
+            "\n{severity} {} {}{}",
+            found.code.name(),
+            found.place,
+            count.unwrap_or_default()
+        );
+    }
+    text
+}
+
+/// One stream file `s` of the layout above.
+fn check(stream: Vec<u8>, index: Option<Vec<u8>>, expected: &str) {
+    assert_eq!(
+        shown(&open(&layout(UUID), vec![("s", stream, index)])),
+        expected
+    );
+}
+
+#[test]
+fn whole_streams_with_and_without_an_index() {
+    check(packets(3), None, "10:3 20:3 30:3 ");
+    check(packets(3), Some(index(3)), "10:3 20:3 30:3 ");
+    check(Vec::new(), None, "");
+    check(Vec::new(), Some(index(0)), "");
+}
+
+#[test]
+fn a_stream_that_ends_before_its_index_is_damaged() {
+    check(
+        packets(2),
+        Some(index(5)),
+        "10:3 20:3 \nerror MissingPackets s at byte 128 x3",
+    );
+    check(
+        Vec::new(),
+        Some(index(5)),
+        "\nerror MissingPackets s at byte 0 x5",
+    );
+    let within = packets(3)[..2 * PACKET_BYTES + 50].to_vec();
+    check(
+        within.clone(),
+        Some(index(5)),
+        "10:3 20:3 30:3 \nerror TruncatedPacket s at byte 128\nerror MissingPackets s at byte 178 x2",
+    );
+    check(
+        within,
+        Some(index(3)),
+        "10:3 20:3 30:3 \nerror TruncatedPacket s at byte 128",
+    );
+}
+
+#[test]
+fn a_stream_cut_within_a_packets_header_says_so_once() {
+    let stream = packets(3)[..2 * PACKET_BYTES + 20].to_vec();
+    check(
+        stream,
+        Some(index(3)),
+        "10:3 20:3 \nerror InvalidPacket s at byte 128",
+    );
+}
+
+#[test]
+fn an_index_that_does_not_fit_is_not_believed() {
+    let warning = "10:3 20:3 \nwarning InvalidIndex s.idx";
+    check(packets(2), Some(index(1)), warning);
+    check(packets(2), Some(b"nonsense".to_vec()), warning);
+    let mut other_times = index(5);
+    other_times[16 + 3 * 8 + 7] += 1;
+    check(packets(2), Some(other_times), warning);
+    let mut gap = index(5);
+    gap[16 + 56 + 7] += 1;
+    check(packets(2), Some(gap), warning);
+}
+
+#[test]
+fn damage_behind_the_first_packet_is_seen_and_the_index_says_how_to_go_on() {
+    let damaged = |at: usize, byte: u8| {
+        let mut stream = packets(4);
+        stream[PACKET_BYTES + at] = byte;
+        stream
+    };
+    let content_size = HEADER_BYTES - 8;
+    for (stream, code) in [
+        (damaged(0, 0), "InvalidPacket"),
+        (damaged(20, 9), "UnknownStreamClass"),
+        (damaged(content_size, 8), "InvalidPacket"),
+    ] {
+        // A content of eight bits has a second byte.
+        let mut stream = stream;
+        if stream[PACKET_BYTES + content_size] == 8 {
+            stream[PACKET_BYTES + content_size + 1] = 0;
+        }
+        let error = format!("\nerror {code} s at byte 64");
+        check(stream.clone(), None, &format!("10:3 {error}"));
+        let rest = format!("10:3 30:3 40:3 {error}");
+        check(stream, Some(index(4)), &rest);
+    }
+}
+
+#[test]
+fn streams_of_another_trace_are_not_read() {
+    let other = layout("ffffffff-0405-0607-0809-0a0b0c0d0e0f");
+    let files = || vec![("a", packets(3), Some(index(3))), ("b", packets(3), None)];
+    assert_eq!(
+        shown(&open(&other, files())),
+        "\nerror ForeignStream a at byte 0\nerror ForeignStream b at byte 0"
+    );
+    // Nothing to compare with, or no tracer that would have written it with care.
+    let unstated = layout(UUID).replace(&format!("uuid = \"{UUID}\";"), "");
+    let by_nobody = other.replace("tracer_name", "made");
+    for text in [unstated, by_nobody] {
+        let all = "10:3 20:3 30:3 10:3 20:3 30:3 ";
+        assert_eq!(shown(&open(&text, files())), all);
+    }
+}
+
+#[test]
+fn text_beside_the_streams_is_no_damage() {
+    let ignored = |text: &str| {
+        let files = vec![
+            ("README.txt", text.as_bytes().to_vec(), None),
+            ("s", packets(1), None),
+        ];
+        assert_eq!(
+            shown(&open(&layout(UUID), files)),
+            "10:3 \nnote IgnoredFile README.txt"
+        );
+    };
+    ignored("Recorded on a Tuesday.\n");
+    ignored("{}");
+    // The sample of the file that is looked at ends within a character.
+    ignored(&format!("x{}", "ä".repeat(4000)));
+    // Streams whose first packet is damaged stay visible, and so does text in a stream's place.
+    let mut stream = packets(2);
+    stream[0] = 0;
+    check(stream, None, "\nerror InvalidPacket s at byte 0");
+    check(vec![0; 4096], None, "\nerror InvalidPacket s at byte 0");
+    check(
+        b"Recorded on a Tuesday.\n".to_vec(),
+        Some(index(0)),
+        "\nerror InvalidPacket s at byte 0\nwarning InvalidIndex s.idx",
+    );
+}
+
+#[test]
+fn packets_are_listed_only_as_far_as_their_bytes_pay_for_them() {
+    let tiny = r#"/* CTF 1.8 */
+        typealias integer { size = 8; align = 8; signed = false; } := u8;
+        trace { major = 1; minor = 8; byte_order = le; };
+        stream { packet.context := struct { u8 packet_size; }; };
+        event { name = "tick"; };"#;
+    let open = |files: &[usize]| {
+        let files = files.iter().map(|&size| ("s", vec![8; size], None));
+        open(tiny, files.collect())
+    };
+    let few = open(&[5000, 5000]);
+    assert_eq!((few.packets().len(), few.diagnostics().len()), (10_000, 0));
+    let many = open(&[640_000, 640, 640_000]);
+    // One for 64 bytes of each file, and 10 000 more for the whole trace.
+    assert_eq!(many.packets().len(), 20_000 + 10 + 10_000);
+    let codes: Vec<&str> = many
+        .diagnostics()
+        .iter()
+        .map(|found| found.code.name())
+        .collect();
+    assert_eq!(codes, ["TooManyPackets"; 3]);
+}
