@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::ensure;
 use clap::Args;
+use serde::Serialize;
 use slowpath_critical_path::{CriticalPath, critical_path};
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{ThreadId, TimeRange};
@@ -85,6 +86,15 @@ pub fn run(args: &CriticalPathArgs) -> anyhow::Result<Report> {
     Ok(report)
 }
 
+/// A path as a JSON document.
+#[derive(Serialize)]
+struct PathOfHost<'path> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'path str>,
+    #[serde(flatten)]
+    path: &'path CriticalPath,
+}
+
 /// Writes one path, with its host where there are several.
 fn write_path(
     output: &mut impl Write,
@@ -94,11 +104,7 @@ fn write_path(
     first: bool,
 ) -> io::Result<()> {
     if json {
-        let mut document = serde_json::to_value(path)?;
-        if let Some(host) = host {
-            document["host"] = host.into();
-        }
-        serde_json::to_writer(&mut *output, &document)?;
+        serde_json::to_writer(&mut *output, &PathOfHost { host, path })?;
         return writeln!(output);
     }
     if !first {
