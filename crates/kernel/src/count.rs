@@ -2,7 +2,7 @@
 //!
 //! The cheapest analysis there can be: no field is decoded, and a chunk adds to one list of numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use slowpath_engine::{Analysis, Cancelled, Chunk, Options, Outcome};
@@ -60,14 +60,21 @@ struct Count {
     /// The window is not all of the trace.
     narrowed: bool,
     projection: Projection,
-    /// Names of what is counted by.
+    /// Names of what is counted by; of processors their numbers.
     keys: Vec<String>,
+    /// Where events are counted by processor: all there are, rising. Positions in it are keys, as a
+    /// damaged number of a processor can be as large as four billion.
+    cpus: Vec<CpuId>,
     streams: u64,
 }
 
 impl Count {
     fn new(source: &dyn Source, by: CountBy, range: TimeRange) -> Self {
         let schema = source.schema();
+        let cpus = match by {
+            CountBy::Cpu => processors(source),
+            _ => Vec::new(),
+        };
         let keys = match by {
             CountBy::Event => schema
                 .event_classes
@@ -79,7 +86,8 @@ impl Count {
                 .iter()
                 .map(|stream| stream.name.clone())
                 .collect(),
-            CountBy::Cpu | CountBy::None => Vec::new(),
+            CountBy::Cpu => cpus.iter().map(CpuId::to_string).collect(),
+            CountBy::None => Vec::new(),
         };
         Self {
             by,
@@ -87,9 +95,22 @@ impl Count {
             narrowed: range != TimeRange::ALL,
             projection: Projection::every_event(schema.event_classes.len()),
             keys,
+            cpus,
             streams: source.streams().len() as u64,
         }
     }
+
+    fn key_of(&self, cpu: CpuId) -> usize {
+        self.cpus.binary_search(&cpu).unwrap_or_default()
+    }
+}
+
+/// The processors that streams and packets name, rising; processor 0 stands for an unnamed one.
+fn processors(source: &dyn Source) -> Vec<CpuId> {
+    let of_streams = source.streams().iter().filter_map(|stream| stream.cpu);
+    let of_packets = source.packets().iter().filter_map(|packet| packet.cpu);
+    let all: BTreeSet<CpuId> = of_streams.chain(of_packets).chain([CpuId(0)]).collect();
+    all.into_iter().collect()
 }
 
 impl Answer for Count {
@@ -116,11 +137,7 @@ impl Answer for Count {
         };
         if self.by != CountBy::None {
             for (key, &count) in tally.by.iter().enumerate().filter(|&(_, &count)| count > 0) {
-                let name = self
-                    .keys
-                    .get(key)
-                    .cloned()
-                    .unwrap_or_else(|| key.to_string());
+                let name = self.keys.get(key).cloned().unwrap_or_default();
                 *report.by.entry(name).or_default() += count;
             }
         }
@@ -133,7 +150,7 @@ impl Answer for Count {
 struct Tally {
     /// The chunk's own key, where events do not choose it.
     key: usize,
-    /// Events by class, stream or processor.
+    /// Events by class, stream or processor: by position in `Count::keys`.
     by: Vec<u64>,
     lost: u64,
     packets: u64,
@@ -156,7 +173,7 @@ impl Analysis for Count {
         Tally {
             key: match self.by {
                 CountBy::Stream => chunk.stream.index(),
-                CountBy::Cpu => chunk.cpu.map_or(0, CpuId::index),
+                CountBy::Cpu => self.key_of(chunk.cpu.unwrap_or_default()),
                 CountBy::Event | CountBy::None => 0,
             },
             ..Tally::default()
@@ -165,11 +182,12 @@ impl Analysis for Count {
 
     fn packet(&self, state: &mut Tally, packet: &Packet) {
         state.packets += 1;
-        state.lost += packet.lost_events;
+        // A damaged counter may say anything.
+        state.lost = state.lost.saturating_add(packet.lost_events);
         if self.by == CountBy::Cpu
             && let Some(cpu) = packet.cpu
         {
-            state.key = cpu.index();
+            state.key = self.key_of(cpu);
         }
     }
 
@@ -201,7 +219,7 @@ impl Analysis for Count {
         for (key, count) in later.by.into_iter().enumerate() {
             earlier.add(key, count);
         }
-        earlier.lost += later.lost;
+        earlier.lost = earlier.lost.saturating_add(later.lost);
         earlier.packets += later.packets;
     }
 }
@@ -268,6 +286,31 @@ mod tests {
             .state
             .unwrap();
         assert_eq!((report.lost, report.packets, report.streams), (5, 3, 2));
+    }
+
+    #[test]
+    fn damaged_numbers_are_only_numbers() {
+        let trace = "
+            cpu0 10 read
+            cpu4294967280 12 read
+            -- lost 9223372036854775807 cpu0
+            cpu0 20 write
+            -- lost 9223372036854775807 cpu0
+            cpu0 30 write
+            -- lost 9223372036854775807 cpu4294967280
+            cpu4294967280 40 read
+        ";
+        let trace = DrawnTrace::parse(trace).unwrap();
+        let report = every_way::ask(&trace, |source| {
+            CountWithoutPackets(Count::new(source, CountBy::Cpu, TimeRange::ALL))
+        });
+        let by: Vec<_> = report.by.into_iter().collect();
+        assert_eq!(by, [("0".into(), 3), ("4294967280".into(), 2)]);
+        let report = count(&trace, CountBy::Cpu, &Options::default())
+            .unwrap()
+            .state
+            .unwrap();
+        assert_eq!(report.lost, u64::MAX);
     }
 
     /// The number of packets is the one thing that cutting packets elsewhere changes.

@@ -232,6 +232,9 @@ impl CpuUse {
             }
             None => run.first_event.filter(|_| run.after_gap),
         };
+        if state.latest.is_some_and(|(thread, _)| thread != prev) {
+            state.name_latest();
+        }
         let run = state.open.latest();
         run.first_switch = run.first_switch.or(Some((at, prev)));
         run.last_switch = Some((at, next));
@@ -446,6 +449,17 @@ mod tests {
              cpu0 60 8>7
              cpu0 90 tick",
             "cpu0 50, 7:t7 40, 8:t8 10",
+        );
+    }
+
+    #[test]
+    fn a_thread_without_a_switch_from_it_keeps_its_name() {
+        check(
+            "cpu0 0 0>7
+             cpu0 10 8>9
+             cpu0 15 9>0
+             cpu0 40 tick",
+            "cpu0 15, 7:t7 10, 9:t9 5",
         );
     }
 

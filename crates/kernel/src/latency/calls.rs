@@ -94,8 +94,8 @@ impl Calls {
         told.lanes.drain(until, end, |record| {
             let thread = match record.thread {
                 Whose::Thread(thread) => thread,
-                // No thread has a negative number.
-                Whose::Unknown(stretch) => ThreadId(-1 - stretch as i32),
+                // No thread has a negative number, whatever processor a stretch is of.
+                Whose::Unknown(stretch) => ThreadId((stretch | 1 << 31) as i32),
                 Whose::Current | Whose::Nobody => return,
             };
             match record.what {

@@ -228,6 +228,19 @@ mod tests {
     }
 
     #[test]
+    fn an_unknown_thread_is_no_other_thread_whatever_its_processor() {
+        for cpu in [1, 2_097_152, 4_194_303, u32::MAX] {
+            let text = format!(
+                "cpu{cpu} 10 syscall_entry_read fd=3
+                 cpu0 20 syscall_exit_read ret=1 @tid=1023
+                 cpu0 30 syscall_entry_read fd=3 @tid=1023
+                 cpu0 34 syscall_exit_read ret=1 @tid=1023"
+            );
+            check(LatencyKind::Syscall, &text, &["read: 1 of 4..4"]);
+        }
+    }
+
+    #[test]
     fn an_interrupt_does_not_last_over_a_gap() {
         check(
             LatencyKind::Softirq,

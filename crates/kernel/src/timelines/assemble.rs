@@ -168,13 +168,13 @@ fn by_thread<Entry: Copy>(
 
 /// A run of an unknown part of some time began after everything that is known of the thread.
 fn bound_unknown_runs(runs: &mut [Run], wakes: &[Wake]) {
-    if runs.iter().all(|run| run.cpu != Run::UNKNOWN_PART) {
+    if runs.iter().all(|run| !run.in_part) {
         return;
     }
     runs.sort_by_key(|run: &Run| (run.end, run.begin));
     let mut known_until = i64::MIN;
     for run in runs {
-        if run.cpu == Run::UNKNOWN_PART {
+        if run.in_part {
             let woken = wakes.partition_point(|wake| wake.at < run.end);
             let last_wake = woken.checked_sub(1).map_or(i64::MIN, |last| wakes[last].at);
             run.begin = run.begin.max(known_until).max(last_wake).min(run.end);

@@ -17,23 +17,20 @@ use super::record::{Call, Interrupt, Kind, Record, interrupt_bits};
 pub(super) struct Run {
     pub(super) begin: i64,
     pub(super) end: i64,
-    pub(super) cpu: u16,
+    pub(super) cpu: CpuId,
+    /// The thread ran for an unknown part of the time only.
+    pub(super) in_part: bool,
     /// System call that it was in at the end.
     pub(super) call: Call,
     /// Why it ended; `None` where the trace ends or events are missing.
     pub(super) left: Option<SwitchOut>,
 }
 
-impl Run {
-    /// Stands for a processor when the thread ran for an unknown part of the time.
-    pub(super) const UNKNOWN_PART: u16 = u16::MAX;
-}
-
 /// A wake-up event, recorded on the waker's (waking) or the target's processor (wakeup).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wake {
     pub(super) at: i64,
-    pub(super) cpu: u16,
+    pub(super) cpu: CpuId,
     pub(super) stage: Stage,
     pub(super) by: Waker,
 }
@@ -261,13 +258,14 @@ impl Scanner {
         if let Some(thread) = self.current.filter(|&thread| thread != ThreadId::IDLE)
             && begin <= end
         {
-            let cpu = self.out.cpu.0 as u16;
+            let cpu = self.out.cpu;
             self.out.runs.push((
                 thread,
                 Run {
                     begin,
                     end,
                     cpu,
+                    in_part: false,
                     call,
                     left,
                 },
@@ -283,7 +281,8 @@ impl Scanner {
                 Run {
                     begin: self.since,
                     end: self.now,
-                    cpu: Run::UNKNOWN_PART,
+                    cpu: self.out.cpu,
+                    in_part: true,
                     call,
                     left,
                 },
@@ -342,7 +341,7 @@ impl Scanner {
         if depth == usize::from(own_softirq) && self.current != Some(ThreadId::IDLE) {
             self.out.interruptions.push(Interruption {
                 begin,
-                length: u32::try_from(self.now - begin).unwrap_or(u32::MAX),
+                length: u32::try_from(self.now.saturating_sub(begin)).unwrap_or(u32::MAX),
                 source: interrupt_bits(interrupt) as u32,
             });
         }
@@ -361,7 +360,7 @@ impl Scanner {
         };
         let wake = Wake {
             at: self.now,
-            cpu: self.out.cpu.0 as u16,
+            cpu: self.out.cpu,
             stage,
             by,
         };

@@ -101,11 +101,9 @@ impl Timelines {
         if let Some(run) = after.checked_sub(1).map(|last| &runs[last])
             && run.end >= at
         {
-            let doing = match run.cpu {
-                Run::UNKNOWN_PART => Doing::Unknown,
-                cpu => Doing::Running {
-                    cpu: CpuId(u32::from(cpu)),
-                },
+            let doing = match run.in_part {
+                true => Doing::Unknown,
+                false => Doing::Running { cpu: run.cpu },
             };
             return Stretch {
                 range: range(run.begin, run.end),
@@ -182,7 +180,7 @@ impl Timelines {
     }
 
     fn wake_up(&self, waking: &Wake, end: i64, remote: bool) -> WakeUp {
-        let cpu = CpuId(u32::from(waking.cpu));
+        let cpu = waking.cpu;
         let by = match waking.by {
             scan::Waker::Thread(thread) => Waker::Thread(thread),
             scan::Waker::Interrupt(packed) => Waker::Interrupt(interrupt_of(u64::from(packed))),
