@@ -470,6 +470,10 @@ impl<'wanted> Compiler<'wanted> {
     }
 
     fn byte_range(&mut self, length: u64, slots: &[Target]) {
+        // Ranges count in bytes from where their block begins, which must be at a byte then.
+        if self.known_alignment_of_block() < 8 {
+            self.flush();
+        }
         for &target in slots {
             self.block.ranges.push(ByteRange {
                 byte: (self.block.bits / 8) as u32,
