@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use slowpath_model::{ProcessId, Timestamp};
@@ -453,11 +453,15 @@ impl Drop for Recorder {
     }
 }
 
-/// Where a test records to.
+/// Where a test records to, and its turn: a recorder that starts removes what killed ones left, so
+/// one that is killed on purpose must not meet another's start.
 struct Place {
     _base: tempfile::TempDir,
     folder: PathBuf,
+    _turn: MutexGuard<'static, ()>,
 }
+
+static TURN: Mutex<()> = Mutex::new(());
 
 impl Place {
     fn new() -> Self {
@@ -466,6 +470,7 @@ impl Place {
         Self {
             _base: base,
             folder,
+            _turn: TURN.lock().unwrap_or_else(PoisonError::into_inner),
         }
     }
 
