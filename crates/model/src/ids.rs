@@ -74,3 +74,74 @@ impl ThreadId {
     /// The idle thread, which every processor has one of.
     pub const IDLE: Self = Self(0);
 }
+
+/// A distributed trace, as W3C Trace Context and Jaeger number it: 128 bits.
+///
+/// Jaeger's old clients use 64 bits; then `high` is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TraceId {
+    /// The upper 64 bits.
+    pub high: u64,
+    /// The lower 64 bits.
+    pub low: u64,
+}
+
+/// A span within its distributed trace: 64 bits; 0 is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SpanId(pub u64);
+
+impl TraceId {
+    /// The id that hexadecimal digits of any length up to 32 write (Jaeger drops leading zeros).
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let number = hex(text, 32)?;
+        Some(Self {
+            high: (number >> 64) as u64,
+            low: number as u64,
+        })
+    }
+}
+
+impl SpanId {
+    /// The id that up to 16 hexadecimal digits write.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        hex(text, 16).map(|number| Self(number as u64))
+    }
+}
+
+fn hex(text: &str, longest: usize) -> Option<u128> {
+    let fits = !text.is_empty() && text.len() <= longest;
+    let digits = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (fits && digits).then(|| u128::from_str_radix(text, 16).ok())?
+}
+
+impl fmt::Display for TraceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}{:016x}", self.high, self.low)
+    }
+}
+
+impl fmt::Display for SpanId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trace_and_span_ids_come_back_as_they_were_written() {
+        let text = "74776f68000000090000012500000001";
+        assert_eq!(TraceId::from_hex(text).unwrap().to_string(), text);
+        let short = TraceId::from_hex("3d5a").unwrap();
+        assert_eq!((short.high, short.low), (0, 0x3d5a));
+        assert_eq!(
+            SpanId::from_hex("12F").unwrap().to_string(),
+            "000000000000012f"
+        );
+        for wrong in ["", "+1", "xyz", "00112233445566778"] {
+            assert_eq!(SpanId::from_hex(wrong), None, "{wrong}");
+        }
+    }
+}
