@@ -12,6 +12,7 @@ use slowpath_model::{ThreadId, TimeRange};
 
 use crate::analyses::kernel_hosts;
 use crate::input::{InputArgs, Report};
+use crate::merged;
 use crate::output::finish;
 use crate::pattern::matches_any;
 use crate::thread_states::{Request, read_requests, timelines};
@@ -34,7 +35,14 @@ pub struct CriticalPathArgs {
     /// standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["tid", "pid", "comm"])]
     requests: Option<PathBuf>,
-    /// One JSON document per path and line.
+    /// The paths as one graph, in which a state that several share is one node: shows which
+    /// threads hold others up. All threads where none is named.
+    #[arg(long)]
+    merged: bool,
+    /// Rows of the table of --merged; 0 shows all.
+    #[arg(long, default_value_t = 20, value_name = "N", requires = "merged")]
+    top: usize,
+    /// One JSON document per path and line; with --merged one per host.
     #[arg(long)]
     json: bool,
 }
@@ -42,7 +50,8 @@ pub struct CriticalPathArgs {
 /// Runs the command.
 pub fn run(args: &CriticalPathArgs) -> anyhow::Result<Report> {
     ensure!(
-        args.requests.is_some()
+        args.merged
+            || args.requests.is_some()
             || !(args.tid.is_empty() && args.pid.is_empty() && args.comm.is_empty()),
         "no thread was named\n  hint: --tid 1234, --pid 1234, --comm 'worker-*' or --requests FILE; \
          `slowpath cpu` lists threads"
@@ -63,14 +72,26 @@ pub fn run(args: &CriticalPathArgs) -> anyhow::Result<Report> {
         let requests = requests
             .clone()
             .unwrap_or_else(|| args.chosen(&lines, range));
+        let host_name = several.then_some(host.name);
+        if args.merged {
+            let paths: Vec<CriticalPath> = (requests.iter())
+                .filter(|request| request.is_for(host))
+                .map(|request| critical_path(&lines, request.tid, request.window()))
+                .collect();
+            printed += paths.len();
+            let written = merged::write(&mut output, &paths, host_name, args.rows());
+            if written.is_err() {
+                finish(written)?;
+                return Ok(report);
+            }
+            continue;
+        }
         for request in requests {
             if !request.is_for(host) {
                 continue;
             }
-            let window = TimeRange::new(request.begin_ns, request.end_ns);
-            let path = critical_path(&lines, request.tid, window);
-            let host = several.then_some(host.name);
-            let written = write_path(&mut output, &path, host, args.json, printed == 0);
+            let path = critical_path(&lines, request.tid, request.window());
+            let written = write_path(&mut output, &path, host_name, args.json, printed == 0);
             if written.is_err() {
                 finish(written)?;
                 return Ok(report);
@@ -117,9 +138,18 @@ fn write_path(
 }
 
 impl CriticalPathArgs {
+    /// Rows of the table of --merged; none as JSON.
+    fn rows(&self) -> Option<usize> {
+        (!self.json).then_some(self.top)
+    }
+
     /// The threads that the options name, each over its life within `range`.
     fn chosen(&self, lines: &Timelines, range: TimeRange) -> Vec<Request> {
+        let all = self.tid.is_empty() && self.pid.is_empty() && self.comm.is_empty();
         let is_chosen = |&&thread: &&ThreadId| {
+            if all {
+                return true;
+            }
             let process = lines.process(thread, range.end);
             let pid = process.map_or(thread.0, |process| process.0);
             self.tid.contains(&thread.0)

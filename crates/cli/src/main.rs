@@ -10,6 +10,7 @@ mod critical_path;
 mod events;
 mod info;
 mod input;
+mod merged;
 mod output;
 mod pattern;
 mod record;

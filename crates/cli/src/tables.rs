@@ -1,6 +1,7 @@
 //! Reports as tables for people.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
+use slowpath_critical_path::Holdup;
 use slowpath_kernel::count::CountReport;
 use slowpath_kernel::cpu::CpuReport;
 use slowpath_kernel::io::{IoReport, Moved};
@@ -57,6 +58,10 @@ impl Columns {
     }
 
     fn print(self) -> anyhow::Result<()> {
+        print(&self.text())
+    }
+
+    fn text(self) -> String {
         let mut text = self.table.trim_fmt();
         text.push('\n');
         if self.left_out > 0 {
@@ -65,7 +70,7 @@ impl Columns {
                 self.left_out
             ));
         }
-        print(&text)
+        text
     }
 }
 
@@ -186,6 +191,30 @@ pub(crate) fn latency(report: &LatencyReport, top: usize) -> anyhow::Result<()> 
         columns.row(texts);
     }
     columns.print()
+}
+
+/// Which threads held others up, as text.
+pub(crate) fn holdups(holdups: &[Holdup], top: usize) -> String {
+    let titles = [
+        "#tid",
+        "thread",
+        "state",
+        "#others waited",
+        "#for",
+        "#at once",
+    ];
+    let mut columns = Columns::new(&titles, top);
+    for holdup in holdups {
+        columns.row(vec![
+            holdup.thread.to_string(),
+            holdup.comm.clone(),
+            holdup.state.name().to_owned(),
+            holdup.waited.to_string(),
+            holdup.length.to_string(),
+            holdup.at_once.to_string(),
+        ]);
+    }
+    columns.text()
 }
 
 #[cfg(test)]

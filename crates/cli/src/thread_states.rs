@@ -91,7 +91,7 @@ pub fn run(args: &ThreadStatesArgs) -> anyhow::Result<Report> {
             if !request.is_for(host) {
                 continue;
             }
-            let window = TimeRange::new(request.begin_ns, request.end_ns);
+            let window = request.window();
             let states = lines.states(request.tid, window);
             let answer = Answer {
                 host: several.then_some(host.name),
@@ -135,6 +135,10 @@ impl Request {
             begin_ns: window.begin,
             end_ns: window.end,
         }
+    }
+
+    pub(crate) fn window(&self) -> TimeRange {
+        TimeRange::new(self.begin_ns, self.end_ns)
     }
 }
 

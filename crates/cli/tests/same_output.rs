@@ -35,6 +35,7 @@ const COMMANDS: &[&[&str]] = &[
     &["thread-states", "--json"],
     &["critical-path", "--comm", "srv-worker-*", "--json"],
     &["critical-path", "--comm", "sqlite3", "--json"],
+    &["critical-path", "--merged", "--json"],
 ];
 
 fn check(archive: &str, trace: &str) {

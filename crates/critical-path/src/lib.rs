@@ -7,10 +7,12 @@
 #![forbid(unsafe_code)]
 
 mod device;
+mod graph;
 mod path;
 mod serial;
 mod text;
 mod walk;
 
+pub use graph::{Edge, Graph, Holdup, Node, NodeId, PathEnds, PathId};
 pub use path::{CriticalPath, Link, LinkKind, Segment, Share, State};
 pub use walk::critical_path;

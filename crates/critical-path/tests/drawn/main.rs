@@ -1,5 +1,6 @@
 //! Critical paths and thread states on time lines that are drawn in text.
 
+mod graph;
 mod outputs;
 mod properties;
 mod support;

@@ -1,0 +1,130 @@
+//! `slowpath critical-path --merged`: the paths of many threads as one graph.
+//!
+//! For people: who held others up, doing what. As JSON: the whole graph, a shared state once.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use slowpath_critical_path::{CriticalPath, Edge, Graph, Node, NodeId};
+use slowpath_model::Nanoseconds;
+
+use crate::tables;
+
+/// A graph as a JSON document.
+#[derive(Serialize)]
+struct GraphOfHost<'graph> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'graph str>,
+    paths: Vec<Path>,
+    nodes: Vec<NodeRow<'graph>>,
+    holdups: Vec<HoldupRow>,
+}
+
+#[derive(Serialize)]
+struct Path {
+    tid: i32,
+    begin_ns: i64,
+    end_ns: i64,
+    /// Positions in `nodes`; absent where the window is empty.
+    first: Option<u32>,
+    last: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct NodeRow<'graph> {
+    begin_ns: i64,
+    end_ns: i64,
+    tid: i32,
+    comm: &'graph str,
+    state: &'static str,
+    detail: &'graph str,
+    paths: u32,
+    waiting: u32,
+    next: Vec<Next>,
+}
+
+/// Where paths go: `paths` are positions in the document's `paths`; `null`: all others.
+#[derive(Serialize)]
+struct Next {
+    node: u32,
+    paths: Option<Vec<u32>>,
+}
+
+#[derive(Serialize)]
+struct HoldupRow {
+    tid: i32,
+    comm: String,
+    state: &'static str,
+    length_ns: Nanoseconds,
+    waited_ns: Nanoseconds,
+    at_once: u32,
+}
+
+/// Writes the graph of `paths`, with their host where there are several: as a table of `rows`, or
+/// as JSON.
+pub fn write(
+    output: &mut impl Write,
+    paths: &[CriticalPath],
+    host: Option<&str>,
+    rows: Option<usize>,
+) -> io::Result<()> {
+    let graph = Graph::merge(paths);
+    let Some(rows) = rows else {
+        serde_json::to_writer(&mut *output, &document(&graph, host))?;
+        return writeln!(output);
+    };
+    if let Some(host) = host {
+        writeln!(output, "host {host}")?;
+    }
+    writeln!(
+        output,
+        "{} paths through {} states of threads, each counted once\n",
+        graph.paths().len(),
+        graph.nodes().len()
+    )?;
+    output.write_all(tables::holdups(&graph.holdups(), rows).as_bytes())
+}
+
+fn document<'graph>(graph: &'graph Graph, host: Option<&'graph str>) -> GraphOfHost<'graph> {
+    let paths = graph.paths().iter().map(|path| Path {
+        tid: path.thread.0,
+        begin_ns: path.window.begin.ns(),
+        end_ns: path.window.end.ns(),
+        first: path.nodes.map(|(first, _)| first.0),
+        last: path.nodes.map(|(_, last)| last.0),
+    });
+    let holdups = graph.holdups().into_iter().map(|holdup| HoldupRow {
+        tid: holdup.thread.0,
+        comm: holdup.comm,
+        state: holdup.state.name(),
+        length_ns: holdup.length,
+        waited_ns: holdup.waited,
+        at_once: holdup.at_once,
+    });
+    GraphOfHost {
+        host,
+        paths: paths.collect(),
+        nodes: (graph.nodes().iter().zip(0..))
+            .map(|(node, position)| row(node, graph.edges(NodeId(position))))
+            .collect(),
+        holdups: holdups.collect(),
+    }
+}
+
+fn row<'graph>(node: &'graph Node, edges: &[Edge]) -> NodeRow<'graph> {
+    let next = edges.iter().map(|edge| Next {
+        node: edge.to.0,
+        paths: (edge.paths.as_ref()).map(|paths| paths.iter().map(|path| path.0).collect()),
+    });
+    NodeRow {
+        begin_ns: node.range.begin.ns(),
+        end_ns: node.range.end.ns(),
+        tid: node.thread.0,
+        comm: &node.comm,
+        state: node.state.name(),
+        detail: &node.detail,
+        paths: node.paths,
+        waiting: node.waiting,
+        next: next.collect(),
+    }
+}

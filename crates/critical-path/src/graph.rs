@@ -1,0 +1,301 @@
+//! The critical paths of many threads as one graph, in which a shared state is one node.
+//!
+//! What Algorithm 2 of *Multi-level critical path analysis* builds by splitting states one by one
+//! is built here in one sweep: equal states of a thread are cut wherever one of them begins or
+//! ends. A path's way is stored only where paths part, so the graph grows with the distinct
+//! intervals and the partings, not with the paths times their length. It is not the walk: paths
+//! are computed before they are merged.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
+
+use crate::{CriticalPath, Segment, State};
+
+/// A node of a [`Graph`]: its position in [`Graph::nodes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+/// A path of a [`Graph`]: its position in the list that was merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathId(pub u32);
+
+/// A thread in a state, once for all the paths that go through it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// When.
+    pub range: TimeRange,
+    /// Whose state it is.
+    pub thread: ThreadId,
+    /// The thread's name; empty where unknown.
+    pub comm: String,
+    /// The state.
+    pub state: State,
+    /// What the state is about, in words; may be empty.
+    pub detail: String,
+    /// How many paths go through it.
+    pub paths: u32,
+    /// How many of these paths are of other threads, which wait here.
+    pub waiting: u32,
+}
+
+/// A path's thread and window, and the nodes at its ends; `None` for an empty window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathEnds {
+    /// The thread that was asked about.
+    pub thread: ThreadId,
+    /// The window that was asked about.
+    pub window: TimeRange,
+    /// The first and the last node in the order of time.
+    pub nodes: Option<(NodeId, NodeId)>,
+}
+
+/// Where paths go from a node. No path that ends in the node is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The node that follows in time.
+    pub to: NodeId,
+    /// Who goes there; `None`: all that have no edge of their own.
+    pub paths: Option<Vec<PathId>>,
+}
+
+/// How much others waited for a thread in a state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holdup {
+    /// The thread that others waited for.
+    pub thread: ThreadId,
+    /// Its name.
+    pub comm: String,
+    /// What it did meanwhile.
+    pub state: State,
+    /// How long anybody waited.
+    pub length: Nanoseconds,
+    /// The waits of all paths together.
+    pub waited: Nanoseconds,
+    /// At most how many waited at once.
+    pub at_once: u32,
+}
+
+/// The critical paths of many threads, merged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Graph {
+    nodes: Vec<Node>,
+    paths: Vec<PathEnds>,
+    /// By node; in the order of the nodes they lead to, the edge of all others last.
+    edges: Vec<Vec<Edge>>,
+}
+
+/// Equal states of one thread: what one path goes through, another may share.
+#[derive(Default)]
+struct Track<'paths> {
+    segments: Vec<(TimeRange, PathId, &'paths Segment)>,
+    /// Nodes in the order of time.
+    nodes: Vec<NodeId>,
+}
+
+impl Graph {
+    /// Merges `paths`.
+    ///
+    /// Takes time and space linear in the segments, up to the sorting.
+    pub fn merge(paths: &[CriticalPath]) -> Self {
+        let mut keys: FxHashMap<(ThreadId, State, &str), usize> = FxHashMap::default();
+        let mut tracks: Vec<Track<'_>> = Vec::new();
+        let mut ways: Vec<Vec<usize>> = Vec::with_capacity(paths.len());
+        for (path, number) in paths.iter().zip(0..) {
+            let mut way = Vec::with_capacity(path.segments.len());
+            for segment in &path.segments {
+                let key = (segment.thread, segment.state, segment.detail.as_str());
+                let track = *keys.entry(key).or_insert_with(|| {
+                    tracks.push(Track::default());
+                    tracks.len() - 1
+                });
+                (tracks[track].segments).push((segment.range, PathId(number), segment));
+                way.push(track);
+            }
+            ways.push(way);
+        }
+        let nodes = nodes(&mut tracks, paths);
+        let mut graph = Self {
+            edges: vec![Vec::new(); nodes.len()],
+            nodes,
+            paths: Vec::with_capacity(paths.len()),
+        };
+        graph.connect(paths, &ways, &tracks);
+        graph
+    }
+
+    /// In the order of their begin.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The merged paths, as they were given.
+    pub fn paths(&self) -> &[PathEnds] {
+        &self.paths
+    }
+
+    /// Where paths go from a node.
+    pub fn edges(&self, node: NodeId) -> &[Edge] {
+        &self.edges[node.0 as usize]
+    }
+
+    /// A path's own way through the graph, in the order of time: its nodes tile its window.
+    pub fn path(&self, path: PathId) -> impl Iterator<Item = NodeId> {
+        let ends = (self.paths.get(path.0 as usize)).and_then(|path| path.nodes);
+        let mut next = ends.map(|(first, _)| first);
+        std::iter::from_fn(move || {
+            let node = next?;
+            next = match ends {
+                Some((_, last)) if last == node => None,
+                _ => self.after(node, path),
+            };
+            Some(node)
+        })
+    }
+
+    fn after(&self, node: NodeId, path: PathId) -> Option<NodeId> {
+        let own = |edge: &&Edge| {
+            let paths = edge.paths.as_ref();
+            paths.is_none_or(|paths| paths.binary_search(&path).is_ok())
+        };
+        self.edges(node).iter().find(own).map(|edge| edge.to)
+    }
+
+    /// Which threads held others up, doing what; the longest waits together first.
+    pub fn holdups(&self) -> Vec<Holdup> {
+        let mut holdups: BTreeMap<(ThreadId, State), Holdup> = BTreeMap::new();
+        for node in self.nodes.iter().filter(|node| node.waiting > 0) {
+            let holdup = holdups
+                .entry((node.thread, node.state))
+                .or_insert_with(|| Holdup {
+                    thread: node.thread,
+                    comm: String::new(),
+                    state: node.state,
+                    length: Nanoseconds::ZERO,
+                    waited: Nanoseconds::ZERO,
+                    at_once: 0,
+                });
+            let length = node.range.length();
+            holdup.comm.clone_from(&node.comm);
+            holdup.length += length;
+            holdup.waited += Nanoseconds(length.get().saturating_mul(node.waiting.into()));
+            holdup.at_once = holdup.at_once.max(node.waiting);
+        }
+        let mut holdups: Vec<Holdup> = holdups.into_values().collect();
+        holdups.sort_by_key(|holdup| std::cmp::Reverse(holdup.waited));
+        holdups
+    }
+
+    /// Stores the ends of each path, and its way where it leaves a track.
+    fn connect(&mut self, paths: &[CriticalPath], ways: &[Vec<usize>], tracks: &[Track<'_>]) {
+        // By node: where paths go that leave the track here.
+        let mut exits: Vec<Vec<(NodeId, PathId)>> = vec![Vec::new(); self.nodes.len()];
+        // By node: how many paths stay on the track.
+        let mut staying: Vec<u32> = self.nodes.iter().map(|node| node.paths).collect();
+        for ((path, way), number) in paths.iter().zip(ways).zip(0..) {
+            let node_at = |track: usize, at: fn(&Self, NodeId) -> Timestamp, when: Timestamp| {
+                let nodes = &tracks[track].nodes;
+                nodes[nodes.partition_point(|&node| at(self, node) < when)]
+            };
+            let begin: fn(&Self, NodeId) -> Timestamp =
+                |graph, node| graph.nodes[node.0 as usize].range.begin;
+            let end: fn(&Self, NodeId) -> Timestamp =
+                |graph, node| graph.nodes[node.0 as usize].range.end;
+            let mut first = None;
+            let mut last: Option<NodeId> = None;
+            for (segment, &track) in path.segments.iter().zip(way) {
+                let enters = node_at(track, begin, segment.range.begin);
+                if let Some(last) = last {
+                    exits[last.0 as usize].push((enters, PathId(number)));
+                }
+                first.get_or_insert(enters);
+                let leaves = node_at(track, end, segment.range.end);
+                staying[leaves.0 as usize] -= 1;
+                last = Some(leaves);
+            }
+            self.paths.push(PathEnds {
+                thread: path.thread,
+                window: path.window,
+                nodes: first.zip(last),
+            });
+        }
+        let mut onward: Vec<Option<NodeId>> = vec![None; self.nodes.len()];
+        for track in tracks {
+            for pair in track.nodes.windows(2) {
+                if staying[pair[0].0 as usize] > 0 {
+                    onward[pair[0].0 as usize] = Some(pair[1]);
+                }
+            }
+        }
+        for ((edges, exits), onward) in self.edges.iter_mut().zip(&mut exits).zip(onward) {
+            *edges = edges_of(exits, onward);
+        }
+    }
+}
+
+/// The edges of a node: of the paths that leave its track, and of those that stay on it.
+fn edges_of(exits: &mut [(NodeId, PathId)], onward: Option<NodeId>) -> Vec<Edge> {
+    exits.sort_unstable();
+    let mut edges: Vec<Edge> = exits
+        .chunk_by(|(to, _), (other, _)| to == other)
+        .map(|group| Edge {
+            to: group[0].0,
+            paths: Some(group.iter().map(|(_, path)| *path).collect()),
+        })
+        .collect();
+    match (onward, edges.as_mut_slice()) {
+        (Some(to), _) => edges.push(Edge { to, paths: None }),
+        (None, [only]) => only.paths = None,
+        (None, _) => {}
+    }
+    edges
+}
+
+/// Cuts the tracks into nodes, in the order of their begin.
+fn nodes(tracks: &mut [Track<'_>], paths: &[CriticalPath]) -> Vec<Node> {
+    let mut cut: Vec<(Node, usize)> = Vec::new();
+    for (number, track) in tracks.iter_mut().enumerate() {
+        let mut bounds: Vec<Timestamp> = (track.segments.iter())
+            .flat_map(|(range, ..)| [range.begin, range.end])
+            .collect();
+        bounds.sort_unstable();
+        bounds.dedup();
+        // How many more paths, and paths of others, go through from each bound on.
+        let mut changes = vec![(0_i64, 0_i64); bounds.len()];
+        let place = |at: Timestamp| bounds.partition_point(|bound| *bound < at);
+        for (range, path, segment) in &track.segments {
+            let waits = i64::from(paths[path.0 as usize].thread != segment.thread);
+            for (at, sign) in [(range.begin, 1), (range.end, -1)] {
+                let change = &mut changes[place(at)];
+                change.0 += sign;
+                change.1 += sign * waits;
+            }
+        }
+        let Some((.., like)) = track.segments.first() else {
+            continue;
+        };
+        let (mut through, mut waiting) = (0, 0);
+        for (pair, change) in bounds.windows(2).zip(&changes) {
+            through += change.0;
+            waiting += change.1;
+            if through > 0 {
+                let node = Node {
+                    range: TimeRange::new(pair[0], pair[1]),
+                    thread: like.thread,
+                    comm: like.comm.clone(),
+                    state: like.state,
+                    detail: like.detail.clone(),
+                    paths: through as u32,
+                    waiting: waiting as u32,
+                };
+                cut.push((node, number));
+            }
+        }
+    }
+    cut.sort_by_key(|(node, _)| (node.range.begin, node.thread, node.state));
+    for (position, (_, track)) in cut.iter().enumerate() {
+        tracks[*track].nodes.push(NodeId(position as u32));
+    }
+    cut.into_iter().map(|(node, _)| node).collect()
+}
