@@ -43,4 +43,4 @@ fuzz-smoke: setup ## Fuzz every parser for a bounded time (FUZZ_SECONDS, 60 by d
 
 clean: ## Remove everything that was built or recorded here
 	$(CARGO) clean
-	rm -rf demo-recording benches/data examples/demo/build fuzz/target
+	rm -rf .cache demo-recording benches/data examples/demo/build fuzz/target

@@ -11,6 +11,7 @@ step() {
     "$@"
 }
 
+step sh scripts/python.sh
 step cargo fmt --all --check
 step cargo xtask check
 step cargo clippy --workspace --all-targets --quiet -- -D warnings

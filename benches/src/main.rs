@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod enlarge;
+mod history;
 mod measure;
 mod recording;
 mod report;
@@ -35,6 +36,12 @@ enum Command {
         #[arg(long, default_value_t = 5)]
         times: usize,
     },
+    /// The state history: building, a point query, a screen.
+    History {
+        /// How many, about.
+        #[arg(long, default_value_t = 10_000_000)]
+        intervals: u64,
+    },
     /// Make a large CTF trace out of a small one.
     Enlarge {
         /// A folder with a CTF trace.
@@ -54,6 +61,7 @@ fn main() -> anyhow::Result<()> {
             megabytes,
             times,
         } => report::run_all(&slowpath, megabytes, times)?,
+        Command::History { intervals } => history::run(intervals)?,
         Command::Enlarge {
             source,
             target,

@@ -1,0 +1,378 @@
+//! Building a history: intervals from many workers, unsorted, in bounded memory.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_schema::{Field, Schema};
+use tempfile::TempDir;
+
+use crate::pyramid::{Lengths, Level, Summary, widths};
+use crate::runs::{Merged, Row, Run};
+use crate::store::{self, FileEntry, Key, LevelEntry, Manifest};
+use crate::table::{self, TableWriter};
+use crate::{Attribute, Interval, Vocabulary};
+
+/// Rows that a worker sorts in memory at once: 32 MB.
+const RUN_ROWS: usize = 1 << 20;
+/// Bytes for reading sorted runs ahead.
+const MERGE_BYTES: usize = 32 << 20;
+/// Times are within 146 years of the epoch, so that no sum of them overflows.
+const FARTHEST: i64 = 1 << 62;
+
+/// Collects the intervals of a history.
+pub struct Builder {
+    target: PathBuf,
+    /// Where the files are made; gone with the builder unless it finishes.
+    folder: TempDir,
+    collected: Mutex<Collected>,
+    run_rows: usize,
+}
+
+struct Collected {
+    runs: Vec<Run>,
+    lengths: Lengths,
+    begin: i64,
+    end: i64,
+}
+
+/// Takes the intervals of one worker.
+pub struct Writer<'builder> {
+    builder: &'builder Builder,
+    rows: Vec<Row>,
+    lengths: Lengths,
+    begin: i64,
+    end: i64,
+}
+
+impl Builder {
+    /// A history that will lie at `target`, a folder; whatever is there is replaced at the end.
+    ///
+    /// # Errors
+    ///
+    /// The folder above cannot be made or written to.
+    pub fn create(target: &Path) -> io::Result<Self> {
+        Self::with_run_rows(target, RUN_ROWS)
+    }
+
+    /// Like [`Self::create`], with as many rows sorted in memory at once by each worker.
+    pub fn with_run_rows(target: &Path, run_rows: usize) -> io::Result<Self> {
+        let above = target.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(above)?;
+        let folder = tempfile::Builder::new()
+            .prefix(".history-")
+            .tempdir_in(above)?;
+        Ok(Self {
+            target: target.to_owned(),
+            folder,
+            collected: Mutex::new(Collected {
+                runs: Vec::new(),
+                lengths: Lengths::NONE,
+                begin: i64::MAX,
+                end: i64::MIN,
+            }),
+            run_rows: run_rows.max(1),
+        })
+    }
+
+    /// For one worker; any number may write at once.
+    pub fn writer(&self) -> Writer<'_> {
+        Writer {
+            builder: self,
+            rows: Vec::new(),
+            lengths: Lengths::NONE,
+            begin: i64::MAX,
+            end: i64::MIN,
+        }
+    }
+
+    /// Sorts everything, writes the files and gives the folder its name.
+    ///
+    /// `attributes` are named by their ids' positions; intervals of others are an error. Where an
+    /// interval begins within another of its attribute, the earlier one ends there.
+    ///
+    /// # Errors
+    ///
+    /// The disk is full or fails; nothing is left behind then.
+    pub fn finish(
+        self,
+        key: &Key,
+        attributes: &[Attribute],
+        vocabularies: &[Vocabulary],
+    ) -> io::Result<()> {
+        let folder = self.folder.path();
+        let collected = (self.collected.into_inner()).unwrap_or_else(PoisonError::into_inner);
+        let (begin, end) = match collected.begin <= collected.end {
+            true => (collected.begin, collected.end),
+            false => (0, 0),
+        };
+        let widths = widths(&collected.lengths, end - begin);
+        let merged = Merged::new(collected.runs, MERGE_BYTES)?;
+        let (tables, overlaps) = write_tables(folder, merged, &widths, attributes.len())?;
+        let mut files = Vec::new();
+        let mut starts = Vec::new();
+        for (name, table) in tables {
+            let (bytes, checksum, table_starts) = table.finish(attributes.len())?;
+            files.push(FileEntry::new(&name, bytes, checksum));
+            starts.push(table_starts);
+        }
+        files.push(write_starts(folder, &starts)?);
+        files.push(write_attributes(folder, attributes)?);
+        files.push(write_names(folder, vocabularies)?);
+        let manifest = Manifest {
+            format: store::FORMAT.into(),
+            version: store::VERSION,
+            key: key.clone(),
+            begin_ns: begin,
+            end_ns: end,
+            overlaps,
+            files,
+            levels: (widths.iter().enumerate())
+                .map(|(number, &width_ns)| LevelEntry {
+                    file: store::level_file(number),
+                    width_ns,
+                })
+                .collect(),
+        };
+        let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::other)?;
+        std::fs::write(folder.join(store::MANIFEST), text)?;
+        replace(self.folder, &self.target)
+    }
+}
+
+/// Gives the finished folder its name; another one of that name goes.
+fn replace(folder: TempDir, target: &Path) -> io::Result<()> {
+    let old = folder.path().with_extension("old");
+    match std::fs::rename(target, &old) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    std::fs::rename(folder.path(), target)?;
+    // It has another name now: there is nothing to remove.
+    let _ = folder.keep();
+    match std::fs::remove_dir_all(&old) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+impl Writer<'_> {
+    /// Takes an interval; an empty one is nothing.
+    ///
+    /// # Errors
+    ///
+    /// A sorted run could not be written.
+    pub fn push(&mut self, interval: Interval) -> io::Result<()> {
+        let cut = |at: i64| at.clamp(-FARTHEST, FARTHEST);
+        let (begin, end) = (cut(interval.range.begin.ns()), cut(interval.range.end.ns()));
+        if begin >= end {
+            return Ok(());
+        }
+        self.lengths.add(end - begin);
+        self.begin = self.begin.min(begin);
+        self.end = self.end.max(end);
+        self.rows.push(Row {
+            attribute: interval.attribute.0,
+            begin,
+            end,
+            value: interval.value.0,
+        });
+        if self.rows.len() >= self.builder.run_rows {
+            let run = Run::on_disk(&mut self.rows, self.builder.folder.path())?;
+            self.builder.collected().runs.push(run);
+        }
+        Ok(())
+    }
+
+    /// Hands in what was collected; intervals of a writer that is dropped are lost.
+    pub fn close(self) {
+        let run = Run::in_memory(self.rows);
+        let mut collected = self.builder.collected();
+        collected.runs.push(run);
+        collected.lengths.merge(&self.lengths);
+        collected.begin = collected.begin.min(self.begin);
+        collected.end = collected.end.max(self.end);
+    }
+}
+
+impl Builder {
+    fn collected(&self) -> std::sync::MutexGuard<'_, Collected> {
+        self.collected
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+type NamedTables = Vec<(String, TableWriter)>;
+
+/// Writes the intervals and all levels in one pass; also how many intervals were cut.
+fn write_tables(
+    folder: &Path,
+    mut merged: Merged,
+    widths: &[i64],
+    attributes: usize,
+) -> io::Result<(NamedTables, u64)> {
+    let intervals = TableWriter::create(&folder.join(store::INTERVALS), false)?;
+    let mut tables = vec![(store::INTERVALS.to_owned(), intervals)];
+    let mut levels = Vec::new();
+    for (number, width) in widths.iter().enumerate() {
+        let name = store::level_file(number);
+        let writer = TableWriter::create(&folder.join(&name), true)?;
+        tables.push((name, writer));
+        levels.push(Level::new(*width));
+    }
+    let mut scratch = Scratch::default();
+    let mut overlaps = 0;
+    let mut before: Option<Row> = None;
+    while let Some(row) = merged.next()? {
+        if row.attribute as usize >= attributes {
+            return Err(io::Error::other(format!(
+                "an interval of attribute {}, but there are {attributes}",
+                row.attribute
+            )));
+        }
+        if let Some(mut complete) = before.replace(row) {
+            if complete.attribute == row.attribute && complete.end > row.begin {
+                complete.end = row.begin;
+                overlaps += 1;
+            }
+            if complete.begin < complete.end {
+                scratch.write(&mut tables, &mut levels, Summary::of(complete))?;
+            }
+        }
+    }
+    if let Some(complete) = before {
+        scratch.write(&mut tables, &mut levels, Summary::of(complete))?;
+    }
+    for number in 0..levels.len() {
+        let mut complete = Vec::new();
+        levels[number].flush(&mut complete);
+        scratch.hand_on(&mut tables, &mut levels, number, &complete)?;
+    }
+    Ok((tables, overlaps))
+}
+
+/// Lists that are used again and again.
+#[derive(Default)]
+struct Scratch {
+    free: Vec<Vec<Summary>>,
+}
+
+impl Scratch {
+    fn write(
+        &mut self,
+        tables: &mut NamedTables,
+        levels: &mut [Level],
+        summary: Summary,
+    ) -> io::Result<()> {
+        tables[0].1.push(&summary)?;
+        self.rise(tables, levels, 0, summary)
+    }
+
+    /// Adds a summary to a level, and hands on what that completes.
+    fn rise(
+        &mut self,
+        tables: &mut NamedTables,
+        levels: &mut [Level],
+        level: usize,
+        summary: Summary,
+    ) -> io::Result<()> {
+        if level == levels.len() {
+            return Ok(());
+        }
+        let mut complete = self.free.pop().unwrap_or_default();
+        levels[level].add(summary, &mut complete);
+        self.hand_on(tables, levels, level, &complete)?;
+        complete.clear();
+        self.free.push(complete);
+        Ok(())
+    }
+
+    /// Writes what a level has completed, of each bucket the value that was held longest, and adds
+    /// all of it to the level above.
+    fn hand_on(
+        &mut self,
+        tables: &mut NamedTables,
+        levels: &mut [Level],
+        level: usize,
+        complete: &[Summary],
+    ) -> io::Result<()> {
+        let mut written = None;
+        for summary in complete {
+            let bucket = (summary.row.attribute, summary.row.begin);
+            if written.replace(bucket) != Some(bucket) {
+                tables[level + 1].1.push(summary)?;
+            }
+            self.rise(tables, levels, level + 1, *summary)?;
+        }
+        Ok(())
+    }
+}
+
+fn write_small(folder: &Path, name: &str, columns: Vec<(&str, ArrayRef)>) -> io::Result<FileEntry> {
+    let fields: Vec<Field> = (columns.iter())
+        .map(|(name, array)| Field::new(*name, array.data_type().clone(), array.is_nullable()))
+        .collect();
+    let schema = Arc::new(Schema::new(fields));
+    let arrays = columns.into_iter().map(|(_, array)| array).collect();
+    let mut file = table::create(&folder.join(name), &schema)?;
+    let batch = RecordBatch::try_new(schema, arrays).map_err(table::failed)?;
+    file.write(&batch).map_err(table::failed)?;
+    let (bytes, checksum) = table::finish(file)?;
+    Ok(FileEntry::new(name, bytes, checksum))
+}
+
+/// By table (0: the intervals, then the levels) and attribute: the first row.
+fn write_starts(folder: &Path, starts: &[Vec<u64>]) -> io::Result<FileEntry> {
+    let numbers = (0..).zip(starts);
+    let tables = numbers.flat_map(|(table, starts)| starts.iter().map(move |_| table));
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("table", Arc::new(UInt32Array::from_iter_values(tables))),
+        (
+            "first_row",
+            Arc::new(UInt64Array::from_iter_values(
+                starts.iter().flatten().copied(),
+            )),
+        ),
+    ];
+    write_small(folder, store::STARTS, columns)
+}
+
+fn write_attributes(folder: &Path, attributes: &[Attribute]) -> io::Result<FileEntry> {
+    let numbers = UInt32Array::from_iter_values(0..attributes.len() as u32);
+    let paths = StringArray::from_iter_values(attributes.iter().map(|a| &a.path));
+    let vocabularies: StringArray = (attributes.iter())
+        .map(|attribute| attribute.vocabulary.as_deref())
+        .collect();
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("attribute", Arc::new(numbers)),
+        ("path", Arc::new(paths)),
+        ("vocabulary", Arc::new(vocabularies)),
+    ];
+    write_small(folder, store::ATTRIBUTES, columns)
+}
+
+fn write_names(folder: &Path, vocabularies: &[Vocabulary]) -> io::Result<FileEntry> {
+    let names = || {
+        (vocabularies.iter()).flat_map(|vocabulary| {
+            let numbered = (0_i64..).zip(&vocabulary.names);
+            numbered.map(|(value, name)| (&vocabulary.name, value, name))
+        })
+    };
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        (
+            "vocabulary",
+            Arc::new(StringArray::from_iter_values(names().map(|(of, ..)| of))),
+        ),
+        (
+            "value",
+            Arc::new(Int64Array::from_iter_values(names().map(|(_, v, _)| v))),
+        ),
+        (
+            "name",
+            Arc::new(StringArray::from_iter_values(names().map(|(.., n)| n))),
+        ),
+    ];
+    write_small(folder, store::NAMES, columns)
+}

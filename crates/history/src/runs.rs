@@ -1,0 +1,135 @@
+//! Sorting more intervals than fit into memory: sorted runs, then one ordered stream of all.
+//!
+//! The order is complete (attribute, begin, end, value), so it does not depend on who pushed what.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
+
+/// An interval as sorted: attribute, begin and end in nanoseconds, value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Row {
+    pub(crate) attribute: u32,
+    pub(crate) begin: i64,
+    pub(crate) end: i64,
+    pub(crate) value: i64,
+}
+
+const ROW_BYTES: usize = 28;
+
+/// Rows in order.
+pub(crate) enum Run {
+    Memory(Vec<Row>),
+    /// A file without a name: it is gone with the process.
+    File(File),
+}
+
+impl Run {
+    /// Sorts `rows`.
+    pub(crate) fn in_memory(mut rows: Vec<Row>) -> Self {
+        rows.sort_unstable();
+        Self::Memory(rows)
+    }
+
+    /// Sorts `rows` and writes them to a file in `folder`; `rows` is empty afterwards.
+    pub(crate) fn on_disk(rows: &mut Vec<Row>, folder: &std::path::Path) -> io::Result<Self> {
+        rows.sort_unstable();
+        let mut output = BufWriter::with_capacity(1 << 20, tempfile::tempfile_in(folder)?);
+        for row in rows.iter() {
+            output.write_all(&encode(row))?;
+        }
+        rows.clear();
+        let mut file = output
+            .into_inner()
+            .map_err(io::IntoInnerError::into_error)?;
+        file.rewind()?;
+        Ok(Self::File(file))
+    }
+}
+
+fn encode(row: &Row) -> [u8; ROW_BYTES] {
+    let mut bytes = [0; ROW_BYTES];
+    bytes[..4].copy_from_slice(&row.attribute.to_le_bytes());
+    bytes[4..12].copy_from_slice(&row.begin.to_le_bytes());
+    bytes[12..20].copy_from_slice(&row.end.to_le_bytes());
+    bytes[20..].copy_from_slice(&row.value.to_le_bytes());
+    bytes
+}
+
+fn decode(bytes: &[u8; ROW_BYTES]) -> Row {
+    let number = |from: usize| {
+        let mut eight = [0; 8];
+        eight.copy_from_slice(&bytes[from..from + 8]);
+        i64::from_le_bytes(eight)
+    };
+    Row {
+        attribute: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+        begin: number(4),
+        end: number(12),
+        value: number(20),
+    }
+}
+
+enum Source {
+    Memory(std::vec::IntoIter<Row>),
+    File(BufReader<File>),
+}
+
+impl Source {
+    fn next(&mut self) -> io::Result<Option<Row>> {
+        match self {
+            Self::Memory(rows) => Ok(rows.next()),
+            Self::File(reader) => {
+                let mut bytes = [0; ROW_BYTES];
+                if reader.fill_buf()?.is_empty() {
+                    return Ok(None);
+                }
+                reader.read_exact(&mut bytes)?;
+                Ok(Some(decode(&bytes)))
+            }
+        }
+    }
+}
+
+/// All rows of all runs, in order.
+pub(crate) struct Merged {
+    sources: Vec<Source>,
+    next: BinaryHeap<Reverse<(Row, usize)>>,
+}
+
+impl Merged {
+    /// `memory`: bytes for reading ahead, all files together.
+    pub(crate) fn new(runs: Vec<Run>, memory: usize) -> io::Result<Self> {
+        let ahead = (memory / runs.len().max(1)).clamp(4096, 1 << 20);
+        let mut merged = Self {
+            sources: Vec::with_capacity(runs.len()),
+            next: BinaryHeap::with_capacity(runs.len()),
+        };
+        for run in runs {
+            let mut source = match run {
+                Run::Memory(rows) => Source::Memory(rows.into_iter()),
+                Run::File(file) => Source::File(BufReader::with_capacity(ahead, file)),
+            };
+            if let Some(row) = source.next()? {
+                merged.next.push(Reverse((row, merged.sources.len())));
+            }
+            merged.sources.push(source);
+        }
+        Ok(merged)
+    }
+
+    pub(crate) fn next(&mut self) -> io::Result<Option<Row>> {
+        let Some(mut least) = self.next.peek_mut() else {
+            return Ok(None);
+        };
+        let Reverse((row, source)) = *least;
+        match self.sources[source].next()? {
+            Some(after) => least.0.0 = after,
+            None => {
+                std::collections::binary_heap::PeekMut::pop(least);
+            }
+        }
+        Ok(Some(row))
+    }
+}

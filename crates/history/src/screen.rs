@@ -1,0 +1,161 @@
+//! What a screen shows: for each attribute and pixel, the value that was held longest in it.
+
+use slowpath_model::TimeRange;
+
+use crate::table::Table;
+use crate::{AttributeId, History, Value};
+
+/// An attribute in the time of one pixel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// The value that was held longest; of equal ones the least.
+    pub value: Value,
+    /// The share of the pixel's time in which it was held, in 255ths, but at least 1 (the least it
+    /// can be, where summaries are read); 0 where the attribute had no value at all.
+    pub share: u8,
+}
+
+impl History {
+    /// Each of `attributes` over `range` in `pixels` of equal time: a row of cells for each.
+    ///
+    /// Exact where pixels are narrower than the finest summary. Otherwise a pixel shows what was
+    /// held longest in the one or two buckets that it is in, each counted by its part in the pixel.
+    pub fn screen(&self, attributes: &[AttributeId], range: TimeRange, pixels: usize) -> Vec<Cell> {
+        let mut cells = vec![Cell::default(); attributes.len().saturating_mul(pixels)];
+        if pixels == 0 || range.begin >= range.end {
+            return cells;
+        }
+        let bounds = bounds(range, pixels);
+        let width = (bounds[pixels] - bounds[0]) / pixels as i64;
+        let level = self
+            .levels
+            .iter()
+            .rev()
+            .find(|(bucket, _)| *bucket <= width);
+        let table = level.map_or(&self.intervals, |(_, table)| table);
+        for (row, attribute) in cells.chunks_exact_mut(pixels).zip(attributes) {
+            draw(table, table.rows_of(attribute.index()), &bounds, row);
+        }
+        cells
+    }
+}
+
+/// Where pixels begin, and the last one ends.
+fn bounds(range: TimeRange, pixels: usize) -> Vec<i64> {
+    let (begin, end) = (i128::from(range.begin.ns()), i128::from(range.end.ns()));
+    (0..=pixels as i128)
+        .map(|pixel| (begin + (end - begin) * pixel / pixels as i128) as i64)
+        .collect()
+}
+
+/// What was held in the pixel that is being filled, and in the one after it.
+struct Open {
+    pixel: usize,
+    held: Held,
+    ahead: Held,
+}
+
+/// How long each value was held.
+#[derive(Default)]
+struct Held(Vec<(i64, i64)>);
+
+impl Held {
+    fn add(&mut self, value: i64, time: i64) {
+        match self.0.iter_mut().find(|(other, _)| *other == value) {
+            Some((_, sum)) => *sum += time,
+            None => self.0.push((value, time)),
+        }
+    }
+}
+
+impl Open {
+    /// Goes on to the pixel of `at`, which is not before the open one.
+    fn advance(&mut self, at: i64, bounds: &[i64], cells: &mut [Cell]) {
+        while bounds[self.pixel + 1] <= at {
+            self.close(bounds, cells);
+            std::mem::swap(&mut self.held, &mut self.ahead);
+            self.pixel = match self.held.0.is_empty() {
+                true => next_pixel(bounds, self.pixel, at),
+                false => self.pixel + 1,
+            };
+        }
+    }
+
+    fn close(&mut self, bounds: &[i64], cells: &mut [Cell]) {
+        let held = self.held.0.iter();
+        let most = held.max_by_key(|(value, held)| (*held, std::cmp::Reverse(*value)));
+        if let Some(&(value, held)) = most.filter(|(_, held)| *held > 0) {
+            let width = bounds[self.pixel + 1] - bounds[self.pixel];
+            cells[self.pixel] = Cell {
+                value: Value(value),
+                share: share(held, width),
+            };
+        }
+        self.held.0.clear();
+    }
+}
+
+fn share(held: i64, width: i64) -> u8 {
+    let share = i128::from(held) * 255 / i128::from(width.max(1));
+    share.clamp(1, 255) as u8
+}
+
+/// The pixel that `at` is in, which is after `pixel`: mostly the next one.
+fn next_pixel(bounds: &[i64], pixel: usize, at: i64) -> usize {
+    match bounds.get(pixel + 2) {
+        Some(after) if *after <= at => {
+            let beyond = pixel + 2;
+            beyond + bounds[beyond + 1..].partition_point(|bound| *bound <= at)
+        }
+        _ => pixel + 1,
+    }
+}
+
+fn draw(table: &Table, rows: std::ops::Range<u64>, bounds: &[i64], cells: &mut [Cell]) {
+    let (begin, end) = (bounds[0], bounds[cells.len()]);
+    let mut open = Open {
+        pixel: 0,
+        held: Held::default(),
+        ahead: Held::default(),
+    };
+    for row in table.first_ending_after(rows.clone(), begin)..rows.end {
+        let (row_begin, row_end, value, held) = table.get(row);
+        if row_begin >= end {
+            break;
+        }
+        let (at, until) = (row_begin.max(begin), row_end.min(end));
+        open.advance(at, bounds, cells);
+        let next = bounds[open.pixel + 1];
+        if held < row_end - row_begin {
+            // A bucket, which is not wider than a pixel: each pixel has its part of it.
+            let part = |length: i64| {
+                let whole = i128::from(row_end - row_begin);
+                (i128::from(held) * i128::from(length) / whole) as i64
+            };
+            open.held.add(value, part(until.min(next) - at));
+            if until > next {
+                open.ahead.add(value, part(until - next));
+            }
+            continue;
+        }
+        open.held.add(value, until.min(next) - at);
+        if until > next {
+            open.advance(next, bounds, cells);
+            let last = match until < bounds[open.pixel + 1] {
+                true => open.pixel,
+                false => next_pixel(bounds, open.pixel - 1, until - 1),
+            };
+            cells[open.pixel..last].fill(Cell {
+                value: Value(value),
+                share: u8::MAX,
+            });
+            open.pixel = last;
+            open.held.add(value, until - bounds[last]);
+        }
+    }
+    while !open.held.0.is_empty() || !open.ahead.0.is_empty() {
+        open.close(bounds, cells);
+        std::mem::swap(&mut open.held, &mut open.ahead);
+        open.pixel += 1;
+    }
+}
