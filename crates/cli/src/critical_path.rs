@@ -1,4 +1,5 @@
 //! `slowpath critical-path`: where threads' time went in a window, waits followed to their causes.
+//! Those of requests are given out by `request_path.rs`.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -8,13 +9,15 @@ use clap::Args;
 use serde::Serialize;
 use slowpath_critical_path::{CriticalPath, critical_path};
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{ThreadId, TimeRange};
+use slowpath_model::{SpanId, ThreadId, TimeRange, TraceId};
 
 use crate::analyses::kernel_hosts;
 use crate::input::{InputArgs, Report};
 use crate::merged;
 use crate::output::finish;
 use crate::pattern::matches_any;
+use crate::request_path;
+use crate::requests::parse_trace;
 use crate::thread_states::{Request, read_requests, timelines};
 
 /// Explain where a thread's time went: its critical path.
@@ -35,6 +38,14 @@ pub struct CriticalPathArgs {
     /// standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["tid", "pid", "comm"])]
     requests: Option<PathBuf>,
+    /// The request that is this span (hexadecimal), through all threads that served it.
+    #[arg(long, value_name = "ID", value_parser = parse_span,
+          conflicts_with_all = ["tid", "pid", "comm", "requests", "merged"])]
+    span: Option<SpanId>,
+    /// All requests of this distributed trace (hexadecimal); with --span only that one.
+    #[arg(long, value_name = "ID", value_parser = parse_trace,
+          conflicts_with_all = ["tid", "pid", "comm", "requests", "merged"])]
+    trace: Option<TraceId>,
     /// The paths as one graph, in which a state that several share is one node: shows which
     /// threads hold others up. All threads where none is named.
     #[arg(long)]
@@ -47,14 +58,22 @@ pub struct CriticalPathArgs {
     json: bool,
 }
 
+fn parse_span(text: &str) -> Result<SpanId, String> {
+    SpanId::from_hex(text)
+        .ok_or_else(|| format!("`{text}` is no span id: up to 16 hexadecimal digits"))
+}
+
 /// Runs the command.
 pub fn run(args: &CriticalPathArgs) -> anyhow::Result<Report> {
+    if args.span.is_some() || args.trace.is_some() {
+        return request_path::run(&args.input, args.span, args.trace, args.json);
+    }
     ensure!(
         args.merged
             || args.requests.is_some()
             || !(args.tid.is_empty() && args.pid.is_empty() && args.comm.is_empty()),
-        "no thread was named\n  hint: --tid 1234, --pid 1234, --comm 'worker-*' or --requests FILE; \
-         `slowpath cpu` lists threads"
+        "no thread was named\n  hint: --tid 1234, --pid 1234, --comm 'worker-*', --span ID or --requests FILE; \
+         `slowpath cpu` lists threads, `slowpath requests` spans"
     );
     let experiment = args.input.open()?;
     let mut report = Report::begin(&experiment);

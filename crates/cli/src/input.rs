@@ -148,6 +148,11 @@ impl Run {
         }
     }
 
+    /// How many workers.
+    pub fn jobs(&self) -> NonZeroUsize {
+        self.jobs
+    }
+
     /// What the engine wants to know.
     pub fn engine(&self) -> Options<'_> {
         Options {

@@ -14,6 +14,9 @@ mod merged;
 mod output;
 mod pattern;
 mod record;
+mod request_path;
+mod request_tables;
+mod requests;
 mod tables;
 mod thread_states;
 
@@ -39,6 +42,7 @@ enum Command {
     Cpu(analyses::CpuArgs),
     Io(analyses::IoArgs),
     Latency(analyses::LatencyArgs),
+    Requests(requests::RequestsArgs),
     CriticalPath(critical_path::CriticalPathArgs),
     ThreadStates(thread_states::ThreadStatesArgs),
 }
@@ -64,6 +68,7 @@ fn run(command: Command) -> anyhow::Result<u8> {
         Command::Cpu(args) => analyses::run_cpu(args),
         Command::Io(args) => analyses::run_io(args),
         Command::Latency(args) => analyses::run_latency(args),
+        Command::Requests(args) => requests::run(args),
         Command::CriticalPath(args) => critical_path::run(args),
         Command::ThreadStates(args) => thread_states::run(args),
     };

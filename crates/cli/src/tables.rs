@@ -11,7 +11,7 @@ use slowpath_model::{Nanoseconds, Timestamp};
 use crate::output::print;
 
 /// A table without frames: names to the left, numbers to the right.
-struct Columns {
+pub(crate) struct Columns {
     table: Table,
     /// For each column: whether it holds numbers.
     numbers: Vec<bool>,
@@ -21,7 +21,7 @@ struct Columns {
 
 impl Columns {
     /// `top` rows at most, all where it is 0. Titles that begin with `#` head columns of numbers.
-    fn new(titles: &[&str], top: usize) -> Self {
+    pub(crate) fn new(titles: &[&str], top: usize) -> Self {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
         let mut columns = Self {
@@ -48,7 +48,7 @@ impl Columns {
             .collect()
     }
 
-    fn row(&mut self, texts: Vec<String>) {
+    pub(crate) fn row(&mut self, texts: Vec<String>) {
         if self.table.row_count() == self.most {
             self.left_out += 1;
             return;
@@ -61,7 +61,7 @@ impl Columns {
         print(&self.text())
     }
 
-    fn text(self) -> String {
+    pub(crate) fn text(self) -> String {
         let mut text = self.table.trim_fmt();
         text.push('\n');
         if self.left_out > 0 {

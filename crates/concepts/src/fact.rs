@@ -1,9 +1,9 @@
-//! Facts: what happened in the kernel, in words that no tracer owns.
+//! Facts: what happened in the kernel, or in an application's spans, in words that no tracer owns.
 //!
 //! A fact borrows text from its packet and is gone after the call. Where it happened (processor)
 //! and in whose context (thread) is not part of it: that follows from the stream.
 
-use slowpath_model::{CpuId, Event, ProcessId, ThreadId};
+use slowpath_model::{CpuId, Event, ProcessId, SpanId, ThreadId, TraceId};
 
 use crate::{SyscallEntry, SyscallExit, slot};
 
@@ -72,9 +72,17 @@ pub enum FactKind {
     DumpedDescriptor,
     /// [`Fact::DumpedDisk`]
     DumpedDisk,
+    /// [`Fact::SpanStart`]
+    SpanStart,
+    /// [`Fact::SpanEnd`]
+    SpanEnd,
+    /// [`Fact::SpanAttach`]
+    SpanAttach,
+    /// [`Fact::SpanDetach`]
+    SpanDetach,
 }
 
-/// Something that happened in the kernel.
+/// Something that happened in the kernel or in an application's spans.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fact<'packet> {
     /// The processor goes from one thread to another.
@@ -233,6 +241,27 @@ pub enum Fact<'packet> {
         /// Its name, for instance `sda`.
         name: &'packet [u8],
     },
+    /// An application's tracing library starts a span.
+    SpanStart(SpanMark),
+    /// It ends a span, perhaps in another thread.
+    SpanEnd(SpanMark),
+    /// From now on the thread works for a span, until the mark that detaches it; these nest.
+    SpanAttach(SpanMark),
+    /// The thread works no more for a span that was attached.
+    SpanDetach(SpanMark),
+}
+
+/// Which span an application speaks of, and where it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpanMark {
+    /// The distributed trace.
+    pub trace: TraceId,
+    /// The span.
+    pub span: SpanId,
+    /// The thread as its own namespace numbers it, where recorded (context `vtid`).
+    pub thread: Option<ThreadId>,
+    /// Its process as its own namespace numbers it, where recorded (context `vpid`).
+    pub process: Option<ProcessId>,
 }
 
 /// Whose a dumped descriptor is.
@@ -352,6 +381,15 @@ impl<'packet> Fact<'packet> {
             present.then(|| ProcessId(event.signed(slot(n)) as i32))
         };
         let table = |n| event.has(slot(n)).then(|| event.unsigned(slot(n)));
+        let span = || SpanMark {
+            trace: TraceId {
+                high: event.unsigned(slot(0)),
+                low: event.unsigned(slot(1)),
+            },
+            span: SpanId(event.unsigned(slot(2))),
+            thread: event.has(slot(3)).then(|| thread(3)),
+            process: process(4),
+        };
         let request = || BlockRequest {
             device: BlockDevice(number(0)),
             sector: event.unsigned(slot(1)),
@@ -442,6 +480,10 @@ impl<'packet> Fact<'packet> {
                 device: BlockDevice(number(0)),
                 name: text(1),
             },
+            FactKind::SpanStart => Self::SpanStart(span()),
+            FactKind::SpanEnd => Self::SpanEnd(span()),
+            FactKind::SpanAttach => Self::SpanAttach(span()),
+            FactKind::SpanDetach => Self::SpanDetach(span()),
         })
     }
 }

@@ -1,5 +1,5 @@
-//! Maps (tracer, schema) to facts of the kernel: the one place where tracers' event and field
-//! names are known.
+//! Maps (tracer, schema) to facts of the kernel and of applications' spans: the one place where
+//! tracers' event and field names are known.
 //!
 //! A schema is resolved once; for each event the recipe of its class is a table look-up and the
 //! values lie in slots that the recipe numbered. Analyses see [`Fact`]s, whatever the tracer. A
@@ -13,7 +13,8 @@ mod syscall;
 mod syscall_table;
 
 pub use fact::{
-    BlockDevice, BlockRequest, DescriptorOwner, Fact, FactKind, Packet, Softirq, SwitchOut,
+    BlockDevice, BlockRequest, DescriptorOwner, Fact, FactKind, Packet, Softirq, SpanMark,
+    SwitchOut,
 };
 pub use syscall::{SyscallEntry, SyscallExit, SyscallId};
 

@@ -2,6 +2,7 @@
 //!
 //! LTTng calls threads `tid` where ftrace says `pid`, and has renamed events over its versions; all
 //! the names are here and nowhere else. A slot lists the field's names, the first that exists wins.
+//! Spans are told by applications, each under a provider name of its own: only what follows it counts.
 
 use slowpath_model::EventClass;
 
@@ -10,19 +11,23 @@ use crate::FactKind;
 /// How one kind of event is recognised and where its values are.
 pub(crate) struct Rule {
     pub(crate) kind: FactKind,
-    /// Event names of all tracers and versions.
+    /// Event names of all tracers and versions; `:name` is that of any provider.
     names: &'static [&'static str],
-    /// A field without which it is not meant: tells tracers apart that use one name differently.
-    needs: Option<&'static str>,
+    /// Fields without which it is not meant: they tell tracers apart that use one name differently.
+    needs: &'static [&'static str],
     /// By slot: the names that the field goes by.
     pub(crate) slots: &'static [&'static [&'static str]],
 }
 
 /// The rule that an event class falls under.
 pub(crate) fn rule_for(class: &EventClass) -> Option<&'static Rule> {
+    let called = |name: &&str| match name.starts_with(':') {
+        true => class.name.ends_with(name),
+        false => class.name == *name,
+    };
     RULES.iter().find(|rule| {
-        rule.names.contains(&class.name.as_str())
-            && rule.needs.is_none_or(|field| class.field(field).is_some())
+        rule.names.iter().any(called)
+            && rule.needs.iter().all(|field| class.field(field).is_some())
     })
 }
 
@@ -30,7 +35,7 @@ const RULES: &[Rule] = &[
     Rule {
         kind: FactKind::Switch,
         names: &["sched_switch"],
-        needs: None,
+        needs: &[],
         slots: &[
             &["prev_tid", "prev_pid"],
             &["prev_state"],
@@ -42,79 +47,79 @@ const RULES: &[Rule] = &[
     Rule {
         kind: FactKind::Waking,
         names: &["sched_waking"],
-        needs: None,
+        needs: &[],
         slots: WAKE,
     },
     Rule {
         kind: FactKind::Wakeup,
         names: &["sched_wakeup"],
-        needs: None,
+        needs: &[],
         slots: WAKE,
     },
     Rule {
         kind: FactKind::WakeupNew,
         names: &["sched_wakeup_new"],
-        needs: None,
+        needs: &[],
         slots: WAKE,
     },
     Rule {
         kind: FactKind::Migrate,
         names: &["sched_migrate_task"],
-        needs: None,
+        needs: &[],
         slots: &[&["tid", "pid"], &["orig_cpu"], &["dest_cpu"]],
     },
     Rule {
         kind: FactKind::IrqEntry,
         names: &["irq_handler_entry"],
-        needs: None,
+        needs: &[],
         slots: &[&["irq"], &["name"]],
     },
     Rule {
         kind: FactKind::IrqExit,
         names: &["irq_handler_exit"],
-        needs: None,
+        needs: &[],
         slots: &[&["irq"]],
     },
     Rule {
         kind: FactKind::SoftirqRaise,
         names: &["irq_softirq_raise", "softirq_raise"],
-        needs: None,
+        needs: &[],
         slots: &[&["vec"]],
     },
     Rule {
         kind: FactKind::SoftirqEntry,
         names: &["irq_softirq_entry", "softirq_entry"],
-        needs: None,
+        needs: &[],
         slots: &[&["vec"]],
     },
     Rule {
         kind: FactKind::SoftirqExit,
         names: &["irq_softirq_exit", "softirq_exit"],
-        needs: None,
+        needs: &[],
         slots: &[&["vec"]],
     },
     Rule {
         kind: FactKind::TimerEntry,
         names: &["timer_hrtimer_expire_entry", "hrtimer_expire_entry"],
-        needs: None,
+        needs: &[],
         slots: TIMER,
     },
     Rule {
         kind: FactKind::TimerExit,
         names: &["timer_hrtimer_expire_exit", "hrtimer_expire_exit"],
-        needs: None,
+        needs: &[],
         slots: TIMER,
     },
     Rule {
         kind: FactKind::LocalTimerEntry,
         names: &["x86_irq_vectors_local_timer_entry", "local_timer_entry"],
-        needs: None,
+        needs: &[],
         slots: &[],
     },
     Rule {
         kind: FactKind::LocalTimerExit,
         names: &["x86_irq_vectors_local_timer_exit", "local_timer_exit"],
-        needs: None,
+        needs: &[],
         slots: &[],
     },
     Rule {
@@ -130,7 +135,7 @@ const RULES: &[Rule] = &[
             "irq_work_entry",
             "ipi_entry",
         ],
-        needs: None,
+        needs: &[],
         slots: &[],
     },
     Rule {
@@ -146,31 +151,31 @@ const RULES: &[Rule] = &[
             "irq_work_exit",
             "ipi_exit",
         ],
-        needs: None,
+        needs: &[],
         slots: &[],
     },
     Rule {
         kind: FactKind::PacketQueued,
         names: &["net_dev_queue"],
-        needs: None,
+        needs: &[],
         slots: PACKET,
     },
     Rule {
         kind: FactKind::PacketLooped,
         names: &["net_if_rx", "netif_rx"],
-        needs: None,
+        needs: &[],
         slots: PACKET,
     },
     Rule {
         kind: FactKind::PacketReceived,
         names: &["net_if_receive_skb", "netif_receive_skb"],
-        needs: None,
+        needs: &[],
         slots: PACKET,
     },
     Rule {
         kind: FactKind::Fork,
         names: &["sched_process_fork"],
-        needs: Some("child_tid"),
+        needs: &["child_tid"],
         slots: &[
             &["parent_tid"],
             &["parent_pid"],
@@ -183,49 +188,49 @@ const RULES: &[Rule] = &[
     Rule {
         kind: FactKind::Fork,
         names: &["sched_process_fork"],
-        needs: None,
+        needs: &[],
         slots: &[&["parent_pid"], &[], &["child_pid"], &[], &["child_comm"]],
     },
     Rule {
         kind: FactKind::Exec,
         names: &["sched_process_exec"],
-        needs: None,
+        needs: &[],
         slots: &[&["tid", "pid"], &["filename"]],
     },
     Rule {
         kind: FactKind::Exit,
         names: &["sched_process_exit"],
-        needs: None,
+        needs: &[],
         slots: &[&["tid", "pid"], &["comm"]],
     },
     Rule {
         kind: FactKind::Free,
         names: &["sched_process_free"],
-        needs: None,
+        needs: &[],
         slots: &[&["tid", "pid"]],
     },
     Rule {
         kind: FactKind::BlockIssue,
         names: &["block_rq_issue"],
-        needs: None,
+        needs: &[],
         slots: REQUEST,
     },
     Rule {
         kind: FactKind::BlockComplete,
         names: &["block_rq_complete"],
-        needs: None,
+        needs: &[],
         slots: REQUEST,
     },
     Rule {
         kind: FactKind::DumpBegin,
         names: &["lttng_statedump_start"],
-        needs: None,
+        needs: &[],
         slots: &[],
     },
     Rule {
         kind: FactKind::DumpedThread,
         names: &["lttng_statedump_process_state"],
-        needs: None,
+        needs: &[],
         slots: &[
             &["tid"],
             &["pid"],
@@ -237,14 +242,38 @@ const RULES: &[Rule] = &[
     Rule {
         kind: FactKind::DumpedDescriptor,
         names: &["lttng_statedump_file_descriptor"],
-        needs: None,
+        needs: &[],
         slots: &[&["file_table_address"], &["pid"], &["fd"], &["filename"]],
     },
     Rule {
         kind: FactKind::DumpedDisk,
         names: &["lttng_statedump_block_device"],
-        needs: None,
+        needs: &[],
         slots: &[&["dev"], &["diskname"]],
+    },
+    Rule {
+        kind: FactKind::SpanStart,
+        names: &[":start_span"],
+        needs: SPAN_IDS,
+        slots: SPAN,
+    },
+    Rule {
+        kind: FactKind::SpanEnd,
+        names: &[":end_span"],
+        needs: SPAN_IDS,
+        slots: SPAN,
+    },
+    Rule {
+        kind: FactKind::SpanAttach,
+        names: &[":attach"],
+        needs: SPAN_IDS,
+        slots: SPAN,
+    },
+    Rule {
+        kind: FactKind::SpanDetach,
+        names: &[":detach"],
+        needs: SPAN_IDS,
+        slots: SPAN,
     },
 ];
 
@@ -252,3 +281,11 @@ const WAKE: &[&[&str]] = &[&["tid", "pid"], &["comm"], &["target_cpu"]];
 const TIMER: &[&[&str]] = &[&["hrtimer", "timer"]];
 const PACKET: &[&[&str]] = &[&["skbaddr"], &["name"]];
 const REQUEST: &[&[&str]] = &[&["dev"], &["sector"], &["nr_sector"]];
+const SPAN_IDS: &[&str] = &["trace_id_high", "trace_id_low", "span_id"];
+const SPAN: &[&[&str]] = &[
+    &["trace_id_high"],
+    &["trace_id_low"],
+    &["span_id"],
+    &["vtid"],
+    &["vpid"],
+];

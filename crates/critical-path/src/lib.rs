@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bare;
 mod device;
 mod graph;
 mod path;
@@ -13,6 +14,7 @@ mod serial;
 mod text;
 mod walk;
 
+pub use bare::{BareLink, BarePath, Cause, Detail, Piece, critical_path};
 pub use graph::{Edge, Graph, Holdup, Node, NodeId, PathEnds, PathId};
 pub use path::{CriticalPath, Link, LinkKind, Segment, Share, State};
-pub use walk::critical_path;
+pub use walk::bare_path;

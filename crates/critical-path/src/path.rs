@@ -27,13 +27,15 @@ pub enum State {
     UserInput,
     /// The thread waited for another processor to be told.
     Ipi,
+    /// The thread worked for another request. Only in paths of requests (crate `slowpath-requests`).
+    BlockedByRequest,
     /// The trace does not tell.
     Unknown,
 }
 
 impl State {
     /// Every state.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Running,
         Self::Preempted,
         Self::WaitCpu,
@@ -44,6 +46,7 @@ impl State {
         Self::Network,
         Self::UserInput,
         Self::Ipi,
+        Self::BlockedByRequest,
         Self::Unknown,
     ];
 
@@ -60,6 +63,7 @@ impl State {
             Self::Network => "NETWORK",
             Self::UserInput => "USER_INPUT",
             Self::Ipi => "IPI",
+            Self::BlockedByRequest => "BLOCKED_BY_REQUEST",
             Self::Unknown => "UNKNOWN",
         }
     }

@@ -195,6 +195,7 @@ fn what_it_did(state: State) -> &'static str {
         State::Network => "waited for the network",
         State::UserInput => "waited for input",
         State::Ipi => "waited for another processor to be told",
+        State::BlockedByRequest => "worked for another request",
         State::Unknown => "did what the trace does not tell",
     }
 }

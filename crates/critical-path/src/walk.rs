@@ -8,13 +8,12 @@ use slowpath_concepts::Softirq;
 use slowpath_kernel::timelines::{Doing, Interrupt, Stretch, Timelines, WakeUp, Waker};
 use slowpath_model::{CpuId, ThreadId, TimeRange, Timestamp};
 
+use crate::bare::{BareLink, BarePath, Cause, Detail, Piece};
 use crate::device::device_state;
-use crate::{CriticalPath, Link, LinkKind, Segment, State};
+use crate::{LinkKind, State};
 
-/// Where the time of `thread` within `window` went.
-///
-/// Many paths can be asked of the same time lines; each costs a few binary searches per segment.
-pub fn critical_path(lines: &Timelines, thread: ThreadId, window: TimeRange) -> CriticalPath {
+/// Where the time of `thread` within `window` went, without names.
+pub fn bare_path(lines: &Timelines, thread: ThreadId, window: TimeRange) -> BarePath<'_> {
     let mut walk = Walk {
         lines,
         cursor: window.end,
@@ -30,10 +29,8 @@ pub fn critical_path(lines: &Timelines, thread: ThreadId, window: TimeRange) -> 
     while walk.step() {}
     walk.segments.reverse();
     walk.links.reverse();
-    CriticalPath {
-        thread,
-        window,
-        segments: walk.segments,
+    BarePath {
+        pieces: walk.segments,
         links: walk.links,
     }
 }
@@ -53,8 +50,8 @@ struct Walk<'lines> {
     cursor: Timestamp,
     frames: Vec<Frame<'lines>>,
     /// The last one first, as are the links.
-    segments: Vec<Segment>,
-    links: Vec<Link>,
+    segments: Vec<Piece<'lines>>,
+    links: Vec<BareLink<'lines>>,
 }
 
 /// A wait that ended, to be followed to what ended it.
@@ -86,8 +83,8 @@ impl<'lines> Walk<'lines> {
         }
         match stretch.doing {
             Doing::Running { cpu } => self.run(cpu, begin),
-            Doing::Preempted => self.segment(begin, State::Preempted, ""),
-            Doing::WaitingForCpu => self.segment(begin, State::WaitCpu, ""),
+            Doing::Preempted => self.segment(begin, State::Preempted, Detail::default()),
+            Doing::WaitingForCpu => self.segment(begin, State::WaitCpu, Detail::default()),
             Doing::Blocked {
                 wake: Some(wake),
                 uninterruptible,
@@ -113,15 +110,13 @@ impl<'lines> Walk<'lines> {
                     true => "still waiting at the end of the trace",
                     false => "no wake-up in the trace",
                 };
-                let detail = match call {
-                    Some(call) => format!("in {call}, {why}"),
-                    None => why.into(),
-                };
-                self.segment(begin, State::Unknown, &detail);
+                let cause = Cause::Words(why);
+                self.segment(begin, State::Unknown, Detail { call, cause });
             }
-            Doing::Dead => self.segment(begin, State::Unknown, "the thread has ended"),
+            Doing::Dead => self.segment(begin, State::Unknown, words("the thread has ended")),
             Doing::Unknown => {
-                self.segment(begin, State::Unknown, "events lost or outside of the trace");
+                let why = words("events lost or outside of the trace");
+                self.segment(begin, State::Unknown, why);
             }
         }
         true
@@ -140,11 +135,14 @@ impl<'lines> Walk<'lines> {
     fn run(&mut self, cpu: CpuId, begin: Timestamp) {
         let range = TimeRange::new(begin, self.cursor);
         for (when, interrupt) in self.lines.interruptions(cpu, range).rev() {
-            self.segment(when.end, State::Running, "");
-            let detail = self.interrupt_name(interrupt);
-            self.segment(when.begin, State::Interrupted, &detail);
+            self.segment(when.end, State::Running, Detail::default());
+            let detail = Detail {
+                call: None,
+                cause: Cause::Interrupt(interrupt),
+            };
+            self.segment(when.begin, State::Interrupted, detail);
         }
-        self.segment(begin, State::Running, "");
+        self.segment(begin, State::Running, Detail::default());
     }
 
     /// Goes to what ended a wait of the topmost thread.
@@ -152,8 +150,8 @@ impl<'lines> Walk<'lines> {
         let wake = wait.wake;
         let woken = wake.begin.clamp(wait.begin, self.cursor);
         let (state, detail) = match wake.remote {
-            true => (State::Ipi, "woken on another processor"),
-            false => (State::WaitCpu, ""),
+            true => (State::Ipi, words("woken on another processor")),
+            false => (State::WaitCpu, Detail::default()),
         };
         self.segment(woken, state, detail);
         if self.cursor <= wait.begin {
@@ -161,26 +159,27 @@ impl<'lines> Walk<'lines> {
         }
         match wake.by {
             Waker::Thread(_) if self.is_unseen_timer(&wait) => {
-                self.wait_segment(&wait, State::Timer, "");
+                self.wait_segment(&wait, State::Timer, Cause::None);
             }
             Waker::Thread(waker) => self.enter(waker, &wait, wait.begin, wait.link),
-            Waker::Packet { sender: None, .. } => self.wait_segment(&wait, State::Network, ""),
+            Waker::Packet { sender: None, .. } => {
+                self.wait_segment(&wait, State::Network, Cause::None)
+            }
             Waker::Packet {
                 sender: Some((sender, sent)),
                 during,
             } => self.follow_packet(&wait, sender, sent, during),
             Waker::Interrupt(interrupt) => {
                 let state = self.interrupt_state(interrupt, wait.uninterruptible);
-                let name = self.interrupt_name(interrupt);
-                self.wait_segment(&wait, state, &name);
+                self.wait_segment(&wait, state, Cause::Interrupt(interrupt));
             }
             Waker::Unknown if self.is_unseen_timer(&wait) => {
-                self.wait_segment(&wait, State::Timer, "");
+                self.wait_segment(&wait, State::Timer, Cause::None);
             }
             Waker::Unknown => self.wait_segment(
                 &wait,
                 State::Unknown,
-                "woken by an interrupt that is not in the trace",
+                Cause::Words("woken by an interrupt that is not in the trace"),
             ),
         }
     }
@@ -194,7 +193,7 @@ impl<'lines> Walk<'lines> {
         during: ThreadId,
     ) {
         if sent <= wait.begin || self.is_waiting(sender) {
-            self.wait_segment(wait, State::Network, "");
+            self.wait_segment(wait, State::Network, Cause::None);
             return;
         }
         let at_delivery = self.lines.stretch_before(sender, self.cursor);
@@ -214,7 +213,11 @@ impl<'lines> Walk<'lines> {
             self.push(sender, wait.begin, LinkKind::Wait, wait.call);
             self.push(during, sent, LinkKind::Packet, None);
         } else {
-            self.segment(sent, State::Network, &waiting_in(wait.call));
+            let detail = Detail {
+                call: wait.call,
+                cause: Cause::None,
+            };
+            self.segment(sent, State::Network, detail);
             self.enter(sender, wait, wait.begin, LinkKind::Packet);
         }
     }
@@ -239,9 +242,9 @@ impl<'lines> Walk<'lines> {
                 } else {
                     State::WaitCpu
                 };
-                self.segment(wake.begin, state, "");
+                self.segment(wake.begin, state, Detail::default());
             }
-            _ => self.segment(begin, State::Network, "a packet on its way"),
+            _ => self.segment(begin, State::Network, words("a packet on its way")),
         }
         true
     }
@@ -253,7 +256,7 @@ impl<'lines> Walk<'lines> {
             self.wait_segment(
                 wait,
                 State::Unknown,
-                "threads wait for each other in a circle",
+                Cause::Words("threads wait for each other in a circle"),
             );
             return;
         }
@@ -295,29 +298,24 @@ impl<'lines> Walk<'lines> {
         sleeps && !(thread && self.lines.records_timers())
     }
 
-    fn link(&mut self, from: ThreadId, to: ThreadId, kind: LinkKind, call: Option<&str>) {
-        self.links.push(Link {
+    fn link(&mut self, from: ThreadId, to: ThreadId, kind: LinkKind, call: Option<&'lines str>) {
+        self.links.push(BareLink {
             at: self.cursor,
             from,
             to,
             kind,
-            call: call.map(Into::into),
+            call,
         });
     }
 
     /// The rest of a wait of the topmost thread.
-    fn wait_segment(&mut self, wait: &Wait<'_>, state: State, detail: &str) {
-        let call = waiting_in(wait.call);
-        let detail = match (call.is_empty(), detail.is_empty()) {
-            (_, true) => call,
-            (true, _) => detail.to_owned(),
-            _ => format!("{call}, {detail}"),
-        };
-        self.segment(wait.begin, state, &detail);
+    fn wait_segment(&mut self, wait: &Wait<'lines>, state: State, cause: Cause) {
+        let call = wait.call;
+        self.segment(wait.begin, state, Detail { call, cause });
     }
 
     /// The topmost thread was in `state` from `begin` to the cursor, which goes back to `begin`.
-    fn segment(&mut self, begin: Timestamp, state: State, detail: &str) {
+    fn segment(&mut self, begin: Timestamp, state: State, detail: Detail<'lines>) {
         if begin >= self.cursor {
             return;
         }
@@ -332,13 +330,12 @@ impl<'lines> Walk<'lines> {
             last.range.begin = range.begin;
             return;
         }
-        self.segments.push(Segment {
+        self.segments.push(Piece {
             range,
             thread,
-            comm: self.lines.name(thread, range.end).into_owned(),
             state,
             depth,
-            detail: detail.to_owned(),
+            detail,
         });
     }
 
@@ -360,20 +357,11 @@ impl<'lines> Walk<'lines> {
             },
         }
     }
-
-    fn interrupt_name(&self, interrupt: Interrupt) -> String {
-        match interrupt {
-            Interrupt::Timer => "timer".into(),
-            Interrupt::Ipi => "interrupt from another processor".into(),
-            Interrupt::Softirq(softirq) => format!("softirq {}", softirq.name()),
-            Interrupt::Irq(line) => {
-                let names: Vec<&str> = self.lines.irq_names(line).collect();
-                format!("irq {line} {}", names.join(" ")).trim_end().into()
-            }
-        }
-    }
 }
 
-fn waiting_in(call: Option<&str>) -> String {
-    call.map_or(String::new(), |call| format!("in {call}"))
+fn words(words: &'static str) -> Detail<'static> {
+    Detail {
+        call: None,
+        cause: Cause::Words(words),
+    }
 }

@@ -5,7 +5,8 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($number:ty)) => {
@@ -125,6 +126,29 @@ impl fmt::Display for SpanId {
         write!(f, "{:016x}", self.0)
     }
 }
+
+/// Ids of traces and spans are written as text everywhere: hexadecimal digits.
+macro_rules! serialised_as_hex {
+    ($name:ident) => {
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                Self::from_hex(&text).ok_or_else(|| {
+                    D::Error::custom(format_args!("`{text}` is no id in hexadecimal digits"))
+                })
+            }
+        }
+    };
+}
+
+serialised_as_hex!(TraceId);
+serialised_as_hex!(SpanId);
 
 #[cfg(test)]
 mod tests {

@@ -1,3 +1,24 @@
 //! Requests: which thread served which span when, and where each request's time went.
+//!
+//! A span of a distributed trace is a request. Its own events, told by the application's tracing
+//! library, say which threads served it; the kernel's time lines say what these did and waited for
+//! (Gelle, Ezzati-Jivan & Dagenais, *Combining distributed and kernel tracing for performance
+//! analysis of cloud applications*, 2021). One host at a time; files and readers are not known here.
 
 #![forbid(unsafe_code)]
+
+mod assign;
+mod bands;
+mod events;
+mod path;
+mod request;
+mod requests;
+mod summary;
+mod threads;
+
+pub use bands::{Band, Operation, operations};
+pub use events::{SpanEvent, SpanEventKind, has_span_events, span_events};
+pub use path::RequestPath;
+pub use request::{Bound, PlacedBy, Request, RequestId, Serving, Shown, SpanKey, Told};
+pub use requests::Requests;
+pub use summary::{States, Summary, Wait, WaitFor};

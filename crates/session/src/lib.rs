@@ -1,7 +1,7 @@
 //! Composition root: opens whatever the user names, picks the readers and hands out sources.
 //!
-//! The only crate that knows both files and readers. It runs no analysis of its own: commands ask
-//! it for the sources they want.
+//! The only crate that knows both files and readers. It has no analysis of its own: commands ask it
+//! for the sources they want, or for what takes the traces of a whole host (its requests).
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +11,7 @@ mod host;
 mod manifest;
 mod merge;
 mod open;
+mod requests;
 mod state_dump;
 
 pub use error::OpenError;
@@ -18,3 +19,4 @@ pub use host::HostKernels;
 pub use manifest::Manifest;
 pub use merge::{EventPlace, Interrupted, merged_events};
 pub use open::{Experiment, OpenedSource, open};
+pub use requests::HostRequests;

@@ -1,0 +1,162 @@
+//! `slowpath critical-path --span`: the paths of requests, down to the wake-ups.
+//!
+//! The same forms as for a thread's path: a time line and a summary for people, a JSON document per
+//! path with the request's ids and, by segment, the other request that its thread works for.
+
+use std::io::{self, BufWriter, Write};
+
+use serde::Serialize;
+use slowpath_critical_path::{Link, Segment};
+use slowpath_model::{SpanId, ThreadId, Timestamp, TraceId};
+use slowpath_requests::{RequestPath, SpanKey};
+use slowpath_session::HostRequests;
+
+use crate::input::{InputArgs, Report};
+use crate::output::finish;
+use crate::requests::Chosen;
+
+/// Writes the paths of the requests that are span `span`, or of all of `trace`.
+///
+/// # Errors
+/// Where there is no such request.
+pub(crate) fn run(
+    input: &InputArgs,
+    span: Option<SpanId>,
+    trace: Option<TraceId>,
+    json: bool,
+) -> anyhow::Result<Report> {
+    let experiment = input.open()?;
+    let mut report = Report::begin(&experiment);
+    let run = input.options();
+    let (hosts, found) =
+        (experiment.requests(&run.engine())).map_err(|_| anyhow::anyhow!("interrupted"))?;
+    report = report.with(found);
+    let is_meant = |key: SpanKey| {
+        span.is_none_or(|span| span == key.span) && trace.is_none_or(|trace| trace == key.trace)
+    };
+    let meant: Vec<Chosen<'_>> = (hosts.iter())
+        .flat_map(|host| host.requests.ids().map(move |(id, _)| Chosen { host, id }))
+        .filter(|chosen| is_meant(chosen.request().key))
+        .collect();
+    anyhow::ensure!(
+        !meant.is_empty(),
+        "no such span was recorded\n  hint: `slowpath requests` lists spans"
+    );
+    let mut output = BufWriter::new(io::stdout().lock());
+    let mut write = || {
+        for (number, chosen) in meant.iter().enumerate() {
+            let path = (chosen.host.requests).path(chosen.host.lines.as_ref(), chosen.id);
+            if json {
+                let document = document(*chosen, &path, hosts.len() > 1);
+                serde_json::to_writer(&mut output, &document)?;
+                writeln!(output)?;
+                continue;
+            }
+            if number > 0 {
+                writeln!(output)?;
+            }
+            write_for_people(&mut output, *chosen, &path, hosts.len() > 1)?;
+        }
+        output.flush()
+    };
+    let written = write();
+    finish(written)?;
+    Ok(report)
+}
+
+fn write_for_people(
+    output: &mut impl Write,
+    chosen: Chosen<'_>,
+    path: &RequestPath,
+    several_hosts: bool,
+) -> io::Result<()> {
+    let request = chosen.request();
+    let SpanKey { trace, span } = request.key;
+    writeln!(output, "Request {span} of trace {trace}")?;
+    let service = request.service();
+    if !service.is_empty() {
+        writeln!(output, "{service}: {}", request.operation())?;
+    }
+    if several_hosts {
+        writeln!(output, "host {}", chosen.host.name)?;
+    }
+    writeln!(output, "{}", path.path)?;
+    for (other, length) in path.blockers() {
+        let other = chosen.host.requests.described(other);
+        writeln!(
+            output,
+            "For {length} of it, a thread that it needed worked for {other}."
+        )?;
+    }
+    Ok(())
+}
+
+/// A request's path as a JSON document.
+#[derive(Serialize)]
+struct Document<'run> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'run str>,
+    trace_id: TraceId,
+    span_id: SpanId,
+    service: &'run str,
+    operation: &'run str,
+    tid: ThreadId,
+    begin_ns: Timestamp,
+    end_ns: Timestamp,
+    segments: Vec<SegmentRow<'run>>,
+    links: &'run [Link],
+    summary: std::collections::BTreeMap<&'static str, u64>,
+}
+
+#[derive(Serialize)]
+struct SegmentRow<'run> {
+    #[serde(flatten)]
+    segment: &'run Segment,
+    blocked_by: Option<Key>,
+}
+
+#[derive(Serialize)]
+struct Key {
+    trace_id: TraceId,
+    span_id: SpanId,
+}
+
+fn document<'run>(
+    chosen: Chosen<'run>,
+    path: &'run RequestPath,
+    several_hosts: bool,
+) -> Document<'run> {
+    let request = chosen.request();
+    let host: &HostRequests = chosen.host;
+    let key = |other: &Option<_>| {
+        other.map(|other| {
+            let SpanKey { trace, span } = host.requests.get(other).key;
+            Key {
+                trace_id: trace,
+                span_id: span,
+            }
+        })
+    };
+    let segments = path.path.segments.iter().zip(&path.blocked_by);
+    let summary = path.path.summary().into_iter();
+    Document {
+        host: several_hosts.then_some(&host.name),
+        trace_id: request.key.trace,
+        span_id: request.key.span,
+        service: request.service(),
+        operation: request.operation(),
+        tid: path.path.thread,
+        begin_ns: path.path.window.begin,
+        end_ns: path.path.window.end,
+        segments: segments
+            .map(|(segment, other)| SegmentRow {
+                segment,
+                blocked_by: key(other),
+            })
+            .collect(),
+        links: &path.path.links,
+        summary: summary
+            .map(|(state, length)| (state.name(), length.get()))
+            .collect(),
+    }
+}

@@ -1,0 +1,418 @@
+//! `slowpath requests`: where the time of requests went, the slowest first; summaries by operation.
+//!
+//! Chooses requests and gives them out; what they are and where their time went is the matter of
+//! crate `slowpath-requests`. Keys of the JSON document: docs/reference/definitions.md.
+
+use clap::Args;
+use serde::Serialize;
+use slowpath_critical_path::State;
+use slowpath_model::{Nanoseconds, SpanId, ThreadId, TimeRange, Timestamp, TraceId};
+use slowpath_requests::{
+    Operation, PlacedBy, Request, RequestId, Shown, Summary, WaitFor, operations,
+};
+use slowpath_session::HostRequests;
+
+use crate::analyses::print_json;
+use crate::input::{InputArgs, Report};
+use crate::pattern::matches_any;
+use crate::request_tables;
+
+/// Show where the time of requests (spans) went, the slowest first.
+#[derive(Args)]
+pub struct RequestsArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    /// So many requests; 0 shows all. By default 20, or all with --json.
+    #[arg(long, value_name = "N")]
+    slowest: Option<usize>,
+    #[command(flatten)]
+    chosen: ChosenArgs,
+    /// By operation: what fast and slow requests spend their time on.
+    #[arg(long)]
+    percentiles: bool,
+    /// One JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which requests are meant.
+#[derive(Args, Clone)]
+pub struct ChosenArgs {
+    /// Only operations whose name matches; `*` and `?` stand for anything. May be repeated. Spans
+    /// without a name go by that of their thread.
+    #[arg(long, value_name = "GLOB")]
+    operation: Vec<String>,
+    /// Only services whose name matches. May be repeated.
+    #[arg(long, value_name = "GLOB")]
+    service: Vec<String>,
+    /// Only requests of this distributed trace (hexadecimal).
+    #[arg(long, value_name = "ID", value_parser = parse_trace)]
+    trace: Option<TraceId>,
+    /// Only requests that took at least so long, for instance 300ms.
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    min_duration: Option<Nanoseconds>,
+}
+
+pub(crate) fn parse_trace(text: &str) -> Result<TraceId, String> {
+    TraceId::from_hex(text)
+        .ok_or_else(|| format!("`{text}` is no trace id: up to 32 hexadecimal digits"))
+}
+
+fn parse_duration(text: &str) -> Result<Nanoseconds, String> {
+    let explain = || format!("`{text}` is no duration such as 2.5s, 300ms or 10us");
+    let digits = text.trim_end_matches(|symbol: char| symbol.is_alphabetic());
+    let scale = match &text[digits.len()..] {
+        "s" => 1e9,
+        "ms" => 1e6,
+        "us" | "µs" => 1e3,
+        "ns" => 1.0,
+        _ => return Err(explain()),
+    };
+    let number: f64 = digits.parse().map_err(|_| explain())?;
+    match number >= 0.0 {
+        true => Ok(Nanoseconds((number * scale).round() as u64)),
+        false => Err(explain()),
+    }
+}
+
+/// A request with its host and what it is called.
+#[derive(Clone, Copy)]
+pub(crate) struct Chosen<'run> {
+    pub(crate) host: &'run HostRequests,
+    pub(crate) id: RequestId,
+}
+
+impl<'run> Chosen<'run> {
+    pub(crate) fn request(self) -> &'run Request {
+        self.host.requests.get(self.id)
+    }
+
+    /// The name of a thread at the end of the request; empty where unknown.
+    pub(crate) fn comm(self, thread: ThreadId) -> String {
+        let lines = self.host.lines.as_ref();
+        lines.map_or(String::new(), |lines| {
+            lines.name(thread, self.request().window.end).into_owned()
+        })
+    }
+
+    /// The name of the thread that served it first; empty where unknown.
+    pub(crate) fn own_comm(self) -> String {
+        let first = self.request().threads().first().copied();
+        first.map_or(String::new(), |thread| self.comm(thread))
+    }
+
+    /// What it goes by: its operation, else its thread.
+    pub(crate) fn name(self) -> String {
+        match self.request().operation() {
+            "" => self.own_comm(),
+            operation => operation.to_owned(),
+        }
+    }
+}
+
+impl ChosenArgs {
+    /// The requests that are meant and touch `range`, the slowest first.
+    pub(crate) fn choose<'run>(
+        &self,
+        hosts: &'run [HostRequests],
+        range: TimeRange,
+    ) -> Vec<Chosen<'run>> {
+        let any =
+            |patterns: &[String], name: &str| patterns.is_empty() || matches_any(patterns, name);
+        let mut all: Vec<Chosen<'run>> = (hosts.iter())
+            .flat_map(|host| host.requests.ids().map(move |(id, _)| Chosen { host, id }))
+            .filter(|chosen| {
+                let request = chosen.request();
+                let window = request.window;
+                window.begin < range.end
+                    && window.end >= range.begin
+                    && self.trace.is_none_or(|trace| trace == request.key.trace)
+                    && self
+                        .min_duration
+                        .is_none_or(|least| window.length() >= least)
+                    && any(&self.service, request.service())
+                    && (self.operation.is_empty() || any(&self.operation, &chosen.name()))
+            })
+            .collect();
+        all.sort_by_key(|chosen| std::cmp::Reverse(chosen.request().window.length()));
+        all
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
+    let experiment = args.input.open()?;
+    let mut report = Report::begin(&experiment);
+    let range = args.input.range(&experiment)?;
+    let run = args.input.options();
+    let (hosts, found) =
+        (experiment.requests(&run.engine())).map_err(|_| anyhow::anyhow!("interrupted"))?;
+    report = report.with(found);
+    let everything: usize = hosts.iter().map(|host| host.requests.all().len()).sum();
+    anyhow::ensure!(
+        everything > 0,
+        "no spans were recorded\n  hint: applications tell their spans as user-space events \
+         (`PROVIDER:start_span`, `PROVIDER:end_span`); `slowpath count` lists what there is"
+    );
+    let mut chosen = args.chosen.choose(&hosts, range);
+    let found = chosen.len();
+    let most = args.slowest.unwrap_or(if args.json { 0 } else { 20 });
+    if most > 0 && !args.percentiles {
+        chosen.truncate(most);
+    }
+    let summaries = summaries(&hosts, &chosen, run.jobs());
+    let by_operation = args.percentiles.then(|| {
+        let named = chosen.iter().zip(&summaries);
+        operations(named.map(|(chosen, summary)| (OperationName::of(*chosen), summary)))
+    });
+    if args.percentiles && most > 0 {
+        chosen.truncate(most);
+    }
+    let rows: Vec<(Chosen<'_>, &Summary<'_>)> = chosen.into_iter().zip(&summaries).collect();
+    if args.json {
+        print_json(&document(&rows, hosts.len() > 1, by_operation.as_deref()))?;
+    } else {
+        let text = match &by_operation {
+            Some(operations) => request_tables::operations(operations),
+            None => request_tables::slowest(&rows, found, hosts.len() > 1),
+        };
+        crate::output::print(&text)?;
+    }
+    Ok(report)
+}
+
+/// Where the time of each chosen request went, in their order.
+fn summaries<'run>(
+    hosts: &'run [HostRequests],
+    chosen: &[Chosen<'run>],
+    jobs: std::num::NonZeroUsize,
+) -> Vec<Summary<'run>> {
+    let mut summaries = vec![Summary::default(); chosen.len()];
+    for host in hosts {
+        let of_host = |(_, chosen): &(usize, &Chosen<'run>)| std::ptr::eq(chosen.host, host);
+        let (places, ids): (Vec<usize>, Vec<RequestId>) = (chosen.iter().enumerate())
+            .filter(of_host)
+            .map(|(place, chosen)| (place, chosen.id))
+            .unzip();
+        let of_host = host.requests.summaries(host.lines.as_ref(), &ids, jobs);
+        for (place, summary) in places.into_iter().zip(of_host) {
+            summaries[place] = summary;
+        }
+    }
+    summaries
+}
+
+/// What requests are grouped by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct OperationName {
+    pub(crate) service: String,
+    /// The operation; empty where no file names it.
+    pub(crate) operation: String,
+    /// The thread's name, where the operation has none.
+    pub(crate) comm: String,
+}
+
+impl OperationName {
+    fn of(chosen: Chosen<'_>) -> Self {
+        let request = chosen.request();
+        let operation = request.operation().to_owned();
+        Self {
+            service: request.service().to_owned(),
+            comm: match operation.is_empty() {
+                true => chosen.own_comm(),
+                false => String::new(),
+            },
+            operation,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'run> {
+    requests: Vec<Row<'run>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operations: Option<Vec<OperationRow<'run>>>,
+}
+
+#[derive(Serialize)]
+struct Row<'run> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'run str>,
+    trace_id: TraceId,
+    span_id: SpanId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_span_id: Option<SpanId>,
+    service: &'run str,
+    operation: &'run str,
+    comm: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<i32>,
+    tids: Vec<ThreadId>,
+    begin_ns: Timestamp,
+    end_ns: Timestamp,
+    duration_ns: Nanoseconds,
+    shown: Shown,
+    placed_by: PlacedBy,
+    /// The thread that ended it, where no event says how it got there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_by_tid: Option<ThreadId>,
+    /// As the tracing system's file has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recorded: Option<WindowRow>,
+    summary: std::collections::BTreeMap<&'static str, u64>,
+    own_summary: std::collections::BTreeMap<&'static str, u64>,
+    blocked_by: Vec<BlockedByRow>,
+    waits: Vec<WaitRow<'run>>,
+}
+
+#[derive(Serialize)]
+struct WindowRow {
+    begin_ns: Timestamp,
+    end_ns: Timestamp,
+}
+
+#[derive(Serialize)]
+struct BlockedByRow {
+    trace_id: TraceId,
+    span_id: SpanId,
+    ns: Nanoseconds,
+}
+
+#[derive(Serialize)]
+struct WaitRow<'run> {
+    begin_ns: Timestamp,
+    end_ns: Timestamp,
+    ns: Nanoseconds,
+    tid: ThreadId,
+    /// `THREAD`, or the state.
+    on: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waker_tid: Option<ThreadId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waker_comm: Option<String>,
+    call: Option<&'run str>,
+    mostly_tid: ThreadId,
+    mostly_state: &'static str,
+}
+
+#[derive(Serialize)]
+struct OperationRow<'run> {
+    service: &'run str,
+    operation: &'run str,
+    comm: &'run str,
+    count: u64,
+    p50_ns: Nanoseconds,
+    p90_ns: Nanoseconds,
+    p99_ns: Nanoseconds,
+    max_ns: Nanoseconds,
+    bands: Vec<BandRow>,
+}
+
+#[derive(Serialize)]
+struct BandRow {
+    from_percentile: f64,
+    to_percentile: f64,
+    count: u64,
+    min_ns: Nanoseconds,
+    max_ns: Nanoseconds,
+    summary: std::collections::BTreeMap<&'static str, u64>,
+    own_summary: std::collections::BTreeMap<&'static str, u64>,
+}
+
+fn document<'run>(
+    rows: &[(Chosen<'run>, &'run Summary<'run>)],
+    several_hosts: bool,
+    operations: Option<&'run [Operation<OperationName>]>,
+) -> Document<'run> {
+    Document {
+        requests: (rows.iter())
+            .map(|(chosen, summary)| row(*chosen, summary, several_hosts))
+            .collect(),
+        operations: operations.map(|all| all.iter().map(operation_row).collect()),
+    }
+}
+
+fn row<'run>(chosen: Chosen<'run>, summary: &'run Summary<'run>, several_hosts: bool) -> Row<'run> {
+    let request = chosen.request();
+    let told = request.told.as_ref();
+    let blocked_by = summary.blocked_by.iter().map(|(other, length)| {
+        let key = chosen.host.requests.get(*other).key;
+        BlockedByRow {
+            trace_id: key.trace,
+            span_id: key.span,
+            ns: *length,
+        }
+    });
+    let waits = summary.waits.iter().map(|wait| {
+        let waker = match wait.on {
+            WaitFor::Thread(waker) => Some(waker),
+            WaitFor::Request(_) | WaitFor::State(_) => None,
+        };
+        WaitRow {
+            begin_ns: wait.range.begin,
+            end_ns: wait.range.end,
+            ns: wait.range.length(),
+            tid: wait.thread,
+            on: match wait.on {
+                WaitFor::Thread(_) => "THREAD",
+                WaitFor::Request(_) => State::BlockedByRequest.name(),
+                WaitFor::State(state) => state.name(),
+            },
+            waker_tid: waker,
+            waker_comm: waker.map(|waker| chosen.comm(waker)),
+            call: wait.call,
+            mostly_tid: wait.mostly.0,
+            mostly_state: wait.mostly.1.name(),
+        }
+    });
+    Row {
+        host: several_hosts.then_some(&chosen.host.name),
+        trace_id: request.key.trace,
+        span_id: request.key.span,
+        parent_span_id: told.and_then(|told| told.parent),
+        service: request.service(),
+        operation: request.operation(),
+        comm: chosen.own_comm(),
+        pid: request.process.map(|process| process.0),
+        tids: request.threads(),
+        begin_ns: request.window.begin,
+        end_ns: request.window.end,
+        duration_ns: request.window.length(),
+        shown: request.shown,
+        placed_by: request.placed_by,
+        ended_by_tid: (request.end)
+            .and_then(|end| end.thread)
+            .filter(|_| request.ends_elsewhere()),
+        recorded: told.map(|told| WindowRow {
+            begin_ns: told.window.begin,
+            end_ns: told.window.end,
+        }),
+        summary: summary.states.by_name(),
+        own_summary: summary.own.by_name(),
+        blocked_by: blocked_by.collect(),
+        waits: waits.collect(),
+    }
+}
+
+fn operation_row(operation: &Operation<OperationName>) -> OperationRow<'_> {
+    let bands = operation.bands.iter().map(|band| BandRow {
+        from_percentile: band.permille.0 as f64 / 10.0,
+        to_percentile: band.permille.1 as f64 / 10.0,
+        count: band.count,
+        min_ns: band.durations.0,
+        max_ns: band.durations.1,
+        summary: band.states.by_name(),
+        own_summary: band.own.by_name(),
+    });
+    OperationRow {
+        service: &operation.name.service,
+        operation: &operation.name.operation,
+        comm: &operation.name.comm,
+        count: operation.count,
+        p50_ns: operation.p50,
+        p90_ns: operation.p90,
+        p99_ns: operation.p99,
+        max_ns: operation.longest,
+        bands: bands.collect(),
+    }
+}

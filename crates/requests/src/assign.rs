@@ -1,0 +1,384 @@
+//! From span events to requests: which thread served which span when, and which one was active.
+//!
+//! Algorithm 1 of Gelle, Ezzati-Jivan & Dagenais (2021), with the branches of start and end as the
+//! text has them, not the listing. A thread's spans lie on a stack, the topmost is the active one.
+//! In a process that tells when spans are attached to threads, that is what fills the stack, and a
+//! request may go from thread to thread; elsewhere the thread that starts a span serves it to its
+//! end, whichever thread ends it.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use slowpath_model::{ProcessId, ThreadId, TimeRange, Timestamp};
+
+use crate::events::{SpanEvent, SpanEventKind};
+use crate::request::{Bound, PlacedBy, Request, RequestId, Serving, Shown, SpanKey};
+
+/// A thread serves one request before all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Active {
+    pub(crate) thread: ThreadId,
+    pub(crate) range: TimeRange,
+    pub(crate) request: RequestId,
+}
+
+/// What spans did to the threads of a host.
+#[derive(Debug, Default)]
+pub(crate) struct Assigned {
+    /// In the order of their begin, then of their keys.
+    pub(crate) requests: Vec<Request>,
+    /// In the order of thread and time, apart.
+    pub(crate) active: Vec<Active>,
+}
+
+/// A request goes onto the stack of a thread, or off it.
+#[derive(Clone, Copy)]
+struct Step {
+    thread: ThreadId,
+    at: Timestamp,
+    change: Change,
+    request: usize,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Change {
+    On,
+    Off,
+    /// Off, wherever it lies and however often; nothing where it is not on the stack.
+    Ended,
+}
+
+/// Assigns the threads of a host to its requests. `events` are in the order of time and have their
+/// threads; `trace` is the time that the traces of the host cover.
+pub(crate) fn assign(events: &[SpanEvent], trace: TimeRange) -> Assigned {
+    let (mut requests, of_events) = spans(events, trace);
+    let steps = steps(events, &of_events, &mut requests);
+    let mut stacks = Stacks {
+        trace,
+        requests: &requests,
+        servings: vec![Vec::new(); requests.len()],
+        active: Vec::new(),
+    };
+    for of_thread in steps.chunk_by(|step, other| step.thread == other.thread) {
+        stacks.thread(of_thread);
+    }
+    let Stacks {
+        servings, active, ..
+    } = stacks;
+    for (request, mut servings) in requests.iter_mut().zip(servings) {
+        servings.sort_by_key(|serving| (serving.range.begin, serving.thread));
+        request.servings = servings;
+    }
+    ordered(requests, active)
+}
+
+/// The requests by start and end alone, in the order of their first events; and by event, the
+/// request that it starts or ends.
+fn spans(events: &[SpanEvent], trace: TimeRange) -> (Vec<Request>, Vec<Option<usize>>) {
+    let mut requests: Vec<Request> = Vec::new();
+    let mut of_events = vec![None; events.len()];
+    let mut open: FxHashMap<SpanKey, Vec<usize>> = FxHashMap::default();
+    for (event, of_event) in events.iter().zip(&mut of_events) {
+        let key = key_of(event);
+        let bound = Bound {
+            at: event.at,
+            thread: event.thread,
+        };
+        match event.kind {
+            SpanEventKind::Start => {
+                open.entry(key).or_default().push(requests.len());
+                *of_event = Some(requests.len());
+                requests.push(Request {
+                    window: TimeRange::new(event.at, trace.end),
+                    shown: Shown::NoEnd,
+                    start: Some(bound),
+                    ..bare(key, event)
+                });
+            }
+            SpanEventKind::End => match take_open(&mut open, &requests, event) {
+                Some(position) => {
+                    let request = &mut requests[position];
+                    request.window = TimeRange::new(request.window.begin, event.at);
+                    request.shown = Shown::Whole;
+                    request.end = Some(bound);
+                    *of_event = Some(position);
+                }
+                None => {
+                    *of_event = Some(requests.len());
+                    requests.push(Request {
+                        window: TimeRange::new(trace.begin.min(event.at), event.at),
+                        shown: Shown::NoStart,
+                        end: Some(bound),
+                        ..bare(key, event)
+                    });
+                }
+            },
+            SpanEventKind::Attach | SpanEventKind::Detach => {}
+        }
+    }
+    (requests, of_events)
+}
+
+fn key_of(event: &SpanEvent) -> SpanKey {
+    SpanKey {
+        trace: event.trace,
+        span: event.span,
+    }
+}
+
+fn bare(key: SpanKey, event: &SpanEvent) -> Request {
+    Request {
+        key,
+        window: TimeRange::new(event.at, event.at),
+        shown: Shown::Whole,
+        placed_by: PlacedBy::Nothing,
+        process: event.process,
+        start: None,
+        end: None,
+        servings: Vec::new(),
+        told: None,
+        tree: None,
+    }
+}
+
+/// How many open spans of one id are told apart.
+const MOST_ALIKE: usize = 8;
+
+/// The started span that an end is of. Both sides of a call may have one id: then the one of the
+/// same thread, else of the same process, else the latest.
+fn take_open(
+    open: &mut FxHashMap<SpanKey, Vec<usize>>,
+    requests: &[Request],
+    end: &SpanEvent,
+) -> Option<usize> {
+    let candidates = open.get_mut(&key_of(end))?;
+    let fits = |&position: &usize| {
+        let request = &requests[position];
+        let same_thread = request.start.and_then(|start| start.thread) == end.thread;
+        (request.process == end.process, same_thread)
+    };
+    let latest = candidates.len().saturating_sub(MOST_ALIKE)..candidates.len();
+    let place = latest.max_by_key(|&place| (fits(&candidates[place]), place))?;
+    let position = candidates.remove(place);
+    if candidates.is_empty() {
+        open.remove(&key_of(end));
+    }
+    Some(position)
+}
+
+/// What happens to the threads' stacks: by thread, in the order in which it was told. Notes how each
+/// request is placed.
+///
+/// An attached span that its process neither starts nor ends is somebody else's, of which only the
+/// context came here: it is no request of its own.
+fn steps(events: &[SpanEvent], of_events: &[Option<usize>], requests: &mut [Request]) -> Vec<Step> {
+    let tells_threads: FxHashSet<Option<ProcessId>> = (events.iter())
+        .filter(|event| matches!(event.kind, SpanEventKind::Attach | SpanEventKind::Detach))
+        .map(|event| event.process)
+        .collect();
+    // What is open, and by request the threads that it was attached to.
+    let mut open: FxHashMap<(SpanKey, Option<ProcessId>), Vec<usize>> = FxHashMap::default();
+    let mut attached: FxHashMap<usize, Vec<ThreadId>> = FxHashMap::default();
+    for (position, request) in requests.iter().enumerate() {
+        if request.start.is_none() {
+            let place = open.entry((request.key, request.process)).or_default();
+            place.push(position);
+        }
+    }
+    let mut steps = Vec::new();
+    for (event, of_event) in events.iter().zip(of_events) {
+        let mut step = |thread: Option<ThreadId>, change, request| {
+            steps.extend(thread.map(|thread| Step {
+                thread,
+                at: event.at,
+                change,
+                request,
+            }));
+        };
+        let is_told = tells_threads.contains(&event.process);
+        match (event.kind, *of_event) {
+            (SpanEventKind::Start, Some(position)) => {
+                let place = open.entry((key_of(event), event.process)).or_default();
+                place.push(position);
+                if !is_told {
+                    step(event.thread, Change::On, position);
+                }
+            }
+            (SpanEventKind::End, Some(position)) => {
+                let request = &requests[position];
+                if let Some(place) = open.get_mut(&(request.key, request.process)) {
+                    place.retain(|other| *other != position);
+                }
+                for thread in attached.remove(&position).unwrap_or_default() {
+                    step(Some(thread), Change::Ended, position);
+                }
+                if !tells_threads.contains(&request.process) {
+                    // One that started before the trace was started by whoever ends it, most likely.
+                    let server = request.start.or(request.end);
+                    step(server.and_then(|bound| bound.thread), Change::Off, position);
+                }
+            }
+            (SpanEventKind::Attach | SpanEventKind::Detach, _) => {
+                let place = open.get(&(key_of(event), event.process));
+                let Some(&position) = place.and_then(|place| place.last()) else {
+                    continue;
+                };
+                requests[position].placed_by = PlacedBy::Attach;
+                if event.kind == SpanEventKind::Detach {
+                    step(event.thread, Change::Off, position);
+                } else if let Some(thread) = event.thread {
+                    let threads = attached.entry(position).or_default();
+                    if !threads.contains(&thread) {
+                        threads.push(thread);
+                    }
+                    step(Some(thread), Change::On, position);
+                }
+            }
+            _ => {}
+        }
+    }
+    for request in requests.iter_mut() {
+        let bound = request.start.or(request.end);
+        let is_known = bound.is_some_and(|bound| bound.thread.is_some());
+        request.placed_by = match request.placed_by {
+            PlacedBy::Nothing if is_known && tells_threads.contains(&request.process) => {
+                PlacedBy::End
+            }
+            PlacedBy::Nothing if is_known => PlacedBy::Start,
+            known => known,
+        };
+    }
+    steps.sort_by_key(|step| step.thread);
+    steps
+}
+
+/// Replays the threads' stacks.
+struct Stacks<'run> {
+    trace: TimeRange,
+    requests: &'run [Request],
+    /// By request.
+    servings: Vec<Vec<Serving>>,
+    active: Vec<Active>,
+}
+
+/// A request on a thread's stack.
+struct Place {
+    request: usize,
+    since: Timestamp,
+    is_left: bool,
+}
+
+impl Place {
+    fn new(request: usize, since: Timestamp) -> Self {
+        Self {
+            request,
+            since,
+            is_left: false,
+        }
+    }
+}
+
+impl Stacks<'_> {
+    /// Replays one thread.
+    fn thread(&mut self, steps: &[Step]) {
+        let Some(first) = steps.first() else {
+            return;
+        };
+        let thread = first.thread;
+        let begin = self.trace.begin.min(first.at);
+        let mut stack: Vec<Place> = Vec::new();
+        // By request: where it lies on the stack, the topmost last.
+        let mut places: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+        for &request in self.lying_at_begin(steps).iter().rev() {
+            places.entry(request).or_default().push(stack.len());
+            stack.push(Place::new(request, begin));
+        }
+        let mut last = begin;
+        for step in steps {
+            self.was_active(thread, last, step.at, &stack);
+            last = step.at;
+            let own = places.entry(step.request).or_default();
+            if step.change == Change::On {
+                own.push(stack.len());
+                stack.push(Place::new(step.request, step.at));
+                continue;
+            }
+            let kept = match step.change {
+                Change::Ended => 0,
+                _ => own.len().saturating_sub(1),
+            };
+            for place in own.drain(kept..) {
+                stack[place].is_left = true;
+                self.served(thread, step.request, stack[place].since, step.at);
+            }
+            while stack.last().is_some_and(|top| top.is_left) {
+                stack.pop();
+            }
+        }
+        let end = self.trace.end.max(last);
+        self.was_active(thread, last, end, &stack);
+        for place in stack.iter().filter(|place| !place.is_left) {
+            self.served(thread, place.request, place.since, end);
+        }
+    }
+
+    /// The requests that lie on the stack when the trace begins, the topmost first: those that go
+    /// off it without having gone on.
+    fn lying_at_begin(&self, steps: &[Step]) -> Vec<usize> {
+        let mut depths: FxHashMap<usize, usize> = FxHashMap::default();
+        let mut before = Vec::new();
+        for step in steps {
+            let depth = depths.entry(step.request).or_default();
+            match step.change {
+                Change::On => *depth += 1,
+                Change::Off if *depth > 0 => *depth -= 1,
+                Change::Off if self.requests[step.request].start.is_none() => {
+                    before.push(step.request);
+                }
+                Change::Off => {}
+                Change::Ended => *depth = 0,
+            }
+        }
+        before
+    }
+
+    fn was_active(&mut self, thread: ThreadId, begin: Timestamp, end: Timestamp, stack: &[Place]) {
+        let Some(top) = stack.last().filter(|_| begin < end) else {
+            return;
+        };
+        let request = RequestId(top.request as u32);
+        if let Some(last) = self.active.last_mut()
+            && (last.thread, last.request, last.range.end) == (thread, request, begin)
+        {
+            last.range.end = end;
+            return;
+        }
+        self.active.push(Active {
+            thread,
+            range: TimeRange::new(begin, end),
+            request,
+        });
+    }
+
+    fn served(&mut self, thread: ThreadId, request: usize, begin: Timestamp, end: Timestamp) {
+        self.servings[request].push(Serving {
+            thread,
+            range: TimeRange::new(begin, end),
+        });
+    }
+}
+
+/// Puts the requests in the order of their begin, and renumbers.
+fn ordered(requests: Vec<Request>, mut active: Vec<Active>) -> Assigned {
+    let mut numbered: Vec<(usize, Request)> = requests.into_iter().enumerate().collect();
+    numbered.sort_by_key(|(position, request)| (request.window.begin, request.key, *position));
+    let mut renumbered = vec![RequestId(0); numbered.len()];
+    for ((position, _), number) in numbered.iter().zip(0..) {
+        renumbered[*position] = RequestId(number);
+    }
+    for piece in &mut active {
+        piece.request = renumbered[piece.request.index()];
+    }
+    Assigned {
+        requests: numbered.into_iter().map(|(_, request)| request).collect(),
+        active,
+    }
+}

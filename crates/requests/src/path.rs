@@ -1,0 +1,234 @@
+//! A request's critical path: those of the threads that served it, one after the other.
+//!
+//! §3.4 of Gelle, Ezzati-Jivan & Dagenais (2021), for requests that go from thread to thread. Walked
+//! backwards: within a serving the path is the thread's own; between two, while the request lay in a
+//! queue, it is that of the thread that takes it up next. Where a serving thread meanwhile works for
+//! another request, that request is what blocks this one. Only requests of the same host are known.
+
+use std::cmp::Reverse;
+
+use slowpath_critical_path::{
+    BareLink, Cause, CriticalPath, Detail, Piece, Segment, State, bare_path,
+};
+use slowpath_kernel::timelines::Timelines;
+use slowpath_model::{Nanoseconds, ThreadId, TimeRange};
+
+use crate::request::{Bound, Request, RequestId, Serving};
+use crate::requests::Requests;
+
+/// Where the time of a request went, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestPath {
+    /// The path; its segments cover the request's window without a gap or an overlap. `thread` is
+    /// the one that served the request last.
+    pub path: CriticalPath,
+    /// By segment: the other request that its thread works for meanwhile.
+    pub blocked_by: Vec<Option<RequestId>>,
+}
+
+impl RequestPath {
+    /// How long threads on the path worked for other requests, the longest first.
+    pub fn blockers(&self) -> Vec<(RequestId, Nanoseconds)> {
+        let segments = self.path.segments.iter().zip(&self.blocked_by);
+        sums(segments.map(|(segment, other)| (*other, segment.range)))
+    }
+}
+
+/// The sums of the times of each request, the longest first.
+pub(crate) fn sums(
+    times: impl Iterator<Item = (Option<RequestId>, TimeRange)>,
+) -> Vec<(RequestId, Nanoseconds)> {
+    let mut sums: Vec<(RequestId, Nanoseconds)> = Vec::new();
+    for (request, range) in times {
+        let Some(request) = request else {
+            continue;
+        };
+        match sums.iter_mut().find(|(known, _)| *known == request) {
+            Some((_, sum)) => *sum += range.length(),
+            None => sums.push((request, range.length())),
+        }
+    }
+    sums.sort_by_key(|(request, length)| (Reverse(*length), *request));
+    sums
+}
+
+/// The same before names are looked up.
+#[derive(Debug, Default)]
+pub(crate) struct Parts<'lines> {
+    /// In the order of time; they cover the window.
+    pub(crate) parts: Vec<Part<'lines>>,
+    pub(crate) links: Vec<BareLink<'lines>>,
+}
+
+/// A piece of the path, and the other request that its thread works for meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part<'lines> {
+    pub(crate) piece: Piece<'lines>,
+    pub(crate) blocked_by: Option<RequestId>,
+}
+
+/// A part of the window in which one thread's path is the request's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stage {
+    thread: ThreadId,
+    range: TimeRange,
+}
+
+impl Requests {
+    /// Where the time of a request went. `lines` are its host's; without them all of it is unknown.
+    pub fn path(&self, lines: Option<&Timelines>, id: RequestId) -> RequestPath {
+        let parts = self.parts(lines, id);
+        let segment = |part: &Part<'_>| {
+            let mut segment = match lines {
+                Some(lines) => part.piece.in_words(lines),
+                None => unnamed(&part.piece),
+            };
+            if let (State::BlockedByRequest, Some(other)) = (segment.state, part.blocked_by) {
+                segment.detail = self.described(other);
+            }
+            segment
+        };
+        let last = parts.parts.iter().rfind(|part| part.piece.depth == 0);
+        RequestPath {
+            path: CriticalPath {
+                thread: last.map_or(ThreadId::IDLE, |part| part.piece.thread),
+                window: self.get(id).window,
+                segments: parts.parts.iter().map(segment).collect(),
+                links: parts.links.iter().map(BareLink::in_words).collect(),
+            },
+            blocked_by: parts.parts.iter().map(|part| part.blocked_by).collect(),
+        }
+    }
+
+    /// The same without names.
+    pub(crate) fn parts<'lines>(
+        &self,
+        lines: Option<&'lines Timelines>,
+        id: RequestId,
+    ) -> Parts<'lines> {
+        let request = self.get(id);
+        let mut whole = Parts::default();
+        let stages = stages(request);
+        let Some(lines) = lines.filter(|_| !stages.is_empty()) else {
+            whole.parts.extend(nowhere(request));
+            return whole;
+        };
+        for stage in &stages {
+            let mut path = bare_path(lines, stage.thread, stage.range);
+            for piece in path.pieces {
+                self.cut(id, piece, &mut whole.parts);
+            }
+            whole.links.append(&mut path.links);
+        }
+        whole
+    }
+
+    /// Adds a piece of a serving thread's path, cut where its thread turns to another request.
+    fn cut<'lines>(&self, request: RequestId, piece: Piece<'lines>, parts: &mut Vec<Part<'lines>>) {
+        let range = piece.range;
+        let mut add = |range: TimeRange, other: Option<RequestId>| {
+            let mut piece = Piece { range, ..piece };
+            if other.is_some() && piece.depth == 0 {
+                piece.state = State::BlockedByRequest;
+                piece.detail = Detail::default();
+            }
+            match parts.last_mut() {
+                _ if range.is_empty() => {}
+                Some(last) if last.blocked_by == other && is_one(&last.piece, &piece) => {
+                    last.piece.range.end = range.end;
+                }
+                _ => parts.push(Part {
+                    piece,
+                    blocked_by: other,
+                }),
+            }
+        };
+        let mut cursor = range.begin;
+        for (when, other) in self.strangers(request, piece.thread, range) {
+            add(TimeRange::new(cursor, when.begin), None);
+            add(when, Some(other));
+            cursor = when.end;
+        }
+        add(TimeRange::new(cursor, range.end), None);
+    }
+}
+
+/// Whether the later of two pieces only goes on with the earlier.
+fn is_one(earlier: &Piece<'_>, later: &Piece<'_>) -> bool {
+    let same = Piece {
+        range: later.range,
+        ..*earlier
+    };
+    earlier.range.end == later.range.begin && same == *later
+}
+
+/// The parts of a request's window, in the order of time; they cover it. Empty where no thread is
+/// known.
+fn stages(request: &Request) -> Vec<Stage> {
+    let thread_of = |bound: Option<Bound>| bound.and_then(|bound| bound.thread);
+    let mut servings: Vec<Serving> = request.servings.clone();
+    servings.sort_by_key(|serving| Reverse((serving.range.end, serving.range.begin)));
+    let last = servings.first().map(|serving| serving.thread);
+    // The thread that has the request after the time that was reached.
+    let next = thread_of(request.end).or(last).or(thread_of(request.start));
+    let Some(mut next) = next else {
+        return Vec::new();
+    };
+    let mut stages: Vec<Stage> = Vec::new();
+    let mut reached = request.window.end;
+    let mut back_to = |begin, thread| {
+        if begin < reached {
+            match stages.last_mut() {
+                Some(later) if later.thread == thread => later.range.begin = begin,
+                _ => stages.push(Stage {
+                    thread,
+                    range: TimeRange::new(begin, reached),
+                }),
+            }
+            reached = begin;
+        }
+        reached
+    };
+    for serving in servings {
+        let range = serving.range.intersect(request.window);
+        if !range.is_empty() && range.begin < back_to(range.end, next) {
+            back_to(range.begin, serving.thread);
+            next = serving.thread;
+        }
+    }
+    back_to(request.window.begin, next);
+    stages.reverse();
+    stages
+}
+
+/// What there is to say of a request of which no thread is known, or whose host has no kernel trace.
+fn nowhere(request: &Request) -> Option<Part<'static>> {
+    let cause = Cause::Words("no kernel events of a thread that served it");
+    let thread = request.threads().pop().unwrap_or(ThreadId::IDLE);
+    let piece = Piece {
+        range: request.window,
+        thread,
+        state: State::Unknown,
+        depth: 0,
+        detail: Detail { call: None, cause },
+    };
+    (!request.window.is_empty()).then_some(Part {
+        piece,
+        blocked_by: None,
+    })
+}
+
+fn unnamed(piece: &Piece<'_>) -> Segment {
+    let detail = match piece.detail.cause {
+        Cause::Words(words) => words,
+        _ => "",
+    };
+    Segment {
+        range: piece.range,
+        thread: piece.thread,
+        comm: String::new(),
+        state: piece.state,
+        depth: piece.depth,
+        detail: detail.into(),
+    }
+}

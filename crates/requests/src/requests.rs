@@ -1,0 +1,98 @@
+//! All requests of a host, and who was active where: the answers that paths and summaries ask for.
+//!
+//! Built once from the host's span events and its time lines; then only read, by any number of
+//! threads.
+
+use slowpath_kernel::timelines::Timelines;
+use slowpath_model::{ThreadId, TimeRange};
+
+use crate::assign::{Active, assign};
+use crate::request::{Request, RequestId};
+use crate::{SpanEvent, threads};
+
+/// The requests of one host.
+#[derive(Debug, Default)]
+pub struct Requests {
+    all: Vec<Request>,
+    /// In the order of thread and time, apart.
+    active: Vec<Active>,
+}
+
+impl Requests {
+    /// Assigns the threads of a host to its spans. `events` as [`span_events`](crate::span_events)
+    /// gave them; `lines` are the host's time lines, where its kernel was traced.
+    pub fn build(mut events: Vec<SpanEvent>, lines: Option<&Timelines>) -> Self {
+        if let Some(lines) = lines {
+            threads::resolve(&mut events, lines);
+        }
+        let bounds = events.first().zip(events.last());
+        let told = bounds.map(|(first, last)| TimeRange::new(first.at, last.at));
+        let traced = lines.map(Timelines::range);
+        let trace = told.into_iter().chain(traced).reduce(TimeRange::hull);
+        let Some(trace) = trace else {
+            return Self::default();
+        };
+        let assigned = assign(&events, trace);
+        Self {
+            all: assigned.requests,
+            active: assigned.active,
+        }
+    }
+
+    /// Every request, in the order of their begin; [`RequestId`] is the position.
+    pub fn all(&self) -> &[Request] {
+        &self.all
+    }
+
+    /// The requests with their ids.
+    pub fn ids(&self) -> impl Iterator<Item = (RequestId, &Request)> {
+        (0..).map(RequestId).zip(&self.all)
+    }
+
+    /// A request.
+    ///
+    /// # Panics
+    /// Where the id is that of another host.
+    pub fn get(&self, request: RequestId) -> &Request {
+        &self.all[request.index()]
+    }
+
+    /// What `thread` worked for within `range`, cut to it, in the order of time: of the requests that
+    /// it serves at a time the one that it took up last.
+    pub fn active(
+        &self,
+        thread: ThreadId,
+        range: TimeRange,
+    ) -> impl Iterator<Item = (TimeRange, RequestId)> {
+        let first = self
+            .active
+            .partition_point(|piece| (piece.thread, piece.range.end) <= (thread, range.begin));
+        self.active[first..]
+            .iter()
+            .take_while(move |piece| piece.thread == thread && piece.range.begin < range.end)
+            .map(move |piece| (piece.range.intersect(range), piece.request))
+    }
+
+    /// The parts of `range` in which `thread` worked for a request that is no part of `request`, nor
+    /// the other way round.
+    pub(crate) fn strangers(
+        &self,
+        request: RequestId,
+        thread: ThreadId,
+        range: TimeRange,
+    ) -> impl Iterator<Item = (TimeRange, RequestId)> {
+        let own = self.get(request);
+        self.active(thread, range)
+            .filter(move |(_, other)| *other != request && !self.get(*other).is_kin(own))
+    }
+
+    /// A request in words, for instance `request 55cb4297a1b2c3d4 (GET /dispatch)`.
+    pub fn described(&self, request: RequestId) -> String {
+        let request = self.get(request);
+        let span = request.key.span;
+        match request.operation() {
+            "" => format!("request {span}"),
+            operation => format!("request {span} ({operation})"),
+        }
+    }
+}

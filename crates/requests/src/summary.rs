@@ -1,0 +1,227 @@
+//! What a request's time was spent on, added up: by state, by other request, and its longest waits.
+//!
+//! §3.5 of Gelle, Ezzati-Jivan & Dagenais (2021). Sums always add up to the request's window. Made for
+//! very many requests: nothing here looks up a name.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use slowpath_critical_path::{BareLink, LinkKind, State};
+use slowpath_kernel::timelines::Timelines;
+use slowpath_model::{Nanoseconds, ThreadId, TimeRange};
+
+use crate::path::{Part, Parts, sums};
+use crate::request::RequestId;
+use crate::requests::Requests;
+
+/// Time by state. Small: a request is in few states.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct States([Nanoseconds; State::ALL.len()]);
+
+impl States {
+    /// Adds time in a state.
+    pub fn add(&mut self, state: State, length: Nanoseconds) {
+        self.0[state as usize] += length;
+    }
+
+    /// Adds all times of `other`.
+    pub fn add_all(&mut self, other: &Self) {
+        for (own, others) in self.0.iter_mut().zip(other.0) {
+            *own += others;
+        }
+    }
+
+    /// The time in a state.
+    pub fn of(&self, state: State) -> Nanoseconds {
+        self.0[state as usize]
+    }
+
+    /// All time.
+    pub fn total(&self) -> Nanoseconds {
+        self.0.iter().copied().sum()
+    }
+
+    /// The states that took any time, the longest first.
+    pub fn longest(&self) -> Vec<(State, Nanoseconds)> {
+        let all = State::ALL.iter().map(|&state| (state, self.of(state)));
+        let mut some: Vec<_> = all
+            .filter(|(_, length)| *length > Nanoseconds::ZERO)
+            .collect();
+        some.sort_by_key(|(_, length)| std::cmp::Reverse(*length));
+        some
+    }
+
+    /// The states that took any time, by name.
+    pub fn by_name(&self) -> BTreeMap<&'static str, u64> {
+        let some = self.longest().into_iter();
+        some.map(|(state, length)| (state.name(), length.get()))
+            .collect()
+    }
+}
+
+/// Where the time of a request went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary<'lines> {
+    /// What the path did, in whichever thread.
+    pub states: States,
+    /// What the threads that served the request did themselves: the time in which they waited for
+    /// other threads is BLOCKED here.
+    pub own: States,
+    /// Other requests that threads on the path worked for meanwhile, the longest first.
+    pub blocked_by: Vec<(RequestId, Nanoseconds)>,
+    /// The longest waits, at most [`Summary::MOST_WAITS`], the longest first.
+    pub waits: Vec<Wait<'lines>>,
+}
+
+/// A time in which the thread that served the request could not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait<'lines> {
+    /// When.
+    pub range: TimeRange,
+    /// The thread that waited.
+    pub thread: ThreadId,
+    /// What for.
+    pub on: WaitFor,
+    /// The system call in which it waited, where the trace tells.
+    pub call: Option<&'lines str>,
+    /// Which thread the path was in for most of the wait, and what it did there.
+    pub mostly: (ThreadId, State),
+}
+
+/// What a thread waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitFor {
+    /// Another thread, which woke it.
+    Thread(ThreadId),
+    /// The thread worked for another request.
+    Request(RequestId),
+    /// A time, a device or whatever else the state names.
+    State(State),
+}
+
+impl Summary<'_> {
+    /// How many waits are kept.
+    pub const MOST_WAITS: usize = 3;
+}
+
+impl Requests {
+    /// Where the time of a request went. `lines` are its host's; without them all of it is unknown.
+    pub fn summary<'lines>(
+        &self,
+        lines: Option<&'lines Timelines>,
+        request: RequestId,
+    ) -> Summary<'lines> {
+        summarise(&self.parts(lines, request))
+    }
+
+    /// Where the time of each request went, in the order of `requests`, by so many workers.
+    pub fn summaries<'lines>(
+        &self,
+        lines: Option<&'lines Timelines>,
+        requests: &[RequestId],
+        jobs: NonZeroUsize,
+    ) -> Vec<Summary<'lines>> {
+        const AT_A_TIME: usize = 64;
+        let next = AtomicUsize::new(0);
+        let done = Mutex::new(Vec::new());
+        let batches: Vec<&[RequestId]> = requests.chunks(AT_A_TIME).collect();
+        let work = || {
+            let mut own = Vec::new();
+            loop {
+                let turn = next.fetch_add(1, Ordering::Relaxed);
+                let Some(batch) = batches.get(turn) else {
+                    break;
+                };
+                let summaries = batch.iter().map(|&request| self.summary(lines, request));
+                own.push((turn, summaries.collect::<Vec<_>>()));
+            }
+            let mut all = done.lock().unwrap_or_else(PoisonError::into_inner);
+            all.append(&mut own);
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..jobs.get().min(batches.len().max(1)) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_unstable_by_key(|(turn, _)| *turn);
+        done.into_iter().flat_map(|(_, batch)| batch).collect()
+    }
+}
+
+fn summarise<'lines>(path: &Parts<'lines>) -> Summary<'lines> {
+    let mut summary = Summary::default();
+    for part in &path.parts {
+        let (piece, length) = (part.piece, part.piece.range.length());
+        summary.states.add(piece.state, length);
+        let own = match piece.depth {
+            0 => piece.state,
+            _ => State::Blocked,
+        };
+        summary.own.add(own, length);
+    }
+    summary.blocked_by = sums((path.parts.iter()).map(|part| (part.blocked_by, part.piece.range)));
+    for run in path.parts.chunk_by(|part, next| is_same_wait(part, next)) {
+        if let Some(wait) = wait(run, &path.links) {
+            summary.waits.push(wait);
+        }
+    }
+    let rank = |wait: &Wait<'_>| (std::cmp::Reverse(wait.range.length()), wait.range.begin);
+    summary.waits.sort_by_key(rank);
+    summary.waits.truncate(Summary::MOST_WAITS);
+    summary
+}
+
+/// What interrupts or follows a wait: the thread could go on, had it a processor.
+fn could_run(part: &Part<'_>) -> bool {
+    let states = [
+        State::Running,
+        State::Preempted,
+        State::WaitCpu,
+        State::Interrupted,
+    ];
+    part.piece.depth == 0 && states.contains(&part.piece.state)
+}
+
+fn is_same_wait(part: &Part<'_>, next: &Part<'_>) -> bool {
+    let other = |part: &Part<'_>| {
+        let blocks = part.piece.state == State::BlockedByRequest;
+        part.blocked_by.filter(|_| blocks)
+    };
+    !could_run(part) && !could_run(next) && other(part) == other(next)
+}
+
+/// The wait that a run of parts is, if it is one.
+fn wait<'lines>(run: &[Part<'lines>], links: &[BareLink<'lines>]) -> Option<Wait<'lines>> {
+    let (first, last) = (run.first()?, run.last()?);
+    if could_run(first) {
+        return None;
+    }
+    let range = TimeRange::new(first.piece.range.begin, last.piece.range.end);
+    let longest = run.iter().max_by_key(|part| part.piece.range.length())?;
+    let waker = run.iter().rfind(|part| part.piece.depth == 1);
+    let from = links.partition_point(|link| link.at < range.begin);
+    let to = links.partition_point(|link| link.at <= range.end);
+    let links = &links[from..to.max(from)];
+    let own = run.iter().find(|part| part.piece.depth == 0);
+    let woken = links.iter().rfind(|link| {
+        waker.is_some_and(|waker| waker.piece.thread == link.from) && link.kind != LinkKind::Wait
+    });
+    let of_own = own.and_then(|part| part.piece.detail.call);
+    Some(Wait {
+        range,
+        thread: (own.map(|part| part.piece.thread))
+            .or(woken.map(|link| link.to))
+            .unwrap_or(ThreadId::IDLE),
+        on: match (waker, longest.blocked_by) {
+            (Some(waker), _) => WaitFor::Thread(waker.piece.thread),
+            (None, Some(other)) => WaitFor::Request(other),
+            (None, None) => WaitFor::State(longest.piece.state),
+        },
+        call: of_own.or(woken.and_then(|link| link.call)),
+        mostly: (longest.piece.thread, longest.piece.state),
+    })
+}

@@ -1,0 +1,179 @@
+//! Where a request's time went: through its threads, into those they waited for, and which other
+//! requests these served.
+
+use slowpath_model::ThreadId;
+use slowpath_requests::{RequestPath, WaitFor};
+
+use crate::support::{Drawing, Found, assert_shows, tid};
+
+fn found(drawing: &str) -> Found {
+    Drawing::parse(drawing).find(1, u64::MAX)
+}
+
+#[test]
+fn a_holder_of_a_lock_that_serves_another_request_is_named() {
+    let found = found(
+        "0   0 switch - a
+         1   0 switch - b
+         1  50 start b 2.1
+         0 100 start a 1.1
+         0 150 call futex
+         0 160 switch a:S -
+         1 300 wake a
+         0 310 switch - a
+         0 400 end a 1.1
+         1 500 end b 2.1
+         0 600 switch a:S -
+         1 600 switch b:S -",
+    );
+    assert_shows(
+        &found.path("1.1"),
+        "100..160 a RUNNING
+           160..300 b RUNNING for 2.1
+         300..310 a WAIT_CPU
+         310..400 a RUNNING",
+    );
+    let id = found.id("1.1");
+    let summary = found.requests.summary(Some(&found.lines), id);
+    assert_eq!(
+        summary.blocked_by,
+        [(found.id("2.1"), slowpath_model::Nanoseconds(140))]
+    );
+    let [wait] = summary.waits.as_slice() else {
+        panic!("{:?}", summary.waits);
+    };
+    assert_eq!(wait.on, WaitFor::Thread(ThreadId(tid("b"))));
+    assert_eq!(
+        (wait.thread, wait.call),
+        (ThreadId(tid("a")), Some("futex"))
+    );
+    assert_eq!(summary.own.by_name()["BLOCKED"], 140);
+}
+
+#[test]
+fn a_thread_that_turns_to_another_request_blocks_the_first() {
+    let found = found(
+        "0   0 switch - a
+         0 100 start a 1.1
+         0 150 start a 2.1
+         0 200 end a 2.1
+         0 300 end a 1.1
+         0 400 switch a:S -",
+    );
+    assert_shows(
+        &found.path("1.1"),
+        "100..150 a RUNNING
+         150..200 a BLOCKED_BY_REQUEST for 2.1
+         200..300 a RUNNING",
+    );
+    assert_shows(&found.path("2.1"), "150..200 a RUNNING");
+    assert_eq!(found.summary("1.1"), "RUNNING 150, BLOCKED_BY_REQUEST 50");
+}
+
+#[test]
+fn a_part_of_a_request_does_not_block_it() {
+    let found = found(
+        "0   0 switch - a
+         0 100 start a 1.1
+         0 150 start a 1.2
+         0 200 end a 1.2
+         0 300 end a 1.1
+         0 400 switch a:S -",
+    );
+    assert_eq!(found.summary("1.1"), "RUNNING 200");
+    assert_eq!(found.summary("1.2"), "RUNNING 50");
+}
+
+/// Thread a takes a request and hands it to b, which is busy with another one until 300.
+const HANDED_OVER: &str = "
+    0   0 switch - a
+    1   0 switch - b
+    1  50 start b 2.1
+    1  60 attach b 2.1
+    0 100 start a 1.1
+    0 100 attach a 1.1
+    0 150 detach a 1.1
+    1 250 detach b 2.1
+    1 250 end b 2.1
+    1 300 attach b 1.1
+    1 400 detach b 1.1
+    1 400 end b 1.1
+    0 500 switch a:S -
+    1 500 switch b:S -";
+
+#[test]
+fn a_request_that_lies_in_a_queue_waits_for_what_the_next_thread_does() {
+    let found = found(HANDED_OVER);
+    assert_shows(
+        &found.path("1.1"),
+        "100..150 a RUNNING
+         150..250 b BLOCKED_BY_REQUEST for 2.1
+         250..400 b RUNNING",
+    );
+}
+
+#[test]
+fn a_thread_that_slept_until_the_hand_over_leads_to_who_woke_it() {
+    let found = found(
+        "0   0 switch - a
+         1   0 switch - b
+         1  10 call futex
+         1  20 switch b:S -
+         0 100 start a 1.1
+         0 100 attach a 1.1
+         0 150 detach a 1.1
+         0 200 wake b
+         1 220 switch - b
+         1 250 attach b 1.1
+         1 400 end b 1.1
+         0 500 switch a:S -
+         1 500 switch b:S -",
+    );
+    assert_shows(
+        &found.path("1.1"),
+        "100..150 a RUNNING
+           150..200 a RUNNING
+         200..220 b WAIT_CPU
+         220..400 b RUNNING",
+    );
+}
+
+#[test]
+fn a_request_that_nobody_took_up_goes_by_who_ended_it() {
+    let found = found(
+        "0   0 switch - a
+         1   0 switch - b
+         0  20 start a 9.9
+         0  20 attach a 9.9
+         0  30 detach a 9.9
+         0  30 end a 9.9
+         0 100 start a 1.1
+         1 110 switch b:S -
+         1 150 timer
+         1 160 wake b
+         1 170 timerend
+         1 180 switch - b
+         1 200 end b 1.1
+         0 500 switch a:S -
+         1 500 switch b:S -",
+    );
+    assert_shows(
+        &found.path("1.1"),
+        "100..110 b RUNNING
+         110..160 b TIMER
+         160..180 b WAIT_CPU
+         180..200 b RUNNING",
+    );
+}
+
+#[test]
+fn without_kernel_events_all_is_unknown() {
+    let found = found(HANDED_OVER);
+    let id = found.id("1.1");
+    let RequestPath { path, .. } = found.requests.path(None, id);
+    let [segment] = path.segments.as_slice() else {
+        panic!("{path:?}");
+    };
+    assert_eq!(segment.range, found.requests.get(id).window);
+    assert_eq!(segment.state.name(), "UNKNOWN");
+}
