@@ -10,7 +10,8 @@ shows the critical path of the disagreeing waits of a kind.
 
 A wait agrees when the critical path of its request goes, during the wait, into a thread that the
 record names. Waits in which the thread did not sleep have nothing to agree with and are counted
-apart. Accounts hold from account_from_ns to account_to_ns, not for the span.
+apart. Accounts of time are held in brackets: `accounts.py`. `unaided` are the requests that would be
+in theirs if the kernel read its clock with the trace.
 """
 
 import argparse
@@ -22,24 +23,27 @@ import subprocess
 import sys
 import tempfile
 
+import accounts
+
 KINDS_NAMING_A_THREAD = ("mutex", "pipe", "socket", "cond")
 STATE_OF_DEVICE_WAITS = {"timer": "TIMER", "disk": "BLOCK_DEVICE"}
-# The program reads its clocks and /proc one after the other, and the host stopped virtual
-# processors now and then (README of the traces): 1 ms and 5 % of the window.
-TOLERANCE_NS, TOLERANCE_SHARE = 1_000_000, 0.05
 
 
-def offset_of_clock(trace):
-    """Epoch nanoseconds of the kernel trace clock's zero, from its metadata."""
+def kernel_folder(trace):
     for folder, _, files in sorted(os.walk(trace)):
         if "metadata" in files and os.path.basename(folder) == "kernel":
-            command = ["babeltrace2", "--output-format=ctf-metadata", folder]
-            text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-            clock = re.search(r"\bclock \{(.*?)\}", text, re.DOTALL)[1]
-            seconds = re.search(r"\boffset_s = (-?\d+)", clock)
-            cycles = re.search(r"\boffset = (-?\d+)", clock)
-            return int(seconds[1] if seconds else 0) * 10**9 + int(cycles[1] if cycles else 0)
+            return folder
     raise SystemExit(f"{trace}: no folder `kernel` with a metadata file")
+
+
+def offset_of_clock(kernel):
+    """Epoch nanoseconds of the trace clock's zero, from the metadata."""
+    command = ["babeltrace2", "--output-format=ctf-metadata", kernel]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    clock = re.search(r"\bclock \{(.*?)\}", text, re.DOTALL)[1]
+    seconds = re.search(r"\boffset_s = (-?\d+)", clock)
+    cycles = re.search(r"\boffset = (-?\d+)", clock)
+    return int(seconds[1] if seconds else 0) * 10**9 + int(cycles[1] if cycles else 0)
 
 
 def named_threads(wait, waits):
@@ -89,41 +93,34 @@ class Answers:
         return answers
 
 
-def check_states(answers, requests, offset):
+def check_states(answers, requests, offset, readings):
+    spans = [(request["tid"], request["start_ns"] + offset, request["end_ns"] + offset) for request in requests]
     windows = [
-        (
-            request["tid"],
-            request.get("account_from_ns", request["start_ns"]) + offset,
-            request.get("account_to_ns", request["end_ns"]) + offset,
-        )
-        for request in requests
+        (request["tid"], begin_ns + offset, end_ns + offset)
+        for request, (begin_ns, end_ns) in zip(requests, accounts.windows_of_readings(requests))
     ]
-    agreed, wrong_sums, disagreements = 0, [], []
-    differences = collections.defaultdict(list)
-    for request, answer in zip(requests, answers.ask("thread-states", windows)):
-        window = answer["end_ns"] - answer["begin_ns"]
-        said = {key: answer[key + "_ns"] for key in ("running", "runnable", "blocked", "unknown")}
-        if sum(said.values()) != window:
-            wrong_sums.append(answer)
-        recorded = {"running": request["cpu_ns"], "runnable": request["run_delay_ns"]}
-        recorded["blocked"] = window - sum(recorded.values())
-        difference = {key: said[key] - recorded[key] for key in recorded}
-        for key, ns in difference.items():
-            differences[key].append(abs(ns))
-        allowed = TOLERANCE_NS + TOLERANCE_SHARE * window
-        # Running and runnable may be on different sides of a stopped processor; their sum, and so
-        # the blocked time, must agree.
-        if abs(difference["blocked"]) <= allowed and said["unknown"] == 0:
-            agreed += 1
-        else:
-            disagreements.append(answer | {"recorded": recorded})
+    inside, widths, wrong_sums, outside = collections.Counter(), collections.defaultdict(list), [], []
+    in_spans, in_windows = answers.ask("thread-states", spans), answers.ask("thread-states", windows)
+    for request, span, window in zip(requests, in_spans, in_windows):
+        for answer in (span, window):
+            said = sum(answer[key + "_ns"] for key in ("running", "runnable", "blocked", "unknown"))
+            if said != answer["end_ns"] - answer["begin_ns"]:
+                wrong_sums.append(answer)
+        early = readings.early(window["tid"], window["begin_ns"], window["end_ns"])
+        brackets = accounts.brackets(request, span, window, early)
+        for state, bracket in brackets.items():
+            widths[state].append(bracket[2] - bracket[0])
+            inside[state] += accounts.inside(bracket)
+        inside["unaided"] += all(map(accounts.inside, accounts.brackets(request, span, window, collections.Counter()).values()))
+        if not all(map(accounts.inside, brackets.values())) or span["unknown_ns"]:
+            outside.append(span | {"brackets": brackets})
     middle = lambda values: sorted(values)[len(values) // 2]
     return {
         "requests": len(requests),
-        "agreed": agreed,
+        "inside": dict(inside),
         "not_adding_up": wrong_sums,
-        "median_difference_ns": {key: middle(values) for key, values in differences.items()},
-        "disagreements": disagreements,
+        "median_width_ns": {state: middle(values) for state, values in widths.items()},
+        "outside": outside,
     }
 
 
@@ -180,12 +177,13 @@ def main():
     parser.add_argument("truth")
     parser.add_argument("trace")
     options = parser.parse_args()
-    offset = offset_of_clock(options.trace)
+    kernel = kernel_folder(options.trace)
+    offset = offset_of_clock(kernel)
     with open(options.truth) as file:
         requests = [record for record in map(json.loads, file) if record["type"] == "request"]
     answers = Answers(options.slowpath, options.trace)
     report = {
-        "states": check_states(answers, requests, offset),
+        "states": check_states(answers, requests, offset, accounts.Readings(kernel)),
         "waits": check_paths(answers, requests, offset, options.list),
     }
     print(json.dumps(report, indent=1))
@@ -193,7 +191,8 @@ def main():
         share = 100 * row["agreed"] / row["total"] if row["total"] else 100
         print(f"{kind:8} {row['agreed']:5} of {row['total']:5}  {share:6.2f} %", file=sys.stderr)
     states = report["states"]
-    print(f"states   {states['agreed']:5} of {states['requests']:5}", file=sys.stderr)
+    for state, inside in states["inside"].items():
+        print(f"{state:8} {inside:5} of {states['requests']:5}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -14,10 +14,6 @@ struct Recording {
     truth: &'static str,
     archive: &'static str,
     trace: &'static str,
-    /// Requests whose states have to agree, of a hundred. The rest was on a virtual processor that
-    /// its host stopped between two of the program's own readings (README of the trace); on
-    /// cpu-cgroup a reading takes a millisecond of throttled time.
-    states_percent: f64,
 }
 
 const RECORDINGS: &[Recording] = &[
@@ -25,27 +21,29 @@ const RECORDINGS: &[Recording] = &[
         truth: "futex-contention/ground-truth.jsonl",
         archive: "futex-contention/futex-contention.tar.zst",
         trace: "futex-contention",
-        states_percent: 97.0,
     },
     Recording {
         truth: "cpu-cgroup/ground-truth.jsonl",
         archive: "cpu-cgroup/cpu-cgroup.tar.zst",
         trace: "cpu-cgroup",
-        states_percent: 85.0,
     },
     Recording {
         truth: "two-hosts/ground-truth-server.jsonl",
         archive: "two-hosts/two-hosts.tar.zst",
         trace: "two-hosts/server",
-        states_percent: 98.0,
     },
     Recording {
         truth: "two-hosts/ground-truth-client.jsonl",
         archive: "two-hosts/two-hosts.tar.zst",
         trace: "two-hosts/client",
-        states_percent: 98.0,
     },
 ];
+
+/// Requests of a recording whose time in a state may lie outside of what the program's record and the
+/// kernel's reading of its clock leave open (`accounts.py`). The traces' README: where the host stopped
+/// a virtual processor in the middle of a switch, running and runnable take some milliseconds
+/// from each other, and their sum agrees.
+const MAY_BE_OUTSIDE: &[(&str, u64)] = &[("running", 1), ("runnable", 1), ("either", 0)];
 
 /// Of a hundred waits whose record names a thread, so many critical paths must go into it.
 const WAITS_PERCENT: f64 = 99.0;
@@ -89,9 +87,20 @@ fn states_and_waits_agree_with_the_programs_records() {
         let states = &report["states"];
         let number = |value: &serde_json::Value| value.as_f64().expect("a number");
         assert_eq!(states["not_adding_up"], serde_json::json!([]));
-        let share = 100.0 * number(&states["agreed"]) / number(&states["requests"]);
-        if share < recording.states_percent {
-            disagreements += &format!("{}: states {share:.2} %\n", recording.truth);
+        println!(
+            "{}: of {} requests inside {}",
+            recording.truth, states["requests"], states["inside"]
+        );
+        let requests = states["requests"].as_u64().expect("a number");
+        assert!(requests > 400, "{}: {requests} requests", recording.truth);
+        for (state, may_be_outside) in MAY_BE_OUTSIDE {
+            let inside = states["inside"][state].as_u64().expect("a number");
+            if inside + may_be_outside < requests {
+                disagreements += &format!(
+                    "{}: {state} of {inside} of {requests} requests\n{:#}\n",
+                    recording.truth, states["outside"]
+                );
+            }
         }
         for (kind, row) in report["waits"].as_object().expect("waits by kind") {
             let (agreed, total) = (number(&row["agreed"]), number(&row["total"]));
