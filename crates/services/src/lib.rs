@@ -1,3 +1,30 @@
 //! Services: what spans alone tell, aggregated over many distributed traces.
+//!
+//! Spans go into a [`TraceSorter`], which gives them back as whole traces; [`survey`] puts each trace
+//! on a [`Timeline`], finds its critical path, and adds it to a calling-context tree; a [`Report`]
+//! ranks the contexts. Reads no files, and knows nothing of threads or the kernel.
 
 #![forbid(unsafe_code)]
+
+mod contexts;
+mod histogram;
+mod links;
+mod names;
+mod path;
+mod record;
+mod report;
+mod sort;
+mod survey;
+mod timeline;
+mod what_if;
+
+pub use contexts::{Context, ContextId, ContextTree, DEEPEST, Totals};
+pub use histogram::Histogram;
+pub use links::Mended;
+pub use names::{NameId, Names};
+pub use path::{Stretch, critical_path};
+pub use record::SpanRecord;
+pub use report::{Order, PathRow, Report, SlowestSpan, distance};
+pub use sort::{Store, TraceSorter, Traces};
+pub use survey::{IsRequest, Summary, SurveyOptions, Surveyor, survey};
+pub use timeline::{Node, Timeline};

@@ -1,0 +1,293 @@
+//! Goes through traces one by one and adds each to a calling-context tree; on several threads, each
+//! with a tree of its own, the result is the same.
+//!
+//! Holds the traces that are being worked on and the trees, nothing else.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex};
+
+use rustc_hash::FxHashMap;
+use slowpath_model::Nanoseconds;
+
+use crate::contexts::{ContextId, ContextTree};
+use crate::histogram::Histogram;
+use crate::links::Mended;
+use crate::names::{NameId, Names};
+use crate::path::critical_path;
+use crate::record::SpanRecord;
+use crate::sort::{Store, Traces};
+use crate::timeline::Timeline;
+use crate::what_if::{Replay, slacks};
+
+/// What all traces together say.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// The calling-context tree.
+    pub tree: ContextTree,
+    /// Distributed traces.
+    pub traces: u64,
+    /// Spans, without duplicates.
+    pub spans: u64,
+    /// Times of the requests: of the spans at the top of the tree.
+    pub latencies: Histogram,
+    /// Requests.
+    pub requests: u64,
+    /// Sum of their times.
+    pub latency: Nanoseconds,
+    /// Requests whose drag is not known: their spans overlap in too many ways.
+    pub without_drag: u64,
+    /// What was wrong with the spans.
+    pub mended: Mended,
+}
+
+/// Which operations are requests, by service and operation.
+pub type IsRequest<'a> = &'a (dyn Fn(&str, &str) -> bool + Sync);
+
+/// How to go through traces.
+#[derive(Clone, Copy)]
+pub struct SurveyOptions<'a> {
+    /// Operations that count as requests, wherever they are in a trace; what is above and beside them
+    /// does not count then. Without it the first spans of the traces are the requests.
+    pub requests: Option<IsRequest<'a>>,
+    /// Threads.
+    pub jobs: NonZeroUsize,
+    /// Told how many spans are done.
+    pub progress: &'a (dyn Fn(u64) + Sync),
+}
+
+/// Goes through all traces.
+///
+/// # Errors
+/// Where spans cannot be read back from their store.
+pub fn survey<S: Store>(
+    mut traces: Traces<S>,
+    names: &Names,
+    options: SurveyOptions<'_>,
+) -> io::Result<Summary> {
+    let mut records = Vec::new();
+    if options.jobs.get() == 1 {
+        let mut surveyor = Surveyor::new(names, options.requests);
+        while traces.next_trace(&mut records)? {
+            (options.progress)(records.len() as u64);
+            surveyor.add(std::mem::take(&mut records));
+        }
+        return Ok(surveyor.summary);
+    }
+    std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel::<Vec<Vec<SpanRecord>>>(options.jobs.get() * 2);
+        // Owned by the workers alone: where none is left, sending fails instead of waiting for ever.
+        let receiver = Arc::new(Mutex::new(receiver));
+        let work = move |receiver: Arc<Mutex<Receiver<Vec<Vec<SpanRecord>>>>>| {
+            let mut surveyor = Surveyor::new(names, options.requests);
+            while let Some(batch) = next_batch(&receiver) {
+                for trace in batch {
+                    (options.progress)(trace.len() as u64);
+                    surveyor.add(trace);
+                }
+            }
+            surveyor.summary
+        };
+        let workers: Vec<_> = (0..options.jobs.get())
+            .map(|_| {
+                let receiver = receiver.clone();
+                scope.spawn(move || work(receiver))
+            })
+            .collect();
+        drop(receiver);
+        let mut batch = Vec::new();
+        let mut spans = 0;
+        while traces.next_trace(&mut records)? {
+            spans += records.len();
+            batch.push(std::mem::take(&mut records));
+            if spans >= SPANS_PER_BATCH {
+                // It fails only where all workers are gone, which joining them reports.
+                let _ = sender.send(std::mem::take(&mut batch));
+                spans = 0;
+            }
+        }
+        let _ = sender.send(batch);
+        drop(sender);
+        let mut summary = Summary::default();
+        for worker in workers {
+            match worker.join() {
+                Ok(part) => summary.merge(&part),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Ok(summary)
+    })
+}
+
+const SPANS_PER_BATCH: usize = 4096;
+
+fn next_batch<T>(receiver: &Mutex<Receiver<T>>) -> Option<T> {
+    receiver.lock().ok()?.recv().ok()
+}
+
+impl Summary {
+    /// Adds what `other` says; both must have their names from the same place.
+    pub fn merge(&mut self, other: &Self) {
+        self.tree.merge(&other.tree);
+        self.traces += other.traces;
+        self.spans += other.spans;
+        self.latencies.merge(&other.latencies);
+        self.requests += other.requests;
+        self.latency += other.latency;
+        self.without_drag += other.without_drag;
+        self.mended.merge(&other.mended);
+    }
+}
+
+/// Adds traces to a summary.
+pub struct Surveyor<'a> {
+    names: &'a Names,
+    requests: Option<IsRequest<'a>>,
+    /// What `requests` said.
+    known: FxHashMap<(NameId, NameId), bool>,
+    summary: Summary,
+}
+
+impl<'a> Surveyor<'a> {
+    /// One that has seen nothing; `names` gave out the names of the records to come.
+    pub fn new(names: &'a Names, requests: Option<IsRequest<'a>>) -> Self {
+        Self {
+            names,
+            requests,
+            known: FxHashMap::default(),
+            summary: Summary::default(),
+        }
+    }
+
+    /// What was added so far.
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// Adds all spans of one trace.
+    pub fn add(&mut self, records: Vec<SpanRecord>) {
+        let line = Timeline::new(records, self.names, &mut self.summary.mended);
+        self.summary.traces += 1;
+        self.summary.spans += line.nodes().len() as u64;
+        let placed = self.place(&line);
+        let summary = &mut self.summary;
+        let slacks = slacks(&line, &placed.roots);
+        for ((node, context), slack) in line.nodes().iter().zip(&placed.contexts).zip(slacks) {
+            let Some((_, context)) = *context else {
+                continue;
+            };
+            let totals = summary.tree.totals(context);
+            let length = node.whole.length();
+            totals.count += 1;
+            totals.errors += u64::from(node.record.failed);
+            totals.inclusive += length;
+            totals.exclusive += node.exclusive;
+            totals.inclusive_times.add(length);
+            totals.exclusive_times.add(node.exclusive);
+            totals.see(length, node.record.trace, node.record.span);
+            totals.slack += slack.unwrap_or_default();
+            totals.with_slack += u64::from(slack.is_some());
+        }
+        summary.add_requests(&line, &placed);
+    }
+
+    /// Finds the requests of a trace and the contexts of its spans.
+    fn place(&mut self, line: &Timeline) -> Placed {
+        let mut placed = Placed {
+            roots: Vec::new(),
+            contexts: Vec::with_capacity(line.nodes().len()),
+        };
+        for (node, position) in line.nodes().iter().zip(0..) {
+            let (service, operation) = (node.record.service, node.record.operation);
+            let above = node
+                .parent
+                .and_then(|parent| placed.contexts[parent as usize]);
+            let is_root = above.is_none() && self.is_request(node.parent, service, operation);
+            let root = above.map(|(root, _)| root).or(is_root.then_some(position));
+            if is_root {
+                placed.roots.push(position);
+            }
+            placed.contexts.push(root.map(|root| {
+                let parent = above.map(|(_, context)| context);
+                let context = self.summary.tree.context(parent, service, operation);
+                (root, context)
+            }));
+        }
+        placed
+    }
+
+    fn is_request(&mut self, parent: Option<u32>, service: NameId, operation: NameId) -> bool {
+        let Some(requests) = self.requests else {
+            return parent.is_none();
+        };
+        *(self.known.entry((service, operation)))
+            .or_insert_with(|| requests(&self.names.text(service), &self.names.text(operation)))
+    }
+}
+
+/// Where the spans of a trace belong.
+struct Placed {
+    /// Positions of the requests.
+    roots: Vec<u32>,
+    /// For each span its request and context; none where it belongs to no request.
+    contexts: Vec<Option<(u32, ContextId)>>,
+}
+
+impl Summary {
+    fn add_requests(&mut self, line: &Timeline, placed: &Placed) {
+        let nodes = line.nodes();
+        // The spans of each context of each request.
+        let mut members: Vec<(u32, ContextId, u32)> = (placed.contexts.iter().zip(0..))
+            .filter_map(|(context, position)| {
+                context.map(|(root, context)| (root, context, position))
+            })
+            .collect();
+        members.sort_unstable();
+        let members: Vec<_> = members.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).collect();
+        let mut replay = Replay::new(line);
+        let context_of = |node: u32| placed.contexts[node as usize].map(|(_, context)| context);
+        let mut on_path = vec![false; nodes.len()];
+        for &root in &placed.roots {
+            let latency = nodes[root as usize].range.length();
+            self.requests += 1;
+            self.latency += latency;
+            self.latencies.add(latency);
+            let mut own: Vec<ContextId> = Vec::new();
+            let mut involved: Vec<ContextId> = Vec::new();
+            for stretch in critical_path(line, root) {
+                let Some(context) = context_of(stretch.node) else {
+                    continue;
+                };
+                self.tree.totals(context).critical += stretch.range.length();
+                own.push(context);
+                // Callers are on the path as well, even with no time of their own.
+                let mut node = Some(stretch.node);
+                while let Some(caller) = node.filter(|node| !on_path[*node as usize]) {
+                    on_path[caller as usize] = true;
+                    involved.extend(context_of(caller));
+                    node = nodes[caller as usize].parent.filter(|_| caller != root);
+                }
+            }
+            own.sort_unstable();
+            own.dedup();
+            for context in own {
+                self.tree.totals(context).on_critical_path += 1;
+            }
+            involved.sort_unstable();
+            involved.dedup();
+            // Spans off the path can vanish and the request lasts as long: only these have drag.
+            let mut unknown = false;
+            for context in involved {
+                let found = members.binary_search_by_key(&(root, context), |of| (of[0].0, of[0].1));
+                let spans = found.map_or(&[][..], |found| members[found]);
+                let spans: Vec<u32> = spans.iter().map(|&(_, _, span)| span).collect();
+                match replay.drag(root, &spans) {
+                    Some(drag) => self.tree.totals(context).drag += drag,
+                    None => unknown = true,
+                }
+            }
+            self.without_drag += u64::from(unknown);
+        }
+    }
+}
