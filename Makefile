@@ -8,7 +8,7 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 SLOWPATH := $(TARGET_DIR)/release/slowpath
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo bench lint check generate fuzz-smoke clean
+.PHONY: help setup build test demo bench lint check generate fuzz-smoke agents test-agents clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,15 @@ generate: ## Rewrite the generated files
 
 fuzz-smoke: setup ## Fuzz every parser for a bounded time (FUZZ_SECONDS, 60 by default)
 	@sh scripts/fuzz-smoke.sh
+
+# Agents of languages whose tools are missing here say so and are skipped by their own Makefiles.
+AGENTS := $(patsubst %/Makefile,%,$(wildcard agents/*/Makefile))
+
+agents: setup ## Build the agents that tell of spans from inside applications
+	@for agent in $(AGENTS); do $(MAKE) --no-print-directory -C $$agent || exit 1; done
+
+test-agents: agents ## Test the agents in real applications (downloads what these need)
+	@for agent in $(AGENTS); do echo "== $$agent"; $(MAKE) --no-print-directory -C $$agent test || exit 1; done
 
 clean: ## Remove everything that was built or recorded here
 	$(CARGO) clean

@@ -1,0 +1,24 @@
+#!/bin/sh
+# The library under test by a real LTTng session: what two_threads did is what the trace says, in
+# order, with ids and threads; and without a session it does nothing, harmlessly.
+set -eu
+cd "$(dirname "$0")/.."
+if [ -z "${OWN_LTTNG+x}" ]; then
+    OWN_LTTNG='' exec sh ../own-lttng.sh sh tests/test.sh
+fi
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failed() { echo "FAILED: $*" >&2; exit 1; }
+
+build/two_threads 2>"$folder/said" >/dev/null || failed "$(cat "$folder/said")"
+grep -qx 'recording: no' "$folder/said" || failed "a program without a session claims to be recorded"
+[ -n "$OWN_LTTNG" ] || { echo "1 passed, 0 failed, 1 skipped"; exit 0; }
+
+sh tests/recorded.sh "$folder/trace" build/two_threads >"$folder/expected" 2>"$folder/said"
+grep -qx 'recording: yes' "$folder/said" || failed "a recorded program does not see that it is: $(cat "$folder/said")"
+babeltrace2 "$folder/trace" | sed -n 's/.* slowpath_span:\([a-z_]*\): .*vtid = \([0-9]*\).* trace_id_high = 0x\([0-9A-F]*\), trace_id_low = 0x\([0-9A-F]*\), span_id = 0x\([0-9A-F]*\) .*/\1 \3 \4 \5 \2/p' |
+    tr 'A-F' 'a-f' >"$folder/seen"
+diff "$folder/expected" "$folder/seen" || failed "the trace (>) is not what the program did (<)"
+[ "$(wc -l <"$folder/seen")" -eq 4 ] || failed "four events were expected"
+echo "2 passed, 0 failed"
