@@ -4,6 +4,7 @@
 //! gets at most one parent and no span is its own ancestor; what had to be mended is counted. Time
 //! plays no part here.
 
+use serde::Serialize;
 use slowpath_model::SpanId;
 use slowpath_read_spans::SpanKind;
 
@@ -11,7 +12,7 @@ use crate::names::Names;
 use crate::record::SpanRecord;
 
 /// What was wrong with traces; counts of spans.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Mended {
     /// Named the same id as another of the same kind; left out.
     pub duplicates: u64,

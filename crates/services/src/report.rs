@@ -10,6 +10,7 @@ use serde::Serialize;
 use slowpath_model::Nanoseconds;
 
 use crate::contexts::{Context, ContextTree};
+use crate::links::Mended;
 use crate::names::Names;
 use crate::survey::Summary;
 
@@ -48,6 +49,8 @@ pub struct Report {
     pub latency_max: Nanoseconds,
     /// Requests that are in no path's drag, as they overlap in too many ways.
     pub without_drag: u64,
+    /// What was wrong with the spans.
+    pub mended: Mended,
     /// Paths of calls in all, those that were left out included.
     pub contexts: usize,
     /// The paths, best rank first.
@@ -166,6 +169,7 @@ impl Report {
             latency_p99,
             latency_max: summary.latencies.largest(),
             without_drag: summary.without_drag,
+            mended: summary.mended,
             contexts: tree.contexts().len(),
             paths: rows
                 .map(|((_, context), rank)| row(rank, context, summary, &largest, names))

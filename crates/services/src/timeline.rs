@@ -191,7 +191,8 @@ fn place(record: SpanRecord, parent: &Node, position: u32, mended: &mut Mended) 
     let detached = detaches(parent, &record);
     let shared = whole.intersect(parent.range);
     let touches = within(whole, parent.range) || !shared.is_empty();
-    mended.outside += u64::from(!detached && !touches);
+    let outside = !within(whole, outer) && whole.intersect(outer).is_empty();
+    mended.outside += u64::from(outside && !detached);
     let mut node = Node::new(record, Some(position), whole, shift);
     node.waited = touches && !detached;
     if node.waited {

@@ -121,14 +121,14 @@ fn a_producer_does_not_wait_for_the_consumer() {
 
 #[test]
 fn nobody_waits_for_a_child_that_begins_after_its_parent_ended() {
-    check(
-        "
+    let drawing = "
         A a[x] 0-100
           B b[x] 110-160
             C c[x] 120-150
-          D d[x] 60-90",
-        "A 0-60, D 60-90, A 90-100",
-    );
+          D d[x] 60-90";
+    check(drawing, "A 0-60, D 60-90, A 90-100");
+    let (_, mended, _) = line(drawing);
+    assert_eq!(mended.outside, 1);
 }
 
 #[test]

@@ -4,8 +4,9 @@ mod support;
 
 use std::sync::Arc;
 
+use proptest::prelude::*;
 use slowpath_model::{Nanoseconds, SpanId, Timestamp};
-use slowpath_read_spans::{Reference, ReferenceKind, Span};
+use slowpath_read_spans::{Reference, ReferenceKind, Span, SpanKind};
 use slowpath_services::{DEEPEST, Mended, Order};
 use support::{Way, line, path_as_text, report_of, spans, survey_of};
 
@@ -168,4 +169,71 @@ fn times_at_the_end_of_time_add_up_to_something() {
     });
     let (summary, _) = survey_of(&extreme, &Way::default());
     assert_eq!(summary.spans, 4);
+}
+
+/// Spans with any times, sides, parents (missing ones, themselves, their grandchildren) and links.
+fn nonsense() -> impl Strategy<Value = Vec<Span>> {
+    let time = prop_oneof![0..20_000_i64, 0..300_i64, i64::MIN / 4..i64::MAX / 4];
+    let kind = prop::sample::select(vec![
+        SpanKind::Internal,
+        SpanKind::Server,
+        SpanKind::Client,
+        SpanKind::Producer,
+        SpanKind::Consumer,
+    ]);
+    let reference = prop::option::of((1..14_u64, any::<bool>()));
+    let span = (
+        1..12_u64,
+        (time.clone(), time),
+        kind,
+        [reference.clone(), reference],
+    );
+    prop::collection::vec(span, 1..30).prop_map(|drawn| {
+        let template = &many(1, |_| (None, 0, 0))[0];
+        (drawn.into_iter())
+            .map(|(id, (begin, end), kind, references)| Span {
+                span: SpanId(id),
+                references: (references.into_iter().flatten())
+                    .map(|(span, child)| Reference {
+                        kind: match child {
+                            true => ReferenceKind::ChildOf,
+                            false => ReferenceKind::FollowsFrom,
+                        },
+                        trace: template.trace,
+                        span: SpanId(span),
+                    })
+                    .collect(),
+                begin: Timestamp::from_ns(begin.min(end)),
+                end: Timestamp::from_ns(begin.max(end)),
+                kind,
+                ..template.clone()
+            })
+            .collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn whatever_spans_claim_the_totals_fit_together(spans in nonsense(), shuffled in any::<prop::sample::Index>()) {
+        let report = report_of(&spans, &Way::default(), Order::Distance);
+        let mut turned = spans.clone();
+        turned.rotate_left(shuffled.index(spans.len()));
+        let text = |spans: &[Span]| serde_json::to_string(&report_of(spans, &Way::default(), Order::Distance)).unwrap();
+        prop_assert_eq!(text(&turned), text(&spans));
+        let counted: u64 = report.paths.iter().map(|row| row.count).sum();
+        prop_assert_eq!(counted, report.spans);
+        prop_assert_eq!(counted + report.mended.duplicates, spans.len() as u64);
+        // Sums stop at the largest number; only below it they can be held against each other.
+        if report.latency.get() < u64::MAX {
+            let critical: Nanoseconds = report.paths.iter().map(|row| row.critical).sum();
+            prop_assert_eq!(critical, report.latency);
+        }
+        for row in &report.paths {
+            prop_assert!(row.exclusive <= row.inclusive, "{:?}", row);
+            prop_assert!(row.drag <= report.latency, "{:?}", row);
+            prop_assert!(row.distance <= 2.0_f64.sqrt() + 1e-9, "{:?}", row);
+        }
+    }
 }

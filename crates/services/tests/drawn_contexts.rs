@@ -1,0 +1,182 @@
+//! The calling-context tree, drawn: traces, and what each path of calls took.
+
+mod support;
+
+use slowpath_model::Nanoseconds;
+use slowpath_services::{Order, PathRow, Report};
+use support::{Way, report_of, spans};
+
+/// One line per path, sorted: path, count, failed, inclusive, exclusive, critical, drag, slack.
+fn lines(report: &Report) -> String {
+    let line = |row: &PathRow| {
+        let slack = row
+            .slack_mean
+            .map_or("-".into(), |slack| slack.get().to_string());
+        let numbers = [row.inclusive, row.exclusive, row.critical, row.drag];
+        let [inclusive, exclusive, critical, drag] = numbers.map(Nanoseconds::get);
+        format!(
+            "{}: {} {} {inclusive} {exclusive} {critical} {drag} {slack}\n",
+            row.path.join(" "),
+            row.count,
+            row.errors,
+        )
+    };
+    let mut lines: Vec<String> = report.paths.iter().map(line).collect();
+    lines.sort();
+    lines.concat()
+}
+
+fn check(traces: &[&str], expected: &[&str]) {
+    let all: Vec<_> = (traces.iter().zip(1..))
+        .flat_map(|(drawing, number)| spans(number, drawing))
+        .collect();
+    let report = report_of(&all, &Way::default(), Order::Distance);
+    assert_eq!(lines(&report).lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn spans_of_one_path_add_up_over_traces() {
+    let shop = "
+        A shop[buy] 0-100
+          B db[query] 10-40 failed
+          C db[query] 50-80";
+    check(
+        &[shop, shop],
+        &[
+            "shop[buy] db[query]: 4 2 120 120 120 120 0",
+            "shop[buy]: 2 0 200 80 80 200 0",
+        ],
+    );
+}
+
+#[test]
+fn an_operation_called_from_two_places_is_two_contexts() {
+    check(
+        &["
+        A shop[buy] 0-100
+          B cart[load] 0-50
+            C db[query] 10-40
+          D db[query] 60-100"],
+        &[
+            "shop[buy] cart[load] db[query]: 1 0 30 30 30 30 0",
+            "shop[buy] cart[load]: 1 0 50 20 20 50 0",
+            "shop[buy] db[query]: 1 0 40 40 40 40 0",
+            "shop[buy]: 1 0 100 10 10 100 0",
+        ],
+    );
+}
+
+/// The request gains 20 without the slow call, as the fast one then is what it waits for.
+#[test]
+fn parallel_calls_have_drag_and_slack_up_to_each_other() {
+    check(
+        &["
+        A shop[buy] 0-100
+          B slow[call] 10-80
+          C fast[call] 10-60"],
+        &[
+            "shop[buy] fast[call]: 1 0 50 50 0 0 20",
+            "shop[buy] slow[call]: 1 0 70 70 70 20 0",
+            "shop[buy]: 1 0 100 30 30 100 0",
+        ],
+    );
+}
+
+/// Each alone has little drag; as one context they have much.
+#[test]
+fn parallel_calls_of_one_context_vanish_together() {
+    check(
+        &["
+        A shop[buy] 0-100
+          B db[query] 10-80
+          C db[query] 10-70"],
+        &[
+            "shop[buy] db[query]: 2 0 130 130 70 70 5",
+            "shop[buy]: 1 0 100 30 30 100 0",
+        ],
+    );
+}
+
+#[test]
+fn detached_work_has_times_but_is_nobodys_wait() {
+    check(
+        &["
+        A shop[buy] 0-100
+          B mail[send] 10-500 follows
+            C smtp[send] 20-490"],
+        &[
+            "shop[buy] mail[send] smtp[send]: 1 0 470 470 0 0 -",
+            "shop[buy] mail[send]: 1 0 490 20 0 0 -",
+            "shop[buy]: 1 0 100 100 100 100 0",
+        ],
+    );
+}
+
+/// Inclusive time is what a span lasted; exclusive time is where none of its children ran.
+#[test]
+fn a_child_that_outlasts_its_parent_keeps_its_own_times() {
+    check(
+        &["
+        A shop[buy] 0-100
+          B log[write] 60-200
+            C disk[sync] 150-190"],
+        &[
+            "shop[buy] log[write] disk[sync]: 1 0 40 40 0 0 -",
+            "shop[buy] log[write]: 1 0 140 100 40 40 0",
+            "shop[buy]: 1 0 100 60 60 100 0",
+        ],
+    );
+}
+
+#[test]
+fn chosen_operations_become_the_requests() {
+    let drawn = spans(
+        1,
+        "
+        A gate[any] 0-1000
+          B shop[buy] 100-200
+            C shop[buy] 110-160
+              D db[query] 120-130
+          E shop[look] 300-400",
+    );
+    let is_buy = |service: &str, operation: &str| (service, operation) == ("shop", "buy");
+    let way = Way {
+        requests: Some(&is_buy),
+        ..Way::default()
+    };
+    let report = report_of(&drawn, &way, Order::Distance);
+    assert_eq!((report.requests, report.latency), (1, Nanoseconds(100)));
+    assert_eq!(
+        lines(&report).lines().collect::<Vec<_>>(),
+        [
+            "shop[buy] shop[buy] db[query]: 1 0 10 10 10 10 0",
+            "shop[buy] shop[buy]: 1 0 50 40 40 50 0",
+            "shop[buy]: 1 0 100 50 50 100 0",
+        ]
+    );
+}
+
+#[test]
+fn each_order_puts_its_own_measure_first() {
+    let drawn = spans(
+        1,
+        "
+        A shop[buy] 0-1000
+          B slow[call] 0-400
+            C db[query] 0-60
+          D long[other] 0-390
+          E last[call] 400-800",
+    );
+    let first = |order| {
+        let report = report_of(&drawn, &Way::default(), order);
+        let second = &report.paths[..2];
+        second
+            .iter()
+            .map(|row| row.path.last().cloned().unwrap_or_default())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(first(Order::Distance), ["shop[buy]", "last[call]"]);
+    assert_eq!(first(Order::Exclusive), ["last[call]", "long[other]"]);
+    assert_eq!(first(Order::Critical), ["last[call]", "slow[call]"]);
+    assert_eq!(first(Order::Drag), ["shop[buy]", "last[call]"]);
+}
