@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod alignment;
 mod answer;
 mod comm;
 pub mod count;
