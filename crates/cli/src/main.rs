@@ -8,6 +8,7 @@
 mod analyses;
 mod critical_path;
 mod events;
+mod export;
 mod info;
 mod input;
 mod merged;
@@ -45,6 +46,7 @@ enum Command {
     Requests(requests::RequestsArgs),
     CriticalPath(critical_path::CriticalPathArgs),
     ThreadStates(thread_states::ThreadStatesArgs),
+    Export(export::ExportArgs),
 }
 
 fn main() -> ExitCode {
@@ -71,6 +73,7 @@ fn run(command: Command) -> anyhow::Result<u8> {
         Command::Requests(args) => requests::run(args),
         Command::CriticalPath(args) => critical_path::run(args),
         Command::ThreadStates(args) => thread_states::run(args),
+        Command::Export(args) => export::run(args),
     };
     Ok(report?.exit_status())
 }

@@ -6,6 +6,7 @@
 
 mod kernel;
 mod messages;
+mod requests;
 
 use std::io::{self, Write};
 
@@ -17,6 +18,7 @@ use messages::{
 };
 
 pub use kernel::KernelTracks;
+pub use requests::write_requests;
 
 /// A track that was described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,229 @@
+//! `slowpath export`: requests and scheduling in the forms of other tools.
+//!
+//! Chooses requests as `slowpath requests` does and says where the output goes; the forms are those of
+//! crate `slowpath-export`.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, ensure};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use slowpath_export::{
+    HostRequests, KernelTracks, OtlpSpans, PerfettoWriter, otlp_documents, write_arrow,
+    write_folded, write_otlp, write_requests,
+};
+use slowpath_kernel::timelines::Timelines;
+use slowpath_requests::RequestId;
+
+use crate::analyses::print_json;
+use crate::input::{InputArgs, Report};
+use crate::requests::ChosenArgs;
+
+/// Write requests and where their time went for other tools.
+#[derive(Args)]
+pub struct ExportArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    /// The form.
+    #[arg(long, value_enum)]
+    to: Form,
+    /// The file to write; `-` is standard output.
+    #[arg(long, short, value_name = "FILE", required_unless_present = "send")]
+    output: Option<PathBuf>,
+    /// Send to an OpenTelemetry collector or Jaeger instead, for instance http://127.0.0.1:4318.
+    #[arg(long, value_name = "URL", conflicts_with = "output")]
+    send: Option<String>,
+    /// With OTLP: the requests' own spans as well, for a store that does not have them.
+    #[arg(long)]
+    with_requests: bool,
+    #[command(flatten)]
+    chosen: ChosenArgs,
+    /// Say what was written as one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What other tools read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// A Perfetto trace: scheduling, requests with their states, arrows, counters.
+    Perfetto,
+    /// OTLP spans as JSON lines: the states of each request as parts of its span.
+    Otlp,
+    /// Folded stacks for flame graphs: operations and what their time went to.
+    Folded,
+    /// An Arrow IPC file with a row for each state of each request.
+    Arrow,
+}
+
+/// What was written, by kind.
+#[derive(Default, Serialize)]
+struct Written {
+    requests: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    states: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    slices: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    flows: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    counter_values: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    switches: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    wakings: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    stacks: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Runs the command.
+pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
+    ensure!(
+        args.send.is_none() || args.to == Form::Otlp,
+        "only OTLP can be sent\n  hint: --to otlp, or --output FILE"
+    );
+    let experiment = args.input.open()?;
+    let mut report = Report::begin(&experiment);
+    let range = args.input.range(&experiment)?;
+    let run = args.input.options();
+    let (hosts, found) =
+        (experiment.requests(&run.engine())).map_err(|_| anyhow::anyhow!("interrupted"))?;
+    report = report.with(found);
+    let chosen = args.chosen.choose(&hosts, range);
+    let mut ids: Vec<Vec<RequestId>> = vec![Vec::new(); hosts.len()];
+    for (host, ids) in hosts.iter().zip(&mut ids) {
+        let of_host = chosen
+            .iter()
+            .filter(|chosen| std::ptr::eq(chosen.host, host));
+        ids.extend(of_host.map(|chosen| chosen.id));
+        ids.sort_unstable();
+    }
+    let of_hosts: Vec<HostRequests<'_>> = (hosts.iter().zip(&ids))
+        .map(|(host, chosen)| HostRequests {
+            host: &host.name,
+            requests: &host.requests,
+            lines: host.lines.as_ref(),
+            chosen,
+        })
+        .collect();
+    ensure!(
+        args.to == Form::Perfetto || !chosen.is_empty(),
+        "no request fits\n  hint: `slowpath requests` lists them"
+    );
+    let mut written = Written {
+        requests: chosen.len() as u64,
+        ..Written::default()
+    };
+    if let Some(url) = &args.send {
+        send(url, &of_hosts, args.otlp_spans(), &mut written)?;
+        say(args, &written, url)?;
+        return Ok(report);
+    }
+    let path = args.output.clone().unwrap_or_else(|| "-".into());
+    let to_standard_output = path.as_os_str() == "-";
+    let mut output: Box<dyn Write> = match to_standard_output {
+        true => {
+            ensure!(
+                args.to == Form::Folded || args.to == Form::Otlp || !io::stdout().is_terminal(),
+                "this form is not for a terminal\n  hint: --output FILE"
+            );
+            Box::new(BufWriter::new(io::stdout().lock()))
+        }
+        false => {
+            let file =
+                File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+            Box::new(BufWriter::with_capacity(1 << 18, file))
+        }
+    };
+    let lines: Vec<&Timelines> = hosts
+        .iter()
+        .filter_map(|host| host.lines.as_ref())
+        .collect();
+    match args.to {
+        Form::Perfetto => {
+            let mut writer = PerfettoWriter::new(output);
+            // Perfetto knows one machine per trace: the scheduling of several would be mixed up.
+            if let [lines] = lines[..] {
+                KernelTracks::collect(lines, range).write(&mut writer)?;
+            }
+            write_requests(&mut writer, &of_hosts)?;
+            let counts = writer.finish()?;
+            written.slices = counts.slices;
+            written.flows = counts.flows;
+            written.counter_values = counts.counter_values;
+            written.switches = counts.switches;
+            written.wakings = counts.wakings;
+        }
+        Form::Otlp => {
+            written.states = write_otlp(&mut output, &of_hosts, args.otlp_spans())?.states;
+        }
+        Form::Folded => written.stacks = write_folded(&mut output, &of_hosts)?,
+        Form::Arrow => written.states = write_arrow(output, &of_hosts)?,
+    }
+    if !to_standard_output {
+        say(args, &written, &path.display().to_string())?;
+    }
+    Ok(report)
+}
+
+impl ExportArgs {
+    fn otlp_spans(&self) -> OtlpSpans {
+        match self.with_requests {
+            true => OtlpSpans::All,
+            false => OtlpSpans::States,
+        }
+    }
+}
+
+/// Sends the spans to a collector, a batch at a time.
+fn send(
+    url: &str,
+    hosts: &[HostRequests<'_>],
+    spans: OtlpSpans,
+    written: &mut Written,
+) -> anyhow::Result<()> {
+    let target = match url.contains("/v1/") {
+        true => url.to_owned(),
+        false => format!("{}/v1/traces", url.trim_end_matches('/')),
+    };
+    let counts = otlp_documents(hosts, spans, |document| {
+        let request = ureq::post(&target).header("content-type", "application/json");
+        request.send(document).map(drop).map_err(io::Error::other)
+    });
+    let counts = counts.with_context(|| {
+        format!(
+            "{target} does not take the spans\n  hint: is a collector with OTLP over HTTP there?"
+        )
+    })?;
+    written.states = counts.states;
+    Ok(())
+}
+
+/// Says what was written where.
+fn say(args: &ExportArgs, written: &Written, target: &str) -> anyhow::Result<()> {
+    if args.json {
+        return print_json(written);
+    }
+    let Written { requests, .. } = written;
+    let rest = [
+        (written.states, "states"),
+        (written.slices, "slices"),
+        (written.flows, "arrows"),
+        (written.switches, "switches of the scheduler"),
+        (written.stacks, "stacks"),
+    ];
+    let rest: Vec<String> = (rest.iter())
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| format!("{number} {what}"))
+        .collect();
+    crate::output::print(&format!(
+        "{target}: {requests} requests, {}\n",
+        rest.join(", ")
+    ))
+}

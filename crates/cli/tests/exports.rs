@@ -1,0 +1,169 @@
+//! What `slowpath export` writes is what `slowpath requests` says, as other programs read it.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use support::{oracle, run, skip, slowpath_succeeds, unpacked};
+
+/// By span: begin, end and time by state.
+type Requests = BTreeMap<String, (i64, i64, BTreeMap<String, i64>)>;
+
+fn summary_of(value: &Value) -> BTreeMap<String, i64> {
+    let states = value.as_object().expect("states");
+    let states = states.iter();
+    states
+        .map(|(state, ns)| (state.clone(), ns.as_i64().expect("a number")))
+        .collect()
+}
+
+fn requests_of(trace: &Path) -> Requests {
+    let document = slowpath_succeeds(&["requests", "--json"], trace).json();
+    let rows = document["requests"].as_array().expect("requests");
+    let number = |value: &Value| value.as_i64().expect("a number");
+    let request = |row: &Value| {
+        let span = row["span_id"].as_str().expect("a span").to_owned();
+        let times = (number(&row["begin_ns"]), number(&row["end_ns"]));
+        (span, (times.0, times.1, summary_of(&row["summary"])))
+    };
+    rows.iter().map(request).collect()
+}
+
+/// Runs the export to a file; what it says was written.
+fn export(trace: &Path, form: &str, folder: &Path) -> (PathBuf, Value) {
+    let file = folder.join(form);
+    let name = file.to_str().expect("a plain name");
+    let said = slowpath_succeeds(&["export", "--json", "--to", form, "-o", name], trace);
+    (file, said.json())
+}
+
+fn each_trace(mut check: impl FnMut(&Path)) {
+    for name in ["cpu-cgroup", "futex-contention"] {
+        let Some(folder) = unpacked(&format!("{name}/{name}.tar.zst")) else {
+            return;
+        };
+        check(&folder.join(name));
+    }
+}
+
+/// The repository's Python, where scripts/python.sh could make it with this module.
+fn python(module: &str) -> Option<PathBuf> {
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/python/bin/python");
+    let arguments = ["-c".to_owned(), format!("import {module}")];
+    let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
+    let found = run(&python.to_string_lossy(), &arguments);
+    if found.is_ok_and(|printed| printed.status == Some(0)) {
+        return Some(python);
+    }
+    skip(&format!("no {module} in .cache/python (scripts/python.sh)"));
+    None
+}
+
+fn python_says(python: &Path, arguments: &[&OsStr]) -> Value {
+    let printed = run(&python.to_string_lossy(), arguments).expect("python runs");
+    assert_eq!(printed.status, Some(0), "{}", printed.stderr);
+    printed.json()
+}
+
+#[test]
+fn perfetto_reads_requests_and_scheduling() {
+    let Some(python) = python("perfetto.protos.perfetto.trace.perfetto_trace_pb2") else {
+        return;
+    };
+    each_trace(|trace| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (file, said) = export(trace, "perfetto", folder.path());
+        let script = oracle("perfetto_trace.py");
+        let read = python_says(&python, &[script.as_os_str(), file.as_os_str()]);
+        let counts = &read["counts"];
+        assert_eq!(counts["slices"], said["slices"]);
+        assert_eq!(counts["sched_switch"], said["switches"]);
+        assert_eq!(counts["sched_waking"], said["wakings"]);
+        assert_eq!(counts["counter_values"], said["counter_values"]);
+        assert!(said["wakings"].as_u64().is_some_and(|count| count > 1000));
+        let found: Requests = (read["requests"].as_object().expect("requests").iter())
+            .map(|(span, request)| {
+                let time = |key: &str| request[key].as_i64().expect("a time");
+                let summary = summary_of(&request["summary"]);
+                (span.clone(), (time("begin_ns"), time("end_ns"), summary))
+            })
+            .collect();
+        assert_eq!(found, requests_of(trace));
+    });
+}
+
+#[test]
+fn otlp_has_each_state_as_part_of_its_request() {
+    each_trace(|trace| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (file, said) = export(trace, "otlp", folder.path());
+        let text = std::fs::read_to_string(file).expect("text");
+        let mut found: BTreeMap<String, BTreeMap<String, i64>> = BTreeMap::new();
+        let mut states = 0;
+        for line in text.lines() {
+            let document: Value = serde_json::from_str(line).expect("a document per line");
+            let lists = document["resourceSpans"].as_array().expect("spans").iter();
+            let spans = lists.flat_map(|list| list["scopeSpans"][0]["spans"].as_array().unwrap());
+            for span in spans {
+                let time = |key: &str| span[key].as_str().unwrap().parse::<i64>().unwrap();
+                let state = &span["attributes"][0]["value"]["stringValue"];
+                let parent = span["parentSpanId"].as_str().expect("a parent").to_owned();
+                let state = state.as_str().expect("a state").to_owned();
+                let length = time("endTimeUnixNano") - time("startTimeUnixNano");
+                *found.entry(parent).or_default().entry(state).or_default() += length;
+                states += 1;
+            }
+        }
+        assert_eq!(said["states"], states);
+        let expected: BTreeMap<_, _> = (requests_of(trace).into_iter())
+            .map(|(span, (.., summary))| (span, summary))
+            .collect();
+        assert_eq!(found, expected);
+    });
+}
+
+#[test]
+fn folded_stacks_add_up_to_the_requests() {
+    each_trace(|trace| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (file, _) = export(trace, "folded", folder.path());
+        let text = std::fs::read_to_string(file).expect("text");
+        let weights = text.lines().map(|line| {
+            let (stack, weight) = line.rsplit_once(' ').expect("a stack and a weight");
+            assert!(stack.contains(';'), "{line}");
+            weight.parse::<i64>().expect("a number")
+        });
+        let requests = requests_of(trace);
+        let expected: i64 = requests.values().map(|(begin, end, _)| end - begin).sum();
+        assert_eq!(weights.sum::<i64>(), expected);
+    });
+}
+
+#[test]
+fn duckdb_adds_up_the_arrow_file() {
+    let Some(python) = python("duckdb, pyarrow") else {
+        return;
+    };
+    each_trace(|trace| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (file, _) = export(trace, "arrow", folder.path());
+        let program = "import duckdb, json, pyarrow, sys\n\
+            rows = pyarrow.ipc.open_file(pyarrow.memory_map(sys.argv[1])).read_all()\n\
+            print(json.dumps(duckdb.query('SELECT span_id, state, CAST(sum(end_ns - begin_ns) AS \
+            BIGINT) FROM rows GROUP BY ALL').fetchall()))";
+        let arguments = [OsStr::new("-c"), OsStr::new(program), file.as_os_str()];
+        let mut found: BTreeMap<String, BTreeMap<String, i64>> = BTreeMap::new();
+        for row in python_says(&python, &arguments).as_array().expect("rows") {
+            let text = |column: usize| row[column].as_str().expect("text").to_owned();
+            let sum = row[2].as_i64().expect("a number");
+            found.entry(text(0)).or_default().insert(text(1), sum);
+        }
+        let expected: BTreeMap<_, _> = (requests_of(trace).into_iter())
+            .map(|(span, (.., summary))| (span, summary))
+            .collect();
+        assert_eq!(found, expected);
+    });
+}

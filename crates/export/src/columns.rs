@@ -1,0 +1,126 @@
+//! Critical paths of requests as a table of columns: an Arrow IPC file.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray, UInt32Array};
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+
+use crate::HostRequests;
+
+/// Rows of a batch, about.
+const BATCH_ROWS: usize = 65_536;
+
+#[derive(Default)]
+struct Rows {
+    host: Vec<String>,
+    trace_id: Vec<String>,
+    span_id: Vec<String>,
+    service: Vec<String>,
+    operation: Vec<String>,
+    begin_ns: Vec<i64>,
+    end_ns: Vec<i64>,
+    tid: Vec<i32>,
+    comm: Vec<String>,
+    state: Vec<&'static str>,
+    depth: Vec<u32>,
+    detail: Vec<String>,
+    blocked_by_span_id: Vec<Option<String>>,
+}
+
+fn schema() -> Schema {
+    let column = |name: &str, kind: DataType| Field::new(name, kind, false);
+    let text = |name: &str| column(name, DataType::Utf8);
+    Schema::new(vec![
+        text("host"),
+        text("trace_id"),
+        text("span_id"),
+        text("service"),
+        text("operation"),
+        column("begin_ns", DataType::Int64),
+        column("end_ns", DataType::Int64),
+        column("tid", DataType::Int32),
+        text("comm"),
+        text("state"),
+        column("depth", DataType::UInt32),
+        text("detail"),
+        Field::new("blocked_by_span_id", DataType::Utf8, true),
+    ])
+}
+
+/// Writes a row for each segment of each chosen request's critical path; returns how many.
+///
+/// # Errors
+///
+/// The output cannot be written.
+pub fn write_arrow(output: impl Write, hosts: &[HostRequests<'_>]) -> io::Result<u64> {
+    let schema = Arc::new(schema());
+    let mut file = FileWriter::try_new(output, &schema).map_err(failed)?;
+    let mut rows = Rows::default();
+    let mut written = 0;
+    for host in hosts {
+        for (id, request) in host.all() {
+            let path = host.path(id);
+            for (segment, other) in path.path.segments.into_iter().zip(path.blocked_by) {
+                rows.host.push(host.host.to_owned());
+                rows.trace_id.push(request.key.trace.to_string());
+                rows.span_id.push(request.key.span.to_string());
+                rows.service.push(request.service().to_owned());
+                rows.operation.push(host.name(request));
+                rows.begin_ns.push(segment.range.begin.ns());
+                rows.end_ns.push(segment.range.end.ns());
+                rows.tid.push(segment.thread.0);
+                rows.comm.push(segment.comm);
+                rows.state.push(segment.state.name());
+                rows.depth.push(segment.depth);
+                rows.detail.push(segment.detail);
+                let span = other.map(|other| host.requests.get(other).key.span.to_string());
+                rows.blocked_by_span_id.push(span);
+            }
+            if rows.tid.len() >= BATCH_ROWS {
+                written += rows.write(&mut file, &schema)?;
+            }
+        }
+    }
+    written += rows.write(&mut file, &schema)?;
+    file.finish().map_err(failed)?;
+    Ok(written)
+}
+
+impl Rows {
+    /// Writes and forgets the rows.
+    fn write<W: Write>(
+        &mut self,
+        file: &mut FileWriter<W>,
+        schema: &Arc<Schema>,
+    ) -> io::Result<u64> {
+        let rows = std::mem::take(self);
+        let text = |texts: Vec<String>| -> ArrayRef { Arc::new(StringArray::from(texts)) };
+        let columns: Vec<ArrayRef> = vec![
+            text(rows.host),
+            text(rows.trace_id),
+            text(rows.span_id),
+            text(rows.service),
+            text(rows.operation),
+            Arc::new(Int64Array::from(rows.begin_ns)),
+            Arc::new(Int64Array::from(rows.end_ns)),
+            Arc::new(Int32Array::from(rows.tid)),
+            text(rows.comm),
+            Arc::new(StringArray::from(rows.state)),
+            Arc::new(UInt32Array::from(rows.depth)),
+            text(rows.detail),
+            Arc::new(StringArray::from(rows.blocked_by_span_id)),
+        ];
+        let batch = RecordBatch::try_new(schema.clone(), columns).map_err(failed)?;
+        file.write(&batch).map_err(failed)?;
+        Ok(batch.num_rows() as u64)
+    }
+}
+
+fn failed(error: ArrowError) -> io::Error {
+    match error {
+        ArrowError::IoError(_, error) => error,
+        other => io::Error::other(other),
+    }
+}

@@ -1,0 +1,48 @@
+//! Folded stacks, one per line with its weight: what flame-graph programs read.
+//!
+//! `service;operation;STATE;detail nanoseconds`: requests of one operation are added up, so the graph
+//! shows where an operation's time goes.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use crate::HostRequests;
+
+/// Writes the critical paths of all chosen requests; returns how many stacks there are.
+///
+/// # Errors
+///
+/// The output cannot be written.
+pub fn write_folded(output: &mut impl Write, hosts: &[HostRequests<'_>]) -> io::Result<u64> {
+    let mut weights: BTreeMap<String, u64> = BTreeMap::new();
+    for host in hosts {
+        for (id, request) in host.all() {
+            let names = [host.host, request.service(), &host.name(request)].map(frame);
+            let above: Vec<&str> = (names.iter())
+                .map(String::as_str)
+                .filter(|name| !name.is_empty())
+                .collect();
+            let above = above.join(";");
+            for segment in host.path(id).path.segments {
+                let mut stack = format!("{above};{}", segment.state.name());
+                if segment.depth > 0 && !segment.comm.is_empty() {
+                    stack += &format!(";{}", frame(&segment.comm));
+                }
+                if !segment.detail.is_empty() {
+                    stack += &format!(";{}", frame(&segment.detail));
+                }
+                *weights.entry(stack).or_default() += segment.range.length().get();
+            }
+        }
+    }
+    for (stack, weight) in &weights {
+        writeln!(output, "{stack} {weight}")?;
+    }
+    output.flush()?;
+    Ok(weights.len() as u64)
+}
+
+/// A name in which nothing ends the frame or the line.
+fn frame(name: &str) -> String {
+    name.replace([';', '\n', '\r'], " ")
+}

@@ -1,0 +1,261 @@
+//! Requests and what they waited for as OTLP spans: the states of the critical path become parts of
+//! the request's span, so that Jaeger and others show them below it.
+//!
+//! OTLP's JSON form (opentelemetry-proto, `ExportTraceServiceRequest`): one document per line, as the
+//! OpenTelemetry collector writes and reads files.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use slowpath_model::{SpanId, TimeRange};
+use slowpath_requests::{Request, RequestId};
+
+use crate::HostRequests;
+
+/// What the added spans' `scope` says.
+const SCOPE: &str = "slowpath";
+/// `SPAN_KIND_INTERNAL`.
+const INTERNAL: u8 = 1;
+/// Requests of a document at most.
+const AT_A_TIME: usize = 256;
+
+/// `ExportTraceServiceRequest`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document {
+    resource_spans: Vec<ResourceSpans>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResourceSpans {
+    resource: Resource,
+    scope_spans: Vec<ScopeSpans>,
+}
+
+#[derive(Serialize)]
+struct Resource {
+    attributes: Vec<Attribute>,
+}
+
+#[derive(Serialize)]
+struct ScopeSpans {
+    scope: Scope,
+    spans: Vec<Span>,
+}
+
+#[derive(Serialize)]
+struct Scope {
+    name: &'static str,
+    version: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Span {
+    trace_id: String,
+    span_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_span_id: Option<String>,
+    name: String,
+    kind: u8,
+    start_time_unix_nano: String,
+    end_time_unix_nano: String,
+    attributes: Vec<Attribute>,
+}
+
+#[derive(Serialize)]
+struct Attribute {
+    key: &'static str,
+    value: Value,
+}
+
+/// `AnyValue`: numbers are text in OTLP's JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Value {
+    StringValue(String),
+    IntValue(String),
+}
+
+fn text(key: &'static str, text: impl Into<String>) -> Attribute {
+    Attribute {
+        key,
+        value: Value::StringValue(text.into()),
+    }
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OtlpCounts {
+    /// Spans of requests, which other tools may have already.
+    pub requests: u64,
+    /// Spans of states, which only slowpath knows.
+    pub states: u64,
+}
+
+/// Which spans to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtlpSpans {
+    /// The states alone, for a store that has the requests' own spans.
+    States,
+    /// The requests' spans as well, for a store that has nothing.
+    All,
+}
+
+/// Hands documents to `send`, one after the other, each a whole `ExportTraceServiceRequest`.
+///
+/// # Errors
+///
+/// What `send` returns.
+pub fn otlp_documents(
+    hosts: &[HostRequests<'_>],
+    spans: OtlpSpans,
+    mut send: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<OtlpCounts> {
+    let mut counts = OtlpCounts::default();
+    for host in hosts {
+        for chosen in host.chosen.chunks(AT_A_TIME) {
+            let part = HostRequests { chosen, ..*host };
+            let document = Document {
+                resource_spans: (part.all())
+                    .map(|(id, request)| resource_spans(part, id, request, spans, &mut counts))
+                    .collect(),
+            };
+            let bytes = serde_json::to_vec(&document).map_err(io::Error::other)?;
+            send(&bytes)?;
+        }
+    }
+    Ok(counts)
+}
+
+/// Writes documents as lines.
+///
+/// # Errors
+///
+/// The output cannot be written.
+pub fn write_otlp(
+    output: &mut impl Write,
+    hosts: &[HostRequests<'_>],
+    spans: OtlpSpans,
+) -> io::Result<OtlpCounts> {
+    let counts = otlp_documents(hosts, spans, |document| {
+        output.write_all(document)?;
+        output.write_all(b"\n")
+    })?;
+    output.flush()?;
+    Ok(counts)
+}
+
+fn resource_spans(
+    host: HostRequests<'_>,
+    id: RequestId,
+    request: &Request,
+    which: OtlpSpans,
+    counts: &mut OtlpCounts,
+) -> ResourceSpans {
+    let service = match request.service() {
+        "" => "unknown_service",
+        service => service,
+    };
+    let mut attributes = vec![text("service.name", service)];
+    if !host.host.is_empty() {
+        attributes.push(text("host.name", host.host));
+    }
+    let mut spans = Vec::new();
+    if which == OtlpSpans::All {
+        spans.push(own_span(host, request));
+        counts.requests += 1;
+    }
+    let states = state_spans(host, id, request);
+    counts.states += states.len() as u64;
+    spans.extend(states);
+    ResourceSpans {
+        resource: Resource { attributes },
+        scope_spans: vec![ScopeSpans {
+            scope: Scope {
+                name: SCOPE,
+                version: env!("CARGO_PKG_VERSION"),
+            },
+            spans,
+        }],
+    }
+}
+
+fn own_span(host: HostRequests<'_>, request: &Request) -> Span {
+    let parent = request.told.as_ref().and_then(|told| told.parent);
+    span(
+        request,
+        request.key.span,
+        parent,
+        host.name(request),
+        request.window,
+    )
+}
+
+fn state_spans(host: HostRequests<'_>, id: RequestId, request: &Request) -> Vec<Span> {
+    let path = host.path(id);
+    let segments = path.path.segments.iter().zip(&path.blocked_by).zip(1..);
+    segments
+        .map(|((segment, blocked_by), number)| {
+            let state = segment.state.name();
+            let name = match segment.depth {
+                0 => state.to_owned(),
+                _ => format!("{state} of {}", segment.comm),
+            };
+            let own = derived_id(request.key.span, number);
+            let mut span = span(request, own, Some(request.key.span), name, segment.range);
+            span.attributes = vec![
+                text("slowpath.state", state),
+                Attribute {
+                    key: "thread.id",
+                    value: Value::IntValue(segment.thread.to_string()),
+                },
+                text("thread.name", &*segment.comm),
+            ];
+            if !segment.detail.is_empty() {
+                span.attributes
+                    .push(text("slowpath.detail", &*segment.detail));
+            }
+            if let Some(other) = blocked_by {
+                let other = host.requests.get(*other).key;
+                let attributes = [
+                    text("slowpath.works_for.trace_id", other.trace.to_string()),
+                    text("slowpath.works_for.span_id", other.span.to_string()),
+                ];
+                span.attributes.extend(attributes);
+            }
+            span
+        })
+        .collect()
+}
+
+fn span(
+    request: &Request,
+    id: SpanId,
+    parent: Option<SpanId>,
+    name: String,
+    range: TimeRange,
+) -> Span {
+    Span {
+        trace_id: request.key.trace.to_string(),
+        span_id: id.to_string(),
+        parent_span_id: parent.map(|parent| parent.to_string()),
+        name,
+        kind: INTERNAL,
+        start_time_unix_nano: range.begin.ns().to_string(),
+        end_time_unix_nano: range.end.ns().to_string(),
+        attributes: Vec::new(),
+    }
+}
+
+/// An id for the `number`th state of a request: the same whenever it is exported again, and no other
+/// span's but by chance (the finaliser of SplitMix64 of both).
+fn derived_id(request: SpanId, number: u64) -> SpanId {
+    let mut id = request
+        .0
+        .wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    id = (id ^ id >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    id = (id ^ id >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    SpanId((id ^ id >> 31).max(1))
+}

@@ -1,0 +1,153 @@
+//! Requests as slices: each with its critical path's states inside, and arrows to its parts.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use slowpath_model::{TimeRange, Timestamp};
+use slowpath_requests::{Request, RequestId, SpanKey};
+
+use super::{PerfettoWriter, Slice, Track};
+use crate::HostRequests;
+
+/// Writes the requests of several hosts: requests that overlap lie in lanes beside each other.
+///
+/// # Errors
+///
+/// The output cannot be written.
+pub fn write_requests<W: Write>(
+    writer: &mut PerfettoWriter<W>,
+    hosts: &[HostRequests<'_>],
+) -> io::Result<()> {
+    let arrows = Arrows::between(hosts);
+    for host in hosts {
+        let title = match host.host {
+            "" => "requests".to_owned(),
+            name => format!("requests of {name}"),
+        };
+        let above = writer.track(&title, None)?;
+        let mut lanes: Vec<(Track, Timestamp)> = Vec::new();
+        for (id, request) in host.all() {
+            let is_free = |(_, end): &(Track, Timestamp)| *end <= request.window.begin;
+            let lane = match lanes.iter().position(is_free) {
+                Some(lane) => lane,
+                None => {
+                    let name = format!("lane {}", lanes.len() + 1);
+                    lanes.push((writer.track(&name, Some(above))?, Timestamp::MIN));
+                    lanes.len() - 1
+                }
+            };
+            lanes[lane].1 = request.window.end;
+            write_request(writer, lanes[lane].0, *host, request, &arrows)?;
+            write_path(writer, lanes[lane].0, *host, id)?;
+        }
+        write_in_flight(writer, *host, &title)?;
+    }
+    Ok(())
+}
+
+/// Arrows from each request to those that are part of it, by number.
+#[derive(Default)]
+struct Arrows {
+    to: BTreeMap<SpanKey, u64>,
+    from: BTreeMap<SpanKey, Vec<u64>>,
+}
+
+impl Arrows {
+    /// Only between requests that are written.
+    fn between(hosts: &[HostRequests<'_>]) -> Self {
+        let requests = || hosts.iter().flat_map(|host| host.all());
+        let mut arrows = Self::default();
+        for (_, request) in requests() {
+            arrows.from.insert(request.key, Vec::new());
+        }
+        let parts = requests().filter_map(|(_, request)| {
+            let span = request.told.as_ref()?.parent?;
+            let trace = request.key.trace;
+            Some((request.key, SpanKey { trace, span }))
+        });
+        for ((part, whole), number) in parts.zip(1..) {
+            if let Some(from) = arrows.from.get_mut(&whole) {
+                from.push(number);
+                arrows.to.insert(part, number);
+            }
+        }
+        arrows
+    }
+}
+
+fn write_request<W: Write>(
+    writer: &mut PerfettoWriter<W>,
+    lane: Track,
+    host: HostRequests<'_>,
+    request: &Request,
+    arrows: &Arrows,
+) -> io::Result<()> {
+    let mut details = vec![
+        ("trace_id", request.key.trace.to_string()),
+        ("span_id", request.key.span.to_string()),
+    ];
+    if !request.service().is_empty() {
+        details.push(("service", request.service().to_owned()));
+    }
+    let slice = Slice {
+        name: &host.name(request),
+        category: "request",
+        details,
+        flows_out: arrows.from.get(&request.key).cloned().unwrap_or_default(),
+        flows_in: arrows.to.get(&request.key).copied().into_iter().collect(),
+    };
+    writer.slice(lane, request.window, slice)
+}
+
+fn write_path<W: Write>(
+    writer: &mut PerfettoWriter<W>,
+    lane: Track,
+    host: HostRequests<'_>,
+    id: RequestId,
+) -> io::Result<()> {
+    let path = host.path(id);
+    for (segment, blocked_by) in path.path.segments.iter().zip(&path.blocked_by) {
+        let thread = format!("{} ({})", segment.comm, segment.thread);
+        let mut details = vec![("thread", thread)];
+        if !segment.detail.is_empty() {
+            details.push(("detail", segment.detail.clone()));
+        }
+        if let Some(other) = blocked_by {
+            details.push(("works for", host.requests.described(*other)));
+        }
+        let state = segment.state.name();
+        let name = match segment.depth {
+            0 => state.to_owned(),
+            _ => format!("{state} of {}", segment.comm),
+        };
+        let slice = Slice {
+            name: &name,
+            category: state,
+            details,
+            ..Slice::default()
+        };
+        writer.slice(lane, segment.range, slice)?;
+    }
+    Ok(())
+}
+
+/// A counter of the requests that were under way.
+fn write_in_flight<W: Write>(
+    writer: &mut PerfettoWriter<W>,
+    host: HostRequests<'_>,
+    title: &str,
+) -> io::Result<()> {
+    let mut changes: BTreeMap<Timestamp, i64> = BTreeMap::new();
+    for (_, request) in host.all() {
+        let TimeRange { begin, end } = request.window;
+        *changes.entry(begin).or_default() += 1;
+        *changes.entry(end).or_default() -= 1;
+    }
+    let track = writer.counter_track(&format!("{title}: under way"), "requests")?;
+    let mut under_way = 0;
+    for (at, change) in changes {
+        under_way += change;
+        writer.counter(track, at, under_way)?;
+    }
+    Ok(())
+}
