@@ -17,8 +17,7 @@ grep -qx 'recording: no' "$folder/said" || failed "a program without a session c
 
 sh tests/recorded.sh "$folder/trace" build/two_threads >"$folder/expected" 2>"$folder/said"
 grep -qx 'recording: yes' "$folder/said" || failed "a recorded program does not see that it is: $(cat "$folder/said")"
-babeltrace2 "$folder/trace" | sed -n 's/.* slowpath_span:\([a-z_]*\): .*vtid = \([0-9]*\).* trace_id_high = 0x\([0-9A-F]*\), trace_id_low = 0x\([0-9A-F]*\), span_id = 0x\([0-9A-F]*\) .*/\1 \3 \4 \5 \2/p' |
-    tr 'A-F' 'a-f' >"$folder/seen"
+sh tests/seen.sh "$folder/trace" >"$folder/seen"
 diff "$folder/expected" "$folder/seen" || failed "the trace (>) is not what the program did (<)"
 [ "$(wc -l <"$folder/seen")" -eq 4 ] || failed "four events were expected"
 echo "2 passed, 0 failed"
