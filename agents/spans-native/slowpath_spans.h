@@ -26,6 +26,19 @@ void slowpath_span_detach(uint64_t trace_id_high, uint64_t trace_id_low, uint64_
 /* Nonzero while any session records any of the four events. */
 int slowpath_span_recording(void);
 
+/* For runtimes that know which span is current but not how that came about, because an event loop
+ * resumes requests in any order: fires the detach and attach that lead from what this thread was told
+ * to work on to this span; all ids zero: to none. Spans of one trace nest, those of two never overlap.
+ * Not to be mixed with the two calls above on one thread. */
+void slowpath_span_follow(uint64_t trace_id_high, uint64_t trace_id_low, uint64_t span_id);
+
+/* Nonzero if slowpath_span_follow attached the span to this thread and has not detached it since. */
+int slowpath_span_followed(uint64_t trace_id_high, uint64_t trace_id_low, uint64_t span_id);
+
+/* Has all threads forget what they follow, without an event: where an agent notices that a recording
+ * began, as it told nothing while none did. Forked children do so by themselves. */
+void slowpath_span_forget(void);
+
 /* The four events, by number. The numbers never change. */
 enum slowpath_span_event {
     SLOWPATH_SPAN_START = 0,
