@@ -15,6 +15,8 @@ trace-cmd:tests that compare with trace-cmd
 redis-server:tests that record a Redis server
 redis-tools:tests that record a Redis server
 zstd:tests on packed traces
+default-jdk-headless:the Java span agent is not built
+maven:the Java span agent is not built
 "
 
 say() { printf 'setup: %s\n' "$*" >&2; }

@@ -1,3 +1,8 @@
+/*
+ * Fires attach when another span becomes current on a thread, and detach when it no longer is. Contexts
+ * that change anything but the span, and those without a sampled span of this process, fire nothing.
+ * While nothing records, every scope is the wrapped storage's own: nothing is allocated, nothing kept.
+ */
 package slowpath.spans;
 
 import io.opentelemetry.api.trace.Span;
@@ -6,11 +11,6 @@ import io.opentelemetry.context.Context;
 import io.opentelemetry.context.ContextStorage;
 import io.opentelemetry.context.Scope;
 
-/**
- * Fires attach when another span becomes current on a thread, and detach when it no longer is. Contexts
- * that change anything but the span, and those without a sampled span of this process, fire nothing.
- * While nothing records, every scope is the wrapped storage's own: nothing is allocated, nothing kept.
- */
 final class EventContextStorage implements ContextStorage {
     private final ContextStorage wrapped;
 

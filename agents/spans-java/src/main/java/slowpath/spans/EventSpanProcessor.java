@@ -1,3 +1,7 @@
+/*
+ * Fires start_span and end_span on the thread where a sampled span starts and ends. Keeps nothing and
+ * exports nothing, so it has nothing to flush or shut down.
+ */
 package slowpath.spans;
 
 import io.opentelemetry.api.trace.SpanContext;
@@ -6,10 +10,6 @@ import io.opentelemetry.sdk.trace.ReadWriteSpan;
 import io.opentelemetry.sdk.trace.ReadableSpan;
 import io.opentelemetry.sdk.trace.SpanProcessor;
 
-/**
- * Fires start_span and end_span on the thread where a sampled span starts and ends. Keeps nothing and
- * exports nothing, so it has nothing to flush or shut down.
- */
 final class EventSpanProcessor implements SpanProcessor {
     @Override
     public void onStart(Context parentContext, ReadWriteSpan span) {

@@ -1,3 +1,8 @@
+/*
+ * Loads libslowpath_spans and the native methods over it: from where the user says, or else from this
+ * jar, by way of a private folder that is gone again afterwards. Whatever goes wrong is one line on
+ * stderr and an application without our events, never an exception.
+ */
 package slowpath.spans;
 
 import java.io.IOException;
@@ -5,11 +10,6 @@ import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/**
- * Loads libslowpath_spans and the native methods over it: from where the user says, or else from this
- * jar, by way of a private folder that is gone again afterwards. Whatever goes wrong is one line on
- * stderr and an application without our events, never an exception.
- */
 final class NativeLibrary {
     private static final String EVENTS = "libslowpath_spans.so";
     private static final String METHODS = "libslowpath_spans_java.so";

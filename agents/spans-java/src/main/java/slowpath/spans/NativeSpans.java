@@ -1,3 +1,8 @@
+/*
+ * The calls of libslowpath_spans, and its switches: whether a session records an event is read from
+ * the library's memory, so that a span which nobody records costs a load and a branch, no call into
+ * C. NativeLibrary must have loaded the library first. Not an interface for applications.
+ */
 package slowpath.spans;
 
 import java.lang.invoke.MethodHandles;
@@ -5,11 +10,6 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
-/**
- * The calls of libslowpath_spans, and its switches: whether a session records an event is read from
- * the library's memory, so that a span which nobody records costs a load and a branch, no call into
- * C. {@link NativeLibrary} must have loaded the library first. Not an interface for applications.
- */
 final class NativeSpans {
     /** Numbers of the events in slowpath_spans.h. */
     static final int START = 0, END = 1, ATTACH = 2, DETACH = 3;

@@ -1,9 +1,9 @@
-package slowpath.spans;
-
-/**
+/*
  * The numbers in OpenTelemetry's hexadecimal ids, without allocating. Not a check of ids: a SpanContext
  * that is valid has 32 and 16 lower-case digits, and anything else gives some number, never an exception.
  */
+package slowpath.spans;
+
 final class SpanIds {
     private SpanIds() {}
 

@@ -1,3 +1,8 @@
+/*
+ * What a span (start, make current, close, end) costs its thread under the OpenTelemetry agent, in
+ * nanoseconds of processor time: the best and the median of many rounds. bench.sh runs it without our extension,
+ * with it, and recorded. Not a benchmark of the agent.
+ */
 package slowpath.spans;
 
 import io.opentelemetry.api.GlobalOpenTelemetry;
@@ -8,11 +13,6 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.Arrays;
 
-/**
- * What a span (start, make current, close, end) costs its thread under the OpenTelemetry agent, in
- * nanoseconds of processor time: the best and the median of many rounds. bench.sh runs it without our extension,
- * with it, and recorded. Not a benchmark of the agent.
- */
 public final class Cost {
     private static final int ROUNDS = 60;
     private static final int SPANS_PER_ROUND = 20_000;

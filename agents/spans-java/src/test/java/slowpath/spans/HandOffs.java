@@ -1,3 +1,9 @@
+/*
+ * A program under the OpenTelemetry agent whose requests go from thread to thread: each starts on the main
+ * thread, works in one pool, is handed to a second one and ends there. Prints the events that this must
+ * fire, thread by thread in order, as "event trace_id_high trace_id_low span_id vtid". It knows
+ * nothing of our extension; test.sh compares its lines with the trace.
+ */
 package slowpath.spans;
 
 import io.opentelemetry.api.GlobalOpenTelemetry;
@@ -14,12 +20,6 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
-/**
- * A program under the OpenTelemetry agent whose requests go from thread to thread: each starts on the main
- * thread, works in one pool, is handed to a second one and ends there. Prints the events that this must
- * fire, thread by thread in order, as "event trace_id_high trace_id_low span_id vtid". It knows
- * nothing of our extension; test.sh compares its lines with the trace.
- */
 public final class HandOffs {
     private static final int REQUESTS = 200;
     private static final Tracer TRACER = GlobalOpenTelemetry.getTracer("hand-offs");
