@@ -7,6 +7,7 @@
 
 mod analyses;
 mod critical_path;
+mod diagnose;
 mod events;
 mod export;
 mod info;
@@ -43,6 +44,7 @@ enum Command {
     Cpu(analyses::CpuArgs),
     Io(analyses::IoArgs),
     Latency(analyses::LatencyArgs),
+    Diagnose(diagnose::DiagnoseArgs),
     Requests(requests::RequestsArgs),
     CriticalPath(critical_path::CriticalPathArgs),
     ThreadStates(thread_states::ThreadStatesArgs),
@@ -70,6 +72,7 @@ fn run(command: Command) -> anyhow::Result<u8> {
         Command::Cpu(args) => analyses::run_cpu(args),
         Command::Io(args) => analyses::run_io(args),
         Command::Latency(args) => analyses::run_latency(args),
+        Command::Diagnose(args) => diagnose::run(args),
         Command::Requests(args) => requests::run(args),
         Command::CriticalPath(args) => critical_path::run(args),
         Command::ThreadStates(args) => thread_states::run(args),

@@ -8,6 +8,7 @@
 
 mod assemble;
 mod gather;
+mod occupants;
 mod record;
 mod scan;
 mod states;
@@ -25,6 +26,7 @@ use assemble::Known;
 use gather::{Gather, Name};
 use scan::{Interruption, Run, Wake};
 
+pub use occupants::Occupants;
 pub use record::Interrupt;
 pub use states::ThreadStates;
 pub use stretch::{Doing, Stretch, WakeUp, Waker};

@@ -1,0 +1,138 @@
+//! `slowpath diagnose`: what makes the slow requests slow, in words, with the evidence.
+
+use clap::Args;
+use serde::Serialize;
+use slowpath_findings::{Finding, Host, Severity, diagnose};
+
+use crate::analyses::print_json;
+use crate::input::{InputArgs, Report};
+
+/// Say what makes the slow requests slow: written findings with evidence, worst first.
+#[derive(Args)]
+pub struct DiagnoseArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    /// One JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A finding with its host, where there are several.
+#[derive(Serialize)]
+struct Row<'run> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'run str>,
+    #[serde(flatten)]
+    finding: Finding,
+}
+
+#[derive(Serialize)]
+struct Document<'run> {
+    findings: Vec<Row<'run>>,
+}
+
+/// Runs the command.
+pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
+    let experiment = args.input.open()?;
+    let report = Report::begin(&experiment);
+    let run = args.input.options();
+    let (hosts, found) =
+        (experiment.requests(&run.engine())).map_err(|_| anyhow::anyhow!("interrupted"))?;
+    let requests: usize = hosts.iter().map(|host| host.requests.all().len()).sum();
+    anyhow::ensure!(
+        requests > 0,
+        "no spans were recorded, so there are no requests to diagnose\n  hint: `slowpath critical-path \
+         --comm NAME` explains a thread's time without spans"
+    );
+    let several = hosts.len() > 1;
+    let mut findings: Vec<Row<'_>> = Vec::new();
+    for host in &hosts {
+        let Some(lines) = &host.lines else {
+            continue;
+        };
+        let of_host = diagnose(Host {
+            requests: &host.requests,
+            lines,
+            diagnostics: &found,
+        });
+        findings.extend(of_host.into_iter().map(|finding| Row {
+            host: several.then_some(host.name.as_str()),
+            finding,
+        }));
+    }
+    if several {
+        findings.sort_by(|one, other| other.finding.share.total_cmp(&one.finding.share));
+    }
+    let report = report.with(found);
+    if args.json {
+        print_json(&Document { findings })?;
+    } else {
+        crate::output::print(&text(&findings, requests))?;
+    }
+    Ok(report)
+}
+
+fn text(findings: &[Row<'_>], requests: usize) -> String {
+    if findings.is_empty() {
+        return format!("{requests} requests: nothing stands out.\n");
+    }
+    let mut text = format!("{requests} requests, the slowest tenth of each operation examined.\n");
+    for (row, number) in findings.iter().zip(1..) {
+        let finding = &row.finding;
+        let severity = match finding.severity {
+            Severity::High => "high",
+            Severity::Medium => "medium",
+            Severity::Low => "low",
+        };
+        let host = row
+            .host
+            .map_or(String::new(), |host| format!(", host {host}"));
+        let share = finding.share * 100.0;
+        text += &format!(
+            "\n{number}. {}\n   {severity}: {share:.0} % of the slow requests' time{host}\n",
+            finding.title
+        );
+        text += &wrapped(&finding.explanation, "   ");
+        for evidence in &finding.evidence {
+            text += &wrapped(&evidence.text, "   - ");
+        }
+        text += &wrapped(&format!("What to do: {}", finding.advice), "   ");
+    }
+    text
+}
+
+/// Text in lines of at most 100 columns; the first begins with `indent`, others with as many blanks.
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut wrapped = String::new();
+    let mut line = indent.to_owned();
+    let blanks = " ".repeat(indent.chars().count());
+    for word in text.split_whitespace() {
+        let is_begun = line.trim_end().chars().count() > indent.trim_end().chars().count();
+        if is_begun && line.chars().count() + 1 + word.chars().count() > 100 {
+            wrapped += line.trim_end();
+            wrapped.push('\n');
+            line.clone_from(&blanks);
+        }
+        line += word;
+        line.push(' ');
+    }
+    wrapped += line.trim_end();
+    wrapped.push('\n');
+    wrapped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    #[test]
+    fn long_text_is_wrapped_below_its_mark() {
+        let text = "word ".repeat(40);
+        let wrapped = wrapped(&text, " - ");
+        let lines: Vec<&str> = wrapped.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[0].starts_with(" - word") && lines[1].starts_with("   word"));
+        assert!(lines.iter().all(|line| line.len() <= 100));
+        assert_eq!(wrapped.matches("word").count(), 40);
+    }
+}

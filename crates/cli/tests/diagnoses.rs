@@ -1,0 +1,151 @@
+//! `slowpath diagnose` finds what is known to be wrong in recordings whose programs wrote it down.
+
+mod support;
+
+use std::fs;
+
+use serde_json::Value;
+use support::{shared_traces, slowpath_succeeds, unpacked};
+
+/// The recording's findings, and the lines of its ground truth.
+fn diagnosed(name: &str) -> Option<(Vec<Value>, Vec<Value>)> {
+    let truth = fs::read_to_string(shared_traces()?.join(name).join("ground-truth.jsonl"));
+    let truth = truth.expect("the ground truth can be read");
+    let trace = unpacked(&format!("{name}/{name}.tar.zst"))?.join(name);
+    let document = slowpath_succeeds(&["diagnose", "--json"], &trace).json();
+    let findings = document["findings"].as_array().expect("findings").clone();
+    let line = |line: &str| serde_json::from_str(line).expect("JSON");
+    Some((findings, truth.lines().map(line).collect()))
+}
+
+fn number(value: &Value) -> f64 {
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// The first two numbers after `words`, as nanoseconds: `… ran for 6.107 ms …`.
+fn length_after(text: &str, words: &str) -> f64 {
+    let rest = text
+        .split(words)
+        .nth(1)
+        .unwrap_or_else(|| panic!("no {words:?} in {text:?}"));
+    let mut parts = rest.split_whitespace();
+    let amount: f64 = parts
+        .next()
+        .and_then(|part| part.parse().ok())
+        .expect("a number");
+    let unit = parts
+        .next()
+        .expect("a unit")
+        .trim_end_matches([',', ';', ':']);
+    amount
+        * match unit {
+            "s" => 1e9,
+            "ms" => 1e6,
+            "µs" => 1e3,
+            "ns" => 1.0,
+            other => panic!("no unit: {other}"),
+        }
+}
+
+#[test]
+fn a_cpu_quota_is_the_first_cause_with_its_period_and_size() {
+    let Some((findings, truth)) = diagnosed("cpu-cgroup") else {
+        return;
+    };
+    let run = truth
+        .iter()
+        .find(|line| line["type"] == "run")
+        .expect("a run");
+    let offset = number(&run["realtime_minus_monotonic_ns"]);
+    // Phases with a limit: its quota and period in nanoseconds, begin and end since the epoch.
+    let limited: Vec<(f64, f64, f64, f64)> = (truth.iter())
+        .filter(|line| line["type"] == "phase" && number(&line["nr_periods"]) > 0.0)
+        .map(|line| {
+            let limit = line["cpu_max"].as_str().expect("cpu.max");
+            let parts: Vec<f64> = limit.split(' ').map(|n| n.parse().unwrap()).collect();
+            let at = |key: &str| number(&line[key]) + offset;
+            (parts[0] * 1e3, parts[1] * 1e3, at("start_ns"), at("end_ns"))
+        })
+        .collect();
+    assert_eq!(limited.len(), 2, "the program was limited in two phases");
+    let first = &findings[0];
+    assert_eq!(first["id"], "cpu-quota");
+    assert!(number(&first["share"]) > 0.5);
+    let regimes: Vec<&Value> = (first["evidence"].as_array().expect("evidence").iter())
+        .filter(|evidence| {
+            evidence["text"]
+                .as_str()
+                .is_some_and(|t| t.contains("periods of"))
+        })
+        .collect();
+    assert_eq!(regimes.len(), 2, "{regimes:?}");
+    let (unlimited_until, unlimited_from) = (limited[0].2, limited[1].3);
+    for (regime, (quota, period, begin, end)) in regimes.into_iter().zip(limited) {
+        let text = regime["text"].as_str().expect("words");
+        let within = |found: f64, truth: f64| (found / truth - 1.0).abs() < 0.1;
+        assert!(within(length_after(text, "periods of "), period), "{text}");
+        assert!(within(length_after(text, "ran for "), quota), "{text}");
+        // When the quota was changed is told from a few periods on either side.
+        let near = |found: f64, truth: f64| (found - truth).abs() < 5.0 * period;
+        assert!(near(number(&regime["begin_ns"]), begin), "{regime}");
+        assert!(near(number(&regime["end_ns"]), end), "{regime}");
+        // Nothing is said of the time in which there was no limit.
+        assert!(
+            number(&regime["begin_ns"]) >= unlimited_until - period,
+            "{regime}"
+        );
+        assert!(
+            number(&regime["end_ns"]) <= unlimited_from + period,
+            "{regime}"
+        );
+    }
+    let others = findings
+        .iter()
+        .filter(|finding| finding["id"] == "cpu-quota");
+    assert_eq!(others.count(), 1);
+}
+
+#[test]
+fn lock_chains_are_named() {
+    let Some((findings, truth)) = diagnosed("futex-contention") else {
+        return;
+    };
+    let locks = findings
+        .iter()
+        .find(|finding| finding["id"] == "lock-contention");
+    let evidence = &locks.expect("a finding about locks")["evidence"];
+    let evidence = evidence.as_array().expect("evidence");
+    let workers: Vec<i64> = (truth.iter())
+        .filter(|line| line["type"] == "thread" && line["role"] == "worker")
+        .map(|line| line["tid"].as_i64().expect("a number"))
+        .collect();
+    assert!(workers.len() > 1);
+    let told = |worker: &&i64| {
+        evidence.iter().any(|evidence| {
+            let text = evidence["text"].as_str().expect("words");
+            evidence["tid"] == **worker && text.contains("was waited for")
+        })
+    };
+    let missing: Vec<&i64> = workers.iter().filter(|worker| !told(worker)).collect();
+    assert!(
+        missing.is_empty(),
+        "no word of {missing:?} in {evidence:#?}"
+    );
+    // The holders fsync under the lock: the journal's thread is part of the chain.
+    let chains = evidence
+        .iter()
+        .filter_map(|evidence| evidence["text"].as_str());
+    let chains: Vec<&str> = chains
+        .filter(|text| text.contains("was waited for"))
+        .collect();
+    assert!(
+        chains
+            .iter()
+            .any(|text| text.contains("BLOCK_DEVICE of jbd2")),
+        "{chains:?}"
+    );
+    let quota = findings.iter().find(|finding| finding["id"] == "cpu-quota");
+    assert!(quota.is_none(), "{quota:?}");
+}

@@ -1,0 +1,191 @@
+//! Ready threads without a processor: a quota, others that ran instead, or a processor that idled.
+
+use std::collections::BTreeMap;
+
+use slowpath_kernel::timelines::{Doing, Timelines};
+use slowpath_model::{CpuId, Nanoseconds, ThreadId, TimeRange, Timestamp};
+
+use crate::finding::{Evidence, Finding, FindingId};
+use crate::path::{Piece, Slow, Taken, listed, percent, wants_cpu};
+use crate::quota::{Quota, Regime, quotas};
+
+/// Shorter waits are those of every wake-up.
+const SHORT: Nanoseconds = Nanoseconds(200_000);
+
+/// A wait of a slow request's path for a processor.
+struct CpuWait<'slow> {
+    piece: Piece<'slow>,
+    cpu: CpuId,
+    /// Nobody ran there for most of the time.
+    idle: bool,
+}
+
+pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
+    let mut waits: Vec<CpuWait<'_>> = (slow.pieces())
+        .filter(|piece| wants_cpu(piece.segment.state) && piece.segment.range.length() >= SHORT)
+        .filter_map(|piece| {
+            let cpu = cpu_before(slow.lines, piece.segment.thread, piece.segment.range.begin)?;
+            Some(CpuWait {
+                piece,
+                cpu,
+                idle: false,
+            })
+        })
+        .collect();
+    let times: Vec<(CpuId, TimeRange)> = (waits.iter())
+        .map(|wait| (wait.cpu, wait.piece.segment.range))
+        .collect();
+    let occupants = slow.lines.occupants(&times);
+    let (mut contention, mut placement) = (Taken::default(), Taken::default());
+    let mut instead: BTreeMap<ThreadId, Nanoseconds> = BTreeMap::new();
+    for wait in &mut waits {
+        let range = wait.piece.segment.range;
+        let others = || occupants.during(wait.cpu, range);
+        let busy: u64 = others().map(|(_, time)| time.get()).sum();
+        wait.idle = busy * 2 < range.length().get();
+    }
+    let mut stalled: Vec<ThreadId> = (waits.iter())
+        .filter(|wait| wait.idle)
+        .map(|wait| wait.piece.segment.thread)
+        .collect();
+    stalled.sort_unstable();
+    stalled.dedup();
+    let quotas = quotas(slow.lines, &stalled);
+    let mut by_quota: Vec<Taken> = quotas.iter().map(|_| Taken::default()).collect();
+    for wait in &waits {
+        let (thread, range) = (wait.piece.segment.thread, wait.piece.segment.range);
+        if let Some(held) = quotas.iter().position(|quota| quota.holds(thread, range)) {
+            by_quota[held].add(wait.piece.request, thread, range);
+        } else if wait.idle {
+            placement.add(wait.piece.request, thread, range);
+        } else {
+            contention.add(wait.piece.request, thread, range);
+            for (other, time) in occupants.during(wait.cpu, range) {
+                *instead.entry(other).or_default() += time;
+            }
+        }
+    }
+    let mut findings: Vec<Finding> = (quotas.iter().zip(by_quota))
+        .filter_map(|(quota, taken)| held_back(slow, quota, taken))
+        .collect();
+    findings.extend(contended(slow, contention, &instead));
+    findings.extend(misplaced(slow, placement));
+    findings
+}
+
+/// The processor that a thread ran on last.
+fn cpu_before(lines: &Timelines, thread: ThreadId, at: Timestamp) -> Option<CpuId> {
+    let window = TimeRange::new(lines.range().begin, at);
+    let mut before = lines.backwards(thread, window);
+    before.find_map(|stretch| match stretch.doing {
+        Doing::Running { cpu } => Some(cpu),
+        _ => None,
+    })
+}
+
+/// A finding about a quota, with each time in which it held.
+fn held_back(slow: &Slow<'_>, quota: &Quota, mut taken: Taken) -> Option<Finding> {
+    let whose = slow.thread(ThreadId(quota.process.0));
+    let first = quota.regimes.first()?;
+    let amounts: Vec<String> = quota.regimes.iter().map(|r| r.quota.to_string()).collect();
+    let title = format!(
+        "CPU quota: process {whose} gets {} of CPU in every {}",
+        amounts.join(", then "),
+        first.period
+    );
+    let periods: usize = quota.regimes.iter().map(|regime| regime.periods).sum();
+    let explanation = format!(
+        "{} slow requests were ready to run for {} in all, but stood still while their processors \
+         idled. In {periods} periods of {} the process's {} threads went on together and then stood \
+         still together: this is how the kernel holds a control group to its CPU quota (cpu.max).",
+        taken.requests(),
+        taken.total,
+        first.period,
+        quota.threads.len(),
+    );
+    let regime = |regime: &Regime| Evidence {
+        text: format!(
+            "{} periods of {}, in each its threads ran for {} on average ({} of one processor); ready \
+             threads stood still for {} in all",
+            regime.periods,
+            regime.period,
+            regime.quota,
+            percent(regime.quota, regime.period),
+            regime.stood_still
+        ),
+        range: Some(regime.range),
+        thread: Some(ThreadId(quota.process.0)),
+        request: None,
+    };
+    let mut evidence: Vec<Evidence> = quota.regimes.iter().map(regime).collect();
+    evidence.extend(taken.evidence(slow, "ready, but held back for"));
+    let micro = |time: Nanoseconds| time.get() / 1000;
+    let settings: Vec<String> = (quota.regimes.iter())
+        .map(|regime| format!("`{} {}`", micro(regime.quota), micro(regime.period)))
+        .collect();
+    let advice = format!(
+        "Raise the quota of the process's control group (its cpu.max is about {}; a container's CPU \
+         limit), or use fewer threads at once so that it lasts longer.",
+        settings.join(", then ")
+    );
+    let id = FindingId::CpuQuota;
+    let mut finding = taken.finding(slow, id, title, explanation, evidence, &advice)?;
+    let ranges = quota.regimes.iter().map(|regime| regime.range);
+    finding.range = ranges.reduce(TimeRange::hull)?;
+    Some(finding)
+}
+
+fn contended(
+    slow: &Slow<'_>,
+    mut taken: Taken,
+    instead: &BTreeMap<ThreadId, Nanoseconds>,
+) -> Option<Finding> {
+    let names: BTreeMap<String, Nanoseconds> = (instead.iter())
+        .map(|(thread, time)| (slow.thread(*thread), *time))
+        .collect();
+    let title = "CPU contention: ready threads wait while others run".to_owned();
+    let explanation = format!(
+        "{} slow requests waited {} in all for a processor that others used: {}.",
+        taken.requests(),
+        taken.total,
+        listed(&names, 4)
+    );
+    let mut evidence = taken.evidence(slow, "ready, but without a processor for");
+    let others = names.len();
+    evidence.push(Evidence::text(format!(
+        "{others} threads ran meanwhile on the processors that were waited for: {}",
+        listed(&names, 6)
+    )));
+    let advice = "Give the service more processors, move the others elsewhere or lower their \
+                  priority (nice, cpu.weight), or use fewer threads.";
+    taken.finding(
+        slow,
+        FindingId::CpuContention,
+        title,
+        explanation,
+        evidence,
+        advice,
+    )
+}
+
+fn misplaced(slow: &Slow<'_>, mut taken: Taken) -> Option<Finding> {
+    let title = "CPU placement: ready threads wait although their processor idles".to_owned();
+    let explanation = format!(
+        "{} slow requests waited {} in all for a processor although nobody ran on the last one they \
+         used, and no quota's period shows.",
+        taken.requests(),
+        taken.total
+    );
+    let evidence = taken.evidence(slow, "ready, but not running for");
+    let advice = "Look for threads bound to processors (taskset, cpusets), for control groups \
+                  with a quota that is rarely used up, and for a virtual machine whose processors \
+                  are stopped by its host.";
+    taken.finding(
+        slow,
+        FindingId::CpuPlacement,
+        title,
+        explanation,
+        evidence,
+        advice,
+    )
+}

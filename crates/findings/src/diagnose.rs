@@ -1,0 +1,87 @@
+//! All findings about a host, worst first.
+
+use std::cmp::Reverse;
+
+use slowpath_kernel::timelines::Timelines;
+use slowpath_model::{Diagnostic, DiagnosticCode, Nanoseconds};
+use slowpath_requests::Requests;
+
+use crate::finding::{Evidence, Finding, FindingId, Severity};
+use crate::path::Slow;
+use crate::{blocked, cpu, locks, runtime, serial, waits};
+
+/// What is known of a host.
+#[derive(Clone, Copy)]
+pub struct Host<'run> {
+    /// Its requests.
+    pub requests: &'run Requests,
+    /// Its threads over time.
+    pub lines: &'run Timelines,
+    /// What was wrong with its traces.
+    pub diagnostics: &'run [Diagnostic],
+}
+
+/// What makes the slow requests of a host slow: the most share of their time first.
+///
+/// Empty where there is no request, or nothing stands out.
+pub fn diagnose(host: Host<'_>) -> Vec<Finding> {
+    let slow = Slow::of(host.requests, host.lines);
+    if slow.total == Nanoseconds::ZERO {
+        return Vec::new();
+    }
+    let mut findings = cpu::findings(&slow);
+    findings.extend(locks::findings(&slow));
+    findings.extend(waits::findings(&slow));
+    findings.extend(blocked::findings(&slow));
+    findings.extend(runtime::findings(&slow));
+    findings.extend(serial::findings(&slow));
+    findings.sort_by(|one, other| {
+        let rank = |finding: &Finding| (Reverse(finding.severity), finding.id);
+        other
+            .share
+            .total_cmp(&one.share)
+            .then(rank(one).cmp(&rank(other)))
+    });
+    findings.extend(lost(&slow, host.diagnostics));
+    findings
+}
+
+/// Missing events, where they make the answers unsafe.
+fn lost(slow: &Slow<'_>, diagnostics: &[Diagnostic]) -> Option<Finding> {
+    let codes = [DiagnosticCode::LostEvents, DiagnosticCode::LostPackets];
+    let lost: Vec<&Diagnostic> = diagnostics
+        .iter()
+        .filter(|d| codes.contains(&d.code))
+        .collect();
+    if lost.is_empty() {
+        return None;
+    }
+    let unknown: Nanoseconds = (slow.pieces())
+        .filter(|piece| piece.segment.state == slowpath_critical_path::State::Unknown)
+        .map(|piece| piece.segment.range.length())
+        .sum();
+    let count: u64 = lost.iter().filter_map(|diagnostic| diagnostic.count).sum();
+    let share = unknown.get() as f64 / slow.total.get().max(1) as f64;
+    Some(Finding {
+        id: FindingId::LostEvents,
+        severity: match share {
+            share if share >= 0.25 => Severity::High,
+            share if share >= 0.05 => Severity::Medium,
+            _ => Severity::Low,
+        },
+        title: "Lost events: parts of the recording are missing".to_owned(),
+        explanation: format!(
+            "The tracer had no room for {count} events. Where they are missing the slow requests' \
+             time is unknown: {unknown} of {}.",
+            slow.total
+        ),
+        evidence: (lost.iter().take(5))
+            .map(|diagnostic| Evidence::text(diagnostic.to_string()))
+            .collect(),
+        advice:
+            "Record with larger buffers or fewer events, and take the other findings with care."
+                .to_owned(),
+        range: slow.lines.range(),
+        share,
+    })
+}

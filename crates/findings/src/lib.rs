@@ -1,0 +1,21 @@
+//! Diagnoses in words: what makes the slow requests of a host slow, with the evidence.
+//!
+//! Looks at the slowest tenth of each operation's requests and asks what their critical paths are
+//! made of. Every finding states times, threads and requests that it rests on; where nothing stands
+//! out there is none. It reads time lines and paths; it does not compute them.
+
+#![forbid(unsafe_code)]
+
+mod blocked;
+mod cpu;
+mod diagnose;
+mod finding;
+mod locks;
+mod path;
+mod quota;
+mod runtime;
+mod serial;
+mod waits;
+
+pub use diagnose::{Host, diagnose};
+pub use finding::{Evidence, Finding, FindingId, Severity};

@@ -1,0 +1,81 @@
+//! Locks: who holds them while requests wait, and what the holder waits for itself.
+
+use std::collections::BTreeMap;
+
+use slowpath_model::{Nanoseconds, ThreadId};
+
+use crate::finding::{Evidence, Finding, FindingId};
+use crate::path::{Slow, Taken, Wait, listed, percent};
+use crate::runtime::is_runtime;
+
+pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
+    let waits: Vec<Wait<'_>> = (slow.waits())
+        .filter(|wait| wait.call == Some("futex") && !is_runtime(wait.holder_comm))
+        .collect();
+    let mut taken = Taken::default();
+    let mut holders: BTreeMap<ThreadId, Holder> = BTreeMap::new();
+    for wait in &waits {
+        taken.add(wait.request, wait.waiter, wait.range);
+        let holder = holders.entry(wait.holder).or_default();
+        holder.waited += wait.range.length();
+        holder.times += 1;
+        for piece in wait.pieces {
+            let mut did = piece.state.name().to_owned();
+            if piece.thread != wait.holder {
+                did += &format!(" of {}", slow.thread(piece.thread));
+            }
+            *holder.did.entry(did).or_default() += piece.range.length();
+        }
+    }
+    let mut ranked: Vec<(&ThreadId, &Holder)> = holders.iter().collect();
+    ranked.sort_by_key(|(thread, holder)| (std::cmp::Reverse(holder.waited), **thread));
+    let Some((first, most)) = ranked.first() else {
+        return Vec::new();
+    };
+    let title = format!(
+        "Locks: requests wait for {} and {} other holders",
+        slow.thread(**first),
+        ranked.len() - 1
+    );
+    let title = match ranked.len() {
+        1 => format!("Lock: requests wait for {}", slow.thread(**first)),
+        _ => title,
+    };
+    let explanation = format!(
+        "{} slow requests waited {} in all in futex, for a lock or a condition, until another \
+         thread woke them. The one that was waited for most is {} ({} of it); meanwhile it was: {}.",
+        taken.requests(),
+        taken.total,
+        slow.thread(**first),
+        percent(most.waited, taken.total),
+        listed(&most.did, 4)
+    );
+    let mut evidence: Vec<Evidence> = (ranked.iter().take(4))
+        .map(|(thread, holder)| Evidence {
+            text: format!(
+                "{} was waited for {} times, {} in all; meanwhile: {}",
+                slow.thread(**thread),
+                holder.times,
+                holder.waited,
+                listed(&holder.did, 4)
+            ),
+            range: None,
+            thread: Some(**thread),
+            request: None,
+        })
+        .collect();
+    evidence.extend(taken.evidence(slow, "waited for a lock for"));
+    let advice = "Hold the lock for less: move what its holder waits for (disk, sleep, calls) out \
+                  of the locked part, or split the lock.";
+    let id = FindingId::LockContention;
+    let finding = taken.finding(slow, id, title, explanation, evidence, advice);
+    finding.into_iter().collect()
+}
+
+/// A thread that was waited for.
+#[derive(Default)]
+struct Holder {
+    waited: Nanoseconds,
+    times: u64,
+    did: BTreeMap<String, Nanoseconds>,
+}

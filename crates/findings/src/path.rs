@@ -1,0 +1,264 @@
+//! The slow requests' critical paths, and time added up by whatever a finding asks for.
+
+use std::collections::BTreeMap;
+
+use slowpath_critical_path::{LinkKind, Segment, State};
+use slowpath_kernel::timelines::Timelines;
+use slowpath_model::{Nanoseconds, ThreadId, TimeRange};
+use slowpath_requests::{Request, RequestId, RequestPath, Requests, SpanKey};
+
+use crate::finding::{Evidence, Finding, FindingId, Severity};
+
+/// Causes that take less of the slow requests' time are not told.
+const LEAST_SHARE: f64 = 0.1;
+/// Nor those that cost the requests that they touch less than this, on average.
+const LEAST_EACH: Nanoseconds = Nanoseconds(1_000_000);
+/// Pieces of evidence of one kind.
+const MOST_EVIDENCE: usize = 3;
+
+/// The requests that are examined, with their paths.
+pub(crate) struct Slow<'run> {
+    pub(crate) requests: &'run Requests,
+    pub(crate) lines: &'run Timelines,
+    pub(crate) paths: Vec<(RequestId, RequestPath)>,
+    /// Their durations, added up.
+    pub(crate) total: Nanoseconds,
+}
+
+/// A piece of a slow request's path.
+#[derive(Clone, Copy)]
+pub(crate) struct Piece<'slow> {
+    pub(crate) request: RequestId,
+    pub(crate) segment: &'slow Segment,
+    /// The request that its thread works for, where that is another one.
+    pub(crate) blocked_by: Option<RequestId>,
+}
+
+/// A time in which the request waited for another thread, with all that was done meanwhile.
+pub(crate) struct Wait<'slow> {
+    pub(crate) request: RequestId,
+    /// The thread that waited, and the one that it waited for.
+    pub(crate) waiter: ThreadId,
+    pub(crate) holder: ThreadId,
+    pub(crate) holder_comm: &'slow str,
+    /// The system call in which it waited.
+    pub(crate) call: Option<&'slow str>,
+    pub(crate) range: TimeRange,
+    pub(crate) pieces: &'slow [Segment],
+}
+
+impl<'run> Slow<'run> {
+    /// The slowest tenth of the requests of each operation, at least one of each.
+    pub(crate) fn of(requests: &'run Requests, lines: &'run Timelines) -> Self {
+        let mut operations: BTreeMap<(String, String), Vec<RequestId>> = BTreeMap::new();
+        for (id, request) in requests.ids() {
+            let name = name(request, lines);
+            let key = (request.service().to_owned(), name);
+            operations.entry(key).or_default().push(id);
+        }
+        let mut slow = Vec::new();
+        for ids in operations.values_mut() {
+            ids.sort_by_key(|&id| (std::cmp::Reverse(requests.get(id).window.length()), id));
+            slow.extend_from_slice(&ids[..ids.len().div_ceil(10)]);
+        }
+        slow.sort_unstable();
+        let total = slow
+            .iter()
+            .map(|&id| requests.get(id).window.length())
+            .sum();
+        let path = |id| (id, requests.path(Some(lines), id));
+        Self {
+            requests,
+            lines,
+            paths: slow.into_iter().map(path).collect(),
+            total,
+        }
+    }
+
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
+        self.paths.iter().flat_map(|(request, path)| {
+            let segments = path.path.segments.iter().zip(&path.blocked_by);
+            segments.map(|(segment, blocked_by)| Piece {
+                request: *request,
+                segment,
+                blocked_by: *blocked_by,
+            })
+        })
+    }
+
+    /// Every time in which a request waited for another thread.
+    pub(crate) fn waits(&self) -> impl Iterator<Item = Wait<'_>> {
+        self.paths.iter().flat_map(|(request, path)| {
+            let groups =
+                (path.path.segments).chunk_by(|one, other| (one.depth > 0) == (other.depth > 0));
+            groups
+                .filter(|group| group[0].depth > 0)
+                .filter_map(|group| {
+                    let (first, last) = (group.first()?, group.last()?);
+                    let range = TimeRange::new(first.range.begin, last.range.end);
+                    // The thread at depth 1 is the one that was waited for; it woke the waiter.
+                    let holder = group.iter().rfind(|segment| segment.depth == 1)?;
+                    let woken = path.path.links.iter().find(|link| {
+                        link.at >= range.end
+                            && link.from == holder.thread
+                            && link.kind != LinkKind::Wait
+                    })?;
+                    Some(Wait {
+                        request: *request,
+                        waiter: woken.to,
+                        holder: holder.thread,
+                        holder_comm: &holder.comm,
+                        call: woken.call.as_deref(),
+                        range,
+                        pieces: group,
+                    })
+                })
+        })
+    }
+
+    pub(crate) fn key(&self, request: RequestId) -> SpanKey {
+        self.requests.get(request).key
+    }
+
+    /// A request in words.
+    pub(crate) fn named(&self, request: RequestId) -> String {
+        let of = self.requests.get(request);
+        format!("{} ({})", of.key.span, name(of, self.lines))
+    }
+
+    /// A thread in words, for instance `worker-A (315)`.
+    pub(crate) fn thread(&self, thread: ThreadId) -> String {
+        let name = self.lines.name(thread, self.lines.range().end);
+        match name.is_empty() {
+            true => thread.to_string(),
+            false => format!("{name} ({thread})"),
+        }
+    }
+}
+
+/// What a request goes by: its operation, else the thread that served it first.
+pub(crate) fn name(request: &Request, lines: &Timelines) -> String {
+    let operation = request.operation();
+    if !operation.is_empty() {
+        return operation.to_owned();
+    }
+    let first = request.threads().first().copied();
+    first.map_or(String::new(), |thread| {
+        lines.name(thread, request.window.end).into_owned()
+    })
+}
+
+/// Time that a cause takes: in all, by request, and its longest single occasions.
+#[derive(Default)]
+pub(crate) struct Taken {
+    pub(crate) total: Nanoseconds,
+    by_request: BTreeMap<RequestId, Nanoseconds>,
+    pub(crate) range: Option<TimeRange>,
+    longest: Vec<(TimeRange, ThreadId, RequestId)>,
+}
+
+impl Taken {
+    pub(crate) fn add(&mut self, request: RequestId, thread: ThreadId, range: TimeRange) {
+        let length = range.length();
+        self.total += length;
+        *self.by_request.entry(request).or_default() += length;
+        self.range = Some(self.range.map_or(range, |all| all.hull(range)));
+        self.longest.push((range, thread, request));
+        if self.longest.len() > 16 * MOST_EVIDENCE {
+            self.keep_longest();
+        }
+    }
+
+    fn keep_longest(&mut self) {
+        let rank = |(range, thread, request): &(TimeRange, ThreadId, RequestId)| {
+            (
+                std::cmp::Reverse(range.length()),
+                range.begin,
+                *thread,
+                *request,
+            )
+        };
+        self.longest.sort_by_key(rank);
+        self.longest.truncate(MOST_EVIDENCE);
+    }
+
+    pub(crate) fn requests(&self) -> usize {
+        self.by_request.len()
+    }
+
+    /// The longest single occasions.
+    pub(crate) fn occasions(&mut self) -> &[(TimeRange, ThreadId, RequestId)] {
+        self.keep_longest();
+        &self.longest
+    }
+
+    /// The share of the slow requests' time, if it is worth telling.
+    pub(crate) fn share(&self, slow: &Slow<'_>) -> Option<f64> {
+        let share = self.total.get() as f64 / slow.total.get().max(1) as f64;
+        let each = self.total.get() / self.requests().max(1) as u64;
+        (share >= LEAST_SHARE && each >= LEAST_EACH.get()).then_some(share)
+    }
+
+    /// The longest occasions as evidence: `{length} {what} of {thread} in request {request}`.
+    pub(crate) fn evidence(&mut self, slow: &Slow<'_>, what: &str) -> Vec<Evidence> {
+        let evidence = |&(range, thread, request): &(TimeRange, ThreadId, RequestId)| Evidence {
+            text: format!(
+                "{}: {what} {} in request {}",
+                slow.thread(thread),
+                range.length(),
+                slow.named(request)
+            ),
+            range: Some(range),
+            thread: Some(thread),
+            request: Some(slow.key(request)),
+        };
+        self.occasions().iter().map(evidence).collect()
+    }
+
+    /// A finding about it, if it is worth telling.
+    pub(crate) fn finding(
+        &self,
+        slow: &Slow<'_>,
+        id: FindingId,
+        title: String,
+        explanation: String,
+        evidence: Vec<Evidence>,
+        advice: &str,
+    ) -> Option<Finding> {
+        let share = self.share(slow)?;
+        Some(Finding {
+            id,
+            severity: Severity::of(share),
+            title,
+            explanation,
+            evidence,
+            advice: advice.to_owned(),
+            range: self.range?,
+            share,
+        })
+    }
+}
+
+/// How many percent `part` is of `whole`.
+pub(crate) fn percent(part: Nanoseconds, whole: Nanoseconds) -> String {
+    format!(
+        "{:.0} %",
+        part.get() as f64 * 100.0 / whole.get().max(1) as f64
+    )
+}
+
+/// The states in which a thread could run, had it a processor.
+pub(crate) fn wants_cpu(state: State) -> bool {
+    matches!(state, State::Preempted | State::WaitCpu)
+}
+
+/// The longest entries first, as words: `a 3 ms, b 2 ms`.
+pub(crate) fn listed(sums: &BTreeMap<String, Nanoseconds>, most: usize) -> String {
+    let mut all: Vec<(&String, &Nanoseconds)> = sums.iter().collect();
+    all.sort_by_key(|(name, length)| (std::cmp::Reverse(**length), *name));
+    let words = all.iter().take(most);
+    let words: Vec<String> = words
+        .map(|(name, length)| format!("{name} {length}"))
+        .collect();
+    words.join(", ")
+}

@@ -1,0 +1,362 @@
+//! Threads that a control group's CPU quota stops (`cpu.max` of the kernel's bandwidth control).
+//!
+//! The signature: threads are ready, their processor idles, and all of them go on together at the
+//! begin of a period, for as long as the quota lasts. Period and quota are estimated from the trace
+//! alone. Nothing is concluded from a few occasions, nor where no period shows.
+
+use std::collections::BTreeMap;
+use std::f64::consts::TAU;
+
+use slowpath_kernel::timelines::{Doing, Timelines};
+use slowpath_model::{CpuId, Nanoseconds, ProcessId, ThreadId, TimeRange, Timestamp};
+
+/// A ready thread that waits longer for an idle processor is stopped: wake-ups take microseconds.
+const STALL: Nanoseconds = Nanoseconds(2_000_000);
+/// Periods that the kernel allows: 1 ms to 1 s; below 5 ms a stall cannot be told from its period.
+const SHORTEST_PERIOD: f64 = 5e6;
+const LONGEST_PERIOD: f64 = 1e9;
+/// A time with fewer periods in a row is no evidence.
+const LEAST_PERIODS: usize = 3;
+
+/// The quota that a process is held to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Quota {
+    pub(crate) process: ProcessId,
+    /// In the order of their ids.
+    pub(crate) threads: Vec<ThreadId>,
+    /// When, in the order of time; never empty.
+    pub(crate) regimes: Vec<Regime>,
+}
+
+/// A time in which the quota had one value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Regime {
+    pub(crate) period: Nanoseconds,
+    /// CPU time of all threads in a period.
+    pub(crate) quota: Nanoseconds,
+    pub(crate) range: TimeRange,
+    pub(crate) periods: usize,
+    /// How long ready threads stood still, all threads together.
+    pub(crate) stood_still: Nanoseconds,
+}
+
+impl Quota {
+    /// Whether a thread that was ready, but not running, was held back by the quota: waits that are
+    /// short compared with the period are those of every thread.
+    pub(crate) fn holds(&self, thread: ThreadId, wait: TimeRange) -> bool {
+        self.threads.binary_search(&thread).is_ok()
+            && self.regimes.iter().any(|regime| {
+                !regime.range.intersect(wait).is_empty()
+                    && wait.length().get() * 50 >= regime.period.get()
+            })
+    }
+}
+
+/// Finds quotas on the processes of `threads`.
+pub(crate) fn quotas(lines: &Timelines, threads: &[ThreadId]) -> Vec<Quota> {
+    let process = |thread: ThreadId| {
+        let process = lines.process(thread, lines.range().end);
+        process.unwrap_or(ProcessId(thread.0))
+    };
+    let mut processes: BTreeMap<ProcessId, Vec<ThreadId>> = BTreeMap::new();
+    for &thread in threads {
+        processes.entry(process(thread)).or_default();
+    }
+    for &thread in lines.threads() {
+        if let Some(threads) = processes.get_mut(&process(thread)) {
+            threads.push(thread);
+        }
+    }
+    let quotas = processes.into_iter().map(|(process, threads)| Quota {
+        process,
+        regimes: regimes(lines, &threads),
+        threads,
+    });
+    quotas.filter(|quota| !quota.regimes.is_empty()).collect()
+}
+
+fn regimes(lines: &Timelines, threads: &[ThreadId]) -> Vec<Regime> {
+    let stalls = stalls(lines, threads);
+    let mut ends: Vec<i64> = stalls.iter().map(|stall| stall.end.ns()).collect();
+    ends.sort_unstable();
+    let Some(period) = period(&ends) else {
+        return Vec::new();
+    };
+    let mut regimes = Vec::new();
+    for begins in rows_of_periods(&ends, period) {
+        let mut used = vec![0_u64; begins.len() - 1];
+        let mut stopped = vec![0_u64; begins.len() - 1];
+        for &thread in threads {
+            for (run, _) in lines.runs_of(thread) {
+                spread(run, &begins, &mut used);
+            }
+        }
+        for &stall in &stalls {
+            spread(stall, &begins, &mut stopped);
+        }
+        let periods: Vec<f64> = (begins.windows(2))
+            .map(|pair| ((pair[1] - pair[0]) as f64 / period).round())
+            .collect();
+        let rates: Vec<f64> = (used.iter().zip(&periods))
+            .map(|(used, periods)| *used as f64 / periods)
+            .collect();
+        for (first, last) in levels(&rates, 0) {
+            // Not the median: who overdraws in one period has less in the next.
+            let periods: f64 = periods[first..last].iter().sum();
+            let used: u64 = used[first..last].iter().sum();
+            regimes.push(Regime {
+                period: Nanoseconds(period.round() as u64),
+                quota: Nanoseconds((used as f64 / periods) as u64),
+                range: TimeRange::new(
+                    Timestamp::from_ns(begins[first]),
+                    Timestamp::from_ns(begins[last]),
+                ),
+                periods: periods as usize,
+                stood_still: Nanoseconds(stopped[first..last].iter().sum()),
+            });
+        }
+    }
+    joined(regimes)
+}
+
+/// Regimes that follow each other with about the same quota are one.
+fn joined(regimes: Vec<Regime>) -> Vec<Regime> {
+    let mut joined: Vec<Regime> = Vec::new();
+    for regime in regimes {
+        let (quota, period) = (regime.quota.get() as f64, regime.period.get());
+        match joined.last_mut() {
+            Some(last)
+                if (last.quota.get() as f64 / quota - 1.0).abs() < 0.15
+                    && regime.range.begin.since(last.range.end).get() < 4 * period =>
+            {
+                let periods = last.periods + regime.periods;
+                let used =
+                    last.quota.get() as f64 * last.periods as f64 + quota * regime.periods as f64;
+                last.quota = Nanoseconds((used / periods as f64) as u64);
+                last.periods = periods;
+                last.stood_still += regime.stood_still;
+                last.range.end = regime.range.end;
+            }
+            _ => joined.push(regime),
+        }
+    }
+    joined
+}
+
+/// Begins of periods that follow each other: the first thread to go on in each. A period in which no
+/// thread went on is part of the one before; more than two of them end the row.
+fn rows_of_periods(ends: &[i64], period: f64) -> Vec<Vec<i64>> {
+    let mut rows: Vec<Vec<i64>> = Vec::new();
+    for &end in ends {
+        let Some(row) = rows.last_mut() else {
+            rows.push(vec![end]);
+            continue;
+        };
+        let since = row.last().map_or(0.0, |begin| (end - begin) as f64) / period;
+        if since < 0.6 {
+            continue;
+        }
+        let times = since.round();
+        match times <= 3.0 && (since - times).abs() < 0.3 {
+            true => row.push(end),
+            false => rows.push(vec![end]),
+        }
+    }
+    rows.retain(|row| row.len() > LEAST_PERIODS);
+    rows
+}
+
+/// Adds the time of `range` to the periods in which it lies.
+fn spread(range: TimeRange, begins: &[i64], sums: &mut [u64]) {
+    let (begin, end) = (range.begin.ns(), range.end.ns());
+    let first = begins.partition_point(|at| *at <= begin).saturating_sub(1);
+    for (pair, sum) in begins.windows(2).zip(sums).skip(first) {
+        if pair[0] >= end {
+            break;
+        }
+        *sum += (end.min(pair[1]) - begin.max(pair[0])).max(0) as u64;
+    }
+}
+
+/// When threads were ready while their processor was idle for most of the time.
+fn stalls(lines: &Timelines, threads: &[ThreadId]) -> Vec<TimeRange> {
+    let mut waits: Vec<(CpuId, TimeRange)> = Vec::new();
+    for &thread in threads {
+        // Going backwards, the run before a wait comes after it.
+        let mut open: Vec<TimeRange> = Vec::new();
+        for stretch in lines.backwards(thread, lines.range()) {
+            match stretch.doing {
+                Doing::Preempted | Doing::WaitingForCpu if stretch.range.length() >= STALL => {
+                    open.push(stretch.range);
+                }
+                Doing::Running { cpu } => waits.extend(open.drain(..).map(|range| (cpu, range))),
+                _ => {}
+            }
+        }
+    }
+    let occupants = lines.occupants(&waits);
+    let is_idle = |(cpu, range): &(CpuId, TimeRange)| {
+        let busy: u64 = occupants
+            .during(*cpu, *range)
+            .map(|(_, time)| time.get())
+            .sum();
+        busy * 2 < range.length().get()
+    };
+    waits
+        .into_iter()
+        .filter(is_idle)
+        .map(|(_, range)| range)
+        .collect()
+}
+
+/// The period in which stalls end, in nanoseconds; `None` where there is none.
+///
+/// Distances between ends are multiples of it, give or take: the longest period for which that holds
+/// about as well as for any.
+fn period(ends: &[i64]) -> Option<f64> {
+    const NEIGHBOURS: usize = 24;
+    const MOST_PAIRS: usize = 20_000;
+    let mut distances: Vec<f64> = Vec::new();
+    let step = (ends.len() * NEIGHBOURS / MOST_PAIRS).max(1);
+    for (place, end) in ends.iter().enumerate().step_by(step) {
+        let later = ends[place + 1..].iter().take(NEIGHBOURS);
+        let apart = later.map(|other| (other - end) as f64);
+        distances.extend(apart.filter(|d| (SHORTEST_PERIOD..=1.2 * LONGEST_PERIOD).contains(d)));
+    }
+    if distances.len() < 2 * LEAST_PERIODS {
+        return None;
+    }
+    let score = |period: f64| {
+        // Threads that go on in the same period say nothing about it.
+        let (mut sum, mut count) = (0.0, 0);
+        for distance in distances
+            .iter()
+            .filter(|distance| **distance * 2.0 >= period)
+        {
+            sum += (TAU * distance / period).cos();
+            count += 1;
+        }
+        match count * 3 >= distances.len() {
+            true => sum / f64::from(count as u32),
+            false => 0.0,
+        }
+    };
+    let candidates = std::iter::successors(Some(SHORTEST_PERIOD), |period| Some(period * 1.005));
+    let scored: Vec<(f64, f64)> = candidates
+        .take_while(|period| *period <= LONGEST_PERIOD)
+        .map(|period| (period, score(period)))
+        .collect();
+    let best = scored.iter().map(|(_, score)| *score).fold(0.0, f64::max);
+    if best < 0.5 {
+        return None;
+    }
+    let (mut period, _) = *scored.iter().rfind(|(_, score)| *score >= 0.85 * best)?;
+    for _ in 0..4 {
+        let (mut products, mut squares) = (0.0, 0.0);
+        for distance in &distances {
+            let times = (distance / period).round();
+            if times >= 1.0 && (distance - times * period).abs() < 0.2 * period {
+                products += times * distance;
+                squares += times * times;
+            }
+        }
+        if squares > 0.0 {
+            period = products / squares;
+        }
+    }
+    Some(period)
+}
+
+/// Parts of `used` on one level each: a quota that was changed shows as two.
+fn levels(used: &[f64], offset: usize) -> Vec<(usize, usize)> {
+    /// A level of fewer periods is not told from chance.
+    const LEAST: usize = 8;
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len().max(1) as f64;
+    let spread = |part: &[f64]| {
+        let middle = mean(part);
+        part.iter()
+            .map(|value| (value - middle) * (value - middle))
+            .sum::<f64>()
+    };
+    let gain = |at: usize| {
+        let (left, right) = used.split_at(at);
+        spread(left) + spread(right)
+    };
+    let places = LEAST..used.len().saturating_sub(LEAST - 1);
+    let split = places.min_by(|one, other| gain(*one).total_cmp(&gain(*other)));
+    if let Some(at) = split {
+        let (left, right) = used.split_at(at);
+        let apart = (mean(left) - mean(right)).abs();
+        let noise = gain(at) / used.len() as f64;
+        let error = noise * (1.0 / left.len() as f64 + 1.0 / right.len() as f64);
+        // A quarter apart, and four times farther than chance would have it.
+        if apart > 0.25 * mean(left).max(mean(right)) && apart * apart > 16.0 * error {
+            let mut parts = levels(left, offset);
+            parts.extend(levels(right, offset + at));
+            return parts;
+        }
+    }
+    vec![(offset, offset + used.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    #[test]
+    fn the_period_is_the_longest_that_fits() {
+        for period in [10, 100, 250] {
+            // Threads go on up to 6 % late, some periods are left out.
+            let ends: Vec<i64> = (0..80)
+                .filter(|n| n % 7 != 3)
+                .flat_map(|n| {
+                    [0, n % 4, 2 * (n % 3)].map(|late| n * period * MS + late * period * MS / 100)
+                })
+                .collect();
+            let found = super::period(&ends).unwrap() / MS as f64;
+            assert!(
+                (found / period as f64 - 1.0).abs() < 0.01,
+                "{found} for {period}"
+            );
+        }
+    }
+
+    #[test]
+    fn ends_without_a_period_have_none() {
+        let mut at = 0;
+        let ends: Vec<i64> = (1..300_i64)
+            .map(|n| {
+                at += 3 * MS + n * n % 97 * n % 89 * MS;
+                at
+            })
+            .collect();
+        assert_eq!(period(&ends), None);
+        assert_eq!(period(&[0, 100 * MS, 200 * MS]), None, "too few");
+    }
+
+    #[test]
+    fn a_changed_quota_is_two_levels() {
+        let noise = |n: usize| [0.9, 1.3, 0.8, 1.0][n % 4];
+        let used: Vec<f64> = (0..40)
+            .map(|n| if n < 22 { 6.0 } else { 12.0 } * noise(n))
+            .collect();
+        assert_eq!(levels(&used, 10), [(10, 32), (32, 50)]);
+        assert_eq!(levels(&used[..22], 0), [(0, 22)]);
+    }
+
+    #[test]
+    fn periods_follow_each_other_or_end() {
+        let ends = [0, 3, 100, 104, 190, 203, 410, 508, 900, 1000].map(|end| end * MS);
+        let rows = rows_of_periods(&ends, 100e6);
+        let rows: Vec<Vec<i64>> = (rows.iter())
+            .map(|row| row.iter().map(|at| at / MS).collect())
+            .collect();
+        assert_eq!(rows, [[0, 100, 190, 410, 508]]);
+        let mut sums = [0; 2];
+        let range = TimeRange::new(Timestamp::from_ns(5), Timestamp::from_ns(25));
+        spread(range, &[0, 10, 20], &mut sums);
+        assert_eq!(sums, [5, 10]);
+    }
+}

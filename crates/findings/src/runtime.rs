@@ -1,0 +1,62 @@
+//! Threads of a language's runtime that requests wait for: garbage collectors, compilers.
+
+use std::collections::BTreeMap;
+
+use slowpath_model::Nanoseconds;
+
+use crate::finding::{Evidence, Finding, FindingId};
+use crate::path::{Slow, Taken, listed};
+
+/// How such threads are called, as far as the kernel keeps names (15 bytes): HotSpot's collectors,
+/// its VM thread and compilers; V8's workers; .NET's and Ruby's.
+const NAMES: [&str; 16] = [
+    "GC Thread",
+    "G1 ",
+    "ZWorker",
+    "ZDriver",
+    "ZDirector",
+    "Shenandoah",
+    "VM Thread",
+    "VM Periodic",
+    "C1 CompilerThre",
+    "C2 CompilerThre",
+    "Reference Handl",
+    "Finalizer",
+    "V8Worker",
+    "V8 WorkerThread",
+    ".NET Server GC",
+    ".NET BGC",
+];
+
+/// Whether a thread's name is that of a runtime's.
+pub(crate) fn is_runtime(comm: &str) -> bool {
+    NAMES.iter().any(|name| comm.starts_with(name))
+}
+
+pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
+    let mut taken = Taken::default();
+    let mut threads: BTreeMap<String, Nanoseconds> = BTreeMap::new();
+    for wait in slow.waits() {
+        if wait.pieces.iter().any(|piece| is_runtime(&piece.comm)) {
+            taken.add(wait.request, wait.waiter, wait.range);
+            *threads.entry(slow.thread(wait.holder)).or_default() += wait.range.length();
+        }
+    }
+    let title = "Runtime: requests wait for threads of the language's runtime".to_owned();
+    let explanation = format!(
+        "{} slow requests waited {} in all for the runtime's own threads: {}.",
+        taken.requests(),
+        taken.total,
+        listed(&threads, 4)
+    );
+    let mut evidence = taken.evidence(slow, "waited for the runtime for");
+    evidence.push(Evidence::text(format!(
+        "by thread: {}",
+        listed(&threads, 6)
+    )));
+    let advice = "Look at the collector's log and the heap's size; allocate less, or choose a \
+                  collector with shorter pauses.";
+    let id = FindingId::RuntimeThreads;
+    let finding = taken.finding(slow, id, title, explanation, evidence, advice);
+    finding.into_iter().collect()
+}

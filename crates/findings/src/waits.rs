@@ -1,0 +1,94 @@
+//! Waits that a device or a clock ends: disks, other hosts, sleeps.
+
+use std::collections::BTreeMap;
+
+use slowpath_critical_path::State;
+use slowpath_model::Nanoseconds;
+
+use crate::finding::{Evidence, Finding, FindingId};
+use crate::path::{Slow, Taken, listed};
+
+/// A kind of wait, and how it is told.
+struct Kind {
+    state: State,
+    id: FindingId,
+    title: &'static str,
+    what: &'static str,
+    advice: &'static str,
+}
+
+const KINDS: [Kind; 3] = [
+    Kind {
+        state: State::BlockDevice,
+        id: FindingId::DiskWait,
+        title: "Disk: requests wait for a block device",
+        what: "waited for a disk for",
+        advice: "Write less often or in larger pieces, sync less (or together), keep what is read in \
+                 memory, or use a faster disk. Look with `slowpath io` and `slowpath latency --kind \
+                 block` at who else uses it.",
+    },
+    Kind {
+        state: State::Network,
+        id: FindingId::NetworkWait,
+        title: "Network: requests wait for other hosts",
+        what: "waited for the network for",
+        advice: "Record on the other host as well to see what it did meanwhile; make fewer calls, or \
+                 several at once.",
+    },
+    Kind {
+        state: State::Timer,
+        id: FindingId::TimerWait,
+        title: "Sleep: requests wait for a time to come",
+        what: "slept for",
+        advice: "Look for sleeps, polling with a pause, retries with back-off and rate limits in the \
+                 request's path; wait for the event instead.",
+    },
+];
+
+pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
+    KINDS
+        .iter()
+        .filter_map(|kind| finding(slow, kind))
+        .collect()
+}
+
+fn finding(slow: &Slow<'_>, kind: &Kind) -> Option<Finding> {
+    let mut taken = Taken::default();
+    let mut threads: BTreeMap<String, Nanoseconds> = BTreeMap::new();
+    let mut causes: BTreeMap<String, Nanoseconds> = BTreeMap::new();
+    for piece in slow
+        .pieces()
+        .filter(|piece| piece.segment.state == kind.state)
+    {
+        let segment = piece.segment;
+        taken.add(piece.request, segment.thread, segment.range);
+        *threads.entry(slow.thread(segment.thread)).or_default() += segment.range.length();
+        if !segment.detail.is_empty() {
+            *causes.entry(segment.detail.clone()).or_default() += segment.range.length();
+        }
+    }
+    let causes = match causes.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", listed(&causes, 3)),
+    };
+    let explanation = format!(
+        "{} slow requests {} {} in all{causes}, in these threads: {}.",
+        taken.requests(),
+        kind.what,
+        taken.total,
+        listed(&threads, 4)
+    );
+    let mut evidence = taken.evidence(slow, kind.what);
+    evidence.push(Evidence::text(format!(
+        "by thread: {}",
+        listed(&threads, 6)
+    )));
+    taken.finding(
+        slow,
+        kind.id,
+        kind.title.to_owned(),
+        explanation,
+        evidence,
+        kind.advice,
+    )
+}
