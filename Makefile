@@ -52,4 +52,4 @@ test-agents: agents ## Test the agents in real applications (downloads what thes
 
 clean: ## Remove everything that was built or recorded here
 	$(CARGO) clean
-	rm -rf .cache demo-recording hotrod-recording benches/data examples/demo/build fuzz/target
+	rm -rf .cache demo-recording hotrod-recording java-service-recording benches/data examples/demo/build fuzz/target

@@ -1,0 +1,129 @@
+/*
+ * A small order service on the JDK's own HTTP server, with something slow to find: each order is handed from
+ * a receiver to a pool of workers and waited for there; workers write a ledger under one lock, and every
+ * 25th order rewrites all of it, to the disk, while it holds the lock. Knows nothing of tracing. Not a design to copy.
+ *
+ *     java OrderService.java serve ORDERS LEDGER    serves so many orders, then ends
+ *     java OrderService.java order ORDERS           sends so many, 6 at a time; prints latencies on stderr
+ */
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.ThreadFactory;
+
+public final class OrderService {
+    private static final int PORT = 8090;
+    private static final int WHOLE_LEDGER = 16 << 20;
+    private static final int REWRITE_EVERY = 25;
+
+    private OrderService() {}
+
+    public static void main(String[] arguments) throws Exception {
+        if (arguments.length == 3 && arguments[0].equals("serve")) {
+            serve(Integer.parseInt(arguments[1]), Path.of(arguments[2]));
+        } else if (arguments.length == 2 && arguments[0].equals("order")) {
+            order(Integer.parseInt(arguments[1]));
+        } else {
+            System.err.println("usage: OrderService serve ORDERS LEDGER | order ORDERS");
+            System.exit(2);
+        }
+    }
+
+    private static void serve(int orders, Path file) throws IOException, InterruptedException {
+        CountDownLatch answered = new CountDownLatch(orders);
+        ExecutorService receivers = Executors.newFixedThreadPool(6, named("receiver"));
+        ExecutorService workers = Executors.newFixedThreadPool(3, named("worker"));
+        try (FileChannel ledger = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
+            HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), PORT), 0);
+            server.setExecutor(receivers);
+            server.createContext("/order", exchange -> {
+                Future<?> order = workers.submit(() -> answer(exchange, ledger, answered));
+                try {
+                    order.get();
+                } catch (InterruptedException | ExecutionException cause) {
+                    throw new IOException("order not answered", cause);
+                }
+            });
+            server.start();
+            answered.await();
+            server.stop(1);
+        }
+        receivers.shutdown();
+        workers.shutdown();
+    }
+
+    private static ThreadFactory named(String name) {
+        return task -> new Thread(task, name);
+    }
+
+    private static int written; // guarded by the class
+
+    private static void answer(HttpExchange exchange, FileChannel ledger, CountDownLatch answered) {
+        try (exchange) {
+            synchronized (OrderService.class) {
+                boolean rewrite = ++written % REWRITE_EVERY == 0;
+                ledger.write(ByteBuffer.allocate(rewrite ? WHOLE_LEDGER : 100), 0);
+                if (rewrite) {
+                    ledger.force(true);
+                }
+            }
+            exchange.sendResponseHeaders(200, -1);
+        } catch (IOException cause) {
+            System.err.println("order not answered: " + cause);
+        } finally {
+            answered.countDown();
+        }
+    }
+
+    private static void order(int orders) throws Exception {
+        HttpClient client = HttpClient.newHttpClient();
+        HttpRequest request = HttpRequest.newBuilder(URI.create("http://localhost:" + PORT + "/order")).build();
+        ExecutorService customers = Executors.newFixedThreadPool(6);
+        List<Future<Long>> latencies = new ArrayList<>();
+        for (int number = 0; number < orders; number++) {
+            latencies.add(customers.submit(() -> latency(client, request)));
+        }
+        List<Long> sorted = new ArrayList<>();
+        for (Future<Long> latency : latencies) {
+            sorted.add(latency.get());
+        }
+        customers.shutdown();
+        sorted.sort(null);
+        System.err.printf("%d orders: median %.1f ms, p95 %.1f ms, slowest %.1f ms%n", orders,
+                sorted.get(orders / 2) / 1e6, sorted.get(orders * 95 / 100) / 1e6, sorted.get(orders - 1) / 1e6);
+    }
+
+    /** Nanoseconds until the answer; waits up to half a minute for the service to start. */
+    private static long latency(HttpClient client, HttpRequest request) throws IOException, InterruptedException {
+        for (int attempt = 1; ; attempt++) {
+            long begin = System.nanoTime();
+            try {
+                client.send(request, BodyHandlers.discarding());
+                return System.nanoTime() - begin;
+            } catch (ConnectException cause) {
+                if (attempt == 300) {
+                    throw cause;
+                }
+                Thread.sleep(100);
+            }
+        }
+    }
+}
