@@ -201,7 +201,9 @@ fn wait<'lines>(run: &[Part<'lines>], links: &[BareLink<'lines>]) -> Option<Wait
         return None;
     }
     let range = TimeRange::new(first.piece.range.begin, last.piece.range.end);
-    let longest = run.iter().max_by_key(|part| part.piece.range.length())?;
+    // That the wake-up took its time is not what was waited for.
+    let rank = |part: &&Part<'_>| (part.piece.state != State::Ipi, part.piece.range.length());
+    let longest = run.iter().max_by_key(rank)?;
     let waker = run.iter().rfind(|part| part.piece.depth == 1);
     let from = links.partition_point(|link| link.at < range.begin);
     let to = links.partition_point(|link| link.at <= range.end);
