@@ -13,20 +13,38 @@ use slowpath_platform::MappedFile;
 use slowpath_read_ctf::{ClockShift, CtfTrace, StreamFile, metadata};
 use slowpath_source::{NamedBytes, Source};
 
-/// Writes a trace of at least `bytes` bytes into `target`. Returns how often it holds `source`.
+/// Writes traces of at least `bytes` bytes together into `target`: of the trace `source`, or of all
+/// traces below it, which stay as they lie in time to each other. Returns how often it holds `source`.
 pub fn enlarge(source: &Path, target: &Path, bytes: u64) -> anyhow::Result<u64> {
-    let trace = open(source)?;
-    let size: u64 = trace.packets().iter().map(|packet| packet.size).sum();
-    let ranges = || trace.packets().iter().map(|packet| packet.range);
+    let mut traces = Vec::new();
+    for folder in traces_below(source)? {
+        let place = target.join(folder.strip_prefix(source).unwrap_or(Path::new("")));
+        traces.push((open(&folder)?, folder, place));
+    }
+    let packets = || traces.iter().flat_map(|(trace, ..)| trace.packets());
+    let size: u64 = packets().map(|packet| packet.size).sum();
     let (Some(begin), Some(end)) = (
-        ranges().map(|range| range.begin).min(),
-        ranges().map(|range| range.end).max(),
+        packets().map(|packet| packet.range.begin).min(),
+        packets().map(|packet| packet.range.end).max(),
     ) else {
         bail!("{} has no packets", source.display());
     };
     // A second of nothing between two copies.
     let step = ClockShift::at_least(end.since(begin).get() + 1_000_000_000);
     let copies = bytes.div_ceil(size.max(1)).max(1);
+    for (trace, folder, place) in &traces {
+        write_copies(trace, folder, place, step, copies)?;
+    }
+    Ok(copies)
+}
+
+fn write_copies(
+    trace: &CtfTrace,
+    source: &Path,
+    target: &Path,
+    step: ClockShift,
+    copies: u64,
+) -> anyhow::Result<()> {
     fs::create_dir_all(target).with_context(|| format!("cannot create {}", target.display()))?;
     fs::copy(source.join("metadata"), target.join("metadata"))?;
     for stream in trace.streams() {
@@ -44,7 +62,25 @@ pub fn enlarge(source: &Path, target: &Path, bytes: u64) -> anyhow::Result<u64> 
         }
         file.flush()?;
     }
-    Ok(copies)
+    Ok(())
+}
+
+/// The folders at or below `folder` that are CTF traces, in order.
+fn traces_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if folder.join("metadata").is_file() {
+        return Ok(vec![folder.to_owned()]);
+    }
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    let mut below: Vec<PathBuf> = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<anyhow::Result<_>>()?;
+    below.sort();
+    let mut traces = Vec::new();
+    for entry in below.iter().filter(|entry| entry.is_dir()) {
+        traces.append(&mut traces_below(entry)?);
+    }
+    Ok(traces)
 }
 
 /// Opens a CTF trace.

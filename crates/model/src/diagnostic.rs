@@ -88,6 +88,12 @@ codes! {
         "none needed";
     InvalidFormat, Error, "The description of an event's layout cannot be understood; its events are skipped.",
         "please report the format text";
+    SpanClockOffset, Warning, "The times of spans in files are off those of the spans' own events; the events' times are used.",
+        "none needed here; the clock of whoever wrote the spans may be wrong";
+    UnplacedSpans, Note, "Spans of files belong to no host or time that was recorded; they were left out.",
+        "record on the hosts that serve them, or give only files of the recorded time";
+    HostClocksApart, Warning, "The wall clocks of two hosts differ, as distributed traces on both show; times of different hosts cannot be compared.",
+        "keep the hosts' clocks in step (NTP, PTP)";
     InvalidFile, Error, "A file that belongs to the recording cannot be read.",
         "check that it is whole; copy it again";
 }

@@ -70,6 +70,13 @@ pub(crate) fn assign(events: &[SpanEvent], trace: TimeRange) -> Assigned {
     ordered(requests, active)
 }
 
+/// The requests by start and end alone, without threads that serve them.
+pub(crate) fn spans_alone(events: &[SpanEvent]) -> Vec<Request> {
+    let bounds = events.first().zip(events.last());
+    let trace = bounds.map(|(first, last)| TimeRange::new(first.at, last.at));
+    trace.map_or(Vec::new(), |trace| spans(events, trace).0)
+}
+
 /// The requests by start and end alone, in the order of their first events; and by event, the
 /// request that it starts or ends.
 fn spans(events: &[SpanEvent], trace: TimeRange) -> (Vec<Request>, Vec<Option<usize>>) {

@@ -9,7 +9,9 @@
 
 mod assign;
 mod bands;
+mod clocks;
 mod events;
+mod join;
 mod path;
 mod request;
 mod requests;
@@ -17,7 +19,9 @@ mod summary;
 mod threads;
 
 pub use bands::{Band, Operation, operations};
+pub use clocks::{ClockOffset, clock_offsets};
 pub use events::{SpanEvent, SpanEventKind, has_span_events, span_events};
+pub use join::{HostEvents, join};
 pub use path::RequestPath;
 pub use request::{Bound, PlacedBy, Request, RequestId, Serving, Shown, SpanKey, Told};
 pub use requests::Requests;

@@ -11,10 +11,11 @@ use slowpath_critical_path::{
     BareLink, Cause, CriticalPath, Detail, Piece, Segment, State, bare_path,
 };
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{Nanoseconds, ThreadId, TimeRange};
+use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
 
+use crate::assign::Active;
 use crate::request::{Bound, Request, RequestId, Serving};
-use crate::requests::Requests;
+use crate::requests::{Requests, within};
 
 /// Where the time of a request went, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,19 +114,56 @@ impl Requests {
             whole.parts.extend(nowhere(request));
             return whole;
         };
+        let mut strangers = Strangers::of(self, id);
         for stage in &stages {
             let mut path = bare_path(lines, stage.thread, stage.range);
             for piece in path.pieces {
-                self.cut(id, piece, &mut whole.parts);
+                strangers.cut(piece, &mut whole.parts);
             }
             whole.links.append(&mut path.links);
         }
         whole
     }
+}
+
+/// Finds out where the threads on a request's path work for requests that are no part of it, nor the
+/// other way round. Is asked in the order of time.
+struct Strangers<'run> {
+    requests: &'run Requests,
+    request: RequestId,
+    thread: ThreadId,
+    /// What the thread worked for after the time that was asked about last.
+    pieces: &'run [Active],
+}
+
+impl<'run> Strangers<'run> {
+    fn of(requests: &'run Requests, request: RequestId) -> Self {
+        Self {
+            requests,
+            request,
+            thread: ThreadId::IDLE,
+            pieces: &[],
+        }
+    }
+
+    fn go_to(&mut self, thread: ThreadId, at: Timestamp) {
+        if thread != self.thread {
+            let pieces = self.requests.active_of(thread);
+            let past = pieces.partition_point(|piece| piece.range.end <= at);
+            (self.thread, self.pieces) = (thread, &pieces[past..]);
+        }
+        while let [first, rest @ ..] = self.pieces
+            && first.range.end <= at
+        {
+            self.pieces = rest;
+        }
+    }
 
     /// Adds a piece of a serving thread's path, cut where its thread turns to another request.
-    fn cut<'lines>(&self, request: RequestId, piece: Piece<'lines>, parts: &mut Vec<Part<'lines>>) {
+    fn cut<'lines>(&mut self, piece: Piece<'lines>, parts: &mut Vec<Part<'lines>>) {
         let range = piece.range;
+        self.go_to(piece.thread, range.begin);
+        let own = self.requests.get(self.request);
         let mut add = |range: TimeRange, other: Option<RequestId>| {
             let mut piece = Piece { range, ..piece };
             if other.is_some() && piece.depth == 0 {
@@ -144,7 +182,10 @@ impl Requests {
             }
         };
         let mut cursor = range.begin;
-        for (when, other) in self.strangers(request, piece.thread, range) {
+        for (when, other) in within(self.pieces, range) {
+            if other == self.request || self.requests.get(other).is_kin(own) {
+                continue;
+            }
             add(TimeRange::new(cursor, when.begin), None);
             add(when, Some(other));
             cursor = when.end;

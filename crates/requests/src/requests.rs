@@ -3,6 +3,9 @@
 //! Built once from the host's span events and its time lines; then only read, by any number of
 //! threads.
 
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{ThreadId, TimeRange};
 
@@ -16,6 +19,8 @@ pub struct Requests {
     all: Vec<Request>,
     /// In the order of thread and time, apart.
     active: Vec<Active>,
+    /// By thread: its part of `active`.
+    of_thread: FxHashMap<ThreadId, Range<u32>>,
 }
 
 impl Requests {
@@ -25,6 +30,11 @@ impl Requests {
         if let Some(lines) = lines {
             threads::resolve(&mut events, lines);
         }
+        Self::of(&events, lines)
+    }
+
+    /// The same where the events already have the host's numbers of their threads.
+    pub(crate) fn of(events: &[SpanEvent], lines: Option<&Timelines>) -> Self {
         let bounds = events.first().zip(events.last());
         let told = bounds.map(|(first, last)| TimeRange::new(first.at, last.at));
         let traced = lines.map(Timelines::range);
@@ -32,16 +42,26 @@ impl Requests {
         let Some(trace) = trace else {
             return Self::default();
         };
-        let assigned = assign(&events, trace);
+        let assigned = assign(events, trace);
+        let mut of_thread: FxHashMap<ThreadId, Range<u32>> = FxHashMap::default();
+        for (piece, position) in assigned.active.iter().zip(0..) {
+            let part = of_thread.entry(piece.thread);
+            part.or_insert(position..position).end = position + 1;
+        }
         Self {
             all: assigned.requests,
             active: assigned.active,
+            of_thread,
         }
     }
 
     /// Every request, in the order of their begin; [`RequestId`] is the position.
     pub fn all(&self) -> &[Request] {
         &self.all
+    }
+
+    pub(crate) fn all_mut(&mut self) -> &mut [Request] {
+        &mut self.all
     }
 
     /// The requests with their ids.
@@ -64,26 +84,17 @@ impl Requests {
         thread: ThreadId,
         range: TimeRange,
     ) -> impl Iterator<Item = (TimeRange, RequestId)> {
-        let first = self
-            .active
-            .partition_point(|piece| (piece.thread, piece.range.end) <= (thread, range.begin));
-        self.active[first..]
-            .iter()
-            .take_while(move |piece| piece.thread == thread && piece.range.begin < range.end)
-            .map(move |piece| (piece.range.intersect(range), piece.request))
+        let pieces = self.active_of(thread);
+        let first = pieces.partition_point(|piece| piece.range.end <= range.begin);
+        within(&pieces[first..], range)
     }
 
-    /// The parts of `range` in which `thread` worked for a request that is no part of `request`, nor
-    /// the other way round.
-    pub(crate) fn strangers(
-        &self,
-        request: RequestId,
-        thread: ThreadId,
-        range: TimeRange,
-    ) -> impl Iterator<Item = (TimeRange, RequestId)> {
-        let own = self.get(request);
-        self.active(thread, range)
-            .filter(move |(_, other)| *other != request && !self.get(*other).is_kin(own))
+    /// Everything that `thread` worked for, in the order of time.
+    pub(crate) fn active_of(&self, thread: ThreadId) -> &[Active] {
+        let part = self.of_thread.get(&thread);
+        part.map_or(&[], |part| {
+            &self.active[part.start as usize..part.end as usize]
+        })
     }
 
     /// A request in words, for instance `request 55cb4297a1b2c3d4 (GET /dispatch)`.
@@ -95,4 +106,15 @@ impl Requests {
             operation => format!("request {span} ({operation})"),
         }
     }
+}
+
+/// The beginning of `pieces` that lies within `range`, cut to it.
+pub(crate) fn within(
+    pieces: &[Active],
+    range: TimeRange,
+) -> impl Iterator<Item = (TimeRange, RequestId)> {
+    pieces
+        .iter()
+        .take_while(move |piece| piece.range.begin < range.end)
+        .map(move |piece| (piece.range.intersect(range), piece.request))
 }

@@ -124,18 +124,19 @@ impl Requests {
         jobs: NonZeroUsize,
     ) -> Vec<Summary<'lines>> {
         const AT_A_TIME: usize = 64;
+        // In the order of time: what one request's path looks up, the next one's finds in the cache.
+        let mut places: Vec<usize> = (0..requests.len()).collect();
+        places.sort_unstable_by_key(|&place| requests[place]);
+        let batches: Vec<&[usize]> = places.chunks(AT_A_TIME).collect();
         let next = AtomicUsize::new(0);
-        let done = Mutex::new(Vec::new());
-        let batches: Vec<&[RequestId]> = requests.chunks(AT_A_TIME).collect();
+        let done = Mutex::new(Vec::with_capacity(requests.len()));
         let work = || {
             let mut own = Vec::new();
-            loop {
-                let turn = next.fetch_add(1, Ordering::Relaxed);
-                let Some(batch) = batches.get(turn) else {
-                    break;
-                };
-                let summaries = batch.iter().map(|&request| self.summary(lines, request));
-                own.push((turn, summaries.collect::<Vec<_>>()));
+            while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let summaries = batch
+                    .iter()
+                    .map(|&place| (place, self.summary(lines, requests[place])));
+                own.extend(summaries);
             }
             let mut all = done.lock().unwrap_or_else(PoisonError::into_inner);
             all.append(&mut own);
@@ -147,8 +148,8 @@ impl Requests {
             work();
         });
         let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        done.sort_unstable_by_key(|(turn, _)| *turn);
-        done.into_iter().flat_map(|(_, batch)| batch).collect()
+        done.sort_unstable_by_key(|(place, _)| *place);
+        done.into_iter().map(|(_, summary)| summary).collect()
     }
 }
 

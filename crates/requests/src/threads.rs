@@ -10,6 +10,9 @@ use slowpath_model::{CpuId, ProcessId, ThreadId, TimeRange, Timestamp};
 
 use crate::SpanEvent;
 
+/// How many events of a thread are asked.
+const MOST_VOTES: u32 = 64;
+
 /// Gives every event the thread that told it, as the host numbers it; `None` where the trace does
 /// not say. A number that a process's events mostly agree with is believed throughout.
 pub(crate) fn resolve(events: &mut [SpanEvent], lines: &Timelines) {
@@ -18,6 +21,9 @@ pub(crate) fn resolve(events: &mut [SpanEvent], lines: &Timelines) {
     let mut votes: FxHashMap<Namespaced, (u32, u32)> = FxHashMap::default();
     for event in events.iter() {
         let vote = votes.entry((event.process, event.thread)).or_default();
+        if vote.0 + vote.1 >= MOST_VOTES {
+            continue;
+        }
         match (event.thread, event.cpu) {
             (Some(thread), Some(cpu)) => match lines.stretch_before(thread, event.at).doing {
                 Doing::Running { cpu: ran_on } if ran_on == cpu => vote.0 += 1,

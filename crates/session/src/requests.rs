@@ -6,7 +6,7 @@
 use slowpath_engine::{Cancelled, Options};
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{Diagnostic, TimeRange};
-use slowpath_requests::{Requests, has_span_events, span_events};
+use slowpath_requests::{HostEvents, Requests, clock_offsets, has_span_events, join, span_events};
 use slowpath_source::{Joined, Source};
 
 use crate::{Experiment, HostKernels};
@@ -34,28 +34,46 @@ impl Experiment {
             ..*options
         };
         let mut diagnostics = Vec::new();
-        let mut requests = Vec::new();
-        for host in self.span_hosts() {
-            let lines = match &host.kernel {
-                None => None,
-                Some(kernel) => {
-                    let outcome = Timelines::build(kernel.source(), &options)?;
-                    diagnostics.extend(outcome.diagnostics);
-                    outcome.state.map(|mut lines| {
-                        lines.add_saved(&kernel.saved_names(), &kernel.saved_processes());
-                        lines
-                    })
+        let hosts = self.span_hosts();
+        let mut all_lines: Vec<Option<Timelines>> = Vec::new();
+        let mut all_events = Vec::new();
+        for host in &hosts {
+            let mut lines = None;
+            if let Some(kernel) = &host.kernel {
+                let outcome = Timelines::build(kernel.source(), &options)?;
+                diagnostics.extend(outcome.diagnostics);
+                lines = outcome.state;
+                if let Some(lines) = &mut lines {
+                    lines.add_saved(&kernel.saved_names(), &kernel.saved_processes());
                 }
-            };
-            let outcome = span_events(&Joined::new(host.spans), &options)?;
+            }
+            all_lines.push(lines);
+            let outcome = span_events(&Joined::new(host.spans.iter().copied()), &options)?;
             diagnostics.extend(outcome.diagnostics);
-            let events = outcome.state.unwrap_or_default();
-            requests.push(HostRequests {
-                name: host.name,
-                requests: Requests::build(events, lines.as_ref()),
-                lines,
-            });
+            all_events.push(outcome.state.unwrap_or_default());
         }
+        let events = (hosts.iter().zip(all_events).zip(&all_lines))
+            .map(|((host, events), lines)| HostEvents {
+                name: host.name.clone(),
+                events,
+                lines: lines.as_ref(),
+            })
+            .collect();
+        let (requests, found) = join(events, Vec::new());
+        diagnostics.extend(found);
+        for offset in clock_offsets(&requests.iter().collect::<Vec<_>>()) {
+            let (first, second) = offset.hosts;
+            if !offset.may_agree() {
+                diagnostics.push(offset.diagnostic((&hosts[first].name, &hosts[second].name)));
+            }
+        }
+        let requests = (hosts.into_iter().zip(all_lines).zip(requests))
+            .map(|((host, lines), requests)| HostRequests {
+                name: host.name,
+                lines,
+                requests,
+            })
+            .collect();
         Ok((requests, diagnostics))
     }
 

@@ -1,0 +1,109 @@
+//! Do the clocks of several hosts agree? Told by the distributed traces that both took part in.
+//!
+//! What the one did for a trace lies within what the other did, or the other way round; that leaves
+//! only some offsets between their clocks possible. Nothing is corrected here.
+
+use rustc_hash::FxHashMap;
+use slowpath_model::{Diagnostic, DiagnosticCode, Place, TimeRange, TraceId};
+
+use crate::request::Shown;
+use crate::requests::Requests;
+
+/// How far one host's clock is ahead of another's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockOffset {
+    /// Positions of the two hosts in the list that was asked about.
+    pub hosts: (usize, usize),
+    /// The first host's clock is ahead of the second's by at least and by at most so many
+    /// nanoseconds; negative where it is behind.
+    pub ahead_ns: (i64, i64),
+    /// So many distributed traces say so.
+    pub traces: u64,
+}
+
+impl ClockOffset {
+    /// Whether the clocks may agree, to a millisecond.
+    pub fn may_agree(&self) -> bool {
+        const TOLERANCE_NS: i64 = 1_000_000;
+        self.ahead_ns.0 <= TOLERANCE_NS && self.ahead_ns.1 >= -TOLERANCE_NS
+    }
+
+    /// The middle of what is possible.
+    pub fn middle_ns(&self) -> i64 {
+        ((i128::from(self.ahead_ns.0) + i128::from(self.ahead_ns.1)) / 2) as i64
+    }
+
+    /// What to say where they do not agree; `names` are the two hosts'.
+    pub fn diagnostic(&self, names: (&str, &str)) -> Diagnostic {
+        let (ahead, behind) = match self.middle_ns() >= 0 {
+            true => names,
+            false => (names.1, names.0),
+        };
+        let seconds = self.middle_ns().unsigned_abs() as f64 / 1e9;
+        let within = self.ahead_ns.0.abs_diff(self.ahead_ns.1).div_ceil(2) as f64 / 1e6;
+        let place = Place {
+            file: format!("hosts {} and {}", names.0, names.1),
+            ..Place::default()
+        };
+        let message = format!(
+            "the clock of {ahead} is {seconds:.6} s ahead of that of {behind} (to {within:.3} ms), \
+             as {} distributed traces on both show",
+            self.traces
+        );
+        Diagnostic {
+            count: Some(self.traces),
+            ..Diagnostic::new(DiagnosticCode::HostClocksApart, place, message)
+        }
+    }
+}
+
+/// The offsets between the clocks of every two hosts that share distributed traces.
+pub fn clock_offsets(hosts: &[&Requests]) -> Vec<ClockOffset> {
+    let mut hulls: Vec<FxHashMap<TraceId, TimeRange>> = Vec::new();
+    for requests in hosts {
+        let mut of_host: FxHashMap<TraceId, TimeRange> = FxHashMap::default();
+        let whole = |shown| shown == Shown::Whole;
+        for request in requests.all().iter().filter(|request| whole(request.shown)) {
+            let hull = of_host.entry(request.key.trace).or_insert(request.window);
+            *hull = hull.hull(request.window);
+        }
+        hulls.push(of_host);
+    }
+    let mut offsets = Vec::new();
+    for (first, of_first) in hulls.iter().enumerate() {
+        for (second, of_second) in hulls.iter().enumerate().skip(first + 1) {
+            let both = (of_first.iter())
+                .filter_map(|(trace, own)| Some((*own, *of_second.get(trace)?)))
+                .collect::<Vec<_>>();
+            offsets.extend(offset(&both).map(|ahead_ns| ClockOffset {
+                hosts: (first, second),
+                ahead_ns,
+                traces: both.len() as u64,
+            }));
+        }
+    }
+    offsets
+}
+
+/// The least and the most that the first clock can be ahead of the second.
+fn offset(both: &[(TimeRange, TimeRange)]) -> Option<(i64, i64)> {
+    let difference = |one: i64, other: i64| one.saturating_sub(other);
+    let mut least = Vec::new();
+    let mut most = Vec::new();
+    for (own, other) in both {
+        let begins = difference(own.begin.ns(), other.begin.ns());
+        let ends = difference(own.end.ns(), other.end.ns());
+        least.push(begins.min(ends));
+        most.push(begins.max(ends));
+    }
+    let (lower, upper) = (*least.iter().max()?, *most.iter().min()?);
+    if lower <= upper {
+        return Some((lower, upper));
+    }
+    // The clocks drift, or a trace has parts that do not enclose each other: what most say.
+    let middle = |values: &mut Vec<i64>| {
+        values.sort_unstable();
+        values[values.len() / 2]
+    };
+    Some((middle(&mut least), middle(&mut most)))
+}

@@ -1,0 +1,440 @@
+//! Spans' own events and the spans of a tracing system's files, put together.
+//!
+//! The file knows names, parents and attributes, to the microsecond and by a wall clock that may be
+//! off; the events know when and in which thread. A span without events is given a thread only where
+//! no other can have been it, and says so. Nothing that was told is changed: both times are kept.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+use slowpath_kernel::timelines::Timelines;
+use slowpath_model::{
+    Diagnostic, DiagnosticCode, Place, ProcessId, SpanId, ThreadId, TimeRange, Timestamp,
+};
+use slowpath_read_spans::{Attribute, AttributeValue, Span};
+
+use crate::assign::spans_alone;
+use crate::events::{SpanEvent, SpanEventKind};
+use crate::request::{PlacedBy, SpanKey, Told};
+use crate::requests::Requests;
+use crate::threads;
+
+/// What is known of one host before its requests are made of it.
+#[derive(Debug)]
+pub struct HostEvents<'lines> {
+    /// Its name; empty where unknown.
+    pub name: String,
+    /// As [`span_events`](crate::span_events) gave them.
+    pub events: Vec<SpanEvent>,
+    /// Its time lines, where its kernel was traced.
+    pub lines: Option<&'lines Timelines>,
+}
+
+/// Clocks that differ by less are not worth a word: files are written in microseconds, and the events
+/// are told a little before or after the span takes its own times.
+const WORTH_A_WORD_NS: i64 = 1_000_000;
+
+/// Makes the requests of every host, in the order of `hosts`, of its events and of `spans` of files.
+pub fn join(hosts: Vec<HostEvents<'_>>, spans: Vec<Span>) -> (Vec<Requests>, Vec<Diagnostic>) {
+    let mut join = Join {
+        hosts,
+        told: FxHashMap::default(),
+        diagnostics: Vec::new(),
+    };
+    for host in &mut join.hosts {
+        if let Some(lines) = host.lines {
+            threads::resolve(&mut host.events, lines);
+        }
+    }
+    if spans.is_empty() {
+        let hosts = join.hosts.into_iter();
+        let requests = hosts.map(|host| Requests::of(&host.events, host.lines));
+        return (requests.collect(), Vec::new());
+    }
+    let trees = trees(&spans);
+    let spans: Vec<(Span, Option<Tree>)> = spans.into_iter().zip(trees).collect();
+    let alone = join.match_events(spans);
+    join.place(alone);
+    join.finish()
+}
+
+/// A span's place in the tree of its trace.
+type Tree = (u32, u32);
+
+/// What a file tells about a request, to be found by its host, span and first event.
+struct ToldOf {
+    told: Told,
+    tree: Option<Tree>,
+    by_file_only: bool,
+}
+
+struct Join<'lines> {
+    hosts: Vec<HostEvents<'lines>>,
+    told: FxHashMap<(usize, SpanKey, Timestamp), ToldOf>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// A request that events tell of and that no file's span has been matched with yet.
+struct Candidate {
+    host: usize,
+    first_event: Timestamp,
+    /// Where it has both its ends.
+    whole: Option<TimeRange>,
+}
+
+/// Spans without events, and what the others say about clocks and services.
+struct Alone {
+    spans: Vec<(Span, Option<Tree>)>,
+    /// By host: nanoseconds from the file's clock to the host's, of each matched span.
+    offsets: Vec<Vec<i64>>,
+    /// By service: the host of its matched spans; `None` where there are several.
+    hosts_of: FxHashMap<std::sync::Arc<str>, Option<usize>>,
+}
+
+impl Join<'_> {
+    /// Tells the requests that have events what the files say about them.
+    fn match_events(&mut self, spans: Vec<(Span, Option<Tree>)>) -> Alone {
+        let mut candidates: FxHashMap<SpanKey, Vec<Candidate>> = FxHashMap::default();
+        for (host, of_host) in self.hosts.iter().enumerate() {
+            for request in spans_alone(&of_host.events) {
+                let Some(first) = request.start.or(request.end) else {
+                    continue;
+                };
+                let whole = request.start.and(request.end).map(|_| request.window);
+                candidates.entry(request.key).or_default().push(Candidate {
+                    host,
+                    first_event: first.at,
+                    whole,
+                });
+            }
+        }
+        let mut alone = Alone {
+            spans: Vec::new(),
+            offsets: vec![Vec::new(); self.hosts.len()],
+            hosts_of: FxHashMap::default(),
+        };
+        for (span, tree) in spans {
+            let key = key_of(&span);
+            let length = TimeRange::new(span.begin, span.end).length().get();
+            // Both sides of a call may have one id; the durations tell which is which.
+            let difference = |candidate: &Candidate| {
+                let whole = candidate.whole.map(|whole| whole.length().get());
+                whole.map_or(u64::MAX, |whole| whole.abs_diff(length))
+            };
+            let best = candidates.get_mut(&key).and_then(|candidates| {
+                let closest = (0..candidates.len()).min_by_key(|&n| difference(&candidates[n]))?;
+                Some(candidates.swap_remove(closest))
+            });
+            let Some(Candidate {
+                host,
+                first_event,
+                whole,
+            }) = best
+            else {
+                alone.spans.push((span, tree));
+                continue;
+            };
+            if let Some(whole) = whole {
+                let offset = whole.begin.ns().saturating_sub(span.begin.ns());
+                alone.offsets[host].push(offset);
+            }
+            let known = alone.hosts_of.entry(span.service.clone());
+            let of_service = known.or_insert(Some(host));
+            *of_service = of_service.filter(|known| *known == host);
+            self.tell(host, first_event, span, tree, false);
+        }
+        alone
+    }
+
+    fn tell(
+        &mut self,
+        host: usize,
+        first_event: Timestamp,
+        span: Span,
+        tree: Option<Tree>,
+        by_file_only: bool,
+    ) {
+        let key = key_of(&span);
+        let told = ToldOf {
+            tree,
+            by_file_only,
+            told: Told {
+                parent: span.parent(),
+                window: TimeRange::new(span.begin, span.end),
+                service: span.service,
+                operation: span.operation,
+                kind: span.kind,
+                status: span.status,
+                attributes: span.attributes,
+            },
+        };
+        self.told.insert((host, key, first_event), told);
+    }
+
+    /// Makes events of the spans that have none, by the clock of their host.
+    fn place(&mut self, alone: Alone) {
+        let offsets: Vec<i64> = (alone.offsets.into_iter().enumerate())
+            .map(|(host, offsets)| self.clock(host, offsets))
+            .collect();
+        let hosts = self.hosts.iter();
+        let processes: Vec<Processes<'_>> = hosts.map(|host| Processes::of(host.lines)).collect();
+        let (mut nowhere, mut elsewhen) = (0, 0);
+        let mut made: Vec<Vec<(Order, SpanEvent)>> = vec![Vec::new(); self.hosts.len()];
+        for (span, tree) in alone.spans {
+            let of_service = alone.hosts_of.get(&span.service).copied().flatten();
+            let Some(host) = self.host_of(&span, of_service) else {
+                nowhere += 1;
+                continue;
+            };
+            let at = |at: Timestamp| Timestamp::from_ns(at.ns().saturating_add(offsets[host]));
+            let window = TimeRange::new(at(span.begin), at(span.end));
+            let lines = self.hosts[host].lines;
+            if lines.is_some_and(|lines| window.intersect(lines.range()).is_empty()) {
+                elsewhen += 1;
+                continue;
+            }
+            let process = number(&span, &["process.pid", "pid"]).map(ProcessId);
+            let thread = processes[host].only_thread(&span, process, window);
+            for (at, kind) in [
+                (window.begin, SpanEventKind::Start),
+                (window.end, SpanEventKind::End),
+            ] {
+                let event = SpanEvent {
+                    at,
+                    kind,
+                    trace: span.trace,
+                    span: span.span,
+                    cpu: None,
+                    thread,
+                    process,
+                };
+                made[host].push((order(kind, window), event));
+            }
+            self.tell(host, window.begin, span, tree, true);
+        }
+        for (host, mut made) in self.hosts.iter_mut().zip(made) {
+            made.sort_by_key(|(order, event)| (event.at, *order));
+            let made = made.into_iter().map(|(_, event)| event);
+            host.events.extend(made);
+            host.events.sort_by_key(|event| event.at);
+        }
+        self.left_out(nowhere, "are of no host that was recorded");
+        self.left_out(elsewhen, "lie outside of the time of their host's trace");
+    }
+
+    fn left_out(&mut self, count: u64, why: &str) {
+        if count > 0 {
+            let message = format!("{count} spans of files {why}");
+            self.diagnose(DiagnosticCode::UnplacedSpans, "", message, count);
+        }
+    }
+
+    fn diagnose(&mut self, code: DiagnosticCode, file: &str, message: String, count: u64) {
+        let file = match file {
+            "" => "spans".to_owned(),
+            host => format!("host {host}"),
+        };
+        let place = Place {
+            file,
+            ..Place::default()
+        };
+        self.diagnostics.push(Diagnostic {
+            count: Some(count),
+            ..Diagnostic::new(code, place, message)
+        });
+    }
+
+    /// The file's clock against the host's: the median of what the matched spans say.
+    fn clock(&mut self, host: usize, mut offsets: Vec<i64>) -> i64 {
+        offsets.sort_unstable();
+        let Some(&median) = offsets.get(offsets.len() / 2) else {
+            return 0;
+        };
+        if median.abs() >= WORTH_A_WORD_NS {
+            let seconds = median.unsigned_abs() as f64 / 1e9;
+            let direction = if median > 0 { "behind" } else { "ahead of" };
+            let (least, most) = (offsets[0], offsets[offsets.len() - 1]);
+            let spread = most.saturating_sub(least) as f64 / 1e6;
+            let message = format!(
+                "the times of its spans in files are {seconds:.6} s {direction} its events \
+                 (median of {}, which differ by up to {spread:.3} ms)",
+                offsets.len()
+            );
+            let name = self.hosts[host].name.clone();
+            let count = offsets.len() as u64;
+            self.diagnose(DiagnosticCode::SpanClockOffset, &name, message, count);
+        }
+        median
+    }
+
+    /// The host that a span without events is of.
+    fn host_of(&self, span: &Span, of_service: Option<usize>) -> Option<usize> {
+        let said = text(span, &["host.name", "hostname"]);
+        match said {
+            Some(name) if self.hosts.iter().any(|host| !host.name.is_empty()) => {
+                let found = self.hosts.iter().position(|host| host.name == name);
+                // Containers have host names of their own.
+                found.or(of_service)
+            }
+            _ => of_service.or((self.hosts.len() == 1).then_some(0)),
+        }
+    }
+
+    fn finish(mut self) -> (Vec<Requests>, Vec<Diagnostic>) {
+        let mut all = Vec::new();
+        for (number, host) in self.hosts.iter().enumerate() {
+            let mut requests = Requests::of(&host.events, host.lines);
+            for request in requests.all_mut() {
+                let first = request.start.or(request.end);
+                let told =
+                    first.and_then(|first| self.told.remove(&(number, request.key, first.at)));
+                let Some(told) = told else {
+                    continue;
+                };
+                if told.by_file_only && request.placed_by == PlacedBy::Start {
+                    request.placed_by = PlacedBy::OnlyThread;
+                }
+                request.told = Some(told.told);
+                request.tree = told.tree;
+            }
+            all.push(requests);
+        }
+        (all, self.diagnostics)
+    }
+}
+
+/// Of events that are made at one time: ends before starts, inner ends and outer starts first.
+type Order = (u8, Reverse<i64>);
+
+fn order(kind: SpanEventKind, window: TimeRange) -> Order {
+    match kind {
+        SpanEventKind::End if window.is_empty() => (2, Reverse(0)),
+        SpanEventKind::End => (0, Reverse(window.begin.ns())),
+        _ => (1, Reverse(window.end.ns())),
+    }
+}
+
+/// The threads of a host by process, and when they lived.
+struct Processes<'lines> {
+    lines: Option<&'lines Timelines>,
+    threads: FxHashMap<ProcessId, Vec<(ThreadId, TimeRange)>>,
+}
+
+impl<'lines> Processes<'lines> {
+    fn of(lines: Option<&'lines Timelines>) -> Self {
+        let mut threads: FxHashMap<ProcessId, Vec<_>> = FxHashMap::default();
+        for (lines, &thread) in lines
+            .iter()
+            .flat_map(|lines| lines.threads().iter().map(move |thread| (lines, thread)))
+        {
+            let process = lines.process(thread, lines.range().end);
+            let process = process.unwrap_or(ProcessId(thread.0));
+            let life = lines.life(thread);
+            threads.entry(process).or_default().push((thread, life));
+        }
+        Self { lines, threads }
+    }
+
+    /// The thread that a span's attributes leave no doubt about: the only one of its process that
+    /// lived at that time and has the name that the span says. Where several have, the span's thread
+    /// number decides; alone it does not count, as some languages number threads themselves.
+    fn only_thread(
+        &self,
+        span: &Span,
+        process: Option<ProcessId>,
+        window: TimeRange,
+    ) -> Option<ThreadId> {
+        let lines = self.lines?;
+        let name = text(span, &["thread.name"]).map(as_kernel_keeps);
+        let fits = |(thread, life): &&(ThreadId, TimeRange)| {
+            let named = |name: &String| *name == lines.name(*thread, window.end);
+            !life.intersect(window).is_empty() && name.as_ref().is_none_or(named)
+        };
+        let of_process = self.threads.get(&process?)?;
+        let fitting = of_process.iter().filter(fits).map(|(thread, _)| *thread);
+        match fitting.collect::<Vec<_>>().as_slice() {
+            [only] => Some(*only),
+            several => {
+                let tid = number(span, &["thread.id"]).map(ThreadId);
+                tid.filter(|tid| several.contains(tid))
+            }
+        }
+    }
+}
+
+/// A name as the kernel keeps it: 15 bytes.
+fn as_kernel_keeps(name: &str) -> String {
+    let bytes = &name.as_bytes()[..name.len().min(15)];
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn attribute<'span>(span: &'span Span, keys: &[&str]) -> Option<&'span Attribute> {
+    let mut found = keys.iter().filter_map(|key| {
+        let mut attributes = span.attributes.iter();
+        attributes.find(|attribute| &*attribute.key == *key)
+    });
+    found.next()
+}
+
+fn text<'span>(span: &'span Span, keys: &[&str]) -> Option<&'span str> {
+    match &attribute(span, keys)?.value {
+        AttributeValue::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn number(span: &Span, keys: &[&str]) -> Option<i32> {
+    match &attribute(span, keys)?.value {
+        AttributeValue::Integer(number) => i32::try_from(*number).ok(),
+        AttributeValue::Float(number) if number.fract() == 0.0 => Some(*number as i32),
+        AttributeValue::Text(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+fn key_of(span: &Span) -> SpanKey {
+    SpanKey {
+        trace: span.trace,
+        span: span.span,
+    }
+}
+
+/// Numbers every span whose way up to a root is known, so that descendants lie within their
+/// ancestors' numbers. Spans whose parent is missing, or who are their own ancestors, have none.
+fn trees(spans: &[Span]) -> Vec<Option<Tree>> {
+    let mut first_of: FxHashMap<SpanKey, usize> = FxHashMap::default();
+    for (position, span) in spans.iter().enumerate() {
+        first_of.entry(key_of(span)).or_insert(position);
+    }
+    let mut children: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+    let mut open: Vec<(usize, bool)> = Vec::new();
+    for (position, span) in spans.iter().enumerate() {
+        let at = |parent: SpanId| SpanKey {
+            trace: span.trace,
+            span: parent,
+        };
+        match span.parent().filter(|parent| *parent != SpanId(0)) {
+            None => open.push((position, false)),
+            Some(parent) => {
+                if let Some(&parent) = first_of.get(&at(parent)) {
+                    children.entry(parent).or_default().push(position);
+                }
+            }
+        }
+    }
+    let mut trees: Vec<Option<Tree>> = vec![None; spans.len()];
+    let mut next = 0;
+    while let Some((position, is_left)) = open.pop() {
+        match &mut trees[position] {
+            Some(tree) if is_left => tree.1 = next,
+            tree => {
+                *tree = Some((next, next));
+                next += 1;
+                open.push((position, true));
+                let own = children.remove(&position).unwrap_or_default();
+                open.extend(own.into_iter().map(|child| (child, false)));
+            }
+        }
+    }
+    trees
+}

@@ -1,0 +1,232 @@
+//! Span events and spans of files, joined: names and parents, raw times kept, clocks that are off, and
+//! spans without events where only one thread can have served them.
+
+use slowpath_model::{ProcessId, SpanId, Timestamp, TraceId};
+use slowpath_read_spans::{
+    Attribute, AttributeValue, Reference, ReferenceKind, Span, SpanKind, SpanStatus,
+};
+use slowpath_requests::{HostEvents, PlacedBy, Requests, clock_offsets, join, span_events};
+
+use crate::support::{Drawing, Found, assert_shows};
+
+/// A line per span: `1.2 100..300 SERVICE OPERATION`, then `parent=1` and attributes `key=value`.
+fn spans(text: &str) -> Vec<Span> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.map(span).collect()
+}
+
+fn span(line: &str) -> Span {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [ids, times, service, operation, ref rest @ ..] = words[..] else {
+        panic!("no ids, times, service and operation in {line:?}");
+    };
+    let (trace, span) = ids.split_once('.').expect("TRACE.SPAN");
+    let (begin, end) = times.split_once("..").expect("BEGIN..END");
+    let trace = TraceId::from_hex(trace).expect("a trace id");
+    let at = |text: &str| Timestamp::from_ns(text.parse().expect("a time"));
+    let mut made = Span {
+        trace,
+        span: SpanId::from_hex(span).expect("a span id"),
+        references: Vec::new(),
+        service: service.into(),
+        operation: operation.into(),
+        begin: at(begin),
+        end: at(end),
+        kind: SpanKind::Internal,
+        status: SpanStatus::Unset,
+        attributes: Vec::new(),
+    };
+    for word in rest {
+        let (key, value) = word.split_once('=').expect("KEY=VALUE");
+        if key == "parent" {
+            made.references.push(Reference {
+                kind: ReferenceKind::ChildOf,
+                trace,
+                span: SpanId::from_hex(value).expect("a span id"),
+            });
+            continue;
+        }
+        made.attributes.push(Attribute {
+            key: key.into(),
+            value: match value.parse() {
+                Ok(number) => AttributeValue::Integer(number),
+                Err(_) => AttributeValue::Text(value.into()),
+            },
+        });
+    }
+    made
+}
+
+/// Joins one drawn host with spans of a file; what was found, and the names of the diagnostics.
+fn joined(drawing: &str, file: &str) -> (Found, Vec<String>) {
+    let drawing = Drawing::parse(drawing);
+    let Found { lines, .. } = drawing.find(1, u64::MAX);
+    let events = span_events(&drawing.spans, &Default::default()).expect("nobody cancels");
+    let host = HostEvents {
+        name: "web-1".into(),
+        events: events.state.unwrap_or_default(),
+        lines: Some(&lines),
+    };
+    let (mut requests, diagnostics) = join(vec![host], spans(file));
+    let shown = diagnostics.iter().map(|diagnostic| {
+        let (code, count) = (diagnostic.code.name(), diagnostic.count);
+        format!("{code} {}", count.unwrap_or_default())
+    });
+    let shown = shown.collect();
+    let requests = requests.pop().expect("one host");
+    (Found { lines, requests }, shown)
+}
+
+const ONE_RUNS: &str = "
+    0       0 switch - a
+    0 9000000 switch a:S -";
+
+#[test]
+fn events_give_the_times_and_files_the_names() {
+    let drawing = format!("{ONE_RUNS}\n0 1234 start a 1.1\n0 5678 end a 1.1");
+    let (found, diagnostics) = joined(&drawing, "1.1 1000..5000 shop GET");
+    let request = &found.requests.all()[0];
+    assert_eq!((request.service(), request.operation()), ("shop", "GET"));
+    assert_eq!(
+        (request.window.begin.ns(), request.window.end.ns()),
+        (1234, 5678)
+    );
+    let told = request.told.as_ref().expect("the file has it");
+    assert_eq!((told.window.begin.ns(), told.window.end.ns()), (1000, 5000));
+    assert_eq!(request.placed_by, PlacedBy::Start);
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+}
+
+#[test]
+fn parents_tell_which_requests_are_strangers() {
+    // Two children of one request on one thread: the inner blocks the outer, which it is no part of.
+    let drawing = format!(
+        "{ONE_RUNS}
+         0 1000 start a 1.1
+         0 2000 start a 1.2
+         0 3000 start a 1.3
+         0 4000 end a 1.3
+         0 5000 end a 1.2
+         0 6000 end a 1.1"
+    );
+    let file = "
+        1.3 3000..4000 shop third parent=1
+        1.1 1000..6000 shop first
+        1.2 2000..5000 shop second parent=1";
+    let (found, _) = joined(&drawing, file);
+    assert_eq!(found.summary("1.1"), "RUNNING 5000");
+    assert_eq!(
+        found.summary("1.2"),
+        "RUNNING 2000, BLOCKED_BY_REQUEST 1000"
+    );
+    // Where the file lacks the parent, nothing says that they are strangers.
+    let (found, _) = joined(
+        &drawing,
+        "1.3 3000..4000 shop third parent=1\n1.2 2000..5000 shop b parent=1",
+    );
+    assert_eq!(found.summary("1.2"), "RUNNING 3000");
+}
+
+#[test]
+fn spans_that_are_their_own_ancestors_have_no_place_in_a_tree() {
+    let drawing = format!(
+        "{ONE_RUNS}\n0 1000 start a 1.1\n0 2000 start a 1.2\n0 3000 end a 1.2\n0 4000 end a 1.1"
+    );
+    let file = "1.1 1000..4000 shop a parent=2\n1.2 2000..3000 shop b parent=1";
+    assert_eq!(joined(&drawing, file).0.summary("1.1"), "RUNNING 3000");
+}
+
+#[test]
+fn a_clock_that_is_off_is_said_and_allowed_for() {
+    // Without 1.2's events: it is placed by what those of 1.1 say about the clock.
+    let drawing = format!("{ONE_RUNS}\n0 5001000 start a 1.1\n0 5009000 end a 1.1");
+    let file = "
+        1.1 1000..9000 shop GET process.pid=97
+        1.2 2000..3000 shop parse parent=1 process.pid=97";
+    let (found, diagnostics) = joined(&drawing, file);
+    assert_eq!(diagnostics, ["SpanClockOffset 1"]);
+    assert_shows(
+        &found.servings(),
+        "1.1 5001000..5009000: a 5001000..5009000 (Start, Whole)
+         1.2 5002000..5003000: a 5002000..5003000 (OnlyThread, Whole)",
+    );
+}
+
+/// Threads a and b of one process.
+const TWO_OF_A_PROCESS: &str = "
+    0       0 switch - a
+    1       0 switch - b
+    0 9000000 switch a:S -
+    1 9000000 switch b:S -";
+
+#[test]
+fn a_span_without_events_has_a_thread_only_where_no_other_is_possible() {
+    let placed = |attributes: &str| {
+        let drawing = Drawing::parse(TWO_OF_A_PROCESS);
+        let Found { mut lines, .. } = drawing.find(1, u64::MAX);
+        let process = |letter: u8| (slowpath_model::ThreadId(letter.into()), ProcessId(90));
+        lines.add_saved(&[], &[process(b'a'), process(b'b')]);
+        let host = HostEvents {
+            name: "web-1".into(),
+            events: Vec::new(),
+            lines: Some(&lines),
+        };
+        let file = spans(&format!("1.1 1000..2000 shop GET {attributes}"));
+        let (mut requests, _) = join(vec![host], file);
+        let requests = requests.pop().expect("one host");
+        let found = Found { lines, requests };
+        found.servings().trim_end().to_owned()
+    };
+    let unknown = "1.1 1000..2000: (Nothing, Whole)";
+    assert_eq!(placed(""), unknown);
+    assert_eq!(placed("process.pid=90"), unknown);
+    let on_b = "1.1 1000..2000: b 1000..2000 (OnlyThread, Whole)";
+    assert_eq!(placed("process.pid=90 thread.name=b"), on_b);
+    assert_eq!(placed("process.pid=90 thread.id=98"), on_b);
+    assert_eq!(placed("process.pid=90 thread.id=1"), unknown);
+    assert_eq!(placed("process.pid=90 thread.name=c"), unknown);
+    assert_eq!(placed("host.name=web-1 process.pid=90 thread.name=b"), on_b);
+    assert_eq!(placed("host.name=web-2 process.pid=90 thread.name=b"), "");
+}
+
+#[test]
+fn spans_of_another_time_or_host_are_counted_and_left_out() {
+    let file = "
+        1.1 1000..2000 shop GET
+        1.2 20000000..20001000 shop GET
+        1.3 1000..2000 shop GET host.name=elsewhere
+        1.4 1000..2000 shop GET host.name=elsewhere";
+    let (found, diagnostics) = joined(ONE_RUNS, file);
+    assert_eq!(found.requests.all().len(), 1);
+    assert_eq!(diagnostics, ["UnplacedSpans 2", "UnplacedSpans 1"]);
+}
+
+/// The requests of a host by its span events alone.
+fn by_events(text: &str) -> Requests {
+    let drawing = Drawing::parse(&format!("0 0 switch - a\n{text}"));
+    let events = span_events(&drawing.spans, &Default::default()).expect("nobody cancels");
+    Requests::build(events.state.expect("there are events"), None)
+}
+
+#[test]
+fn hosts_whose_clocks_differ_are_told_by_the_traces_that_they_share() {
+    let client =
+        by_events("0 1000 start a 1.1\n0 2000 end a 1.1\n0 3000 start a 2.1\n0 4000 end a 2.1");
+    let server = by_events(
+        "0 5001100 start a 1.2\n0 5001800 end a 1.2\n0 5003300 start a 2.2\n0 5003900 end a 2.2",
+    );
+    let offsets = clock_offsets(&[&client, &server]);
+    let [offset] = offsets.as_slice() else {
+        panic!("{offsets:?}");
+    };
+    // Trace 1 allows -5,000,100 to -4,999,800; trace 2 -5,000,300 to -4,999,900.
+    assert_eq!(offset.ahead_ns, (-5_000_100, -4_999_900));
+    assert_eq!((offset.traces, offset.may_agree()), (2, false));
+    let message = offset.diagnostic(("client", "server")).message;
+    assert!(
+        message.starts_with("the clock of server is 0.005000 s ahead of that of client"),
+        "{message}"
+    );
+    let near = by_events("0 1100 start a 1.2\n0 1800 end a 1.2");
+    assert!(clock_offsets(&[&client, &near])[0].may_agree());
+}
