@@ -97,7 +97,7 @@ impl<'run> Chosen<'run> {
 
     /// The name of the thread that served it first; empty where unknown.
     pub(crate) fn own_comm(self) -> String {
-        let first = self.request().threads().first().copied();
+        let first = self.request().first_thread();
         first.map_or(String::new(), |thread| self.comm(thread))
     }
 
@@ -134,7 +134,7 @@ impl ChosenArgs {
                     && (self.operation.is_empty() || any(&self.operation, &chosen.name()))
             })
             .collect();
-        all.sort_by_key(|chosen| std::cmp::Reverse(chosen.request().window.length()));
+        all.sort_by_cached_key(|chosen| std::cmp::Reverse(chosen.request().window.length()));
         all
     }
 }
@@ -203,7 +203,7 @@ fn summaries<'run>(
 }
 
 /// What requests are grouped by.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct OperationName {
     pub(crate) service: String,
     /// The operation; empty where no file names it.

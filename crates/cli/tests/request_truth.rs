@@ -3,12 +3,12 @@
 
 mod support;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
-use support::{shared_traces, slowpath_succeeds, unpacked};
+use support::{shared_traces, slowpath, slowpath_succeeds, unpacked};
 
 /// A line of a record; only lines of type `request` are about requests.
 #[derive(Deserialize)]
@@ -67,7 +67,7 @@ struct Found {
     waits: Vec<FoundWait>,
 }
 
-#[derive(Deserialize, PartialEq, Eq, Hash)]
+#[derive(Debug, Deserialize, PartialEq, Eq, Hash)]
 struct Span {
     trace_id: String,
     span_id: String,
@@ -320,4 +320,77 @@ fn who_holds_a_lock_is_named_with_its_request() {
             recording.truth
         );
     });
+}
+
+/// A path as `critical-path --span` gives it.
+#[derive(Deserialize)]
+struct FoundPath {
+    trace_id: String,
+    span_id: String,
+    begin_ns: i64,
+    end_ns: i64,
+    segments: Vec<FoundSegment>,
+    summary: HashMap<String, i64>,
+}
+
+#[derive(Deserialize)]
+struct FoundSegment {
+    begin_ns: i64,
+    end_ns: i64,
+    blocked_by: Option<Span>,
+}
+
+#[test]
+fn one_request_s_path_is_what_its_summary_sums_up() {
+    let Some(folder) = unpacked("futex-contention/futex-contention.tar.zst") else {
+        return;
+    };
+    let trace = folder.join("futex-contention");
+    let slowest = slowpath_succeeds(&["requests", "--json", "--slowest", "5"], &trace);
+    let document: Document = serde_json::from_slice(&slowest.stdout).expect("the document");
+    assert_eq!(document.requests.len(), 5);
+    for found in document.requests {
+        let command = ["critical-path", "--json", "--span", &found.span_id];
+        let printed = slowpath_succeeds(&command, &trace);
+        let path: FoundPath = serde_json::from_slice(&printed.stdout).expect("the path");
+        assert_eq!(
+            (&path.trace_id, &path.span_id),
+            (&found.trace_id, &found.span_id)
+        );
+        assert_eq!((path.begin_ns, path.end_ns), (found.begin_ns, found.end_ns));
+        assert_eq!(path.summary, found.summary);
+        let mut cursor = path.begin_ns;
+        for segment in &path.segments {
+            assert_eq!(segment.begin_ns, cursor);
+            cursor = segment.end_ns;
+        }
+        assert_eq!(cursor, path.end_ns);
+        let others: HashSet<&Span> = (path.segments.iter())
+            .filter_map(|segment| segment.blocked_by.as_ref())
+            .collect();
+        assert_eq!(others, found.blocked_by.iter().collect());
+    }
+    let unknown = slowpath(&["critical-path", "--span", "1"], &trace);
+    assert_eq!(unknown.status, Some(2));
+    assert!(unknown.stderr.contains("hint:"), "{}", unknown.stderr);
+}
+
+/// What the README of two-hosts says: so far the client's wall clock is ahead, to a millisecond.
+const CLIENT_AHEAD: f64 = 5855.696;
+
+#[test]
+fn hosts_whose_clocks_are_far_apart_are_told() {
+    let Some(folder) = unpacked("two-hosts/two-hosts.tar.zst") else {
+        return;
+    };
+    let printed = slowpath_succeeds(&["requests"], &folder.join("two-hosts"));
+    let said = "the clock of client is ";
+    let (_, rest) = printed
+        .stderr
+        .split_once(said)
+        .expect("the clocks' difference");
+    let seconds: f64 = (rest.split(' ').next())
+        .and_then(|text| text.parse().ok())
+        .expect("a number");
+    assert!((seconds - CLIENT_AHEAD).abs() < 0.001, "{}", printed.stderr);
 }

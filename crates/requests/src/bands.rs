@@ -3,8 +3,9 @@
 //! Bands lie between percentiles (nearest rank, docs/reference/definitions.md), so that each request
 //! is in exactly one, and sums over bands add up to all.
 
-use std::collections::BTreeMap;
+use std::hash::Hash;
 
+use rustc_hash::FxHashMap;
 use slowpath_model::Nanoseconds;
 
 use crate::summary::{States, Summary};
@@ -47,10 +48,10 @@ pub struct Band {
 }
 
 /// Groups requests by name; the operation with the most time in all comes first, then by name.
-pub fn operations<'all, Name: Ord>(
+pub fn operations<'all, Name: Ord + Hash>(
     requests: impl IntoIterator<Item = (Name, &'all Summary<'all>)>,
 ) -> Vec<Operation<Name>> {
-    let mut groups: BTreeMap<Name, Vec<(Nanoseconds, &Summary<'_>)>> = BTreeMap::new();
+    let mut groups: FxHashMap<Name, Vec<(Nanoseconds, &Summary<'_>)>> = FxHashMap::default();
     for (name, summary) in requests {
         let row = (summary.states.total(), summary);
         groups.entry(name).or_default().push(row);
@@ -62,7 +63,9 @@ pub fn operations<'all, Name: Ord>(
             (total, operation(name, &rows))
         })
         .collect();
-    operations.sort_by_key(|(total, _)| std::cmp::Reverse(*total));
+    operations.sort_by(|(total, one), (other_total, other)| {
+        (other_total, &one.name).cmp(&(total, &other.name))
+    });
     let sorted = operations.into_iter();
     sorted.map(|(_, operation)| operation).collect()
 }

@@ -294,7 +294,7 @@ impl Join<'_> {
                 if told.by_file_only && request.placed_by == PlacedBy::Start {
                     request.placed_by = PlacedBy::OnlyThread;
                 }
-                request.told = Some(told.told);
+                request.told = Some(Box::new(told.told));
                 request.tree = told.tree;
             }
             all.push(requests);

@@ -97,7 +97,7 @@ pub struct Request {
     /// In the order of their begin, within the window.
     pub servings: Vec<Serving>,
     /// What the tracing system's file says, where it has the span.
-    pub told: Option<Told>,
+    pub told: Option<Box<Told>>,
     /// Its place in the tree of its distributed trace: descendants lie within the ancestor's numbers.
     /// `None` where the way up to a root is not known.
     pub(crate) tree: Option<(u32, u32)>,
@@ -133,6 +133,12 @@ impl Request {
         self.told.as_ref().map_or("", |told| &told.operation)
     }
 
+    /// The thread that served it first; see [`Self::threads`].
+    pub fn first_thread(&self) -> Option<ThreadId> {
+        let first = self.servings.first().map(|serving| serving.thread);
+        first.or_else(|| self.end.or(self.start)?.thread)
+    }
+
     /// The threads that served it, in the order of when they first did; the one that ended it, where
     /// none is known to have served it.
     pub fn threads(&self) -> Vec<ThreadId> {
@@ -143,8 +149,7 @@ impl Request {
             }
         }
         if threads.is_empty() {
-            let bound = self.end.or(self.start);
-            threads.extend(bound.and_then(|bound| bound.thread));
+            threads.extend(self.first_thread());
         }
         threads
     }

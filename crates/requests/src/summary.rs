@@ -72,7 +72,7 @@ pub struct Summary<'lines> {
     /// Other requests that threads on the path worked for meanwhile, the longest first.
     pub blocked_by: Vec<(RequestId, Nanoseconds)>,
     /// The longest waits, at most [`Summary::MOST_WAITS`], the longest first.
-    pub waits: Vec<Wait<'lines>>,
+    pub waits: Box<[Wait<'lines>]>,
 }
 
 /// A time in which the thread that served the request could not go on.
@@ -165,14 +165,15 @@ fn summarise<'lines>(path: &Parts<'lines>) -> Summary<'lines> {
         summary.own.add(own, length);
     }
     summary.blocked_by = sums((path.parts.iter()).map(|part| (part.blocked_by, part.piece.range)));
-    for run in path.parts.chunk_by(|part, next| is_same_wait(part, next)) {
-        if let Some(wait) = wait(run, &path.links) {
-            summary.waits.push(wait);
-        }
-    }
+    let waits = path
+        .parts
+        .chunk_by(is_same_wait)
+        .filter_map(|run| wait(run, &path.links));
+    let mut waits: Vec<Wait<'lines>> = waits.collect();
     let rank = |wait: &Wait<'_>| (std::cmp::Reverse(wait.range.length()), wait.range.begin);
-    summary.waits.sort_by_key(rank);
-    summary.waits.truncate(Summary::MOST_WAITS);
+    waits.sort_by_key(rank);
+    waits.truncate(Summary::MOST_WAITS);
+    summary.waits = waits.as_slice().into();
     summary
 }
 

@@ -39,7 +39,7 @@ fn a_holder_of_a_lock_that_serves_another_request_is_named() {
         summary.blocked_by,
         [(found.id("2.1"), slowpath_model::Nanoseconds(140))]
     );
-    let [wait] = summary.waits.as_slice() else {
+    let [wait] = &*summary.waits else {
         panic!("{:?}", summary.waits);
     };
     assert_eq!(wait.on, WaitFor::Thread(ThreadId(tid("b"))));
