@@ -16,7 +16,7 @@ pub use fact::{
     BlockDevice, BlockRequest, DescriptorOwner, Fact, FactKind, Packet, Softirq, SpanMark,
     SwitchOut,
 };
-pub use syscall::{SyscallEntry, SyscallExit, SyscallId};
+pub use syscall::{SyscallEntry, SyscallExit, SyscallId, context_thread};
 
 use slowpath_model::{Event, EventClass, Projection, Schema, Slot};
 

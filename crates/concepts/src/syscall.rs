@@ -338,6 +338,11 @@ fn payload_field(class: &EventClass, name: &str) -> Option<FieldId> {
     (class.fields[field.index()].scope == Scope::Payload).then_some(field)
 }
 
+/// The context field of `class` that tells the thread: LTTng's `tid`, ftrace's `common_pid`.
+pub fn context_thread(class: &EventClass) -> Option<FieldId> {
+    context_field(class, CONTEXT_FIELDS[0])
+}
+
 fn context_field(class: &EventClass, names: &[&str]) -> Option<FieldId> {
     let is_context = |scope| matches!(scope, Scope::CommonContext | Scope::SpecificContext);
     let mut fields = (0..).map(FieldId).zip(&class.fields);

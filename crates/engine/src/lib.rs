@@ -31,6 +31,11 @@ pub trait Analysis: Sync {
     /// zero, what was known about its processor no longer holds.
     fn packet(&self, _state: &mut Self::State, _packet: &Packet) {}
 
+    /// Whether a packet has nothing to tell: it is not decoded then. [`Self::packet`] is called anyway.
+    fn skips(&self, _packet: &Packet) -> bool {
+        false
+    }
+
     /// One event, in the order of the chunk.
     fn event(&self, state: &mut Self::State, event: &Event<'_>);
 

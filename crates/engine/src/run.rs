@@ -78,8 +78,12 @@ pub fn run_chunk<A: Analysis>(
     let mut state = analysis.begin(chunk);
     let mut diagnostics = Vec::new();
     for id in chunk.packet_ids() {
+        let packet = &source.packets()[id.index()];
+        analysis.packet(&mut state, packet);
+        if analysis.skips(packet) {
+            continue;
+        }
         source.prefetch(id);
-        analysis.packet(&mut state, &source.packets()[id.index()]);
         diagnostics.extend(if analysis.wants_only_numbers() {
             decoder.tally(id, &mut |class, count| {
                 analysis.tally(&mut state, class, count)

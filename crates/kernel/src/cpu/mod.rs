@@ -2,11 +2,14 @@
 //!
 //! A chunk knows who ran from its first switch to its last; who ran before and after stays pending
 //! until its neighbours on the same processor are merged. Where events were lost nobody is known to
-//! run between the last event before the gap and the first after it.
+//! run between the last event before the gap and the first after it. Where switches contradict each
+//! other, a second pass looks for other evidence of who ran (`unseen`).
+
+mod unseen;
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::{Concepts, Fact, FactKind};
 use slowpath_engine::{Analysis, Cancelled, Chunk, Options, Outcome};
@@ -19,6 +22,8 @@ use crate::answer::{Answer, answer};
 use crate::comm::Named;
 use crate::extent::shares_processors;
 use crate::{Extent, Window};
+
+use unseen::{Search, Unseen, UnseenRuns};
 
 /// How busy each processor was, and with which threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -59,7 +64,20 @@ pub struct ThreadRow {
 
 /// Tells how busy processors and threads were in `options.range` of `source`, a kernel trace.
 pub fn cpu(source: &dyn Source, options: &Options<'_>) -> Result<Outcome<CpuReport>, Cancelled> {
-    answer(source, &CpuUse::new(source, options.range), options)
+    let analysis = CpuUse::new(source, options.range);
+    let counted = answer(source, &analysis, options)?;
+    let mut counts = counted.state.unwrap_or_default();
+    let runs = std::mem::take(&mut counts.unseen);
+    if !runs.is_empty() {
+        let search = Search::new(source.schema(), &runs, analysis.range());
+        let begins = answer(source, &search, options)?.state.unwrap_or_default();
+        analysis.see(&mut counts, &runs, &begins);
+    }
+    Ok(Outcome {
+        state: Some(analysis.rows(counts)),
+        diagnostics: counted.diagnostics,
+        timings: counted.timings,
+    })
 }
 
 struct CpuUse {
@@ -82,9 +100,19 @@ struct Usage {
     open: Lane,
     /// Name of the thread that the latest switch went to.
     latest: Option<(ThreadId, Named)>,
+    unseen: UnseenRuns,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+/// What switches alone tell.
+#[derive(Debug, Default, PartialEq)]
+struct Counts {
+    busy: BTreeMap<CpuId, Nanoseconds>,
+    threads: FxHashMap<ThreadId, ThreadUse>,
+    /// Where they contradict each other, in the order of processor and time.
+    unseen: Vec<Unseen>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct ThreadUse {
     busy: Nanoseconds,
     named: Named,
@@ -228,6 +256,13 @@ impl CpuUse {
                 // Not what the switch itself says: an event is missing without being counted as lost.
                 let busy = self.add(&mut state.threads, (thread, since, at));
                 state.open.busy += busy;
+                state.unseen.push(Unseen {
+                    cpu: CpuId(0), // the chunk's, set at its end
+                    since,
+                    known: thread,
+                    until: at,
+                    thread: prev,
+                });
                 None
             }
             None => run.first_event.filter(|_| run.after_gap),
@@ -259,6 +294,47 @@ impl CpuUse {
         usage.named.update(named);
     }
 
+    /// Counts unseen runs for the threads that ran, from when they are known to have begun.
+    fn see(&self, counts: &mut Counts, runs: &[Unseen], begins: &[Option<Timestamp>]) {
+        for (run, begin) in runs.iter().zip(begins) {
+            let Some(begin) = *begin else {
+                continue;
+            };
+            let busy = self.add(&mut counts.threads, (run.thread, begin, run.until));
+            match counts.threads.get_mut(&run.known) {
+                Some(usage) if run.known != ThreadId::IDLE => {
+                    usage.busy = usage.busy - busy;
+                }
+                _ => *counts.busy.entry(run.cpu).or_default() += busy,
+            }
+        }
+    }
+
+    fn rows(&self, counts: Counts) -> CpuReport {
+        let cpus = counts.busy.iter().map(|(&cpu, &busy)| CpuRow {
+            cpu,
+            busy_ns: busy,
+            percent: self.percent(busy),
+        });
+        let busy_threads = counts.threads.iter();
+        let busy_threads = busy_threads.filter(|(_, usage)| usage.busy > Nanoseconds::ZERO);
+        let mut threads: Vec<ThreadRow> = busy_threads
+            .map(|(&tid, usage)| ThreadRow {
+                tid,
+                comm: usage.named.comm.to_string(),
+                busy_ns: usage.busy,
+                percent: self.percent(usage.busy),
+            })
+            .collect();
+        threads.sort_by_key(|row| (std::cmp::Reverse(row.busy_ns), row.tid));
+        CpuReport {
+            begin_ns: self.window.begin.ns(),
+            end_ns: self.window.end.ns(),
+            cpus: cpus.collect(),
+            threads,
+        }
+    }
+
     fn percent(&self, busy: Nanoseconds) -> f64 {
         let length = self.window.length().get().max(1);
         100.0 * busy.get() as f64 / length as f64
@@ -266,7 +342,7 @@ impl CpuUse {
 }
 
 impl Answer for CpuUse {
-    type Report = CpuReport;
+    type Report = Counts;
 
     fn projection(&self) -> &Projection {
         &self.projection
@@ -276,8 +352,8 @@ impl Answer for CpuUse {
         self.window.and_before()
     }
 
-    fn report(&self, mut state: Usage) -> CpuReport {
-        let mut cpus = Vec::new();
+    fn report(&self, mut state: Usage) -> Counts {
+        let mut counts = BTreeMap::new();
         for (&cpu, &first_event) in &self.extent.first_of_cpu {
             let mut busy = Nanoseconds::ZERO;
             if let Some(lane) = state.lanes.get_mut(&cpu) {
@@ -291,29 +367,17 @@ impl Answer for CpuUse {
                     busy += self.add(&mut state.threads, stretch);
                 }
             }
-            cpus.push(CpuRow {
-                cpu,
-                busy_ns: busy,
-                percent: self.percent(busy),
-            });
+            counts.insert(cpu, busy);
         }
-        let mut threads: Vec<ThreadRow> = state
+        let unseen = state.unseen.sorted();
+        let ran_unseen: FxHashSet<ThreadId> = unseen.iter().map(|run| run.thread).collect();
+        state
             .threads
-            .iter()
-            .filter(|(_, usage)| usage.busy > Nanoseconds::ZERO)
-            .map(|(&tid, usage)| ThreadRow {
-                tid,
-                comm: usage.named.comm.to_string(),
-                busy_ns: usage.busy,
-                percent: self.percent(usage.busy),
-            })
-            .collect();
-        threads.sort_by_key(|row| (std::cmp::Reverse(row.busy_ns), row.tid));
-        CpuReport {
-            begin_ns: self.window.begin.ns(),
-            end_ns: self.window.end.ns(),
-            cpus,
-            threads,
+            .retain(|thread, usage| usage.busy > Nanoseconds::ZERO || ran_unseen.contains(thread));
+        Counts {
+            busy: counts,
+            threads: state.threads,
+            unseen,
         }
     }
 }
@@ -367,6 +431,7 @@ impl Analysis for CpuUse {
         let silent = !has_switch(&lane.first) && !lane.last.as_ref().is_some_and(has_switch);
         if !(silent && self.streams_may_lack_switches) {
             let cpu = chunk.cpu.unwrap_or(CpuId(chunk.stream.0));
+            state.unseen.set_cpu(cpu);
             state.lanes.insert(cpu, lane);
         }
     }
@@ -387,12 +452,25 @@ impl Analysis for CpuUse {
                 continue;
             };
             known.busy += lane.busy;
+            if let (Some((since, before)), Some((until, thread))) =
+                (known.latest().last_switch, lane.first.first_switch)
+                && before != thread
+            {
+                earlier.unseen.push(Unseen {
+                    cpu,
+                    since,
+                    known: before,
+                    until,
+                    thread,
+                });
+            }
             let settled = known.latest().join(lane.first);
             for stretch in settled.into_iter().flatten() {
                 known.busy += self.add(&mut earlier.threads, stretch);
             }
             known.last = lane.last.or(known.last);
         }
+        earlier.unseen.merge(later.unseen);
     }
 }
 
@@ -432,8 +510,14 @@ mod tests {
     }
 
     fn check_in(text: &str, range: TimeRange, expected: &str) {
-        let report = every_way::ask(&drawn(text), |source| CpuUse::new(source, range));
-        assert_eq!(rows(&report), expected, "{text}");
+        let trace = drawn(text);
+        let analysis = CpuUse::new(&trace, range);
+        let mut counts = every_way::ask(&trace, |source| CpuUse::new(source, range));
+        let runs = std::mem::take(&mut counts.unseen);
+        let search = |source: &dyn Source| Search::new(source.schema(), &runs, analysis.range());
+        let begins = every_way::ask(&trace, search);
+        analysis.see(&mut counts, &runs, &begins);
+        assert_eq!(rows(&analysis.rows(counts)), expected, "{text}");
     }
 
     fn check(text: &str, expected: &str) {
@@ -501,6 +585,42 @@ mod tests {
              cpu0 90 9>0
              cpu0 95 tick",
             "cpu0 25, 7:t7 10, 8:t8 10, 9:t9 5",
+        );
+    }
+
+    #[test]
+    fn what_a_switch_missed_is_told_by_wake_ups_and_contexts() {
+        // The idle thread's switches to 7 and 9 are missing, and 9's to 8.
+        let text = "cpu0 0 5>0
+             cpu0 30 sched_wakeup comm=t7 tid=7 target_cpu=0
+             cpu0 50 7>0
+             cpu1 0 3>3
+             cpu1 55 sched_waking comm=t9 tid=9 target_cpu=1
+             cpu1 60 sched_waking comm=t9 tid=9 target_cpu=0
+             cpu1 62 sched_waking comm=t9 tid=9 target_cpu=0
+             cpu1 90 tick
+             cpu0 70 0>9
+             cpu0 80 tick @tid=9
+             cpu0 82 sched_waking comm=t8 tid=8 target_cpu=0
+             cpu0 85 tick @tid=8
+             cpu0 90 8>0
+             cpu0 100 tick";
+        check(
+            text,
+            "cpu0 40, cpu1 100, 3:t3 100, 7:t7 20, 9:t9 15, 8:t8 5",
+        );
+        check(
+            &text.replace("cpu0 70 0>9\n", "cpu0 70 9>0\n"),
+            "cpu0 38, cpu1 100, 3:t3 100, 7:t7 20, 9:t9 10, 8:t8 8",
+        );
+        // A wake-up says nothing where another thread was running, nor does one elsewhere.
+        check(
+            "cpu0 0 5>6
+             cpu0 30 sched_wakeup comm=t7 tid=7 target_cpu=0
+             cpu0 50 7>0
+             cpu0 60 sched_wakeup comm=t7 tid=7 target_cpu=1
+             cpu0 90 7>0",
+            "cpu0 50, 6:t6 50",
         );
     }
 
