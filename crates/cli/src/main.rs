@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod analyses;
+mod compare;
 mod critical_path;
 mod diagnose;
 mod events;
@@ -46,6 +47,7 @@ enum Command {
     Latency(analyses::LatencyArgs),
     Diagnose(diagnose::DiagnoseArgs),
     Requests(requests::RequestsArgs),
+    Compare(compare::CompareArgs),
     CriticalPath(critical_path::CriticalPathArgs),
     ThreadStates(thread_states::ThreadStatesArgs),
     Export(export::ExportArgs),
@@ -74,6 +76,7 @@ fn run(command: Command) -> anyhow::Result<u8> {
         Command::Latency(args) => analyses::run_latency(args),
         Command::Diagnose(args) => diagnose::run(args),
         Command::Requests(args) => requests::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::CriticalPath(args) => critical_path::run(args),
         Command::ThreadStates(args) => thread_states::run(args),
         Command::Export(args) => export::run(args),

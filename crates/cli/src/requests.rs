@@ -213,7 +213,7 @@ pub(crate) struct OperationName {
 }
 
 impl OperationName {
-    fn of(chosen: Chosen<'_>) -> Self {
+    pub(crate) fn of(chosen: Chosen<'_>) -> Self {
         let request = chosen.request();
         let operation = request.operation().to_owned();
         Self {

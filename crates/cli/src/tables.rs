@@ -7,6 +7,7 @@ use slowpath_kernel::cpu::CpuReport;
 use slowpath_kernel::io::{IoReport, Moved};
 use slowpath_kernel::latency::LatencyReport;
 use slowpath_model::{Nanoseconds, Timestamp};
+use slowpath_requests::Difference;
 
 use crate::output::print;
 
@@ -212,6 +213,42 @@ pub(crate) fn holdups(holdups: &[Holdup], top: usize) -> String {
             holdup.waited.to_string(),
             holdup.length.to_string(),
             holdup.at_once.to_string(),
+        ]);
+    }
+    columns.text()
+}
+
+/// By what two groups of requests differ, as text.
+pub(crate) fn differences(
+    differences: &[&Difference],
+    (one, other): (&str, &str),
+    top: usize,
+) -> String {
+    let titles = [
+        "#difference".to_owned(),
+        "#share".to_owned(),
+        format!("#{one}"),
+        format!("#{other}"),
+        "state".to_owned(),
+        "of thread".to_owned(),
+        "about".to_owned(),
+    ];
+    let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+    let mut columns = Columns::new(&titles, top);
+    for difference in differences {
+        let length = |ns: f64| Nanoseconds(ns.abs().round() as u64).to_string();
+        let sign = match difference.difference() < 0.0 {
+            true => "-",
+            false => "+",
+        };
+        columns.row(vec![
+            format!("{sign}{}", length(difference.difference())),
+            format!("{:.0} %", difference.share * 100.0),
+            length(difference.means.0),
+            length(difference.means.1),
+            difference.category.state.name().to_owned(),
+            difference.category.thread.clone(),
+            difference.category.resource.clone(),
         ]);
     }
     columns.text()

@@ -10,6 +10,7 @@
 mod assign;
 mod bands;
 mod clocks;
+mod compare;
 mod events;
 mod join;
 mod path;
@@ -20,6 +21,7 @@ mod threads;
 
 pub use bands::{Band, Operation, operations};
 pub use clocks::{ClockOffset, clock_offsets};
+pub use compare::{Breakdown, Category, Difference};
 pub use events::{SpanEvent, SpanEventKind, has_span_events, span_events};
 pub use join::{HostEvents, join};
 pub use path::RequestPath;

@@ -1,0 +1,210 @@
+//! `slowpath compare`: what makes slow requests take longer than fast ones, or those of one recording
+//! longer than those of another.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use slowpath_model::Nanoseconds;
+use slowpath_requests::{Breakdown, Difference};
+use slowpath_session::HostRequests;
+
+use crate::analyses::print_json;
+use crate::input::{InputArgs, Report};
+use crate::requests::{Chosen, ChosenArgs, OperationName};
+use crate::tables;
+
+/// Compare slow requests with fast ones, or two recordings: what makes the difference.
+#[derive(Args)]
+pub struct CompareArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    /// Compare with this recording instead: the paths are before, this is after. Without it the
+    /// faster half of each operation's requests is compared with its slowest tenth.
+    #[arg(long, value_name = "PATH")]
+    with: Vec<PathBuf>,
+    #[command(flatten)]
+    chosen: ChosenArgs,
+    /// Rows for each operation; 0 shows all.
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    top: usize,
+    /// One JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Two groups of requests of one operation.
+#[derive(Default)]
+struct Groups {
+    one: Breakdown,
+    other: Breakdown,
+}
+
+/// Runs the command.
+pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
+    let experiment = args.input.open()?;
+    let mut report = Report::begin(&experiment);
+    let range = args.input.range(&experiment)?;
+    let run = args.input.options();
+    let interrupted = |_| anyhow::anyhow!("interrupted");
+    let (hosts, found) = experiment.requests(&run.engine()).map_err(interrupted)?;
+    report = report.with(found);
+    let mut operations: BTreeMap<OperationName, Groups> = BTreeMap::new();
+    if args.with.is_empty() {
+        for (name, requests) in args.by_operation(&hosts, range) {
+            // The slowest come first.
+            let groups = operations.entry(name).or_default();
+            let slow = requests.len().div_ceil(10);
+            let fast = requests.len() / 2;
+            let fast = &requests[requests.len() - fast..];
+            requests[..slow]
+                .iter()
+                .for_each(|chosen| groups.other.add(&path(*chosen)));
+            fast.iter()
+                .for_each(|chosen| groups.one.add(&path(*chosen)));
+        }
+    } else {
+        for (name, requests) in args.by_operation(&hosts, range) {
+            let groups = operations.entry(name).or_default();
+            requests
+                .iter()
+                .for_each(|chosen| groups.one.add(&path(*chosen)));
+        }
+        let input = InputArgs {
+            paths: args.with.clone(),
+            ..args.input.clone()
+        };
+        let experiment = input.open()?;
+        let later = input.range(&experiment)?;
+        let (hosts, found) = experiment.requests(&run.engine()).map_err(interrupted)?;
+        report = report.with(found);
+        for (name, requests) in args.by_operation(&hosts, later) {
+            let groups = operations.entry(name).or_default();
+            requests
+                .iter()
+                .for_each(|chosen| groups.other.add(&path(*chosen)));
+        }
+    }
+    operations.retain(|_, groups| groups.one.requests() > 0 && groups.other.requests() > 0);
+    anyhow::ensure!(
+        !operations.is_empty(),
+        "no operation has requests in both groups\n  hint: `slowpath requests` lists them"
+    );
+    let mut operations: Vec<(OperationName, Groups)> = operations.into_iter().collect();
+    // By what the difference costs all slow requests together.
+    operations.sort_by(|(_, one), (_, two)| cost(two).total_cmp(&cost(one)));
+    match args.json {
+        true => print_json(&document(&operations))?,
+        false => {
+            let names = match args.with.is_empty() {
+                true => ("fast", "slow"),
+                false => ("before", "after"),
+            };
+            crate::output::print(&text(&operations, names, args.top))?;
+        }
+    }
+    Ok(report)
+}
+
+fn cost(groups: &Groups) -> f64 {
+    (groups.other.mean() - groups.one.mean()).abs() * groups.other.requests() as f64
+}
+
+fn path(chosen: Chosen<'_>) -> slowpath_requests::RequestPath {
+    (chosen.host.requests).path(chosen.host.lines.as_ref(), chosen.id)
+}
+
+impl CompareArgs {
+    /// The chosen requests by operation, the slowest first.
+    fn by_operation<'run>(
+        &self,
+        hosts: &'run [HostRequests],
+        range: slowpath_model::TimeRange,
+    ) -> BTreeMap<OperationName, Vec<Chosen<'run>>> {
+        let mut operations: BTreeMap<OperationName, Vec<Chosen<'run>>> = BTreeMap::new();
+        for chosen in self.chosen.choose(hosts, range) {
+            let name = OperationName::of(chosen);
+            operations.entry(name).or_default().push(chosen);
+        }
+        operations
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'run> {
+    operations: Vec<OperationRow<'run>>,
+}
+
+#[derive(Serialize)]
+struct OperationRow<'run> {
+    service: &'run str,
+    operation: &'run str,
+    comm: &'run str,
+    counts: [u64; 2],
+    mean_ns: [Nanoseconds; 2],
+    differences: Vec<DifferenceRow>,
+}
+
+#[derive(Serialize)]
+struct DifferenceRow {
+    state: &'static str,
+    thread: String,
+    resource: String,
+    mean_ns: [Nanoseconds; 2],
+    share: f64,
+}
+
+fn rounded(ns: f64) -> Nanoseconds {
+    Nanoseconds(ns.round().max(0.0) as u64)
+}
+
+fn document(operations: &[(OperationName, Groups)]) -> Document<'_> {
+    let rows = operations.iter().map(|(name, groups)| {
+        let differences = groups.one.differences(&groups.other).into_iter();
+        let differences = differences.map(|difference| DifferenceRow {
+            state: difference.category.state.name(),
+            mean_ns: [rounded(difference.means.0), rounded(difference.means.1)],
+            share: (difference.share * 1e4).round() / 1e4,
+            thread: difference.category.thread,
+            resource: difference.category.resource,
+        });
+        OperationRow {
+            service: &name.service,
+            operation: &name.operation,
+            comm: &name.comm,
+            counts: [groups.one.requests(), groups.other.requests()],
+            mean_ns: [rounded(groups.one.mean()), rounded(groups.other.mean())],
+            differences: differences.collect(),
+        }
+    });
+    Document {
+        operations: rows.collect(),
+    }
+}
+
+fn text(operations: &[(OperationName, Groups)], (one, other): (&str, &str), top: usize) -> String {
+    let mut text = String::new();
+    for (name, groups) in operations {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let named = match (name.service.as_str(), name.operation.as_str()) {
+            ("", "") => name.comm.clone(),
+            ("", operation) => operation.to_owned(),
+            (service, operation) => format!("{service}: {operation}"),
+        };
+        text += &format!(
+            "{named}: {} {one} requests take {} on average, {} {other} ones {}\n",
+            groups.one.requests(),
+            rounded(groups.one.mean()),
+            groups.other.requests(),
+            rounded(groups.other.mean()),
+        );
+        let differences = groups.one.differences(&groups.other);
+        let is_told = |difference: &&Difference| difference.difference().abs() >= 1.0;
+        let told: Vec<&Difference> = differences.iter().filter(is_told).collect();
+        text += &tables::differences(&told, (one, other), top);
+    }
+    text
+}
