@@ -3,8 +3,6 @@
  * order. Not a record of contexts: only what the events have said so far. */
 #include "slowpath_spans.h"
 
-#include <pthread.h>
-
 #define EXPORTED __attribute__((visibility("default")))
 
 /* Deeper nesting than this is told as a change to the innermost span alone. */
@@ -17,14 +15,9 @@ struct span {
 static __thread struct span attached[MOST_NESTED];
 static __thread int depth;
 
-/* Stacks of earlier recordings are worth nothing, nor is the parent's in a forked child. */
+/* Stacks of earlier recordings are worth nothing. */
 static unsigned recordings;
 static __thread unsigned of_recording;
-
-static __attribute__((constructor)) void forget_in_children(void)
-{
-    pthread_atfork(NULL, NULL, slowpath_span_forget);
-}
 
 /* The height of the stack with the span on top; 0 where it is not in it. */
 static int height_of(uint64_t trace_id_high, uint64_t trace_id_low, uint64_t span_id)
@@ -53,8 +46,9 @@ EXPORTED void slowpath_span_forget(void)
 
 EXPORTED void slowpath_span_follow(uint64_t trace_id_high, uint64_t trace_id_low, uint64_t span_id)
 {
-    if (of_recording != __atomic_load_n(&recordings, __ATOMIC_RELAXED)) {
-        of_recording = __atomic_load_n(&recordings, __ATOMIC_RELAXED);
+    unsigned recording = __atomic_load_n(&recordings, __ATOMIC_RELAXED);
+    if (of_recording != recording) {
+        of_recording = recording;
         depth = 0;
     }
     int height = height_of(trace_id_high, trace_id_low, span_id);
@@ -67,10 +61,4 @@ EXPORTED void slowpath_span_follow(uint64_t trace_id_high, uint64_t trace_id_low
         detach_down_to(0);
     attached[depth++] = (struct span){trace_id_high, trace_id_low, span_id};
     slowpath_span_attach(trace_id_high, trace_id_low, span_id);
-}
-
-EXPORTED int slowpath_span_followed(uint64_t trace_id_high, uint64_t trace_id_low, uint64_t span_id)
-{
-    return of_recording == __atomic_load_n(&recordings, __ATOMIC_RELAXED) &&
-           height_of(trace_id_high, trace_id_low, span_id) != 0;
 }

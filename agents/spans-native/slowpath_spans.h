@@ -32,11 +32,8 @@ int slowpath_span_recording(void);
  * Not to be mixed with the two calls above on one thread. */
 void slowpath_span_follow(uint64_t trace_id_high, uint64_t trace_id_low, uint64_t span_id);
 
-/* Nonzero if slowpath_span_follow attached the span to this thread and has not detached it since. */
-int slowpath_span_followed(uint64_t trace_id_high, uint64_t trace_id_low, uint64_t span_id);
-
-/* Has all threads forget what they follow, without an event: where an agent notices that a recording
- * began, as it told nothing while none did. Forked children do so by themselves. */
+/* Has all threads forget what they follow, without an event: for an agent that notices that a recording
+ * began, as it told nothing while there was none, and in a forked child. */
 void slowpath_span_forget(void);
 
 /* The four events, by number. The numbers never change. */

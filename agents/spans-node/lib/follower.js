@@ -75,6 +75,7 @@ function create(native) {
         follow(before);
       }
     };
+    isRecording(); // the first request is to be followed from its beginning
   }
 
   return { isRecording, watch };
