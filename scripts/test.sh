@@ -16,7 +16,7 @@ step cargo fmt --all --check
 step cargo xtask check
 step cargo clippy --workspace --all-targets --quiet -- -D warnings
 step cargo test --workspace
-for agent in spans-native spans-java spans-go; do
+for agent in spans-native spans-java spans-go spans-node spans-python; do
     step make --no-print-directory -C "agents/$agent" test
 done
 step env FUZZ_SECONDS="${FUZZ_SECONDS:-60}" sh scripts/fuzz-smoke.sh

@@ -1,8 +1,8 @@
-'use strict';
 // Entry of the agent: `node --require …/spans-node/register.js` (or NODE_OPTIONS) tells slowpath which
 // OpenTelemetry span each thread works on. It waits for OpenTelemetry to register itself, in whatever
 // way the application sets it up, and is nothing but a few unused functions where that never happens.
 // Not an SDK: it creates no span and exports none. Nothing in here may throw into the application.
+'use strict';
 
 const once = Symbol.for('slowpath.spans-node');
 

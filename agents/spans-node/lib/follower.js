@@ -1,8 +1,8 @@
-'use strict';
 // Follows the current span of this thread: by wrapping the context manager's `with`, and by async_hooks
 // for what no `with` shows, the resumption of a request after `await`, a timer or an answer from the
 // network. All of it works only while something records: with async_hooks every promise costs.
 // Invariant: outside of callbacks the thread is on no span, so two requests are never told at once.
+'use strict';
 
 const asyncHooks = require('async_hooks');
 const { isTold, wordsOf } = require('./spans');

@@ -1,6 +1,6 @@
-'use strict';
 // Finds and loads the add-on and, through it, the C library with the events. Throws an error of one
 // line where either is missing; nothing of OpenTelemetry is touched then.
+'use strict';
 
 const fs = require('fs');
 const path = require('path');

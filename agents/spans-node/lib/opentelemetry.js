@@ -1,8 +1,8 @@
-'use strict';
 // Sees OpenTelemetry's registration, whoever does it and from wherever it was loaded (CommonJS, ES
 // modules, bundles, several copies): every copy of @opentelemetry/api 1.x meets in one object on
 // globalThis, and puts its context manager and tracer provider there. We put an accessor in both
 // places. Relies on nothing but that object's name and these two keys, kept since api 1.0.
+'use strict';
 
 const API = Symbol.for('opentelemetry.js.api.1');
 

@@ -1,8 +1,8 @@
-'use strict';
 // Tells of each span's start and end, by wrapping two methods of OpenTelemetry's public interface on
 // the SDK's own classes: Tracer.startSpan and Span.end. Spans that the sampler dropped and spans of
 // other processes have other classes and are left alone. Each start is also where we notice that a
 // recording began or ended.
+'use strict';
 
 const ours = Symbol('slowpath');
 const words = new WeakMap();
