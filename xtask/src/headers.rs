@@ -41,10 +41,15 @@ fn openings(path: &str, text: &str) -> Option<&'static [&'static str]> {
     }
 }
 
+/// What must stand above everything else: the interpreter of a script, JavaScript's mode.
+fn is_directive(line: &str) -> bool {
+    line.starts_with("#!") && !line.starts_with("#![") || line == "'use strict';"
+}
+
 fn complaint(openings: &[&str], text: &str) -> Option<String> {
     let mut lines = text
         .lines()
-        .skip_while(|line| line.starts_with("#!") && !line.starts_with("#!["))
+        .skip_while(|line| is_directive(line))
         .skip_while(|line| line.trim().is_empty());
     let first = lines.next().unwrap_or_default();
     let Some(opening) = openings.iter().find(|opening| first.starts_with(**opening)) else {
@@ -76,6 +81,7 @@ mod tests {
             ),
             ("c.c", "/*\n * What this is, and why.\n */\n"),
             ("d.sh", "#!/bin/sh\n# What this is, and why.\n"),
+            ("e.js", "'use strict';\n// What this is, and why.\n"),
             ("Makefile", "# What this is, and why.\nall:\n"),
             ("notes.txt", "no source\n"),
         ];
