@@ -1,19 +1,23 @@
-//! `slowpath info`: what a recording holds.
+//! `slowpath info`: what a recording holds: its traces, and its files of spans.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Value, json};
 use slowpath_engine::Cancelled;
 use slowpath_kernel::Extent;
 use slowpath_kernel::count::{CountBy, count};
-use slowpath_model::TimeRange;
-use slowpath_session::OpenedSource;
+use slowpath_model::{Diagnostic, TimeRange, Timestamp, TraceId};
+use slowpath_read_spans::{ReadOptions, Span, SpanSink};
+use slowpath_session::{OpenedSource, SpanFile};
 
 use crate::analyses::print_json;
 use crate::input::{InputArgs, Report, Run};
 use crate::output::print;
 use crate::tables::{bytes, grouped};
 
-/// Show what a recording holds: traces, time, events, losses.
+/// Show what a recording holds: traces, time, events, losses, spans.
 #[derive(Args)]
 pub struct InfoArgs {
     #[command(flatten)]
@@ -25,7 +29,7 @@ pub struct InfoArgs {
 
 /// Runs the command.
 pub fn run(args: &InfoArgs) -> anyhow::Result<Report> {
-    let experiment = args.input.open()?;
+    let experiment = args.input.open_or_only_spans()?;
     let mut report = Report::begin(&experiment);
     let range = args.input.range(&experiment)?;
     let run = args.input.options();
@@ -38,8 +42,17 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<Report> {
         }
         documents.push(document);
     }
+    let mut span_documents = Vec::new();
+    for file in experiment.span_files() {
+        let (document, diagnostics) = describe_spans(file);
+        report = report.with(diagnostics);
+        if !args.json {
+            print(&spans_as_text(&document))?;
+        }
+        span_documents.push(document);
+    }
     if args.json {
-        print_json(&json!({ "traces": documents }))?;
+        print_json(&json!({ "traces": documents, "span_files": span_documents }))?;
     }
     Ok(report)
 }
@@ -48,7 +61,7 @@ fn describe(
     trace: &OpenedSource,
     run: &Run,
     range: TimeRange,
-) -> anyhow::Result<(Value, Vec<slowpath_model::Diagnostic>)> {
+) -> anyhow::Result<(Value, Vec<Diagnostic>)> {
     let source = &*trace.source;
     let schema = source.schema();
     let outcome = count(source, CountBy::None, &run.engine_in(range))
@@ -81,10 +94,86 @@ fn describe(
         "packets": source.packets().len(),
         "streams": source.streams().len(),
         "bytes": size,
-        "environment": schema.environment.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+        "environment": schema.environment.iter().cloned().collect::<BTreeMap<_, _>>(),
         "recording": recording,
     });
     Ok((document, outcome.diagnostics))
+}
+
+/// What a file of spans holds, counted while it is read.
+#[derive(Default)]
+struct SpanCount {
+    spans: u64,
+    services: BTreeMap<Arc<str>, u64>,
+    traces: HashSet<TraceId>,
+    bounds: Option<(Timestamp, Timestamp)>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl SpanSink for SpanCount {
+    fn span(&mut self, span: Span) {
+        self.spans += 1;
+        *self.services.entry(span.service).or_default() += 1;
+        self.traces.insert(span.trace);
+        let (begin, end) = self.bounds.unwrap_or((span.begin, span.end));
+        self.bounds = Some((begin.min(span.begin), end.max(span.end)));
+    }
+
+    fn diagnostic(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+}
+
+fn describe_spans(file: &SpanFile) -> (Value, Vec<Diagnostic>) {
+    let mut count = SpanCount::default();
+    file.read(ReadOptions { attributes: false }, &mut count);
+    let services = count.services.iter();
+    let document = json!({
+        "path": file.path.display().to_string(),
+        "format": file.format.name(),
+        "begin_ns": count.bounds.map(|(begin, _)| begin.ns()),
+        "end_ns": count.bounds.map(|(_, end)| end.ns()),
+        "spans": count.spans,
+        "traces": count.traces.len(),
+        "services": services.map(|(name, spans)| json!({"service": **name, "spans": spans})).collect::<Vec<_>>(),
+        "bytes": file.path.metadata().map_or(0, |metadata| metadata.len()),
+    });
+    (document, count.diagnostics)
+}
+
+fn spans_as_text(document: &Value) -> String {
+    let text = |key: &str| document[key].as_str().unwrap_or_default();
+    let number = |key: &str| document[key].as_u64().unwrap_or(0);
+    let mut lines = vec![text("path").to_owned()];
+    lines.push(format!("  {}, {}", text("format"), bytes(number("bytes"))));
+    lines.extend(time_as_text(document));
+    lines.push(format!(
+        "  {} spans of {} distributed traces",
+        grouped(number("spans")),
+        grouped(number("traces")),
+    ));
+    let services = document["services"].as_array().into_iter().flatten();
+    lines.extend(services.map(|service| {
+        let name = service["service"].as_str().unwrap_or_default();
+        let spans = grouped(service["spans"].as_u64().unwrap_or(0));
+        format!(
+            "    {spans:>12}  {}",
+            if name.is_empty() {
+                "(unknown service)"
+            } else {
+                name
+            }
+        )
+    }));
+    lines.join("\n") + "\n"
+}
+
+fn time_as_text(document: &Value) -> Option<String> {
+    let (begin, end) = (document["begin_ns"].as_i64()?, document["end_ns"].as_i64()?);
+    let seconds = end.saturating_sub(begin) as f64 / 1e9;
+    Some(format!(
+        "  {seconds:.3} s from {begin} (nanoseconds since the epoch)"
+    ))
 }
 
 fn as_text(document: &Value) -> String {
@@ -101,12 +190,7 @@ fn as_text(document: &Value) -> String {
     if !text("host").is_empty() {
         lines.push(format!("  host {}", text("host")));
     }
-    if let (Some(begin), Some(end)) = (document["begin_ns"].as_i64(), document["end_ns"].as_i64()) {
-        let seconds = (end - begin) as f64 / 1e9;
-        lines.push(format!(
-            "  {seconds:.3} s from {begin} (nanoseconds since the epoch)"
-        ));
-    }
+    lines.extend(time_as_text(document));
     lines.push(format!(
         "  {} events in {} streams, {} packets, {}",
         grouped(number("events")),

@@ -9,12 +9,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use slowpath_engine::Options;
 use slowpath_kernel::Extent;
 use slowpath_model::{Diagnostic, Severity, TimeRange, Timestamp};
-use slowpath_session::{Experiment, open};
+use slowpath_session::{Experiment, OpenError, open};
 
 /// Which traces to read, and how.
 #[derive(Args, Clone)]
 pub struct InputArgs {
-    /// Recordings, CTF traces, trace.dat files, or folders with any of them.
+    /// Recordings, CTF traces, trace.dat files, files of spans, or folders with any of them.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Begin of the window: nanoseconds since the epoch, or an offset from the first event such as
@@ -66,8 +66,20 @@ impl InputArgs {
     /// Opens the traces.
     ///
     /// # Errors
-    /// Where nothing could be read; the diagnostics have been printed then.
+    /// Where nothing could be read (the diagnostics have been printed then), or only spans.
     pub fn open(&self) -> anyhow::Result<Experiment> {
+        let experiment = self.open_or_only_spans()?;
+        if experiment.traces.is_empty() {
+            return Err(Unopenable(OpenError::OnlySpans).into());
+        }
+        Ok(experiment)
+    }
+
+    /// Opens the traces, of which there may be none where there are spans.
+    ///
+    /// # Errors
+    /// Where nothing could be read; the diagnostics have been printed then.
+    pub fn open_or_only_spans(&self) -> anyhow::Result<Experiment> {
         open(&self.paths).map_err(|(error, diagnostics)| {
             print_diagnostics(diagnostics.iter());
             Unopenable(error).into()
@@ -109,7 +121,7 @@ impl InputArgs {
 /// Nothing could be opened: exit status 3.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct Unopenable(slowpath_session::OpenError);
+pub struct Unopenable(OpenError);
 
 /// A run of analyses: workers and progress.
 pub struct Run {

@@ -26,8 +26,7 @@ pub(crate) fn rule_for(class: &EventClass) -> Option<&'static Rule> {
         false => class.name == *name,
     };
     RULES.iter().find(|rule| {
-        rule.names.iter().any(called)
-            && rule.needs.iter().all(|field| class.field(field).is_some())
+        rule.names.iter().any(called) && rule.needs.iter().all(|field| class.field(field).is_some())
     })
 }
 

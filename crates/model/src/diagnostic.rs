@@ -96,6 +96,32 @@ codes! {
         "keep the hosts' clocks in step (NTP, PTP)";
     InvalidFile, Error, "A file that belongs to the recording cannot be read.",
         "check that it is whole; copy it again";
+    InvalidSpanFile, Error, "A file of spans cannot be understood from some place on.",
+        "check that it is Jaeger JSON or OTLP and was copied whole";
+    TruncatedSpans, Error, "A file of spans is cut short; the spans before the cut are kept.",
+        "the writer was stopped or the disk was full; save the file again";
+    InvalidSpan, Error, "A span has no id or an impossible value; it is left out.",
+        "whatever made the span is broken; the other spans are not affected";
+    NegativeDuration, Warning, "A span ends before it begins; it is taken to last no time.",
+        "the clock of its host was set back meanwhile";
+    MissingProcess, Warning, "A span's process is not described; its service is unknown.",
+        "the file was cut before the list of processes; save it again";
+    UnusualSpanId, Note, "An id of a span or trace is no hexadecimal number; a hash of it is used.",
+        "none needed";
+    TracingSystemWarning, Note, "The tracing system itself has marked spans with a warning.",
+        "its times may be adjusted already; compare with the raw spans";
+    MissingParentSpan, Warning, "A span's parent is not in the input; it is taken for a root.",
+        "the parent was not sampled, not sent yet, or lies in another file";
+    SpanCycle, Warning, "Spans are each other's ancestors; the earliest is taken for a root.",
+        "whatever made the spans reuses ids";
+    DuplicateSpan, Note, "A span is there more than once; one is kept.",
+        "none needed";
+    ConflictingSpans, Warning, "Different spans of a trace have the same id; the earliest is kept.",
+        "whatever made the spans reuses ids";
+    ClockSkew, Warning, "Spans lie outside of the time of their callers: clocks of hosts differ.",
+        "raw times are kept; look at the corrected view, and synchronise the clocks";
+    SameHostName, Warning, "Hosts with different addresses or ids have the same name.",
+        "they are kept apart by id or address; give each host its own name";
 }
 
 /// Where something was found.

@@ -1,4 +1,4 @@
-//! Finds traces below a path: CTF folders, ftrace folders and trace.dat files.
+//! Finds traces below a path: CTF folders, ftrace folders, trace.dat files and files of spans.
 //!
 //! A folder that is a trace is not searched further. Links are followed, but no folder is searched
 //! twice; pipes, sockets and devices are left alone.
@@ -9,6 +9,7 @@ use std::io;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use slowpath_read_spans::{SNIFF_BYTES, SpanFormat, sniff_spans};
 use slowpath_source::{Format, sniff};
 
 /// A trace on disk.
@@ -20,12 +21,17 @@ pub(crate) enum Found {
     FtraceFolder(PathBuf),
     /// A `trace.dat` file.
     TraceDat(PathBuf),
+    /// A file of spans.
+    Spans(PathBuf, SpanFormat),
 }
 
 impl Found {
     pub(crate) fn path(&self) -> &Path {
         match self {
-            Self::Ctf(path) | Self::FtraceFolder(path) | Self::TraceDat(path) => path,
+            Self::Ctf(path)
+            | Self::FtraceFolder(path)
+            | Self::TraceDat(path)
+            | Self::Spans(path, _) => path,
         }
     }
 }
@@ -45,8 +51,11 @@ pub(crate) fn discover(path: &Path) -> io::Result<Vec<Found>> {
     if !metadata.is_file() {
         return Ok(found);
     }
-    if sniff(&head(path)?) == Format::TraceDat {
+    let head = head(path)?;
+    if sniff(&head) == Format::TraceDat {
         found.push(Found::TraceDat(path.to_owned()));
+    } else if let Some(format) = sniff_spans(&head) {
+        found.push(Found::Spans(path.to_owned(), format));
     } else if path.file_name().is_some_and(|name| name == "metadata") {
         let folder = path.parent().unwrap_or(Path::new("."));
         found.push(Found::Ctf(folder.to_owned()));
@@ -83,9 +92,13 @@ fn search(
                 // A subfolder that cannot be listed does not hide the others.
                 let _ = search(&entry, depth - 1, seen, found);
             }
-        } else if entry.is_file() && head(&entry).is_ok_and(|head| sniff(&head) == Format::TraceDat)
-        {
-            found.push(Found::TraceDat(entry));
+        } else if entry.is_file() {
+            let head = head(&entry).unwrap_or_default();
+            if sniff(&head) == Format::TraceDat {
+                found.push(Found::TraceDat(entry));
+            } else if let Some(format) = sniff_spans(&head) {
+                found.push(Found::Spans(entry, format));
+            }
         }
     }
     Ok(())
@@ -100,6 +113,7 @@ fn is_snapshot(path: &Path) -> bool {
 
 fn head(path: &Path) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    fs::File::open(path)?.take(64).read_to_end(&mut head)?;
+    let file = fs::File::open(path)?;
+    file.take(SNIFF_BYTES as u64).read_to_end(&mut head)?;
     Ok(head)
 }

@@ -15,13 +15,27 @@ pub enum OpenError {
     },
     /// The path holds no trace of a known format.
     #[error(
-        "{} holds no trace that slowpath can read\n  hint: give a folder with CTF traces (LTTng), a slowpath recording, or a trace.dat file of trace-cmd",
+        "{} holds no trace that slowpath can read\n  hint: give a folder with CTF traces (LTTng), a slowpath recording, a trace.dat file of trace-cmd, or a file of Jaeger or OTLP spans",
         path.display()
     )]
     NoTrace {
         /// The path.
         path: PathBuf,
     },
+    /// The path holds no file of spans.
+    #[error(
+        "{} holds no spans that slowpath can read\n  hint: give Jaeger JSON (as its user interface downloads it), OTLP files, or a recording with a folder `spans`",
+        path.display()
+    )]
+    NoSpans {
+        /// The path.
+        path: PathBuf,
+    },
+    /// There are spans, but no events of a kernel or an application.
+    #[error(
+        "there are only spans, and this needs a trace\n  hint: `slowpath services` and `slowpath info` work on spans alone"
+    )]
+    OnlySpans,
     /// Every trace that was found is damaged at its root.
     #[error("nothing below {} could be read", path.display())]
     AllDamaged {

@@ -12,6 +12,7 @@ mod manifest;
 mod merge;
 mod open;
 mod requests;
+mod spans;
 mod state_dump;
 
 pub use error::OpenError;
@@ -20,3 +21,4 @@ pub use manifest::Manifest;
 pub use merge::{EventPlace, Interrupted, merged_events};
 pub use open::{Experiment, OpenedSource, open};
 pub use requests::HostRequests;
+pub use spans::{SpanFile, span_files};

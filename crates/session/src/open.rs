@@ -12,7 +12,7 @@ use slowpath_read_ftrace::{EventFormatFile, FolderFiles, FtraceTrace, ReadOption
 use slowpath_source::{NamedBytes, Source};
 
 use crate::discover::{Found, discover};
-use crate::{Manifest, OpenError};
+use crate::{Manifest, OpenError, SpanFile};
 
 /// Everything that was opened, as one.
 #[derive(Default)]
@@ -21,6 +21,7 @@ pub struct Experiment {
     pub traces: Vec<OpenedSource>,
     /// What was wrong with files that no trace could be made of.
     pub diagnostics: Vec<Diagnostic>,
+    pub(crate) span_files: Vec<SpanFile>,
 }
 
 /// One trace.
@@ -63,10 +64,10 @@ impl Experiment {
     }
 }
 
-/// Opens all traces at or below `paths`.
+/// Opens all traces at or below `paths`, and finds the files of spans.
 ///
 /// # Errors
-/// When a path cannot be read, holds no trace, or all of its traces are damaged at their root; the
+/// When a path cannot be read, holds neither traces nor spans, or all of its traces are damaged at their root; the
 /// diagnostics say how.
 pub fn open(paths: &[PathBuf]) -> Result<Experiment, (OpenError, Vec<Diagnostic>)> {
     let mut experiment = Experiment::default();
@@ -86,11 +87,16 @@ pub fn open(paths: &[PathBuf]) -> Result<Experiment, (OpenError, Vec<Diagnostic>
             if !is_new {
                 continue;
             }
-            if let Some(trace) = open_one(found, &mut experiment.diagnostics) {
+            if let Found::Spans(path, format) = found {
+                experiment.span_files.push(SpanFile {
+                    path: path.clone(),
+                    format: *format,
+                });
+            } else if let Some(trace) = open_one(found, &mut experiment.diagnostics) {
                 experiment.traces.push(trace);
             }
         }
-        if experiment.traces.is_empty() {
+        if experiment.traces.is_empty() && experiment.span_files.is_empty() {
             let error = OpenError::AllDamaged { path: path.clone() };
             return Err((error, experiment.diagnostics));
         }
@@ -111,6 +117,7 @@ fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSo
             open_ftrace_folder(folder, manifest, diagnostics)
         }
         Found::TraceDat(file) => open_trace_dat(file),
+        Found::Spans(..) => return None,
     };
     match opened {
         Ok(opened) => Some(OpenedSource {

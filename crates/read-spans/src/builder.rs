@@ -1,0 +1,146 @@
+//! What the readers of all formats share: names kept once, problems counted, spans checked on their
+//! way to the sink.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use slowpath_model::{Diagnostic, DiagnosticCode, Place, Timestamp};
+
+use crate::interner::Interner;
+use crate::{Attribute, AttributeValue, ReadOptions, Span, SpanKind, SpanSink, SpanStatus};
+
+/// Builds spans for a sink.
+pub(crate) struct Builder<'sink> {
+    pub(crate) options: ReadOptions,
+    names: Interner,
+    file: String,
+    problems: BTreeMap<DiagnosticCode, Diagnostic>,
+    sink: &'sink mut dyn SpanSink,
+}
+
+/// What the spans of one process have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Process {
+    pub(crate) service: Arc<str>,
+    pub(crate) attributes: Vec<Attribute>,
+}
+
+impl<'sink> Builder<'sink> {
+    pub(crate) fn new(file: &str, options: ReadOptions, sink: &'sink mut dyn SpanSink) -> Self {
+        Self {
+            options,
+            names: Interner::default(),
+            file: file.to_owned(),
+            problems: BTreeMap::new(),
+            sink,
+        }
+    }
+
+    /// A text that other spans may share.
+    pub(crate) fn name(&mut self, text: &str) -> Arc<str> {
+        self.names.text(text)
+    }
+
+    /// Counts a problem; the first of its kind is described.
+    pub(crate) fn problem(
+        &mut self,
+        code: DiagnosticCode,
+        byte: u64,
+        message: impl FnOnce() -> String,
+    ) {
+        let file = &self.file;
+        let problem = self.problems.entry(code).or_insert_with(|| {
+            let place = Place {
+                file: file.clone(),
+                byte: Some(byte),
+                ..Place::default()
+            };
+            Diagnostic::new(code, place, message())
+        });
+        problem.count = Some(problem.count.unwrap_or(0) + 1);
+    }
+
+    /// The span's times; an end before the begin is mended.
+    pub(crate) fn times(
+        &mut self,
+        begin: Timestamp,
+        end: Timestamp,
+        byte: u64,
+    ) -> (Timestamp, Timestamp) {
+        if end < begin {
+            self.problem(DiagnosticCode::NegativeDuration, byte, || {
+                let length = i128::from(end.ns()) - i128::from(begin.ns());
+                format!("a span lasts {length} ns; it is taken to end where it begins")
+            });
+        }
+        (begin, end.max(begin))
+    }
+
+    /// Gives a span of `process` to the sink.
+    pub(crate) fn emit(&mut self, mut span: Span, process: &Process) {
+        span.service = process.service.clone();
+        if self.options.attributes {
+            span.attributes.extend_from_slice(&process.attributes);
+        }
+        self.sink.span(span);
+    }
+
+    /// Gives all problems to the sink.
+    pub(crate) fn finish(self) {
+        for mut problem in self.problems.into_values() {
+            if let Some(count) = problem.count.filter(|count| *count > 1) {
+                problem.message += &format!(" (the first of {count})");
+            }
+            self.sink.diagnostic(problem);
+        }
+    }
+}
+
+impl Process {
+    pub(crate) fn unknown() -> Self {
+        Self {
+            service: Arc::from(""),
+            attributes: Vec::new(),
+        }
+    }
+}
+
+/// The kind that Jaeger's tag `span.kind` or OTLP's names say.
+pub(crate) fn kind_of_name(name: &str) -> SpanKind {
+    match name.strip_prefix("SPAN_KIND_").unwrap_or(name) {
+        "server" | "SERVER" => SpanKind::Server,
+        "client" | "CLIENT" => SpanKind::Client,
+        "producer" | "PRODUCER" => SpanKind::Producer,
+        "consumer" | "CONSUMER" => SpanKind::Consumer,
+        _ => SpanKind::Internal,
+    }
+}
+
+/// The kind that OTLP numbers so.
+pub(crate) fn kind_of_number(number: u64) -> SpanKind {
+    match number {
+        2 => SpanKind::Server,
+        3 => SpanKind::Client,
+        4 => SpanKind::Producer,
+        5 => SpanKind::Consumer,
+        _ => SpanKind::Internal,
+    }
+}
+
+/// The status that OTLP numbers so.
+pub(crate) fn status_of_number(number: u64) -> SpanStatus {
+    match number {
+        1 => SpanStatus::Ok,
+        2 => SpanStatus::Error,
+        _ => SpanStatus::Unset,
+    }
+}
+
+/// Whether an attribute's value says yes (Jaeger's tag `error` comes as a bool or as text).
+pub(crate) fn says_true(value: &AttributeValue) -> bool {
+    match value {
+        AttributeValue::Bool(value) => *value,
+        AttributeValue::Text(value) => &**value == "true",
+        _ => false,
+    }
+}

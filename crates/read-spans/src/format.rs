@@ -1,0 +1,164 @@
+//! Which format of spans a file has, told by its content.
+//!
+//! Two questions: [`sniff_spans`] asks whether a file that nobody named holds spans (it has to be sure);
+//! a reader, told that it does, asks only how they are encoded.
+
+use std::io::Read;
+
+use flate2::read::MultiGzDecoder;
+use memchr::memmem;
+
+use crate::protobuf::looks_like_request;
+
+/// How many bytes of a file [`sniff_spans`] wants to see (fewer where the file is shorter).
+pub const SNIFF_BYTES: usize = 16 << 10;
+
+/// A format of spans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SpanFormat {
+    /// Jaeger's query API, downloads of its user interface, traces and spans by themselves.
+    JaegerJson,
+    /// OTLP's JSON: documents, lines or arrays of `ExportTraceServiceRequest`.
+    OtlpJson,
+    /// OTLP's protobuf: an `ExportTraceServiceRequest`, or several each behind its size.
+    OtlpProtobuf,
+}
+
+impl SpanFormat {
+    /// As users know it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::JaegerJson => "Jaeger JSON",
+            Self::OtlpJson => "OTLP JSON",
+            Self::OtlpProtobuf => "OTLP protobuf",
+        }
+    }
+}
+
+/// The format of spans that a file, plain or compressed, begins like; `None` where it is not one.
+pub fn sniff_spans(head: &[u8]) -> Option<SpanFormat> {
+    let mut plain = Vec::new();
+    let mut decompress = |decoder: &mut dyn Read| {
+        // The head of a compressed file ends in the middle; what it gives until then is enough.
+        let _ = decoder.take(SNIFF_BYTES as u64).read_to_end(&mut plain);
+    };
+    let head = match compression_of(head) {
+        Compression::None => head,
+        Compression::Gzip => {
+            decompress(&mut MultiGzDecoder::new(head));
+            &plain
+        }
+        Compression::Zstd => {
+            decompress(&mut zstd::Decoder::new(head).ok()?);
+            &plain
+        }
+    };
+    match encoding_of(head) {
+        Encoding::Json => sniff_json(head),
+        Encoding::Sized => {
+            let first = sized_content(head)?;
+            match (compression_of(first), first.first()) {
+                (Compression::Zstd, _) => Some(SpanFormat::OtlpProtobuf),
+                (_, Some(b'{')) => sniff_json(first),
+                _ => looks_like_request(first).then_some(SpanFormat::OtlpProtobuf),
+            }
+        }
+        Encoding::Protobuf => looks_like_request(head).then_some(SpanFormat::OtlpProtobuf),
+        Encoding::Empty | Encoding::Unknown => None,
+    }
+}
+
+fn sniff_json(head: &[u8]) -> Option<SpanFormat> {
+    let has = |key: &str| memmem::find(head, key.as_bytes()).is_some();
+    if has("\"resourceSpans\"") || has("\"resource_spans\"") || has("\"scopeSpans\"") {
+        return Some(SpanFormat::OtlpJson);
+    }
+    let jaeger = has("\"traceID\"")
+        && (has("\"spans\"") || has("\"processes\"") || has("\"operationName\""));
+    jaeger.then_some(SpanFormat::JaegerJson)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    None,
+    Gzip,
+    Zstd,
+}
+
+pub(crate) fn compression_of(head: &[u8]) -> Compression {
+    match head {
+        [0x1f, 0x8b, ..] => Compression::Gzip,
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
+        _ => Compression::None,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Empty,
+    Json,
+    /// Messages, each behind its size in four bytes, the highest first.
+    Sized,
+    Protobuf,
+    Unknown,
+}
+
+/// How spans are encoded in what begins so.
+pub(crate) fn encoding_of(head: &[u8]) -> Encoding {
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    match (text.trim_ascii_start().first(), head.first()) {
+        (None, _) => Encoding::Empty,
+        (Some(b'{' | b'['), _) => Encoding::Json,
+        // Field 1 of a request; as a size, it would be beyond every message.
+        (_, Some(0x0a)) => Encoding::Protobuf,
+        _ if sized_content(head).is_some() => Encoding::Sized,
+        _ => Encoding::Unknown,
+    }
+}
+
+/// The first message that is not empty, as far as it is there.
+fn sized_content(mut head: &[u8]) -> Option<&[u8]> {
+    loop {
+        let (size, rest) = head.split_first_chunk()?;
+        let size = u32::from_be_bytes(*size) as usize;
+        if size > 0 {
+            let content = &rest[..size.min(rest.len())];
+            let known = content.is_empty()
+                || matches!(content[0], 0x0a | b'{')
+                || compression_of(content) == Compression::Zstd;
+            return (size < MOST_MESSAGE_BYTES && known).then_some(content);
+        }
+        if rest.is_empty() {
+            return Some(rest);
+        }
+        head = rest;
+    }
+}
+
+/// Collectors refuse messages beyond a few MiB.
+pub(crate) const MOST_MESSAGE_BYTES: usize = 0x0a00_0000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_told_by_their_first_bytes() {
+        let check = |head: &[u8], expected| assert_eq!(sniff_spans(head), expected, "{head:?}");
+        check(
+            b" {\"data\": [{\"traceID\": \"a\", \"spans\": [",
+            Some(SpanFormat::JaegerJson),
+        );
+        check(
+            b"[{\"traceID\":\"a\",\"operationName\":\"x\"",
+            Some(SpanFormat::JaegerJson),
+        );
+        check(b"{\"resourceSpans\":[]}", Some(SpanFormat::OtlpJson));
+        check(b"{\"format_version\":1,\"host\":\"a\"}", None);
+        check(b"{\"traceID\":\"a\",\"msg\":\"a line of a log\"}", None);
+        check(b"", None);
+        check(b"\0\0\0\0", None);
+        check(b"\x0a\x0ahello world", None);
+        check(b"plain text", None);
+    }
+}

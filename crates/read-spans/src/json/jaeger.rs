@@ -1,0 +1,346 @@
+//! Jaeger's traces: spans, and the processes that they name.
+//!
+//! A trace's processes mostly stand behind its spans, so the spans of one trace are held until then.
+//! Field names are those of Jaeger's JSON model (query API, user interface, Elasticsearch documents).
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use slowpath_model::{DiagnosticCode, Timestamp, TraceId};
+
+use super::loose::{Loose, list, or_default};
+use super::walker::{Stop, Walker};
+use crate::builder::{Builder, Process, kind_of_name, says_true};
+use crate::ids::{ReadId, span_id, trace_id};
+use crate::{Attribute, AttributeValue, Reference, ReferenceKind, Span, SpanKind, SpanStatus};
+
+#[derive(Deserialize)]
+struct SpanJson<'json> {
+    #[serde(borrow, default, rename = "traceID")]
+    trace: Loose<'json>,
+    #[serde(borrow, default, rename = "spanID")]
+    span: Loose<'json>,
+    /// Where old clients put the parent.
+    #[serde(borrow, default, rename = "parentSpanID")]
+    parent: Loose<'json>,
+    #[serde(borrow, default, rename = "operationName")]
+    operation: Loose<'json>,
+    #[serde(borrow, default, deserialize_with = "list")]
+    references: Vec<ReferenceJson<'json>>,
+    /// Microseconds since the epoch.
+    #[serde(borrow, default, rename = "startTime")]
+    begin: Loose<'json>,
+    /// Microseconds.
+    #[serde(borrow, default)]
+    duration: Loose<'json>,
+    #[serde(borrow, default, deserialize_with = "list")]
+    tags: Vec<TagJson<'json>>,
+    #[serde(borrow, default, rename = "processID")]
+    process_name: Loose<'json>,
+    /// Where spans are stored one by one.
+    #[serde(borrow, default)]
+    process: Option<ProcessJson<'json>>,
+    #[serde(borrow, default, deserialize_with = "list")]
+    warnings: Vec<Loose<'json>>,
+}
+
+#[derive(Deserialize)]
+struct ReferenceJson<'json> {
+    #[serde(borrow, default, rename = "refType")]
+    kind: Loose<'json>,
+    #[serde(borrow, default, rename = "traceID")]
+    trace: Loose<'json>,
+    #[serde(borrow, default, rename = "spanID")]
+    span: Loose<'json>,
+}
+
+#[derive(Deserialize)]
+struct TagJson<'json> {
+    #[serde(borrow, default)]
+    key: Loose<'json>,
+    #[serde(borrow, default, rename = "type")]
+    kind: Loose<'json>,
+    #[serde(borrow, default)]
+    value: Loose<'json>,
+}
+
+#[derive(Deserialize, Default)]
+struct ProcessJson<'json> {
+    #[serde(borrow, default, rename = "serviceName")]
+    service: Loose<'json>,
+    #[serde(borrow, default, deserialize_with = "list")]
+    tags: Vec<TagJson<'json>>,
+}
+
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct ProcessesJson<'json> {
+    #[serde(borrow, deserialize_with = "or_default")]
+    by_name: HashMap<String, ProcessJson<'json>>,
+}
+
+/// A span that waits for its process.
+struct Held {
+    span: Span,
+    process: std::sync::Arc<str>,
+    place: u64,
+}
+
+/// Reads `{"traceID", "spans": [...], "processes": {...}}`.
+pub(super) fn read_trace(
+    walker: &mut Walker<'_, '_>,
+    builder: &mut Builder<'_>,
+) -> Result<(), Stop> {
+    let mut held = Vec::new();
+    let mut processes = None;
+    let result = walk_trace(walker, builder, &mut held, &mut processes);
+    let processes = processes.unwrap_or_default();
+    for span in held {
+        place_span(span, &processes, builder);
+    }
+    result
+}
+
+type Processes = HashMap<String, Process>;
+
+fn walk_trace(
+    walker: &mut Walker<'_, '_>,
+    builder: &mut Builder<'_>,
+    held: &mut Vec<Held>,
+    processes: &mut Option<Processes>,
+) -> Result<(), Stop> {
+    let mut trace = None;
+    let mut members = walker.object()?;
+    while let Some(key) = walker.next_key(&mut members)? {
+        match &*key {
+            "traceID" => {
+                trace = walker
+                    .value(builder, |json, place, builder| {
+                        let text: Loose<'_> = serde_json::from_slice(json)?;
+                        Ok(known(trace_id(&text.text()), &text, place, builder))
+                    })?
+                    .flatten();
+            }
+            "spans" if walker.peek() == Some(b'[') => {
+                let mut elements = walker.array()?;
+                while walker.next_element(&mut elements)? {
+                    let span = walker.value(builder, |json, place, builder| {
+                        Ok(span_of(
+                            serde_json::from_slice(json)?,
+                            trace,
+                            place,
+                            builder,
+                        ))
+                    })?;
+                    let Some(span) = span.flatten() else {
+                        continue;
+                    };
+                    match (span, &*processes) {
+                        (Read::Placed(span, process), _) => builder.emit(span, &process),
+                        (Read::Held(span), Some(processes)) => place_span(span, processes, builder),
+                        (Read::Held(span), None) => held.push(span),
+                    }
+                }
+            }
+            "processes" => {
+                *processes = walker.value(builder, |json, _, builder| {
+                    let read: ProcessesJson<'_> = serde_json::from_slice(json)?;
+                    let by_name = read.by_name.into_iter();
+                    Ok(by_name
+                        .map(|(name, process)| (name, process_of(&process, builder)))
+                        .collect())
+                })?;
+            }
+            _ => walker.skip()?,
+        }
+    }
+    Ok(())
+}
+
+/// Reads a span by itself, as Jaeger stores it.
+pub(super) fn read_single_span(
+    walker: &mut Walker<'_, '_>,
+    builder: &mut Builder<'_>,
+) -> Result<(), Stop> {
+    let span = walker.value(builder, |json, place, builder| {
+        Ok(span_of(serde_json::from_slice(json)?, None, place, builder))
+    })?;
+    match span.flatten() {
+        Some(Read::Placed(span, process)) => builder.emit(span, &process),
+        Some(Read::Held(span)) => place_span(span, &Processes::new(), builder),
+        None => {}
+    }
+    Ok(())
+}
+
+fn place_span(held: Held, processes: &Processes, builder: &mut Builder<'_>) {
+    match processes.get(&*held.process) {
+        Some(process) => builder.emit(held.span, process),
+        None => {
+            builder.problem(DiagnosticCode::MissingProcess, held.place, || {
+                format!(
+                    "span {} is of process `{}`, which is not described",
+                    held.span.span, held.process
+                )
+            });
+            builder.emit(held.span, &Process::unknown());
+        }
+    }
+}
+
+/// A span as it was read.
+enum Read {
+    /// It brings its process along.
+    Placed(Span, Process),
+    Held(Held),
+}
+
+fn span_of(
+    json: SpanJson<'_>,
+    trace_above: Option<TraceId>,
+    place: u64,
+    builder: &mut Builder<'_>,
+) -> Option<Read> {
+    let trace = known(trace_id(&json.trace.text()), &json.trace, place, builder).or(trace_above);
+    let id = known(span_id(&json.span.text()), &json.span, place, builder);
+    let (begin, end) = match times(&json) {
+        Some(times) => times,
+        None => return invalid(builder, place, "its time is no number, or out of range"),
+    };
+    let (Some(trace), Some(id)) = (trace, id) else {
+        return invalid(builder, place, "it has no id");
+    };
+    let mut references: Vec<Reference> = Vec::with_capacity(json.references.len());
+    for reference in &json.references {
+        let other = trace_id(&reference.trace.text()).id.unwrap_or(trace);
+        if let Some(span) = span_id(&reference.span.text()).id {
+            let kind = match &*reference.kind.text() {
+                "FOLLOWS_FROM" => ReferenceKind::FollowsFrom,
+                _ => ReferenceKind::ChildOf,
+            };
+            references.push(Reference {
+                kind,
+                trace: other,
+                span,
+            });
+        }
+    }
+    // The parent first; the others stay in their order.
+    references.sort_by_key(|reference| reference.kind == ReferenceKind::FollowsFrom);
+    if references.is_empty()
+        && let Some(span) = span_id(&json.parent.text()).id
+    {
+        let kind = ReferenceKind::ChildOf;
+        references.push(Reference { kind, trace, span });
+    }
+    if let Some(warning) = json.warnings.first() {
+        builder.problem(DiagnosticCode::TracingSystemWarning, place, || {
+            format!("span {id}: {}", warning.text())
+        });
+    }
+    let (mut kind, mut status) = (SpanKind::Internal, SpanStatus::Unset);
+    for tag in &json.tags {
+        match &*tag.key.text() {
+            "span.kind" => kind = kind_of_name(&tag.value.text()),
+            "otel.status_code" => match &*tag.value.text() {
+                "OK" if status == SpanStatus::Unset => status = SpanStatus::Ok,
+                "ERROR" => status = SpanStatus::Error,
+                _ => {}
+            },
+            "error" if says_true(&value_of(tag, builder)) => status = SpanStatus::Error,
+            _ => {}
+        }
+    }
+    let (begin, end) = builder.times(begin, end, place);
+    let span = Span {
+        trace,
+        span: id,
+        references,
+        service: std::sync::Arc::from(""),
+        operation: builder.name(&json.operation.text()),
+        begin,
+        end,
+        kind,
+        status,
+        attributes: attributes_of(&json.tags, builder),
+    };
+    Some(match &json.process {
+        Some(process) => Read::Placed(span, process_of(process, builder)),
+        None => Read::Held(Held {
+            span,
+            process: builder.name(&json.process_name.text()),
+            place,
+        }),
+    })
+}
+
+fn invalid(builder: &mut Builder<'_>, place: u64, what: &str) -> Option<Read> {
+    builder.problem(DiagnosticCode::InvalidSpan, place, || {
+        format!("a span is left out: {what}")
+    });
+    None
+}
+
+/// An id, and a word about it if it is not written as ids are.
+fn known<Id>(
+    read: ReadId<Id>,
+    text: &Loose<'_>,
+    place: u64,
+    builder: &mut Builder<'_>,
+) -> Option<Id> {
+    if !read.usual {
+        builder.problem(DiagnosticCode::UnusualSpanId, place, || {
+            format!("the id `{}` is no hexadecimal number", text.text())
+        });
+    }
+    read.id
+}
+
+fn times(json: &SpanJson<'_>) -> Option<(Timestamp, Timestamp)> {
+    let (begin, duration) = (json.begin.integer()?, json.duration.integer()?);
+    let end = begin.checked_add(duration)?.checked_mul(1000)?;
+    let begin = begin.checked_mul(1000)?;
+    Some((Timestamp::from_ns(begin), Timestamp::from_ns(end)))
+}
+
+fn process_of(json: &ProcessJson<'_>, builder: &mut Builder<'_>) -> Process {
+    Process {
+        service: builder.name(&json.service.text()),
+        attributes: attributes_of(&json.tags, builder),
+    }
+}
+
+fn attributes_of(tags: &[TagJson<'_>], builder: &mut Builder<'_>) -> Vec<Attribute> {
+    if !builder.options.attributes {
+        return Vec::new();
+    }
+    (tags.iter())
+        .map(|tag| Attribute {
+            key: builder.name(&tag.key.text()),
+            value: value_of(tag, builder),
+        })
+        .collect()
+}
+
+/// A tag's value, of the type that the tag says.
+fn value_of(tag: &TagJson<'_>, builder: &mut Builder<'_>) -> AttributeValue {
+    match &tag.value {
+        Loose::Bool(value) => AttributeValue::Bool(*value),
+        Loose::Integer(value) if tag.kind.text() == "float64" => {
+            AttributeValue::Float(*value as f64)
+        }
+        Loose::Integer(value) => AttributeValue::Integer(*value),
+        Loose::Float(value) => AttributeValue::Float(*value),
+        Loose::Text(text) => {
+            let typed = match &*tag.kind.text() {
+                "bool" => text.parse().ok().map(AttributeValue::Bool),
+                "int64" => text.parse().ok().map(AttributeValue::Integer),
+                "float64" => text.parse().ok().map(AttributeValue::Float),
+                _ => None,
+            };
+            typed.unwrap_or_else(|| AttributeValue::Text(builder.name(text)))
+        }
+        Loose::Json(value) => AttributeValue::Json(builder.name(&value.to_string())),
+        Loose::Null => AttributeValue::Json(builder.name("null")),
+    }
+}

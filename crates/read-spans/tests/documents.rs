@@ -1,0 +1,226 @@
+//! Documents written by hand, in all the forms that are read, and what they say.
+//!
+//! Forms only; what random spans look like after a round trip is in round_trips.rs.
+
+mod support;
+
+use std::io::Write;
+
+use support::{told, wrong};
+
+/// A trace as Jaeger's query API gives it: processes behind the spans, every type of tag, logs, warnings.
+const JAEGER_API: &str = r#"{"data":[{"traceID":"00000000000000aa","spans":[
+ {"traceID":"aa","spanID":"0000000000000001","flags":1,"operationName":"GET /","references":[],
+  "startTime":1500000000000001,"duration":250,
+  "tags":[{"key":"span.kind","type":"string","value":"server"},{"key":"http.status_code","type":"int64","value":200},
+          {"key":"ratio","type":"float64","value":1},{"key":"ok","type":"bool","value":true}],
+  "logs":[{"timestamp":1,"fields":[{"key":"event","type":"string","value":"}]"}]}],
+  "processID":"p1","warnings":null},
+ {"traceID":"aa","spanID":"2","operationName":"SQL","references":[
+   {"refType":"FOLLOWS_FROM","traceID":"aa","spanID":"9"},{"refType":"CHILD_OF","traceID":"aa","spanID":"1"}],
+  "startTime":1500000000000100,"duration":20,"tags":[{"key":"error","type":"bool","value":true}],
+  "logs":[],"processID":"p2","warnings":["clock skew adjustment disabled"]}],
+ "processes":{"p1":{"serviceName":"front","tags":[{"key":"hostname","type":"string","value":"h1"}]},
+              "p2":{"serviceName":"mysql","tags":[]}},"warnings":null}],
+ "total":0,"limit":0,"offset":0,"errors":null}"#;
+
+const JAEGER_TOLD: &str = "\
+aa/1 front GET / 1500000000000001000..1500000000000251000 Server Unset span.kind=server http.status_code=200 ratio=1.0 ok=true hostname=h1
+aa/2 < 1 ~ 9 mysql SQL 1500000000000100000..1500000000000120000 Internal Error error=true
+";
+
+#[test]
+fn jaeger_as_the_query_api_gives_it() {
+    assert_eq!(told(JAEGER_API.as_bytes()), JAEGER_TOLD);
+    assert_eq!(wrong(JAEGER_API.as_bytes()), ["TracingSystemWarning 1"]);
+}
+
+#[test]
+fn a_bare_trace_and_a_list_of_traces() {
+    let trace = &JAEGER_API[r#"{"data":["#.len()..JAEGER_API.rfind("],\n \"total\"").unwrap()];
+    assert_eq!(told(trace.as_bytes()), JAEGER_TOLD);
+    assert_eq!(told(format!("[{trace}]").as_bytes()), JAEGER_TOLD);
+    assert_eq!(
+        told(format!("\u{feff}{trace}\n{trace}\n").as_bytes()),
+        JAEGER_TOLD.repeat(2)
+    );
+}
+
+#[test]
+fn spans_one_by_one_as_jaeger_stores_them() {
+    let span = r#"{"traceID":"aa","spanID":"2","parentSpanID":"1","operationName":"SQL","startTime":5,"duration":"7",
+        "tags":[{"key":"n","type":"int64","value":"12"},{"key":"span.kind","value":"client"}],
+        "process":{"serviceName":"mysql","tags":[{"key":"ip","value":"10.0.0.1"}]}}"#
+        .replace('\n', "");
+    let expected =
+        "aa/2 < 1 mysql SQL 5000..12000 Client Unset n=12 span.kind=client ip=10.0.0.1\n";
+    let check = |file: String| assert_eq!(told(file.as_bytes()), expected.repeat(2), "{file}");
+    check(format!("{span}\n{span}\n"));
+    check(format!("[{span},{span}]"));
+    let stored = format!(r#"{{"_index":"jaeger-span","_source":{span}}}"#);
+    check(format!("{stored}\n{stored}"));
+}
+
+/// A request as OTLP's JSON has it, with every type of value; numbers as text and as numbers.
+const OTLP: &str = r#"{"resourceSpans":[{"resource":{"attributes":[
+   {"key":"service.name","value":{"stringValue":"cart"}},{"key":"pid","value":{"intValue":"42"}}]},
+ "scopeSpans":[{"scope":{"name":"lib"},"spans":[
+  {"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174","parentSpanId":"eee19b7ec3c1b173",
+   "name":"add","startTimeUnixNano":"1544712660000000001","endTimeUnixNano":1544712661000000002,"kind":2,
+   "attributes":[{"key":"a","value":{"boolValue":true}},{"key":"b","value":{"doubleValue":0.5}},
+    {"key":"c","value":{"arrayValue":{"values":[{"intValue":"1"},{"stringValue":"x"}]}}},
+    {"key":"d","value":{"kvlistValue":{"values":[{"key":"e","value":{"boolValue":false}}]}}}],
+   "links":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"0000000000000005"}],
+   "status":{"code":"STATUS_CODE_ERROR","message":"no"}}]}]}]}"#;
+
+const OTLP_TOLD: &str = "5b8efff798038103d269b633813fc60c/eee19b7ec3c1b174 < eee19b7ec3c1b173 ~ 5 cart add \
+1544712660000000001..1544712661000000002 Server Error a=true b=0.5 c=json:[1,\"x\"] d=json:{\"e\":false} \
+service.name=cart pid=42\n";
+
+#[test]
+fn otlp_json_as_document_lines_and_list() {
+    let line = OTLP.replace('\n', "");
+    assert_eq!(told(OTLP.as_bytes()), OTLP_TOLD);
+    assert_eq!(
+        told(format!("{line}\n{line}\n").as_bytes()),
+        OTLP_TOLD.repeat(2)
+    );
+    assert_eq!(
+        told(format!("[{line},{line}]").as_bytes()),
+        OTLP_TOLD.repeat(2)
+    );
+    assert!(wrong(OTLP.as_bytes()).is_empty());
+}
+
+#[test]
+fn otlp_json_with_the_ids_and_names_of_plain_protobuf_libraries() {
+    let file = OTLP
+        .replace(
+            "5b8efff798038103d269b633813fc60c",
+            "W47/95gDgQPSabYzgT/GDA==",
+        )
+        .replace("eee19b7ec3c1b174", "7uGbfsPBsXQ=")
+        .replace("resourceSpans", "resource_spans")
+        .replace("scopeSpans", "scope_spans")
+        .replace("startTimeUnixNano", "start_time_unix_nano")
+        .replace("\"kind\":2", "\"kind\":\"SPAN_KIND_SERVER\"");
+    assert_eq!(told(file.as_bytes()), OTLP_TOLD);
+}
+
+#[test]
+fn the_resource_may_stand_behind_its_spans() {
+    let begin = OTLP.find("\"resource\":").unwrap();
+    let end = OTLP.find("\"scopeSpans\"").unwrap();
+    let resource = OTLP[begin..end].trim_end().trim_end_matches(',');
+    let moved = OTLP.replace(&OTLP[begin..end], "");
+    let moved = moved.replace("]}]}]}", &format!("]}}],{resource}}}]}}"));
+    assert_eq!(told(moved.as_bytes()), OTLP_TOLD);
+}
+
+#[test]
+fn compression_is_seen_through() {
+    for text in [JAEGER_API, OTLP] {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(text.as_bytes()).unwrap();
+        assert_eq!(told(&gzip.finish().unwrap()), told(text.as_bytes()));
+        let zstd = zstd::encode_all(text.as_bytes(), 1).unwrap();
+        assert_eq!(told(&zstd), told(text.as_bytes()));
+        let cut = told(&zstd[..zstd.len() - 9]);
+        assert!(told(text.as_bytes()).starts_with(&cut));
+        assert_eq!(
+            wrong(&zstd[..zstd.len() - 9]).last().unwrap(),
+            "TruncatedSpans 1"
+        );
+    }
+}
+
+#[test]
+fn what_was_wrong_is_told_and_the_rest_is_read() {
+    let span = |id: &str, rest: &str| {
+        format!(
+            r#"{{"traceID":"a","spanID":"{id}","operationName":"x","startTime":1{rest},"processID":"p"}}"#
+        )
+    };
+    let trace = |spans: &[String]| {
+        let spans = spans.join(",");
+        format!(r#"{{"traceID":"a","spans":[{spans}],"processes":{{"p":{{"serviceName":"s"}}}}}}"#)
+    };
+    let check = |file: &str, spans: usize, expected: &[&str]| {
+        assert_eq!(wrong(file.as_bytes()), expected, "{file}");
+        assert_eq!(told(file.as_bytes()).lines().count(), spans, "{file}");
+    };
+    let good = span("1", "");
+    check(
+        &trace(&[span("2", r#","duration":-3"#), good.clone()]),
+        2,
+        &["NegativeDuration 1"],
+    );
+    check(
+        &trace(&[span("", ""), good.clone(), span("0", "")]),
+        1,
+        &["InvalidSpan 2"],
+    );
+    check(
+        &trace(&[span("2", r#","duration":"soon""#), good.clone()]),
+        1,
+        &["InvalidSpan 1"],
+    );
+    check(
+        &trace(&[span("2", r#","duration":9e18"#), good.clone()]),
+        1,
+        &["InvalidSpan 1"],
+    );
+    check(
+        &trace(&[span("2", r#","tags":{}"#), good.clone()]),
+        1,
+        &["InvalidSpan 1"],
+    );
+    check(
+        &trace(&["7".to_owned(), "[]".to_owned(), good.clone()]),
+        1,
+        &["InvalidSpan 2"],
+    );
+    check(
+        &trace(&[span("root", ""), span("child", "")]),
+        2,
+        &["UnusualSpanId 2"],
+    );
+    check(
+        &trace(&[good.replace("\"p\"", "\"q\""), good.clone()]),
+        2,
+        &["MissingProcess 1"],
+    );
+    let whole = trace(std::slice::from_ref(&good));
+    let cut = &whole[..whole.find("\"processes\"").unwrap()];
+    check(cut, 1, &["TruncatedSpans 1", "MissingProcess 1"]);
+    // A writer was killed, and the next one wrote on in the same file: in a text, and behind a value.
+    check(
+        &format!("{}\n{whole}\n", &whole[..whole.find("x\"").unwrap()]),
+        1,
+        &["InvalidSpanFile 1"],
+    );
+    check(
+        &format!("{cut}\n{whole}\n"),
+        2,
+        &["InvalidSpanFile 1", "MissingProcess 1"],
+    );
+    check("{\"data\":[} nonsense", 0, &["InvalidSpanFile 1"]);
+    check("hello", 0, &["InvalidSpanFile 1"]);
+    check("", 0, &[]);
+}
+
+/// Nothing is read by recursion that the input could drive too deep.
+#[test]
+fn nesting_without_end_is_only_long() {
+    for depth in [1000, 300_000] {
+        for open in ["[", "{\"data\":", "{\"a\":[", "{\"spans\":[{\"tags\":["] {
+            assert!(told(open.repeat(depth).as_bytes()).is_empty());
+        }
+        let tag = format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        let file = JAEGER_API.replace("\"value\":200", &format!("\"value\":{tag}"));
+        assert_eq!(
+            wrong(file.as_bytes()),
+            ["InvalidSpan 1", "TracingSystemWarning 1"]
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! Files of spans of an experiment: which there are, and reading them.
+//!
+//! Not mapped like traces: they are read once, from front to end, and often compressed.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use slowpath_model::{Diagnostic, DiagnosticCode, Place};
+use slowpath_read_spans::{ReadOptions, SpanFormat, SpanSink, read_spans};
+
+use crate::discover::{Found, discover};
+use crate::{Experiment, OpenError};
+
+/// A file of spans.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpanFile {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Told by its content.
+    pub format: SpanFormat,
+}
+
+impl SpanFile {
+    /// Reads all of its spans; what is wrong is told to `sink` as well.
+    pub fn read(&self, options: ReadOptions, sink: &mut dyn SpanSink) {
+        let file = self.path.display().to_string();
+        match File::open(&self.path) {
+            Ok(input) => read_spans(input, &file, options, sink),
+            Err(cause) => {
+                let place = Place {
+                    file,
+                    ..Place::default()
+                };
+                let message = format!("it cannot be opened: {cause}");
+                sink.diagnostic(Diagnostic::new(DiagnosticCode::InvalidFile, place, message));
+            }
+        }
+    }
+}
+
+impl Experiment {
+    /// The files of spans, in the order of the paths given and of their names.
+    pub fn span_files(&self) -> &[SpanFile] {
+        &self.span_files
+    }
+}
+
+/// All files of spans at or below `paths`, each once; no trace is opened.
+///
+/// # Errors
+/// When a path cannot be read or holds no file of spans.
+pub fn span_files(paths: &[PathBuf]) -> Result<Vec<SpanFile>, OpenError> {
+    let mut files: Vec<SpanFile> = Vec::new();
+    for path in paths {
+        let found = discover(path).map_err(|cause| OpenError::Unreadable {
+            path: path.clone(),
+            cause,
+        })?;
+        let before = files.len();
+        let mut found_any = false;
+        for found in found {
+            if let Found::Spans(path, format) = found {
+                found_any = true;
+                let file = SpanFile { path, format };
+                if !files[..before]
+                    .iter()
+                    .any(|known| is_same(&known.path, &file.path))
+                {
+                    files.push(file);
+                }
+            }
+        }
+        if !found_any {
+            return Err(OpenError::NoSpans { path: path.clone() });
+        }
+    }
+    Ok(files)
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    one == other || real(one).is_some() && real(one) == real(other)
+}
