@@ -94,6 +94,8 @@ codes! {
         "record on the hosts that serve them, or give only files of the recorded time";
     HostClocksApart, Warning, "The wall clocks of two hosts differ, as distributed traces on both show; times of different hosts cannot be compared.",
         "keep the hosts' clocks in step (NTP, PTP)";
+    NoTemporaryFile, Warning, "There was no room for a large temporary file; what should have gone there stayed in memory.",
+        "results are whole; if memory is short, set TMPDIR to a folder on a disk with room, a few times what the trace takes at most";
     InvalidFile, Error, "A file that belongs to the recording cannot be read.",
         "check that it is whole; copy it again";
     InvalidSpanFile, Error, "A file of spans cannot be understood from some place on.",

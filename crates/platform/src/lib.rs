@@ -1,8 +1,10 @@
 //! Memory maps, files and system calls: the room where unsafe lives.
 
 mod map;
+mod shelf;
 
 pub use map::MappedFile;
+pub use shelf::{Kept, Shelf, ShelfWriter};
 
 pub mod clocks;
 pub mod process;

@@ -1,214 +1,286 @@
-//! Pass 2 over everything: scans the processors in parallel, then puts each thread's runs and
+//! Pass 2 over everything: joins the pieces of every processor, then puts each thread's runs and
 //! wake-ups from all processors together in the order of time.
+//!
+//! Both in parallel, processor by processor and thread by thread. Lines are written to a shelf as
+//! they come, so that memory does not grow with them.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
+use slowpath_engine::Cancelled;
 use slowpath_model::{CpuId, ThreadId};
+use slowpath_platform::{Kept, Shelf};
 
-use super::gather::{Block, Name};
+use super::entry::{Interruption, Run, Wake, Waker};
+use super::gather::{Name, Piece};
+use super::in_order::InOrder;
+use super::join::{Join, Joined, Placed};
+use super::packets::deliveries;
 use super::record::Call;
-use super::scan::{self, Receipt, Run, Scanned, Sender, Sent, Wake};
-use super::{CpuLine, Delivery, Timelines};
+use super::segment::Share;
+use super::{CpuLine, Known, ThreadLine, Timelines};
 
-/// What is known about the trace as a whole.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
-    pub(super) begin: i64,
-    pub(super) end: i64,
-    /// The trace has events for received packets, timers, wake-ups.
-    pub(super) packets: bool,
-    pub(super) timers: bool,
-    pub(super) wakes: bool,
+/// How pass 2 works.
+#[derive(Clone, Copy)]
+pub(super) struct Assembly<'run> {
+    pub(super) known: Known,
+    pub(super) shelf: &'run Shelf,
+    pub(super) jobs: NonZeroUsize,
+    pub(super) cancel: Option<&'run AtomicBool>,
 }
 
-pub(super) fn assemble(
-    blocks: Vec<Block>,
-    known: Known,
-    calls: Vec<String>,
-    jobs: NonZeroUsize,
-) -> Timelines {
-    let mut processes: Vec<_> = (blocks.iter())
-        .flat_map(|block| block.processes.iter().copied())
-        .collect();
-    processes.sort_unstable();
-    processes.dedup_by_key(|(thread, _, process)| (*thread, *process));
-    let mut scans = scan_processors(blocks, known, jobs);
-    let deliveries = deliveries(&scans);
-    let threads = threads_of(&scans);
-    let position: FxHashMap<ThreadId, u32> = threads.iter().copied().zip(0..).collect();
+impl Assembly<'_> {
+    /// Builds the time lines; `is_interleaved` tells of which processors several streams tell at a
+    /// time.
+    pub(super) fn assemble(
+        self,
+        pieces: Vec<Piece>,
+        is_interleaved: impl Fn(CpuId) -> bool + Sync,
+        calls: Vec<String>,
+    ) -> Result<Timelines, Cancelled> {
+        let mut processes: Vec<_> = (pieces.iter())
+            .flat_map(|piece| piece.processes.iter().copied())
+            .collect();
+        processes.sort_unstable();
+        processes.dedup_by_key(|(thread, _, process)| (*thread, *process));
 
-    let (run_starts, mut runs) =
-        by_thread(&mut scans, &position, |scan| std::mem::take(&mut scan.runs));
-    let (wake_starts, mut wakes) = by_thread(&mut scans, &position, |scan| {
-        std::mem::take(&mut scan.wakes)
-    });
-    for thread in 0..threads.len() {
-        let runs = &mut runs[run_starts[thread] as usize..run_starts[thread + 1] as usize];
-        let wakes = &mut wakes[wake_starts[thread] as usize..wake_starts[thread + 1] as usize];
-        wakes.sort_by_key(|wake: &Wake| (wake.at, wake.stage, wake.cpu));
-        bound_unknown_runs(runs, wakes);
-        runs.sort_by_key(|run: &Run| (run.begin, run.end));
-        carry_calls(runs);
-    }
+        let mut by_cpu: BTreeMap<CpuId, Vec<Piece>> = BTreeMap::new();
+        for piece in pieces {
+            by_cpu.entry(piece.cpu).or_default().push(piece);
+        }
+        let join = Join {
+            begin: self.known.begin,
+            end: self.known.end,
+            packets_recorded: self.known.packets,
+            shelf: self.shelf,
+        };
+        let mut joined = self.in_parallel(by_cpu.into_iter().collect(), |(cpu, pieces)| {
+            join.join(cpu, pieces, is_interleaved(cpu))
+        })?;
+        let names = names(&mut joined);
+        let deliveries = deliveries(&joined, self.shelf);
+        let interruptions = self.in_parallel(joined.iter().collect(), |one| {
+            self.interruptions(&one.segments)
+        })?;
+        let (threads, lines) = self.threads(&joined)?;
 
-    let mut lost: Vec<(i64, i64)> = scans.iter().flat_map(|scan| &scan.lost).copied().collect();
-    lost.sort_unstable();
-    Timelines {
-        known,
-        lost: joined(lost),
-        names: names(&mut scans),
-        processes,
-        cpus: (scans.into_iter())
-            .zip(deliveries)
-            .map(|(scan, deliveries)| CpuLine {
-                cpu: scan.cpu,
-                interruptions: scan.interruptions,
-                deliveries,
-                irq_names: scan.irq_names,
+        let mut lost: Vec<(i64, i64)> = (joined.iter())
+            .flat_map(|one| &one.segments)
+            .flat_map(|placed| {
+                let floor = placed.floor;
+                let lost = placed.segment.lost.iter();
+                lost.map(move |(begin, end)| (*begin.max(&floor), *end.max(&floor)))
             })
-            .collect(),
-        threads,
-        position,
-        run_starts,
-        runs,
-        wake_starts,
-        wakes,
-        calls,
+            .collect();
+        lost.sort_unstable();
+        Ok(Timelines {
+            known: self.known,
+            lost: apart(lost),
+            names,
+            processes,
+            cpus: (joined.into_iter())
+                .zip(interruptions.into_iter().zip(deliveries))
+                .map(|(one, (interruptions, deliveries))| CpuLine {
+                    cpu: one.cpu,
+                    interruptions,
+                    deliveries,
+                    irq_names: one.irq_names,
+                })
+                .collect(),
+            position: threads.iter().copied().zip(0..).collect(),
+            threads,
+            lines,
+            calls,
+        })
+    }
+
+    /// Does `work` with all items, several at a time; the results are in the order of the items.
+    fn in_parallel<Item: Send, Done: Send>(
+        self,
+        items: Vec<Item>,
+        work: impl Fn(Item) -> Done + Sync,
+    ) -> Result<Vec<Done>, Cancelled> {
+        let slots: Vec<Mutex<(Option<Item>, Option<Done>)>> = (items.into_iter())
+            .map(|item| Mutex::new((Some(item), None)))
+            .collect();
+        let next = AtomicUsize::new(0);
+        let take_turns = || {
+            while let Some(slot) = slots.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+                    return;
+                }
+                let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+                slot.1 = slot.0.take().map(&work);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..self.jobs.get().min(slots.len().max(1)) {
+                scope.spawn(take_turns);
+            }
+            take_turns();
+        });
+        (slots.into_iter())
+            .map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner).1)
+            .collect::<Option<Vec<Done>>>()
+            .ok_or(Cancelled)
+    }
+
+    fn interruptions(self, segments: &[Placed]) -> Kept<2> {
+        let count = segments.iter().map(|s| s.segment.interruptions.len()).sum();
+        let mut writer = self.shelf.writer(count);
+        for Placed { segment, floor, .. } in segments {
+            for row in segment.interruptions.iter() {
+                let kept = Interruption::from_row(row);
+                writer.push(match kept.begin < *floor {
+                    false => *row,
+                    true => Interruption::between(*floor, kept.end(), kept.source).row(),
+                });
+            }
+        }
+        writer.finish()
+    }
+
+    /// All threads in the order of their ids, and their lines.
+    fn threads(self, joined: &[Joined]) -> Result<(Vec<ThreadId>, Vec<ThreadLine>), Cancelled> {
+        let mut parts: Vec<Part<'_>> = Vec::new();
+        for (one, cpu) in joined.iter().zip(0..) {
+            for placed in &one.segments {
+                let shares = placed.segment.threads.iter();
+                let shares = shares.filter(|share| share.thread != ThreadId::IDLE);
+                parts.extend(shares.map(|share| Part { cpu, placed, share }));
+            }
+        }
+        // Stable: the segments of a processor stay in their order.
+        parts.sort_by_key(|part| (part.share.thread, part.cpu));
+        let of_threads: Vec<&[Part<'_>]> = parts
+            .chunk_by(|one, other| one.share.thread == other.share.thread)
+            .collect();
+        let threads = of_threads
+            .iter()
+            .map(|parts| parts[0].share.thread)
+            .collect();
+        let lines = self.in_parallel(of_threads, |parts| self.line(parts))?;
+        Ok((threads, lines))
+    }
+
+    /// Puts the parts of one thread together.
+    fn line(self, parts: &[Part<'_>]) -> ThreadLine {
+        let by_cpu = || parts.chunk_by(|one, other| one.cpu == other.cpu);
+        let wakes = by_cpu().map(|parts| parts.iter().flat_map(Part::wakes));
+        let wakes = InOrder::new(wakes, |wake: &Wake| (wake.at, wake.stage));
+        let mut writer = (self.shelf).writer(parts.iter().map(|part| part.share.wakes.len()).sum());
+        wakes.for_each(|(_, wake)| writer.push(wake.row()));
+        let wakes = writer.finish();
+
+        let count = parts.iter().map(|part| part.share.runs.len()).sum();
+        let mut writer = self.shelf.writer(count);
+        let runs = by_cpu().map(|parts| parts.iter().flat_map(Part::runs));
+        let runs = InOrder::new(runs, |run: &Run| (run.begin, run.end)).map(|(_, run)| run);
+        let mut call = Call::UNSEEN;
+        let mut add = |mut run: Run| {
+            // A run without a system call's entry or exit ends in the call in which the run before
+            // ended.
+            if run.call == Call::UNSEEN {
+                run.call = call;
+            }
+            call = run.call;
+            writer.push(run.row());
+        };
+        if parts.iter().flat_map(Part::runs).any(|run| run.in_part) {
+            bounded(runs.collect(), &wakes)
+                .into_iter()
+                .for_each(&mut add);
+        } else {
+            runs.for_each(&mut add);
+        }
+        ThreadLine {
+            runs: writer.finish(),
+            wakes,
+        }
     }
 }
 
-/// Scans every processor's blocks; the result is in the order of the processors.
-fn scan_processors(blocks: Vec<Block>, known: Known, jobs: NonZeroUsize) -> Vec<Scanned> {
-    let mut by_cpu: std::collections::BTreeMap<CpuId, Vec<Block>> = Default::default();
-    for block in blocks {
-        by_cpu.entry(block.cpu).or_default().push(block);
-    }
-    type Slot = Mutex<(Option<Vec<Block>>, Option<Scanned>)>;
-    let (cpus, slots): (Vec<CpuId>, Vec<Slot>) = by_cpu
-        .into_iter()
-        .map(|(cpu, blocks)| (cpu, Mutex::new((Some(blocks), None))))
-        .unzip();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        loop {
-            let turn = next.fetch_add(1, Ordering::Relaxed);
-            let (Some(&cpu), Some(slot)) = (cpus.get(turn), slots.get(turn)) else {
-                return;
-            };
-            let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-            let blocks = slot.0.take().unwrap_or_default();
-            slot.1 = Some(scan::scan(
-                cpu,
-                blocks,
-                known.begin,
-                known.end,
-                known.packets,
-            ));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..jobs.get().min(cpus.len().max(1)) {
-            scope.spawn(work);
-        }
-        work();
-    });
-    (slots.into_iter())
-        .filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner).1)
-        .collect()
+/// What a segment tells of a thread.
+struct Part<'run> {
+    /// Position of the processor.
+    cpu: u32,
+    placed: &'run Placed,
+    share: &'run Share,
 }
 
-fn threads_of(scans: &[Scanned]) -> Vec<ThreadId> {
-    let mut seen = FxHashSet::default();
-    for scan in scans {
-        seen.extend(scan.runs.iter().map(|(thread, _)| *thread));
-        seen.extend(scan.wakes.iter().map(|(thread, _)| *thread));
+impl Part<'_> {
+    fn runs(&self) -> impl Iterator<Item = Run> {
+        let Range { start, end } = self.share.runs;
+        let rows = &self.placed.segment.runs[start as usize..end as usize];
+        rows.iter().map(|row| {
+            let run = Run::from_row(row);
+            Run {
+                begin: run.begin.max(self.placed.floor),
+                end: run.end.max(self.placed.floor),
+                cpu: self.cpu,
+                ..run
+            }
+        })
     }
-    seen.remove(&ThreadId::IDLE);
-    let mut threads: Vec<ThreadId> = seen.into_iter().collect();
-    threads.sort_unstable();
-    threads
+
+    fn wakes(&self) -> impl Iterator<Item = Wake> {
+        let Range { start, end } = self.share.wakes;
+        let rows = &self.placed.segment.wakes[start as usize..end as usize];
+        rows.iter().map(|row| {
+            let wake = Wake::from_row(row);
+            let before = self.placed.receipts_before;
+            Wake {
+                at: wake.at.max(self.placed.floor),
+                cpu: self.cpu,
+                by: match wake.by {
+                    Waker::Receipt(position) => Waker::Receipt(position.wrapping_add(before)),
+                    by => by,
+                },
+                ..wake
+            }
+        })
+    }
 }
 
-/// Takes a list out of every scan and groups its entries by thread: for each thread where its
-/// entries begin (and after the last where they end), and all entries.
-fn by_thread<Entry: Copy>(
-    scans: &mut [Scanned],
-    position: &FxHashMap<ThreadId, u32>,
-    take: impl Fn(&mut Scanned) -> Vec<(ThreadId, Entry)>,
-) -> (Vec<u32>, Vec<Entry>) {
-    let lists: Vec<Vec<(ThreadId, Entry)>> = scans.iter_mut().map(take).collect();
-    let mut starts = vec![0u32; position.len() + 1];
-    let entries = || lists.iter().flatten();
-    for (thread, _) in entries() {
-        if let Some(&at) = position.get(thread) {
-            starts[at as usize + 1] += 1;
-        }
-    }
-    for at in 1..starts.len() {
-        starts[at] += starts[at - 1];
-    }
-    let Some(&(_, any)) = entries().next() else {
-        return (starts, Vec::new());
-    };
-    let total = starts[position.len()] as usize;
-    let mut grouped = vec![any; total];
-    let mut next = starts.clone();
-    for (thread, entry) in entries() {
-        if let Some(&at) = position.get(thread) {
-            let place = &mut next[at as usize];
-            grouped[*place as usize] = *entry;
-            *place += 1;
-        }
-    }
-    (starts, grouped)
-}
-
-/// A run of an unknown part of some time began after everything that is known of the thread.
-fn bound_unknown_runs(runs: &mut [Run], wakes: &[Wake]) {
-    if runs.iter().all(|run| !run.in_part) {
-        return;
-    }
-    runs.sort_by_key(|run: &Run| (run.end, run.begin));
+/// The runs of a thread in the order of time, those of an unknown part of some time bounded: they
+/// began after everything that is known of the thread before.
+fn bounded(mut runs: Vec<Run>, wakes: &[[u64; 2]]) -> Vec<Run> {
+    runs.sort_by_key(|run| (run.end, run.begin));
     let mut known_until = i64::MIN;
-    for run in runs {
+    for run in &mut runs {
         if run.in_part {
-            let woken = wakes.partition_point(|wake| wake.at < run.end);
-            let last_wake = woken.checked_sub(1).map_or(i64::MIN, |last| wakes[last].at);
+            let woken = wakes.partition_point(|wake| Wake::from_row(wake).at < run.end);
+            let last_wake = woken
+                .checked_sub(1)
+                .map_or(i64::MIN, |last| Wake::from_row(&wakes[last]).at);
             run.begin = run.begin.max(known_until).max(last_wake).min(run.end);
         }
         known_until = known_until.max(run.end);
     }
+    runs.sort_by_key(|run| (run.begin, run.end));
+    runs
 }
 
-/// A run without a system call's entry or exit ends in the call in which the run before ended.
-fn carry_calls(runs: &mut [Run]) {
-    let mut call = Call::UNSEEN;
-    for run in runs {
-        if run.call == Call::UNSEEN {
-            run.call = call;
-        }
-        call = run.call;
-    }
-}
-
-fn joined(sorted: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
-    let mut joined: Vec<(i64, i64)> = Vec::new();
+/// Sorted ranges, with those that touch made one.
+fn apart(sorted: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
+    let mut apart: Vec<(i64, i64)> = Vec::new();
     for (begin, end) in sorted {
-        match joined.last_mut() {
+        match apart.last_mut() {
             Some(last) if begin <= last.1 => last.1 = last.1.max(end),
-            _ => joined.push((begin, end)),
+            _ => apart.push((begin, end)),
         }
     }
-    joined
+    apart
 }
 
-fn names(scans: &mut [Scanned]) -> FxHashMap<ThreadId, Vec<(i64, Name)>> {
+fn names(joined: &mut [Joined]) -> FxHashMap<ThreadId, Vec<(i64, Name)>> {
     let mut names: FxHashMap<ThreadId, Vec<(i64, Name)>> = FxHashMap::default();
-    for scan in scans {
-        for (thread, at, name) in std::mem::take(&mut scan.names) {
+    for one in joined {
+        for (thread, at, name) in std::mem::take(&mut one.names) {
             names.entry(thread).or_default().push((at, name));
         }
     }
@@ -217,62 +289,4 @@ fn names(scans: &mut [Scanned]) -> FxHashMap<ThreadId, Vec<(i64, Name)>> {
         list.dedup_by_key(|(_, name)| *name);
     }
     names
-}
-
-/// For every processor's receipts: who on this host sent the packet.
-fn deliveries(scans: &[Scanned]) -> Vec<Vec<Delivery>> {
-    /// What happened to a buffer: sent before received at the same time.
-    #[derive(Clone, Copy)]
-    enum Step {
-        Sent(Sent),
-        Received,
-    }
-    let mut steps: Vec<(u64, i64, bool, u32, Step)> = Vec::new();
-    for (cpu, scan) in (0u32..).zip(scans) {
-        let sent = scan.sent.iter();
-        steps.extend(sent.map(|sent| (sent.buffer, sent.at, false, cpu, Step::Sent(*sent))));
-        let received = scan.receipts.iter().filter(|r| r.raised_by.is_none());
-        steps.extend(received.map(|r| (r.buffer, r.at, true, cpu, Step::Received)));
-    }
-    steps.sort_by_key(|&(buffer, at, received, cpu, _)| (buffer, at, received, cpu));
-    // A buffer is used again: the packet is the one sent last, if nobody has received it since.
-    let sent_before = |receipt: &Receipt| {
-        let after = steps.partition_point(|&(buffer, at, received, ..)| {
-            (buffer, at, received) < (receipt.buffer, receipt.at, true)
-        });
-        match steps.get(after.checked_sub(1)?)? {
-            (buffer, _, _, cpu, Step::Sent(sent)) if *buffer == receipt.buffer => {
-                Some((*cpu, *sent))
-            }
-            _ => None,
-        }
-    };
-    let sender_of = |mut receipt: Receipt| {
-        /// An answer to an answer to an answer ... within softirqs: two are common.
-        const LONGEST_CHAIN: usize = 16;
-        for _ in 0..LONGEST_CHAIN {
-            if let Some(raised_by) = receipt.raised_by {
-                return Some(raised_by);
-            }
-            let (cpu, sent) = sent_before(&receipt)?;
-            match sent.by {
-                Sender::Thread(thread) => return Some((thread, sent.at)),
-                Sender::Receipt(answered) => {
-                    receipt = *scans[cpu as usize].receipts.get(answered as usize)?;
-                }
-                Sender::Unknown => return None,
-            }
-        }
-        None
-    };
-    scans
-        .iter()
-        .map(|scan| {
-            let deliver = |receipt: &Receipt| Delivery {
-                sender: sender_of(*receipt),
-                during: receipt.during,
-            };
-            scan.receipts.iter().map(deliver).collect()
-        })
-        .collect()
 }

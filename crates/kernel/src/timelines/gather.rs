@@ -1,16 +1,21 @@
-//! Pass 1: every chunk's events about scheduling, interrupts and packets as compact records.
+//! Pass 1: every chunk's events about scheduling, interrupts and packets, read from the chunk's first
+//! switch on; what comes before it is kept as records.
 //!
-//! Nothing is interpreted here, so nothing is pending across chunks and a merge only puts lists one
-//! after the other; pass 2 (`scan.rs`) reads each processor's records in the order of time.
+//! Nothing is decided about what chunks cannot know, so a merge only puts lists one after the
+//! other; pass 2 (`join.rs`) reads what is between the chunks of a processor. What was found goes to
+//! a shelf when the chunk ends, so that memory is bounded by the chunks at work.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::{Concepts, Fact, FactKind, Softirq};
 use slowpath_engine::{Analysis, Chunk};
-use slowpath_model::{CpuId, Event, ProcessId, StreamId, ThreadId, TimeRange, Timestamp};
-use slowpath_source::Packet;
+use slowpath_model::{CpuId, Event, PacketId, ProcessId, StreamId, ThreadId, TimeRange, Timestamp};
+use slowpath_platform::{Kept, Shelf};
+use slowpath_source::{Packet, Source};
 
-use super::record::{Call, Interrupt, Kind, Record};
+use super::record::{Call, Interrupt, Kind, Record, Runner, thread_bits, thread_of};
+use super::scan::{Known, Scanner};
+use super::segment::Segment;
 
 /// The facts that time lines are made of.
 pub(super) const FACTS: &[FactKind] = &[
@@ -51,33 +56,55 @@ pub(super) fn name_from(text: &[u8]) -> Name {
 /// The pass.
 pub(super) struct Gather<'run> {
     pub(super) concepts: &'run Concepts,
+    /// Where what is found is put.
+    pub(super) shelf: &'run Shelf,
+    /// Processors of which several streams tell at the same time, so that none of them can be
+    /// understood alone.
+    pub(super) interleaved: FxHashSet<CpuId>,
+    /// The trace says which packets are received.
+    pub(super) packets_recorded: bool,
 }
 
 /// What chunks told, in no particular order.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Gathered {
-    pub(super) blocks: Vec<Block>,
+    pub(super) pieces: Vec<Piece>,
     /// What follows belongs to the chunk that is being passed over.
     #[serde(skip)]
     open: Open,
 }
 
-/// Records of one processor, from a run of packets of one stream.
+/// What a run of packets of one stream tells of one processor.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Block {
+pub(super) struct Piece {
     pub(super) cpu: CpuId,
     pub(super) stream: StreamId,
-    /// Position of its first packet: blocks of a stream are in the order of their packets.
-    pub(super) first_packet: u32,
-    pub(super) records: Vec<Record>,
+    pub(super) first_packet: PacketId,
+    /// Of its first packet.
+    pub(super) begin: i64,
     /// From its first to its last event, whether they are kept or not.
     pub(super) events: Option<TimeRange>,
-    /// Names of threads, as records number them.
-    pub(super) names: Vec<Name>,
+    /// What depends on what came before: records up to the first switch, or all.
+    #[serde(with = "super::segment::rows")]
+    pub(super) head: Kept<2>,
+    /// What comes after.
+    pub(super) body: Option<Body>,
+    /// Names of threads, where they are not those that were known.
+    pub(super) names: Vec<(ThreadId, i64, Name)>,
     /// Interrupt lines seen with the names of their handlers.
     pub(super) irq_names: Vec<(u32, String)>,
     /// Which process a thread belongs to, and when that was said.
     pub(super) processes: Vec<(ThreadId, i64, ProcessId)>,
+}
+
+/// What was understood of a chunk from its first switch on.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Body {
+    pub(super) segment: Segment,
+    /// What is known at the end.
+    pub(super) knows: Known,
+    /// After it: records that depend on what comes later, as events were lost before them.
+    pub(super) tail: Vec<Record>,
 }
 
 #[derive(Debug, Default)]
@@ -88,7 +115,16 @@ struct Open {
     lost_after: bool,
     call: Call,
     name_of: FxHashMap<ThreadId, Name>,
+    /// The thread that was switched to last.
+    last_named: (ThreadId, Name),
     last_at: i64,
+    head: Vec<Record>,
+    /// From the first switch on.
+    scanner: Option<Scanner>,
+    /// Records that have not been read, if any: events were lost and no switch has come since.
+    tail: Vec<Record>,
+    /// What comes next can be read at once.
+    reads: bool,
 }
 
 impl Analysis for Gather<'_> {
@@ -96,7 +132,7 @@ impl Analysis for Gather<'_> {
 
     fn begin(&self, chunk: &Chunk) -> Gathered {
         Gathered {
-            blocks: Vec::new(),
+            pieces: Vec::new(),
             open: Open {
                 stream: chunk.stream,
                 cpu: chunk.cpu,
@@ -107,25 +143,27 @@ impl Analysis for Gather<'_> {
     }
 
     fn packet(&self, state: &mut Gathered, packet: &Packet) {
-        let open = &mut state.open;
+        let open = &state.open;
         let cpu = packet.cpu.or(open.cpu).unwrap_or(CpuId(open.stream.0));
-        if state.blocks.last().is_none_or(|block| block.cpu != cpu) {
-            open.name_of.clear();
-            state.blocks.push(Block {
+        if state.pieces.last().is_none_or(|piece| piece.cpu != cpu) {
+            self.close_piece(state);
+            state.pieces.push(Piece {
                 cpu,
-                stream: open.stream,
-                first_packet: packet.id.0,
-                records: Vec::new(),
+                stream: state.open.stream,
+                first_packet: packet.id,
+                begin: packet.range.begin.ns(),
                 events: None,
+                head: Kept::default(),
+                body: None,
                 names: Vec::new(),
                 irq_names: Vec::new(),
                 processes: Vec::new(),
             });
         }
         let lost = packet.lost_events > 0 || packet.lost_packets > 0;
-        if lost || open.lost_after {
-            open.call = Call::UNSEEN;
-            state.push(packet.range.begin.ns(), Kind::Lost);
+        if lost || state.open.lost_after {
+            state.open.call = Call::UNSEEN;
+            self.push(state, packet.range.begin.ns(), Kind::Lost);
         }
         state.open.lost_after = packet.lost_events > 0;
     }
@@ -144,11 +182,12 @@ impl Analysis for Gather<'_> {
                 prev_comm,
                 next_comm,
             } => {
-                state.name(at, prev, prev_comm);
-                state.name(at, next, next_comm);
+                let prev = state.runner(at, prev, prev_comm);
+                let next = state.runner(at, next, next_comm);
                 let call = std::mem::take(&mut state.open.call);
                 let left = prev_state;
-                state.push(
+                self.push(
+                    state,
                     at,
                     Kind::Switch {
                         prev,
@@ -158,42 +197,48 @@ impl Analysis for Gather<'_> {
                     },
                 );
             }
-            Fact::Waking { thread, .. } => state.push(at, Kind::Waking(thread)),
-            Fact::Wakeup { thread, new, .. } => state.push(at, Kind::Wakeup { thread, new }),
+            Fact::Waking { thread, .. } => self.push(state, at, Kind::Waking(known(thread))),
+            Fact::Wakeup { thread, new, .. } => {
+                let thread = known(thread);
+                self.push(state, at, Kind::Wakeup { thread, new });
+            }
             Fact::IrqEntry { irq, name } => {
                 state.irq_name(irq, name);
-                state.push(at, Kind::Enter(Interrupt::Irq(irq)));
+                self.push(state, at, Kind::Enter(Interrupt::Irq(irq)));
             }
-            Fact::IrqExit { irq } => state.push(at, Kind::Leave(Interrupt::Irq(irq))),
-            Fact::SoftirqRaise(Softirq::NET_RX) => state.push(at, Kind::ReceiveRaised),
+            Fact::IrqExit { irq } => self.push(state, at, Kind::Leave(Interrupt::Irq(irq))),
+            Fact::SoftirqRaise(Softirq::NET_RX) => self.push(state, at, Kind::ReceiveRaised),
             Fact::SoftirqEntry(softirq) => {
-                state.push(at, Kind::Enter(Interrupt::Softirq(softirq)));
+                self.push(state, at, Kind::Enter(Interrupt::Softirq(softirq)));
             }
             Fact::SoftirqExit(softirq) => {
-                state.push(at, Kind::Leave(Interrupt::Softirq(softirq)));
+                self.push(state, at, Kind::Leave(Interrupt::Softirq(softirq)));
             }
             Fact::TimerEntry { .. } | Fact::LocalTimerEntry => {
-                state.push(at, Kind::Enter(Interrupt::Timer));
+                self.push(state, at, Kind::Enter(Interrupt::Timer));
             }
             Fact::TimerExit { .. } | Fact::LocalTimerExit => {
-                state.push(at, Kind::Leave(Interrupt::Timer));
+                self.push(state, at, Kind::Leave(Interrupt::Timer));
             }
-            Fact::IpiEntry => state.push(at, Kind::Enter(Interrupt::Ipi)),
-            Fact::IpiExit => state.push(at, Kind::Leave(Interrupt::Ipi)),
-            Fact::PacketQueued(packet) => state.push(
+            Fact::IpiEntry => self.push(state, at, Kind::Enter(Interrupt::Ipi)),
+            Fact::IpiExit => self.push(state, at, Kind::Leave(Interrupt::Ipi)),
+            Fact::PacketQueued(packet) => self.push(
+                state,
                 at,
                 Kind::PacketQueued {
                     buffer: packet.buffer,
                     loopback: packet.device == b"lo",
                 },
             ),
-            Fact::PacketLooped(packet) => state.push(
+            Fact::PacketLooped(packet) => self.push(
+                state,
                 at,
                 Kind::PacketLooped {
                     buffer: packet.buffer,
                 },
             ),
-            Fact::PacketReceived(packet) => state.push(
+            Fact::PacketReceived(packet) => self.push(
+                state,
                 at,
                 Kind::PacketReceived {
                     buffer: packet.buffer,
@@ -206,7 +251,7 @@ impl Analysis for Gather<'_> {
                 child_process,
                 ..
             } => {
-                state.push(at, Kind::Forked(child));
+                self.push(state, at, Kind::Forked(known(child)));
                 if let Some(process) = child_process {
                     state.belongs(at, child, process);
                 }
@@ -219,21 +264,77 @@ impl Analysis for Gather<'_> {
     }
 
     fn end(&self, state: &mut Gathered, chunk: &Chunk) {
-        let open = std::mem::take(&mut state.open);
+        let open = &state.open;
+        let (call, lost_after) = (open.call, open.lost_after);
         let end = open.last_at.max(chunk.range.begin.ns());
-        if open.call != Call::UNSEEN {
-            state.push(end, Kind::Call(open.call));
+        if call != Call::UNSEEN {
+            self.push(state, end, Kind::Call(call));
         }
-        if open.lost_after {
-            state.push(end, Kind::Lost);
+        if lost_after {
+            self.push(state, end, Kind::Lost);
         }
-        if let Some(block) = state.blocks.last_mut() {
-            block.records.shrink_to_fit();
-        }
+        self.close_piece(state);
+        state.open = Open::default();
     }
 
     fn merge(&self, earlier: &mut Gathered, later: Gathered) {
-        earlier.blocks.extend(later.blocks);
+        earlier.pieces.extend(later.pieces);
+    }
+}
+
+impl Gather<'_> {
+    #[inline]
+    fn push(&self, state: &mut Gathered, at: i64, kind: Kind) {
+        let open = &mut state.open;
+        match &mut open.scanner {
+            Some(scanner) if open.reads => {
+                scanner.record(at, kind);
+                open.reads = kind != Kind::Lost;
+            }
+            _ => self.push_unread(state, at, kind),
+        }
+    }
+
+    /// Notes a record that can only be read when it is known what is running.
+    fn push_unread(&self, state: &mut Gathered, at: i64, kind: Kind) {
+        let (Some(piece), open) = (state.pieces.last(), &mut state.open) else {
+            return;
+        };
+        let unread = match open.scanner {
+            Some(_) => &mut open.tail,
+            None => &mut open.head,
+        };
+        unread.push(Record::new(at, kind));
+        let Kind::Switch { next, .. } = kind else {
+            return;
+        };
+        if self.interleaved.contains(&piece.cpu) {
+            return;
+        }
+        match &mut open.scanner {
+            Some(scanner) => scanner.read(open.tail.drain(..).as_slice().iter().copied()),
+            None => open.scanner = Some(Scanner::after_switch(at, next, self.packets_recorded)),
+        }
+        open.reads = true;
+    }
+
+    fn close_piece(&self, state: &mut Gathered) {
+        let open = &mut state.open;
+        let head = std::mem::take(&mut open.head);
+        let tail = std::mem::take(&mut open.tail);
+        let scanner = open.scanner.take();
+        open.reads = false;
+        open.name_of.clear();
+        open.last_named = Default::default();
+        if let Some(piece) = state.pieces.last_mut() {
+            let head = head.into_iter().map(Record::row).collect();
+            piece.head = self.shelf.keep(head);
+            piece.body = scanner.map(|scanner| Body {
+                segment: scanner.found.into_segment(self.shelf),
+                knows: scanner.knows,
+                tail,
+            });
+        }
     }
 }
 
@@ -241,55 +342,95 @@ impl Gathered {
     /// From the first to the last event. A packet may begin long before: tracers open their first
     /// packet when a buffer is made, not when events are turned on.
     pub(super) fn range(&self) -> Option<TimeRange> {
-        let ranges = self.blocks.iter().filter_map(|block| block.events);
+        let ranges = self.pieces.iter().filter_map(|piece| piece.events);
         ranges.reduce(TimeRange::hull)
     }
 
     #[inline]
     fn saw(&mut self, at: Timestamp) {
         self.open.last_at = at.ns();
-        if let Some(block) = self.blocks.last_mut() {
-            block.events.get_or_insert(TimeRange::new(at, at)).end = at;
+        if let Some(piece) = self.pieces.last_mut() {
+            piece.events.get_or_insert(TimeRange::new(at, at)).end = at;
         }
     }
 
+    /// A thread that is switched from or to; notes its name where it is not the one known.
     #[inline]
-    fn push(&mut self, at: i64, kind: Kind) {
-        if let Some(block) = self.blocks.last_mut() {
-            block.records.push(Record::new(at, kind));
+    fn runner(&mut self, at: i64, thread: ThreadId, text: &[u8]) -> Runner {
+        let thread = known(thread);
+        let for_softirqs = text.starts_with(b"ksoftirqd/");
+        if thread != ThreadId::IDLE {
+            let named = (thread, name_from(text));
+            if self.open.last_named != named {
+                self.open.last_named = named;
+                self.name(at, named);
+            }
+        }
+        Runner {
+            thread,
+            for_softirqs,
         }
     }
 
-    /// Notes a thread's name where it is not the one known.
-    #[inline]
-    fn name(&mut self, at: i64, thread: ThreadId, text: &[u8]) {
-        let name = name_from(text);
-        if thread == ThreadId::IDLE || self.open.name_of.get(&thread) == Some(&name) {
-            return;
-        }
-        self.open.name_of.insert(thread, name);
-        if let Some(block) = self.blocks.last_mut() {
-            let position = block.names.len() as u32;
-            block.names.push(name);
-            let name = position;
-            self.push(at, Kind::Name { thread, name });
+    fn name(&mut self, at: i64, (thread, name): (ThreadId, Name)) {
+        if self.open.name_of.insert(thread, name) != Some(name)
+            && let Some(piece) = self.pieces.last_mut()
+        {
+            piece.names.push((thread, at, name));
         }
     }
 
     fn belongs(&mut self, at: i64, thread: ThreadId, process: ProcessId) {
-        if let Some(block) = self.blocks.last_mut() {
-            block.processes.push((thread, at, process));
+        if let Some(piece) = self.pieces.last_mut() {
+            piece.processes.push((thread, at, process));
         }
     }
 
     fn irq_name(&mut self, line: u32, name: &[u8]) {
-        let Some(block) = self.blocks.last_mut() else {
+        let Some(piece) = self.pieces.last_mut() else {
             return;
         };
         let known = |(other, text): &(u32, String)| *other == line && text.as_bytes() == name;
-        if !block.irq_names.iter().any(known) {
+        if !piece.irq_names.iter().any(known) {
             let name = String::from_utf8_lossy(name).into_owned();
-            block.irq_names.push((line, name));
+            piece.irq_names.push((line, name));
         }
     }
+}
+
+/// A thread as records number it.
+fn known(thread: ThreadId) -> ThreadId {
+    thread_of(thread_bits(thread))
+}
+
+/// Processors whose events at a time lie in several streams, or in a stream whose packets are not
+/// in the order of time.
+pub(super) fn interleaved(source: &dyn Source) -> FxHashSet<CpuId> {
+    let mut found = FxHashSet::default();
+    // Of each stream, from the first to the last event of a processor.
+    let mut spans: Vec<(CpuId, TimeRange)> = Vec::new();
+    for (stream, position) in source.streams().iter().zip(0..) {
+        let first = spans.len();
+        for packet in &source.packets()[stream.packets.start as usize..stream.packets.end as usize]
+        {
+            let cpu = packet.cpu.or(stream.cpu).unwrap_or(CpuId(position));
+            // Nearly always there is one only.
+            match spans[first..].iter_mut().find(|(other, _)| *other == cpu) {
+                None => spans.push((cpu, packet.range)),
+                Some((_, span)) => {
+                    if packet.range.begin < span.end {
+                        found.insert(cpu);
+                    }
+                    *span = span.hull(packet.range);
+                }
+            }
+        }
+    }
+    spans.sort_by_key(|(cpu, span)| (*cpu, span.begin));
+    for pair in spans.windows(2) {
+        if pair[0].0 == pair[1].0 && pair[1].1.begin < pair[0].1.end {
+            found.insert(pair[0].0);
+        }
+    }
+    found
 }

@@ -1,16 +1,24 @@
 //! Time lines of threads: when each ran, where, why it stopped and who woke it.
 //!
-//! Built without a sequential pass over the trace: pass 1 (`gather`) collects compact records of
-//! every chunk in parallel, pass 2 (`scan`, `assemble`) reads each processor for itself and then
-//! groups by thread. A time line needs only its own facts and the wakers' identities, so nothing
+//! Built without a sequential pass over the trace: pass 1 (`gather`) reads every chunk in parallel,
+//! pass 2 (`join`, `assemble`) puts the chunks of each processor together and then, thread by
+//! thread, the lines. A time line needs only its own facts and the wakers' identities, so nothing
 //! is global; questions are answered by binary search. What waits *mean* is not decided here: that
 //! is the critical path's matter.
+//!
+//! All lists that grow with the trace lie on shelves: in memory while they are small, else in
+//! temporary files that are page cache to the kernel.
 
 mod assemble;
+mod entry;
 mod gather;
+mod in_order;
+mod join;
 mod occupants;
+mod packets;
 mod record;
 mod scan;
+mod segment;
 mod states;
 mod stretch;
 
@@ -19,21 +27,28 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 use slowpath_concepts::{Concepts, FactKind};
 use slowpath_engine::{Cancelled, Options, Outcome};
-use slowpath_model::{CpuId, ProcessId, ThreadId, TimeRange, Timestamp};
+use slowpath_model::{
+    CpuId, Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TimeRange, Timestamp,
+};
+use slowpath_platform::{Kept, Shelf};
 use slowpath_source::Source;
 
-use assemble::Known;
+use assemble::Assembly;
+use entry::{Interruption, RunRow, WakeRow};
 use gather::{Gather, Name};
-use scan::{Interruption, Run, Wake};
 
 pub use occupants::Occupants;
 pub use record::Interrupt;
 pub use states::ThreadStates;
 pub use stretch::{Doing, Stretch, WakeUp, Waker};
 
+/// Bytes of what pass 1 finds, and again of the lines, that stay in memory.
+const MEMORY: usize = 48 << 20;
+
 /// The time lines of all threads of one host over one trace.
 ///
-/// About 24 bytes per run and wake-up event, 16 per interruption.
+/// 24 bytes per run, 16 per wake-up event, interruption and received packet, of which a bounded
+/// part is in memory and the rest in a temporary file.
 #[derive(Debug)]
 pub struct Timelines {
     known: Known,
@@ -46,66 +61,104 @@ pub struct Timelines {
     /// In the order of their ids.
     threads: Vec<ThreadId>,
     position: FxHashMap<ThreadId, u32>,
-    /// By position of the thread: where its runs begin; one more than there are threads.
-    run_starts: Vec<u32>,
-    runs: Vec<Run>,
-    wake_starts: Vec<u32>,
-    wakes: Vec<Wake>,
+    /// By position of the thread.
+    lines: Vec<ThreadLine>,
     /// Names of system calls.
     calls: Vec<String>,
+}
+
+/// What is known about the trace as a whole.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    begin: i64,
+    end: i64,
+    /// The trace has events for received packets, timers, wake-ups.
+    packets: bool,
+    timers: bool,
+    wakes: bool,
+}
+
+/// What is kept of one thread, in the order of time: rows of [`entry::Run`] and [`entry::Wake`].
+#[derive(Debug)]
+struct ThreadLine {
+    runs: Kept<3>,
+    wakes: Kept<2>,
 }
 
 /// What is kept of one processor.
 #[derive(Debug)]
 struct CpuLine {
     cpu: CpuId,
-    /// In the order of time, apart.
-    interruptions: Vec<Interruption>,
-    deliveries: Vec<Delivery>,
+    /// Rows of [`Interruption`], in the order of time, apart.
+    interruptions: Kept<2>,
+    /// Rows of [`entry::Delivery`], as wakers number them.
+    deliveries: Kept<2>,
     irq_names: Vec<(u32, String)>,
-}
-
-/// A packet that was received.
-#[derive(Clone, Copy, Debug)]
-struct Delivery {
-    /// The thread of this host that sent it, and when.
-    sender: Option<(ThreadId, i64)>,
-    /// The thread in whose time it was received.
-    during: ThreadId,
 }
 
 impl Timelines {
     /// Reads the scheduling, interrupt and packet events of `source` and builds all time lines.
     ///
     /// The state is `None` when there was no event. The result does not depend on the number of
-    /// workers or the size of the chunks.
+    /// workers or the size of the chunks. Memory is bounded by what the workers are at; what is more
+    /// goes to temporary files (`Shelf::usual_folder`), and where these cannot be had, a diagnostic
+    /// says so and everything stays in memory.
     pub fn build(source: &dyn Source, options: &Options<'_>) -> Result<Outcome<Self>, Cancelled> {
+        Self::build_on(
+            &[(); 2].map(|()| Shelf::new(&Shelf::usual_folder(), MEMORY)),
+            source,
+            options,
+        )
+    }
+
+    /// Puts what pass 1 finds on the first shelf, the lines on the second.
+    fn build_on(
+        [found, lines]: &[Shelf; 2],
+        source: &dyn Source,
+        options: &Options<'_>,
+    ) -> Result<Outcome<Self>, Cancelled> {
         let concepts = Concepts::resolve(source.schema(), gather::FACTS);
         let gather = Gather {
             concepts: &concepts,
+            shelf: found,
+            interleaved: gather::interleaved(source),
+            packets_recorded: concepts.has(FactKind::PacketReceived),
         };
         let outcome = slowpath_engine::run(source, concepts.projection(), &gather, options)?;
-        let state = outcome.state.and_then(|gathered| {
-            let range = gathered.range()?.intersect(options.range);
-            let known = Known {
-                begin: range.begin.ns(),
-                end: range.end.ns(),
-                packets: concepts.has(FactKind::PacketReceived),
-                timers: concepts.has(FactKind::TimerEntry)
-                    || concepts.has(FactKind::LocalTimerEntry),
-                wakes: concepts.has(FactKind::Waking) || concepts.has(FactKind::Wakeup),
-            };
-            let calls = concepts.syscall_names().to_vec();
-            Some(assemble::assemble(
-                gathered.blocks,
-                known,
-                calls,
-                options.jobs,
-            ))
-        });
+        let range = outcome.state.as_ref().and_then(|state| state.range());
+        let state = match (outcome.state, range) {
+            (Some(gathered), Some(range)) => {
+                let range = range.intersect(options.range);
+                let known = Known {
+                    begin: range.begin.ns(),
+                    end: range.end.ns(),
+                    packets: gather.packets_recorded,
+                    timers: concepts.has(FactKind::TimerEntry)
+                        || concepts.has(FactKind::LocalTimerEntry),
+                    wakes: concepts.has(FactKind::Waking) || concepts.has(FactKind::Wakeup),
+                };
+                let assembly = Assembly {
+                    known,
+                    shelf: lines,
+                    jobs: options.jobs,
+                    cancel: options.cancel,
+                };
+                Some(assembly.assemble(
+                    gathered.pieces,
+                    |cpu| gather.interleaved.contains(&cpu),
+                    concepts.syscall_names().to_vec(),
+                )?)
+            }
+            _ => None,
+        };
+        let mut diagnostics = outcome.diagnostics;
+        if let Some(why) = found.failure().or_else(|| lines.failure()) {
+            let code = DiagnosticCode::NoTemporaryFile;
+            diagnostics.push(Diagnostic::new(code, Place::default(), why));
+        }
         Ok(Outcome {
             state,
-            diagnostics: outcome.diagnostics,
+            diagnostics,
             timings: outcome.timings,
         })
     }
@@ -175,12 +228,13 @@ impl Timelines {
         range: TimeRange,
     ) -> impl DoubleEndedIterator<Item = (TimeRange, Interrupt)> {
         let all = self.cpu(cpu).map_or(&[][..], |line| &line.interruptions);
-        let end_of = |i: &Interruption| i.begin.saturating_add(i64::from(i.length));
-        let first = all.partition_point(|i| end_of(i) <= range.begin.ns());
-        let past = all.partition_point(|i| i.begin < range.end.ns());
-        all[first..past.max(first)].iter().map(move |i| {
-            let when = self::range(i.begin, end_of(i)).intersect(range);
-            (when, record::interrupt_of(u64::from(i.source)))
+        let first =
+            all.partition_point(|row| Interruption::from_row(row).end() <= range.begin.ns());
+        let past = all.partition_point(|row| Interruption::from_row(row).begin < range.end.ns());
+        all[first..past.max(first)].iter().map(move |row| {
+            let interruption = Interruption::from_row(row);
+            let when = self::range(interruption.begin, interruption.end()).intersect(range);
+            (when, record::interrupt_of(interruption.source.into()))
         })
     }
 
@@ -208,17 +262,18 @@ impl Timelines {
         Some(&self.cpus[position])
     }
 
+    /// The processor at a position, as runs and wake-ups number them.
+    fn cpu_at(&self, position: u32) -> Option<&CpuLine> {
+        self.cpus.get(position as usize)
+    }
+
     /// The runs and the wake-ups of a thread in the order of time; empty for an unknown one.
-    fn line(&self, thread: ThreadId) -> (&[Run], &[Wake]) {
-        let Some(&position) = self.position.get(&thread) else {
-            return (&[], &[]);
-        };
-        let position = position as usize;
-        let between = |starts: &[u32]| starts[position] as usize..starts[position + 1] as usize;
-        (
-            &self.runs[between(&self.run_starts)],
-            &self.wakes[between(&self.wake_starts)],
-        )
+    fn line(&self, thread: ThreadId) -> (&[RunRow], &[WakeRow]) {
+        let position = self.position.get(&thread);
+        match position.and_then(|&position| self.lines.get(position as usize)) {
+            Some(line) => (&line.runs, &line.wakes),
+            None => (&[], &[]),
+        }
     }
 }
 

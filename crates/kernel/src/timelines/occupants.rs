@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 use slowpath_model::{CpuId, Nanoseconds, ThreadId, TimeRange};
 
 use super::Timelines;
+use super::entry::Run;
 
 /// The runs on some processors at some times.
 #[derive(Debug, Default)]
@@ -44,8 +45,11 @@ impl Timelines {
     /// When and where a thread ran, in the order of time.
     pub fn runs_of(&self, thread: ThreadId) -> impl Iterator<Item = (TimeRange, CpuId)> {
         let (runs, _) = self.line(thread);
-        let known = runs.iter().filter(|run| !run.in_part);
-        known.map(|run| (super::range(run.begin, run.end), run.cpu))
+        let known = runs.iter().map(Run::from_row).filter(|run| !run.in_part);
+        known.filter_map(|run| {
+            let line = self.cpu_at(run.cpu)?;
+            Some((super::range(run.begin, run.end), line.cpu))
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What pass 1 keeps of an event: its time and one 64-bit word.
 //!
-//! Time lines of a whole trace lie in memory until pass 2, so a record takes 16 bytes whatever it
-//! is about. Thread ids fit because Linux never gives out one above 2²² (`PID_MAX_LIMIT`).
+//! Records are kept where a chunk alone cannot tell what they mean. A record takes 16 bytes whatever
+//! it is about. Thread ids fit because Linux never gives out one above 2²² (`PID_MAX_LIMIT`).
 
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::{Softirq, SwitchOut};
@@ -21,8 +21,8 @@ pub(super) struct Record {
 pub(super) enum Kind {
     /// The processor goes from `prev` to `next`; `call` is the system call that `prev` was in.
     Switch {
-        prev: ThreadId,
-        next: ThreadId,
+        prev: Runner,
+        next: Runner,
         left: SwitchOut,
         call: Call,
     },
@@ -42,14 +42,20 @@ pub(super) enum Kind {
     PacketLooped { buffer: u64 },
     /// A packet is handed to the protocols.
     PacketReceived { buffer: u64 },
-    /// The thread goes by the name at this position of the block's list.
-    Name { thread: ThreadId, name: u32 },
     /// The system call that the running thread was in when the chunk ended.
     Call(Call),
     /// Events were lost between the record before and the record after.
     Lost,
     /// The running thread made a new one.
     Forked(ThreadId),
+}
+
+/// A thread on a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Runner {
+    pub(super) thread: ThreadId,
+    /// It is there for softirqs alone (`ksoftirqd`): they interrupt nobody.
+    pub(super) for_softirqs: bool,
 }
 
 /// What interrupts a thread.
@@ -75,7 +81,7 @@ impl Call {
     /// In user space: the last call has returned.
     pub(super) const NONE: Self = Self(1);
     const FIRST: u16 = 2;
-    const LIMIT: u16 = 1 << 12;
+    const LIMIT: u16 = 1 << 11;
 
     /// The call at position `name` of a list of names.
     pub(super) fn named(name: usize) -> Self {
@@ -91,11 +97,12 @@ impl Call {
     }
 }
 
-const THREAD_BITS: u32 = 22;
+pub(super) const THREAD_BITS: u32 = 22;
+const RUNNER_BITS: u32 = THREAD_BITS + 1;
 const THREAD_MASK: u64 = (1 << THREAD_BITS) - 1;
 /// Kernel addresses differ in their low 48 bits only.
 const BUFFER_BITS: u32 = 48;
-const BUFFER_MASK: u64 = (1 << BUFFER_BITS) - 1;
+pub(super) const BUFFER_MASK: u64 = (1 << BUFFER_BITS) - 1;
 
 impl Record {
     pub(super) fn new(at: i64, kind: Kind) -> Self {
@@ -107,10 +114,10 @@ impl Record {
                 call,
             } => (
                 0,
-                thread_bits(prev)
-                    | thread_bits(next) << THREAD_BITS
-                    | switch_out_code(left) << (2 * THREAD_BITS)
-                    | u64::from(call.0) << (2 * THREAD_BITS + 3),
+                runner_bits(prev)
+                    | runner_bits(next) << RUNNER_BITS
+                    | switch_out_code(left) << (2 * RUNNER_BITS)
+                    | u64::from(call.0) << (2 * RUNNER_BITS + 3),
             ),
             Kind::Waking(thread) => (1, thread_bits(thread)),
             Kind::Wakeup { thread, new } => {
@@ -125,17 +132,24 @@ impl Record {
             ),
             Kind::PacketLooped { buffer } => (7, buffer & BUFFER_MASK),
             Kind::PacketReceived { buffer } => (8, buffer & BUFFER_MASK),
-            Kind::Name { thread, name } => {
-                (9, thread_bits(thread) | u64::from(name) << THREAD_BITS)
-            }
-            Kind::Call(call) => (10, u64::from(call.0)),
-            Kind::Lost => (11, 0),
-            Kind::Forked(thread) => (12, thread_bits(thread)),
+            Kind::Call(call) => (9, u64::from(call.0)),
+            Kind::Lost => (10, 0),
+            Kind::Forked(thread) => (11, thread_bits(thread)),
         };
         Self {
             at,
             word: tag | payload << 4,
         }
+    }
+
+    /// As it is kept.
+    pub(super) fn row(self) -> [u64; 2] {
+        [self.at.cast_unsigned(), self.word]
+    }
+
+    pub(super) fn from_row([at, word]: [u64; 2]) -> Self {
+        let at = at.cast_signed();
+        Self { at, word }
     }
 
     pub(super) fn kind(self) -> Kind {
@@ -144,10 +158,10 @@ impl Record {
         let buffer = payload & BUFFER_MASK;
         match self.word & 0xf {
             0 => Kind::Switch {
-                prev: thread,
-                next: thread_of(payload >> THREAD_BITS),
-                left: switch_out_of(payload >> (2 * THREAD_BITS) & 7),
-                call: Call((payload >> (2 * THREAD_BITS + 3)) as u16),
+                prev: runner_of(payload),
+                next: runner_of(payload >> RUNNER_BITS),
+                left: switch_out_of(payload >> (2 * RUNNER_BITS) & 7),
+                call: Call((payload >> (2 * RUNNER_BITS + 3)) as u16),
             },
             1 => Kind::Waking(thread),
             2 => Kind::Wakeup {
@@ -163,23 +177,30 @@ impl Record {
             },
             7 => Kind::PacketLooped { buffer },
             8 => Kind::PacketReceived { buffer },
-            9 => Kind::Name {
-                thread,
-                name: (payload >> THREAD_BITS) as u32,
-            },
-            10 => Kind::Call(Call(payload as u16)),
-            12 => Kind::Forked(thread),
+            9 => Kind::Call(Call(payload as u16)),
+            11 => Kind::Forked(thread),
             _ => Kind::Lost,
         }
     }
 }
 
-fn thread_bits(thread: ThreadId) -> u64 {
+pub(super) fn thread_bits(thread: ThreadId) -> u64 {
     thread.0 as u64 & THREAD_MASK
 }
 
-fn thread_of(bits: u64) -> ThreadId {
+pub(super) fn thread_of(bits: u64) -> ThreadId {
     ThreadId((bits & THREAD_MASK) as i32)
+}
+
+fn runner_bits(runner: Runner) -> u64 {
+    thread_bits(runner.thread) | u64::from(runner.for_softirqs) << THREAD_BITS
+}
+
+fn runner_of(bits: u64) -> Runner {
+    Runner {
+        thread: thread_of(bits),
+        for_softirqs: bits >> THREAD_BITS & 1 != 0,
+    }
 }
 
 pub(super) fn interrupt_bits(interrupt: Interrupt) -> u64 {
@@ -201,7 +222,7 @@ pub(super) fn interrupt_of(bits: u64) -> Interrupt {
     }
 }
 
-fn switch_out_code(left: SwitchOut) -> u64 {
+pub(super) fn switch_out_code(left: SwitchOut) -> u64 {
     match left {
         SwitchOut::Runnable => 0,
         SwitchOut::Interruptible => 1,
@@ -212,7 +233,7 @@ fn switch_out_code(left: SwitchOut) -> u64 {
     }
 }
 
-fn switch_out_of(code: u64) -> SwitchOut {
+pub(super) fn switch_out_of(code: u64) -> SwitchOut {
     match code {
         0 => SwitchOut::Runnable,
         1 => SwitchOut::Interruptible,
@@ -232,10 +253,16 @@ mod tests {
         let largest = ThreadId((1 << 22) - 1);
         for kind in [
             Kind::Switch {
-                prev: largest,
-                next: ThreadId(7),
+                prev: Runner {
+                    thread: largest,
+                    for_softirqs: false,
+                },
+                next: Runner {
+                    thread: ThreadId(7),
+                    for_softirqs: true,
+                },
                 left: SwitchOut::Other,
-                call: Call::named(4093),
+                call: Call::named(2045),
             },
             Kind::Waking(largest),
             Kind::Wakeup {
@@ -253,18 +280,15 @@ mod tests {
             },
             Kind::PacketLooped { buffer: 1 },
             Kind::PacketReceived { buffer: 2 },
-            Kind::Name {
-                thread: largest,
-                name: u32::MAX,
-            },
             Kind::Call(Call::NONE),
             Kind::Lost,
             Kind::Forked(largest),
         ] {
             let record = Record::new(-5, kind);
             assert_eq!((record.at, record.kind()), (-5, kind));
+            assert_eq!(Record::from_row(record.row()), record);
         }
-        assert_eq!(Call::named(4094), Call::UNSEEN, "more calls than fit");
+        assert_eq!(Call::named(2046), Call::UNSEEN, "more calls than fit");
         assert_eq!(Call::named(3).name(), Some(3));
         assert_eq!((Call::UNSEEN.name(), Call::NONE.name()), (None, None));
     }

@@ -4,11 +4,11 @@
 //! of any processor are missing, the thread may have run or been woken there: that time is unknown,
 //! and only what comes after tells about the time between the loss and itself.
 
-use slowpath_concepts::SwitchOut;
+use slowpath_concepts::{Softirq, SwitchOut};
 use slowpath_model::{CpuId, ThreadId, TimeRange, Timestamp};
 
+use super::entry::{self, Delivery, Run, RunRow, Stage, Wake, WakeRow};
 use super::record::{Interrupt, interrupt_of};
-use super::scan::{self, Run, Stage, Wake};
 use super::{Timelines, range};
 
 /// A stretch of time in which a thread did one thing.
@@ -97,13 +97,13 @@ impl Timelines {
             return unknown(known.end, i64::MAX);
         }
         let (runs, _) = self.line(thread);
-        let after = runs.partition_point(|run| run.begin < at);
-        if let Some(run) = after.checked_sub(1).map(|last| &runs[last])
+        let after = runs.partition_point(|run| Run::from_row(run).begin < at);
+        if let Some(run) = run_before(runs, after)
             && run.end >= at
         {
-            let doing = match run.in_part {
-                true => Doing::Unknown,
-                false => Doing::Running { cpu: run.cpu },
+            let doing = match self.cpu_at(run.cpu) {
+                Some(line) if !run.in_part => Doing::Running { cpu: line.cpu },
+                _ => Doing::Unknown,
             };
             return Stretch {
                 range: range(run.begin, run.end),
@@ -155,13 +155,15 @@ impl Timelines {
     /// The stretches between the run before position `next` of a thread's runs and that run.
     fn between_runs(&self, thread: ThreadId, next: usize) -> Vec<Stretch<'_>> {
         let (runs, wakes) = self.line(thread);
-        let before = next.checked_sub(1).map(|last| &runs[last]);
+        let before = run_before(runs, next);
         let begin = before.map_or(self.known.begin, |run| run.end);
-        let end = runs.get(next).map_or(self.known.end, |run| run.begin);
+        let following = runs.get(next).map(Run::from_row);
+        let end = following.map_or(self.known.end, |run| run.begin);
         let first_wake = wakes.partition_point(|wake| {
-            before.is_some_and(|run| wake.at <= run.begin) || wake.at < self.known.begin
+            let at = Wake::from_row(wake).at;
+            before.is_some_and(|run| at <= run.begin) || at < self.known.begin
         });
-        let past_wake = wakes.partition_point(|wake| wake.at <= end);
+        let past_wake = wakes.partition_point(|wake| Wake::from_row(wake).at <= end);
         let mut interval = Interval {
             lines: self,
             wakes: &wakes[first_wake..past_wake.max(first_wake)],
@@ -175,31 +177,43 @@ impl Timelines {
         interval.stretches
     }
 
-    fn call_name(&self, run: &Run) -> Option<&str> {
+    fn call_name(&self, run: Run) -> Option<&str> {
         Some(self.calls.get(run.call.name()?)?.as_str())
     }
 
-    fn wake_up(&self, waking: &Wake, end: i64, remote: bool) -> WakeUp {
-        let cpu = waking.cpu;
+    fn wake_up(&self, waking: Wake, end: i64, remote: bool) -> WakeUp {
+        let line = self.cpu_at(waking.cpu);
         let by = match waking.by {
-            scan::Waker::Thread(thread) => Waker::Thread(thread),
-            scan::Waker::Interrupt(packed) => Waker::Interrupt(interrupt_of(u64::from(packed))),
-            scan::Waker::Receipt(receipt) => self
-                .cpu(cpu)
+            entry::Waker::Thread(thread) => Waker::Thread(thread),
+            entry::Waker::Interrupt(packed) => Waker::Interrupt(interrupt_of(packed.into())),
+            entry::Waker::Receipt(receipt) => line
                 .and_then(|line| line.deliveries.get(receipt as usize))
-                .map_or(Waker::Unknown, |delivery| Waker::Packet {
-                    sender: (delivery.sender).map(|(thread, at)| (thread, Timestamp::from_ns(at))),
-                    during: delivery.during,
-                }),
-            scan::Waker::Unknown => Waker::Unknown,
+                .map_or(Waker::Unknown, |row| delivered(Delivery::from_row(row))),
+            entry::Waker::Unknown => Waker::Unknown,
         };
         WakeUp {
             begin: Timestamp::from_ns(waking.at),
             end: Timestamp::from_ns(end),
-            cpu,
+            cpu: line.map_or(CpuId::default(), |line| line.cpu),
             remote,
             by,
         }
+    }
+}
+
+fn run_before(runs: &[RunRow], position: usize) -> Option<Run> {
+    Some(Run::from_row(runs.get(position.checked_sub(1)?)?))
+}
+
+fn delivered(delivery: Delivery) -> Waker {
+    let Some(during) = delivery.during else {
+        // Packets were being received, but nobody asked for it.
+        return Waker::Interrupt(Interrupt::Softirq(Softirq::NET_RX));
+    };
+    let sender = delivery.sender;
+    Waker::Packet {
+        sender: sender.map(|(thread, at)| (thread, Timestamp::from_ns(at))),
+        during,
     }
 }
 
@@ -214,9 +228,9 @@ fn unknown<'lines>(begin: i64, end: i64) -> Stretch<'lines> {
 struct Interval<'lines> {
     lines: &'lines Timelines,
     /// Wake-up events since the run before began.
-    wakes: &'lines [Wake],
+    wakes: &'lines [WakeRow],
     /// The run before, where it is known why it ended.
-    before: Option<&'lines Run>,
+    before: Option<Run>,
     begin: i64,
     end: i64,
     /// The thread runs at `end`; otherwise the trace ends there.
@@ -251,16 +265,17 @@ impl<'lines> Interval<'lines> {
 
     /// The time from `begin` to `end`, in which nothing was lost: after `before`, if that is known,
     /// and before a run if `then_runs`.
-    fn explain(&mut self, before: Option<&'lines Run>, begin: i64, end: i64, then_runs: bool) {
+    fn explain(&mut self, before: Option<Run>, begin: i64, end: i64, then_runs: bool) {
         if begin >= end {
             return;
         }
         let left = before.and_then(|run| run.left);
-        let wakes = self.wakes;
+        let rows = self.wakes;
+        let wakes = || rows.iter().map(Wake::from_row);
         let created = || {
-            let new = |wake: &&Wake| matches!(wake.stage, Stage::Forked | Stage::New);
-            let inside = |wake: &&Wake| wake.at >= begin && wake.at <= end;
-            let last = wakes.iter().filter(inside).rfind(new)?;
+            let new = |wake: &Wake| matches!(wake.stage, Stage::Forked | Stage::New);
+            let inside = |wake: &Wake| wake.at >= begin && wake.at <= end;
+            let last = wakes().filter(inside).rfind(new)?;
             Some(self.lines.wake_up(last, last.at, false))
         };
         let call = before.and_then(|run| self.lines.call_name(run));
@@ -311,25 +326,26 @@ impl<'lines> Interval<'lines> {
     ///
     /// A waker may begin before the thread has left its processor (`early`) and end after.
     fn wake(&self, begin: i64, end: i64, early: bool) -> Option<WakeUp> {
-        let wakes = self.wakes;
+        let rows = self.wakes;
+        let wakes = || rows.iter().map(Wake::from_row);
         let inside =
-            |wake: &&Wake| wake.at >= begin && wake.at <= end && wake.stage != Stage::Forked;
+            |wake: &Wake| wake.at >= begin && wake.at <= end && wake.stage != Stage::Forked;
         let waking = |until: i64| {
-            let mut earlier = wakes.iter().rev();
+            let mut earlier = wakes().rev();
             earlier.find(|wake| {
                 wake.stage == Stage::Waking && wake.at <= until && (early || wake.at >= begin)
             })
         };
-        let done = |wake: &&Wake| wake.stage != Stage::Waking;
-        if let Some(wakeup) = wakes.iter().filter(inside).find(done) {
+        let done = |wake: &Wake| wake.stage != Stage::Waking;
+        if let Some(wakeup) = wakes().filter(inside).find(done) {
             let begun = waking(wakeup.at).unwrap_or(wakeup);
             let remote = begun.cpu != wakeup.cpu;
             return Some(self.lines.wake_up(begun, wakeup.at, remote));
         }
-        if let Some(begun) = wakes.iter().find(inside) {
+        if let Some(begun) = wakes().find(inside) {
             return Some(self.lines.wake_up(begun, begun.at, false));
         }
-        let last = wakes.iter().rev().find(|wake| wake.at < begin)?;
+        let last = wakes().rev().find(|wake| wake.at < begin)?;
         (early && last.stage == Stage::Waking).then(|| self.lines.wake_up(last, begin, false))
     }
 }
