@@ -202,13 +202,16 @@ fn memory(slowpath: &Path, small: &Path, data: &Path, megabytes: u64) -> anyhow:
         let target = data.join(format!("memory-{size}"));
         enlarge(small, &target, size << 20)?;
         let path = target.to_string_lossy();
-        let commands: [&[&str]; 3] = [
+        let explain = ["critical-path", "--json", "--tid", "315", &path];
+        let commands: [&[&str]; 4] = [
             &[&slowpath, "count", &path],
             &[&slowpath, "io", &path],
-            &[&slowpath, "critical-path", "--json", "--tid", "315", &path],
+            // A short path: the time lines alone. The long one is as large as the trace is long.
+            &[&[&slowpath], &explain[..], &["--end", "+1s"]].concat(),
+            &[&[&slowpath], &explain[..]].concat(),
         ];
         let costs = compare(1, &commands)?;
-        let shown: Vec<String> = ["count", "io", "critical-path"]
+        let shown: Vec<String> = ["count", "io", "time lines", "a path over all of it"]
             .iter()
             .zip(&costs)
             .map(|(what, cost)| format!("{what} {} MB", cost.anonymous_kib / 1024))

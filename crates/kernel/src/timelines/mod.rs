@@ -282,34 +282,4 @@ fn range(begin: i64, end: i64) -> TimeRange {
 }
 
 #[cfg(test)]
-mod tests {
-    use slowpath_drawn::DrawnTrace;
-
-    use super::*;
-
-    #[test]
-    fn processors_have_any_number() {
-        let numbers = [0, 65_535, 65_536, u32::MAX];
-        for cpu in numbers {
-            let trace = format!(
-                "cpu{cpu} 10 sched_switch prev_comm=idle prev_tid=0 prev_state=0 next_comm=a next_tid=7
-                 cpu{cpu} 20 sched_wakeup comm=b tid=8
-                 cpu{cpu} 30 sched_switch prev_comm=a prev_tid=7 prev_state=0 next_comm=b next_tid=8"
-            );
-            let trace = DrawnTrace::parse(&trace).unwrap();
-            let lines = Timelines::build(&trace, &Options::default()).unwrap();
-            let lines = lines.state.unwrap();
-            let stretch = lines.stretch_before(ThreadId(7), Timestamp::from_ns(30));
-            let cpu = CpuId(cpu);
-            assert_eq!(stretch.doing, Doing::Running { cpu });
-            let stretch = lines.stretch_before(ThreadId(8), Timestamp::from_ns(20));
-            let Doing::Blocked {
-                wake: Some(wake), ..
-            } = stretch.doing
-            else {
-                panic!("{stretch:?}");
-            };
-            assert_eq!((wake.cpu, wake.by), (cpu, Waker::Thread(ThreadId(7))));
-        }
-    }
-}
+mod tests;
