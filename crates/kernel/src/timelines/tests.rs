@@ -1,0 +1,190 @@
+//! Time lines are the same wherever they lie, however chunks are cut, and over any road that states
+//! take; what they mean is tested with the critical path.
+
+use std::num::NonZeroUsize;
+
+use slowpath_drawn::DrawnTrace;
+use slowpath_engine::{Analysis, chunks, run_chunk};
+use slowpath_model::CpuId;
+
+use super::gather::Gathered;
+use super::*;
+
+/// Two processors: wake-ups of both stages, interrupts, a packet that answers a packet, lost
+/// packets (of lost events it is not known after which event of a packet, so that cuts matter).
+const DRAWING: &str = "
+    cpu0  10 sched_switch prev_comm=a prev_tid=7 prev_state=1 next_comm=b next_tid=8
+    cpu0  12 sched_waking comm=a tid=7 target_cpu=1
+    cpu1  14 sched_switch prev_comm=swapper/1 prev_tid=0 prev_state=0 next_comm=a next_tid=7
+    cpu1  15 syscall_entry_read fd=3
+    cpu1  16 net_dev_queue skbaddr=0x10 name=lo
+    cpu1  17 irq_softirq_entry vec=3
+    cpu1  18 net_if_receive_skb skbaddr=0x10 name=lo
+    cpu1  19 sched_waking comm=c tid=9 target_cpu=0
+    cpu1  20 net_dev_queue skbaddr=0x20 name=lo
+    cpu1  21 irq_softirq_exit vec=3
+    cpu1  22 sched_switch prev_comm=a prev_tid=7 prev_state=1 next_comm=swapper/1 next_tid=0
+    cpu0  24 irq_handler_entry irq=4 name=disk
+    cpu0  26 irq_handler_exit irq=4 ret=1
+    cpu0  30 sched_switch prev_comm=b prev_tid=8 prev_state=0 next_comm=c next_tid=9
+    cpu0  31 irq_softirq_entry vec=3
+    cpu0  32 net_if_receive_skb skbaddr=0x20 name=lo
+    cpu0  33 sched_waking comm=a tid=7 target_cpu=1
+    cpu0  34 irq_softirq_exit vec=3
+    cpu1  36 sched_switch prev_comm=swapper/1 prev_tid=0 prev_state=0 next_comm=a next_tid=7
+    -- lost-packets 2 cpu0
+    cpu0  50 sched_waking comm=d tid=10 target_cpu=0
+    cpu0  52 sched_switch prev_comm=c prev_tid=9 prev_state=2 next_comm=d next_tid=10
+    cpu1  60 sched_switch prev_comm=a prev_tid=7 prev_state=0 next_comm=b next_tid=8
+    cpu0  70 sched_switch prev_comm=d prev_tid=10 prev_state=1 next_comm=swapper/0 next_tid=0
+";
+
+/// Everything that is told of every thread, as text.
+fn told(lines: &Timelines) -> String {
+    let mut text = String::new();
+    for &thread in lines.threads() {
+        let name = lines.name(thread, Timestamp::from_ns(60));
+        text += &format!("{thread:?} {name}\n");
+        for stretch in lines.backwards(thread, lines.range()) {
+            text += &format!("  {stretch:?}\n");
+            if let Doing::Running { cpu } = stretch.doing {
+                let interruptions: Vec<_> = lines.interruptions(cpu, stretch.range).collect();
+                text += &format!("    {interruptions:?}\n");
+            }
+        }
+    }
+    text
+}
+
+fn built(trace: &DrawnTrace, memory: usize, jobs: usize) -> String {
+    let shelves = [(); 2].map(|()| Shelf::new(&std::env::temp_dir(), memory));
+    let options = Options {
+        jobs: NonZeroUsize::new(jobs).unwrap(),
+        chunk_bytes: Some(1),
+        ..Options::default()
+    };
+    let outcome = Timelines::build_on(&shelves, trace, &options).unwrap();
+    assert_eq!(outcome.diagnostics, []);
+    told(&outcome.state.unwrap())
+}
+
+#[test]
+fn lines_are_the_same_in_memory_and_in_files_however_they_are_cut() {
+    let trace = DrawnTrace::parse(DRAWING).unwrap();
+    let expected = built(&trace, usize::MAX, 1);
+    let answered = "Packet { sender: Some((ThreadId(7), Timestamp(16)))";
+    assert_eq!(expected.matches(answered).count(), 2, "{expected}");
+    for seed in 0..30 {
+        let cut = trace.recut_at_random(seed, 1 + seed % 7);
+        for (memory, jobs) in [(0, 1), (100, 2), (usize::MAX, 8)] {
+            assert_eq!(built(&cut, memory, jobs), expected);
+        }
+    }
+}
+
+#[test]
+fn several_streams_of_a_processor_tell_the_same_as_one() {
+    let expected = built(&DrawnTrace::parse(DRAWING).unwrap(), usize::MAX, 1);
+    let is_network = |line: &str| line.contains(" net_") || line.contains("irq");
+    let apart: Vec<String> = (DRAWING.lines())
+        .map(|line| match is_network(line) {
+            true => line.replace("cpu", "network_cpu"),
+            false => line.to_owned(),
+        })
+        .collect();
+    let trace = DrawnTrace::parse(&apart.join("\n")).unwrap();
+    let both = CpuId(0)..=CpuId(1);
+    assert!(
+        gather::interleaved(&trace)
+            .iter()
+            .all(|cpu| both.contains(cpu))
+    );
+    assert_eq!(gather::interleaved(&trace).len(), 2);
+    for seed in 0..10 {
+        let cut = trace.recut_at_random(seed, 3);
+        assert_eq!(built(&cut, 0, 2), expected);
+    }
+}
+
+#[test]
+fn states_may_travel_as_text() {
+    let trace = DrawnTrace::parse(DRAWING).unwrap().recut_at_random(1, 4);
+    let shelf = Shelf::new(&std::env::temp_dir(), 0);
+    let concepts = Concepts::resolve(trace.schema(), gather::FACTS);
+    let gather = Gather {
+        concepts: &concepts,
+        shelf: &shelf,
+        interleaved: Default::default(),
+        packets_recorded: true,
+    };
+    let decoder = trace.decoder(concepts.projection());
+    let mut merged = Gathered::default();
+    for chunk in chunks(&trace, 1, TimeRange::ALL) {
+        let (state, _) = run_chunk(&trace, &*decoder, &gather, &chunk);
+        let text = serde_json::to_string(&state).unwrap();
+        gather.merge(&mut merged, serde_json::from_str(&text).unwrap());
+    }
+    let range = merged.range().unwrap();
+    let assembly = Assembly {
+        known: Known {
+            begin: range.begin.ns(),
+            end: range.end.ns(),
+            packets: true,
+            timers: false,
+            wakes: true,
+        },
+        shelf: &shelf,
+        jobs: NonZeroUsize::MIN,
+        cancel: None,
+    };
+    let calls = concepts.syscall_names().to_vec();
+    let lines = assembly.assemble(merged.pieces, |_| false, calls).unwrap();
+    assert_eq!(told(&lines), built(&trace, usize::MAX, 1));
+}
+
+#[test]
+fn lines_without_a_folder_for_files_say_so() {
+    let trace = DrawnTrace::parse(DRAWING).unwrap();
+    let shelves = [(); 2].map(|()| Shelf::new(std::path::Path::new("/nowhere"), 0));
+    let outcome = Timelines::build_on(&shelves, &trace, &Options::default()).unwrap();
+    assert_eq!(told(&outcome.state.unwrap()), built(&trace, 0, 1));
+    let codes: Vec<_> = outcome.diagnostics.iter().map(|found| found.code).collect();
+    assert_eq!(codes, [DiagnosticCode::NoTemporaryFile]);
+}
+
+#[test]
+fn building_can_be_stopped() {
+    let trace = DrawnTrace::parse(DRAWING).unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(true);
+    let options = Options {
+        cancel: Some(&stop),
+        ..Options::default()
+    };
+    assert_eq!(Timelines::build(&trace, &options).unwrap_err(), Cancelled);
+}
+
+#[test]
+fn processors_have_any_number() {
+    let numbers = [0, 65_535, 65_536, u32::MAX];
+    for cpu in numbers {
+        let trace = format!(
+            "cpu{cpu} 10 sched_switch prev_comm=idle prev_tid=0 prev_state=0 next_comm=a next_tid=7
+             cpu{cpu} 20 sched_wakeup comm=b tid=8
+             cpu{cpu} 30 sched_switch prev_comm=a prev_tid=7 prev_state=0 next_comm=b next_tid=8"
+        );
+        let trace = DrawnTrace::parse(&trace).unwrap();
+        let lines = Timelines::build(&trace, &Options::default()).unwrap();
+        let lines = lines.state.unwrap();
+        let stretch = lines.stretch_before(ThreadId(7), Timestamp::from_ns(30));
+        let cpu = CpuId(cpu);
+        assert_eq!(stretch.doing, Doing::Running { cpu });
+        let stretch = lines.stretch_before(ThreadId(8), Timestamp::from_ns(20));
+        let Doing::Blocked {
+            wake: Some(wake), ..
+        } = stretch.doing
+        else {
+            panic!("{stretch:?}");
+        };
+        assert_eq!((wake.cpu, wake.by), (cpu, Waker::Thread(ThreadId(7))));
+    }
+}
