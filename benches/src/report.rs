@@ -202,13 +202,14 @@ fn memory(slowpath: &Path, small: &Path, data: &Path, megabytes: u64) -> anyhow:
         let target = data.join(format!("memory-{size}"));
         enlarge(small, &target, size << 20)?;
         let path = target.to_string_lossy();
-        let explain = ["critical-path", "--json", "--tid", "315", &path];
+        let explain = [&slowpath, "critical-path", "--json", "--tid", "315", &path];
+        // A short path: the time lines alone. The other is as long as the trace.
+        let explain_a_second = [&explain[..], &["--end", "+1s"]].concat();
         let commands: [&[&str]; 4] = [
             &[&slowpath, "count", &path],
             &[&slowpath, "io", &path],
-            // A short path: the time lines alone. The long one is as large as the trace is long.
-            &[&[&slowpath], &explain[..], &["--end", "+1s"]].concat(),
-            &[&[&slowpath], &explain[..]].concat(),
+            &explain_a_second,
+            &explain,
         ];
         let costs = compare(1, &commands)?;
         let shown: Vec<String> = ["count", "io", "time lines", "a path over all of it"]
