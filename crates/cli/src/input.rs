@@ -41,7 +41,7 @@ pub enum TimePoint {
     Offset(i64),
 }
 
-fn parse_time(text: &str) -> Result<TimePoint, String> {
+pub(crate) fn parse_time(text: &str) -> Result<TimePoint, String> {
     let explain = || {
         format!(
             "`{text}` is neither nanoseconds since the epoch nor an offset such as +2.5s or +300ms"

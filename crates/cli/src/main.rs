@@ -20,6 +20,7 @@ mod record;
 mod request_path;
 mod request_tables;
 mod requests;
+mod state;
 mod tables;
 mod thread_states;
 
@@ -50,6 +51,7 @@ enum Command {
     Compare(compare::CompareArgs),
     CriticalPath(critical_path::CriticalPathArgs),
     ThreadStates(thread_states::ThreadStatesArgs),
+    State(state::StateArgs),
     Export(export::ExportArgs),
 }
 
@@ -79,6 +81,7 @@ fn run(command: Command) -> anyhow::Result<u8> {
         Command::Compare(args) => compare::run(args),
         Command::CriticalPath(args) => critical_path::run(args),
         Command::ThreadStates(args) => thread_states::run(args),
+        Command::State(args) => state::run(args),
         Command::Export(args) => export::run(args),
     };
     Ok(report?.exit_status())

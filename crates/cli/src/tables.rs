@@ -10,6 +10,7 @@ use slowpath_model::{Nanoseconds, Timestamp};
 use slowpath_requests::Difference;
 
 use crate::output::print;
+use crate::state::Document;
 
 /// A table without frames: names to the left, numbers to the right.
 pub(crate) struct Columns {
@@ -252,6 +253,32 @@ pub(crate) fn differences(
         ]);
     }
     columns.text()
+}
+
+/// What every processor and thread was doing at a time, as text.
+pub(crate) fn state(document: &Document, at: Timestamp) -> String {
+    let of_host = |host: &Option<String>| match host {
+        Some(host) => format!("{host} "),
+        None => String::new(),
+    };
+    let mut cpus = Columns::new(&["cpu", "#tid", "thread"], 0);
+    for row in &document.cpus {
+        let cpu = format!("{}{}", of_host(&row.host), row.cpu);
+        cpus.row(vec![cpu, row.tid.to_string(), row.comm.clone()]);
+    }
+    let titles = ["#tid", "thread", "state", "#since", "#for", "request"];
+    let mut threads = Columns::new(&titles, 0);
+    for row in &document.threads {
+        threads.row(vec![
+            row.tid.to_string(),
+            format!("{}{}", of_host(&row.host), row.comm),
+            row.state.clone(),
+            at.since(row.range.begin).to_string(),
+            row.range.end.since(at).to_string(),
+            row.request.clone().unwrap_or_default(),
+        ]);
+    }
+    format!("{}\n{}", cpus.text(), threads.text())
 }
 
 #[cfg(test)]

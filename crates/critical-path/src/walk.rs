@@ -4,12 +4,11 @@
 //! path is always in the topmost one. While it is there, all others are blocked, so none can be met
 //! again; time only goes back, so the walk ends.
 
-use slowpath_concepts::Softirq;
-use slowpath_kernel::timelines::{Doing, Interrupt, Stretch, Timelines, WakeUp, Waker};
+use slowpath_kernel::timelines::{Doing, Stretch, Timelines, WakeUp, Waker};
 use slowpath_model::{CpuId, ThreadId, TimeRange, Timestamp};
 
 use crate::bare::{BareLink, BarePath, Cause, Detail, Piece};
-use crate::device::device_state;
+use crate::state_of::interrupt_state;
 use crate::{LinkKind, State};
 
 /// Where the time of `thread` within `window` went, without names.
@@ -170,7 +169,7 @@ impl<'lines> Walk<'lines> {
                 during,
             } => self.follow_packet(&wait, sender, sent, during),
             Waker::Interrupt(interrupt) => {
-                let state = self.interrupt_state(interrupt, wait.uninterruptible);
+                let state = interrupt_state(self.lines, interrupt, wait.uninterruptible);
                 self.wait_segment(&wait, state, Cause::Interrupt(interrupt));
             }
             Waker::Unknown if self.is_unseen_timer(&wait) => {
@@ -337,25 +336,6 @@ impl<'lines> Walk<'lines> {
             depth,
             detail,
         });
-    }
-
-    fn interrupt_state(&self, interrupt: Interrupt, uninterruptible: bool) -> State {
-        match interrupt {
-            Interrupt::Timer => State::Timer,
-            Interrupt::Ipi => State::Ipi,
-            Interrupt::Softirq(softirq) => match softirq {
-                Softirq::TIMER | Softirq::HRTIMER => State::Timer,
-                Softirq::NET_TX | Softirq::NET_RX => State::Network,
-                Softirq::BLOCK | Softirq::IRQ_POLL => State::BlockDevice,
-                _ => State::Blocked,
-            },
-            // A wait for one thing only, ended by a device, is a wait for that device: mostly a disk.
-            Interrupt::Irq(line) => match self.lines.irq_names(line).find_map(device_state) {
-                Some(state) => state,
-                None if uninterruptible => State::BlockDevice,
-                None => State::Blocked,
-            },
-        }
     }
 }
 

@@ -83,7 +83,7 @@ fn search(
     entries.sort();
     let is_recording = folder.join("slowpath.json").is_file();
     for entry in entries {
-        if is_recording && is_snapshot(&entry) {
+        if is_recording && is_snapshot(&entry) || is_cache(&entry) {
             continue;
         }
         if entry.is_dir() {
@@ -102,6 +102,12 @@ fn search(
         }
     }
     Ok(())
+}
+
+/// Whether it is what slowpath keeps beside a recording (`history.rs`).
+fn is_cache(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "slowpath-cache")
 }
 
 /// Whether a folder of a recording is a snapshot: a recording of its own, opened by its own name,

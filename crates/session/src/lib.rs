@@ -7,6 +7,7 @@
 
 mod discover;
 mod error;
+mod history;
 mod host;
 mod manifest;
 mod merge;
@@ -16,6 +17,7 @@ mod spans;
 mod state_dump;
 
 pub use error::OpenError;
+pub use history::{HistoryError, OpenedHistory};
 pub use host::HostKernels;
 pub use manifest::Manifest;
 pub use merge::{EventPlace, Interrupted, merged_events};

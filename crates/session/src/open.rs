@@ -17,6 +17,8 @@ use crate::{Manifest, OpenError, SpanFile};
 /// Everything that was opened, as one.
 #[derive(Default)]
 pub struct Experiment {
+    /// What was asked for.
+    pub paths: Vec<PathBuf>,
     /// The traces, in the order of the paths given and of their folders.
     pub traces: Vec<OpenedSource>,
     /// What was wrong with files that no trace could be made of.
@@ -70,7 +72,10 @@ impl Experiment {
 /// When a path cannot be read, holds neither traces nor spans, or all of its traces are damaged at their root; the
 /// diagnostics say how.
 pub fn open(paths: &[PathBuf]) -> Result<Experiment, (OpenError, Vec<Diagnostic>)> {
-    let mut experiment = Experiment::default();
+    let mut experiment = Experiment {
+        paths: paths.to_vec(),
+        ..Experiment::default()
+    };
     let mut opened: HashSet<PathBuf> = HashSet::new();
     for path in paths {
         let unreadable = |cause| OpenError::Unreadable {

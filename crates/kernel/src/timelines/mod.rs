@@ -257,6 +257,11 @@ impl Timelines {
         self.known.timers
     }
 
+    /// The processors, in the order of their numbers.
+    pub fn processors(&self) -> impl Iterator<Item = CpuId> {
+        self.cpus.iter().map(|line| line.cpu)
+    }
+
     fn cpu(&self, cpu: CpuId) -> Option<&CpuLine> {
         let position = self.cpus.binary_search_by_key(&cpu, |line| line.cpu).ok()?;
         Some(&self.cpus[position])

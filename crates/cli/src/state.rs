@@ -1,0 +1,179 @@
+//! `slowpath state`: what every processor and thread was doing at a time, from the state history.
+//!
+//! The history is built the first time and reused after that (`RECORDING.slowpath-cache/`).
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, ensure};
+use clap::Args;
+use serde::Serialize;
+use slowpath_history::{AttributeId, History, Interval};
+use slowpath_model::{TimeRange, Timestamp};
+use slowpath_session::HistoryError;
+
+use crate::analyses::print_json;
+use crate::input::{InputArgs, Report, TimePoint, parse_time};
+use crate::pattern::matches_any;
+use crate::tables;
+
+/// Show what every processor and thread was doing at a time.
+#[derive(Args)]
+pub struct StateArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    /// When: nanoseconds since the epoch, or an offset from the first event such as +2.5s.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    at: TimePoint,
+    /// Only threads whose name matches; `*` and `?` stand for anything. May be repeated.
+    #[arg(long, value_name = "GLOB")]
+    comm: Vec<String>,
+    /// One JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Everything at a time.
+#[derive(Serialize)]
+pub(crate) struct Document {
+    at_ns: Timestamp,
+    pub(crate) cpus: Vec<CpuRow>,
+    pub(crate) threads: Vec<ThreadRow>,
+}
+
+/// What ran on a processor.
+#[derive(Serialize)]
+pub(crate) struct CpuRow {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) host: Option<String>,
+    pub(crate) cpu: u32,
+    /// 0 while it was idle.
+    pub(crate) tid: i64,
+    pub(crate) comm: String,
+}
+
+/// What a thread did.
+#[derive(Serialize)]
+pub(crate) struct ThreadRow {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) host: Option<String>,
+    pub(crate) tid: i64,
+    pub(crate) comm: String,
+    pub(crate) state: String,
+    /// Since when and until when it was so.
+    begin_ns: Timestamp,
+    end_ns: Timestamp,
+    #[serde(skip)]
+    pub(crate) range: TimeRange,
+    /// What it worked for: `TRACE/SPAN OPERATION`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) request: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(args: &StateArgs) -> anyhow::Result<Report> {
+    let experiment = args.input.open()?;
+    let mut report = Report::begin(&experiment);
+    let at = InputArgs {
+        begin: Some(args.at),
+        end: None,
+        ..args.input.clone()
+    };
+    let at = at.range(&experiment)?.begin;
+    let run = args.input.options();
+    let opened = experiment
+        .history(&run.engine())
+        .map_err(|error| match error {
+            HistoryError::Cancelled => anyhow::anyhow!("interrupted"),
+            other => other.into(),
+        })?;
+    report = report.with(opened.diagnostics);
+    let history = &opened.history;
+    ensure!(
+        !history.is_empty(),
+        "no thread is known in these traces\n  hint: record kernel events (sched_switch)"
+    );
+    let covered = history.range();
+    ensure!(
+        at >= covered.begin && at < covered.end,
+        "nothing was recorded then\n  hint: the recording covers {} to {}",
+        covered.begin.ns(),
+        covered.end.ns()
+    );
+    let document = document(history, at, &args.comm).context("the history is damaged")?;
+    match args.json {
+        true => print_json(&document)?,
+        false => crate::output::print(&tables::state(&document, at))?,
+    }
+    Ok(report)
+}
+
+/// A path of an attribute taken apart: host, what it is, its number, what of it.
+fn parts(path: &str) -> Option<(Option<&str>, &str, i64, &str)> {
+    let mut parts = path.rsplitn(4, '/');
+    let (of, number, kind, host) = (parts.next()?, parts.next()?, parts.next()?, parts.next());
+    Some((host, kind, number.parse().ok()?, of))
+}
+
+fn document(history: &History, at: Timestamp, comm: &[String]) -> Option<Document> {
+    let path = |attribute: AttributeId| &history.attributes()[attribute.0 as usize].path;
+    let told = |interval: &Interval| {
+        let name = history.value_name(interval.attribute, interval.value);
+        name.map_or_else(|| interval.value.0.to_string(), str::to_owned)
+    };
+    let mut document = Document {
+        at_ns: at,
+        cpus: Vec::new(),
+        threads: Vec::new(),
+    };
+    let mut threads: BTreeMap<(Option<&str>, i64), [Option<Interval>; 3]> = BTreeMap::new();
+    for interval in history.all_at(at) {
+        let (host, kind, number, of) = parts(path(interval.attribute))?;
+        if kind == "threads" {
+            let place = ["state", "name", "request"]
+                .iter()
+                .position(|name| *name == of)?;
+            threads.entry((host, number)).or_default()[place] = Some(interval);
+        }
+    }
+    let name_of = |host: Option<&str>, tid: i64| {
+        let [_, name, _] = threads.get(&(host, tid)).copied().unwrap_or_default();
+        name.map_or(String::new(), |name| told(&name))
+    };
+    for (attribute, id) in history.attributes().iter().zip(0..) {
+        let (host, kind, number, _) = parts(&attribute.path)?;
+        if kind == "cpus" {
+            let tid = history
+                .at(AttributeId(id), at)
+                .map_or(0, |interval| interval.value.0);
+            document.cpus.push(CpuRow {
+                host: host.map(str::to_owned),
+                cpu: u32::try_from(number).ok()?,
+                tid,
+                comm: match tid {
+                    0 => "idle".to_owned(),
+                    tid => name_of(host, tid),
+                },
+            });
+        }
+    }
+    for (&(host, tid), &[state, _, request]) in &threads {
+        let Some(state) = state else {
+            continue;
+        };
+        let name = name_of(host, tid);
+        if !comm.is_empty() && !matches_any(comm, &name) {
+            continue;
+        }
+        document.threads.push(ThreadRow {
+            host: host.map(str::to_owned),
+            tid,
+            comm: name,
+            state: told(&state),
+            begin_ns: state.range.begin,
+            end_ns: state.range.end,
+            range: state.range,
+            request: request.map(|request| told(&request)),
+        });
+    }
+    Some(document)
+}

@@ -1,0 +1,340 @@
+//! The state history of an experiment: built once, then opened from a cache beside the recording.
+//!
+//! Holds what threads and processors did and which request threads worked for. The cache is keyed by
+//! what the traces' files look like; a recording that changed has another key. It may be deleted at
+//! any time, and where it cannot be written the history lives as long as the process.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
+
+use slowpath_critical_path::{State, state_of};
+use slowpath_engine::{Cancelled, Options};
+use slowpath_history::{
+    Attribute, AttributeId, Builder, History, Interval, Key, Value, Vocabulary, Writer,
+};
+use slowpath_kernel::timelines::{Doing, Timelines};
+use slowpath_model::{CpuId, Diagnostic, ThreadId, TimeRange};
+use slowpath_requests::Requests;
+use thiserror::Error;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::{Experiment, HostRequests};
+
+/// Raised when what is kept changes: older histories are built again then.
+const VERSION: u32 = 1;
+/// Bytes of a file's begin and end that its key rests on.
+const SAMPLE: u64 = 64 << 10;
+
+/// Names of vocabularies.
+const STATES: &str = "thread state";
+const THREAD_NAMES: &str = "thread name";
+const REQUESTS: &str = "request";
+
+/// An open history, and how it came about.
+pub struct OpenedHistory {
+    /// The history.
+    pub history: History,
+    /// It was there already.
+    pub from_cache: bool,
+    /// What was wrong with the traces, where they were read.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Where it lies if it does not outlive the process.
+    _folder: Option<tempfile::TempDir>,
+}
+
+/// Why there is no history.
+#[derive(Debug, Error)]
+pub enum HistoryError {
+    /// The user ended it.
+    #[error("interrupted")]
+    Cancelled,
+    /// It could not be written anywhere.
+    #[error("the state history cannot be written: {0}\n  hint: is the disk full?")]
+    Write(#[from] io::Error),
+    /// It was written, but cannot be read back.
+    #[error(transparent)]
+    Read(#[from] slowpath_history::Unusable),
+}
+
+impl From<Cancelled> for HistoryError {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+impl Experiment {
+    /// The experiment's history: from the cache, else built and put there.
+    ///
+    /// # Errors
+    ///
+    /// It was cancelled, or neither the cache nor a temporary folder can be written.
+    pub fn history(&self, options: &Options<'_>) -> Result<OpenedHistory, HistoryError> {
+        let key = self.history_key();
+        let cache = self.cache_folder();
+        if let Some(cache) = &cache
+            && let Ok(history) = History::open(cache, &key)
+        {
+            return Ok(OpenedHistory {
+                history,
+                from_cache: true,
+                diagnostics: Vec::new(),
+                _folder: None,
+            });
+        }
+        let (hosts, diagnostics) = self.requests(options)?;
+        let jobs = options.jobs.get();
+        if let Some(cache) = &cache
+            && build(cache, &key, &hosts, jobs).is_ok()
+        {
+            return Ok(OpenedHistory {
+                history: History::open(cache, &key)?,
+                from_cache: false,
+                diagnostics,
+                _folder: None,
+            });
+        }
+        let folder = tempfile::tempdir()?;
+        let target = folder.path().join("history");
+        build(&target, &key, &hosts, jobs)?;
+        Ok(OpenedHistory {
+            history: History::open(&target, &key)?,
+            from_cache: false,
+            diagnostics,
+            _folder: Some(folder),
+        })
+    }
+
+    /// Version, and of every file of the traces name, size, time of change and samples of its bytes.
+    fn history_key(&self) -> Key {
+        let mut hash = Xxh3::new();
+        for trace in &self.traces {
+            let mut files = Vec::new();
+            let path = fs::canonicalize(&trace.path);
+            list_files(path.as_deref().unwrap_or(&trace.path), &mut files);
+            files.sort();
+            for file in files {
+                // A file that cannot be looked at counts by its name.
+                hash.update(file.as_os_str().as_encoded_bytes());
+                let _ = sample(&file, &mut hash);
+            }
+        }
+        let version = env!("CARGO_PKG_VERSION");
+        Key(format!("{version}-{VERSION}-{:032x}", hash.digest128()))
+    }
+
+    /// `PATH.slowpath-cache/history` beside the first path that was opened, else a folder of its own
+    /// in the user's cache.
+    fn cache_folder(&self) -> Option<PathBuf> {
+        let of = fs::canonicalize(self.paths.first()?).ok()?;
+        let mut name = of.file_name()?.to_owned();
+        name.push(".slowpath-cache");
+        let beside = of.with_file_name(name);
+        if fs::create_dir_all(&beside).is_ok() && tempfile::tempfile_in(&beside).is_ok() {
+            return Some(beside.join("history"));
+        }
+        let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+        let caches = std::env::var_os("XDG_CACHE_HOME")
+            .map(PathBuf::from)
+            .or(home)?;
+        let mut hash = Xxh3::new();
+        hash.update(of.as_os_str().as_encoded_bytes());
+        Some(
+            caches
+                .join("slowpath")
+                .join(format!("{:016x}", hash.digest()))
+                .join("history"),
+        )
+    }
+}
+
+fn list_files(path: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(path) else {
+        files.push(path.to_owned());
+        return;
+    };
+    for entry in entries.flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => list_files(&entry.path(), files),
+            _ => files.push(entry.path()),
+        }
+    }
+}
+
+fn sample(path: &Path, hash: &mut Xxh3) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    let about = file.metadata()?;
+    hash.update(&about.len().to_le_bytes());
+    let changed = about.modified()?.duration_since(UNIX_EPOCH);
+    hash.update(&changed.unwrap_or_default().as_nanos().to_le_bytes());
+    let mut bytes = Vec::new();
+    (&mut file).take(SAMPLE).read_to_end(&mut bytes)?;
+    if about.len() > 2 * SAMPLE {
+        file.seek(SeekFrom::End(-(SAMPLE as i64)))?;
+    }
+    file.take(SAMPLE).read_to_end(&mut bytes)?;
+    hash.update(&bytes);
+    Ok(())
+}
+
+/// Attributes and vocabularies, as they are found.
+#[derive(Default)]
+struct Names {
+    attributes: Vec<Attribute>,
+    thread_names: Vec<String>,
+    requests: Vec<String>,
+}
+
+impl Names {
+    fn attribute(&mut self, path: String, vocabulary: Option<&str>) -> AttributeId {
+        self.attributes.push(Attribute {
+            path,
+            vocabulary: vocabulary.map(str::to_owned),
+        });
+        AttributeId(self.attributes.len() as u32 - 1)
+    }
+}
+
+/// A thread's attributes.
+struct Thread {
+    thread: ThreadId,
+    state: AttributeId,
+    request: AttributeId,
+    /// With its value.
+    name: (AttributeId, Value),
+}
+
+fn build(target: &Path, key: &Key, hosts: &[HostRequests], jobs: usize) -> io::Result<()> {
+    let builder = Builder::create(target)?;
+    let mut names = Names::default();
+    for host in hosts {
+        let Some(lines) = &host.lines else {
+            continue;
+        };
+        let prefix = match hosts.len() {
+            1 => String::new(),
+            _ => format!("{}/", host.name),
+        };
+        let first_request = names.requests.len() as i64;
+        let described = |(_, request): (_, &slowpath_requests::Request)| {
+            let (trace, span) = (request.key.trace, request.key.span);
+            format!("{trace}/{span} {}", request.operation())
+        };
+        names.requests.extend(host.requests.ids().map(described));
+        let cpus: Vec<(CpuId, AttributeId)> = (lines.processors())
+            .map(|cpu| {
+                let path = format!("{prefix}cpus/{cpu}/thread");
+                (cpu, names.attribute(path, None))
+            })
+            .collect();
+        let threads: Vec<Thread> = (lines.threads().iter())
+            .map(|&thread| {
+                names
+                    .thread_names
+                    .push(lines.name(thread, lines.range().end).into_owned());
+                let path = |what: &str| format!("{prefix}threads/{thread}/{what}");
+                Thread {
+                    thread,
+                    state: names.attribute(path("state"), Some(STATES)),
+                    request: names.attribute(path("request"), Some(REQUESTS)),
+                    name: (
+                        names.attribute(path("name"), Some(THREAD_NAMES)),
+                        Value(names.thread_names.len() as i64 - 1),
+                    ),
+                }
+            })
+            .collect();
+        let of_host = OfHost {
+            lines,
+            requests: &host.requests,
+            first_request,
+            cpus,
+        };
+        of_host.write(&builder, &threads, jobs)?;
+    }
+    let states = State::ALL.map(|state| state.name().to_owned());
+    let vocabulary = |name: &str, names| Vocabulary {
+        name: name.to_owned(),
+        names,
+    };
+    let vocabularies = [
+        vocabulary(STATES, states.into()),
+        vocabulary(THREAD_NAMES, names.thread_names),
+        vocabulary(REQUESTS, names.requests),
+    ];
+    builder.finish(key, &names.attributes, &vocabularies)
+}
+
+/// What the intervals of a host's threads are made of.
+struct OfHost<'run> {
+    lines: &'run Timelines,
+    requests: &'run Requests,
+    /// The value of the host's first request.
+    first_request: i64,
+    cpus: Vec<(CpuId, AttributeId)>,
+}
+
+impl OfHost<'_> {
+    /// Writes all threads, by so many workers.
+    fn write(&self, builder: &Builder, threads: &[Thread], jobs: usize) -> io::Result<()> {
+        let next = AtomicUsize::new(0);
+        let failure: Mutex<Option<io::Error>> = Mutex::new(None);
+        let work = || {
+            let mut writer = builder.writer();
+            while let Some(thread) = threads.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if let Err(error) = self.write_thread(&mut writer, thread) {
+                    *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    return;
+                }
+            }
+            writer.close();
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..jobs.min(threads.len().max(1)) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    fn write_thread(&self, writer: &mut Writer<'_>, thread: &Thread) -> io::Result<()> {
+        let all = self.lines.range();
+        let mut push = |attribute: AttributeId, range: TimeRange, value: i64| {
+            writer.push(Interval {
+                attribute,
+                range,
+                value: Value(value),
+            })
+        };
+        for stretch in self.lines.backwards(thread.thread, all) {
+            if let Some(state) = state_of(self.lines, &stretch) {
+                push(thread.state, stretch.range, state as i64)?;
+            }
+            if let Doing::Running { cpu } = stretch.doing
+                && let Ok(place) = self.cpus.binary_search_by_key(&cpu, |(cpu, _)| *cpu)
+            {
+                push(self.cpus[place].1, stretch.range, thread.thread.0.into())?;
+            }
+        }
+        push(
+            thread.name.0,
+            self.lines.life(thread.thread),
+            thread.name.1.0,
+        )?;
+        for (range, request) in self.requests.active(thread.thread, all) {
+            push(
+                thread.request,
+                range,
+                self.first_request + i64::from(request.0),
+            )?;
+        }
+        Ok(())
+    }
+}
