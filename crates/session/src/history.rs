@@ -111,10 +111,11 @@ impl Experiment {
     /// Version, and of every file of the traces name, size, time of change and samples of its bytes.
     fn history_key(&self) -> Key {
         let mut hash = Xxh3::new();
-        for trace in &self.traces {
+        let traces = self.traces.iter().map(|trace| &trace.path);
+        for path in traces.chain(self.span_files().iter().map(|file| &file.path)) {
             let mut files = Vec::new();
-            let path = fs::canonicalize(&trace.path);
-            list_files(path.as_deref().unwrap_or(&trace.path), &mut files);
+            let real = fs::canonicalize(path);
+            list_files(real.as_deref().unwrap_or(path), &mut files);
             files.sort();
             for file in files {
                 // A file that cannot be looked at counts by its name.

@@ -6,6 +6,7 @@
 use slowpath_engine::{Cancelled, Options};
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{Diagnostic, TimeRange};
+use slowpath_read_spans::{Collected, ReadOptions};
 use slowpath_requests::{HostEvents, Requests, clock_offsets, has_span_events, join, span_events};
 use slowpath_source::{Joined, Source};
 
@@ -59,7 +60,12 @@ impl Experiment {
                 lines: lines.as_ref(),
             })
             .collect();
-        let (requests, found) = join(events, Vec::new());
+        let mut told = Collected::default();
+        for file in self.span_files() {
+            file.read(ReadOptions::default(), &mut told);
+        }
+        diagnostics.append(&mut told.diagnostics);
+        let (requests, found) = join(events, told.spans);
         diagnostics.extend(found);
         for offset in clock_offsets(&requests.iter().collect::<Vec<_>>()) {
             let (first, second) = offset.hosts;
