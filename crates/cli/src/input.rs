@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use slowpath_engine::Options;
 use slowpath_kernel::Extent;
 use slowpath_model::{Diagnostic, Severity, TimeRange, Timestamp};
-use slowpath_session::{Experiment, OpenError, open};
+use slowpath_session::{Experiment, OpenError, SpanFile, open, span_files};
 
 /// Which traces to read, and how.
 #[derive(Args, Clone)]
@@ -60,6 +60,14 @@ pub(crate) fn parse_time(text: &str) -> Result<TimePoint, String> {
         return Ok(TimePoint::Offset((number * scale).round() as i64));
     }
     text.parse().map(TimePoint::Epoch).map_err(|_| explain())
+}
+
+/// The files of spans at or below `paths`.
+///
+/// # Errors
+/// Where a path cannot be read or holds none.
+pub(crate) fn open_span_files(paths: &[PathBuf]) -> anyhow::Result<Vec<SpanFile>> {
+    span_files(paths).map_err(|error| Unopenable(error).into())
 }
 
 impl InputArgs {
@@ -131,7 +139,7 @@ pub struct Run {
 }
 
 impl Run {
-    fn new(jobs: Option<NonZeroUsize>, chunk_bytes: Option<u64>) -> Self {
+    pub(crate) fn new(jobs: Option<NonZeroUsize>, chunk_bytes: Option<u64>) -> Self {
         let bar = ProgressBar::hidden();
         let watched = std::io::stderr().is_terminal() && std::io::stdout().is_terminal();
         let style = "{bar:40} {bytes}/{total_bytes} {eta}";
@@ -163,6 +171,11 @@ impl Run {
     /// How many workers.
     pub fn jobs(&self) -> NonZeroUsize {
         self.jobs
+    }
+
+    /// Shows that so many of all bytes are done.
+    pub(crate) fn progress(&self, done: u64, total: u64) {
+        (self.report)(done, total);
     }
 
     /// What the engine wants to know.

@@ -20,6 +20,8 @@ mod record;
 mod request_path;
 mod request_tables;
 mod requests;
+mod service_tables;
+mod services;
 mod state;
 mod tables;
 mod thread_states;
@@ -52,6 +54,7 @@ enum Command {
     CriticalPath(critical_path::CriticalPathArgs),
     ThreadStates(thread_states::ThreadStatesArgs),
     State(state::StateArgs),
+    Services(services::ServicesArgs),
     Export(export::ExportArgs),
 }
 
@@ -82,6 +85,7 @@ fn run(command: Command) -> anyhow::Result<u8> {
         Command::CriticalPath(args) => critical_path::run(args),
         Command::ThreadStates(args) => thread_states::run(args),
         Command::State(args) => state::run(args),
+        Command::Services(args) => services::run(args),
         Command::Export(args) => export::run(args),
     };
     Ok(report?.exit_status())

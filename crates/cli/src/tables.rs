@@ -76,6 +76,11 @@ impl Columns {
     }
 }
 
+/// How many letters fit on a line of the terminal that reads along, if one does.
+pub(crate) fn terminal_width() -> Option<usize> {
+    Table::new().width().map(usize::from)
+}
+
 /// Digits in groups of three.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();

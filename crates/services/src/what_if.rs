@@ -51,7 +51,6 @@ impl<'line> Replay<'line> {
         for &span in vanished {
             self.gains[span as usize] = nodes[span as usize].range.length();
         }
-        let mut drag = Nanoseconds::ZERO;
         // Parents come before children in the time line: from its end, siblings come out together.
         while let Some(&last) = changed.peek() {
             let span = &nodes[last as usize];
@@ -80,9 +79,7 @@ impl<'line> Replay<'line> {
                 changed.push(parent);
             }
         }
-        if changed.iter().any(|&span| span == root) {
-            drag = self.gains[root as usize];
-        }
+        let drag = self.gains[root as usize];
         touched.extend(changed);
         for span in touched {
             self.gains[span as usize] = Nanoseconds::ZERO;

@@ -1,0 +1,172 @@
+//! `slowpath services`: what it prints and how it ends, on documents of spans written here.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use support::{slowpath, slowpath_succeeds};
+
+/// A span as Jaeger writes it: id, parent, service, operation, begin and duration in microseconds.
+type Drawn<'a> = (u64, u64, &'a str, &'a str, u64, u64);
+
+/// A download of Jaeger's user interface with one trace.
+fn jaeger(trace: u64, spans: &[Drawn<'_>]) -> Value {
+    let trace = format!("{trace:032x}");
+    let span = |(id, parent, service, operation, begin, duration): &Drawn<'_>| {
+        let reference =
+            json!({"refType": "CHILD_OF", "traceID": trace, "spanID": format!("{parent:016x}")});
+        let references = if *parent == 0 {
+            json!([])
+        } else {
+            json!([reference])
+        };
+        json!({
+            "traceID": trace, "spanID": format!("{id:016x}"), "operationName": operation,
+            "references": references, "startTime": 1_700_000_000_000_000 + begin,
+            "duration": duration, "tags": [{"key": "error", "type": "bool", "value": operation == &"query"}],
+            "logs": [], "processID": service, "warnings": null,
+        })
+    };
+    let services = spans.iter().map(|(_, _, service, ..)| {
+        (
+            (*service).to_owned(),
+            json!({"serviceName": service, "tags": []}),
+        )
+    });
+    json!({"data": [{
+        "traceID": trace, "spans": spans.iter().map(span).collect::<Vec<_>>(),
+        "processes": services.collect::<serde_json::Map<_, _>>(), "warnings": null,
+    }]})
+}
+
+/// Forty traces in as many files; every span of the second half lies in the file of another trace.
+fn shop(folder: &Path) {
+    let spans: [Drawn<'_>; 4] = [
+        (1, 0, "shop", "buy", 0, 100),
+        (2, 1, "cart", "load", 10, 50),
+        (3, 2, "db", "query", 20, 30),
+        (4, 1, "mail", "send", 15, 20),
+    ];
+    for trace in 1..=40_u64 {
+        let slower = spans.map(|(id, parent, service, operation, begin, duration)| {
+            (
+                id,
+                parent,
+                service,
+                operation,
+                begin * trace,
+                duration * trace,
+            )
+        });
+        let (first, rest) = slower.split_at(if trace > 20 { 2 } else { 4 });
+        let part = |number: u64, spans| {
+            let file = folder.join(format!("{number}.json"));
+            fs::write(file, jaeger(trace, spans).to_string()).unwrap();
+        };
+        part(trace, first);
+        if !rest.is_empty() {
+            part(trace + 100, rest);
+        }
+    }
+}
+
+#[test]
+fn the_document_has_the_promised_keys_and_its_parts_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    shop(folder.path());
+    let document = slowpath_succeeds(&["services", "--json"], folder.path()).json();
+    let rows = document["paths"].as_array().unwrap();
+    assert_eq!(rows.len(), 4);
+    // 1 + 2 + … + 40 = 820 times each length.
+    let row = |path: Value| rows.iter().find(|row| row["path"] == path).unwrap();
+    let query = row(json!(["shop[buy]", "cart[load]", "db[query]"]));
+    assert_eq!(query["count"], 40);
+    assert_eq!(query["errors"], 40);
+    assert_eq!(query["inclusive"], 820 * 30_000);
+    assert_eq!(query["exclusive"], 820 * 30_000);
+    assert_eq!(query["inclusive_normalized"], 0.3);
+    let buy = row(json!(["shop[buy]"]));
+    // 10 before and 40 behind the call to cart.
+    assert_eq!(buy["exclusive"], 820 * 50_000);
+    assert_eq!(
+        (&buy["rank"], &buy["distance"]),
+        (&json!(1), &json!(2.0_f64.sqrt()))
+    );
+    let mail = row(json!(["shop[buy]", "mail[send]"]));
+    assert_eq!((&mail["critical"], &mail["drag"]), (&json!(0), &json!(0)));
+    let critical: u64 = rows
+        .iter()
+        .map(|row| row["critical"].as_u64().unwrap())
+        .sum();
+    assert_eq!(document["latency"], critical);
+    assert_eq!(
+        rows.iter()
+            .map(|row| row["rank"].as_u64().unwrap())
+            .collect::<Vec<_>>(),
+        [1, 2, 3, 4]
+    );
+}
+
+#[test]
+fn any_number_of_workers_prints_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    shop(folder.path());
+    for options in [
+        &["--json"][..],
+        &["--sort", "drag"],
+        &["--operation", "cart*"],
+    ] {
+        let ask = |jobs| {
+            let command = [&["services", "--jobs", jobs], options].concat();
+            slowpath_succeeds(&command, folder.path()).stdout
+        };
+        assert_eq!(ask("8"), ask("1"), "{options:?}");
+    }
+}
+
+#[test]
+fn the_table_says_what_comes_first_and_what_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    shop(folder.path());
+    let command = ["services", "--sort", "critical", "--top", "2"];
+    let printed = slowpath_succeeds(&command, folder.path());
+    let text = String::from_utf8(printed.stdout).unwrap();
+    assert!(
+        text.starts_with("40 traces with 160 spans, 40 requests: p50 2."),
+        "{text}"
+    );
+    let last: Vec<_> = text.lines().rev().take(3).collect();
+    assert!(last[0].contains("2 more"), "{text}");
+    assert!(
+        last[1].ends_with("shop[buy] → cart[load] → db[query]"),
+        "{text}"
+    );
+    assert!(last[2].ends_with("50.0 %  100.0 %  shop[buy]"), "{text}");
+}
+
+#[test]
+fn nothing_to_read_ends_with_3_a_cut_file_with_1_an_unknown_operation_with_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("empty")).unwrap();
+    for name in ["nowhere", "empty"] {
+        let printed = slowpath(&["services"], &at(name));
+        assert_eq!(printed.status, Some(3), "{}", printed.stderr);
+        assert!(printed.stderr.contains("hint:"), "{}", printed.stderr);
+    }
+    let spans = [
+        (1, 0, "shop", "buy", 0, 100),
+        (2, 1, "cart", "load", 10, 50),
+    ];
+    let text = jaeger(7, &spans).to_string();
+    fs::write(at("whole.json"), &text).unwrap();
+    let printed = slowpath(&["services", "--operation", "sell"], &at("whole.json"));
+    assert_eq!(printed.status, Some(2), "{}", printed.stderr);
+    assert!(printed.stderr.contains("hint:"), "{}", printed.stderr);
+    fs::write(at("cut.json"), &text[..text.len() - 30]).unwrap();
+    let printed = slowpath(&["services", "--json"], &at("cut.json"));
+    assert_eq!(printed.status, Some(1), "{}", printed.stderr);
+    assert_eq!(printed.json()["spans"], 2);
+}
