@@ -2,7 +2,7 @@
 //!
 //! The instance holds nothing of the user's own tracing. Its `trace_pipe_raw` files stay open as
 //! long as a recorder or its guardian lives; the kernel refuses to remove an instance that is held
-//! so, which is how leftovers are told from running recordings (see `leftovers.rs`).
+//! so, and `leftovers.rs` does not try where a claim is held.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,13 +13,11 @@ use std::path::{Path, PathBuf};
 use slowpath_model::{CpuId, ProcessId};
 use slowpath_platform::tracefs;
 
+use crate::claims;
 use crate::error::RecordError;
 use crate::leftovers;
 use crate::manifest::Mode;
 use crate::storage::PageFiles;
-
-/// Names of our instances begin so; the recorder's pid follows.
-pub(crate) const INSTANCE_PREFIX: &str = "slowpath-";
 
 /// The kernel's clock that user-space events share.
 pub(crate) const CLOCK: &str = "mono";
@@ -49,19 +47,20 @@ impl Instance {
     /// Makes an instance that does not trace yet, after removing those that dead recorders left.
     pub(crate) fn create(
         tracefs: PathBuf,
-        recorder: ProcessId,
+        name: &str,
         talk: &mut dyn FnMut(&str),
     ) -> Result<Self, RecordError> {
         let parent = tracefs.join("instances");
         // Until the rings are open, another recorder's clean-up would take this for a leftover.
         let lock = File::open(&parent).map_err(refused(&parent))?;
         lock.lock().map_err(refused(&parent))?;
-        for name in leftovers::remove_instances(&parent) {
+        for name in leftovers::remove_instances(&parent, &claims::run_folder()) {
             talk(&format!(
                 "removed the tracing instance {name} of a recorder that was killed"
             ));
         }
-        let folder = new_folder(&parent, recorder)?;
+        let folder = parent.join(name);
+        fs::create_dir(&folder).map_err(refused(&folder))?;
         let mut instance = Self {
             tracefs,
             folder,
@@ -257,24 +256,6 @@ fn read_text(path: &Path) -> io::Result<String> {
 pub(crate) fn available_events(tracefs: &Path) -> Result<String, RecordError> {
     let path = tracefs.join("available_events");
     fs::read_to_string(&path).map_err(refused(&path))
-}
-
-/// Pids of other namespaces may already be taken by recorders there: then a number is appended.
-fn new_folder(parent: &Path, recorder: ProcessId) -> Result<PathBuf, RecordError> {
-    let names = (1..=100).map(|attempt| match attempt {
-        1 => format!("{INSTANCE_PREFIX}{recorder}"),
-        _ => format!("{INSTANCE_PREFIX}{recorder}-{attempt}"),
-    });
-    let mut last = io::ErrorKind::AlreadyExists.into();
-    for name in names {
-        let folder = parent.join(name);
-        match fs::create_dir(&folder) {
-            Ok(()) => return Ok(folder),
-            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => last = cause,
-            Err(cause) => return Err(refused(&folder)(cause)),
-        }
-    }
-    Err(refused(parent)(last))
 }
 
 fn refused(path: &Path) -> impl FnOnce(io::Error) -> RecordError {

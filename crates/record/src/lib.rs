@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
+mod claims;
 mod control;
 mod error;
 mod event_names;

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::claims;
 use crate::event_names;
 use crate::leftovers;
 use crate::manifest::Mode;
@@ -45,28 +46,29 @@ pub(crate) fn has_kernel_modules() -> bool {
 }
 
 impl Session {
-    /// Makes the session of recorder `recorder`, after destroying those that dead recorders left.
+    /// Makes the session of the recorder `name`, after destroying those that dead recorders left.
     ///
     /// # Errors
     /// What LTTng answered.
     pub(crate) fn create(
-        recorder: i32,
+        name: &str,
         folder: &Path,
         mode: Mode,
         with_kernel: bool,
         talk: &mut dyn FnMut(&str),
     ) -> Result<Self, String> {
         session_daemon::ensure_running(with_kernel)?;
-        for name in session_names()?
+        let claims = claims::run_folder();
+        for orphan in session_names()?
             .iter()
-            .filter(|name| leftovers::is_orphan(name))
+            .filter(|session| leftovers::is_orphan(session, &claims))
         {
             talk(&format!(
-                "destroying the LTTng session {name} of a recorder that was killed"
+                "destroying the LTTng session {orphan} of a recorder that was killed"
             ));
-            lttng(&["destroy", name])?;
+            lttng(&["destroy", orphan])?;
         }
-        let session = Self::of(recorder, mode);
+        let session = Self::of(name, mode);
         let output = format!("--output={}", folder.display());
         let mut create = vec!["create", &session.name, &output];
         if mode == Mode::Snapshot {
@@ -76,10 +78,10 @@ impl Session {
         Ok(session)
     }
 
-    /// The session that recorder `recorder` has or may have, for the one who puts it away.
-    pub(crate) fn of(recorder: i32, mode: Mode) -> Self {
+    /// The session that the recorder `name` has or may have, for the one who puts it away.
+    pub(crate) fn of(name: &str, mode: Mode) -> Self {
         Self {
-            name: leftovers::session_name(recorder),
+            name: name.to_owned(),
             mode,
         }
     }

@@ -12,6 +12,7 @@ use slowpath_platform::process::{Guardian, Parting, machine};
 use slowpath_platform::signals::SignalPipe;
 
 use crate::accounts::AccountBook;
+use crate::claims::{self, Claim, recorder_name};
 use crate::control::{self, ControlSocket};
 use crate::error::RecordError;
 use crate::ftrace::{self, Instance, Setup};
@@ -60,7 +61,10 @@ pub fn record(options: &RecordOptions, talk: &mut dyn FnMut(&str)) -> Result<Out
     let folder = storage::make_output_folder(&options.output, options.replace)?;
     // From here on, a signal ends the recording in order, also one that comes before it has begun.
     let signals = SignalPipe::new().map_err(RecordError::system("signals"))?;
-    let mut recording = Recording::begin(options, &plan, folder, talk)?;
+    let name = recorder_name(std::process::id() as i32);
+    // Where no claim can be made, others may tidy up too early should this process be killed.
+    let claim = Claim::take(&claims::run_folder(), &name).ok();
+    let mut recording = Recording::begin(options, &plan, folder, name, talk)?;
     let guardian = Guardian::fork(|parting| recording.guard(parting))
         .map_err(RecordError::system("no guardian process could be started"))?;
     let result = recording.run(options, &plan, guardian.pid(), signals, talk);
@@ -72,6 +76,9 @@ pub fn record(options: &RecordOptions, talk: &mut dyn FnMut(&str)) -> Result<Out
     // The guardian removes the instance, which must not be held by us any more.
     let folder = recording.let_go();
     guardian.dismiss(parting);
+    if let Some(claim) = claim {
+        claim.give_up();
+    }
     let (manifest, command_end) = result?;
     Ok(Outcome {
         folder,
@@ -91,7 +98,8 @@ pub(crate) struct Recording {
     pub(crate) state: Option<StateDump>,
     pub(crate) accounts: AccountBook,
     manifest: Manifest,
-    recorder: i32,
+    /// Of its instance and session.
+    name: String,
     uses_lttng: bool,
     session: Option<Session>,
     /// Since when the ring of a flight recorder fills.
@@ -103,9 +111,9 @@ impl Recording {
         options: &RecordOptions,
         plan: &Plan,
         folder: PathBuf,
+        name: String,
         talk: &mut dyn FnMut(&str),
     ) -> Result<Self, RecordError> {
-        let recorder = std::process::id() as i32;
         let kernel_folder = folder.join("kernel");
         let cannot_write = |cause| RecordError::Output {
             folder: folder.clone(),
@@ -114,7 +122,7 @@ impl Recording {
         let mut instance = None;
         let (mut pages, mut state) = (None, None);
         if let Some(tracefs) = &plan.tracefs {
-            let made = Instance::create(tracefs.clone(), ProcessId(recorder), talk)?;
+            let made = Instance::create(tracefs.clone(), &name, talk)?;
             std::fs::create_dir(&kernel_folder).map_err(cannot_write)?;
             if options.mode == Mode::Standard {
                 pages = Some(PageFiles::create(&kernel_folder, made.cpus()).map_err(cannot_write)?);
@@ -135,7 +143,7 @@ impl Recording {
             state,
             accounts: AccountBook::default(),
             manifest,
-            recorder,
+            name,
             uses_lttng: plan.tracer == Tracer::Lttng || !plan.user_space_events.is_empty(),
             session: None,
         })
@@ -153,7 +161,7 @@ impl Recording {
             instance.set_up(&Setup {
                 events: &plan.kernel_events,
                 buffer_bytes_per_cpu: plan.buffer_bytes_per_cpu,
-                silent: &[ProcessId(self.recorder), ProcessId(guardian)],
+                silent: &[ProcessId(std::process::id() as i32), ProcessId(guardian)],
             })?;
             describe(instance, &self.folder, &plan.kernel_events).map_err(RecordError::system(
                 "the events' formats could not be saved",
@@ -185,7 +193,7 @@ impl Recording {
             Err(cause) if plan.user_space_is_optional && plan.tracer != Tracer::Lttng => {
                 talk(&format!("no span events of applications: {cause}"));
                 self.manifest.ust = None;
-                Session::of(self.recorder, self.mode).destroy();
+                Session::of(&self.name, self.mode).destroy();
                 self.uses_lttng = false;
             }
             Err(cause) => return Err(RecordError::Lttng { cause }),
@@ -195,7 +203,7 @@ impl Recording {
 
     fn make_session(&mut self, plan: &Plan, talk: &mut dyn FnMut(&str)) -> Result<Session, String> {
         let with_kernel = plan.tracer == Tracer::Lttng;
-        let session = Session::create(self.recorder, &self.folder, self.mode, with_kernel, talk)?;
+        let session = Session::create(&self.name, &self.folder, self.mode, with_kernel, talk)?;
         if with_kernel {
             let buffer = plan.buffer_bytes_per_cpu;
             self.manifest.kernel.events = session.enable_kernel(&plan.kernel_events, buffer)?;
@@ -300,7 +308,7 @@ impl Recording {
                 self.manifest = latest;
             }
             if self.uses_lttng {
-                self.session = Some(Session::of(self.recorder, self.mode));
+                self.session = Some(Session::of(&self.name, self.mode));
             }
             // Nobody is left to be told of a failure; what could be written is written.
             let _ = self.close();

@@ -5,13 +5,17 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use slowpath_platform::process::{StartTime, is_root, start_time, terminate};
 
+use crate::claims;
 use crate::lttng::{lttng, session_names};
+
+/// The file that says which daemon recordings started.
+const NOTE: &str = "slowpath-lttng-sessiond";
 
 /// How long a daemon may take to end; LTTng 2.13 takes 2 s.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -121,13 +125,7 @@ fn write_note(note: &mut File, daemon: Daemon) -> io::Result<()> {
 
 /// The note, locked against other recorders until it is dropped.
 fn locked_note() -> io::Result<File> {
-    let path = match (is_root(), std::env::var_os("XDG_RUNTIME_DIR")) {
-        (true, _) => PathBuf::from("/run/slowpath-lttng-sessiond"),
-        (false, Some(folder)) => Path::new(&folder).join("slowpath-lttng-sessiond"),
-        (false, None) => home()
-            .unwrap_or_else(std::env::temp_dir)
-            .join(".slowpath-lttng-sessiond"),
-    };
+    let path = claims::run_folder().join(NOTE);
     let file = File::options()
         .read(true)
         .write(true)

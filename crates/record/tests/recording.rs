@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use slowpath_model::{ProcessId, Timestamp};
@@ -164,8 +164,56 @@ fn a_killed_recorder_leaves_a_readable_recording_and_no_instance_or_session() {
 }
 
 #[test]
-fn what_a_killed_recorder_and_its_killed_guardian_leave_is_removed_by_the_next() {
+fn a_starting_recorder_leaves_alone_what_a_guardian_still_writes_out() {
     let Some(place) = place_with_rights() else {
+        return;
+    };
+    let mut recorder = Recorder::start(&place.folder, &["snapshot", "spans"]);
+    recorder.wait_until_it_traces();
+    let pid = recorder.pid();
+    let session = format!("slowpath-{pid}-");
+    if lttng_is_installed() {
+        wait_for("the session to be made", || {
+            lttng_sessions().contains(&session)
+        });
+    }
+    // A guardian as slow as can be.
+    let guardian = guardian_of(pid);
+    signal(guardian, "STOP");
+    recorder.signal("KILL");
+    recorder.wait();
+
+    let mut options = options(&place.beside("next"));
+    options.user_space = UserSpaceChoice::SpansIfPossible;
+    options.command = shell("true");
+    let mut said = Vec::new();
+    record_saying(&options, &mut |line| said.push(line.to_owned())).expect("a recording");
+    let sessions_then = lttng_sessions();
+    let instances_then = instances_of(pid).len();
+    signal(guardian, "CONT");
+
+    let name = format!("slowpath-{pid}");
+    assert!(!said.iter().any(|line| line.contains(&name)), "{said:?}");
+    assert_eq!(instances_then, 1);
+    if lttng_is_installed() {
+        assert!(sessions_then.contains(&session), "{sessions_then}");
+        wait_for("the session to be destroyed", || {
+            !lttng_sessions().contains(&session)
+        });
+    }
+    wait_for("the instance to be removed", || {
+        instances_of(pid).is_empty()
+    });
+    let manifest = Manifest::read(&place.folder).expect("slowpath.json");
+    assert!(manifest.end_ns > manifest.begin_ns);
+    check_pages(&place.folder.join("kernel"), &manifest);
+}
+
+#[test]
+fn what_a_killed_recorder_and_its_killed_guardian_leave_is_removed_by_the_next() {
+    // Every other recorder that starts would remove it as well.
+    let _alone = OTHERS.write().unwrap_or_else(PoisonError::into_inner);
+    let Some(place) = place_for_kernel_events(Place::alone) else {
         return;
     };
     let mut recorder = Recorder::start(&place.folder, &["command", "exec sleep 2"]);
@@ -382,9 +430,16 @@ fn recorder_process() {
 /// Records in this process, which can hold one recording at a time: a guardian inherits the open
 /// rings of every other.
 fn record_here(options: &RecordOptions) -> Result<Outcome, RecordError> {
+    record_saying(options, &mut |_| {})
+}
+
+fn record_saying(
+    options: &RecordOptions,
+    talk: &mut dyn FnMut(&str),
+) -> Result<Outcome, RecordError> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let result = record(options, &mut |_| {});
+    let result = record(options, talk);
     assert_eq!(
         instances_of(std::process::id() as i32),
         BTreeSet::new(),
@@ -453,24 +508,32 @@ impl Drop for Recorder {
     }
 }
 
-/// Where a test records to, and its turn: a recorder that starts removes what killed ones left, so
-/// one that is killed on purpose must not meet another's start.
+/// Where a test records to, at the same time as other tests.
 struct Place {
     _base: tempfile::TempDir,
     folder: PathBuf,
-    _turn: MutexGuard<'static, ()>,
+    _shared: Option<RwLockReadGuard<'static, ()>>,
 }
 
-static TURN: Mutex<()> = Mutex::new(());
+static OTHERS: RwLock<()> = RwLock::new(());
 
 impl Place {
     fn new() -> Self {
+        let shared = OTHERS.read().unwrap_or_else(PoisonError::into_inner);
+        Self {
+            _shared: Some(shared),
+            ..Self::alone()
+        }
+    }
+
+    /// For the test that holds `OTHERS`.
+    fn alone() -> Self {
         let base = tempfile::tempdir().expect("a temporary folder");
         let folder = base.path().join("recording");
         Self {
             _base: base,
             folder,
-            _turn: TURN.lock().unwrap_or_else(PoisonError::into_inner),
+            _shared: None,
         }
     }
 
@@ -481,8 +544,12 @@ impl Place {
 
 /// `None`, with a line that says so, where kernel events cannot be recorded.
 fn place_with_rights() -> Option<Place> {
+    place_for_kernel_events(Place::new)
+}
+
+fn place_for_kernel_events(make: impl FnOnce() -> Place) -> Option<Place> {
     match slowpath_platform::tracefs::find_or_mount() {
-        Ok(_) => Some(Place::new()),
+        Ok(_) => Some(make()),
         Err(error) => {
             println!("SKIPPED: {error}");
             None
@@ -567,9 +634,9 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
 /// The instances of the recorder `pid`.
 fn instances_of(pid: i32) -> BTreeSet<PathBuf> {
     let entries = fs::read_dir(INSTANCES).into_iter().flatten().flatten();
-    let name = format!("slowpath-{pid}");
+    let name = format!("slowpath-{pid}-");
     entries
-        .filter(|entry| *entry.file_name() == *name)
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&name))
         .map(|entry| entry.path())
         .collect()
 }
