@@ -106,3 +106,35 @@ fn a_manifest_that_cannot_be_used_is_said() {
         );
     }
 }
+
+#[test]
+fn a_flight_recorder_that_has_written_nothing_says_so() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let kernel = folder.path().join("kernel");
+    fs::create_dir_all(kernel.join("events")).expect("a folder");
+    fs::write(kernel.join("header_page"), "").expect("a file");
+    let write = |begin: i64, end: i64| {
+        let manifest = format!(
+            r#"{{"format_version":1,"mode":"snapshot","complete":false,"begin_ns":{begin},"end_ns":{end}}}"#
+        );
+        fs::write(folder.path().join("slowpath.json"), manifest).expect("a file");
+    };
+    write(17, 17);
+    let told = slowpath(&["cpu"], folder.path());
+    assert_eq!(told.status, Some(3), "{}", told.stderr);
+    let hint = format!("`slowpath snapshot {}`", folder.path().display());
+    assert!(
+        told.stderr.contains("nothing is written yet"),
+        "{}",
+        told.stderr
+    );
+    assert!(told.stderr.contains(&hint), "{}", told.stderr);
+    // A guardian that put a killed one away has written its end.
+    write(17, 18);
+    let told = slowpath(&["cpu"], folder.path());
+    assert!(
+        !told.stderr.contains("nothing is written yet"),
+        "{}",
+        told.stderr
+    );
+}

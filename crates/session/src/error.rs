@@ -36,6 +36,15 @@ pub enum OpenError {
         "there are only spans, and this needs a trace\n  hint: `slowpath services` and `slowpath info` work on spans alone"
     )]
     OnlySpans,
+    /// A flight recorder's folder whose events are still in memory.
+    #[error(
+        "nothing is written yet to {}: its recorder keeps the events in memory\n  hint: `slowpath snapshot {}` writes them and names the folder to read",
+        path.display(), path.display()
+    )]
+    StillInMemory {
+        /// The recording.
+        path: PathBuf,
+    },
     /// Every trace that was found is damaged at its root.
     #[error("nothing below {} could be read", path.display())]
     AllDamaged {

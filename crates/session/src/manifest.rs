@@ -31,6 +31,10 @@ pub struct Manifest {
     pub command: Option<Vec<String>>,
     /// Whether the recorder ended in order.
     pub complete: bool,
+    /// When events could first be recorded, in nanoseconds since the epoch.
+    pub begin_ns: i64,
+    /// When tracing was stopped; equal to `begin_ns` until then.
+    pub end_ns: i64,
 }
 
 /// How a clock of the host relates to wall time.
@@ -70,6 +74,12 @@ impl Manifest {
             return Ok(Some((folder.to_owned(), manifest)));
         }
         Ok(None)
+    }
+
+    /// Whether this is a flight recorder's folder to which nothing has been written: it runs, or it
+    /// was killed with its guardian.
+    pub(crate) fn is_still_in_memory(&self) -> bool {
+        self.mode == "snapshot" && !self.complete && self.end_ns == self.begin_ns
     }
 
     /// Epoch time minus the monotonic clock, in nanoseconds; 0 where it is not stated.

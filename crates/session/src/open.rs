@@ -87,6 +87,11 @@ pub fn open(paths: &[PathBuf]) -> Result<Experiment, (OpenError, Vec<Diagnostic>
             return Err((OpenError::NoTrace { path: path.clone() }, Vec::new()));
         }
         for found in &found {
+            if let Ok(Some((folder, manifest))) = Manifest::above(found.path())
+                && manifest.is_still_in_memory()
+            {
+                return Err((OpenError::StillInMemory { path: folder }, Vec::new()));
+            }
             // A trace that is named twice is one trace.
             let is_new = fs::canonicalize(found.path()).is_ok_and(|place| opened.insert(place));
             if !is_new {
