@@ -17,6 +17,7 @@ redis-tools:tests that record a Redis server
 zstd:tests on packed traces
 default-jdk-headless:the Java span agent is not built
 maven:the Java span agent is not built
+python3-venv:tests that send spans from Python
 "
 
 say() { printf 'setup: %s\n' "$*" >&2; }

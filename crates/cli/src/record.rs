@@ -3,15 +3,17 @@
 //! Only words in and words out; the recording itself is slowpath-record's.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
 use slowpath_model::ProcessId;
 use slowpath_record::{
-    CommandEnd, KernelChoice, Manifest, Mode, Outcome, RecordError, RecordOptions, Tracer,
-    UserSpaceChoice, record, request_snapshot,
+    AgentsChoice, CommandEnd, ForwardTarget, KernelChoice, Manifest, Mode, Outcome, RecordError,
+    RecordOptions, Rule, SpanOptions, SpansChoice, SpansPart, Tracer, UserSpaceChoice, record,
+    request_snapshot,
 };
 
 /// Record what the kernel and applications do, while a command runs or until Ctrl-C.
@@ -43,6 +45,32 @@ pub struct RecordArgs {
     /// installed]; `none` for none.
     #[arg(long, value_name = "GLOB", value_delimiter = ',')]
     ust: Vec<String>,
+    /// Where spans are received, as OTLP over gRPC or HTTP: `auto` (127.0.0.1:4317 and :4318, or a
+    /// free port), `off`, or addresses such as 127.0.0.1:4400.
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        value_delimiter = ',',
+        default_value = "auto"
+    )]
+    spans: Vec<String>,
+    /// Pass everything received on to this collector: http://HOST:4318 or grpc://HOST:4317.
+    #[arg(long, value_name = "URL")]
+    spans_forward: Option<ForwardTarget>,
+    /// Take a snapshot by itself when spans break this rule, for instance
+    /// 'p99(frontend:/dispatch) > 300ms'; also p50, max, errors, and behind it `in 10s` (what is
+    /// looked at) and `hold 30s` (the shortest time to the next).
+    #[arg(long, value_name = "RULE", requires = "snapshot")]
+    when: Vec<Rule>,
+    /// Agents that COMMAND inherits, to tell which thread works on which span: auto (those that have
+    /// been built), off, or of java, node and python.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "auto"
+    )]
+    agents: Vec<String>,
     /// Kernel buffer for each processor, for instance 64M [default: 16M, with --snapshot 64M, less
     /// where memory is short].
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -74,10 +102,11 @@ enum Kernel {
 /// Runs `slowpath record`; returns the exit status.
 ///
 /// # Errors
-/// None: a failed recording is reported here and becomes an exit status.
+/// Where the arguments do not fit together. A failed recording is reported here and becomes an exit
+/// status.
 pub fn run_record(args: RecordArgs) -> anyhow::Result<u8> {
     let talk = &mut |line: &str| eprintln!("slowpath: {line}");
-    Ok(match record(&args.into_options(), talk) {
+    Ok(match record(&args.into_options()?, talk) {
         Ok(outcome) => {
             eprint!("{}", summary(&outcome));
             exit_status(outcome.command_end)
@@ -101,13 +130,17 @@ pub fn run_snapshot(args: SnapshotArgs) -> anyhow::Result<u8> {
 }
 
 impl RecordArgs {
-    fn into_options(self) -> RecordOptions {
+    fn into_options(self) -> anyhow::Result<RecordOptions> {
+        let listen = spans_choice(&self.spans)?;
+        if listen == SpansChoice::Off && !(self.when.is_empty() && self.spans_forward.is_none()) {
+            bail!("--when and --spans-forward need spans\n  hint: leave out --spans off");
+        }
         let user_space = match &self.ust[..] {
             [] => UserSpaceChoice::SpansIfPossible,
             [none] if none == "none" => UserSpaceChoice::Nothing,
             _ => UserSpaceChoice::Events(self.ust),
         };
-        RecordOptions {
+        Ok(RecordOptions {
             output: self.output,
             replace: self.overwrite,
             mode: if self.snapshot {
@@ -124,11 +157,51 @@ impl RecordArgs {
             },
             events: self.events,
             user_space,
+            spans: SpanOptions {
+                listen,
+                forward: self.spans_forward,
+                rules: self.when,
+            },
+            agents: agents_choice(&self.agents)?,
             buffer_bytes_per_cpu: self.buffer_size,
             accounts: self.account.into_iter().map(ProcessId).collect(),
             command: self.command,
-        }
+        })
     }
+}
+
+/// `auto`, `off`, or names of agents.
+fn agents_choice(words: &[String]) -> anyhow::Result<AgentsChoice> {
+    Ok(match words {
+        [word] if word == "auto" => AgentsChoice::Auto,
+        [word] if word == "off" => AgentsChoice::Off,
+        _ => {
+            let named = words.iter().map(|word| word.parse());
+            AgentsChoice::These(
+                named
+                    .collect::<Result<_, _>>()
+                    .map_err(anyhow::Error::msg)?,
+            )
+        }
+    })
+}
+
+/// `auto`, `off`, or addresses; a port alone is one of loopback.
+fn spans_choice(words: &[String]) -> anyhow::Result<SpansChoice> {
+    let address = |word: &String| {
+        let with_host = match word.parse::<u16>() {
+            Ok(port) => format!("127.0.0.1:{port}"),
+            Err(_) => word.clone(),
+        };
+        with_host.parse::<SocketAddr>().map_err(|_| {
+            anyhow!("{word:?} is no address for spans\n  hint: auto, off, 4400 or 127.0.0.1:4400")
+        })
+    };
+    Ok(match words {
+        [word] if word == "auto" => SpansChoice::Auto,
+        [word] if word == "off" => SpansChoice::Off,
+        _ => SpansChoice::At(words.iter().map(address).collect::<anyhow::Result<_>>()?),
+    })
 }
 
 fn report(error: &RecordError) -> u8 {
@@ -151,10 +224,12 @@ fn summary(outcome: &Outcome) -> String {
     let Manifest {
         kernel,
         ust,
+        spans,
         cost,
         begin_ns,
         end_ns,
         snapshots,
+        triggers,
         ..
     } = &outcome.manifest;
     let folder = shown(&outcome.folder);
@@ -171,7 +246,9 @@ fn summary(outcome: &Outcome) -> String {
         cost.recorder_cpu_ns / 1_000_000,
     );
     for snapshot in snapshots {
-        text += &format!("slowpath: earlier snapshot: {folder}/{snapshot}\n");
+        let rule = triggers.iter().find(|one| one.snapshot == *snapshot);
+        let reason = rule.map_or(String::new(), |one| format!(" ({})", one.rule));
+        text += &format!("slowpath: earlier snapshot: {folder}/{snapshot}{reason}\n");
     }
     let lost: u64 = kernel.lost_events.values().sum();
     if lost > 0 {
@@ -193,12 +270,50 @@ fn summary(outcome: &Outcome) -> String {
              hint: ask for fewer with --ust\n"
         );
     }
+    if let Some(spans) = spans {
+        text += &of_spans(spans);
+    }
     let next = match (kernel.tracer, cost.bytes_written) {
+        (Tracer::None, bytes) if bytes > 0 && ust.is_none() => return text,
         (_, 0) => return text + "nothing happened that was to be recorded\n",
         (Tracer::None, _) => "events",
         _ => "cpu",
     };
     text + &format!("next: slowpath {next} {folder}\n")
+}
+
+/// What became of spans: a line where some came, and warnings.
+fn of_spans(part: &SpansPart) -> String {
+    let mut text = String::new();
+    if part.spans > 0 {
+        let to = part.forward.as_ref().map_or(String::new(), |target| {
+            format!(
+                ", {} requests passed on to {target}",
+                part.forwarded_requests
+            )
+        });
+        text += &format!(
+            "slowpath: {} spans in {} requests{to}\n",
+            part.spans, part.requests
+        );
+    }
+    let warnings = [
+        (
+            part.lost_spans,
+            "spans came faster than they could be written, and were lost",
+        ),
+        (
+            part.refused_requests,
+            "requests of senders were refused: malformed or too large",
+        ),
+        (part.lost_forwards, "requests could not be passed on"),
+    ];
+    for (count, what) in warnings {
+        if count > 0 {
+            text += &format!("warning: {count} {what}\n");
+        }
+    }
+    text
 }
 
 /// A path as one would type it here.
@@ -263,6 +378,12 @@ mod tests {
             assert!(size(text).is_err(), "{text}");
         }
         assert_eq!(duration("2.5").ok(), Some(Duration::from_millis(2500)));
+        let choice = |text: &str| spans_choice(&[text.to_owned()]).ok();
+        assert_eq!(choice("off"), Some(SpansChoice::Off));
+        let at = |text: &str| Some(SpansChoice::At(vec![text.parse().ok()?]));
+        assert_eq!(choice("4400"), at("127.0.0.1:4400"));
+        assert_eq!(choice("[::1]:4400"), at("[::1]:4400"));
+        assert_eq!(choice("localhost"), None);
         for text in ["0", "-1", "soon", "inf", "nan"] {
             assert!(duration(text).is_err(), "{text}");
         }

@@ -61,6 +61,22 @@ pub enum RecordError {
         /// Why user space is out.
         cause: String,
     },
+    /// An address for spans cannot be had.
+    #[error("spans cannot be received at {address}: {cause}")]
+    SpanAddress {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// What the system answered.
+        cause: io::Error,
+    },
+    /// An agent that was asked for is not there.
+    #[error("the agent for {} is not built{}", agent.name(), in_folder(folder))]
+    NoAgent {
+        /// The agent.
+        agent: crate::agents::Agent,
+        /// Where agents were looked for, if anywhere.
+        folder: Option<PathBuf>,
+    },
     /// No process has this id.
     #[error("there is no process {0} to keep accounts of")]
     NoSuchProcess(slowpath_model::ProcessId),
@@ -100,6 +116,8 @@ impl RecordError {
             | Self::Command { .. }
             | Self::UnknownEvent { .. }
             | Self::NoSuchProcess(_)
+            | Self::NoAgent { .. }
+            | Self::SpanAddress { .. }
             | Self::NotRunning { .. } => 2,
             _ => 3,
         }
@@ -132,12 +150,25 @@ impl RecordError {
                     .into()
             }
             Self::Nothing { .. } => "leave out --kernel none, or install lttng-tools".into(),
+            Self::NoAgent { .. } => {
+                "run `make agents`, or name the folder that has them by SLOWPATH_AGENTS".into()
+            }
+            Self::SpanAddress { .. } => {
+                "choose another address, or --spans auto, which finds a free port".into()
+            }
             Self::NotRunning { .. } => {
                 "start one with: slowpath record --snapshot -o DIR -- COMMAND".into()
             }
             _ => return None,
         })
     }
+}
+
+fn in_folder(folder: &Option<PathBuf>) -> String {
+    let named = folder
+        .as_ref()
+        .map(|folder| format!(" in {}", folder.display()));
+    named.unwrap_or_default()
 }
 
 /// Which capability is missing, and what works without it.

@@ -155,7 +155,7 @@ fn matching<'a>(available: &'a str, pattern: &'a str) -> impl Iterator<Item = &'
 }
 
 /// Whether `text` fits `pattern`, where `*` stands for any run of characters and `?` for one.
-fn glob_matches(pattern: &str, text: &str) -> bool {
+pub(crate) fn glob_matches(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at_pattern, mut at_text) = (0, 0);
     let mut last_star = None;

@@ -7,8 +7,10 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
+mod agents;
 mod claims;
 mod control;
+mod environment;
 mod error;
 mod event_names;
 mod ftrace;
@@ -21,15 +23,19 @@ mod plan;
 mod processes;
 mod recorder;
 mod session_daemon;
+mod spans;
 mod state_dump;
 mod storage;
 mod watch;
 
+pub use agents::{Agent, AgentsChoice};
 pub use control::request_snapshot;
 pub use error::RecordError;
 pub use event_names::PRESETS;
 pub use manifest::{
-    Account, Accounts, ClockReading, Cost, KernelPart, Manifest, Mode, Tracer, UserSpacePart,
+    Account, Accounts, ClockReading, Cost, KernelPart, Manifest, Mode, SlowRequest, SpansPart,
+    Tracer, Trigger, UserSpacePart,
 };
 pub use options::{KernelChoice, RecordOptions, UserSpaceChoice};
 pub use recorder::{CommandEnd, Outcome, record};
+pub use spans::{ForwardTarget, NoRule, NoTarget, Rule, SpanOptions, SpansChoice};

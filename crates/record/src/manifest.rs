@@ -48,8 +48,14 @@ pub struct Manifest {
     pub kernel: KernelPart,
     /// Applications' own events.
     pub ust: Option<UserSpacePart>,
+    /// Spans of distributed traces.
+    #[serde(default)]
+    pub spans: Option<SpansPart>,
     /// Snapshots asked for while the recording ran: folders beside this file, oldest first.
     pub snapshots: Vec<String>,
+    /// Which of them a rule took, and why. Of a snapshot: its own one.
+    #[serde(default)]
+    pub triggers: Vec<Trigger>,
     /// Whether the recorder ended in order; false while it runs and after it was killed.
     pub complete: bool,
     /// What recording cost.
@@ -119,6 +125,63 @@ pub struct UserSpacePart {
     pub events: Vec<String>,
     /// Events and packets that LTTng discarded.
     pub lost_events: u64,
+}
+
+/// What became of spans that were sent here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpansPart {
+    /// Where they were received, as `address:port`.
+    pub addresses: Vec<String>,
+    /// Where everything was passed on to.
+    pub forward: Option<String>,
+    /// Requests that were kept.
+    pub requests: u64,
+    /// Spans in them.
+    pub spans: u64,
+    /// Spans that were understood and could not be kept.
+    pub lost_spans: u64,
+    /// Requests that were not understood or too large.
+    pub refused_requests: u64,
+    /// Requests with metrics or logs.
+    pub other_requests: u64,
+    /// Requests that were passed on.
+    pub forwarded_requests: u64,
+    /// Requests that were to be passed on and were not.
+    pub lost_forwards: u64,
+}
+
+/// Why a snapshot was taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trigger {
+    /// Its folder.
+    pub snapshot: String,
+    /// The rule that was broken, as it was given.
+    pub rule: String,
+    /// What was measured: nanoseconds, or a number of spans.
+    pub value: u64,
+    /// What the rule allows, in the same unit.
+    pub threshold: u64,
+    /// When it was broken.
+    pub at_ns: Timestamp,
+    /// The requests that broke it, slowest first; not all where they are many.
+    pub requests: Vec<SlowRequest>,
+}
+
+/// A span that broke a rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowRequest {
+    /// 32 hexadecimal digits.
+    pub trace_id: String,
+    /// 16 hexadecimal digits.
+    pub span_id: String,
+    /// The service.
+    pub service: String,
+    /// The operation.
+    pub operation: String,
+    /// When it began.
+    pub begin_ns: Timestamp,
+    /// How long it took, in nanoseconds.
+    pub duration_ns: u64,
 }
 
 /// What recording cost, apart from the events' own cost in the traced threads.

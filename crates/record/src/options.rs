@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use slowpath_model::ProcessId;
 
+use crate::agents::AgentsChoice;
 use crate::manifest::Mode;
+use crate::spans::SpanOptions;
 
 /// Everything that a recording can be told.
 #[derive(Clone, Debug)]
@@ -25,6 +27,10 @@ pub struct RecordOptions {
     pub events: Vec<String>,
     /// What applications' own events are wanted.
     pub user_space: UserSpaceChoice,
+    /// What spans are received, and what they trigger.
+    pub spans: SpanOptions,
+    /// Which agents the command inherits.
+    pub agents: AgentsChoice,
     /// Kernel buffer per processor, in bytes; `None` chooses by mode and memory.
     pub buffer_bytes_per_cpu: Option<u64>,
     /// Processes, beside the command's, whose CPU times by `/proc` are noted for comparison.

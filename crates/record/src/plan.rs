@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 
 use slowpath_platform::tracefs;
 
+use crate::agents::Agents;
 use crate::error::RecordError;
 use crate::manifest::{Mode, Tracer};
 use crate::options::{KernelChoice, RecordOptions, UserSpaceChoice};
+use crate::spans::{self, SpansChoice};
 use crate::{event_names, ftrace, host, lttng, processes};
 
 const STANDARD_BUFFER: u64 = 16 << 20;
@@ -34,6 +36,8 @@ pub(crate) struct Plan {
     pub(crate) user_space_events: Vec<String>,
     /// Whether the recording goes on without applications' events when LTTng refuses.
     pub(crate) user_space_is_optional: bool,
+    /// What the command inherits.
+    pub(crate) agents: Agents,
 }
 
 impl Plan {
@@ -53,6 +57,7 @@ impl Plan {
                 cause,
             })?;
         }
+        spans::check_addresses(&options.spans.listen)?;
         let tracer = choose_tracer(options.kernel, talk)?;
         let (tracefs, kernel_events) = match tracer {
             Tracer::Ftrace => {
@@ -67,8 +72,10 @@ impl Plan {
             Tracer::None => (None, Vec::new()),
         };
         let user_space_events = choose_user_space(options, tracer, talk)?;
+        let agents = Agents::find(&options.agents)?;
         Ok(Self {
             tracer,
+            agents,
             tracefs,
             kernel_events,
             buffer_bytes_per_cpu: options
@@ -124,7 +131,8 @@ fn choose_user_space(
         }
         UserSpaceChoice::SpansIfPossible => "LTTng, which records applications', is not installed",
     };
-    if tracer == Tracer::None {
+    let spans_are_wanted = matches!(options.spans.listen, SpansChoice::At(_));
+    if tracer == Tracer::None && !spans_are_wanted {
         return Err(RecordError::Nothing {
             cause: cause.to_owned(),
         });

@@ -18,9 +18,12 @@ use crate::error::RecordError;
 use crate::ftrace::{self, Instance, Setup};
 use crate::host;
 use crate::lttng::Session;
-use crate::manifest::{self, Accounts, Cost, KernelPart, Manifest, Mode, Tracer, UserSpacePart};
+use crate::manifest::{
+    self, Accounts, Cost, KernelPart, Manifest, Mode, Tracer, Trigger, UserSpacePart,
+};
 use crate::options::RecordOptions;
 use crate::plan::Plan;
+use crate::spans::SpanReceiver;
 use crate::state_dump::{self, StateDump};
 use crate::storage::{self, PageFiles};
 use crate::watch::{self, Ended};
@@ -102,6 +105,7 @@ pub(crate) struct Recording {
     name: String,
     uses_lttng: bool,
     session: Option<Session>,
+    pub(crate) receiver: Option<SpanReceiver>,
     /// Since when the ring of a flight recorder fills.
     ring_since: Timestamp,
 }
@@ -146,6 +150,7 @@ impl Recording {
             name,
             uses_lttng: plan.tracer == Tracer::Lttng || !plan.user_space_events.is_empty(),
             session: None,
+            receiver: None,
         })
     }
 
@@ -170,10 +175,17 @@ impl Recording {
         self.set_up_lttng(plan, talk)?;
         let control = ControlSocket::listen(&self.folder)
             .map_err(RecordError::system("no socket for snapshot requests"))?;
+        self.receiver = SpanReceiver::start(&options.spans, &self.folder, self.mode, talk)?;
         self.start(options)?;
-        let ended = watch::watch(self, options, signals, &control, talk)?;
+        let ended = watch::watch(self, options, &plan.agents, signals, &control, talk)?;
         let cpu_ns = self.finish(&ended)?;
         let command_end = ended.wait_for_command(talk);
+        // Only now: a command that is told to end sends its last spans then.
+        if let Some(receiver) = self.receiver.take() {
+            let part = receiver.finish(&self.folder, self.ring_since, host::now());
+            self.manifest.spans = Some(part);
+            self.manifest.cost.bytes_written += storage::bytes_below(&self.folder.join("spans"));
+        }
         self.manifest.command_exit = match command_end {
             CommandEnd::ByItself(status) => Some(status),
             CommandEnd::NoCommand | CommandEnd::ByDuration => None,
@@ -221,6 +233,7 @@ impl Recording {
         self.manifest.begin_ns = host::now();
         self.manifest.end_ns = self.manifest.begin_ns;
         self.ring_since = self.manifest.begin_ns;
+        self.manifest.spans = self.receiver.as_ref().map(SpanReceiver::part);
         self.write_manifest()?;
         if let Some(session) = &self.session {
             session
@@ -326,8 +339,9 @@ impl Recording {
         self.folder.clone()
     }
 
-    /// Writes what the ring holds into the next snapshot's folder, and empties it.
-    pub(crate) fn take_snapshot(&mut self) -> Result<PathBuf, String> {
+    /// Writes what the ring holds into the next snapshot's folder, and empties it; `reason` is the
+    /// rule that asked for it.
+    pub(crate) fn take_snapshot(&mut self, reason: Option<Trigger>) -> Result<PathBuf, String> {
         if self.mode == Mode::Standard {
             return Err(
                 "it writes everything to disk already; end it to read the recording".into(),
@@ -363,10 +377,21 @@ impl Recording {
         }
         own.begin_ns = self.ring_since;
         self.ring_since = own.end_ns;
+        if let Some(receiver) = &self.receiver {
+            receiver.write_snapshot(&folder, own.begin_ns, own.end_ns);
+            own.spans = Some(receiver.part());
+            own.cost.bytes_written += storage::bytes_below(&folder.join("spans"));
+        }
         own.cost.bytes_written += storage::bytes_below(&folder.join("ust"));
         own.cost.recorder_cpu_ns = process_cpu_ns();
         own.accounts = self.accounts.accounts();
         own.snapshots.clear();
+        let reason = reason.map(|reason| Trigger {
+            snapshot: name.clone(),
+            ..reason
+        });
+        own.triggers = reason.clone().into_iter().collect();
+        self.manifest.triggers.extend(reason);
         own.complete = true;
         own.write(&folder).map_err(told)?;
         self.manifest.snapshots.push(name);
@@ -380,6 +405,16 @@ impl Recording {
             // Where this fails too, removing the instance ends it.
             let _ = instance.trace(false);
         }
+    }
+
+    /// Whether LTTng records events of applications.
+    pub(crate) fn has_user_space(&self) -> bool {
+        self.session.is_some() && self.manifest.ust.is_some()
+    }
+
+    /// How many snapshots rules have taken.
+    pub(crate) fn triggered_snapshots(&self) -> usize {
+        self.manifest.triggers.len()
     }
 
     /// How many rings there are.
@@ -440,7 +475,9 @@ fn first_manifest(options: &RecordOptions, plan: &Plan, instance: Option<&Instan
             lost_events: Default::default(),
         },
         ust: (!user_space.events.is_empty()).then_some(user_space),
+        spans: None,
         snapshots: Vec::new(),
+        triggers: Vec::new(),
         complete: false,
         cost: Cost::default(),
         accounts: Accounts::default(),

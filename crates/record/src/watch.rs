@@ -2,6 +2,7 @@
 //!
 //! One thread that sleeps until something is to do; nothing is polled for.
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
@@ -12,11 +13,14 @@ use slowpath_platform::process::WatchedChild;
 use slowpath_platform::signals::{EndSignal, SignalPipe};
 use slowpath_platform::wait::wait_readable;
 
+use crate::agents::Agents;
 use crate::control::ControlSocket;
+use crate::environment;
 use crate::error::RecordError;
 use crate::manifest::Mode;
 use crate::options::RecordOptions;
 use crate::recorder::{CommandEnd, Recording};
+use crate::spans::SpanReceiver;
 
 /// How often `/proc` is looked at, at most.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
@@ -27,6 +31,9 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a ring is left alone that called itself readable and had no whole page: kernels before
 /// 6.1 wake at the first event, whatever `buffer_percent` says.
 const REST: Duration = Duration::from_millis(50);
+
+/// So many snapshots may rules take, lest they fill the disk over night.
+const MOST_TRIGGERED: usize = 50;
 
 /// Why a recording ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +55,7 @@ pub(crate) struct Ended {
 pub(crate) fn watch(
     recording: &mut Recording,
     options: &RecordOptions,
+    agents: &Agents,
     signals: SignalPipe,
     control: &ControlSocket,
     talk: &mut dyn FnMut(&str),
@@ -55,7 +63,8 @@ pub(crate) fn watch(
     let deadline = options
         .duration
         .and_then(|duration| Instant::now().checked_add(duration));
-    let command = start_command(options)?;
+    let environment = environment::of_command(recording, options, agents, talk);
+    let command = start_command(options, environment)?;
     let mut ended = Ended {
         reason: Reason::CommandEnded,
         command,
@@ -70,7 +79,7 @@ pub(crate) fn watch(
             state.follow(process);
         }
     }
-    match serve(recording, &mut ended, control, deadline) {
+    match serve(recording, &mut ended, control, deadline, talk) {
         Ok(reason) => ended.reason = reason,
         Err(error) => {
             // The command's work is worth more than the recording of it.
@@ -85,7 +94,10 @@ pub(crate) fn watch(
     Ok(ended)
 }
 
-fn start_command(options: &RecordOptions) -> Result<Option<(Child, WatchedChild)>, RecordError> {
+fn start_command(
+    options: &RecordOptions,
+    environment: Vec<(&'static str, OsString)>,
+) -> Result<Option<(Child, WatchedChild)>, RecordError> {
     let Some((program, arguments)) = options.command.split_first() else {
         return Ok(None);
     };
@@ -95,6 +107,7 @@ fn start_command(options: &RecordOptions) -> Result<Option<(Child, WatchedChild)
     };
     let child = Command::new(program)
         .args(arguments)
+        .envs(environment)
         .spawn()
         .map_err(failed)?;
     let watched = WatchedChild::new(child.id())
@@ -107,6 +120,7 @@ fn serve(
     ended: &mut Ended,
     control: &ControlSocket,
     deadline: Option<Instant>,
+    talk: &mut dyn FnMut(&str),
 ) -> Result<Reason, RecordError> {
     let mut next_look = Instant::now() + LOOK_INTERVAL;
     let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
@@ -128,7 +142,10 @@ fn serve(
             return Ok(Reason::Signal(signal));
         }
         if readable.control {
-            control.answer(|| recording.take_snapshot());
+            control.answer(|| recording.take_snapshot(None));
+        }
+        if readable.broken_rules {
+            snapshots_by_rules(recording, talk);
         }
         resting = drain(recording, &readable.rings)?;
         if ended
@@ -154,6 +171,7 @@ fn serve(
 
 struct Readable {
     control: bool,
+    broken_rules: bool,
     rings: Vec<usize>,
 }
 
@@ -172,6 +190,10 @@ fn wait(
             .as_ref()
             .map(|(_, watched)| watched.descriptor()),
     );
+    let receiver = recording.receiver.as_ref();
+    let of_rules = receiver.and_then(SpanReceiver::descriptor);
+    let rules_position = of_rules.is_some().then_some(descriptors.len());
+    descriptors.extend(of_rules);
     let first_ring = descriptors.len();
     let mut positions = Vec::new();
     // A flight recorder's rings stay where they are.
@@ -187,11 +209,37 @@ fn wait(
     let rings = positions.into_iter().zip(&readable[first_ring..]);
     Ok(Readable {
         control: readable[0],
+        broken_rules: rules_position.is_some_and(|position| readable[position]),
         rings: rings
             .filter(|(_, readable)| **readable)
             .map(|(position, _)| position)
             .collect(),
     })
+}
+
+/// Takes a snapshot for each rule that was broken, and says so.
+fn snapshots_by_rules(recording: &mut Recording, talk: &mut dyn FnMut(&str)) {
+    let broken = match &mut recording.receiver {
+        Some(receiver) => receiver.take_broken_rules(),
+        None => Vec::new(),
+    };
+    for trigger in broken {
+        let taken = recording.triggered_snapshots();
+        if taken >= MOST_TRIGGERED {
+            continue;
+        }
+        let rule = trigger.rule.clone();
+        match recording.take_snapshot(Some(trigger)) {
+            Ok(folder) => talk(&format!("{rule}: snapshot in {}", folder.display())),
+            Err(cause) => talk(&format!("{rule}: no snapshot: {cause}")),
+        }
+        if taken + 1 == MOST_TRIGGERED {
+            talk(&format!(
+                "rules have taken {MOST_TRIGGERED} snapshots and take no more; \
+                 `slowpath snapshot` still does"
+            ));
+        }
+    }
 }
 
 /// Writes the pages of the rings at `positions`; returns those that had none.

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use slowpath_model::{ProcessId, Timestamp};
 use slowpath_record::{
-    CommandEnd, KernelChoice, Manifest, Mode, Outcome, RecordError, RecordOptions, UserSpaceChoice,
-    record, request_snapshot,
+    AgentsChoice, CommandEnd, KernelChoice, Manifest, Mode, Outcome, RecordError, RecordOptions,
+    SpanOptions, SpansChoice, UserSpaceChoice, record, request_snapshot,
 };
 
 const INSTANCES: &str = "/sys/kernel/tracing/instances";
@@ -566,6 +566,12 @@ fn options(folder: &Path) -> RecordOptions {
         kernel: KernelChoice::Ftrace,
         events: Vec::new(),
         user_space: UserSpaceChoice::Nothing,
+        spans: SpanOptions {
+            listen: SpansChoice::Off,
+            forward: None,
+            rules: Vec::new(),
+        },
+        agents: AgentsChoice::Off,
         buffer_bytes_per_cpu: Some(2 << 20),
         accounts: Vec::new(),
         command: Vec::new(),

@@ -1,0 +1,360 @@
+//! The wire: gRPC and HTTP on the same ports, told apart by the request.
+//!
+//! Any exporter finds what it speaks at any of the addresses. All that a stranger can make large is
+//! bounded here: connections, bodies at a time, bytes of a body before and after it is unpacked,
+//! and the time that it takes.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTracePartialSuccess, ExportTraceServiceResponse,
+};
+use prost::Message;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+use tonic::body::Body;
+use tonic::codec::CompressionEncoding;
+use tonic::server::UnaryService;
+use tonic::{Code, Status};
+
+use super::forward::{Outgoing, Signal};
+use super::glance::Malformed;
+use super::intake::{Intake, LostSpans};
+use super::raw_codec::RawCodec;
+
+/// No message may be larger, unpacked or not.
+pub(crate) const MOST_MESSAGE_BYTES: usize = 8 << 20;
+/// Bodies that are read at the same time; further requests wait.
+const MOST_BODIES: usize = 8;
+/// Further connections wait to be accepted.
+const MOST_CONNECTIONS: usize = 512;
+/// Requests at a time on one connection.
+const MOST_STREAMS: u32 = 16;
+/// What a connection may send ahead of being read.
+const WINDOW_BYTES: u32 = 256 << 10;
+/// How long the body of a request may take to arrive.
+const PATIENCE_WITH_BODIES: Duration = Duration::from_secs(10);
+/// How long a connection may be idle.
+const PATIENCE_WITH_SILENCE: Duration = Duration::from_secs(120);
+
+/// Answers requests.
+#[derive(Debug)]
+pub(crate) struct Server {
+    intake: Arc<Intake>,
+    bodies: Semaphore,
+    connections: Arc<Semaphore>,
+}
+
+impl Server {
+    pub(crate) fn new(intake: Arc<Intake>) -> Self {
+        Self {
+            intake,
+            bodies: Semaphore::new(MOST_BODIES),
+            connections: Arc::new(Semaphore::new(MOST_CONNECTIONS)),
+        }
+    }
+
+    /// Accepts connections for ever.
+    pub(crate) async fn accept(self: Arc<Self>, listener: TcpListener) {
+        while let Ok(permit) = Arc::clone(&self.connections).acquire_owned().await {
+            match listener.accept().await {
+                Ok((stream, _)) => drop(tokio::spawn(Arc::clone(&self).serve(stream, permit))),
+                // Out of descriptors, or the connection is gone already.
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    }
+
+    async fn serve(self: Arc<Self>, stream: TcpStream, _permit: OwnedSemaphorePermit) {
+        // Where this is refused, answers are only later.
+        let _ = stream.set_nodelay(true);
+        let service = service_fn(move |request| {
+            let server = Arc::clone(&self);
+            async move { Ok::<_, Infallible>(server.answer(request).await) }
+        });
+        let mut connection = auto::Builder::new(TokioExecutor::new());
+        connection
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(PATIENCE_WITH_SILENCE);
+        connection
+            .http2()
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(MOST_STREAMS)
+            .initial_stream_window_size(WINDOW_BYTES)
+            .initial_connection_window_size(WINDOW_BYTES)
+            .keep_alive_interval(PATIENCE_WITH_SILENCE);
+        // A sender that breaks off has lost nothing of ours.
+        let _ = connection
+            .serve_connection(TokioIo::new(stream), service)
+            .await;
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let over_grpc = is(request.headers(), CONTENT_TYPE, "application/grpc");
+        let Some(signal) = Signal::at(request.uri().path(), over_grpc) else {
+            return match over_grpc {
+                true => Status::unimplemented("traces, metrics and logs are taken").into_http(),
+                false => plain(
+                    StatusCode::NOT_FOUND,
+                    "OTLP is taken at /v1/traces, /v1/metrics and /v1/logs",
+                ),
+            };
+        };
+        let Ok(_slot) = self.bodies.acquire().await else {
+            return plain(StatusCode::SERVICE_UNAVAILABLE, "the recording ends");
+        };
+        let answering = async {
+            match over_grpc {
+                true => self.answer_over_grpc(signal, request).await,
+                false => self.answer_over_http(signal, request).await,
+            }
+        };
+        let answer = timeout(PATIENCE_WITH_BODIES, answering)
+            .await
+            .unwrap_or_else(|_| plain(StatusCode::REQUEST_TIMEOUT, "the request took too long"));
+        let grpc_status = answer.headers().get("grpc-status");
+        if !answer.status().is_success() || grpc_status.is_some_and(|status| status != "0") {
+            self.intake.counts.refused_requests.add(1);
+        }
+        answer
+    }
+
+    async fn answer_over_grpc(&self, signal: Signal, request: Request<Incoming>) -> Response<Body> {
+        let taker = Taker {
+            intake: &self.intake,
+            signal,
+        };
+        tonic::server::Grpc::new(RawCodec)
+            .accept_compressed(CompressionEncoding::Gzip)
+            .max_decoding_message_size(MOST_MESSAGE_BYTES)
+            .unary(taker, request)
+            .await
+    }
+
+    async fn answer_over_http(&self, signal: Signal, request: Request<Incoming>) -> Response<Body> {
+        if request.method() != Method::POST {
+            let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "POST is taken");
+            let post = hyper::header::HeaderValue::from_static("POST");
+            answer.headers_mut().insert(ALLOW, post);
+            return answer;
+        }
+        let headers = request.headers().clone();
+        let is_json = is(&headers, CONTENT_TYPE, "application/json");
+        if !is_json && !is(&headers, CONTENT_TYPE, "application/x-protobuf") {
+            return plain(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "application/x-protobuf and application/json are taken",
+            );
+        }
+        let result = match read_body(&headers, request.into_body()).await {
+            Ok(message) => self.take(signal, is_json, message),
+            Err(refusal) => Err(refusal),
+        };
+        match result {
+            Ok(lost) => structured(StatusCode::OK, is_json, &success(lost), || {
+                json_success(lost)
+            }),
+            Err((status, why)) => {
+                let told = RpcStatus {
+                    code: Code::InvalidArgument as i32,
+                    message: why,
+                };
+                structured(status, is_json, &told, || {
+                    serde_json::json!({"code": told.code, "message": told.message}).to_string()
+                })
+            }
+        }
+    }
+
+    fn take(&self, signal: Signal, is_json: bool, message: Bytes) -> Result<LostSpans, Refusal> {
+        let malformed = |cause: Malformed| (StatusCode::BAD_REQUEST, cause.to_string());
+        match (signal, is_json) {
+            (Signal::Traces, false) => self.intake.traces(message).map_err(malformed),
+            (Signal::Traces, true) => self.intake.traces_in_json(&message).map_err(malformed),
+            _ => {
+                self.intake.other(Outgoing {
+                    signal,
+                    is_json,
+                    message,
+                });
+                Ok(LostSpans(0))
+            }
+        }
+    }
+}
+
+/// Status and reason.
+type Refusal = (StatusCode, String);
+
+/// What gRPC calls when it has a whole message.
+struct Taker<'a> {
+    intake: &'a Intake,
+    signal: Signal,
+}
+
+impl UnaryService<Bytes> for Taker<'_> {
+    type Response = Bytes;
+    type Future = Ready<Result<tonic::Response<Bytes>, Status>>;
+
+    fn call(&mut self, request: tonic::Request<Bytes>) -> Self::Future {
+        let message = request.into_inner();
+        let answer = match self.signal {
+            Signal::Traces => match self.intake.traces(message) {
+                Ok(lost) => Ok(success(lost).encode_to_vec().into()),
+                Err(malformed) => Err(Status::invalid_argument(malformed.to_string())),
+            },
+            signal => {
+                self.intake.other(Outgoing {
+                    signal,
+                    is_json: false,
+                    message,
+                });
+                // An empty message is the answer that all is well.
+                Ok(Bytes::new())
+            }
+        };
+        ready(answer.map(tonic::Response::new))
+    }
+}
+
+/// The body, unpacked.
+async fn read_body(headers: &HeaderMap, body: Incoming) -> Result<Bytes, Refusal> {
+    let collected = Limited::new(body, MOST_MESSAGE_BYTES).collect().await;
+    let packed = match collected {
+        Ok(body) => body.to_bytes(),
+        Err(error) if error.is::<LengthLimitError>() => return Err(too_large()),
+        Err(error) => return Err((StatusCode::BAD_REQUEST, error.to_string())),
+    };
+    if is(headers, CONTENT_ENCODING, "gzip") {
+        return unpack(&packed);
+    }
+    match headers.get(CONTENT_ENCODING) {
+        Some(encoding) if encoding != "identity" => Err((
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "the only encoding taken is gzip".to_owned(),
+        )),
+        _ => Ok(packed),
+    }
+}
+
+fn unpack(packed: &[u8]) -> Result<Bytes, Refusal> {
+    let mut unpacked = Vec::new();
+    let limit = MOST_MESSAGE_BYTES as u64 + 1;
+    let read = flate2::read::MultiGzDecoder::new(packed)
+        .take(limit)
+        .read_to_end(&mut unpacked);
+    match read {
+        Err(error) => Err((StatusCode::BAD_REQUEST, format!("gzip: {error}"))),
+        Ok(_) if unpacked.len() > MOST_MESSAGE_BYTES => Err(too_large()),
+        Ok(_) => {
+            unpacked.shrink_to_fit();
+            Ok(unpacked.into())
+        }
+    }
+}
+
+fn too_large() -> Refusal {
+    let megabytes = MOST_MESSAGE_BYTES >> 20;
+    let why = format!("a message may have {megabytes} MiB; send smaller batches");
+    (StatusCode::PAYLOAD_TOO_LARGE, why)
+}
+
+/// Whether a header's value begins with `expected`, whatever parameters follow.
+fn is(headers: &HeaderMap, name: HeaderName, expected: &str) -> bool {
+    let value = headers.get(name).and_then(|value| value.to_str().ok());
+    value.is_some_and(|value| value.trim_start().starts_with(expected))
+}
+
+fn success(lost: LostSpans) -> ExportTraceServiceResponse {
+    ExportTraceServiceResponse {
+        partial_success: (lost.0 > 0).then(|| ExportTracePartialSuccess {
+            rejected_spans: i64::try_from(lost.0).unwrap_or(i64::MAX),
+            error_message: OVERLOADED.to_owned(),
+        }),
+    }
+}
+
+const OVERLOADED: &str = "spans come faster than they can be recorded";
+
+fn json_success(lost: LostSpans) -> String {
+    match lost.0 {
+        0 => "{}".to_owned(),
+        // Whole numbers of 64 bits are texts in JSON of protobuf.
+        rejected => serde_json::json!({
+            "partialSuccess": {"rejectedSpans": rejected.to_string(), "errorMessage": OVERLOADED}
+        })
+        .to_string(),
+    }
+}
+
+/// `google.rpc.Status`, in which OTLP over HTTP tells of errors.
+#[derive(Clone, PartialEq, Message)]
+struct RpcStatus {
+    #[prost(int32, tag = "1")]
+    code: i32,
+    #[prost(string, tag = "2")]
+    message: String,
+}
+
+/// An answer in the form of its request.
+fn structured(
+    status: StatusCode,
+    is_json: bool,
+    message: &impl Message,
+    text: impl FnOnce() -> String,
+) -> Response<Body> {
+    match is_json {
+        true => with_body(status, "application/json", text().into()),
+        false => with_body(
+            status,
+            "application/x-protobuf",
+            message.encode_to_vec().into(),
+        ),
+    }
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
+    with_body(status, "text/plain", Bytes::from_static(text.as_bytes()))
+}
+
+fn with_body(status: StatusCode, content_type: &'static str, bytes: Bytes) -> Response<Body> {
+    let mut response = Response::new(Body::new(Full::new(bytes)));
+    *response.status_mut() = status;
+    let content_type = hyper::header::HeaderValue::from_static(content_type);
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sender_is_told_how_many_spans_were_lost() {
+        let told = success(LostSpans(7)).encode_to_vec();
+        let told = ExportTraceServiceResponse::decode(&told[..]).expect("a response");
+        let partial = told.partial_success.expect("a loss");
+        assert_eq!(
+            (partial.rejected_spans, &*partial.error_message),
+            (7, OVERLOADED)
+        );
+        let told: serde_json::Value =
+            serde_json::from_str(&json_success(LostSpans(7))).expect("JSON");
+        assert_eq!(told["partialSuccess"]["rejectedSpans"], "7");
+        assert_eq!(success(LostSpans(0)).encode_to_vec(), b"");
+    }
+}

@@ -1,0 +1,317 @@
+//! Rules held against spans as they arrive: when one is broken, by what value, by which requests.
+//!
+//! Each service and operation that a rule covers is counted by itself, over the spans that arrived
+//! within the rule's window. Memory is bounded: the oldest spans and the operations beyond a number
+//! are not counted.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, PipeReader, PipeWriter, Write};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use slowpath_model::Timestamp;
+
+use super::glance::{SpanGlance, glance};
+use super::rules::{Measure, Rule};
+use crate::host;
+use crate::manifest::{SlowRequest, Trigger};
+
+/// Operations that are counted for each rule.
+const MOST_OPERATIONS: usize = 128;
+/// Spans of one request that are looked at: batches of senders have hundreds, floods millions.
+const MOST_SPANS_OF_REQUEST: usize = 50_000;
+/// Spans that are counted for each of them.
+const MOST_SPANS: usize = 4096;
+/// A percentile of fewer spans says nothing.
+const FEWEST_SPANS: usize = 10;
+/// Requests that a broken rule names.
+const MOST_NAMED: usize = 20;
+
+/// The rules with what they have seen.
+#[derive(Debug)]
+pub(crate) struct Triggers {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    watched: Vec<Watched>,
+    broken: Vec<Trigger>,
+    announce: PipeWriter,
+}
+
+#[derive(Debug)]
+struct Watched {
+    rule: Rule,
+    held_until: Option<Instant>,
+    operations: HashMap<(String, String), VecDeque<Seen>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    arrived: Instant,
+    begin_ns: u64,
+    duration_ns: u64,
+    is_error: bool,
+    trace_id: [u8; 16],
+    span_id: [u8; 8],
+}
+
+impl Triggers {
+    /// The rules, and a pipe that becomes readable when one is broken.
+    pub(crate) fn new(rules: Vec<Rule>) -> io::Result<(Self, PipeReader)> {
+        let (reader, announce) = io::pipe()?;
+        let watched = rules.into_iter().map(|rule| Watched {
+            rule,
+            held_until: None,
+            operations: HashMap::new(),
+        });
+        let state = State {
+            watched: watched.collect(),
+            broken: Vec::new(),
+            announce,
+        };
+        let triggers = Self {
+            state: Mutex::new(state),
+        };
+        Ok((triggers, reader))
+    }
+
+    /// Holds the rules against the spans of a request.
+    pub(crate) fn look_at(&self, message: &[u8]) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let mut broken = Vec::new();
+        for watched in &mut state.watched {
+            broken.extend(watched.look_at(message, now));
+        }
+        if !broken.is_empty() {
+            // One byte is enough until they are taken.
+            let is_announced = !state.broken.is_empty();
+            state.broken.extend(broken);
+            if !is_announced {
+                // Nobody listens any more when the recording ends.
+                let _ = state.announce.write_all(b"!");
+            }
+        }
+    }
+
+    /// The rules that were broken since the last call.
+    pub(crate) fn take_broken(&self) -> Vec<Trigger> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut state.broken)
+    }
+}
+
+impl Watched {
+    fn look_at(&mut self, message: &[u8], now: Instant) -> Option<Trigger> {
+        if self.held_until.is_some_and(|until| now < until) {
+            return None;
+        }
+        let mut touched: Vec<(String, String)> = Vec::new();
+        let mut looked_at = 0;
+        // Malformed requests do not come so far.
+        let _ = glance(message, |span| {
+            looked_at += 1;
+            if looked_at > MOST_SPANS_OF_REQUEST {
+                return;
+            }
+            let service = String::from_utf8_lossy(span.service);
+            let operation = String::from_utf8_lossy(span.operation);
+            if !self.rule.covers(&service, &operation) {
+                return;
+            }
+            let key = (service.into_owned(), operation.into_owned());
+            if self.operations.len() >= MOST_OPERATIONS && !self.operations.contains_key(&key) {
+                return;
+            }
+            if !touched.contains(&key) {
+                touched.push(key.clone());
+            }
+            let spans = self.operations.entry(key).or_default();
+            if spans.len() == MOST_SPANS {
+                spans.pop_front();
+            }
+            spans.push_back(Seen::of(&span, now));
+        });
+        let broken = touched.into_iter().find_map(|key| {
+            let spans = self.operations.get_mut(&key)?;
+            let window = self.rule.window;
+            while spans
+                .front()
+                .is_some_and(|one| now.duration_since(one.arrived) > window)
+            {
+                spans.pop_front();
+            }
+            let value = measure(self.rule.measure, spans)?;
+            let is_broken = self.rule.is_broken_by(value);
+            is_broken.then(|| trigger(&self.rule, value, &key, spans))
+        })?;
+        // Afterwards it starts afresh: the same spans shall not break it twice.
+        self.held_until = now.checked_add(self.rule.hold);
+        self.operations.clear();
+        Some(broken)
+    }
+}
+
+impl Seen {
+    fn of(span: &SpanGlance<'_>, arrived: Instant) -> Self {
+        Self {
+            arrived,
+            begin_ns: span.begin_ns,
+            duration_ns: span.end_ns.saturating_sub(span.begin_ns),
+            is_error: span.is_error,
+            trace_id: span.trace_id.try_into().unwrap_or_default(),
+            span_id: span.span_id.try_into().unwrap_or_default(),
+        }
+    }
+}
+
+/// The value of the measure; `None` where there are too few spans to tell.
+fn measure(measure: Measure, spans: &VecDeque<Seen>) -> Option<u64> {
+    let durations = spans.iter().map(|span| span.duration_ns);
+    match measure {
+        Measure::Max => durations.max(),
+        Measure::Errors => Some(spans.iter().filter(|span| span.is_error).count() as u64),
+        Measure::Percentile(_) if spans.len() < FEWEST_SPANS => None,
+        Measure::Percentile(percent) => {
+            // Nearest rank: the smallest that `percent` of them do not exceed.
+            let rank = (percent / 100.0 * spans.len() as f64).ceil() as usize;
+            let mut durations: Vec<u64> = durations.collect();
+            let position = rank.clamp(1, durations.len()) - 1;
+            Some(*durations.select_nth_unstable(position).1)
+        }
+    }
+}
+
+fn trigger(rule: &Rule, value: u64, key: &(String, String), spans: &VecDeque<Seen>) -> Trigger {
+    let mut guilty: Vec<&Seen> = match rule.measure {
+        Measure::Errors => spans.iter().filter(|span| span.is_error).collect(),
+        _ => spans
+            .iter()
+            .filter(|span| rule.is_broken_by(span.duration_ns))
+            .collect(),
+    };
+    guilty.sort_by_key(|span| std::cmp::Reverse(span.duration_ns));
+    guilty.truncate(MOST_NAMED);
+    let requests = guilty.into_iter().map(|span| SlowRequest {
+        trace_id: hexadecimal(&span.trace_id),
+        span_id: hexadecimal(&span.span_id),
+        service: key.0.clone(),
+        operation: key.1.clone(),
+        begin_ns: Timestamp::from_ns(i64::try_from(span.begin_ns).unwrap_or(i64::MAX)),
+        duration_ns: span.duration_ns,
+    });
+    Trigger {
+        snapshot: String::new(),
+        rule: rule.text.clone(),
+        value,
+        threshold: rule.threshold,
+        at_ns: host::now(),
+        requests: requests.collect(),
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use prost::Message;
+
+    use super::*;
+    use crate::spans::samples;
+
+    /// What a rule says after each of some requests, given as service, operation, spans.
+    fn check(rule: &str, requests: &[(&str, &str, u8)], expected: &[Option<u64>]) {
+        let rules = vec![rule.parse().expect(rule)];
+        let (triggers, _pipe) = Triggers::new(rules).expect("a pipe");
+        let said = requests.iter().map(|(service, operation, count)| {
+            let message = samples::request(service, operation, *count).encode_to_vec();
+            triggers.look_at(&message);
+            triggers.take_broken().first().map(|broken| broken.value)
+        });
+        assert_eq!(said.collect::<Vec<_>>(), expected, "{rule}");
+    }
+
+    const DURATION: Option<u64> = Some(samples::DURATION_NS);
+
+    #[test]
+    fn a_rule_is_broken_by_the_spans_it_covers() {
+        check(
+            "max(shop:/buy) > 4ms",
+            &[("shop", "/look", 3), ("shop", "/buy", 1)],
+            &[None, DURATION],
+        );
+        check("max(shop:/buy) > 5ms", &[("shop", "/buy", 200)], &[None]);
+        check("max(shop:/buy) >= 5ms", &[("shop", "/buy", 1)], &[DURATION]);
+        // Ten spans are needed, and each operation is counted by itself.
+        check(
+            "p99(shop:*) > 4ms",
+            &[("shop", "/a", 9), ("shop", "/b", 9), ("shop", "/a", 1)],
+            &[None, None, DURATION],
+        );
+        // Each request has one that failed.
+        check(
+            "errors(*) >= 2",
+            &[("a", "x", 5), ("b", "x", 5), ("a", "x", 5)],
+            &[None, None, Some(2)],
+        );
+    }
+
+    #[test]
+    fn a_rule_holds_its_peace_after_a_snapshot_and_forgets_what_is_old() {
+        let buy = ("shop", "/buy", 1);
+        check(
+            "max(shop:/buy) > 4ms hold 1min",
+            &[buy, buy],
+            &[DURATION, None],
+        );
+        check(
+            "max(shop:/buy) > 4ms hold 1ns",
+            &[buy, buy],
+            &[DURATION, DURATION],
+        );
+        let few = ("shop", "/buy", 6);
+        check("p50(shop:/buy) > 4ms in 1ns", &[few, few], &[None, None]);
+        check("p50(shop:/buy) > 4ms", &[few, few], &[None, DURATION]);
+    }
+
+    #[test]
+    fn percentiles_are_of_the_nearest_rank() {
+        let seen = |duration_ns| Seen {
+            duration_ns,
+            ..Seen::of(&SpanGlance::default(), Instant::now())
+        };
+        let spans: VecDeque<Seen> = (1..=200).rev().map(seen).collect();
+        for (percent, expected) in [(50.0, 100), (99.0, 198), (99.9, 200), (0.1, 1)] {
+            assert_eq!(
+                measure(Measure::Percentile(percent), &spans),
+                Some(expected)
+            );
+        }
+    }
+
+    #[test]
+    fn what_broke_a_rule_is_named_and_announced_once() {
+        let rules = vec!["max(shop:/buy) > 4ms hold 1ns".parse().expect("a rule")];
+        let (triggers, mut pipe) = Triggers::new(rules).expect("a pipe");
+        let message = samples::request("shop", "/buy", 25).encode_to_vec();
+        triggers.look_at(&message);
+        triggers.look_at(&message);
+        let broken = triggers.take_broken();
+        assert_eq!(broken.len(), 2);
+        let requests = &broken[0].requests;
+        assert_eq!(requests.len(), MOST_NAMED);
+        assert_eq!(requests[3].trace_id, "03".repeat(16));
+        assert_eq!(requests[3].span_id, "03".repeat(8));
+        assert_eq!(broken[0].threshold, 4_000_000);
+        drop(triggers);
+        let mut announced = Vec::new();
+        pipe.read_to_end(&mut announced).expect("it is closed");
+        assert_eq!(announced, b"!");
+    }
+}
