@@ -181,7 +181,7 @@ fn a_flood_costs_bounded_memory_and_is_counted() {
     let base = tempfile::tempdir().expect("a temporary folder");
     let folder = base.path().join("recording");
     const SENDERS: u64 = 8;
-    const EACH: u64 = 8;
+    const EACH: u64 = 5;
     // 4 MiB with the smallest spans there are, which a decoder would blow up to 500 MiB.
     let body = field(1, &field(2, &field(2, &[]).repeat(2 << 20)));
     let mut grown = 0;

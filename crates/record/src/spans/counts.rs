@@ -1,7 +1,9 @@
 //! What the receiver has counted, for `slowpath.json`. Counted by several threads, read by another.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::forward::ForwardTarget;
 use crate::manifest::SpansPart;
 
 /// A number that only grows.
@@ -32,10 +34,14 @@ pub(crate) struct Counts {
 
 impl Counts {
     /// The counts as they are now.
-    pub(crate) fn part(&self, addresses: Vec<String>, forward: Option<String>) -> SpansPart {
+    pub(crate) fn part(
+        &self,
+        addresses: &[SocketAddr],
+        forward: Option<&ForwardTarget>,
+    ) -> SpansPart {
         SpansPart {
-            addresses,
-            forward,
+            addresses: addresses.iter().map(ToString::to_string).collect(),
+            forward: forward.map(ToString::to_string),
             requests: self.requests.get(),
             spans: self.spans.get(),
             lost_spans: self.lost_spans.get(),

@@ -186,22 +186,18 @@ impl SpanReceiver {
 
     /// What has been counted so far.
     pub(crate) fn part(&self) -> SpansPart {
-        let addresses = self.addresses.iter().map(ToString::to_string).collect();
-        let forward = self.forward.as_ref().map(ToString::to_string);
-        self.counts.part(addresses, forward)
+        self.counts.part(&self.addresses, self.forward.as_ref())
     }
 
     /// Receives no more, passes on and writes what is left; a flight recorder's spans of this time
     /// go to `folder`. What was counted in all.
     pub(crate) fn finish(self, folder: &Path, begin: Timestamp, end: Timestamp) -> SpansPart {
-        let addresses = self.addresses.iter().map(ToString::to_string).collect();
-        let forward = self.forward.as_ref().map(ToString::to_string);
         // Where the threads have died, what they had counted stands.
         let _ = self.end.send(());
         let _ = self.network.join();
         self.intake.store.end(folder, time(begin, end));
         let _ = self.disk.join();
-        self.counts.part(addresses, forward)
+        self.counts.part(&self.addresses, self.forward.as_ref())
     }
 }
 
