@@ -134,12 +134,15 @@ fn waiters_of_one_thread_do_not_multiply_it() {
     assert_eq!((edges, named), (100 + 199 + 100, 100));
 }
 
+/// Begin; length, thread and number of the state of each piece.
+type DrawnPath = (i64, Vec<(i64, i32, usize)>);
+
 fn paths() -> impl Strategy<Value = Vec<CriticalPath>> {
     let segment = (1i64..6, 0i32..3, 0usize..3);
     let path = (0i64..10, prop::collection::vec(segment, 0..12));
     prop::collection::vec(path, 0..8).prop_map(|drawn| {
         let states = [State::Running, State::Preempted, State::Timer];
-        let of = |(thread, (begin, pieces)): (i32, (i64, Vec<(i64, i32, usize)>))| {
+        let of = |(thread, (begin, pieces)): (i32, DrawnPath)| {
             let mut end = begin;
             let segments = (pieces.into_iter())
                 .map(|(length, thread, state)| {

@@ -154,7 +154,7 @@ fn fits(message: &[u8], levels: &[&[(u32, bool)]]) -> Option<bool> {
         };
     };
     let mut sure = false;
-    while let Some((number, value)) = walk.next() {
+    for (number, value) in walk.by_ref() {
         let (_, goes_deeper) = fields.iter().find(|(known, _)| *known == number)?;
         let Value::Bytes(inner) = value else {
             return None;
