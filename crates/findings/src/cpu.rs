@@ -7,7 +7,7 @@ use slowpath_model::{CpuId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 
 use crate::finding::{Evidence, Finding, FindingId};
 use crate::path::{Piece, Slow, Taken, listed, percent, wants_cpu};
-use crate::quota::{Quota, Regime, quotas};
+use crate::quota::{Quota, Regime, SILENCE, quotas};
 
 /// Shorter waits are those of every wake-up.
 const SHORT: Nanoseconds = Nanoseconds(200_000);
@@ -45,7 +45,7 @@ pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
         wait.idle = busy * 2 < range.length().get();
     }
     let mut stalled: Vec<ThreadId> = (waits.iter())
-        .filter(|wait| wait.idle)
+        .filter(|wait| wait.idle || wait.piece.segment.range.length() >= SILENCE)
         .map(|wait| wait.piece.segment.thread)
         .collect();
     stalled.sort_unstable();
@@ -95,8 +95,8 @@ fn held_back(slow: &Slow<'_>, quota: &Quota, mut taken: Taken) -> Option<Finding
     );
     let periods: usize = quota.regimes.iter().map(|regime| regime.periods).sum();
     let explanation = format!(
-        "{} slow requests were ready to run for {} in all, but stood still while their processors \
-         idled. In {periods} periods of {} the process's {} threads went on together and then stood \
+        "{} slow requests were ready to run for {} in all, but stood still, whether their processors \
+         idled or not. In {periods} periods of {} the process's {} threads went on together and then stood \
          still together: this is how the kernel holds a control group to its CPU quota (cpu.max).",
         taken.requests(),
         taken.total,

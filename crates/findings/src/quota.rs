@@ -1,8 +1,8 @@
 //! Threads that a control group's CPU quota stops (`cpu.max` of the kernel's bandwidth control).
 //!
-//! The signature: threads are ready, their processor idles, and all of them go on together at the
-//! begin of a period, for as long as the quota lasts. Period and quota are estimated from the trace
-//! alone. Nothing is concluded from a few occasions, nor where no period shows.
+//! The signature: threads are ready, their processor idles or all of their process stands still, and
+//! they go on together at the begin of a period, for as long as the quota lasts. Period and quota are
+//! estimated from the trace alone. Nothing is concluded from a few occasions, nor where no period shows.
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
@@ -12,6 +12,9 @@ use slowpath_model::{CpuId, Nanoseconds, ProcessId, ThreadId, TimeRange, Timesta
 
 /// A ready thread that waits longer for an idle processor is stopped: wake-ups take microseconds.
 const STALL: Nanoseconds = Nanoseconds(2_000_000);
+/// A process with ready threads of which none runs for longer is stopped, or others have the
+/// processors: slices are of a few milliseconds, and only a quota ends such times in step.
+pub(crate) const SILENCE: Nanoseconds = Nanoseconds(10_000_000);
 /// Periods that the kernel allows: 1 ms to 1 s; below 5 ms a stall cannot be told from its period.
 const SHORTEST_PERIOD: f64 = 5e6;
 const LONGEST_PERIOD: f64 = 1e9;
@@ -79,9 +82,10 @@ fn regimes(lines: &Timelines, threads: &[ThreadId]) -> Vec<Regime> {
     let stalls = stalls(lines, threads);
     let mut ends: Vec<i64> = stalls.iter().map(|stall| stall.end.ns()).collect();
     ends.sort_unstable();
-    let Some(period) = period(&ends) else {
+    let Some(period) = period_of_a_part(&ends) else {
         return Vec::new();
     };
+    let ends = in_step(&ends, period);
     let mut regimes = Vec::new();
     for begins in rows_of_periods(&ends, period) {
         let mut used = vec![0_u64; begins.len() - 1];
@@ -178,8 +182,10 @@ fn spread(range: TimeRange, begins: &[i64], sums: &mut [u64]) {
     }
 }
 
-/// When threads were ready while their processor was idle for most of the time.
+/// When threads were ready while their processor was idle for most of the time, or while all of
+/// them stood still.
 fn stalls(lines: &Timelines, threads: &[ThreadId]) -> Vec<TimeRange> {
+    let silences = silences(lines, threads);
     let mut waits: Vec<(CpuId, TimeRange)> = Vec::new();
     for &thread in threads {
         // Going backwards, the run before a wait comes after it.
@@ -202,11 +208,78 @@ fn stalls(lines: &Timelines, threads: &[ThreadId]) -> Vec<TimeRange> {
             .sum();
         busy * 2 < range.length().get()
     };
+    let is_in_silence = |(_, range): &(CpuId, TimeRange)| {
+        // The last one that begins before the wait ends: who is ready then is who ends it.
+        let next = silences.partition_point(|silence| silence.begin < range.end);
+        let last = silences[..next].last();
+        last.is_some_and(|silence| {
+            silence.intersect(*range).length() >= SILENCE
+                && range.end.ns() - silence.end.ns() < STALL.get() as i64
+        })
+    };
     waits
         .into_iter()
-        .filter(is_idle)
+        .filter(|wait| is_idle(wait) || is_in_silence(wait))
         .map(|(_, range)| range)
         .collect()
+}
+
+/// When none of the threads ran, for long; in the order of time.
+fn silences(lines: &Timelines, threads: &[ThreadId]) -> Vec<TimeRange> {
+    let runs = threads.iter().flat_map(|thread| lines.runs_of(*thread));
+    let mut runs: Vec<TimeRange> = runs.map(|(run, _)| run).collect();
+    runs.sort_unstable_by_key(|run| run.begin);
+    let mut silences = Vec::new();
+    let mut ran_until = lines.range().begin;
+    for run in runs {
+        let silence = TimeRange::new(ran_until, run.begin.max(ran_until));
+        if silence.length() >= SILENCE {
+            silences.push(silence);
+        }
+        ran_until = ran_until.max(run.end);
+    }
+    silences
+}
+
+/// The period of all ends, or of a part of the time: where processors are busy, threads also stand
+/// still without a quota, and then go on at any time.
+fn period_of_a_part(ends: &[i64]) -> Option<f64> {
+    /// Parts overlap by half. Fewer ends are in step by chance.
+    const PART: usize = 48;
+    let parts = (0..ends.len())
+        .step_by(PART / 2)
+        .map(|first| &ends[first..ends.len().min(first + PART)])
+        .filter(|part| part.len() >= PART / 2);
+    period(ends).or_else(|| {
+        let found = parts.filter_map(|part| {
+            let period = period(part)?;
+            let steps = in_step(part, period).len();
+            (steps * 4 >= part.len() * 3).then_some((steps, period))
+        });
+        found.max_by_key(|(steps, _)| *steps).map(|(_, p)| p)
+    })
+}
+
+/// The ends that lie on the grid of a period together with most of their neighbours.
+fn in_step(ends: &[i64], period: f64) -> Vec<i64> {
+    const NEIGHBOURS: usize = 6;
+    let is_in_step = |(place, end): (usize, &i64)| {
+        let near = &ends[place.saturating_sub(NEIGHBOURS)..ends.len().min(place + NEIGHBOURS + 1)];
+        let (mut along, mut across, mut count) = (0.0, 0.0, 0);
+        for other in near {
+            let turns = (other - end) as f64 / period;
+            if turns.abs() < 20.0 {
+                along += (TAU * turns).cos();
+                across += (TAU * turns).sin();
+                count += 1;
+            }
+        }
+        let count = f64::from(count);
+        // How much they agree, and how far this one is from where they agree.
+        f64::hypot(along, across) >= 0.7 * count && along >= 0.5 * count
+    };
+    let kept = ends.iter().enumerate().filter(|end| is_in_step(*end));
+    kept.map(|(_, end)| *end).collect()
 }
 
 /// The period in which stalls end, in nanoseconds; `None` where there is none.
@@ -324,6 +397,23 @@ mod tests {
     }
 
     #[test]
+    fn a_period_shows_between_other_ends() {
+        // Busy processors: ends come at any time, except between 5 s and 10 s, where a quota holds.
+        let mut ends: Vec<i64> = (0..400_i64)
+            .map(|n| n * 37 % 15_000 * MS + n * n % 83 * MS)
+            .filter(|at| !(5_000 * MS..10_000 * MS).contains(at))
+            .chain((0..50).map(|n| (5_020 + n * 100 + n % 3) * MS))
+            .collect();
+        ends.sort_unstable();
+        let found = period_of_a_part(&ends).unwrap();
+        assert!((found / (100 * MS) as f64 - 1.0).abs() < 0.01, "{found}");
+        let kept = in_step(&ends, found);
+        assert!(kept.len() >= 44, "{}", kept.len());
+        let outside = |at: &&i64| !(4_700 * MS..10_300 * MS).contains(*at);
+        assert_eq!(kept.iter().filter(outside).count(), 0);
+    }
+
+    #[test]
     fn ends_without_a_period_have_none() {
         let mut at = 0;
         let ends: Vec<i64> = (1..300_i64)
@@ -333,6 +423,7 @@ mod tests {
             })
             .collect();
         assert_eq!(period(&ends), None);
+        assert_eq!(period_of_a_part(&ends), None);
         assert_eq!(period(&[0, 100 * MS, 200 * MS]), None, "too few");
     }
 
