@@ -32,8 +32,11 @@ if [ ! -f "$build/fetched" ]; then
     touch "$build/fetched"
 fi
 javac -cp "$build/lib/*" -d "$build/classes" "$example/Load.java"
-# What runs the clients; its arguments follow.
-clients="java -XX:TieredStopAtLevel=1 -Dlogback.configurationFile=file://$example/logback.xml -cp $build/classes:$build/lib/* Load"
+cat >"$build/load.options" <<END
+-XX:TieredStopAtLevel=1
+-Dlogback.configurationFile="file://$example/logback.xml"
+-cp "$build/classes:$build/lib/*"
+END
 
 make_group slowpath-cpu-quota
 set_quota max "$period"
@@ -67,14 +70,18 @@ mkdir -p "$build/data"
         -Dcassandra.storagedir="$build/data" -cp "$build/lib/*" org.apache.cassandra.service.CassandraDaemon
 ) >"$build/said" 2>&1 &
 server=$!
-load warm-up 20000 >&2 || failed "Cassandra does not answer: $(tail -n 3 "$build/said")" "see $build/said"
+java @"$build/load.options" Load warm-up 20000 >&2 || failed "Cassandra does not answer: $(tail -n 3 "$build/said")" "see $build/said"
 
 echo "cpu-quota: 16 s of constant load while slowpath records; for 5 s of it $quota us in every $period us" >&2
+rm -f "$build/clients"
 "$slowpath" record -o "$recording" --overwrite --account "$server" -- \
-    java -XX:TieredStopAtLevel=1 -Dlogback.configurationFile="file://$example/logback.xml" \
-    -cp "$build/classes:$build/lib/*" Load read 16 6 40 >"$build/clients" 2>"$build/recorder" &
+    java @"$build/load.options" Load read 16 6 40 >"$build/clients" 2>"$build/recorder" &
 load=$!
-sleep 6
+until grep -qs begun "$build/clients"; do
+    kill -0 "$load" 2>/dev/null || failed "recording failed: $(tail -n 5 "$build/recorder")" "see $build/recorder"
+    sleep 0.2
+done
+sleep 5
 throttled=$(date +%s%N)
 set_quota "$quota" "$period"
 sleep 5

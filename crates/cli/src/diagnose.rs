@@ -53,6 +53,7 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
         let of_host = diagnose(Host {
             requests: &host.requests,
             lines,
+            control_groups: &host.control_groups,
             diagnostics: &found,
         });
         findings.extend(of_host.into_iter().map(|finding| Row {

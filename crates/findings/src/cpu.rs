@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slowpath_kernel::timelines::{Doing, Timelines};
-use slowpath_model::{CpuId, Nanoseconds, ThreadId, TimeRange, Timestamp};
+use slowpath_model::{CpuId, Nanoseconds, ProcessId, ThreadId, TimeRange, Timestamp};
 
 use crate::finding::{Evidence, Finding, FindingId};
 use crate::path::{Piece, Slow, Taken, listed, percent, wants_cpu};
@@ -20,7 +20,10 @@ struct CpuWait<'slow> {
     idle: bool,
 }
 
-pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
+pub(crate) fn findings(
+    slow: &Slow<'_>,
+    control_groups: &BTreeMap<ProcessId, String>,
+) -> Vec<Finding> {
     let mut waits: Vec<CpuWait<'_>> = (slow.pieces())
         .filter(|piece| wants_cpu(piece.segment.state) && piece.segment.range.length() >= SHORT)
         .filter_map(|piece| {
@@ -66,7 +69,7 @@ pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
         }
     }
     let mut findings: Vec<Finding> = (quotas.iter().zip(by_quota))
-        .filter_map(|(quota, taken)| held_back(slow, quota, taken))
+        .filter_map(|(quota, taken)| held_back(slow, control_groups, quota, taken))
         .collect();
     findings.extend(contended(slow, contention, &instead));
     findings.extend(misplaced(slow, placement));
@@ -84,12 +87,19 @@ fn cpu_before(lines: &Timelines, thread: ThreadId, at: Timestamp) -> Option<CpuI
 }
 
 /// A finding about a quota, with each time in which it held.
-fn held_back(slow: &Slow<'_>, quota: &Quota, mut taken: Taken) -> Option<Finding> {
+fn held_back(
+    slow: &Slow<'_>,
+    control_groups: &BTreeMap<ProcessId, String>,
+    quota: &Quota,
+    mut taken: Taken,
+) -> Option<Finding> {
     let whose = slow.thread(ThreadId(quota.process.0));
     let first = quota.regimes.first()?;
     let amounts: Vec<String> = quota.regimes.iter().map(|r| r.quota.to_string()).collect();
+    let group = control_groups.get(&quota.process);
+    let of_group = group.map_or(String::new(), |group| format!(" of control group {group}"));
     let title = format!(
-        "CPU quota: process {whose} gets {} of CPU in every {}",
+        "CPU quota: process {whose}{of_group} gets {} of CPU in every {}",
         amounts.join(", then "),
         first.period
     );
@@ -124,8 +134,11 @@ fn held_back(slow: &Slow<'_>, quota: &Quota, mut taken: Taken) -> Option<Finding
         .map(|regime| format!("`{} {}`", micro(regime.quota), micro(regime.period)))
         .collect();
     let advice = format!(
-        "Raise the quota of the process's control group (its cpu.max is about {}; a container's CPU \
+        "Raise the quota of {} (its cpu.max is about {}; a container's CPU \
          limit), or use fewer threads at once so that it lasts longer.",
+        group.map_or("the process's control group".to_owned(), |group| format!(
+            "control group {group}"
+        )),
         settings.join(", then ")
     );
     let id = FindingId::CpuQuota;

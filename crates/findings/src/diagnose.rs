@@ -1,9 +1,10 @@
 //! All findings about a host, worst first.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{Diagnostic, DiagnosticCode, Nanoseconds};
+use slowpath_model::{Diagnostic, DiagnosticCode, Nanoseconds, ProcessId};
 use slowpath_requests::Requests;
 
 use crate::finding::{Evidence, Finding, FindingId, Severity};
@@ -17,6 +18,8 @@ pub struct Host<'run> {
     pub requests: &'run Requests,
     /// Its threads over time.
     pub lines: &'run Timelines,
+    /// The control group of each process that was in one below the root, as far as known.
+    pub control_groups: &'run BTreeMap<ProcessId, String>,
     /// What was wrong with its traces.
     pub diagnostics: &'run [Diagnostic],
 }
@@ -29,7 +32,7 @@ pub fn diagnose(host: Host<'_>) -> Vec<Finding> {
     if slow.total == Nanoseconds::ZERO {
         return Vec::new();
     }
-    let mut findings = cpu::findings(&slow);
+    let mut findings = cpu::findings(&slow, host.control_groups);
     findings.extend(locks::findings(&slow));
     findings.extend(waits::findings(&slow));
     findings.extend(blocked::findings(&slow));

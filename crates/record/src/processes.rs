@@ -45,6 +45,31 @@ pub(crate) fn threads(process: ProcessId) -> Vec<ThreadId> {
         .collect()
 }
 
+/// The control group in which the process gets CPU time: of version 1 that of the controller cpu, else of
+/// version 2. `None` where it is the root.
+pub(crate) fn control_group(process: ProcessId) -> Option<String> {
+    parse_control_group(&fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?)
+}
+
+/// Lines are `number:controllers:path`; version 2 has number 0 and no controllers.
+fn parse_control_group(text: &str) -> Option<String> {
+    let parts = text.lines().filter_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        rest.split_once(':')
+    });
+    let has_cpu = |controllers: &str| controllers.split(',').any(|one| one == "cpu");
+    let mut version_2 = None;
+    for (controllers, path) in parts {
+        if has_cpu(controllers) {
+            return Some(path.to_owned()).filter(|path| path != "/");
+        }
+        if controllers.is_empty() {
+            version_2 = Some(path);
+        }
+    }
+    version_2.filter(|path| *path != "/").map(str::to_owned)
+}
+
 /// Name and parent of a thread.
 pub(crate) fn task_stat(process: ProcessId, thread: ThreadId) -> Option<TaskStat> {
     let text = fs::read(format!("/proc/{process}/task/{thread}/stat")).ok()?;
@@ -104,6 +129,20 @@ fn numbered_entries(folder: &Path) -> Vec<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_control_group_is_the_one_that_shares_out_cpu_time() {
+        let group = |text: &str| parse_control_group(text).unwrap_or_default();
+        assert_eq!(
+            group("0::/system.slice/shop.service\n"),
+            "/system.slice/shop.service"
+        );
+        let mixed = "4:memory:/all\n3:cpu,cpuacct:/limited:1\n0::/other\n";
+        assert_eq!(group(mixed), "/limited:1");
+        assert_eq!(group("1:cpu:/\n0::/other\n"), "");
+        assert_eq!(group("0::/\n"), "");
+        assert_eq!(group("nonsense"), "");
+    }
 
     #[test]
     fn a_name_with_parentheses_and_spaces_is_read_whole() {

@@ -29,6 +29,8 @@ struct Line<'a> {
     ppid: ProcessId,
     comm: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    cgroup: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     fds: Option<&'a [OpenFile]>,
 }
 
@@ -197,6 +199,7 @@ impl StateDump {
             pid,
             ppid,
             comm,
+            cgroup: fds.and_then(|_| processes::control_group(pid)),
             fds,
         };
         let mut bytes = serde_json::to_vec(&line)?;

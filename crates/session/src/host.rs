@@ -1,5 +1,7 @@
 //! The traces of an experiment by host, and as one source where a host has several.
 
+use std::collections::BTreeMap;
+
 use slowpath_kernel::io::Known;
 use slowpath_model::{ProcessId, ThreadId};
 use slowpath_source::{Joined, Source};
@@ -54,8 +56,15 @@ impl HostKernels<'_> {
 
     /// Names of threads that the tracers kept beside the events.
     pub fn saved_names(&self) -> Vec<(ThreadId, String)> {
-        let names = self.traces.iter().flat_map(|trace| &trace.saved_names);
-        names.cloned().collect()
+        let saved = self.traces.iter().flat_map(|trace| &trace.saved_names);
+        let mut names = state_dump::names(&self.traces);
+        names.extend(saved.cloned());
+        names.into_iter().collect()
+    }
+
+    /// The control group of each process that was in one below the root when it was last looked at.
+    pub fn control_groups(&self) -> BTreeMap<ProcessId, String> {
+        state_dump::control_groups(&self.traces)
     }
 
     /// Processes of threads that the tracers kept beside the events.

@@ -3,9 +3,11 @@
 //! A host is any that a trace names, with or without kernel events; without them its requests are
 //! known, but not where their time went.
 
+use std::collections::BTreeMap;
+
 use slowpath_engine::{Cancelled, Options};
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{Diagnostic, TimeRange};
+use slowpath_model::{Diagnostic, ProcessId, TimeRange};
 use slowpath_read_spans::{Collected, ReadOptions};
 use slowpath_requests::{HostEvents, Requests, clock_offsets, has_span_events, join, span_events};
 use slowpath_source::{Joined, Source};
@@ -21,6 +23,8 @@ pub struct HostRequests {
     pub lines: Option<Timelines>,
     /// Its requests.
     pub requests: Requests,
+    /// The control group of each process that was in one below the root, where the recording tells.
+    pub control_groups: BTreeMap<ProcessId, String>,
 }
 
 impl Experiment {
@@ -75,6 +79,9 @@ impl Experiment {
         }
         let requests = (hosts.into_iter().zip(all_lines).zip(requests))
             .map(|((host, lines), requests)| HostRequests {
+                control_groups: (host.kernel.as_ref())
+                    .map(HostKernels::control_groups)
+                    .unwrap_or_default(),
                 name: host.name,
                 lines,
                 requests,
