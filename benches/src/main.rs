@@ -10,6 +10,7 @@ mod measure;
 mod recording;
 mod report;
 mod scaling;
+mod spans;
 
 use std::path::PathBuf;
 
@@ -42,6 +43,18 @@ enum Command {
         #[arg(long, default_value_t = 10_000_000)]
         intervals: u64,
     },
+    /// Files of spans: writing them in each format, reading them back.
+    Spans {
+        /// How many in each file, about.
+        #[arg(long, default_value_t = 1_000_000)]
+        count: u64,
+        /// The same seed gives the same files.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Where to leave the files; by default they are removed.
+        #[arg(long)]
+        folder: Option<PathBuf>,
+    },
     /// Make a large CTF trace out of a small one.
     Enlarge {
         /// A folder with a CTF trace.
@@ -62,6 +75,11 @@ fn main() -> anyhow::Result<()> {
             times,
         } => report::run_all(&slowpath, megabytes, times)?,
         Command::History { intervals } => history::run(intervals)?,
+        Command::Spans {
+            count,
+            seed,
+            folder,
+        } => spans::run(count, seed, folder.as_deref())?,
         Command::Enlarge {
             source,
             target,

@@ -13,6 +13,7 @@ use slowpath_read_ftrace::{EventFormatFile, FolderFiles, FtraceTrace, ReadOption
 use slowpath_source::{NamedBytes, Source};
 
 mod ignore;
+mod spans;
 
 /// A parser to throw bytes at.
 pub struct Target {
@@ -58,6 +59,11 @@ pub const TARGETS: &[Target] = &[
         name: "ftrace_pages",
         seeds: || vec![fixture("ftrace-raw-pages/cpu0.raw")],
         run: read_pages,
+    },
+    Target {
+        name: "spans",
+        seeds: spans::seeds,
+        run: spans::read,
     },
 ];
 

@@ -110,9 +110,13 @@ impl SpanId {
 }
 
 fn hex(text: &str, longest: usize) -> Option<u128> {
-    let fits = !text.is_empty() && text.len() <= longest;
-    let digits = text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    (fits && digits).then(|| u128::from_str_radix(text, 16).ok())?
+    if text.is_empty() || text.len() > longest {
+        return None;
+    }
+    text.bytes().try_fold(0, |number, byte| {
+        let digit = char::from(byte).to_digit(16)?;
+        Some(number << 4 | u128::from(digit))
+    })
 }
 
 impl fmt::Display for TraceId {

@@ -8,7 +8,7 @@ use std::io::Read;
 use flate2::read::MultiGzDecoder;
 use memchr::memmem;
 
-use crate::protobuf::looks_like_request;
+use crate::protobuf::{Likeness, likeness};
 
 /// How many bytes of a file [`sniff_spans`] wants to see (fewer where the file is shorter).
 pub const SNIFF_BYTES: usize = 16 << 10;
@@ -60,12 +60,16 @@ pub fn sniff_spans(head: &[u8]) -> Option<SpanFormat> {
             match (compression_of(first), first.first()) {
                 (Compression::Zstd, _) => Some(SpanFormat::OtlpProtobuf),
                 (_, Some(b'{')) => sniff_json(first),
-                _ => looks_like_request(first).then_some(SpanFormat::OtlpProtobuf),
+                _ => sniff_protobuf(first),
             }
         }
-        Encoding::Protobuf => looks_like_request(head).then_some(SpanFormat::OtlpProtobuf),
+        Encoding::Protobuf => sniff_protobuf(head),
         Encoding::Empty | Encoding::Unknown => None,
     }
+}
+
+fn sniff_protobuf(head: &[u8]) -> Option<SpanFormat> {
+    (likeness(head) > Likeness::None).then_some(SpanFormat::OtlpProtobuf)
 }
 
 fn sniff_json(head: &[u8]) -> Option<SpanFormat> {
@@ -108,6 +112,8 @@ pub(crate) fn encoding_of(head: &[u8]) -> Encoding {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     match (text.trim_ascii_start().first(), head.first()) {
         (None, _) => Encoding::Empty,
+        // The tag of a request's field is a line break, and its length may be a bracket.
+        (_, Some(0x0a)) if likeness(head) == Likeness::Sure => Encoding::Protobuf,
         (Some(b'{' | b'['), _) => Encoding::Json,
         // Field 1 of a request; as a size, it would be beyond every message.
         (_, Some(0x0a)) => Encoding::Protobuf,

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 
 /// No value of an input may need more at once; the rest of the input is given up then.
 const MOST_BYTES: usize = 512 << 20;
-const FIRST_BYTES: usize = 1 << 20;
+const FIRST_BYTES: usize = 256 << 10;
 
 /// What is in memory of an input.
 pub(crate) struct Window<'input> {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use slowpath_model::{DiagnosticCode, Timestamp, TraceId};
 
 use super::loose::{Loose, list, or_default};
-use super::walker::{Stop, Walker};
+use super::walker::{Stop, Walker, read_front};
 use crate::builder::{Builder, Process, kind_of_name, says_true};
 use crate::ids::{ReadId, span_id, trace_id};
 use crate::{Attribute, AttributeValue, Reference, ReferenceKind, Span, SpanKind, SpanStatus};
@@ -113,24 +113,13 @@ fn walk_trace(
     let mut members = walker.object()?;
     while let Some(key) = walker.next_key(&mut members)? {
         match &*key {
-            "traceID" => {
-                trace = walker
-                    .value(builder, |json, place, builder| {
-                        let text: Loose<'_> = serde_json::from_slice(json)?;
-                        Ok(known(trace_id(&text.text()), &text, place, builder))
-                    })?
-                    .flatten();
-            }
+            "traceID" => trace = trace_id(&walker.text()?.unwrap_or_default()).id,
             "spans" if walker.peek() == Some(b'[') => {
                 let mut elements = walker.array()?;
                 while walker.next_element(&mut elements)? {
                     let span = walker.value(builder, |json, place, builder| {
-                        Ok(span_of(
-                            serde_json::from_slice(json)?,
-                            trace,
-                            place,
-                            builder,
-                        ))
+                        let (span, length) = read_front(json)?;
+                        Ok((span_of(span, trace, place, builder), length))
                     })?;
                     let Some(span) = span.flatten() else {
                         continue;
@@ -144,11 +133,12 @@ fn walk_trace(
             }
             "processes" => {
                 *processes = walker.value(builder, |json, _, builder| {
-                    let read: ProcessesJson<'_> = serde_json::from_slice(json)?;
+                    let (read, length): (ProcessesJson<'_>, _) = read_front(json)?;
                     let by_name = read.by_name.into_iter();
-                    Ok(by_name
+                    let processes = by_name
                         .map(|(name, process)| (name, process_of(&process, builder)))
-                        .collect())
+                        .collect();
+                    Ok((processes, length))
                 })?;
             }
             _ => walker.skip()?,
@@ -163,7 +153,8 @@ pub(super) fn read_single_span(
     builder: &mut Builder<'_>,
 ) -> Result<(), Stop> {
     let span = walker.value(builder, |json, place, builder| {
-        Ok(span_of(serde_json::from_slice(json)?, None, place, builder))
+        let (span, length) = read_front(json)?;
+        Ok((span_of(span, None, place, builder), length))
     })?;
     match span.flatten() {
         Some(Read::Placed(span, process)) => builder.emit(span, &process),

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use slowpath_model::{DiagnosticCode, Timestamp};
 
 use super::loose::{Loose, list, or_default};
-use super::walker::{Stop, Walker};
+use super::walker::{Stop, Walker, read_front};
 use crate::builder::{Builder, Process, kind_of_name, kind_of_number, status_of_number};
 use crate::ids::{span_id, trace_id};
 use crate::{Attribute, AttributeValue, Reference, ReferenceKind, Span, SpanKind, SpanStatus};
@@ -61,7 +61,7 @@ struct StatusJson<'json> {
     code: Loose<'json>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize)]
 struct ResourceJson<'json> {
     #[serde(borrow, default, deserialize_with = "list")]
     attributes: Vec<PairJson<'json>>,
@@ -118,10 +118,10 @@ fn walk(
     let mut members = walker.object()?;
     while let Some(key) = walker.next_key(&mut members)? {
         match &*key {
-            "resource" => {
+            "resource" if walker.peek() == Some(b'{') => {
                 *process = walker.value(builder, |json, _, builder| {
-                    let resource: Option<ResourceJson<'_>> = serde_json::from_slice(json)?;
-                    Ok(process_of(&resource.unwrap_or_default(), builder))
+                    let (resource, length): (ResourceJson<'_>, _) = read_front(json)?;
+                    Ok((process_of(&resource, builder), length))
                 })?;
             }
             "scopeSpans" | "scope_spans" | "instrumentationLibrarySpans"
@@ -154,7 +154,8 @@ fn walk_spans(
     let mut elements = walker.array()?;
     while walker.next_element(&mut elements)? {
         let span = walker.value(builder, |json, place, builder| {
-            Ok(span_of(&serde_json::from_slice(json)?, place, builder))
+            let (span, length) = read_front(json)?;
+            Ok((span_of(&span, place, builder), length))
         })?;
         match (span.flatten(), process) {
             (Some(span), Some(process)) => builder.emit(span, process),

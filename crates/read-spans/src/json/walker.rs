@@ -4,6 +4,7 @@
 //! No recursion: a value may be nested as deep as it likes.
 
 use memchr::memchr3;
+use serde::Deserialize;
 use slowpath_model::DiagnosticCode;
 
 use crate::builder::Builder;
@@ -95,10 +96,7 @@ impl<'window, 'input> Walker<'window, 'input> {
         if self.peek() != Some(b'"') {
             return Err(Stop::Invalid("a key is expected"));
         }
-        let length = self.value_length()?;
-        let key = serde_json::from_slice(&self.window.bytes()[..length]);
-        let key = key.map_err(|_| Stop::Invalid("a key is no text"))?;
-        self.window.consume(length);
+        let key = self.text()?.ok_or(Stop::Invalid("a key is no text"))?;
         self.expect(b':', "a colon is expected behind a key")?;
         Ok(Some(key))
     }
@@ -122,20 +120,42 @@ impl<'window, 'input> Walker<'window, 'input> {
         Ok(())
     }
 
-    /// Hands the next value to `parse`; where that fails, the value is counted as damaged and left out.
+    /// Hands the input to `parse`, which reads the object or list that it begins with ([`read_front`]);
+    /// where it cannot, the value is counted as damaged and left out.
     pub(crate) fn value<Parsed>(
         &mut self,
         builder: &mut Builder<'_>,
-        parse: impl FnOnce(&[u8], u64, &mut Builder<'_>) -> Result<Parsed, serde_json::Error>,
+        parse: impl Fn(&[u8], u64, &mut Builder<'_>) -> Result<(Parsed, usize), serde_json::Error>,
     ) -> Result<Option<Parsed>, Stop> {
-        let length = self.value_length()?;
+        self.peek().ok_or(Stop::End)?;
         let place = self.window.position();
-        let parsed = parse(&self.window.bytes()[..length], place, builder);
-        self.window.consume(length);
-        if let Err(wrong) = &parsed {
-            builder.problem(DiagnosticCode::InvalidSpan, place, || wrong.to_string());
+        let mut parsed = parse(self.window.bytes(), place, builder);
+        if parsed.is_err() {
+            // Mostly it was not all there. Only now it is worth while to look for its end.
+            let length = self.value_length()?;
+            parsed = parse(&self.window.bytes()[..length], place, builder);
+            if parsed.is_err() {
+                self.window.consume(length);
+            }
         }
-        Ok(parsed.ok())
+        match parsed {
+            Ok((parsed, length)) => {
+                self.window.consume(length);
+                Ok(Some(parsed))
+            }
+            Err(wrong) => {
+                builder.problem(DiagnosticCode::InvalidSpan, place, || wrong.to_string());
+                Ok(None)
+            }
+        }
+    }
+
+    /// Reads a text.
+    pub(crate) fn text(&mut self) -> Result<Option<String>, Stop> {
+        let length = self.value_length()?;
+        let text = serde_json::from_slice(&self.window.bytes()[..length]).ok();
+        self.window.consume(length);
+        Ok(text)
     }
 
     /// Bytes of the next value, all of which are in the window then.
@@ -223,6 +243,17 @@ impl<'window, 'input> Walker<'window, 'input> {
                 }
             }
         }
+    }
+}
+
+/// The object or list that `bytes` begin with, and its length.
+pub(crate) fn read_front<'bytes, Parsed: Deserialize<'bytes>>(
+    bytes: &'bytes [u8],
+) -> Result<(Parsed, usize), serde_json::Error> {
+    let mut values = serde_json::Deserializer::from_slice(bytes).into_iter();
+    match values.next() {
+        Some(parsed) => Ok((parsed?, values.byte_offset())),
+        None => Err(serde::de::Error::custom("there is no value")),
     }
 }
 

@@ -129,10 +129,20 @@ fn damaged(builder: &mut Builder<'_>, place: u64) {
     });
 }
 
-/// Whether `head` begins like a request: messages within each other, down to a span with its trace's id;
-/// or as far as `head` goes, if that is far.
-pub(crate) fn looks_like_request(head: &[u8]) -> bool {
-    fits(head, &LEVELS).unwrap_or(false)
+/// How sure it is that something begins like a request: messages within each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Likeness {
+    /// It does not.
+    None,
+    /// Nothing speaks against it for as far as it goes.
+    Likely,
+    /// There is a span with its trace's id.
+    Sure,
+}
+
+/// How much `head` begins like a request.
+pub(crate) fn likeness(head: &[u8]) -> Likeness {
+    fits(head, &LEVELS).unwrap_or(Likeness::None)
 }
 
 /// Fields of a request, of `ResourceSpans` (resource, scopes, schema), of `ScopeSpans` (scope, spans,
@@ -143,28 +153,35 @@ const LEVELS: [&[(u32, bool)]; 3] = [
     &[(1, false), (2, true), (3, false)],
 ];
 
-/// `None`: it is something else. Else whether enough was seen to be sure.
-fn fits(message: &[u8], levels: &[&[(u32, bool)]]) -> Option<bool> {
+/// `None` where something in it cannot be.
+fn fits(message: &[u8], levels: &[&[(u32, bool)]]) -> Option<Likeness> {
     const FAR: usize = 1024;
     let mut walk = Fields::of(message);
     let Some((fields, deeper)) = levels.split_first() else {
         return match walk.next() {
-            Some((1, Value::Bytes(id))) => (id.len() == 16 || walk.damaged).then_some(true),
+            Some((1, Value::Bytes(id))) => {
+                (id.len() == 16 || walk.damaged).then_some(Likeness::Sure)
+            }
             _ => None,
         };
     };
-    let mut sure = false;
+    let mut likeness = Likeness::None;
     for (number, value) in walk.by_ref() {
         let (_, goes_deeper) = fields.iter().find(|(known, _)| *known == number)?;
         let Value::Bytes(inner) = value else {
             return None;
         };
         if *goes_deeper && !inner.is_empty() {
-            sure |= fits(inner, deeper)?;
+            likeness = likeness.max(fits(inner, deeper)?);
         }
-        if sure {
-            break;
+        if likeness == Likeness::Sure {
+            return Some(likeness);
         }
     }
-    Some(sure || walk.damaged && message.len() >= FAR)
+    let goes_far = walk.damaged && message.len() >= FAR;
+    Some(likeness.max(if goes_far {
+        Likeness::Likely
+    } else {
+        Likeness::None
+    }))
 }

@@ -1,0 +1,109 @@
+//! Files of spans among everything else: found by content, listed by `slowpath info`, and refused with a
+//! hint where a command needs a trace.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use support::slowpath;
+
+const JAEGER: &str = r#"{"data":[{"traceID":"aa","spans":[
+ {"traceID":"aa","spanID":"1","operationName":"GET","startTime":1000,"duration":500,"processID":"p1"},
+ {"traceID":"aa","spanID":"2","operationName":"SQL","startTime":1100,"duration":900,"processID":"p2"}],
+ "processes":{"p1":{"serviceName":"front"},"p2":{"serviceName":"mysql"}}}]}"#;
+
+const OTLP: &str = r#"{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"cart"}}]},
+ "scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174","name":"add",
+ "startTimeUnixNano":"5","endTimeUnixNano":"9"}]}]}]}"#;
+
+/// A recording's folder with a trace and spans, and files that are neither.
+fn mixed() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().expect("below the folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    };
+    write("spans/jaeger.json", JAEGER);
+    write("spans/deeper/otlp.jsonl", OTLP);
+    write("notes.json", "{\"data\":[{\"traceID\":\"a\"}]}");
+    write("notes.txt", "spans: none");
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/cpu-cgroup-ust");
+    for name in ["metadata", "uchan_0"] {
+        let text = fs::read(fixture.join(name)).expect("the fixture");
+        fs::create_dir_all(folder.path().join("ust")).expect("a folder");
+        fs::write(folder.path().join("ust").join(name), text).expect("a file");
+    }
+    folder
+}
+
+#[test]
+fn info_lists_files_of_spans_beside_traces() {
+    let folder = mixed();
+    let info = slowpath(&["info", "--json"], folder.path());
+    assert_eq!(info.status, Some(0), "{}", info.stderr);
+    let document = info.json();
+    assert_eq!(document["traces"].as_array().map(Vec::len), Some(1));
+    let files = document["span_files"].as_array().expect("a list");
+    let told: Vec<String> = (files.iter())
+        .map(|file| {
+            let services = file["services"].as_array().expect("a list").iter();
+            let services: Vec<_> = services
+                .map(|service| format!("{} {}", service["service"], service["spans"]))
+                .collect();
+            format!(
+                "{} {}..{} {} spans {} traces: {}",
+                file["format"],
+                file["begin_ns"],
+                file["end_ns"],
+                file["spans"],
+                file["traces"],
+                services.join(", ")
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            r#""OTLP JSON" 5..9 1 spans 1 traces: "cart" 1"#,
+            r#""Jaeger JSON" 1000000..2000000 2 spans 1 traces: "front" 1, "mysql" 1"#,
+        ]
+    );
+    let text = slowpath(&["info"], &folder.path().join("spans/jaeger.json"));
+    let text = String::from_utf8(text.stdout).expect("text");
+    assert!(text.contains("2 spans of 1 distributed traces"), "{text}");
+}
+
+#[test]
+fn a_cut_file_is_damaged_input_and_still_read() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("cut.json");
+    let cut = JAEGER
+        .find(",\n {\"traceID\":\"aa\",\"spanID\":\"2\"")
+        .expect("the second span");
+    fs::write(&path, &JAEGER[..cut]).expect("a file");
+    let info = slowpath(&["info", "--json"], &path);
+    assert_eq!(info.status, Some(1));
+    assert!(
+        info.stderr.contains("error[TruncatedSpans]"),
+        "{}",
+        info.stderr
+    );
+    assert_eq!(info.json()["span_files"][0]["spans"], 1);
+}
+
+#[test]
+fn what_needs_a_trace_says_so_where_there_are_only_spans() {
+    let folder = mixed();
+    let spans = folder.path().join("spans");
+    for command in ["count", "cpu", "events"] {
+        let refused = slowpath(&[command], &spans);
+        assert_eq!(refused.status, Some(3), "{command}");
+        assert!(
+            refused.stderr.contains("only spans") && refused.stderr.contains("hint:"),
+            "{}",
+            refused.stderr
+        );
+    }
+}
