@@ -1,7 +1,7 @@
 //! `slowpath-benches spans`: writes large files of spans in each format and reads them back.
 //!
-//! Traces look like those of a shop: requests of about fifty spans over eight services, with the tags that
-//! tracing libraries add. The same seed gives the same bytes. Reported is this thread's CPU time.
+//! Traces look like those of a shop: requests of a few kinds, each of fifty spans over eight services, with
+//! the tags that tracing libraries add. The same seed gives the same bytes. Reported is this thread's CPU time.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -24,6 +24,8 @@ const OPERATIONS: [&str; 6] = [
     "POST /cart",
     "charge",
 ];
+/// Kinds of request; those of one kind differ in their times only.
+const KINDS: u64 = 20;
 /// Spans of a request.
 const SPANS: u64 = 50;
 /// Requests that an OTLP message brings.
@@ -60,9 +62,11 @@ struct Made {
 /// The spans of one request, the root first.
 fn request(number: u64, numbers: &mut Numbers) -> Vec<Made> {
     let trace = (numbers.next(), numbers.next());
+    let mut kind = Numbers(number % KINDS * 1_000_003 + 1);
+    kind.next();
     let mut made: Vec<Made> = Vec::with_capacity(SPANS as usize);
     for position in 0..SPANS as usize {
-        let above = (position > 0).then(|| &made[numbers.below(position)]);
+        let above = (position > 0).then(|| &made[kind.below(position)]);
         let (begin_us, length_us) = match above {
             None => (1_700_000_000_000_000 + number * 300, 900_000),
             Some(above) => {
@@ -76,8 +80,8 @@ fn request(number: u64, numbers: &mut Numbers) -> Vec<Made> {
             trace,
             id: numbers.next() | 1,
             parent,
-            service: numbers.below(SERVICES.len()),
-            operation: numbers.below(OPERATIONS.len()),
+            service: kind.below(SERVICES.len()),
+            operation: kind.below(OPERATIONS.len()),
             is_server: position % 2 == 0,
             begin_us,
             length_us,

@@ -2,8 +2,9 @@
 //!
 //! Not mapped like traces: they are read once, from front to end, and often compressed.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::path::PathBuf;
 
 use slowpath_model::{Diagnostic, DiagnosticCode, Place};
 use slowpath_read_spans::{ReadOptions, SpanFormat, SpanSink, read_spans};
@@ -50,23 +51,20 @@ impl Experiment {
 /// # Errors
 /// When a path cannot be read or holds no file of spans.
 pub fn span_files(paths: &[PathBuf]) -> Result<Vec<SpanFile>, OpenError> {
-    let mut files: Vec<SpanFile> = Vec::new();
+    let mut files = Vec::new();
+    let mut known = HashSet::new();
     for path in paths {
         let found = discover(path).map_err(|cause| OpenError::Unreadable {
             path: path.clone(),
             cause,
         })?;
-        let before = files.len();
         let mut found_any = false;
         for found in found {
             if let Found::Spans(path, format) = found {
                 found_any = true;
-                let file = SpanFile { path, format };
-                if !files[..before]
-                    .iter()
-                    .any(|known| is_same(&known.path, &file.path))
-                {
-                    files.push(file);
+                // A file that is named twice is one file.
+                if fs::canonicalize(&path).is_ok_and(|place| known.insert(place)) {
+                    files.push(SpanFile { path, format });
                 }
             }
         }
@@ -75,9 +73,4 @@ pub fn span_files(paths: &[PathBuf]) -> Result<Vec<SpanFile>, OpenError> {
         }
     }
     Ok(files)
-}
-
-fn is_same(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
-    one == other || real(one).is_some() && real(one) == real(other)
 }
