@@ -4,34 +4,15 @@
 //! from a fixed seed. Reported is this thread's CPU time.
 
 use std::hint::black_box;
-use std::time::Duration;
 
 use anyhow::Context;
-use nix::sys::resource::{UsageWho, getrusage};
 use slowpath_history::{Attribute, AttributeId, Builder, History, Interval, Key, Value};
 use slowpath_model::{TimeRange, Timestamp};
 
+use crate::made::{Numbers, thread_cpu};
+
 const ATTRIBUTES: u32 = 500;
 const SPAN: i64 = 100_000_000_000;
-
-/// A small generator of numbers that look random (xorshift64*).
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
-    }
-}
-
-fn cpu() -> anyhow::Result<Duration> {
-    let usage = getrusage(UsageWho::RUSAGE_THREAD)?;
-    let time =
-        |t: nix::sys::time::TimeVal| Duration::new(t.tv_sec() as u64, t.tv_usec() as u32 * 1000);
-    Ok(time(usage.user_time()) + time(usage.system_time()))
-}
 
 /// Measures a history of about `intervals` intervals and prints a table.
 ///
@@ -41,11 +22,11 @@ pub fn run(intervals: u64) -> anyhow::Result<()> {
     let folder = tempfile::tempdir().context("no folder for the history")?;
     let target = folder.path().join("history");
     let key = Key("benchmark".into());
-    let begun = cpu()?;
+    let begun = thread_cpu()?;
     build(&target, &key, intervals)?;
-    let built = cpu()?;
+    let built = thread_cpu()?;
     let history = History::open(&target, &key)?;
-    let opened = cpu()?;
+    let opened = thread_cpu()?;
     let bytes: u64 = std::fs::read_dir(&target)?
         .filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len()))
         .sum();
@@ -62,13 +43,13 @@ pub fn run(intervals: u64) -> anyhow::Result<()> {
 
     let mut numbers = Numbers(7);
     let queries = 200_000;
-    let begun = cpu()?;
+    let begun = thread_cpu()?;
     for _ in 0..queries {
-        let attribute = AttributeId((numbers.next() % u64::from(ATTRIBUTES)) as u32);
-        let at = Timestamp::from_ns((numbers.next() % SPAN as u64) as i64);
+        let attribute = AttributeId(numbers.below(ATTRIBUTES as usize) as u32);
+        let at = Timestamp::from_ns(((numbers.next() >> 16) % SPAN as u64) as i64);
         black_box(history.at(attribute, at));
     }
-    let each = (cpu()? - begun).as_secs_f64() / f64::from(queries);
+    let each = (thread_cpu()? - begun).as_secs_f64() / f64::from(queries);
     println!("point query      {:>10.3} µs", each * 1e6);
 
     let ids: Vec<AttributeId> = (0..ATTRIBUTES).map(AttributeId).collect();
@@ -77,12 +58,12 @@ pub fn run(intervals: u64) -> anyhow::Result<()> {
         let begin = (SPAN - width) / 3;
         let range = TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(begin + width));
         black_box(history.screen(&ids, range, 2000));
-        let begun = cpu()?;
+        let begun = thread_cpu()?;
         let times = 5;
         for _ in 0..times {
             black_box(history.screen(&ids, range, 2000));
         }
-        let each = (cpu()? - begun).as_secs_f64() / f64::from(times);
+        let each = (thread_cpu()? - begun).as_secs_f64() / f64::from(times);
         println!("screen 500×2000, 1/{zoom:<6} {:>6.1} ms", each * 1e3);
     }
     Ok(())
@@ -106,13 +87,13 @@ fn build(target: &std::path::Path, key: &Key, intervals: u64) -> anyhow::Result<
         let until = (round + 1) * 1_000_000;
         for (attribute, (at, mean)) in (0..).zip(&mut lines) {
             while *at < until {
-                let length = 1 + (numbers.next() % (2 * *mean as u64)) as i64;
+                let length = 1 + ((numbers.next() >> 16) % (2 * *mean as u64)) as i64;
                 let range =
                     TimeRange::new(Timestamp::from_ns(*at), Timestamp::from_ns(*at + length));
                 writer.push(Interval {
                     attribute: AttributeId(attribute),
                     range,
-                    value: Value((numbers.next() % 6) as i64),
+                    value: Value(numbers.below(6) as i64),
                 })?;
                 *at += length;
             }

@@ -6,6 +6,7 @@
 
 mod enlarge;
 mod history;
+mod made;
 mod measure;
 mod recording;
 mod report;

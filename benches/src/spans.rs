@@ -6,12 +6,13 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Context;
 use nix::sys::resource::{UsageWho, getrusage};
 use slowpath_model::Diagnostic;
 use slowpath_read_spans::{ReadOptions, Span, SpanSink, read_spans};
+
+use crate::made::{Numbers, thread_cpu};
 
 const SERVICES: [&str; 8] = [
     "frontend", "customer", "driver", "route", "redis", "mysql", "cart", "payment",
@@ -30,22 +31,6 @@ const KINDS: u64 = 20;
 const SPANS: u64 = 50;
 /// Requests that an OTLP message brings.
 const REQUESTS_PER_MESSAGE: u64 = 20;
-
-/// A small generator of numbers that look random (xorshift64*).
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() >> 33) as usize % limit
-    }
-}
 
 /// What a made span says.
 struct Made {
@@ -220,13 +205,6 @@ impl SpanSink for Count {
     }
 }
 
-fn cpu() -> anyhow::Result<Duration> {
-    let usage = getrusage(UsageWho::RUSAGE_THREAD)?;
-    let time =
-        |t: nix::sys::time::TimeVal| Duration::new(t.tv_sec() as u64, t.tv_usec() as u32 * 1000);
-    Ok(time(usage.user_time()) + time(usage.system_time()))
-}
-
 /// Writes `count` spans in each format to `folder` (a temporary one without), reads them and prints a
 /// table.
 ///
@@ -253,10 +231,10 @@ pub fn run(count: u64, seed: u64, folder: Option<&Path>) -> anyhow::Result<()> {
         let megabytes = path.metadata()?.len() as f64 / 1e6;
         for attributes in [true, false] {
             let mut counted = Count::default();
-            let begun = cpu()?;
+            let begun = thread_cpu()?;
             let options = ReadOptions { attributes };
             read_spans(File::open(path)?, "spans", options, &mut counted);
-            let seconds = (cpu()? - begun).as_secs_f64();
+            let seconds = (thread_cpu()? - begun).as_secs_f64();
             anyhow::ensure!(
                 counted.spans == count / SPANS * SPANS && counted.diagnostics.is_empty(),
                 "{} spans came back, and {:?}",

@@ -3,39 +3,29 @@
 # under constant load is recorded, the recording is asked what was slow and why, and the answers are
 # checked (check.py) against what was set. Not a benchmark: one short run, on an otherwise calm machine.
 #     run.sh [QUOTA_MICROSECONDS [PERIOD_MICROSECONDS]]     SLOWPATH names the binary.
-set -eu
-cd "$(dirname "$0")/../.."
-slowpath=${SLOWPATH:-target/release/slowpath}
+example=cpu-quota
+. "$(dirname "$0")/../begin.sh"
 quota=${1:-1000}
 period=${2:-100000}
-example=$PWD/examples/cpu-quota
-build=$PWD/.cache/cpu-quota
-recording=cpu-quota-recording
+here=$PWD/examples/$example
 agent=$PWD/agents/spans-java/target
 
-failed() {
-    echo "cpu-quota: $1" >&2
-    echo "hint: $2" >&2
-    exit 1
-}
-. "$example/quota.sh"
+. "$here/quota.sh"
 
-[ -x "$slowpath" ] || failed "there is no $slowpath" "make build, or name the binary by SLOWPATH"
-[ ! -e "$recording" ] || [ -f "$recording/slowpath.json" ] || failed "$recording is not a recording" "move it away"
 make --silent -C agents/spans-java >&2
 [ -f "$agent/slowpath-spans.jar" ] || failed "the Java span agent could not be built" "make setup, see above"
-mkdir -p "$build/classes"
-if [ ! -f "$build/fetched" ]; then
+mkdir -p "$cache/classes"
+if [ ! -f "$cache/fetched" ]; then
     echo "cpu-quota: fetching Cassandra and its driver (about 60 MB)" >&2
-    mvn --quiet --batch-mode -f "$example/pom.xml" dependency:copy-dependencies -DoutputDirectory="$build/lib" >&2 ||
+    mvn --quiet --batch-mode -f "$here/pom.xml" dependency:copy-dependencies -DoutputDirectory="$cache/lib" >&2 ||
         failed "Cassandra could not be fetched" "see above; Maven needs its repository"
-    touch "$build/fetched"
+    touch "$cache/fetched"
 fi
-javac -cp "$build/lib/*" -d "$build/classes" "$example/Load.java"
-cat >"$build/load.options" <<END
+javac -cp "$cache/lib/*" -d "$cache/classes" "$here/Load.java"
+cat >"$cache/load.options" <<END
 -XX:TieredStopAtLevel=1
--Dlogback.configurationFile="file://$example/logback.xml"
--cp "$build/classes:$build/lib/*"
+-Dlogback.configurationFile="file://$here/logback.xml"
+-cp "$cache/classes:$cache/lib/*"
 END
 
 make_group slowpath-cpu-quota
@@ -49,36 +39,36 @@ cleaned_up() {
         kill "$server" 2>/dev/null || true
         wait "$server" 2>/dev/null || true
     fi
-    rm -rf "$build/data"
+    rm -rf "$cache/data"
     remove_group
 }
 trap cleaned_up EXIT
 trap 'exit 130' INT TERM
 
 echo "cpu-quota: Cassandra starts in $group" >&2
-rm -rf "$build/data"
-mkdir -p "$build/data"
+rm -rf "$cache/data"
+mkdir -p "$cache/data"
 # No exporter: span events suffice, and nobody listens for spans by OTLP.
 (
     export OTEL_TRACES_EXPORTER=none OTEL_METRICS_EXPORTER=none OTEL_LOGS_EXPORTER=none
-    exec sh -c 'echo $$ >"$1"; shift; exec "$@"' - "$group/cgroup.procs" java @"$example/server.options" \
+    exec sh -c 'echo $$ >"$1"; shift; exec "$@"' - "$group/cgroup.procs" java @"$here/server.options" \
         -javaagent:"$agent/for-tests/opentelemetry-javaagent.jar" \
         -Dotel.javaagent.extensions="$agent/slowpath-spans.jar" \
         -Dotel.instrumentation.common.default-enabled=false -Dotel.instrumentation.methods.enabled=true \
         '-Dotel.instrumentation.methods.include=org.apache.cassandra.transport.messages.ExecuteMessage[execute]' \
-        -Dlogback.configurationFile="file://$example/logback.xml" -Dcassandra.config="file://$example/cassandra.yaml" \
-        -Dcassandra.storagedir="$build/data" -cp "$build/lib/*" org.apache.cassandra.service.CassandraDaemon
-) >"$build/said" 2>&1 &
+        -Dlogback.configurationFile="file://$here/logback.xml" -Dcassandra.config="file://$here/cassandra.yaml" \
+        -Dcassandra.storagedir="$cache/data" -cp "$cache/lib/*" org.apache.cassandra.service.CassandraDaemon
+) >"$cache/said" 2>&1 &
 server=$!
-java @"$build/load.options" Load warm-up 20000 >&2 || failed "Cassandra does not answer: $(tail -n 3 "$build/said")" "see $build/said"
+java @"$cache/load.options" Load warm-up 20000 >&2 || failed "Cassandra does not answer: $(tail -n 3 "$cache/said")" "see $cache/said"
 
 echo "cpu-quota: 16 s of constant load while slowpath records; for 5 s of it $quota us in every $period us" >&2
-rm -f "$build/clients"
+rm -f "$cache/clients"
 "$slowpath" record -o "$recording" --overwrite --account "$server" -- \
-    java @"$build/load.options" Load read 16 6 40 >"$build/clients" 2>"$build/recorder" &
+    java @"$cache/load.options" Load read 16 6 40 >"$cache/clients" 2>"$cache/recorder" &
 load=$!
-until grep -qs begun "$build/clients"; do
-    kill -0 "$load" 2>/dev/null || failed "recording failed: $(tail -n 5 "$build/recorder")" "see $build/recorder"
+until grep -qs begun "$cache/clients"; do
+    kill -0 "$load" 2>/dev/null || failed "recording failed: $(tail -n 5 "$cache/recorder")" "see $cache/recorder"
     sleep 0.2
 done
 sleep 5
@@ -87,12 +77,12 @@ set_quota "$quota" "$period"
 sleep 5
 set_quota max "$period"
 waived=$(date +%s%N)
-wait "$load" || failed "recording failed: $(tail -n 5 "$build/recorder")" "see $build/recorder"
+wait "$load" || failed "recording failed: $(tail -n 5 "$cache/recorder")" "see $cache/recorder"
 load=
-echo "{\"quota_ns\": ${quota}000, \"period_ns\": ${period}000, \"begin_ns\": $throttled, \"end_ns\": $waived}" >"$build/truth.json"
+echo "{\"quota_ns\": ${quota}000, \"period_ns\": ${period}000, \"begin_ns\": $throttled, \"end_ns\": $waived}" >"$cache/truth.json"
 
 "$slowpath" diagnose "$recording"
 "$slowpath" requests "$recording" --slowest 8
-"$slowpath" diagnose "$recording" --json >"$build/diagnose.json"
-"$slowpath" requests "$recording" --json >"$build/requests.json"
-python3 "$example/check.py" "$build" "slowpath-cpu-quota"
+"$slowpath" diagnose "$recording" --json >"$cache/diagnose.json"
+"$slowpath" requests "$recording" --json >"$cache/requests.json"
+python3 "$here/check.py" "$cache" "slowpath-cpu-quota"

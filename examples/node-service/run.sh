@@ -2,24 +2,13 @@
 # Records a Node service under OpenTelemetry's automatic instrumentation and our agent, and shows where
 # its slowest requests' time went.     run.sh [ORDERS]     SLOWPATH names the binary.
 # Not a benchmark: one short run, for looking at.
-set -eu
-cd "$(dirname "$0")/../.."
-slowpath=${SLOWPATH:-target/release/slowpath}
+example=node-service
+. "$(dirname "$0")/../begin.sh"
 orders=${1:-300}
-cache=$PWD/.cache/node-service
-recording=node-service-recording
 agent=$PWD/agents/spans-node
 
-failed() {
-    echo "node-service: $1" >&2
-    echo "hint: $2" >&2
-    exit 1
-}
-[ -x "$slowpath" ] || failed "there is no $slowpath" "make build, or name the binary by SLOWPATH"
-[ ! -e "$recording" ] || [ -f "$recording/slowpath.json" ] || failed "$recording is not a recording" "move it away"
 make --silent -C "$agent" >&2
 [ -f "$agent/build/slowpath_spans.node" ] || failed "the span agent could not be built" "make setup, see above"
-mkdir -p "$cache"
 cmp -s examples/node-service/package.json "$cache/package.json" || {
     cp examples/node-service/package.json "$cache/"
     npm install --no-audit --no-fund --silent --prefix "$cache" ||
@@ -34,10 +23,9 @@ export OTEL_SERVICE_NAME=shop OTEL_METRICS_EXPORTER=none OTEL_LOGS_EXPORTER=none
     node --require "$agent/register.js" \
     --require "$cache/node_modules/@opentelemetry/auto-instrumentations-node/build/src/register.js" \
     examples/node-service/shop.js serve "$orders" "$cache/ledger" 2>"$cache/said" ||
-    { kill "$customers"; failed "recording failed; the end of what was said: $(tail -n 5 "$cache/said")" "see $cache/said"; }
+    { kill "$customers"; recording_failed; }
 wait "$customers"
 rm -f "$cache/ledger"
 
-"$slowpath" count "$recording" | grep slowpath_span ||
-    failed "the recording has no span events" "is lttng-tools installed? make setup; see $cache/said"
+has_spans
 "$slowpath" requests "$recording" --slowest 8

@@ -1,12 +1,6 @@
 #!/bin/sh
 # What a span costs its thread: in the unchanged program, instrumented, and recorded (see cost/main.go).
-set -eu
-cd "$(dirname "$0")/.."
-if [ -z "${OWN_LTTNG+x}" ]; then
-    OWN_LTTNG='' exec sh ../own-lttng.sh sh tests/bench.sh
-fi
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+. "$(dirname "$0")/../../tests-begin.sh"
 export SLOWPATH_SPANS_LIBRARY=$PWD/../spans-native/build/libslowpath_spans.so
 for round in 1 2 3; do
     printf 'unchanged:                        '; build/cost-unchanged

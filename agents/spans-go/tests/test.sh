@@ -1,15 +1,8 @@
 #!/bin/sh
 # Both ways to get span events from a Go program (see README.md): what the program did on each thread is
 # what the trace says of it; and where events cannot be had, it does its work all the same.
-set -eu
-cd "$(dirname "$0")/.."
-if [ -z "${OWN_LTTNG+x}" ]; then
-    OWN_LTTNG='' exec sh ../own-lttng.sh sh tests/test.sh
-fi
+. "$(dirname "$0")/../../tests-begin.sh"
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failed() { echo "FAILED: $*" >&2; exit 1; }
 by_thread() { LC_ALL=C sort --stable --key=5,5n "$1"; }
 passed=0
 

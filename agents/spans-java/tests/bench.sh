@@ -1,12 +1,6 @@
 #!/bin/sh
 # What a span costs its thread under the OpenTelemetry agent: without the extension, with it, and recorded.
-set -eu
-cd "$(dirname "$0")/.."
-if [ -z "${OWN_LTTNG+x}" ]; then
-    OWN_LTTNG='' exec sh ../own-lttng.sh sh tests/bench.sh
-fi
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+. "$(dirname "$0")/../../tests-begin.sh"
 export STOP_AT_LEVEL=4
 . tests/java.sh
 extension=-Dotel.javaagent.extensions=target/slowpath-spans.jar

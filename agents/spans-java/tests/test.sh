@@ -1,15 +1,8 @@
 #!/bin/sh
 # The extension in a real Java program under the OpenTelemetry agent: what the program (HandOffs) did on
 # each thread is what the trace says of it, and a machine without LTTng does it no harm.
-set -eu
-cd "$(dirname "$0")/.."
-if [ -z "${OWN_LTTNG+x}" ]; then
-    OWN_LTTNG='' exec sh ../own-lttng.sh sh tests/test.sh
-fi
+. "$(dirname "$0")/../../tests-begin.sh"
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failed() { echo "FAILED: $*" >&2; exit 1; }
 . tests/java.sh
 
 without_extension() { java_with_agent slowpath.spans.HandOffs; }

@@ -1,15 +1,8 @@
 #!/bin/sh
 # The library under test by a real LTTng session: what two_threads did is what the trace says, in
 # order, with ids and threads; and without a session it does nothing, harmlessly.
-set -eu
-cd "$(dirname "$0")/.."
-if [ -z "${OWN_LTTNG+x}" ]; then
-    OWN_LTTNG='' exec sh ../own-lttng.sh sh tests/test.sh
-fi
+. "$(dirname "$0")/../../tests-begin.sh"
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failed() { echo "FAILED: $*" >&2; exit 1; }
 
 build/two_threads 2>"$folder/said" >/dev/null || failed "$(cat "$folder/said")"
 grep -qx 'recording: no' "$folder/said" || failed "a program without a session claims to be recorded"

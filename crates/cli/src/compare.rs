@@ -11,7 +11,7 @@ use slowpath_requests::{Breakdown, Difference};
 use slowpath_session::HostRequests;
 
 use crate::analyses::print_json;
-use crate::input::{InputArgs, Report};
+use crate::input::{self, InputArgs, Report};
 use crate::requests::{Chosen, ChosenArgs, OperationName};
 use crate::tables;
 
@@ -47,8 +47,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
     let mut report = Report::begin(&experiment);
     let range = args.input.range(&experiment)?;
     let run = args.input.options();
-    let interrupted = |_| anyhow::anyhow!("interrupted");
-    let (hosts, found) = experiment.requests(&run.engine()).map_err(interrupted)?;
+    let (hosts, found) = input::requests(&experiment, &run)?;
     report = report.with(found);
     let mut operations: BTreeMap<OperationName, Groups> = BTreeMap::new();
     if args.with.is_empty() {
@@ -71,13 +70,13 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
                 .iter()
                 .for_each(|chosen| groups.one.add(&path(*chosen)));
         }
-        let input = InputArgs {
+        let after = InputArgs {
             paths: args.with.clone(),
             ..args.input.clone()
         };
-        let experiment = input.open()?;
-        let later = input.range(&experiment)?;
-        let (hosts, found) = experiment.requests(&run.engine()).map_err(interrupted)?;
+        let experiment = after.open()?;
+        let later = after.range(&experiment)?;
+        let (hosts, found) = input::requests(&experiment, &run)?;
         report = report.with(found);
         for (name, requests) in args.by_operation(&hosts, later) {
             let groups = operations.entry(name).or_default();

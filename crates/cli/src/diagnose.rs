@@ -5,7 +5,7 @@ use serde::Serialize;
 use slowpath_findings::{Finding, Host, Severity, diagnose};
 
 use crate::analyses::print_json;
-use crate::input::{InputArgs, Report};
+use crate::input::{self, InputArgs, Report};
 
 /// Say what makes the slow requests slow: written findings with evidence, worst first.
 #[derive(Args)]
@@ -35,9 +35,9 @@ struct Document<'run> {
 pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
     let experiment = args.input.open()?;
     let report = Report::begin(&experiment);
+    let window = args.input.range(&experiment)?;
     let run = args.input.options();
-    let (hosts, found) =
-        (experiment.requests(&run.engine())).map_err(|_| anyhow::anyhow!("interrupted"))?;
+    let (hosts, found) = input::requests(&experiment, &run)?;
     let requests: usize = hosts.iter().map(|host| host.requests.all().len()).sum();
     anyhow::ensure!(
         requests > 0,
@@ -55,6 +55,7 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
             lines,
             control_groups: &host.control_groups,
             diagnostics: &found,
+            window,
         });
         findings.extend(of_host.into_iter().map(|finding| Row {
             host: several.then_some(host.name.as_str()),

@@ -18,7 +18,7 @@ use slowpath_kernel::timelines::Timelines;
 use slowpath_requests::RequestId;
 
 use crate::analyses::print_json;
-use crate::input::{InputArgs, Report};
+use crate::input::{self, InputArgs, Report};
 use crate::requests::ChosenArgs;
 
 /// Write requests and where their time went for other tools.
@@ -92,8 +92,7 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
     let mut report = Report::begin(&experiment);
     let range = args.input.range(&experiment)?;
     let run = args.input.options();
-    let (hosts, found) =
-        (experiment.requests(&run.engine())).map_err(|_| anyhow::anyhow!("interrupted"))?;
+    let (hosts, found) = input::requests(&experiment, &run)?;
     report = report.with(found);
     let chosen = args.chosen.choose(&hosts, range);
     let mut ids: Vec<Vec<RequestId>> = vec![Vec::new(); hosts.len()];

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use slowpath_engine::Options;
 use slowpath_kernel::Extent;
 use slowpath_model::{Diagnostic, Severity, TimeRange, Timestamp};
-use slowpath_session::{Experiment, OpenError, SpanFile, open, span_files};
+use slowpath_session::{Experiment, HostRequests, OpenError, SpanFile, open, span_files};
 
 /// Which traces to read, and how.
 #[derive(Args, Clone)]
@@ -124,6 +124,17 @@ impl InputArgs {
     pub fn options(&self) -> Run {
         Run::new(self.jobs, self.chunk_bytes)
     }
+}
+
+/// The requests of every host, and what was wrong with the traces.
+///
+/// # Errors
+/// Where the user ended it.
+pub(crate) fn requests(
+    experiment: &Experiment,
+    run: &Run,
+) -> anyhow::Result<(Vec<HostRequests>, Vec<Diagnostic>)> {
+    (experiment.requests(&run.engine())).map_err(|_| anyhow::anyhow!("interrupted"))
 }
 
 /// Nothing could be opened: exit status 3.

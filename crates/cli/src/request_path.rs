@@ -11,7 +11,7 @@ use slowpath_model::{SpanId, ThreadId, Timestamp, TraceId};
 use slowpath_requests::{RequestPath, SpanKey};
 use slowpath_session::HostRequests;
 
-use crate::input::{InputArgs, Report};
+use crate::input::{self, InputArgs, Report};
 use crate::output::finish;
 use crate::requests::Chosen;
 
@@ -28,8 +28,7 @@ pub(crate) fn run(
     let experiment = input.open()?;
     let mut report = Report::begin(&experiment);
     let run = input.options();
-    let (hosts, found) =
-        (experiment.requests(&run.engine())).map_err(|_| anyhow::anyhow!("interrupted"))?;
+    let (hosts, found) = input::requests(&experiment, &run)?;
     report = report.with(found);
     let is_meant = |key: SpanKey| {
         span.is_none_or(|span| span == key.span) && trace.is_none_or(|trace| trace == key.trace)

@@ -13,7 +13,7 @@ use slowpath_requests::{
 use slowpath_session::HostRequests;
 
 use crate::analyses::print_json;
-use crate::input::{InputArgs, Report};
+use crate::input::{self, InputArgs, Report};
 use crate::pattern::matches_any;
 use crate::request_tables;
 
@@ -103,10 +103,7 @@ impl<'run> Chosen<'run> {
 
     /// What it goes by: its operation, else its thread.
     pub(crate) fn name(self) -> String {
-        match self.request().operation() {
-            "" => self.own_comm(),
-            operation => operation.to_owned(),
-        }
+        self.request().name(self.host.lines.as_ref())
     }
 }
 
@@ -145,8 +142,7 @@ pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
     let mut report = Report::begin(&experiment);
     let range = args.input.range(&experiment)?;
     let run = args.input.options();
-    let (hosts, found) =
-        (experiment.requests(&run.engine())).map_err(|_| anyhow::anyhow!("interrupted"))?;
+    let (hosts, found) = input::requests(&experiment, &run)?;
     report = report.with(found);
     let everything: usize = hosts.iter().map(|host| host.requests.all().len()).sum();
     anyhow::ensure!(

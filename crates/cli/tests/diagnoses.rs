@@ -149,3 +149,23 @@ fn lock_chains_are_named() {
     let quota = findings.iter().find(|finding| finding["id"] == "cpu-quota");
     assert!(quota.is_none(), "{quota:?}");
 }
+
+#[test]
+fn a_window_without_a_quota_has_no_finding_about_one() {
+    let Some(folder) = unpacked("cpu-cgroup/cpu-cgroup.tar.zst") else {
+        return;
+    };
+    let trace = folder.join("cpu-cgroup");
+    let quotas = |begin: &str, end: &str| {
+        let command = ["diagnose", "--json", "--begin", begin, "--end", end];
+        let document = slowpath_succeeds(&command, &trace).json();
+        let findings = document["findings"].as_array().expect("findings").iter();
+        findings
+            .filter(|finding| finding["id"] == "cpu-quota")
+            .count()
+    };
+    // The program was limited from 4.2 s to 16.3 s after the first event.
+    assert_eq!(quotas("+0s", "+4s"), 0);
+    assert_eq!(quotas("+6s", "+9s"), 1);
+    assert_eq!(quotas("+17s", "+25s"), 0);
+}

@@ -11,6 +11,7 @@ use slowpath_model::{SpanId, TimeRange};
 use slowpath_requests::{Request, RequestId};
 
 use crate::HostRequests;
+use crate::request::state_name;
 
 /// What the added spans' `scope` says.
 const SCOPE: &str = "slowpath";
@@ -199,10 +200,7 @@ fn state_spans(host: HostRequests<'_>, id: RequestId, request: &Request) -> Vec<
     segments
         .map(|((segment, blocked_by), number)| {
             let state = segment.state.name();
-            let name = match segment.depth {
-                0 => state.to_owned(),
-                _ => format!("{state} of {}", segment.comm),
-            };
+            let name = state_name(segment);
             let own = derived_id(request.key.span, number);
             let mut span = span(request, own, Some(request.key.span), name, segment.range);
             span.attributes = vec![

@@ -1,5 +1,6 @@
 //! A request as all exporters need it: with its host, and what it and its threads are called.
 
+use slowpath_critical_path::Segment;
 use slowpath_kernel::timelines::Timelines;
 use slowpath_requests::{Request, RequestId, RequestPath, Requests};
 
@@ -27,16 +28,17 @@ impl<'run> HostRequests<'run> {
         self.requests.path(self.lines, id)
     }
 
-    /// What a request goes by: its operation, else the thread that served it first.
+    /// What a request goes by.
     pub(crate) fn name(self, request: &Request) -> String {
-        let operation = request.operation();
-        if !operation.is_empty() {
-            return operation.to_owned();
-        }
-        let first = request.threads().first().copied();
-        let comm = first
-            .zip(self.lines)
-            .map(|(thread, lines)| lines.name(thread, request.window.end).into_owned());
-        comm.unwrap_or_default()
+        request.name(self.lines)
+    }
+}
+
+/// What a state of a request's path is called: that of another thread names it.
+pub(crate) fn state_name(segment: &Segment) -> String {
+    let state = segment.state.name();
+    match segment.depth {
+        0 => state.to_owned(),
+        _ => format!("{state} of {}", segment.comm),
     }
 }

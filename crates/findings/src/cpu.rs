@@ -6,7 +6,7 @@ use slowpath_kernel::timelines::{Doing, Timelines};
 use slowpath_model::{CpuId, Nanoseconds, ProcessId, ThreadId, TimeRange, Timestamp};
 
 use crate::finding::{Evidence, Finding, FindingId};
-use crate::path::{Piece, Slow, Taken, listed, percent, wants_cpu};
+use crate::path::{Piece, Slow, Taken, percent, wants_cpu};
 use crate::quota::{Quota, Regime, SILENCE, quotas};
 
 /// Shorter waits are those of every wake-up.
@@ -40,7 +40,6 @@ pub(crate) fn findings(
         .collect();
     let occupants = slow.lines.occupants(&times);
     let (mut contention, mut placement) = (Taken::default(), Taken::default());
-    let mut instead: BTreeMap<ThreadId, Nanoseconds> = BTreeMap::new();
     for wait in &mut waits {
         let range = wait.piece.segment.range;
         let others = || occupants.during(wait.cpu, range);
@@ -64,14 +63,14 @@ pub(crate) fn findings(
         } else {
             contention.add(wait.piece.request, thread, range);
             for (other, time) in occupants.during(wait.cpu, range) {
-                *instead.entry(other).or_default() += time;
+                contention.blame(slow.thread(other), time);
             }
         }
     }
     let mut findings: Vec<Finding> = (quotas.iter().zip(by_quota))
         .filter_map(|(quota, taken)| held_back(slow, control_groups, quota, taken))
         .collect();
-    findings.extend(contended(slow, contention, &instead));
+    findings.extend(contended(slow, contention));
     findings.extend(misplaced(slow, placement));
     findings
 }
@@ -148,37 +147,20 @@ fn held_back(
     Some(finding)
 }
 
-fn contended(
-    slow: &Slow<'_>,
-    mut taken: Taken,
-    instead: &BTreeMap<ThreadId, Nanoseconds>,
-) -> Option<Finding> {
-    let names: BTreeMap<String, Nanoseconds> = (instead.iter())
-        .map(|(thread, time)| (slow.thread(*thread), *time))
-        .collect();
+fn contended(slow: &Slow<'_>, mut taken: Taken) -> Option<Finding> {
     let title = "CPU contention: ready threads wait while others run".to_owned();
     let explanation = format!(
         "{} slow requests waited {} in all for a processor that others used: {}.",
         taken.requests(),
         taken.total,
-        listed(&names, 4)
+        taken.blamed()
     );
-    let mut evidence = taken.evidence(slow, "ready, but without a processor for");
-    let others = names.len();
-    evidence.push(Evidence::text(format!(
-        "{others} threads ran meanwhile on the processors that were waited for: {}",
-        listed(&names, 6)
-    )));
+    let what = "ready, but without a processor for";
+    let evidence = taken.evidence_by(slow, what, "threads that ran instead");
     let advice = "Give the service more processors, move the others elsewhere or lower their \
                   priority (nice, cpu.weight), or use fewer threads.";
-    taken.finding(
-        slow,
-        FindingId::CpuContention,
-        title,
-        explanation,
-        evidence,
-        advice,
-    )
+    let id = FindingId::CpuContention;
+    taken.finding(slow, id, title, explanation, evidence, advice)
 }
 
 fn misplaced(slow: &Slow<'_>, mut taken: Taken) -> Option<Finding> {

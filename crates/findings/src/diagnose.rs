@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{Diagnostic, DiagnosticCode, Nanoseconds, ProcessId};
+use slowpath_model::{Diagnostic, DiagnosticCode, Nanoseconds, ProcessId, TimeRange};
 use slowpath_requests::Requests;
 
 use crate::finding::{Evidence, Finding, FindingId, Severity};
@@ -22,21 +22,23 @@ pub struct Host<'run> {
     pub control_groups: &'run BTreeMap<ProcessId, String>,
     /// What was wrong with its traces.
     pub diagnostics: &'run [Diagnostic],
+    /// Only requests that touch it are looked at.
+    pub window: TimeRange,
 }
 
 /// What makes the slow requests of a host slow: the most share of their time first.
 ///
 /// Empty where there is no request, or nothing stands out.
 pub fn diagnose(host: Host<'_>) -> Vec<Finding> {
-    let slow = Slow::of(host.requests, host.lines);
+    let slow = Slow::of(host.requests, host.lines, host.window);
     if slow.total == Nanoseconds::ZERO {
         return Vec::new();
     }
     let mut findings = cpu::findings(&slow, host.control_groups);
-    findings.extend(locks::findings(&slow));
+    findings.extend(locks::finding(&slow));
     findings.extend(waits::findings(&slow));
-    findings.extend(blocked::findings(&slow));
-    findings.extend(runtime::findings(&slow));
+    findings.extend(blocked::finding(&slow));
+    findings.extend(runtime::finding(&slow));
     findings.extend(serial::findings(&slow));
     findings.sort_by(|one, other| {
         let rank = |finding: &Finding| (Reverse(finding.severity), finding.id);
@@ -63,6 +65,10 @@ fn lost(slow: &Slow<'_>, diagnostics: &[Diagnostic]) -> Option<Finding> {
         .filter(|piece| piece.segment.state == slowpath_critical_path::State::Unknown)
         .map(|piece| piece.segment.range.length())
         .sum();
+    if unknown == Nanoseconds::ZERO {
+        // They are missing elsewhere.
+        return None;
+    }
     let count: u64 = lost.iter().filter_map(|diagnostic| diagnostic.count).sum();
     let share = unknown.get() as f64 / slow.total.get().max(1) as f64;
     Some(Finding {

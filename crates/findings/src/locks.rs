@@ -8,7 +8,7 @@ use crate::finding::{Evidence, Finding, FindingId};
 use crate::path::{Slow, Taken, Wait, listed, percent};
 use crate::runtime::is_runtime;
 
-pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
+pub(crate) fn finding(slow: &Slow<'_>) -> Option<Finding> {
     let waits: Vec<Wait<'_>> = (slow.waits())
         .filter(|wait| wait.call == Some("futex") && !is_runtime(wait.holder_comm))
         .collect();
@@ -29,9 +29,7 @@ pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
     }
     let mut ranked: Vec<(&ThreadId, &Holder)> = holders.iter().collect();
     ranked.sort_by_key(|(thread, holder)| (std::cmp::Reverse(holder.waited), **thread));
-    let Some((first, most)) = ranked.first() else {
-        return Vec::new();
-    };
+    let (first, most) = ranked.first()?;
     let title = format!(
         "Locks: requests wait for {} and {} other holders",
         slow.thread(**first),
@@ -68,8 +66,7 @@ pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
     let advice = "Hold the lock for less: move what its holder waits for (disk, sleep, calls) out \
                   of the locked part, or split the lock.";
     let id = FindingId::LockContention;
-    let finding = taken.finding(slow, id, title, explanation, evidence, advice);
-    finding.into_iter().collect()
+    taken.finding(slow, id, title, explanation, evidence, advice)
 }
 
 /// A thread that was waited for.

@@ -48,11 +48,14 @@ pub(crate) struct Wait<'slow> {
 }
 
 impl<'run> Slow<'run> {
-    /// The slowest tenth of the requests of each operation, at least one of each.
-    pub(crate) fn of(requests: &'run Requests, lines: &'run Timelines) -> Self {
+    /// Of the requests that touch `window` the slowest tenth of each operation, at least one of each.
+    pub(crate) fn of(requests: &'run Requests, lines: &'run Timelines, window: TimeRange) -> Self {
         let mut operations: BTreeMap<(String, String), Vec<RequestId>> = BTreeMap::new();
-        for (id, request) in requests.ids() {
-            let name = name(request, lines);
+        let touches = |request: &Request| {
+            request.window.begin < window.end && request.window.end >= window.begin
+        };
+        for (id, request) in requests.ids().filter(|(_, request)| touches(request)) {
+            let name = request.name(Some(lines));
             let key = (request.service().to_owned(), name);
             operations.entry(key).or_default().push(id);
         }
@@ -123,7 +126,7 @@ impl<'run> Slow<'run> {
     /// A request in words.
     pub(crate) fn named(&self, request: RequestId) -> String {
         let of = self.requests.get(request);
-        format!("{} ({})", of.key.span, name(of, self.lines))
+        format!("{} ({})", of.key.span, of.name(Some(self.lines)))
     }
 
     /// A thread in words, for instance `worker-A (315)`.
@@ -136,24 +139,14 @@ impl<'run> Slow<'run> {
     }
 }
 
-/// What a request goes by: its operation, else the thread that served it first.
-pub(crate) fn name(request: &Request, lines: &Timelines) -> String {
-    let operation = request.operation();
-    if !operation.is_empty() {
-        return operation.to_owned();
-    }
-    let first = request.threads().first().copied();
-    first.map_or(String::new(), |thread| {
-        lines.name(thread, request.window.end).into_owned()
-    })
-}
-
 /// Time that a cause takes: in all, by request, and its longest single occasions.
 #[derive(Default)]
 pub(crate) struct Taken {
     pub(crate) total: Nanoseconds,
     by_request: BTreeMap<RequestId, Nanoseconds>,
-    pub(crate) range: Option<TimeRange>,
+    range: Option<TimeRange>,
+    /// By whom or what.
+    parts: BTreeMap<String, Nanoseconds>,
     longest: Vec<(TimeRange, ThreadId, RequestId)>,
 }
 
@@ -167,6 +160,16 @@ impl Taken {
         if self.longest.len() > 16 * MOST_EVIDENCE {
             self.keep_longest();
         }
+    }
+
+    /// Says who or what took `length` of it.
+    pub(crate) fn blame(&mut self, part: String, length: Nanoseconds) {
+        *self.parts.entry(part).or_default() += length;
+    }
+
+    /// Who or what took most of it, in words.
+    pub(crate) fn blamed(&self) -> String {
+        listed(&self.parts, 4)
     }
 
     fn keep_longest(&mut self) {
@@ -213,6 +216,14 @@ impl Taken {
             request: Some(slow.key(request)),
         };
         self.occasions().iter().map(evidence).collect()
+    }
+
+    /// The same, and who or what took it: `by` thread, for instance.
+    pub(crate) fn evidence_by(&mut self, slow: &Slow<'_>, what: &str, by: &str) -> Vec<Evidence> {
+        let parts = listed(&self.parts, 6);
+        let mut evidence = self.evidence(slow, what);
+        evidence.push(Evidence::text(format!("by {by}: {parts}")));
+        evidence
     }
 
     /// A finding about it, if it is worth telling.

@@ -1,11 +1,7 @@
 //! Threads of a language's runtime that requests wait for: garbage collectors, compilers.
 
-use std::collections::BTreeMap;
-
-use slowpath_model::Nanoseconds;
-
-use crate::finding::{Evidence, Finding, FindingId};
-use crate::path::{Slow, Taken, listed};
+use crate::finding::{Finding, FindingId};
+use crate::path::{Slow, Taken};
 
 /// How such threads are called, as far as the kernel keeps names (15 bytes): HotSpot's collectors,
 /// its VM thread and compilers; V8's workers; .NET's and Ruby's.
@@ -33,13 +29,12 @@ pub(crate) fn is_runtime(comm: &str) -> bool {
     NAMES.iter().any(|name| comm.starts_with(name))
 }
 
-pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
+pub(crate) fn finding(slow: &Slow<'_>) -> Option<Finding> {
     let mut taken = Taken::default();
-    let mut threads: BTreeMap<String, Nanoseconds> = BTreeMap::new();
     for wait in slow.waits() {
         if wait.pieces.iter().any(|piece| is_runtime(&piece.comm)) {
             taken.add(wait.request, wait.waiter, wait.range);
-            *threads.entry(slow.thread(wait.holder)).or_default() += wait.range.length();
+            taken.blame(slow.thread(wait.holder), wait.range.length());
         }
     }
     let title = "Runtime: requests wait for threads of the language's runtime".to_owned();
@@ -47,16 +42,11 @@ pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
         "{} slow requests waited {} in all for the runtime's own threads: {}.",
         taken.requests(),
         taken.total,
-        listed(&threads, 4)
+        taken.blamed()
     );
-    let mut evidence = taken.evidence(slow, "waited for the runtime for");
-    evidence.push(Evidence::text(format!(
-        "by thread: {}",
-        listed(&threads, 6)
-    )));
+    let evidence = taken.evidence_by(slow, "waited for the runtime for", "thread");
     let advice = "Look at the collector's log and the heap's size; allocate less, or choose a \
                   collector with shorter pauses.";
     let id = FindingId::RuntimeThreads;
-    let finding = taken.finding(slow, id, title, explanation, evidence, advice);
-    finding.into_iter().collect()
+    taken.finding(slow, id, title, explanation, evidence, advice)
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use slowpath_critical_path::State;
 use slowpath_model::Nanoseconds;
 
-use crate::finding::{Evidence, Finding, FindingId};
-use crate::path::{Slow, Taken, listed};
+use crate::finding::{Finding, FindingId};
+use crate::path::{Piece, Slow, Taken, listed};
 
 /// A kind of wait, and how it is told.
 struct Kind {
@@ -54,15 +54,12 @@ pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
 
 fn finding(slow: &Slow<'_>, kind: &Kind) -> Option<Finding> {
     let mut taken = Taken::default();
-    let mut threads: BTreeMap<String, Nanoseconds> = BTreeMap::new();
     let mut causes: BTreeMap<String, Nanoseconds> = BTreeMap::new();
-    for piece in slow
-        .pieces()
-        .filter(|piece| piece.segment.state == kind.state)
-    {
+    let of_kind = |piece: &Piece<'_>| piece.segment.state == kind.state;
+    for piece in slow.pieces().filter(of_kind) {
         let segment = piece.segment;
         taken.add(piece.request, segment.thread, segment.range);
-        *threads.entry(slow.thread(segment.thread)).or_default() += segment.range.length();
+        taken.blame(slow.thread(segment.thread), segment.range.length());
         if !segment.detail.is_empty() {
             *causes.entry(segment.detail.clone()).or_default() += segment.range.length();
         }
@@ -76,19 +73,9 @@ fn finding(slow: &Slow<'_>, kind: &Kind) -> Option<Finding> {
         taken.requests(),
         kind.what,
         taken.total,
-        listed(&threads, 4)
+        taken.blamed()
     );
-    let mut evidence = taken.evidence(slow, kind.what);
-    evidence.push(Evidence::text(format!(
-        "by thread: {}",
-        listed(&threads, 6)
-    )));
-    taken.finding(
-        slow,
-        kind.id,
-        kind.title.to_owned(),
-        explanation,
-        evidence,
-        kind.advice,
-    )
+    let evidence = taken.evidence_by(slow, kind.what, "thread");
+    let title = kind.title.to_owned();
+    taken.finding(slow, kind.id, title, explanation, evidence, kind.advice)
 }

@@ -6,7 +6,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod alignment;
 mod answer;
 mod comm;
 pub mod count;

@@ -112,7 +112,7 @@ impl Agent {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Agents {
     found: Vec<(Agent, PathBuf)>,
-    library: Option<PathBuf>,
+    events: Option<PathBuf>,
 }
 
 impl Agents {
@@ -147,7 +147,7 @@ impl Agents {
         let library = folder.map(|folder| folder.join(LIBRARY));
         Ok(Self {
             found,
-            library: library.filter(|library| library.exists()),
+            events: library.filter(|library| library.exists()),
         })
     }
 
@@ -171,8 +171,8 @@ impl Agents {
             (!has_it).then(|| agent.variable(file, value))
         });
         let mut variables: Vec<_> = of_agents.collect();
-        if let (Some(library), None) = (&self.library, value_of(LIBRARY_VARIABLE)) {
-            variables.push((LIBRARY_VARIABLE, library.into()));
+        if let (Some(events), None) = (&self.events, value_of(LIBRARY_VARIABLE)) {
+            variables.push((LIBRARY_VARIABLE, events.into()));
         }
         variables
     }

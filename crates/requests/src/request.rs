@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{ProcessId, SpanId, ThreadId, TimeRange, Timestamp, TraceId};
 use slowpath_read_spans::{Attribute, SpanKind, SpanStatus};
 
@@ -137,6 +138,15 @@ impl Request {
     pub fn first_thread(&self) -> Option<ThreadId> {
         let first = self.servings.first().map(|serving| serving.thread);
         first.or_else(|| self.end.or(self.start)?.thread)
+    }
+
+    /// What it goes by: its operation, else the thread that served it first; empty where neither is
+    /// known.
+    pub fn name(&self, lines: Option<&Timelines>) -> String {
+        match (self.operation(), lines, self.threads().first()) {
+            ("", Some(lines), Some(&first)) => lines.name(first, self.window.end).into_owned(),
+            (operation, ..) => operation.to_owned(),
+        }
     }
 
     /// The threads that served it, in the order of when they first did; the one that ended it, where

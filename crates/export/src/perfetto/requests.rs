@@ -8,6 +8,7 @@ use slowpath_requests::{Request, RequestId, SpanKey};
 
 use super::{PerfettoWriter, Slice, Track};
 use crate::HostRequests;
+use crate::request::state_name;
 
 /// Writes the requests of several hosts: requests that overlap lie in lanes beside each other.
 ///
@@ -115,14 +116,9 @@ fn write_path<W: Write>(
         if let Some(other) = blocked_by {
             details.push(("works for", host.requests.described(*other)));
         }
-        let state = segment.state.name();
-        let name = match segment.depth {
-            0 => state.to_owned(),
-            _ => format!("{state} of {}", segment.comm),
-        };
         let slice = Slice {
-            name: &name,
-            category: state,
+            name: &state_name(segment),
+            category: segment.state.name(),
             details,
             ..Slice::default()
         };

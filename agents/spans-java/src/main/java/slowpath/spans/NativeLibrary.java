@@ -19,7 +19,7 @@ final class NativeLibrary {
     /** Whether the calls of {@link NativeSpans} can be made from now on. */
     static boolean load() {
         try {
-            String named = System.getProperty("slowpath.spans.library", System.getenv("SLOWPATH_SPANS_LIBRARY"));
+            String named = System.getProperty("slowpath.spans.native", System.getenv("SLOWPATH_SPANS_LIBRARY"));
             load(named == null || named.isEmpty() ? null : Path.of(named).toAbsolutePath());
             NativeSpans.startsRecorded(); // links the native methods, or fails here
             return true;
