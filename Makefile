@@ -8,7 +8,7 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 SLOWPATH := $(TARGET_DIR)/release/slowpath
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo bench lint check generate fuzz-smoke agents test-agents clean
+.PHONY: help setup build test demo bench lint check generate fuzz-smoke agents test-agents test-jaeger clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -50,6 +50,9 @@ agents: setup ## Build the agents that tell of spans from inside applications
 test-agents: agents ## Test the agents in real applications (downloads what these need)
 	@for agent in $(AGENTS); do echo "== $$agent"; $(MAKE) --no-print-directory -C $$agent test || exit 1; done
 
+test-jaeger: build ## Send an export to a real Jaeger and ask it back (builds Jaeger at first, for minutes)
+	@SLOWPATH="$(abspath $(SLOWPATH))" sh examples/jaeger/run.sh
+
 clean: ## Remove everything that was built or recorded here
 	$(CARGO) clean
-	rm -rf .cache demo-recording hotrod-recording java-service-recording benches/data examples/demo/build fuzz/target
+	rm -rf .cache *-recording benches/data examples/demo/build fuzz/target

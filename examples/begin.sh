@@ -6,6 +6,7 @@ cd "$(dirname "$0")/../.."
 slowpath=${SLOWPATH:-target/release/slowpath}
 recording=$example-recording
 cache=$PWD/.cache/$example
+export SLOWPATH_AGENTS=$PWD/agents
 
 failed() {
     echo "$example: $1" >&2
@@ -16,10 +17,12 @@ failed() {
 [ ! -e "$recording" ] || [ -f "$recording/slowpath.json" ] || failed "$recording is not a recording" "move it away"
 mkdir -p "$cache"
 
-# The recording has span events of the service.
-has_spans() {
-    "$slowpath" count "$recording" | grep slowpath_span ||
-        failed "the recording has no span events" "is lttng-tools installed? make setup; see $cache/said"
+# Asks what was slow and why, and holds the answers against what the service wrote down ($cache/truth):
+# check.py, which gets this function's arguments, ends with status 1 when one of them is wrong.
+answers_hold() {
+    "$slowpath" diagnose "$recording" --json >"$cache/diagnose.json"
+    "$slowpath" requests "$recording" --json >"$cache/requests.json"
+    python3 "examples/$example/check.py" "$cache" "$@"
 }
 recording_failed() {
     failed "recording failed; the end of what was said: $(tail -n 5 "$cache/said")" "see $cache/said"

@@ -47,6 +47,8 @@ func run(requests, atOnce int, url string, command []string) error {
 		return err
 	}
 	latencies, failures := send(requests, atOnce, url)
+	// HotROD sends its spans every second, and none at its end.
+	time.Sleep(1500 * time.Millisecond)
 	if len(latencies) == 0 {
 		return fmt.Errorf("none of %d requests was answered", requests)
 	}

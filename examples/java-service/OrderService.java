@@ -3,8 +3,11 @@
  * a receiver to a pool of workers and waited for there; workers write a ledger under one lock, and every
  * 25th order rewrites all of it, to the disk, while it holds the lock. Knows nothing of tracing. Not a design to copy.
  *
- *     java OrderService.java serve ORDERS LEDGER    serves so many orders, then ends
+ *     java OrderService.java serve LEDGER           serves orders until it is told to end (SIGTERM)
  *     java OrderService.java order ORDERS           sends so many, 6 at a time; prints latencies on stderr
+ *
+ * The service ends with a line for each order: the worker's thread, when it asked for the lock, got it and gave
+ * it back (nanoseconds since the epoch), and 1 where it rewrote the ledger.
  */
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
@@ -20,9 +23,11 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -37,60 +42,67 @@ public final class OrderService {
     private OrderService() {}
 
     public static void main(String[] arguments) throws Exception {
-        if (arguments.length == 3 && arguments[0].equals("serve")) {
-            serve(Integer.parseInt(arguments[1]), Path.of(arguments[2]));
+        if (arguments.length == 2 && arguments[0].equals("serve")) {
+            serve(Path.of(arguments[1]));
         } else if (arguments.length == 2 && arguments[0].equals("order")) {
             order(Integer.parseInt(arguments[1]));
         } else {
-            System.err.println("usage: OrderService serve ORDERS LEDGER | order ORDERS");
+            System.err.println("usage: OrderService serve LEDGER | order ORDERS");
             System.exit(2);
         }
     }
 
-    private static void serve(int orders, Path file) throws IOException, InterruptedException {
-        CountDownLatch answered = new CountDownLatch(orders);
+    private static void serve(Path file) throws IOException {
         ExecutorService receivers = Executors.newFixedThreadPool(6, named("receiver"));
         ExecutorService workers = Executors.newFixedThreadPool(3, named("worker"));
-        try (FileChannel ledger = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
-            HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), PORT), 0);
-            server.setExecutor(receivers);
-            server.createContext("/order", exchange -> {
-                Future<?> order = workers.submit(() -> answer(exchange, ledger, answered));
-                try {
-                    order.get();
-                } catch (InterruptedException | ExecutionException cause) {
-                    throw new IOException("order not answered", cause);
-                }
-            });
-            server.start();
-            answered.await();
-            server.stop(1);
-        }
-        receivers.shutdown();
-        workers.shutdown();
+        FileChannel ledger = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+        HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), PORT), 0);
+        server.setExecutor(receivers);
+        server.createContext("/order", exchange -> {
+            Future<?> order = workers.submit(() -> answer(exchange, ledger));
+            try {
+                order.get();
+            } catch (InterruptedException | ExecutionException cause) {
+                throw new IOException("order not answered", cause);
+            }
+        });
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> done.forEach(System.out::println)));
+        server.start();
     }
 
     private static ThreadFactory named(String name) {
         return task -> new Thread(task, name);
     }
 
+    private static final Queue<String> done = new ConcurrentLinkedQueue<>();
     private static int written; // guarded by the class
 
-    private static void answer(HttpExchange exchange, FileChannel ledger, CountDownLatch answered) {
+    private static void answer(HttpExchange exchange, FileChannel ledger) {
         try (exchange) {
+            long asked = now();
             synchronized (OrderService.class) {
+                long locked = now();
                 boolean rewrite = ++written % REWRITE_EVERY == 0;
                 ledger.write(ByteBuffer.allocate(rewrite ? WHOLE_LEDGER : 100), 0);
                 if (rewrite) {
                     ledger.force(true);
                 }
+                done.add(thread() + " " + asked + " " + locked + " " + now() + " " + (rewrite ? 1 : 0));
             }
             exchange.sendResponseHeaders(200, -1);
         } catch (IOException cause) {
             System.err.println("order not answered: " + cause);
-        } finally {
-            answered.countDown();
         }
+    }
+
+    /** This thread's number, as the kernel has it. */
+    private static Path thread() throws IOException {
+        return Path.of("/proc/thread-self").toRealPath().getFileName();
+    }
+
+    private static long now() {
+        Instant now = Instant.now();
+        return now.getEpochSecond() * 1_000_000_000L + now.getNano();
     }
 
     private static void order(int orders) throws Exception {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Records a Node service under OpenTelemetry's automatic instrumentation and our agent, and shows where
-# its slowest requests' time went.     run.sh [ORDERS]     SLOWPATH names the binary.
-# Not a benchmark: one short run, for looking at.
+# its slowest requests' time went; check.py holds that against what the service wrote down.
+#     run.sh [ORDERS]     SLOWPATH names the binary.        Not a benchmark: one short run.
 example=node-service
 . "$(dirname "$0")/../begin.sh"
 orders=${1:-300}
@@ -18,14 +18,14 @@ cmp -s examples/node-service/package.json "$cache/package.json" || {
 echo "node-service: $orders requests, 6 at a time, while slowpath records" >&2
 node examples/node-service/shop.js order "$orders" &
 customers=$!
-export OTEL_SERVICE_NAME=shop OTEL_METRICS_EXPORTER=none OTEL_LOGS_EXPORTER=none OTEL_NODE_RESOURCE_DETECTORS=none
-"$slowpath" record -o "$recording" --overwrite -- \
-    node --require "$agent/register.js" \
-    --require "$cache/node_modules/@opentelemetry/auto-instrumentations-node/build/src/register.js" \
-    examples/node-service/shop.js serve "$orders" "$cache/ledger" 2>"$cache/said" ||
+export OTEL_SERVICE_NAME=shop OTEL_METRICS_EXPORTER=none OTEL_LOGS_EXPORTER=none OTEL_NODE_RESOURCE_DETECTORS=env
+"$slowpath" record -o "$recording" --overwrite --agents node -- \
+    node --require "$cache/node_modules/@opentelemetry/auto-instrumentations-node/build/src/register.js" \
+    examples/node-service/shop.js serve "$orders" "$cache/ledger" >"$cache/truth" 2>"$cache/said" ||
     { kill "$customers"; recording_failed; }
 wait "$customers"
 rm -f "$cache/ledger"
 
-has_spans
 "$slowpath" requests "$recording" --slowest 8
+"$slowpath" diagnose "$recording"
+answers_hold

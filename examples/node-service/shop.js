@@ -1,6 +1,7 @@
 // A shop on one Node thread: orders take a moment of waiting and a line in a ledger; every 25th request
 // wants a report, which sorts for a fifth of a second and lets everybody else wait meanwhile. Knows
 // nothing of tracing.   shop.js serve ORDERS LEDGER | shop.js order ORDERS
+// At its end it says how many it served, and for each report when it sorted (nanoseconds since the epoch).
 'use strict';
 
 const { appendFile } = require('node:fs/promises');
@@ -11,12 +12,17 @@ const [what, count, ledger] = process.argv.slice(2);
 const orders = Number(count);
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+const sortedFrom = [];
+const now = () => Math.round((performance.timeOrigin + performance.now()) * 1000) + '000';
+
 function report() {
+  const from = now();
   const begin = Date.now();
   let sorted = 0;
   while (Date.now() - begin < 200) {
     sorted += Array.from({ length: 20000 }, (_, i) => (i * 7919) % 20011).sort((a, b) => a - b).length;
   }
+  sortedFrom.push(`${from} ${now()}`);
   return `sorted ${sorted}\n`;
 }
 
@@ -31,7 +37,7 @@ function serve() {
   const server = http.createServer(async (request, response) => {
     const { pathname, searchParams } = new URL(request.url, 'http://shop');
     response.end(pathname === '/report' ? report() : await order(searchParams.get('number')));
-    if (++served === orders) server.close();
+    if (++served === orders) server.close(() => console.log([served, ...sortedFrom].join('\n')));
   });
   server.listen(port, '127.0.0.1');
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Records a Python service under OpenTelemetry's automatic instrumentation and our agent, and shows where
-# its slowest requests' time went.     run.sh [ORDERS]     SLOWPATH names the binary.
-# Not a benchmark: one short run, for looking at.
+# its slowest requests' time went; check.py holds that against what the service wrote down.
+#     run.sh [ORDERS]     SLOWPATH names the binary.        Not a benchmark: one short run.
 example=python-service
 . "$(dirname "$0")/../begin.sh"
 orders=${1:-300}
@@ -20,13 +20,14 @@ echo "python-service: $orders requests, 6 at a time, while slowpath records" >&2
 python3 examples/python-service/shop.py order "$orders" &
 customers=$!
 export OTEL_SERVICE_NAME=shop OTEL_METRICS_EXPORTER=none OTEL_LOGS_EXPORTER=none
-export PATH="$cache/venv/bin:$PATH" PYTHONPATH="$agent/build/site"
-"$slowpath" record -o "$recording" --overwrite -- \
+export PATH="$cache/venv/bin:$PATH"
+"$slowpath" record -o "$recording" --overwrite --agents python -- \
     "$cache/venv/bin/opentelemetry-instrument" python \
-    examples/python-service/shop.py serve "$orders" "$cache/journal" 2>"$cache/said" ||
+    examples/python-service/shop.py serve "$orders" "$cache/journal" >"$cache/truth" 2>"$cache/said" ||
     { kill "$customers"; recording_failed; }
 wait "$customers"
 rm -f "$cache/journal"
 
-has_spans
 "$slowpath" requests "$recording" --slowest 8
+"$slowpath" diagnose "$recording"
+answers_hold

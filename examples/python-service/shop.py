@@ -2,6 +2,9 @@
 safe on the disk while it holds the lock, and the others wait for it. Knows nothing of tracing.
 
     shop.py serve ORDERS JOURNAL | shop.py order ORDERS
+
+Ends with a line for each order: its thread, when it asked for the lock, got it and gave it back (nanoseconds
+since the epoch), and 1 where it wrote to the disk.
 """
 
 import itertools
@@ -25,13 +28,18 @@ def serve(orders, journal_path):
     journal_lock = threading.Lock()
     served = itertools.count(1)
     closing = threading.Event()
+    done = []
 
     @shop.get("/order/<int:number>")
     def order(number):
+        safe = number % 25 == 24
+        asked = time.time_ns()
         with journal_lock:
+            locked = time.time_ns()
             journal.write(b"order %d\n" % number)
-            if number % 25 == 24:
+            if safe:
                 checkpoint()
+            done.append((threading.get_native_id(), asked, locked, time.time_ns(), int(safe)))
         if next(served) == orders:
             closing.set()
         return "done"
@@ -48,6 +56,8 @@ def serve(orders, journal_path):
     closing.wait()
     server.shutdown()
     server.server_close()
+    for order in done:
+        print(*order)
 
 
 def order_all(orders):

@@ -2,10 +2,12 @@
 
 mod support;
 
+use std::ffi::OsStr;
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
-use support::{shared_traces, slowpath_succeeds, unpacked};
+use support::{run, shared_traces, slowpath_succeeds, unpacked};
 
 /// The recording's findings, and the lines of its ground truth.
 fn diagnosed(name: &str) -> Option<(Vec<Value>, Vec<Value>)> {
@@ -168,4 +170,24 @@ fn a_window_without_a_quota_has_no_finding_about_one() {
     assert_eq!(quotas("+0s", "+4s"), 0);
     assert_eq!(quotas("+6s", "+9s"), 1);
     assert_eq!(quotas("+17s", "+25s"), 0);
+}
+
+#[test]
+fn nothing_is_said_of_a_service_in_good_health() {
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/fixtures/quiet-recording/recording.tar.gz");
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = [OsStr::new("-xzf"), packed.as_os_str(), OsStr::new("-C")];
+    let arguments = [&arguments[..], &[folder.path().as_os_str()]].concat();
+    assert_eq!(run("tar", &arguments).expect("tar").status, Some(0));
+    let recording = folder.path().join("quiet-recording");
+    let requests = slowpath_succeeds(&["requests", "--json"], &recording).json();
+    let requests = requests["requests"].as_array().expect("requests").clone();
+    let of_service = |request: &&Value| {
+        request["service"] == "prices" && request["operation"] == "GET /price/<int:number>"
+    };
+    assert_eq!(requests.iter().filter(of_service).count(), 40);
+    assert_eq!(requests.len(), 40);
+    let findings = slowpath_succeeds(&["diagnose", "--json"], &recording).json();
+    assert_eq!(findings["findings"], serde_json::json!([]));
 }

@@ -1,11 +1,11 @@
 //! The walk: backwards in time, into whoever ended each wait, and back where the wait began.
 //!
 //! Threads that wait for each other lie on a stack, the one that was asked about at the bottom. The
-//! path is always in the topmost one. While it is there, all others are blocked, so none can be met
-//! again; time only goes back, so the walk ends.
+//! path is always in the topmost one. While it is there, all others are blocked (or look for a moment
+//! whether they still have to be), so none can be met again; time only goes back, so the walk ends.
 
 use slowpath_kernel::timelines::{Doing, Stretch, Timelines, WakeUp, Waker};
-use slowpath_model::{CpuId, ThreadId, TimeRange, Timestamp};
+use slowpath_model::{CpuId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 
 use crate::bare::{BareLink, BarePath, Cause, Detail, Piece};
 use crate::state_of::interrupt_state;
@@ -160,7 +160,10 @@ impl<'lines> Walk<'lines> {
             Waker::Thread(_) if self.is_unseen_timer(&wait) => {
                 self.wait_segment(&wait, State::Timer, Cause::None);
             }
-            Waker::Thread(waker) => self.enter(waker, &wait, wait.begin, wait.link),
+            Waker::Thread(waker) => {
+                let until = self.tried_since(&wait);
+                self.enter(waker, &wait, until, wait.link);
+            }
             Waker::Packet { sender: None, .. } => {
                 self.wait_segment(&wait, State::Network, Cause::None)
             }
@@ -181,6 +184,39 @@ impl<'lines> Walk<'lines> {
                 Cause::Words("woken by an interrupt that is not in the trace"),
             ),
         }
+    }
+
+    /// When a wait for a lock really began: who waits with a timeout (Java's monitors, Python's
+    /// interpreter lock) wakes in between, finds the lock taken and waits again.
+    fn tried_since(&self, wait: &Wait<'_>) -> Timestamp {
+        /// The look at the lock takes less, unless it is interrupted for long.
+        const LOOK: Nanoseconds = Nanoseconds(100_000);
+        let Some(frame) = self.frames.last() else {
+            return wait.begin;
+        };
+        let (mut since, mut at, mut ran) = (wait.begin, wait.begin, Nanoseconds::ZERO);
+        while wait.call == Some("futex") && at > frame.until && ran <= LOOK {
+            let stretch = self.lines.stretch_before(frame.thread, at);
+            at = stretch.range.begin.max(frame.until);
+            match stretch.doing {
+                Doing::Running { .. } => ran += stretch.range.length(),
+                Doing::Preempted | Doing::WaitingForCpu => {}
+                Doing::Blocked {
+                    wake: Some(wake),
+                    uninterruptible,
+                    call: Some("futex"),
+                } if self.is_timeout(wake, uninterruptible) => {
+                    (since, ran) = (at, Nanoseconds::ZERO);
+                }
+                _ => break,
+            }
+        }
+        since
+    }
+
+    fn is_timeout(&self, wake: WakeUp, uninterruptible: bool) -> bool {
+        matches!(wake.by, Waker::Interrupt(interrupt)
+            if interrupt_state(self.lines, interrupt, uninterruptible) == State::Timer)
     }
 
     /// A packet of this host ended the wait: goes to the thread that sent it, at the time it did.
@@ -250,6 +286,13 @@ impl<'lines> Walk<'lines> {
 
     /// The path was in `thread` until the cursor, where it woke the topmost one.
     fn enter(&mut self, thread: ThreadId, wait: &Wait<'lines>, until: Timestamp, link: LinkKind) {
+        if self.is_waiting(thread) && self.is_running(thread) {
+            // It looked whether a lock was free (`tried_since`), and woke this one then.
+            while self.topmost() != thread {
+                self.leave_frame();
+            }
+            return;
+        }
         if self.is_waiting(thread) {
             // Only clocks that differ between processors make a thread wake while it waits.
             self.wait_segment(
@@ -287,6 +330,11 @@ impl<'lines> Walk<'lines> {
 
     fn is_waiting(&self, thread: ThreadId) -> bool {
         self.frames.iter().any(|frame| frame.thread == thread)
+    }
+
+    fn is_running(&self, thread: ThreadId) -> bool {
+        let stretch = self.lines.stretch_before(thread, self.cursor);
+        matches!(stretch.doing, Doing::Running { .. })
     }
 
     /// The wait was for a time to come, but the trace has no timers: whoever was interrupted seems

@@ -17,11 +17,11 @@ use crate::request::state_name;
 const SCOPE: &str = "slowpath";
 /// `SPAN_KIND_INTERNAL`.
 const INTERNAL: u8 = 1;
-/// Requests of a document at most.
-const AT_A_TIME: usize = 256;
+/// About so many spans make a document: collectors refuse or drop what they cannot queue.
+const AT_A_TIME: usize = 1000;
 
 /// `ExportTraceServiceRequest`.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Document {
     resource_spans: Vec<ResourceSpans>,
@@ -115,19 +115,34 @@ pub fn otlp_documents(
     mut send: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<OtlpCounts> {
     let mut counts = OtlpCounts::default();
+    let mut waiting = Document::default();
+    let mut spans_waiting = 0;
     for host in hosts {
-        for chosen in host.chosen.chunks(AT_A_TIME) {
-            let part = HostRequests { chosen, ..*host };
-            let document = Document {
-                resource_spans: (part.all())
-                    .map(|(id, request)| resource_spans(part, id, request, spans, &mut counts))
-                    .collect(),
-            };
-            let bytes = serde_json::to_vec(&document).map_err(io::Error::other)?;
-            send(&bytes)?;
+        for (id, request) in host.all() {
+            let mut spans_of_request = request_spans(*host, id, request, spans, &mut counts);
+            while !spans_of_request.is_empty() {
+                let room = (AT_A_TIME - spans_waiting).min(spans_of_request.len());
+                let rest = spans_of_request.split_off(room);
+                spans_waiting += room;
+                (waiting.resource_spans).push(of_request(*host, request, spans_of_request));
+                spans_of_request = rest;
+                if spans_waiting == AT_A_TIME {
+                    send(&std::mem::take(&mut waiting).bytes()?)?;
+                    spans_waiting = 0;
+                }
+            }
         }
     }
+    if spans_waiting > 0 {
+        send(&waiting.bytes()?)?;
+    }
     Ok(counts)
+}
+
+impl Document {
+    fn bytes(&self) -> io::Result<Vec<u8>> {
+        serde_json::to_vec(self).map_err(io::Error::other)
+    }
 }
 
 /// Writes documents as lines.
@@ -148,21 +163,13 @@ pub fn write_otlp(
     Ok(counts)
 }
 
-fn resource_spans(
+fn request_spans(
     host: HostRequests<'_>,
     id: RequestId,
     request: &Request,
     which: OtlpSpans,
     counts: &mut OtlpCounts,
-) -> ResourceSpans {
-    let service = match request.service() {
-        "" => "unknown_service",
-        service => service,
-    };
-    let mut attributes = vec![text("service.name", service)];
-    if !host.host.is_empty() {
-        attributes.push(text("host.name", host.host));
-    }
+) -> Vec<Span> {
     let mut spans = Vec::new();
     if which == OtlpSpans::All {
         spans.push(own_span(host, request));
@@ -171,6 +178,18 @@ fn resource_spans(
     let states = state_spans(host, id, request);
     counts.states += states.len() as u64;
     spans.extend(states);
+    spans
+}
+
+fn of_request(host: HostRequests<'_>, request: &Request, spans: Vec<Span>) -> ResourceSpans {
+    let service = match request.service() {
+        "" => "unknown_service",
+        service => service,
+    };
+    let mut attributes = vec![text("service.name", service)];
+    if !host.host.is_empty() {
+        attributes.push(text("host.name", host.host));
+    }
     ResourceSpans {
         resource: Resource { attributes },
         scope_spans: vec![ScopeSpans {

@@ -61,6 +61,85 @@ fn a_mutex_goes_from_holder_to_waiter() {
 }
 
 #[test]
+fn a_lock_that_is_tried_for_with_a_timeout_is_waited_for_all_the_time() {
+    // Java's monitors: a looks whether b still has the lock whenever a timer wakes it, for 4 ns.
+    let drawing = |call: &str| {
+        format!(
+            "1   0 switch - b
+         0   0 switch - a
+         0 100 call {call}
+         0 110 switch a:S -
+         0 198 timer
+         0 199 wake a
+         0 200 timerend
+         0 202 switch - a
+         0 203 ret {call}
+         0 204 call futex
+         0 206 switch a:S -
+         0 298 timer
+         0 299 wake a
+         0 300 timerend
+         0 301 switch - a
+         0 302 ret futex
+         0 303 call futex
+         0 305 switch a:S -
+         1 400 wake a
+         0 410 switch - a
+         0 420 ret futex
+         0 500 switch a:S -"
+        )
+    };
+    let tried = "50..110 a RUNNING
+           110..400 b RUNNING
+         400..410 a WAIT_CPU
+         410..500 a RUNNING";
+    check(&drawing("futex"), "a", (50, 500), tried);
+    // A sleep before it is a sleep.
+    check(
+        &drawing("nanosleep"),
+        "a",
+        (150, 500),
+        "150..199 a TIMER (in nanosleep, timer)
+         199..202 a WAIT_CPU
+         202..206 a RUNNING
+           206..400 b RUNNING
+         400..410 a WAIT_CPU
+         410..500 a RUNNING",
+    );
+}
+
+#[test]
+fn who_tries_for_a_lock_may_wake_its_holder_meanwhile() {
+    check(
+        "1   0 switch - b
+         0   0 switch - a
+         0 100 call futex
+         0 110 switch a:S -
+         1 150 switch b:S -
+         0 198 timer
+         0 199 wake a
+         0 200 timerend
+         0 202 switch - a
+         0 203 wake b
+         1 203 switch - b
+         0 206 switch a:S -
+         1 400 wake a
+         0 410 switch - a
+         0 420 ret futex
+         0 500 switch a:S -",
+        "a",
+        (50, 500),
+        "50..110 a RUNNING
+         110..199 a TIMER (in futex, timer)
+         199..202 a WAIT_CPU
+         202..203 a RUNNING
+           203..400 b RUNNING
+         400..410 a WAIT_CPU
+         410..500 a RUNNING",
+    );
+}
+
+#[test]
 fn a_wait_on_a_waiter_goes_on_to_the_disk() {
     check(
         "0   0 switch - a

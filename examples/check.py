@@ -1,0 +1,31 @@
+"""For the examples' checks: reads what slowpath answered, prints each claim, fails when one does not hold.
+
+Each example's check.py says what its claims are. Not a test of slowpath's tables: only their JSON is read.
+"""
+
+import json
+import pathlib
+import sys
+
+
+def answers(folder):
+    """Findings and requests, as run.sh left them in the folder."""
+    folder = pathlib.Path(folder)
+    findings = json.loads((folder / "diagnose.json").read_text())["findings"]
+    requests = json.loads((folder / "requests.json").read_text())["requests"]
+    return findings, requests
+
+
+def truth(folder):
+    """What the service wrote down: a tuple of numbers for each line."""
+    lines = (pathlib.Path(folder) / "truth").read_text().splitlines()
+    return [tuple(map(int, line.split())) for line in lines]
+
+
+def told(claims):
+    """Prints pairs of a claim and whether it holds, and ends with status 1 when one does not."""
+    failures = 0
+    for claim, holds in claims:
+        print(("ok      " if holds else "FAILED  ") + claim)
+        failures += not holds
+    sys.exit(1 if failures else 0)

@@ -1,0 +1,86 @@
+"""Claims about a service whose orders write under one lock, some of them to the disk: for check.py of the
+examples java-service and python-service, which wrote down who held the lock when.
+
+Not about how fast anything is: on a busy machine the holder waits for processors as well as for the disk.
+"""
+
+import dataclasses
+
+# Shorter times are not worth a claim: clocks are read just outside of what they measure.
+LEAST_NS = 5_000_000
+KERNEL_CAUSES = ("BLOCK_DEVICE", "PREEMPTED", "WAIT_CPU", "RUNNING", "TIMER", "INTERRUPTED", "IPI", "BLOCKED")
+
+
+@dataclasses.dataclass
+class Order:
+    """What the service knows of an order, and the request that slowpath found for it."""
+
+    tid: int
+    asked: int
+    locked: int
+    unlocked: int
+    wrote: bool
+    request: dict | None = None
+
+
+def orders(truth, requests):
+    """The orders of the recording, each with its request: a thread serves one after the other, as they end."""
+    begin = min((one["begin_ns"] for one in requests), default=0)
+    found = [Order(*times, wrote=bool(wrote)) for *times, wrote in sorted(truth, key=lambda one: one[3]) if times[1] > begin]
+    free = sorted(requests, key=lambda one: one["end_ns"])
+    for order in found:
+        fits = (one for one in free if one["tids"] and one["tids"][-1] == order.tid
+                and one["begin_ns"] <= order.asked and order.unlocked <= one["end_ns"])
+        order.request = next(fits, None)
+        if order.request:
+            free.remove(order.request)
+    return found
+
+
+def key(request):
+    """What names a request."""
+    return request["trace_id"], request["span_id"]
+
+
+def blocked_for(order, by):
+    """How long the order's request is said to have been blocked by the other's."""
+    named = (one["ns"] for one in order.request["blocked_by"] if key(one) == key(by.request))
+    return sum(named)
+
+
+def claims(all_orders, requests, findings, service, operation):
+    """Pairs of a claim and whether it holds."""
+    yield f"every order has its request: {len(requests)} for {len(all_orders)}", (
+        len(requests) == len(all_orders) > 0
+        and len({key(order.request) for order in all_orders if order.request}) == len(requests)
+    )
+    named = [one for one in requests if (one["service"], one["operation"]) == (service, operation)]
+    yield f"each is named {service}: {operation}: {len(named)}", len(named) == len(requests)
+    known = [order for order in all_orders if order.request]
+
+    slowest = max(requests, key=lambda one: one["duration_ns"])
+    causes = {state: ns for state, ns in slowest["summary"].items() if state in KERNEL_CAUSES}
+    share = sum(causes.values()) / slowest["duration_ns"]
+    words = ", ".join(f"{state} {ns / 1e6:.1f} ms" for state, ns in sorted(causes.items(), key=lambda one: -one[1]))
+    yield f"the slowest one's {slowest['duration_ns'] / 1e6:.1f} ms are known: {words}", share > 0.95
+
+    wrote = [order for order in known if order.wrote]
+    on_disk = [order for order in wrote if order.request["summary"].get("BLOCK_DEVICE", 0)]
+    yield f"those that wrote to the disk waited for it: {len(on_disk)} of {len(wrote)}", (
+        wrote and len(on_disk) == len(wrote)
+    )
+    held_up = [
+        (order, by, min(order.locked, by.unlocked) - max(order.asked, by.locked))
+        for order in known
+        for by in wrote
+        if order is not by
+    ]
+    held_up = [(order, by, length) for order, by, length in held_up if length >= LEAST_NS]
+    # Shorter where the holder waited for threads of the kernel, which serve no request.
+    right = [order for order, by, length in held_up if 0 < blocked_for(order, by) < length + 1_000_000]
+    yield f"those that waited for the lock meanwhile name the request that had it: {len(right)} of {len(held_up)}", (
+        held_up and len(right) == len(held_up)
+    )
+    ids = {one["id"] for one in findings}
+    wanted = {"lock-contention"}
+    yield f"diagnose names the lock: {', '.join(sorted(ids))}", wanted <= ids
