@@ -8,10 +8,10 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 SLOWPATH := $(TARGET_DIR)/release/slowpath
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo bench lint check generate fuzz-smoke agents test-agents test-jaeger clean
+.PHONY: help setup build test demo bench bench-overhead lint check generate fuzz-smoke agents test-agents test-jaeger clean
 
 help: ## Say what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 setup: ## Install the Debian packages that are missing
 	@sh scripts/setup.sh
@@ -27,6 +27,9 @@ demo: build ## Record a small workload that has something to find, and explain i
 
 bench: build ## Measure against the peers, side by side (takes minutes)
 	$(CARGO) run --release --package slowpath-benches -- run --slowpath $(SLOWPATH)
+
+bench-overhead: build ## Measure what recording costs a service (half an hour; can be interrupted; needs Go)
+	$(CARGO) run --release --package slowpath-benches -- overhead --slowpath $(SLOWPATH)
 
 lint: ## Formatting and clippy
 	$(CARGO) fmt --all --check

@@ -8,6 +8,7 @@ mod enlarge;
 mod history;
 mod made;
 mod measure;
+mod overhead;
 mod recording;
 mod report;
 mod scaling;
@@ -56,6 +57,8 @@ enum Command {
         #[arg(long)]
         folder: Option<PathBuf>,
     },
+    /// What recording costs a service: HotROD without tracing, with spans, and recorded.
+    Overhead(overhead::Settings),
     /// Make a large CTF trace out of a small one.
     Enlarge {
         /// A folder with a CTF trace.
@@ -81,6 +84,7 @@ fn main() -> anyhow::Result<()> {
             seed,
             folder,
         } => spans::run(count, seed, folder.as_deref())?,
+        Command::Overhead(settings) => overhead::run(&settings)?,
         Command::Enlarge {
             source,
             target,

@@ -98,11 +98,6 @@ impl Guardian {
         }
     }
 
-    /// The guardian's process id.
-    pub fn pid(&self) -> i32 {
-        self.pid.as_raw_nonzero().get()
-    }
-
     /// Ends the guardian: with a goodbye when all has been put away, in silence to have it do its
     /// duty. Waits until it is gone.
     pub fn dismiss(self, parting: Parting) {

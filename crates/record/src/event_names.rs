@@ -30,8 +30,19 @@ pub const PRESETS: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// All presets together.
+/// All presets together, without [`NOT_BY_DEFAULT`].
 const DEFAULT: &str = "default";
+
+/// Left to those who ask for the preset or the event: no analysis reads them, and a busy service fires
+/// hundreds with each request (`slowpath-benches overhead`).
+const NOT_BY_DEFAULT: &[&str] = &[
+    "timer:hrtimer_start",
+    "timer:timer_expire_entry",
+    "timer:timer_expire_exit",
+    "net:net_dev_xmit",
+    "sock:inet_sock_set_state",
+    "sock:sk_data_ready",
+];
 
 const SCHED: &[&str] = &[
     "sched:sched_switch",
@@ -142,7 +153,8 @@ pub(crate) fn resolve(available: &str, wanted: &[String]) -> Result<Vec<String>,
 pub(crate) fn preset(name: &str) -> Option<Vec<&'static str>> {
     if name == DEFAULT {
         let all = PRESETS.iter().flat_map(|(_, _, patterns)| patterns.iter());
-        return Some(all.copied().collect());
+        let wanted = all.filter(|pattern| !NOT_BY_DEFAULT.contains(pattern));
+        return Some(wanted.copied().collect());
     }
     let found = PRESETS.iter().find(|(preset, ..)| *preset == name);
     found.map(|(_, _, patterns)| patterns.to_vec())
@@ -188,7 +200,7 @@ mod tests {
 
     const KERNEL: &str = "sched:sched_switch\nsched:sched_waking\nblock:block_rq_issue\n\
                           block:block_rq_complete\nraw_syscalls:sys_enter\nraw_syscalls:sys_exit\n\
-                          ext4:ext4_sync_file_enter\n";
+                          ext4:ext4_sync_file_enter\nnet:net_dev_queue\nnet:net_dev_xmit\n";
 
     fn check(wanted: &[&str], expected: &str) {
         let wanted: Vec<String> = wanted.iter().map(|one| (*one).to_owned()).collect();
@@ -214,12 +226,30 @@ mod tests {
         check(
             &[],
             "sched:sched_switch sched:sched_waking raw_syscalls:sys_enter raw_syscalls:sys_exit \
-             block:block_rq_issue block:block_rq_complete",
+             block:block_rq_issue block:block_rq_complete net:net_dev_queue",
         );
         check(
             &["sched", "sched:shed_switch"],
             "no kernel event here matches \"sched:shed_switch\"",
         );
-        check(&["net"], "no kernel event here matches \"net\"");
+        check(&["irq"], "no kernel event here matches \"irq\"");
+    }
+
+    #[test]
+    fn what_the_default_leaves_out_is_in_a_preset() {
+        for event in NOT_BY_DEFAULT {
+            assert!(
+                PRESETS
+                    .iter()
+                    .any(|(.., patterns)| patterns.contains(event)),
+                "{event}"
+            );
+        }
+        check(&["net"], "net:net_dev_queue net:net_dev_xmit");
+        check(
+            &["default", "net"],
+            "sched:sched_switch sched:sched_waking raw_syscalls:sys_enter raw_syscalls:sys_exit \
+             block:block_rq_issue block:block_rq_complete net:net_dev_queue net:net_dev_xmit",
+        );
     }
 }

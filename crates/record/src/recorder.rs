@@ -6,7 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use slowpath_model::{ProcessId, Timestamp};
+use slowpath_model::Timestamp;
 use slowpath_platform::clocks::process_cpu_ns;
 use slowpath_platform::process::{Guardian, Parting, machine};
 use slowpath_platform::signals::SignalPipe;
@@ -70,7 +70,7 @@ pub fn record(options: &RecordOptions, talk: &mut dyn FnMut(&str)) -> Result<Out
     let mut recording = Recording::begin(options, &plan, folder, name, talk)?;
     let guardian = Guardian::fork(|parting| recording.guard(parting))
         .map_err(RecordError::system("no guardian process could be started"))?;
-    let result = recording.run(options, &plan, guardian.pid(), signals, talk);
+    let result = recording.run(options, &plan, signals, talk);
     let parting = if result.is_ok() {
         Parting::Goodbye
     } else {
@@ -158,7 +158,6 @@ impl Recording {
         &mut self,
         options: &RecordOptions,
         plan: &Plan,
-        guardian: i32,
         signals: SignalPipe,
         talk: &mut dyn FnMut(&str),
     ) -> Result<(Manifest, CommandEnd), RecordError> {
@@ -166,7 +165,6 @@ impl Recording {
             instance.set_up(&Setup {
                 events: &plan.kernel_events,
                 buffer_bytes_per_cpu: plan.buffer_bytes_per_cpu,
-                silent: &[ProcessId(std::process::id() as i32), ProcessId(guardian)],
             })?;
             describe(instance, &self.folder, &plan.kernel_events).map_err(RecordError::system(
                 "the events' formats could not be saved",

@@ -1,0 +1,184 @@
+//! The results of all rounds, as tables and as JSON.
+//!
+//! Overheads are over spans only, as in the paper's table 2. It computes nothing but means and ratios.
+
+use serde_json::{Map, Value, json};
+
+use super::modes::{self, Mode};
+use super::statistics::{Estimate, excess_percent, mean};
+use super::{LOADS, LoadName, Run, Settings};
+
+/// The figures of a run: name, what is measured, digits, and whether more of it is worse.
+struct Figure {
+    name: &'static str,
+    digits: usize,
+    more_is_worse: bool,
+    of: fn(&Run) -> f64,
+}
+
+const FIGURES: [Figure; 6] = [
+    Figure {
+        name: "requests/s",
+        digits: 0,
+        more_is_worse: false,
+        of: |run| run.per_second,
+    },
+    Figure {
+        name: "mean ms",
+        digits: 2,
+        more_is_worse: true,
+        of: |run| run.mean / 1e3,
+    },
+    Figure {
+        name: "median ms",
+        digits: 2,
+        more_is_worse: true,
+        of: |run| run.median / 1e3,
+    },
+    Figure {
+        name: "p99 ms",
+        digits: 2,
+        more_is_worse: true,
+        of: |run| run.p99 / 1e3,
+    },
+    Figure {
+        name: "server CPU µs",
+        digits: 1,
+        more_is_worse: true,
+        of: |run| run.server_cpu,
+    },
+    Figure {
+        name: "all CPU µs",
+        digits: 1,
+        more_is_worse: true,
+        of: |run| run.server_cpu + run.observers_cpu,
+    },
+];
+
+impl LoadName {
+    fn title(self, settings: &Settings) -> String {
+        match self {
+            Self::RidesAtARate => format!("Rides, {} a second", settings.ride_rate),
+            Self::RidesAtOnce => "Rides, as fast as they are answered".to_owned(),
+            Self::PagesAtARate => format!("Pages, {} a second", settings.page_rate),
+            Self::PagesAtOnce => "Pages, as fast as they are answered".to_owned(),
+        }
+    }
+}
+
+/// Prints a table for each load.
+pub fn print(settings: &Settings, runs: &[Run]) {
+    for load in LOADS {
+        let (answered, failed) = counts(runs, load);
+        println!(
+            "\n{}: at least {answered} answers in each mode, {failed:.1} % failed; ± 95 %",
+            load.title(settings)
+        );
+        print!("{:20}", "");
+        for figure in &FIGURES {
+            print!("{:>18}", figure.name);
+        }
+        println!();
+        for mode in modes::ALL {
+            print!("{:20}", mode.name());
+            for figure in &FIGURES {
+                print!(
+                    "{:>18}",
+                    written(absolute(runs, load, mode, figure), figure.digits, "")
+                );
+            }
+            println!();
+        }
+        for mode in modes::ALL.into_iter().filter(|mode| *mode > Mode::Spans) {
+            print!("{:20}", format!("+ {}", mode.name()));
+            for figure in &FIGURES {
+                print!(
+                    "{:>18}",
+                    written(over_spans(runs, load, mode, figure), 1, " %")
+                );
+            }
+            println!();
+        }
+    }
+    println!(
+        "\n+: overhead over spans only, in per cent; for requests/s, how many more the same time \
+         served without.\nCPU: processor time per request; all: with the recorder's and LTTng's."
+    );
+}
+
+/// All of it, with intervals.
+///
+/// # Errors
+/// None in practice: there is nothing in it that JSON lacks.
+pub fn json(header: &str, runs: &[Run]) -> anyhow::Result<String> {
+    let mut loads = Map::new();
+    for load in LOADS {
+        let mut by_mode = Map::new();
+        for mode in modes::ALL {
+            let mut figures = Map::new();
+            for figure in &FIGURES {
+                let mut entry = Map::new();
+                entry.insert("is".into(), json!(absolute(runs, load, mode, figure)));
+                if mode > Mode::Spans {
+                    let over = over_spans(runs, load, mode, figure);
+                    entry.insert("percent_over_spans".into(), json!(over));
+                }
+                figures.insert(figure.name.into(), Value::Object(entry));
+            }
+            by_mode.insert(mode.name().into(), Value::Object(figures));
+        }
+        let name = serde_json::to_value(load)?;
+        let name = name.as_str().unwrap_or_default().to_owned();
+        loads.insert(name, Value::Object(by_mode));
+    }
+    let header: Value = serde_json::from_str(header)?;
+    Ok(serde_json::to_string_pretty(
+        &json!({ "of": header, "loads": loads }),
+    )?)
+}
+
+/// The fewest answers of a mode, and the share of failed requests in all, in per cent.
+fn counts(runs: &[Run], load: LoadName) -> (u64, f64) {
+    let of_load = || runs.iter().filter(|run| run.load == load);
+    let answered = |mode: Mode| -> u64 {
+        let runs = of_load().filter(|run| run.mode == mode);
+        runs.map(|run| run.answered).sum()
+    };
+    let fewest = modes::ALL.into_iter().map(answered).min().unwrap_or(0);
+    let failed: u64 = of_load().map(|run| run.failed).sum();
+    let all: u64 = of_load().map(|run| run.answered + run.failed).sum();
+    (fewest, 100.0 * failed as f64 / all.max(1) as f64)
+}
+
+fn absolute(runs: &[Run], load: LoadName, mode: Mode, figure: &Figure) -> Estimate {
+    let of_mode = runs
+        .iter()
+        .filter(|run| (run.load, run.mode) == (load, mode));
+    mean(&of_mode.map(figure.of).collect::<Vec<_>>())
+}
+
+/// By how much worse a mode is than spans only, round by round.
+fn over_spans(runs: &[Run], load: LoadName, mode: Mode, figure: &Figure) -> Estimate {
+    let find = |round: u32, mode: Mode| {
+        let run = runs
+            .iter()
+            .find(|run| (run.round, run.load, run.mode) == (round, load, mode));
+        run.map(figure.of)
+    };
+    let rounds = runs.iter().map(|run| run.round + 1).max().unwrap_or(0);
+    let pairs: Vec<(f64, f64)> = (0..rounds)
+        .filter_map(|round| Some((find(round, mode)?, find(round, Mode::Spans)?)))
+        .map(|(one, base)| match figure.more_is_worse {
+            true => (one, base),
+            false => (base, one),
+        })
+        .collect();
+    excess_percent(&pairs)
+}
+
+fn written(estimate: Estimate, digits: usize, unit: &str) -> String {
+    match estimate.margin {
+        Some(margin) => format!("{:.digits$} ± {margin:.digits$}{unit}", estimate.value),
+        None => format!("{:.digits$}{unit}", estimate.value),
+    }
+}
