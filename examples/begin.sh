@@ -17,7 +17,7 @@ failed() {
 [ ! -e "$recording" ] || [ -f "$recording/slowpath.json" ] || failed "$recording is not a recording" "move it away"
 mkdir -p "$cache"
 
-# Asks what was slow and why, and holds the answers against what the service wrote down ($cache/truth):
+# Asks what was slow and why, and holds the answers against what was written down meanwhile (in $cache):
 # check.py, which gets this function's arguments, ends with status 1 when one of them is wrong.
 answers_hold() {
     "$slowpath" diagnose "$recording" --json >"$cache/diagnose.json"

@@ -46,14 +46,21 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
     );
     let several = hosts.len() > 1;
     let mut findings: Vec<Row<'_>> = Vec::new();
+    let kernels = experiment.hosts();
     for host in &hosts {
         let Some(lines) = &host.lines else {
             continue;
         };
+        let kernel = kernels.iter().find(|kernel| kernel.name == host.name);
+        let quota_periods = kernel.map(|kernel| kernel.quota_periods(&run.engine()));
+        let quota_periods = (quota_periods.transpose())
+            .map_err(|_| anyhow::anyhow!("interrupted"))?
+            .unwrap_or_default();
         let of_host = diagnose(Host {
             requests: &host.requests,
             lines,
             control_groups: &host.control_groups,
+            quota_periods: &quota_periods,
             diagnostics: &found,
             window,
         });

@@ -149,6 +149,8 @@ pub enum Fact<'packet> {
     TimerEntry {
         /// Address of the timer.
         timer: u64,
+        /// Address of its function; 0 where the trace does not tell.
+        function: u64,
     },
     /// A timer's function ends.
     TimerExit {
@@ -429,6 +431,7 @@ impl<'packet> Fact<'packet> {
             FactKind::SoftirqExit => Self::SoftirqExit(Softirq(number(0))),
             FactKind::TimerEntry => Self::TimerEntry {
                 timer: event.unsigned(slot(0)),
+                function: event.unsigned(slot(1)),
             },
             FactKind::TimerExit => Self::TimerExit {
                 timer: event.unsigned(slot(0)),

@@ -101,7 +101,7 @@ const RULES: &[Rule] = &[
         kind: FactKind::TimerEntry,
         names: &["timer_hrtimer_expire_entry", "hrtimer_expire_entry"],
         needs: &[],
-        slots: TIMER,
+        slots: TIMER_ENTRY,
     },
     Rule {
         kind: FactKind::TimerExit,
@@ -278,6 +278,7 @@ const RULES: &[Rule] = &[
 
 const WAKE: &[&[&str]] = &[&["tid", "pid"], &["comm"], &["target_cpu"]];
 const TIMER: &[&[&str]] = &[&["hrtimer", "timer"]];
+const TIMER_ENTRY: &[&[&str]] = &[&["hrtimer", "timer"], &["function"]];
 const PACKET: &[&[&str]] = &[&["skbaddr"], &["name"]];
 const REQUEST: &[&[&str]] = &[&["dev"], &["sector"], &["nr_sector"]];
 const SPAN_IDS: &[&str] = &["trace_id_high", "trace_id_low", "span_id"];

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use slowpath_kernel::timelines::{Doing, Timelines};
+use slowpath_kernel::timers::Firings;
 use slowpath_model::{CpuId, Nanoseconds, ProcessId, ThreadId, TimeRange, Timestamp};
 
 use crate::finding::{Evidence, Finding, FindingId};
 use crate::path::{Piece, Slow, Taken, percent, wants_cpu};
-use crate::quota::{Quota, Regime, SILENCE, quotas};
+use crate::quota::{Quota, Regime, SILENCE, quota_behind, quotas};
 
 /// Shorter waits are those of every wake-up.
 const SHORT: Nanoseconds = Nanoseconds(200_000);
@@ -20,10 +21,12 @@ struct CpuWait<'slow> {
     idle: bool,
 }
 
+/// Findings about processors, and the quotas that some of them are about.
 pub(crate) fn findings(
     slow: &Slow<'_>,
     control_groups: &BTreeMap<ProcessId, String>,
-) -> Vec<Finding> {
+    quota_periods: &Firings,
+) -> (Vec<Finding>, Vec<Quota>) {
     let mut waits: Vec<CpuWait<'_>> = (slow.pieces())
         .filter(|piece| wants_cpu(piece.segment.state) && piece.segment.range.length() >= SHORT)
         .filter_map(|piece| {
@@ -52,7 +55,7 @@ pub(crate) fn findings(
         .collect();
     stalled.sort_unstable();
     stalled.dedup();
-    let quotas = quotas(slow.lines, &stalled);
+    let quotas = quotas(slow.lines, &stalled, control_groups, quota_periods);
     let mut by_quota: Vec<Taken> = quotas.iter().map(|_| Taken::default()).collect();
     for wait in &waits {
         let (thread, range) = (wait.piece.segment.thread, wait.piece.segment.range);
@@ -68,11 +71,11 @@ pub(crate) fn findings(
         }
     }
     let mut findings: Vec<Finding> = (quotas.iter().zip(by_quota))
-        .filter_map(|(quota, taken)| held_back(slow, control_groups, quota, taken))
+        .filter_map(|(quota, taken)| held_back(slow, &quotas, quota, taken))
         .collect();
     findings.extend(contended(slow, contention));
     findings.extend(misplaced(slow, placement));
-    findings
+    (findings, quotas)
 }
 
 /// The processor that a thread ran on last.
@@ -88,24 +91,41 @@ fn cpu_before(lines: &Timelines, thread: ThreadId, at: Timestamp) -> Option<CpuI
 /// A finding about a quota, with each time in which it held.
 fn held_back(
     slow: &Slow<'_>,
-    control_groups: &BTreeMap<ProcessId, String>,
+    quotas: &[Quota],
     quota: &Quota,
     mut taken: Taken,
 ) -> Option<Finding> {
-    let whose = slow.thread(ThreadId(quota.process.0));
+    /// Processes that are named; others are counted.
+    const MOST_NAMED: usize = 3;
     let first = quota.regimes.first()?;
     let amounts: Vec<String> = quota.regimes.iter().map(|r| r.quota.to_string()).collect();
-    let group = control_groups.get(&quota.process);
+    let mut processes: Vec<String> = (quota.processes.iter().take(MOST_NAMED))
+        .map(|process| slow.thread(ThreadId(process.0)))
+        .collect();
+    match quota.processes.len().saturating_sub(MOST_NAMED) {
+        0 => {}
+        more => processes.push(format!("{more} others")),
+    }
+    let processes = match &processes[..] {
+        [one] => format!("process {one}"),
+        several => format!("processes {}", several.join(", ")),
+    };
+    let group = quota.group.as_deref();
     let of_group = group.map_or(String::new(), |group| format!(" of control group {group}"));
     let title = format!(
-        "CPU quota: process {whose}{of_group} gets {} of CPU in every {}",
+        "CPU quota: {processes}{of_group} {} {} of CPU in every {}",
+        if quota.processes.len() == 1 {
+            "gets"
+        } else {
+            "get"
+        },
         amounts.join(", then "),
         first.period
     );
     let periods: usize = quota.regimes.iter().map(|regime| regime.periods).sum();
     let explanation = format!(
         "{} slow requests were ready to run for {} in all, but stood still, whether their processors \
-         idled or not. In {periods} periods of {} the process's {} threads went on together and then stood \
+         idled or not. In {periods} periods of {} all {} threads went on together and then stood \
          still together: this is how the kernel holds a control group to its CPU quota (cpu.max).",
         taken.requests(),
         taken.total,
@@ -123,12 +143,27 @@ fn held_back(
             regime.stood_still
         ),
         range: Some(regime.range),
-        thread: Some(ThreadId(quota.process.0)),
+        thread: quota.processes.first().map(|process| ThreadId(process.0)),
         request: None,
     };
     let mut evidence: Vec<Evidence> = quota.regimes.iter().map(regime).collect();
+    let is_of_this = |found: &Quota| std::ptr::eq(found, quota);
+    let (mut waited, mut times) = (Nanoseconds::ZERO, 0_u64);
+    for wait in slow.waits() {
+        if quota_behind(quotas, &wait).is_some_and(is_of_this) {
+            waited += wait.range.length();
+            times += 1;
+        }
+    }
+    if times > 0 {
+        let text = format!(
+            "{times} waits for other threads (locks, tasks, the runtime), {waited} in all, are a \
+             consequence: most of each, one of these was held back itself"
+        );
+        evidence.push(Evidence::text(text));
+    }
     evidence.extend(taken.evidence(slow, "ready, but held back for"));
-    let micro = |time: Nanoseconds| time.get() / 1000;
+    let micro = |time: Nanoseconds| (time.get() + 500) / 1000;
     let settings: Vec<String> = (quota.regimes.iter())
         .map(|regime| format!("`{} {}`", micro(regime.quota), micro(regime.period)))
         .collect();

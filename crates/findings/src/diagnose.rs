@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use slowpath_kernel::timelines::Timelines;
+use slowpath_kernel::timers::Firings;
 use slowpath_model::{Diagnostic, DiagnosticCode, Nanoseconds, ProcessId, TimeRange};
 use slowpath_requests::Requests;
 
@@ -20,6 +21,8 @@ pub struct Host<'run> {
     pub lines: &'run Timelines,
     /// The control group of each process that was in one below the root, as far as known.
     pub control_groups: &'run BTreeMap<ProcessId, String>,
+    /// When the periods of control groups' CPU quotas began, by the kernel's timers; none where unknown.
+    pub quota_periods: &'run Firings,
     /// What was wrong with its traces.
     pub diagnostics: &'run [Diagnostic],
     /// Only requests that touch it are looked at.
@@ -34,11 +37,11 @@ pub fn diagnose(host: Host<'_>) -> Vec<Finding> {
     if slow.total == Nanoseconds::ZERO {
         return Vec::new();
     }
-    let mut findings = cpu::findings(&slow, host.control_groups);
-    findings.extend(locks::finding(&slow));
+    let (mut findings, quotas) = cpu::findings(&slow, host.control_groups, host.quota_periods);
+    findings.extend(locks::finding(&slow, &quotas));
     findings.extend(waits::findings(&slow));
     findings.extend(blocked::finding(&slow));
-    findings.extend(runtime::finding(&slow));
+    findings.extend(runtime::finding(&slow, &quotas));
     findings.extend(serial::findings(&slow));
     findings.sort_by(|one, other| {
         let rank = |finding: &Finding| (Reverse(finding.severity), finding.id);

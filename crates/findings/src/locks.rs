@@ -6,11 +6,15 @@ use slowpath_model::{Nanoseconds, ThreadId};
 
 use crate::finding::{Evidence, Finding, FindingId};
 use crate::path::{Slow, Taken, Wait, listed, percent};
+use crate::quota::{Quota, quota_behind};
 use crate::runtime::is_runtime;
 
-pub(crate) fn finding(slow: &Slow<'_>) -> Option<Finding> {
+/// Waits for holders that a quota stopped are the quota's, which tells of them.
+pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
+    let is_own = |wait: &Wait<'_>| quota_behind(quotas, wait).is_none();
     let waits: Vec<Wait<'_>> = (slow.waits())
         .filter(|wait| wait.call == Some("futex") && !is_runtime(wait.holder_comm))
+        .filter(is_own)
         .collect();
     let mut taken = Taken::default();
     let mut holders: BTreeMap<ThreadId, Holder> = BTreeMap::new();

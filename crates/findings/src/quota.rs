@@ -2,13 +2,17 @@
 //!
 //! The signature: threads are ready, their processor idles or all of their process stands still, and
 //! they go on together at the begin of a period, for as long as the quota lasts. Period and quota are
-//! estimated from the trace alone. Nothing is concluded from a few occasions, nor where no period shows.
+//! estimated from that; where the kernel's own timer of periods is in the trace, it gives the periods.
+//! Nothing is concluded from a few occasions, nor where no period shows.
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
 
 use slowpath_kernel::timelines::{Doing, Timelines};
+use slowpath_kernel::timers::Firings;
 use slowpath_model::{CpuId, Nanoseconds, ProcessId, ThreadId, TimeRange, Timestamp};
+
+use crate::path::{Wait, wants_cpu};
 
 /// A ready thread that waits longer for an idle processor is stopped: wake-ups take microseconds.
 const STALL: Nanoseconds = Nanoseconds(2_000_000);
@@ -21,10 +25,12 @@ const LONGEST_PERIOD: f64 = 1e9;
 /// A time with fewer periods in a row is no evidence.
 const LEAST_PERIODS: usize = 3;
 
-/// The quota that a process is held to.
+/// The quota that a control group is held to, or a process whose group is not known.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Quota {
-    pub(crate) process: ProcessId,
+    pub(crate) group: Option<String>,
+    /// Those that ran under it, in the order of their ids; never empty.
+    pub(crate) processes: Vec<ProcessId>,
     /// In the order of their ids.
     pub(crate) threads: Vec<ThreadId>,
     /// When, in the order of time; never empty.
@@ -66,30 +72,73 @@ impl Quota {
     }
 }
 
-/// Finds quotas on the processes of `threads`.
-pub(crate) fn quotas(lines: &Timelines, threads: &[ThreadId]) -> Vec<Quota> {
+/// The quota behind a wait for other threads: one that held back whoever the wait was for, for most of it.
+pub(crate) fn quota_behind<'run>(quotas: &'run [Quota], wait: &Wait<'_>) -> Option<&'run Quota> {
+    quotas.iter().find(|quota| {
+        let held = wait
+            .pieces
+            .iter()
+            .filter(|piece| wants_cpu(piece.state) && quota.holds(piece.thread, piece.range));
+        let held: Nanoseconds = held.map(|piece| piece.range.length()).sum();
+        held.get() * 2 > wait.range.length().get()
+    })
+}
+
+/// Finds quotas on the control groups of `threads`, or on their processes where groups are not known.
+pub(crate) fn quotas(
+    lines: &Timelines,
+    threads: &[ThreadId],
+    control_groups: &BTreeMap<ProcessId, String>,
+    timers: &Firings,
+) -> Vec<Quota> {
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    enum Held<'run> {
+        Group(&'run str),
+        Process(ProcessId),
+    }
     let process = |thread: ThreadId| {
         let process = lines.process(thread, lines.range().end);
         process.unwrap_or(ProcessId(thread.0))
     };
-    let mut processes: BTreeMap<ProcessId, Vec<ThreadId>> = BTreeMap::new();
+    let held = |process: ProcessId| match control_groups.get(&process) {
+        Some(group) => Held::Group(group),
+        None => Held::Process(process),
+    };
+    let mut all: BTreeMap<Held<'_>, Vec<ThreadId>> = BTreeMap::new();
     for &thread in threads {
-        processes.entry(process(thread)).or_default();
+        all.entry(held(process(thread))).or_default();
     }
     for &thread in lines.threads() {
-        if let Some(threads) = processes.get_mut(&process(thread)) {
+        if let Some(threads) = all.get_mut(&held(process(thread))) {
             threads.push(thread);
         }
     }
-    let quotas = processes.into_iter().map(|(process, threads)| Quota {
-        process,
-        regimes: regimes(lines, &threads),
-        threads,
-    });
-    quotas.filter(|quota| !quota.regimes.is_empty()).collect()
+    let quota = |(held, threads): (Held<'_>, Vec<ThreadId>)| {
+        let regimes = regimes(lines, &threads, timers);
+        let all = regimes.iter().map(|regime| regime.range);
+        let all = all.reduce(TimeRange::hull)?;
+        let ran = |thread: &&ThreadId| {
+            let mut runs = lines.runs_of(**thread);
+            runs.any(|(run, _)| !run.intersect(all).is_empty())
+        };
+        let mut processes: Vec<ProcessId> =
+            threads.iter().filter(ran).map(|&t| process(t)).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        Some(Quota {
+            group: match held {
+                Held::Group(group) => Some(group.to_owned()),
+                Held::Process(_) => None,
+            },
+            processes,
+            threads,
+            regimes,
+        })
+    };
+    all.into_iter().filter_map(quota).collect()
 }
 
-fn regimes(lines: &Timelines, threads: &[ThreadId]) -> Vec<Regime> {
+fn regimes(lines: &Timelines, threads: &[ThreadId], timers: &Firings) -> Vec<Regime> {
     let stalls = stalls(lines, threads);
     let mut ends: Vec<i64> = stalls.iter().map(|stall| stall.end.ns()).collect();
     ends.sort_unstable();
@@ -98,7 +147,8 @@ fn regimes(lines: &Timelines, threads: &[ThreadId]) -> Vec<Regime> {
     };
     let ends = in_step(&ends, period);
     let mut regimes = Vec::new();
-    for begins in rows_of_periods(&ends, period) {
+    for row in rows_of_periods(&ends, period) {
+        let (begins, period) = told_by_timer(&row, period, timers).unwrap_or((row, period));
         let mut used = vec![0_u64; begins.len() - 1];
         let mut stopped = vec![0_u64; begins.len() - 1];
         for &thread in threads {
@@ -134,9 +184,40 @@ fn regimes(lines: &Timelines, threads: &[ThreadId]) -> Vec<Regime> {
     joined(regimes)
 }
 
-/// What is used in a period: the slope of the line through all that was used until each step. Neither
-/// the median nor the mean, as who overdraws pays for it later, perhaps after the last step.
+/// The begins and the length of a row's periods by the kernel's timer of this quota: the one that fires
+/// before most threads go on.
+fn told_by_timer(row: &[i64], period: f64, timers: &Firings) -> Option<(Vec<i64>, f64)> {
+    /// Threads go on at once, or when a processor is free.
+    const AT_ONCE: f64 = 0.1;
+    let (first, last) = (*row.first()?, *row.last()?);
+    let around = (period / 2.0) as i64;
+    let told = timers.values().filter_map(|firings| {
+        let firings = firings.iter().map(|at| at.ns());
+        let begins: Vec<i64> = firings
+            .filter(|at| (first.saturating_sub(around)..=last).contains(at))
+            .collect();
+        let goes_on = |end: &&i64| {
+            let before = begins[..begins.partition_point(|begin| begin <= end)].last();
+            before.is_some_and(|begin| ((**end - begin) as f64) < AT_ONCE * period)
+        };
+        let count = row.iter().filter(goes_on).count();
+        (begins.len() > LEAST_PERIODS && count * 2 > row.len()).then_some((count, begins))
+    });
+    let (_, begins) = told.max_by_key(|(count, _)| *count)?;
+    let apart = (begins.last()? - begins.first()?) as f64;
+    // The timer is late at times, but never early, and does not fire while nobody wants to run.
+    let times: f64 = (begins.windows(2))
+        .map(|pair| ((pair[1] - pair[0]) as f64 / period).round())
+        .sum();
+    Some((begins, apart / times))
+}
+
+/// What is used in a period: of all that was used until each step, the median of the slopes between
+/// steps far apart (Theil and Sen). No mean, as who overdraws pays for it later, perhaps after the
+/// last step, and no line through all, as many may overdraw just before the quota is waived.
 fn slope(periods: &[f64], used: &[u64]) -> f64 {
+    /// Of more steps than this, evenly chosen ones will do.
+    const MOST_STEPS: usize = 400;
     let (mut at, mut sum) = (0.0, 0.0);
     let mut points = vec![(at, sum)];
     for (periods, used) in periods.iter().zip(used) {
@@ -144,11 +225,20 @@ fn slope(periods: &[f64], used: &[u64]) -> f64 {
         sum += *used as f64;
         points.push((at, sum));
     }
-    let count = points.len() as f64;
-    let middle = points.iter().map(|(at, _)| at).sum::<f64>() / count;
-    let products: f64 = points.iter().map(|(at, sum)| (at - middle) * sum).sum();
-    let squares: f64 = points.iter().map(|(at, _)| (at - middle).powi(2)).sum();
-    products / squares
+    let step = points.len().div_ceil(MOST_STEPS);
+    let points: Vec<(f64, f64)> = points.into_iter().step_by(step).collect();
+    let far = (points.len() / 3).max(1);
+    let pairs = (points.iter().enumerate()).flat_map(|(place, from)| {
+        points[place + 1..]
+            .iter()
+            .skip(far - 1)
+            .map(move |to| (from, to))
+    });
+    let mut slopes: Vec<f64> = pairs
+        .map(|(from, to)| (to.1 - from.1) / (to.0 - from.0))
+        .collect();
+    slopes.sort_unstable_by(f64::total_cmp);
+    slopes.get(slopes.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// Regimes that follow each other with about the same quota are one.
@@ -450,6 +540,9 @@ fn levels(used: &[f64], offset: usize) -> Vec<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use slowpath_drawn::DrawnTrace;
+    use slowpath_kernel::timers::TimerId;
+
     use super::*;
 
     const MS: i64 = 1_000_000;
@@ -509,6 +602,81 @@ mod tests {
         let used: Vec<u64> = (0..40).flat_map(|_| [4, 0, 0, 0]).chain([4]).collect();
         let quota = slope(&vec![1.0; used.len()], &used);
         assert!((quota - 1.0).abs() < 0.02, "{quota}");
+    }
+
+    /// Two threads, processes of their own, on a processor each. In every one of 60 periods of 100 ms they
+    /// run for 0.6 ms and 0.4 ms, then stand still, ready.
+    fn held_together() -> DrawnTrace {
+        let switch = |cpu: i32, at: i64, from: i32, to: i32| {
+            format!(
+                "cpu{cpu} {at} sched_switch prev_comm=t prev_tid={from} prev_state=0 next_comm=t next_tid={to}\n"
+            )
+        };
+        let periods = (0..60).map(|n| n * 100 * MS);
+        let drawing: String = periods
+            .flat_map(|at| {
+                [
+                    switch(0, at, 0, 97) + &switch(0, at + 6 * MS / 10, 97, 0),
+                    switch(1, at + 10, 0, 98) + &switch(1, at + 10 + 4 * MS / 10, 98, 0),
+                ]
+            })
+            .collect();
+        DrawnTrace::parse(&drawing).expect("the drawing can be read")
+    }
+
+    #[test]
+    fn a_quota_is_that_of_all_processes_in_the_group() {
+        let lines = Timelines::build(&held_together(), &Default::default()).unwrap();
+        let lines = lines.state.unwrap();
+        let check = |groups: &BTreeMap<ProcessId, String>, expected: &[(&[i32], f64)]| {
+            let found = quotas(
+                &lines,
+                &[ThreadId(97), ThreadId(98)],
+                groups,
+                &Firings::new(),
+            );
+            assert_eq!(found.len(), expected.len(), "{found:?}");
+            for (found, (processes, amount)) in found.iter().zip(expected) {
+                let of: Vec<i32> = found.processes.iter().map(|process| process.0).collect();
+                assert_eq!(of, *processes);
+                let [regime] = &found.regimes[..] else {
+                    panic!("one regime in {found:?}");
+                };
+                let near =
+                    |found: Nanoseconds, ms: f64| (found.get() as f64 / 1e6 - ms).abs() < 0.01 * ms;
+                assert!(
+                    near(regime.quota, *amount) && near(regime.period, 100.0),
+                    "{regime:?}"
+                );
+            }
+        };
+        let shop = |process| (ProcessId(process), "/shop".to_owned());
+        check(&BTreeMap::from([shop(97), shop(98)]), &[(&[97, 98], 1.0)]);
+        check(&BTreeMap::new(), &[(&[97], 0.6), (&[98], 0.4)]);
+    }
+
+    #[test]
+    fn what_is_overdrawn_at_the_end_is_no_part_of_the_quota() {
+        let used: Vec<u64> = [100; 40].into_iter().chain([400, 900, 2_500]).collect();
+        let quota = slope(&vec![1.0; used.len()], &used);
+        assert!((quota - 100.0).abs() < 2.0, "{quota}");
+    }
+
+    #[test]
+    fn the_timer_of_the_quota_tells_its_periods() {
+        let at = |times: &[i64]| times.iter().map(|t| Timestamp::from_ns(t * MS)).collect();
+        let timers = Firings::from([
+            (TimerId(1), at(&[0, 50, 150, 250, 350, 450, 550])),
+            (TimerId(2), at(&[1, 101, 201, 301, 501, 601, 701])),
+        ]);
+        // Threads go on up to 6 ms late, after 301 not at all, and once at another time.
+        let row = [103, 202, 307, 340, 502, 601].map(|end| end * MS);
+        let (begins, period) = told_by_timer(&row, 99.6e6, &timers).unwrap();
+        assert_eq!(begins, [101, 201, 301, 501, 601].map(|begin| begin * MS));
+        assert_eq!(period, 100e6);
+        assert_eq!(told_by_timer(&row, 99.6e6, &Firings::new()), None);
+        let others = Firings::from([(TimerId(1), at(&[0, 50, 150, 250, 350, 450, 550]))]);
+        assert_eq!(told_by_timer(&row, 99.6e6, &others), None);
     }
 
     #[test]

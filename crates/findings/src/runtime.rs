@@ -2,6 +2,7 @@
 
 use crate::finding::{Finding, FindingId};
 use crate::path::{Slow, Taken};
+use crate::quota::{Quota, quota_behind};
 
 /// How such threads are called, as far as the kernel keeps names (15 bytes): HotSpot's collectors,
 /// its VM thread and compilers; V8's workers; .NET's and Ruby's.
@@ -29,9 +30,13 @@ pub(crate) fn is_runtime(comm: &str) -> bool {
     NAMES.iter().any(|name| comm.starts_with(name))
 }
 
-pub(crate) fn finding(slow: &Slow<'_>) -> Option<Finding> {
+/// Waits for threads that a quota stopped are the quota's, which tells of them.
+pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
     let mut taken = Taken::default();
     for wait in slow.waits() {
+        if quota_behind(quotas, &wait).is_some() {
+            continue;
+        }
         if wait.pieces.iter().any(|piece| is_runtime(&piece.comm)) {
             taken.add(wait.request, wait.waiter, wait.range);
             taken.blame(slow.thread(wait.holder), wait.range.length());

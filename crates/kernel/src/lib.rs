@@ -15,5 +15,6 @@ pub mod io;
 mod lanes;
 pub mod latency;
 pub mod timelines;
+pub mod timers;
 
 pub use extent::{Extent, Window};

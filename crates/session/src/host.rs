@@ -1,9 +1,13 @@
 //! The traces of an experiment by host, and as one source where a host has several.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 
+use slowpath_engine::{Cancelled, Options};
 use slowpath_kernel::io::Known;
-use slowpath_model::{ProcessId, ThreadId};
+use slowpath_kernel::timers::{Firings, firings};
+use slowpath_model::{ProcessId, ThreadId, TimeRange};
 use slowpath_source::{Joined, Source};
 
 use crate::{Experiment, OpenedSource, state_dump};
@@ -67,9 +71,41 @@ impl HostKernels<'_> {
         state_dump::control_groups(&self.traces)
     }
 
+    /// When the periods of control groups' CPU quotas began, as each group's timer in the kernel told;
+    /// empty where the recording does not say which timers these are.
+    ///
+    /// # Errors
+    ///
+    /// Where it was cancelled.
+    pub fn quota_periods(&self, options: &Options<'_>) -> Result<Firings, Cancelled> {
+        let address = |trace: &&OpenedSource| kernel_symbol(trace, "sched_cfs_period_timer");
+        let Some(function) = self.traces.iter().find_map(address) else {
+            return Ok(Firings::new());
+        };
+        let options = Options {
+            range: TimeRange::ALL,
+            ..*options
+        };
+        Ok(firings(self.source(), function, &options)?
+            .state
+            .unwrap_or_default())
+    }
+
     /// Processes of threads that the tracers kept beside the events.
     pub fn saved_processes(&self) -> Vec<(ThreadId, ProcessId)> {
         let processes = self.traces.iter().flat_map(|trace| &trace.saved_processes);
         processes.copied().collect()
     }
+}
+
+/// The address of a function of the kernel, where the recorder wrote it down (`kernel/kallsyms`).
+fn kernel_symbol(trace: &OpenedSource, name: &str) -> Option<u64> {
+    trace.recording.as_ref()?;
+    let symbols = BufReader::new(File::open(trace.path.join("kallsyms")).ok()?);
+    let address = |line: String| {
+        let mut words = line.split_ascii_whitespace();
+        let (address, _kind) = (words.next()?, words.next()?);
+        (words.next()? == name).then(|| u64::from_str_radix(address, 16).ok())?
+    };
+    symbols.lines().map_while(Result::ok).find_map(address)
 }
