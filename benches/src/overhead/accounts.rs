@@ -14,6 +14,12 @@ pub struct Accounts {
     pub server: Duration,
     /// Of all who observe it.
     pub observers: Duration,
+    /// Of this process, which makes the load and collects spans.
+    pub load: Duration,
+    /// Of everything on the machine, interrupts and idle time included.
+    pub machine: Duration,
+    /// Of the machine's: what nobody used.
+    pub idle: Duration,
 }
 
 impl Accounts {
@@ -22,7 +28,18 @@ impl Accounts {
         Self {
             server: self.server.saturating_sub(earlier.server),
             observers: self.observers.saturating_sub(earlier.observers),
+            load: self.load.saturating_sub(earlier.load),
+            machine: self.machine.saturating_sub(earlier.machine),
+            idle: self.idle.saturating_sub(earlier.idle),
         }
+    }
+
+    /// The share of the machine, in per cent, that went to anything but the benchmark: other programs,
+    /// and interrupts.
+    pub fn others_percent(self) -> f64 {
+        let ours = self.server + self.observers + self.load + self.idle;
+        let others = self.machine.saturating_sub(ours);
+        100.0 * others.as_secs_f64() / self.machine.as_secs_f64().max(1e-9)
     }
 }
 
@@ -45,7 +62,12 @@ pub fn read(root: u32, server: &str) -> Accounts {
         })
         .collect();
     let mut accounts = Accounts::default();
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    (accounts.machine, accounts.idle) = parse_machine(&stat, tick).unwrap_or_default();
     for (number, process) in &processes {
+        if *number == std::process::id() {
+            accounts.load = process.time;
+        }
         if process.name.starts_with("lttng-") {
             accounts.observers += process.time;
         } else if descends(&processes, *number, root) {
@@ -77,6 +99,19 @@ fn tick() -> Duration {
     Duration::from_secs(1) / rustix::param::clock_ticks_per_second() as u32
 }
 
+/// The first line of `/proc/stat`: all time of all processors, and what of it was idle. What virtual
+/// machines use is in the first two figures already.
+fn parse_machine(stat: &str, tick: Duration) -> Option<(Duration, Duration)> {
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let ticks: Vec<u32> = line
+        .split_whitespace()
+        .take(8)
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    let idle = ticks.get(3)?.saturating_add(*ticks.get(4)?);
+    Some((tick * ticks.iter().sum::<u32>(), tick * idle))
+}
+
 /// A line of `/proc/PID/stat`. The name is in brackets and may hold anything.
 fn parse(stat: &str, tick: Duration) -> Option<Process> {
     let (before, after) = stat.rsplit_once(')')?;
@@ -100,6 +135,23 @@ mod tests {
         let process = parse(stat, Duration::from_millis(10)).expect("it is complete");
         assert_eq!((process.parent, process.name.as_str()), (7, "a) b (c"));
         assert_eq!(process.time, Duration::from_secs(2));
+    }
+
+    #[test]
+    fn what_neither_we_nor_nobody_used_went_to_others() {
+        let tick = Duration::from_millis(10);
+        let stat = "cpu  50 0 30 100 20 0 0 0 7 7\ncpu0 1 2 3 4\n";
+        let (machine, idle) = parse_machine(stat, tick).expect("it is complete");
+        assert_eq!((machine, idle), (tick * 200, tick * 120));
+        let accounts = Accounts {
+            server: tick * 40,
+            observers: tick * 10,
+            load: tick * 10,
+            machine,
+            idle,
+        };
+        assert!((accounts.others_percent() - 10.0).abs() < 1e-9);
+        assert!(parse_machine("", tick).is_none());
     }
 
     #[test]

@@ -79,6 +79,9 @@ const LOADS: [LoadName; 4] = [
     LoadName::PagesAtOnce,
 ];
 
+/// Figures from a machine of which others take more are told with a warning.
+const DISTURBED_PERCENT: f64 = 10.0;
+
 const RIDES: &[&str] = &[
     "/dispatch?customer=123",
     "/dispatch?customer=392",
@@ -122,6 +125,8 @@ struct Run {
     /// Processor time for an answer of any status.
     server_cpu: f64,
     observers_cpu: f64,
+    /// What other programs took of the machine, in per cent.
+    others_percent: f64,
 }
 
 /// The file that an interrupted benchmark goes on from.
@@ -211,7 +216,14 @@ pub fn run(settings: &Settings) -> anyhow::Result<()> {
             eprint!("  {:.0}/s", run.per_second);
             writeln!(results, "{}", serde_json::to_string(run)?)?;
         }
-        eprintln!();
+        let others = runs
+            .iter()
+            .map(|run| run.others_percent)
+            .fold(0.0, f64::max);
+        match others > DISTURBED_PERCENT {
+            true => eprintln!("  (others take {others:.0} % of the machine)"),
+            false => eprintln!(),
+        }
         done.extend(runs);
     }
     table::print(settings, &done);
@@ -299,6 +311,7 @@ fn one_turn(
             p99: quantile(&answers.latencies, 0.99),
             server_cpu: spent.server.as_secs_f64() * 1e6 / count,
             observers_cpu: spent.observers.as_secs_f64() * 1e6 / count,
+            others_percent: spent.others_percent(),
         });
     }
     Ok(runs)
@@ -362,6 +375,7 @@ mod tests {
                 p99: 1.0,
                 server_cpu: 1.0,
                 observers_cpu: 0.0,
+                others_percent: 0.0,
             };
             serde_json::to_string(&run).expect("it has no maps")
         };

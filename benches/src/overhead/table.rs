@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::modes::{self, Mode};
 use super::statistics::{Estimate, excess_percent, mean};
-use super::{LOADS, LoadName, Run, Settings};
+use super::{DISTURBED_PERCENT, LOADS, LoadName, Run, Settings};
 
 /// The figures of a run: name, what is measured, digits, and whether more of it is worse.
 struct Figure {
@@ -76,14 +76,14 @@ pub fn print(settings: &Settings, runs: &[Run]) {
         );
         print!("{:20}", "");
         for figure in &FIGURES {
-            print!("{:>18}", figure.name);
+            print!("{:>20}", figure.name);
         }
         println!();
         for mode in modes::ALL {
             print!("{:20}", mode.name());
             for figure in &FIGURES {
                 print!(
-                    "{:>18}",
+                    "{:>20}",
                     written(absolute(runs, load, mode, figure), figure.digits, "")
                 );
             }
@@ -93,7 +93,7 @@ pub fn print(settings: &Settings, runs: &[Run]) {
             print!("{:20}", format!("+ {}", mode.name()));
             for figure in &FIGURES {
                 print!(
-                    "{:>18}",
+                    "{:>20}",
                     written(over_spans(runs, load, mode, figure), 1, " %")
                 );
             }
@@ -104,6 +104,21 @@ pub fn print(settings: &Settings, runs: &[Run]) {
         "\n+: overhead over spans only, in per cent; for requests/s, how many more the same time \
          served without.\nCPU: processor time per request; all: with the recorder's and LTTng's."
     );
+    let disturbed = disturbed(runs);
+    if disturbed > 0.0 {
+        println!(
+            "Beware: other programs took more than {DISTURBED_PERCENT} % of the machine in {disturbed:.0} % of \
+             the runs."
+        );
+    }
+}
+
+/// The share of runs that others disturbed, in per cent.
+fn disturbed(runs: &[Run]) -> f64 {
+    let disturbed = runs
+        .iter()
+        .filter(|run| run.others_percent > DISTURBED_PERCENT);
+    100.0 * disturbed.count() as f64 / runs.len().max(1) as f64
 }
 
 /// All of it, with intervals.
@@ -133,7 +148,7 @@ pub fn json(header: &str, runs: &[Run]) -> anyhow::Result<String> {
     }
     let header: Value = serde_json::from_str(header)?;
     Ok(serde_json::to_string_pretty(
-        &json!({ "of": header, "loads": loads }),
+        &json!({ "of": header, "disturbed_runs_percent": disturbed(runs), "loads": loads }),
     )?)
 }
 
@@ -178,6 +193,7 @@ fn over_spans(runs: &[Run], load: LoadName, mode: Mode, figure: &Figure) -> Esti
 
 fn written(estimate: Estimate, digits: usize, unit: &str) -> String {
     match estimate.margin {
+        Some(margin) if margin > 1e4 => format!("{:.digits$} ± much{unit}", estimate.value),
         Some(margin) => format!("{:.digits$} ± {margin:.digits$}{unit}", estimate.value),
         None => format!("{:.digits$}{unit}", estimate.value),
     }
