@@ -1,7 +1,7 @@
 """Holds what slowpath says about the recording of run.sh against what the clients saw and what is known of
 HotROD: all of its delays are sleeps, and one request after the other has the connection to its database.
 
-Not about which request a thread worked for when: Go moves requests between threads unseen (README.md).
+Go moves requests between threads unseen (README.md): nobody may be said to have blocked another.
 """
 
 import pathlib
@@ -44,6 +44,8 @@ def claims(folder, asked):
     yield f"its kernel cause is mostly a time to come: {words}", (
         sum(known.values()) > 0.95 * lasted and max(known, key=known.get) == "TIMER"
     )
+    blocked = sum(1 for one in requests if one["blocked_by"])
+    yield f"none is said to be blocked by another: {blocked}", blocked == 0
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ export OTEL_EXPORTER_OTLP_ENDPOINT=http://$spans OTEL_JAVA_EXPORTER_OTLP_RETRY_D
 java -javaagent:"$agent/for-tests/opentelemetry-javaagent.jar" -Dotel.javaagent.extensions="$agent/slowpath-spans.jar" \
     -cp "$cache" OrderService serve "$cache/ledger" >"$cache/truth" 2>"$cache/said" &
 service=$!
-trap 'kill "$service" 2>/dev/null; rm -f "$cache/ledger"' EXIT
+trap 'kill "$service" 2>/dev/null || true; rm -f "$cache/ledger"' EXIT
 trap 'exit 130' INT TERM
 echo "java-service: $warm_up orders to warm up" >&2
 java -cp "$cache" OrderService order "$warm_up"

@@ -92,6 +92,8 @@ codes! {
         "none needed here; the clock of whoever wrote the spans may be wrong";
     UnplacedSpans, Note, "Spans of files belong to no host or time that was recorded; they were left out.",
         "record on the hosts that serve them, or give only files of the recorded time";
+    SpansMoveUnseen, Warning, "Spans of a process move between threads unseen: the states of its requests are those of the threads that they began on.",
+        "goroutines of Go do so; elsewhere, record with the agent for the language (`make agents`)";
     HostClocksApart, Warning, "The wall clocks of two hosts differ, as distributed traces on both show; times of different hosts cannot be compared.",
         "keep the hosts' clocks in step (NTP, PTP)";
     NoTemporaryFile, Warning, "There was no room for a large temporary file; what should have gone there stayed in memory.",

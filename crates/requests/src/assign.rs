@@ -4,7 +4,10 @@
 //! text has them, not the listing. A thread's spans lie on a stack, the topmost is the active one.
 //! In a process that tells when spans are attached to threads, that is what fills the stack, and a
 //! request may go from thread to thread; elsewhere the thread that starts a span serves it to its
-//! end, whichever thread ends it.
+//! end, whichever thread ends it. Where too many end elsewhere (Go's goroutines), that is a guess, and
+//! nobody is said to be active: a thread that takes up another request holds up nobody then.
+
+use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use slowpath_model::{ProcessId, ThreadId, TimeRange, Timestamp};
@@ -61,13 +64,49 @@ pub(crate) fn assign(events: &[SpanEvent], trace: TimeRange) -> Assigned {
         stacks.thread(of_thread);
     }
     let Stacks {
-        servings, active, ..
+        servings,
+        mut active,
+        ..
     } = stacks;
     for (request, mut servings) in requests.iter_mut().zip(servings) {
         servings.sort_by_key(|serving| (serving.range.begin, serving.thread));
         request.servings = servings;
     }
+    let unseen = moving_unseen(&requests);
+    active.retain(|piece| {
+        let process = requests[piece.request.index()].process;
+        process.is_none_or(|process| !unseen.contains_key(&process))
+    });
     ordered(requests, active)
+}
+
+/// Spans of a process that does not tell which thread serves them when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Moving {
+    /// Those that end on another thread than they start on.
+    pub(crate) moved: usize,
+    /// All whose threads are known.
+    pub(crate) all: usize,
+}
+
+/// The processes whose spans go from thread to thread, without a word of when.
+pub(crate) fn moving_unseen(requests: &[Request]) -> BTreeMap<ProcessId, Moving> {
+    /// Of fewer spans little can be said.
+    const LEAST: usize = 20;
+    let mut processes: BTreeMap<ProcessId, Moving> = BTreeMap::new();
+    for request in requests {
+        let ended = request.end.and_then(|end| end.thread);
+        if let (PlacedBy::Start, Some(process), Some(_)) =
+            (request.placed_by, request.process, ended)
+        {
+            let of_process = processes.entry(process).or_default();
+            of_process.all += 1;
+            of_process.moved += usize::from(request.ends_elsewhere());
+        }
+    }
+    // A tenth: spans that one thread hands over at their end only are rarer.
+    processes.retain(|_, spans| spans.all >= LEAST && spans.moved * 10 >= spans.all);
+    processes
 }
 
 /// The requests by start and end alone, without threads that serve them.

@@ -13,7 +13,7 @@ use slowpath_model::{
 };
 use slowpath_read_spans::{Attribute, AttributeValue, Span};
 
-use crate::assign::spans_alone;
+use crate::assign::{Moving, moving_unseen, spans_alone};
 use crate::events::{SpanEvent, SpanEventKind};
 use crate::request::{PlacedBy, SpanKey, Told};
 use crate::requests::Requests;
@@ -46,15 +46,12 @@ pub fn join(hosts: Vec<HostEvents<'_>>, spans: Vec<Span>) -> (Vec<Requests>, Vec
             threads::resolve(&mut host.events, lines);
         }
     }
-    if spans.is_empty() {
-        let hosts = join.hosts.into_iter();
-        let requests = hosts.map(|host| Requests::of(&host.events, host.lines));
-        return (requests.collect(), Vec::new());
+    if !spans.is_empty() {
+        let trees = trees(&spans);
+        let spans: Vec<(Span, Option<Tree>)> = spans.into_iter().zip(trees).collect();
+        let alone = join.match_events(spans);
+        join.place(alone);
     }
-    let trees = trees(&spans);
-    let spans: Vec<(Span, Option<Tree>)> = spans.into_iter().zip(trees).collect();
-    let alone = join.match_events(spans);
-    join.place(alone);
     join.finish()
 }
 
@@ -282,8 +279,11 @@ impl Join<'_> {
 
     fn finish(mut self) -> (Vec<Requests>, Vec<Diagnostic>) {
         let mut all = Vec::new();
+        let mut moving = Vec::new();
         for (number, host) in self.hosts.iter().enumerate() {
             let mut requests = Requests::of(&host.events, host.lines);
+            let unseen = moving_unseen(requests.all()).into_iter();
+            moving.extend(unseen.map(|(process, spans)| (host.name.clone(), process, spans)));
             for request in requests.all_mut() {
                 let first = request.start.or(request.end);
                 let told =
@@ -298,6 +298,18 @@ impl Join<'_> {
                 request.tree = told.tree;
             }
             all.push(requests);
+        }
+        for (host, process, Moving { moved, all }) in moving {
+            let message = format!(
+                "{moved} of {all} spans of process {process} end on another thread than they begin on, \
+                 and nothing tells when they move"
+            );
+            self.diagnose(
+                DiagnosticCode::SpansMoveUnseen,
+                &host,
+                message,
+                moved as u64,
+            );
         }
         (all, self.diagnostics)
     }

@@ -77,6 +77,12 @@ fn joined(drawing: &str, file: &str) -> (Found, Vec<String>) {
     (Found { lines, requests }, shown)
 }
 
+const TWO_RUN: &str = "
+    0    0 switch - a
+    1    0 switch - b
+    0 9000 switch a:S -
+    1 9000 switch b:S -";
+
 const ONE_RUNS: &str = "
     0       0 switch - a
     0 9000000 switch a:S -";
@@ -229,4 +235,36 @@ fn hosts_whose_clocks_differ_are_told_by_the_traces_that_they_share() {
     );
     let near = by_events("0 1100 start a 1.2\n0 1800 end a 1.2");
     assert!(clock_offsets(&[&client, &near])[0].may_agree());
+}
+
+#[test]
+fn where_spans_move_unseen_nobody_is_said_to_be_blocked() {
+    // Two requests at a time on a; every third one ends on b.
+    let drawing = |thirds_end_on: &str| {
+        let events = (1..=24).flat_map(|n| {
+            let (processor, thread) = match (n % 3, thirds_end_on) {
+                (0, "b") => (1, "b"),
+                _ => (0, "a"),
+            };
+            let (begin, end) = (n * 100, n * 100 + 150);
+            [
+                (begin, format!("0 {begin} start a {n:x}.1\n")),
+                (end, format!("{processor} {end} end {thread} {n:x}.1\n")),
+            ]
+        });
+        let mut events: Vec<(i64, String)> = events.collect();
+        events.sort();
+        let events: String = events.into_iter().map(|(_, line)| line).collect();
+        format!("{TWO_RUN}\n{events}")
+    };
+    let blocked = |found: &Found| {
+        let paths =
+            (found.requests.ids()).map(|(id, _)| found.requests.path(Some(&found.lines), id));
+        paths.filter(|path| !path.blockers().is_empty()).count()
+    };
+    let (found, diagnostics) = joined(&drawing("a"), "");
+    assert_eq!((blocked(&found), diagnostics), (23, vec![]));
+    let (found, diagnostics) = joined(&drawing("b"), "");
+    assert_eq!(diagnostics, ["SpansMoveUnseen 8"]);
+    assert_eq!(blocked(&found), 0);
 }
