@@ -95,7 +95,7 @@ fn document<'graph>(graph: &'graph Graph, host: Option<&'graph str>) -> GraphOfH
     });
     let holdups = graph.holdups().into_iter().map(|holdup| HoldupRow {
         tid: holdup.thread.0,
-        comm: holdup.comm,
+        comm: holdup.comm.to_string(),
         state: holdup.state.name(),
         length_ns: holdup.length,
         waited_ns: holdup.waited,

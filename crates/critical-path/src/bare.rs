@@ -2,6 +2,9 @@
 //!
 //! The walk makes these; names and words are looked up only for paths that somebody reads.
 
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 use slowpath_kernel::timelines::{Interrupt, Timelines};
 use slowpath_model::{ThreadId, TimeRange, Timestamp};
 
@@ -34,7 +37,7 @@ pub struct Piece<'lines> {
 }
 
 /// What a state is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Detail<'lines> {
     /// The system call in which the thread waits, where the trace tells.
     pub call: Option<&'lines str>,
@@ -43,7 +46,7 @@ pub struct Detail<'lines> {
 }
 
 /// What ended a wait or interrupted a thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// Nothing to say.
     #[default]
@@ -74,33 +77,75 @@ pub struct BareLink<'lines> {
 /// Many paths can be asked of the same time lines; each costs a few binary searches per segment.
 pub fn critical_path(lines: &Timelines, thread: ThreadId, window: TimeRange) -> CriticalPath {
     let bare = bare_path(lines, thread, window);
+    let mut words = Words::of(lines);
     CriticalPath {
         thread,
         window,
-        segments: (bare.pieces.iter())
-            .map(|piece| piece.in_words(lines))
+        segments: (bare.pieces.into_iter())
+            .map(|piece| words.segment(&piece))
             .collect(),
-        links: bare.links.iter().map(BareLink::in_words).collect(),
+        links: bare.links.iter().map(|link| words.link(link)).collect(),
     }
 }
 
-impl Piece<'_> {
-    /// The piece with the names of its thread and of what it is about.
-    pub fn in_words(&self, lines: &Timelines) -> Segment {
-        Segment {
-            range: self.range,
-            thread: self.thread,
-            comm: lines.name(self.thread, self.range.end).into_owned(),
-            state: self.state,
-            depth: self.depth,
-            detail: self.detail.in_words(lines),
+/// Names and words for the pieces of paths; each is made once and shared, so that long paths stay small.
+#[derive(Debug)]
+pub struct Words<'lines> {
+    lines: &'lines Timelines,
+    names: FxHashSet<Arc<str>>,
+    details: FxHashMap<Detail<'lines>, Arc<str>>,
+}
+
+impl<'lines> Words<'lines> {
+    /// The words for paths over these time lines.
+    pub fn of(lines: &'lines Timelines) -> Self {
+        Self {
+            lines,
+            names: FxHashSet::default(),
+            details: FxHashMap::default(),
         }
+    }
+
+    /// The piece with the names of its thread and of what it is about.
+    pub fn segment(&mut self, piece: &Piece<'lines>) -> Segment {
+        let lines = self.lines;
+        let detail = (self.details.entry(piece.detail))
+            .or_insert_with(|| piece.detail.in_words(lines).into())
+            .clone();
+        Segment {
+            range: piece.range,
+            thread: piece.thread,
+            comm: self.shared(&lines.name(piece.thread, piece.range.end)),
+            state: piece.state,
+            depth: piece.depth,
+            detail,
+        }
+    }
+
+    /// The link with a text of its own.
+    pub fn link(&mut self, link: &BareLink<'lines>) -> Link {
+        Link {
+            at: link.at,
+            from: link.from,
+            to: link.to,
+            kind: link.kind,
+            call: link.call.map(|call| self.shared(call)),
+        }
+    }
+
+    fn shared(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.names.get(name) {
+            return known.clone();
+        }
+        let name: Arc<str> = name.into();
+        self.names.insert(name.clone());
+        name
     }
 }
 
 impl Detail<'_> {
     /// For instance `in read, irq 5 nvme0q1`; empty where there is nothing to say.
-    pub fn in_words(&self, lines: &Timelines) -> String {
+    fn in_words(&self, lines: &Timelines) -> String {
         let call = self.call.map(|call| format!("in {call}"));
         let cause = match self.cause {
             Cause::None => None,
@@ -109,19 +154,6 @@ impl Detail<'_> {
         };
         let parts: Vec<String> = call.into_iter().chain(cause).collect();
         parts.join(", ")
-    }
-}
-
-impl BareLink<'_> {
-    /// The link with a text of its own.
-    pub fn in_words(&self) -> Link {
-        Link {
-            at: self.at,
-            from: self.from,
-            to: self.to,
-            kind: self.kind,
-            call: self.call.map(Into::into),
-        }
     }
 }
 

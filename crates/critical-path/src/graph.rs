@@ -7,6 +7,7 @@
 //! are computed before they are merged.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
@@ -29,11 +30,11 @@ pub struct Node {
     /// Whose state it is.
     pub thread: ThreadId,
     /// The thread's name; empty where unknown.
-    pub comm: String,
+    pub comm: Arc<str>,
     /// The state.
     pub state: State,
     /// What the state is about, in words; may be empty.
-    pub detail: String,
+    pub detail: Arc<str>,
     /// How many paths go through it.
     pub paths: u32,
     /// How many of these paths are of other threads, which wait here.
@@ -66,7 +67,7 @@ pub struct Holdup {
     /// The thread that others waited for.
     pub thread: ThreadId,
     /// Its name.
-    pub comm: String,
+    pub comm: Arc<str>,
     /// What it did meanwhile.
     pub state: State,
     /// How long anybody waited.
@@ -105,7 +106,7 @@ impl Graph {
         for (path, number) in paths.iter().zip(0..) {
             let mut way = Vec::with_capacity(path.segments.len());
             for segment in &path.segments {
-                let key = (segment.thread, segment.state, segment.detail.as_str());
+                let key = (segment.thread, segment.state, &*segment.detail);
                 let track = *keys.entry(key).or_insert_with(|| {
                     tracks.push(Track::default());
                     tracks.len() - 1
@@ -170,7 +171,7 @@ impl Graph {
                 .entry((node.thread, node.state))
                 .or_insert_with(|| Holdup {
                     thread: node.thread,
-                    comm: String::new(),
+                    comm: Arc::default(),
                     state: node.state,
                     length: Nanoseconds::ZERO,
                     waited: Nanoseconds::ZERO,

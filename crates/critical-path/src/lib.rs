@@ -15,7 +15,7 @@ mod state_of;
 mod text;
 mod walk;
 
-pub use bare::{BareLink, BarePath, Cause, Detail, Piece, critical_path};
+pub use bare::{BareLink, BarePath, Cause, Detail, Piece, Words, critical_path};
 pub use graph::{Edge, Graph, Holdup, Node, NodeId, PathEnds, PathId};
 pub use path::{CriticalPath, Link, LinkKind, Segment, Share, State};
 pub use state_of::state_of;

@@ -1,6 +1,7 @@
 //! A critical path as plain data: segments that tile the window, links between threads, sums.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
 
@@ -77,14 +78,14 @@ pub struct Segment {
     /// Whose state it is.
     pub thread: ThreadId,
     /// The thread's name at the end of the segment; empty where unknown.
-    pub comm: String,
+    pub comm: Arc<str>,
     /// The state.
     pub state: State,
     /// How many threads wait for each other here: 0 in the thread that was asked about.
     pub depth: u32,
     /// What the thread waited for or was interrupted by, in words; empty where there is no more to
     /// say than the state.
-    pub detail: String,
+    pub detail: Arc<str>,
 }
 
 /// The path goes from one thread to another.
@@ -99,7 +100,7 @@ pub struct Link {
     /// Why.
     pub kind: LinkKind,
     /// The system call in which the waiting thread waits or waited, where the trace tells.
-    pub call: Option<String>,
+    pub call: Option<Arc<str>>,
 }
 
 /// Why the path goes from one thread to another.
@@ -146,7 +147,7 @@ pub struct Share {
     /// Whose.
     pub thread: ThreadId,
     /// Its last name on the path.
-    pub comm: String,
+    pub comm: Arc<str>,
     /// In which state.
     pub state: State,
     /// How long in all.
@@ -171,7 +172,7 @@ impl CriticalPath {
                 .entry((segment.thread, segment.state))
                 .or_insert_with(|| Share {
                     thread: segment.thread,
-                    comm: String::new(),
+                    comm: Arc::default(),
                     state: segment.state,
                     length: Nanoseconds::ZERO,
                 });

@@ -31,10 +31,10 @@ impl Serialize for Segment {
         segment.serialize_field("begin_ns", &self.range.begin)?;
         segment.serialize_field("end_ns", &self.range.end)?;
         segment.serialize_field("tid", &self.thread)?;
-        segment.serialize_field("comm", &self.comm)?;
+        segment.serialize_field("comm", &*self.comm)?;
         segment.serialize_field("state", self.state.name())?;
         segment.serialize_field("depth", &self.depth)?;
-        segment.serialize_field("detail", &self.detail)?;
+        segment.serialize_field("detail", &*self.detail)?;
         segment.end()
     }
 }
@@ -46,7 +46,7 @@ impl Serialize for Link {
         link.serialize_field("from_tid", &self.from)?;
         link.serialize_field("to_tid", &self.to)?;
         link.serialize_field("kind", self.kind.name())?;
-        link.serialize_field("call", &self.call)?;
+        link.serialize_field("call", &self.call.as_deref())?;
         link.end()
     }
 }

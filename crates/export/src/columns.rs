@@ -71,10 +71,10 @@ pub fn write_arrow(output: impl Write, hosts: &[HostRequests<'_>]) -> io::Result
                 rows.begin_ns.push(segment.range.begin.ns());
                 rows.end_ns.push(segment.range.end.ns());
                 rows.tid.push(segment.thread.0);
-                rows.comm.push(segment.comm);
+                rows.comm.push(segment.comm.to_string());
                 rows.state.push(segment.state.name());
                 rows.depth.push(segment.depth);
-                rows.detail.push(segment.detail);
+                rows.detail.push(segment.detail.to_string());
                 let span = other.map(|other| host.requests.get(other).key.span.to_string());
                 rows.blocked_by_span_id.push(span);
             }

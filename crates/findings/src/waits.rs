@@ -61,7 +61,7 @@ fn finding(slow: &Slow<'_>, kind: &Kind) -> Option<Finding> {
         taken.add(piece.request, segment.thread, segment.range);
         taken.blame(slow.thread(segment.thread), segment.range.length());
         if !segment.detail.is_empty() {
-            *causes.entry(segment.detail.clone()).or_default() += segment.range.length();
+            *causes.entry(segment.detail.to_string()).or_default() += segment.range.length();
         }
     }
     let causes = match causes.is_empty() {

@@ -120,12 +120,8 @@ codes! {
         "whatever made the spans reuses ids";
     DuplicateSpan, Note, "A span is there more than once; one is kept.",
         "none needed";
-    ConflictingSpans, Warning, "Different spans of a trace have the same id; the earliest is kept.",
-        "whatever made the spans reuses ids";
     ClockSkew, Warning, "Spans lie outside of the time of their callers: clocks of hosts differ.",
         "raw times are kept; look at the corrected view, and synchronise the clocks";
-    SameHostName, Warning, "Hosts with different addresses or ids have the same name.",
-        "they are kept apart by id or address; give each host its own name";
 }
 
 /// Where something was found.

@@ -1,8 +1,8 @@
 //! Spans of distributed traces, read from what tracing systems write: Jaeger JSON and OTLP.
 //!
 //! Readers take bytes and give spans and diagnostics; they open no files. [`read_spans`] streams: it
-//! holds one document's unfinished part (Jaeger: one trace) at a time. [`TraceTree`] then says how the
-//! spans of one trace hang together. What a span means for threads and services is decided above.
+//! holds one document's unfinished part (Jaeger: one trace) at a time. How the spans of a trace hang
+//! together, and what they mean for threads and services, is decided above.
 
 #![forbid(unsafe_code)]
 
@@ -14,14 +14,10 @@ mod json;
 mod protobuf;
 mod read;
 mod sink;
-mod skew;
 mod span;
-mod tree;
 mod window;
 
 pub use format::{SNIFF_BYTES, SpanFormat, sniff_spans};
 pub use read::{ReadOptions, read_spans};
 pub use sink::{Collected, SpanSink};
-pub use skew::HostShift;
 pub use span::{Attribute, AttributeValue, Reference, ReferenceKind, Span, SpanKind, SpanStatus};
-pub use tree::{TraceSet, TraceTree};

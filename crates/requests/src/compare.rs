@@ -159,10 +159,10 @@ mod tests {
             Segment {
                 range: TimeRange::new(Timestamp::from_ns(at - length), Timestamp::from_ns(at)),
                 thread: ThreadId(1),
-                comm: (*comm).to_owned(),
+                comm: (*comm).into(),
                 state: *state,
                 depth: u32::from(!comm.is_empty()),
-                detail: (*detail).to_owned(),
+                detail: (*detail).into(),
             }
         });
         let segments: Vec<Segment> = segments.collect();

@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 
 use slowpath_critical_path::{
-    BareLink, Cause, CriticalPath, Detail, Piece, Segment, State, bare_path,
+    BareLink, Cause, CriticalPath, Detail, Piece, Segment, State, Words, bare_path,
 };
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
@@ -79,23 +79,28 @@ impl Requests {
     /// Where the time of a request went. `lines` are its host's; without them all of it is unknown.
     pub fn path(&self, lines: Option<&Timelines>, id: RequestId) -> RequestPath {
         let parts = self.parts(lines, id);
-        let segment = |part: &Part<'_>| {
-            let mut segment = match lines {
-                Some(lines) => part.piece.in_words(lines),
+        let mut words = lines.map(Words::of);
+        let links = (words.iter_mut())
+            .flat_map(|words| parts.links.iter().map(|link| words.link(link)))
+            .collect();
+        let mut segments = Vec::with_capacity(parts.parts.len());
+        for part in &parts.parts {
+            let mut segment = match &mut words {
+                Some(words) => words.segment(&part.piece),
                 None => unnamed(&part.piece),
             };
             if let (State::BlockedByRequest, Some(other)) = (segment.state, part.blocked_by) {
-                segment.detail = self.described(other);
+                segment.detail = self.described(other).into();
             }
-            segment
-        };
+            segments.push(segment);
+        }
         let last = parts.parts.iter().rfind(|part| part.piece.depth == 0);
         RequestPath {
             path: CriticalPath {
                 thread: last.map_or(ThreadId::IDLE, |part| part.piece.thread),
                 window: self.get(id).window,
-                segments: parts.parts.iter().map(segment).collect(),
-                links: parts.links.iter().map(BareLink::in_words).collect(),
+                segments,
+                links,
             },
             blocked_by: parts.parts.iter().map(|part| part.blocked_by).collect(),
         }
@@ -267,7 +272,7 @@ fn unnamed(piece: &Piece<'_>) -> Segment {
     Segment {
         range: piece.range,
         thread: piece.thread,
-        comm: String::new(),
+        comm: Default::default(),
         state: piece.state,
         depth: piece.depth,
         detail: detail.into(),

@@ -1,13 +1,15 @@
 //! The merged graph: the paper's Figure 6, and on random paths that each is recovered.
 
+use std::sync::Arc;
+
 use crate::support::{Tracer, path, range, tid, timelines, trace};
 use proptest::prelude::*;
 use slowpath_critical_path::{CriticalPath, Graph, PathId, Segment, State};
 use slowpath_model::{ThreadId, TimeRange};
 
 /// A path's own segments, as the graph tells them.
-fn recovered(graph: &Graph, path: PathId) -> Vec<(TimeRange, ThreadId, State, String)> {
-    let mut pieces: Vec<(TimeRange, ThreadId, State, String)> = Vec::new();
+fn recovered(graph: &Graph, path: PathId) -> Vec<(TimeRange, ThreadId, State, Arc<str>)> {
+    let mut pieces: Vec<(TimeRange, ThreadId, State, Arc<str>)> = Vec::new();
     for node in graph.path(path) {
         let node = &graph.nodes()[node.0 as usize];
         match pieces.last_mut() {
@@ -24,8 +26,8 @@ fn recovered(graph: &Graph, path: PathId) -> Vec<(TimeRange, ThreadId, State, St
 }
 
 /// Segments that differ in depth only are one state.
-fn told(path: &CriticalPath) -> Vec<(TimeRange, ThreadId, State, String)> {
-    let mut pieces: Vec<(TimeRange, ThreadId, State, String)> = Vec::new();
+fn told(path: &CriticalPath) -> Vec<(TimeRange, ThreadId, State, Arc<str>)> {
+    let mut pieces: Vec<(TimeRange, ThreadId, State, Arc<str>)> = Vec::new();
     for segment in &path.segments {
         match pieces.last_mut() {
             Some((range, thread, state, detail))
@@ -107,10 +109,10 @@ fn waiters_of_one_thread_do_not_multiply_it() {
     let segment = |begin, end, thread, state| Segment {
         range: range(begin, end),
         thread: ThreadId(thread),
-        comm: String::new(),
+        comm: Default::default(),
         state,
         depth: 0,
-        detail: String::new(),
+        detail: Default::default(),
     };
     let paths: Vec<CriticalPath> = (1..=100)
         .map(|waiter| CriticalPath {
@@ -150,10 +152,10 @@ fn paths() -> impl Strategy<Value = Vec<CriticalPath>> {
                     Segment {
                         range: range(end - length, end),
                         thread: ThreadId(thread),
-                        comm: String::new(),
+                        comm: Default::default(),
                         state: states[state],
                         depth: 0,
-                        detail: String::new(),
+                        detail: Default::default(),
                     }
                 })
                 .collect();

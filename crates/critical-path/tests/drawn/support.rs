@@ -170,7 +170,7 @@ pub fn shown(path: &CriticalPath) -> String {
     for segment in &path.segments {
         let indent = "  ".repeat(segment.depth as usize);
         let (begin, end) = (segment.range.begin.ns(), segment.range.end.ns());
-        let who = match segment.comm.as_str() {
+        let who = match &*segment.comm {
             "" => segment.thread.to_string(),
             comm => comm.to_owned(),
         };

@@ -111,7 +111,7 @@ fn write_path<W: Write>(
         let thread = format!("{} ({})", segment.comm, segment.thread);
         let mut details = vec![("thread", thread)];
         if !segment.detail.is_empty() {
-            details.push(("detail", segment.detail.clone()));
+            details.push(("detail", segment.detail.to_string()));
         }
         if let Some(other) = blocked_by {
             details.push(("works for", host.requests.described(*other)));

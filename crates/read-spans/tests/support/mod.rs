@@ -1,4 +1,4 @@
-//! Spans told in text, and spans made at random, for tests of readers and trees.
+//! Spans told in text, and spans made at random, for tests of readers.
 //!
 //! A told span: `trace/span < parent ~ link service operation begin..end kind status key=value …`.
 
