@@ -121,7 +121,8 @@ pub fn run(args: &CriticalPathArgs) -> anyhow::Result<Report> {
     finish(output.flush())?;
     ensure!(
         printed > 0 || requests.is_some(),
-        "no thread that ran in the trace fits\n  hint: `slowpath cpu` lists the threads"
+        "no thread that lived in the window fits\n  hint: `slowpath cpu` lists the threads, `slowpath info` \
+         says what time the trace covers"
     );
     Ok(report)
 }
@@ -162,7 +163,8 @@ impl CriticalPathArgs {
         (!self.json).then_some(self.top)
     }
 
-    /// The threads that the options name, each over its life within `range`.
+    /// The threads that the options name and that live at some time in `range`; each over the bounds
+    /// that were given, else over its life.
     fn chosen(&self, lines: &Timelines, range: TimeRange) -> Vec<Request> {
         let all = self.tid.is_empty() && self.pid.is_empty() && self.comm.is_empty();
         let is_chosen = |&&thread: &&ThreadId| {
@@ -176,9 +178,21 @@ impl CriticalPathArgs {
                 || matches_any(&self.comm, &lines.name(thread, range.end))
         };
         let chosen = lines.threads().iter().filter(is_chosen);
-        let window = |thread| range.intersect(lines.life(thread));
+        let whole = lines.range();
+        let window = |thread| {
+            let life = lines.life(thread);
+            let begin = match self.input.begin {
+                Some(_) => range.begin.max(whole.begin),
+                None => life.begin,
+            };
+            let end = match self.input.end {
+                Some(_) => range.end.min(whole.end),
+                None => life.end,
+            };
+            (range.begin < life.end && life.begin < range.end).then(|| TimeRange::new(begin, end))
+        };
         chosen
-            .map(|&thread| Request::new(thread, window(thread)))
+            .filter_map(|&thread| Some(Request::new(thread, window(thread)?)))
             .collect()
     }
 }

@@ -69,7 +69,8 @@ fn describe(
     let counted = outcome.state.unwrap_or_default();
     let bounds = Extent::of(source)
         .bounds
-        .map(|(first, last)| (first.max(range.begin), last.min(range.end)));
+        .map(|(first, last)| (first.max(range.begin), last.min(range.end)))
+        .filter(|(begin, end)| begin <= end);
     let size: u64 = source.packets().iter().map(|packet| packet.size).sum();
     let recording = trace.recording.as_ref().map(|(folder, manifest)| {
         json!({

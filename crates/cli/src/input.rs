@@ -115,7 +115,7 @@ impl InputArgs {
         let end = point(self.end, Timestamp::MAX);
         anyhow::ensure!(
             begin < end,
-            "the window ends before it begins\n  hint: --begin must be before --end"
+            "the window is empty\n  hint: --begin must lie before --end"
         );
         Ok(TimeRange::new(begin, end))
     }

@@ -47,7 +47,7 @@ impl Extent {
     /// The window that `asked` leaves of the trace; `TimeRange::ALL` leaves all of it.
     pub fn window(&self, asked: TimeRange) -> Window {
         let (first, last) = self.bounds.unwrap_or_default();
-        let ends_with_trace = asked.end > last;
+        let ends_with_trace = asked.begin <= last && asked.end > last;
         Window {
             begin: asked.begin.clamp(first, last),
             end: asked.end.clamp(first, last),
@@ -168,6 +168,9 @@ mod tests {
         check(range(0, 7), (5, 7), &[5, 6], &[7]);
         check(range(6, 100), (6, 20), &[6, 20], &[5]);
         check(range(6, 20), (6, 20), &[19], &[20]);
+        check(range(20, 21), (20, 20), &[20], &[19, 21]);
+        check(range(21, 30), (20, 20), &[], &[20, 21]);
+        check(range(0, 5), (5, 5), &[], &[5]);
     }
 
     #[test]

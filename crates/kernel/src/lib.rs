@@ -8,6 +8,7 @@
 
 mod answer;
 mod comm;
+mod contexts;
 pub mod count;
 pub mod cpu;
 mod extent;

@@ -10,15 +10,13 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use slowpath_concepts::{Concepts, Fact, FactKind, context_thread};
+use slowpath_concepts::{Concepts, Fact, FactKind};
 use slowpath_engine::{Analysis, Chunk};
-use slowpath_model::{
-    CpuId, Event, EventClassId, Projection, Schema, Slot, ThreadId, TimeRange, Timestamp,
-};
-
+use slowpath_model::{CpuId, Event, Projection, Schema, ThreadId, TimeRange, Timestamp};
 use slowpath_source::Packet;
 
 use crate::answer::Answer;
+use crate::contexts::Contexts;
 
 /// How many are looked into at most: a trace of chosen threads lacks most of its switches.
 const MOST: usize = 1 << 20;
@@ -91,8 +89,7 @@ pub(super) struct Search<'runs> {
     of_thread: FxHashMap<(CpuId, ThreadId), Vec<u32>>,
     concepts: Concepts,
     projection: Projection,
-    /// By event class: where the thread lies in whose context it happened.
-    contexts: Vec<Option<Slot>>,
+    contexts: Contexts,
     /// When runs were unseen on any processor, in order and apart.
     times: Vec<(Timestamp, Timestamp)>,
     range: TimeRange,
@@ -134,16 +131,7 @@ impl<'runs> Search<'runs> {
         let kinds = [FactKind::Waking, FactKind::Wakeup, FactKind::WakeupNew];
         let concepts = Concepts::resolve(schema, &kinds);
         let mut projection = concepts.projection().clone();
-        let mut contexts = vec![None; schema.event_classes.len()];
-        for (class, definition) in schema.classes() {
-            let Some(field) = context_thread(definition) else {
-                continue;
-            };
-            let mut fields = projection.fields(class).unwrap_or_default().to_vec();
-            contexts[class.index()] = Some(Slot(fields.len() as u16));
-            fields.push(Some(field));
-            projection.want(class, fields);
-        }
+        let contexts = Contexts::of_all(schema, &mut projection);
         let mut of_cpu: BTreeMap<CpuId, Vec<u32>> = BTreeMap::new();
         let mut of_thread: FxHashMap<(CpuId, ThreadId), Vec<u32>> = FxHashMap::default();
         for (position, run) in (0..).zip(runs) {
@@ -236,10 +224,9 @@ impl Analysis for Search<'_> {
     #[inline]
     fn event(&self, state: &mut Found, event: &Event<'_>) {
         let at = event.at;
-        if let Some(slot) = self.context_slot(event.class)
-            && event.has(slot)
+        if let Some(thread) = self.contexts.thread(event)
             && let Some(run) = self.here(state, at)
-            && event.signed(slot) == i64::from(self.runs[run as usize].thread.0)
+            && thread == self.runs[run as usize].thread
         {
             let clues = state.clues.entry(run).or_default();
             clues.context = earlier(clues.context, Some(at));
@@ -274,12 +261,5 @@ impl Analysis for Search<'_> {
                 waking: earlier(known.waking, clues.waking),
             };
         }
-    }
-}
-
-impl Search<'_> {
-    #[inline]
-    fn context_slot(&self, class: EventClassId) -> Option<Slot> {
-        *self.contexts.get(class.index())?
     }
 }

@@ -13,6 +13,8 @@ use slowpath_model::{CpuId, Event, PacketId, ProcessId, StreamId, ThreadId, Time
 use slowpath_platform::{Kept, Shelf};
 use slowpath_source::{Packet, Source};
 
+use crate::contexts::Contexts;
+
 use super::record::{Call, Interrupt, Kind, Record, Runner, thread_bits, thread_of};
 use super::scan::{Known, Scanner};
 use super::segment::Segment;
@@ -56,6 +58,7 @@ pub(super) fn name_from(text: &[u8]) -> Name {
 /// The pass.
 pub(super) struct Gather<'run> {
     pub(super) concepts: &'run Concepts,
+    pub(super) contexts: Contexts,
     /// Where what is found is put.
     pub(super) shelf: &'run Shelf,
     /// Processors of which several streams tell at the same time, so that none of them can be
@@ -114,6 +117,8 @@ struct Open {
     /// The last packet lost events: perhaps after its last event.
     lost_after: bool,
     call: Call,
+    /// Where records are not read: the thread of the last one's context, if no switch came since.
+    context: Option<ThreadId>,
     name_of: FxHashMap<ThreadId, Name>,
     /// The thread that was switched to last.
     last_named: (ThreadId, Name),
@@ -174,6 +179,11 @@ impl Analysis for Gather<'_> {
         };
         state.saw(event.at);
         let at = event.at.ns();
+        if let Some(thread) = self.contexts.thread(event)
+            && !matches!(fact, Fact::Switch { .. })
+        {
+            self.in_context(state, at, known(thread));
+        }
         match fact {
             Fact::Switch {
                 prev,
@@ -295,6 +305,20 @@ impl Gather<'_> {
         }
     }
 
+    /// An event happened in the context of `thread`; notes that where it is news.
+    #[inline]
+    fn in_context(&self, state: &mut Gathered, at: i64, thread: ThreadId) {
+        let open = &mut state.open;
+        let running = match &open.scanner {
+            Some(scanner) if open.reads => scanner.thread(),
+            _ => open.context,
+        };
+        if running != Some(thread) {
+            open.call = Call::UNSEEN;
+            self.push(state, at, Kind::Runs(thread));
+        }
+    }
+
     /// Notes a record that can only be read when it is known what is running.
     fn push_unread(&self, state: &mut Gathered, at: i64, kind: Kind) {
         let (Some(piece), open) = (state.pieces.last(), &mut state.open) else {
@@ -305,6 +329,11 @@ impl Gather<'_> {
             None => &mut open.head,
         };
         unread.push(Record::new(at, kind));
+        match kind {
+            Kind::Runs(thread) => open.context = Some(thread),
+            Kind::Switch { .. } | Kind::Lost => open.context = None,
+            _ => {}
+        }
         let Kind::Switch { next, .. } = kind else {
             return;
         };
@@ -324,6 +353,7 @@ impl Gather<'_> {
         let tail = std::mem::take(&mut open.tail);
         let scanner = open.scanner.take();
         open.reads = false;
+        open.context = None;
         open.name_of.clear();
         open.last_named = Default::default();
         if let Some(piece) = state.pieces.last_mut() {

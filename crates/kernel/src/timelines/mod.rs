@@ -33,6 +33,8 @@ use slowpath_model::{
 use slowpath_platform::{Kept, Shelf};
 use slowpath_source::Source;
 
+use crate::contexts::Contexts;
+
 use assemble::Assembly;
 use entry::{Interruption, RunRow, WakeRow};
 use gather::{Gather, Name};
@@ -118,13 +120,15 @@ impl Timelines {
         options: &Options<'_>,
     ) -> Result<Outcome<Self>, Cancelled> {
         let concepts = Concepts::resolve(source.schema(), gather::FACTS);
+        let mut projection = concepts.projection().clone();
         let gather = Gather {
             concepts: &concepts,
+            contexts: Contexts::of_wanted(source.schema(), &mut projection),
             shelf: found,
             interleaved: gather::interleaved(source),
             packets_recorded: concepts.has(FactKind::PacketReceived),
         };
-        let outcome = slowpath_engine::run(source, concepts.projection(), &gather, options)?;
+        let outcome = slowpath_engine::run(source, &projection, &gather, options)?;
         let range = outcome.state.as_ref().and_then(|state| state.range());
         let state = match (outcome.state, range) {
             (Some(gathered), Some(range)) => {

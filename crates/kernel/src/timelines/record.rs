@@ -48,6 +48,8 @@ pub(super) enum Kind {
     Lost,
     /// The running thread made a new one.
     Forked(ThreadId),
+    /// What follows happened in the context of this thread: it runs, whatever the switches say.
+    Runs(ThreadId),
 }
 
 /// A thread on a processor.
@@ -97,6 +99,16 @@ impl Call {
     }
 }
 
+impl Runner {
+    /// A thread whose name is not at hand.
+    pub(super) fn unnamed(thread: ThreadId) -> Self {
+        Self {
+            thread,
+            for_softirqs: false,
+        }
+    }
+}
+
 pub(super) const THREAD_BITS: u32 = 22;
 const RUNNER_BITS: u32 = THREAD_BITS + 1;
 const THREAD_MASK: u64 = (1 << THREAD_BITS) - 1;
@@ -135,6 +147,7 @@ impl Record {
             Kind::Call(call) => (9, u64::from(call.0)),
             Kind::Lost => (10, 0),
             Kind::Forked(thread) => (11, thread_bits(thread)),
+            Kind::Runs(thread) => (12, thread_bits(thread)),
         };
         Self {
             at,
@@ -179,6 +192,7 @@ impl Record {
             8 => Kind::PacketReceived { buffer },
             9 => Kind::Call(Call(payload as u16)),
             11 => Kind::Forked(thread),
+            12 => Kind::Runs(thread),
             _ => Kind::Lost,
         }
     }
@@ -283,6 +297,7 @@ mod tests {
             Kind::Call(Call::NONE),
             Kind::Lost,
             Kind::Forked(largest),
+            Kind::Runs(largest),
         ] {
             let record = Record::new(-5, kind);
             assert_eq!((record.at, record.kind()), (-5, kind));

@@ -119,8 +119,10 @@ impl Scanner {
     /// Reads one record; after a loss of events [`Self::read`] has to be used.
     #[inline]
     pub(super) fn record(&mut self, at: i64, kind: Kind) {
-        if kind == Kind::Lost {
-            return self.lost();
+        match kind {
+            Kind::Lost => return self.lost(),
+            Kind::Runs(thread) => return self.runs(at, thread),
+            _ => {}
         }
         self.knows.now = at.max(self.knows.now);
         match kind {
@@ -141,7 +143,7 @@ impl Scanner {
             Kind::PacketLooped { buffer } => self.packet_step(StepKind::Looped { buffer }),
             Kind::PacketReceived { buffer } => self.packet_received(buffer),
             Kind::Call(call) => self.knows.carried_call = call,
-            Kind::Lost => {}
+            Kind::Lost | Kind::Runs(_) => {}
         }
     }
 
@@ -173,8 +175,39 @@ impl Scanner {
         self.knows.since = self.knows.now;
     }
 
-    fn thread(&self) -> Option<ThreadId> {
+    /// The thread that runs.
+    pub(super) fn thread(&self) -> Option<ThreadId> {
         self.knows.current.map(|runner| runner.thread)
+    }
+
+    /// What comes next happened in the context of `thread`. Where another one ran, a switch is missing
+    /// since the record before: both ran for a part of that time. The idle thread's own part matters
+    /// to nobody.
+    fn runs(&mut self, at: i64, thread: ThreadId) {
+        let Some(current) = self.thread() else {
+            return self.run_on(at, thread);
+        };
+        if current == thread {
+            return;
+        }
+        let (last, now) = (self.knows.now, at.max(self.knows.now));
+        self.end_run(last, None, Call::UNSEEN);
+        self.knows.since = last;
+        if current != ThreadId::IDLE {
+            self.run(current, now, true, None, Call::UNSEEN);
+            self.run(thread, now, true, None, Call::UNSEEN);
+        }
+        self.run_on(now, thread);
+    }
+
+    /// From `at` on `thread` runs, after a switch that is not in the trace.
+    fn run_on(&mut self, at: i64, thread: ThreadId) {
+        self.knows.now = at.max(self.knows.now);
+        self.knows.since = self.knows.now;
+        self.knows.current = Some(Runner::unnamed(thread));
+        self.knows.carried_call = Call::UNSEEN;
+        self.knows.interrupts.clear();
+        self.knows.receipt = None;
     }
 
     /// The current thread, unless that is the idle thread.
@@ -336,10 +369,18 @@ impl Scanner {
 }
 
 /// The thread that runs when `records` begin, as far as they tell before events are lost.
-fn running_at_the_begin(mut records: impl Iterator<Item = Record>) -> Option<Runner> {
-    records.find_map(|record| match record.kind() {
-        Kind::Switch { prev, .. } => Some(Some(prev)),
-        Kind::Lost => Some(None),
-        _ => None,
-    })?
+fn running_at_the_begin(records: impl Iterator<Item = Record>) -> Option<Runner> {
+    let mut running: Option<Runner> = None;
+    for record in records {
+        match (record.kind(), running) {
+            (Kind::Switch { prev, .. }, None) => return Some(prev),
+            (Kind::Switch { prev, .. }, Some(known)) if known.thread == prev.thread => {
+                return Some(prev);
+            }
+            (Kind::Switch { .. } | Kind::Lost, _) => break,
+            (Kind::Runs(thread), None) => running = Some(Runner::unnamed(thread)),
+            _ => {}
+        }
+    }
+    running
 }

@@ -111,13 +111,15 @@ fn states_may_travel_as_text() {
     let trace = DrawnTrace::parse(DRAWING).unwrap().recut_at_random(1, 4);
     let shelf = Shelf::new(&std::env::temp_dir(), 0);
     let concepts = Concepts::resolve(trace.schema(), gather::FACTS);
+    let mut projection = concepts.projection().clone();
     let gather = Gather {
         concepts: &concepts,
+        contexts: Contexts::of_wanted(trace.schema(), &mut projection),
         shelf: &shelf,
         interleaved: Default::default(),
         packets_recorded: true,
     };
-    let decoder = trace.decoder(concepts.projection());
+    let decoder = trace.decoder(&projection);
     let mut merged = Gathered::default();
     for chunk in chunks(&trace, 1, TimeRange::ALL) {
         let (state, _) = run_chunk(&trace, &*decoder, &gather, &chunk);
@@ -186,5 +188,49 @@ fn processors_have_any_number() {
             panic!("{stretch:?}");
         };
         assert_eq!((wake.cpu, wake.by), (cpu, Waker::Thread(ThreadId(7))));
+    }
+}
+
+#[test]
+fn events_tell_who_runs_where_a_switch_is_missing() {
+    // 9 went unseen, and 7 came in its place: it wakes 8. Nor is it told that 5 ran before the idle thread.
+    let drawing = "
+        cpu0 10 sched_switch prev_comm=idle prev_tid=0 prev_state=0 next_comm=c next_tid=9 @tid=0
+        cpu0 20 irq_handler_entry irq=1 name=x @tid=9
+        cpu0 21 irq_handler_exit irq=1 ret=1 @tid=9
+        cpu0 30 sched_waking comm=b tid=8 target_cpu=1 @tid=7
+        cpu0 35 softirq_entry vec=1 @tid=7
+        cpu0 37 softirq_exit vec=1 @tid=7
+        cpu0 40 sched_switch prev_comm=a prev_tid=7 prev_state=1 next_comm=idle next_tid=0 @tid=7
+        cpu0 50 sched_waking comm=b tid=6 target_cpu=1 @tid=5
+        cpu0 60 sched_switch prev_comm=d prev_tid=5 prev_state=1 next_comm=idle next_tid=0 @tid=5
+        cpu1 10 sched_switch prev_comm=b prev_tid=8 prev_state=1 next_comm=idle next_tid=0 @tid=8
+        cpu1 32 sched_switch prev_comm=idle prev_tid=0 prev_state=0 next_comm=b next_tid=8 @tid=0
+        cpu1 60 irq_handler_entry irq=1 name=x @tid=8";
+    let trace = DrawnTrace::parse(drawing).unwrap();
+    let lines = Timelines::build(&trace, &Options::default()).unwrap();
+    let lines = lines.state.unwrap();
+    let before = |thread, at| lines.stretch_before(ThreadId(thread), Timestamp::from_ns(at));
+    let Doing::Blocked { wake, .. } = before(8, 30).doing else {
+        panic!("{:?}", before(8, 30));
+    };
+    assert_eq!(wake.map(|wake| wake.by), Some(Waker::Thread(ThreadId(7))));
+    let cpu = CpuId(0);
+    assert_eq!(before(9, 21).doing, Doing::Running { cpu });
+    assert_eq!(before(9, 30).doing, Doing::Unknown);
+    assert_eq!(before(7, 30).doing, Doing::Unknown);
+    let range = |begin, end| TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end));
+    assert_eq!(
+        (before(7, 40).doing, before(7, 40).range),
+        (Doing::Running { cpu }, range(30, 40))
+    );
+    assert_eq!(
+        (before(5, 60).doing, before(5, 60).range),
+        (Doing::Running { cpu }, range(50, 60))
+    );
+    let expected = built(&trace, usize::MAX, 1);
+    for seed in 0..30 {
+        let cut = trace.recut_at_random(seed, 1 + seed % 5);
+        assert_eq!(built(&cut, 0, 2), expected);
     }
 }
