@@ -2,12 +2,10 @@
 
 mod support;
 
-use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
-use support::{run, shared_traces, slowpath_succeeds, unpacked};
+use support::{shared_traces, slowpath_succeeds, unpacked};
 
 /// The recording's findings, and the lines of its ground truth.
 fn diagnosed(name: &str) -> Option<(Vec<Value>, Vec<Value>)> {
@@ -174,13 +172,7 @@ fn a_window_without_a_quota_has_no_finding_about_one() {
 
 #[test]
 fn nothing_is_said_of_a_service_in_good_health() {
-    let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/fixtures/quiet-recording/recording.tar.gz");
-    let folder = tempfile::tempdir().expect("a folder");
-    let arguments = [OsStr::new("-xzf"), packed.as_os_str(), OsStr::new("-C")];
-    let arguments = [&arguments[..], &[folder.path().as_os_str()]].concat();
-    assert_eq!(run("tar", &arguments).expect("tar").status, Some(0));
-    let recording = folder.path().join("quiet-recording");
+    let (_folder, recording) = support::quiet_recording();
     let requests = slowpath_succeeds(&["requests", "--json"], &recording).json();
     let requests = requests["requests"].as_array().expect("requests").clone();
     let of_service = |request: &&Value| {

@@ -306,3 +306,15 @@ fn same_but_for_empty_texts(expected: &[u8], found: &[u8]) -> bool {
     }
     rest.is_empty()
 }
+
+/// The quiet service of `tests/fixtures`, unpacked for as long as the folder is kept.
+pub fn quiet_recording() -> (tempfile::TempDir, PathBuf) {
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/fixtures/quiet-recording/recording.tar.gz");
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = [OsStr::new("-xzf"), packed.as_os_str(), OsStr::new("-C")];
+    let arguments = [&arguments[..], &[folder.path().as_os_str()]].concat();
+    assert_eq!(run("tar", &arguments).expect("tar").status, Some(0));
+    let recording = folder.path().join("quiet-recording");
+    (folder, recording)
+}
