@@ -49,6 +49,9 @@ pub struct Settings {
     /// Page requests per second at the fixed rate.
     #[arg(long, default_value_t = 4000)]
     page_rate: u64,
+    /// Modes to compare.
+    #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',', default_values_t = modes::ALL)]
+    modes: Vec<Mode>,
     /// Further options of `slowpath record`, for instance `--record-options=--events=sched`.
     #[arg(long, allow_hyphen_values = true)]
     record_options: Vec<String>,
@@ -189,14 +192,17 @@ pub fn run(settings: &Settings) -> anyhow::Result<()> {
         interrupted.set(interrupted.get() || signals.next().is_some());
         interrupted.get()
     };
-    for (turn, (round, mode)) in schedule(settings.rounds).into_iter().enumerate() {
+    for (turn, (round, mode)) in schedule(settings.rounds, &settings.modes)
+        .into_iter()
+        .enumerate()
+    {
         if done
             .iter()
             .any(|run| (run.round, run.mode) == (round, mode))
         {
             continue;
         }
-        let turns = settings.rounds as usize * modes::ALL.len();
+        let turns = settings.rounds as usize * settings.modes.len();
         eprint!(
             "{:3} of {turns}: round {round}, {:20}",
             turn + 1,
@@ -228,7 +234,7 @@ pub fn run(settings: &Settings) -> anyhow::Result<()> {
     }
     table::print(settings, &done);
     let summary = data.join("summary.json");
-    fs::write(&summary, table::json(&header, &done)?)?;
+    fs::write(&summary, table::json(settings, &header, &done)?)?;
     println!(
         "\nAs JSON: {}; each run: {}",
         summary.display(),
@@ -238,10 +244,10 @@ pub fn run(settings: &Settings) -> anyhow::Result<()> {
 }
 
 /// Every mode in every round: forwards, then backwards.
-fn schedule(rounds: u32) -> Vec<(u32, Mode)> {
+fn schedule(rounds: u32, modes: &[Mode]) -> Vec<(u32, Mode)> {
     (0..rounds)
         .flat_map(|round| {
-            let mut turns = modes::ALL.map(|mode| (round, mode));
+            let mut turns: Vec<_> = modes.iter().map(|mode| (round, *mode)).collect();
             if round % 2 == 1 {
                 turns.reverse();
             }
@@ -352,7 +358,7 @@ mod tests {
 
     #[test]
     fn modes_take_turns_forwards_and_backwards() {
-        let schedule = schedule(2);
+        let schedule = schedule(2, &modes::ALL);
         assert_eq!(schedule.len(), 2 * modes::ALL.len());
         assert_eq!(schedule[0], (0, Mode::NoTracing));
         assert_eq!(schedule[5], (0, Mode::FakeCallStandard));

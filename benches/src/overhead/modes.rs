@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 const LONGEST_SECONDS: &str = "600";
 
 /// How the server is observed. In brackets: the paper's scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, clap::ValueEnum, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// Its instrumentation makes spans that nobody records.

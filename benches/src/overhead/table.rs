@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::modes::{self, Mode};
+use super::modes::Mode;
 use super::statistics::{Estimate, excess_percent, mean};
 use super::{DISTURBED_PERCENT, LOADS, LoadName, Run, Settings};
 
@@ -69,7 +69,7 @@ impl LoadName {
 /// Prints a table for each load.
 pub fn print(settings: &Settings, runs: &[Run]) {
     for load in LOADS {
-        let (answered, failed) = counts(runs, load);
+        let (answered, failed) = counts(settings, runs, load);
         println!(
             "\n{}: at least {answered} answers in each mode, {failed:.1} % failed; ± 95 %",
             load.title(settings)
@@ -79,7 +79,7 @@ pub fn print(settings: &Settings, runs: &[Run]) {
             print!("{:>20}", figure.name);
         }
         println!();
-        for mode in modes::ALL {
+        for &mode in &settings.modes {
             print!("{:20}", mode.name());
             for figure in &FIGURES {
                 print!(
@@ -89,7 +89,7 @@ pub fn print(settings: &Settings, runs: &[Run]) {
             }
             println!();
         }
-        for mode in modes::ALL.into_iter().filter(|mode| *mode > Mode::Spans) {
+        for &mode in settings.modes.iter().filter(|mode| is_compared(**mode)) {
             print!("{:20}", format!("+ {}", mode.name()));
             for figure in &FIGURES {
                 print!(
@@ -125,16 +125,16 @@ fn disturbed(runs: &[Run]) -> f64 {
 ///
 /// # Errors
 /// None in practice: there is nothing in it that JSON lacks.
-pub fn json(header: &str, runs: &[Run]) -> anyhow::Result<String> {
+pub fn json(settings: &Settings, header: &str, runs: &[Run]) -> anyhow::Result<String> {
     let mut loads = Map::new();
     for load in LOADS {
         let mut by_mode = Map::new();
-        for mode in modes::ALL {
+        for &mode in &settings.modes {
             let mut figures = Map::new();
             for figure in &FIGURES {
                 let mut entry = Map::new();
                 entry.insert("is".into(), json!(absolute(runs, load, mode, figure)));
-                if mode > Mode::Spans {
+                if is_compared(mode) {
                     let over = over_spans(runs, load, mode, figure);
                     entry.insert("percent_over_spans".into(), json!(over));
                 }
@@ -152,14 +152,19 @@ pub fn json(header: &str, runs: &[Run]) -> anyhow::Result<String> {
     )?)
 }
 
+/// Whether a mode is compared with spans only.
+fn is_compared(mode: Mode) -> bool {
+    mode > Mode::Spans
+}
+
 /// The fewest answers of a mode, and the share of failed requests in all, in per cent.
-fn counts(runs: &[Run], load: LoadName) -> (u64, f64) {
+fn counts(settings: &Settings, runs: &[Run], load: LoadName) -> (u64, f64) {
     let of_load = || runs.iter().filter(|run| run.load == load);
-    let answered = |mode: Mode| -> u64 {
-        let runs = of_load().filter(|run| run.mode == mode);
+    let answered = |mode: &Mode| -> u64 {
+        let runs = of_load().filter(|run| run.mode == *mode);
         runs.map(|run| run.answered).sum()
     };
-    let fewest = modes::ALL.into_iter().map(answered).min().unwrap_or(0);
+    let fewest = settings.modes.iter().map(answered).min().unwrap_or(0);
     let failed: u64 = of_load().map(|run| run.failed).sum();
     let all: u64 = of_load().map(|run| run.answered + run.failed).sum();
     (fewest, 100.0 * failed as f64 / all.max(1) as f64)
