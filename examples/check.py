@@ -8,12 +8,14 @@ import pathlib
 import sys
 
 
-def answers(folder):
-    """Findings and requests, as run.sh left them in the folder."""
+def answers(folder, service=None):
+    """Findings and requests, as run.sh left them in the folder. With a service's name, only requests of its
+    processes, named or not: others on the machine may be traced as well."""
     folder = pathlib.Path(folder)
     findings = json.loads((folder / "diagnose.json").read_text())["findings"]
     requests = json.loads((folder / "requests.json").read_text())["requests"]
-    return findings, requests
+    processes = {one["pid"] for one in requests if one["service"] == service}
+    return findings, [one for one in requests if service is None or one["pid"] in processes]
 
 
 def truth(folder):

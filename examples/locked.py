@@ -8,6 +8,9 @@ import dataclasses
 
 # Shorter times are not worth a claim: clocks are read just outside of what they measure.
 LEAST_NS = 5_000_000
+# Of so many a claim must hold: some virtual machines keep switches of threads out of the trace (then a wrong thread
+# seems to wake another), and Python's interpreter has a lock of its own.
+MOST = 0.9
 KERNEL_CAUSES = ("BLOCK_DEVICE", "PREEMPTED", "WAIT_CPU", "RUNNING", "TIMER", "INTERRUPTED", "IPI", "BLOCKED")
 
 
@@ -15,7 +18,7 @@ KERNEL_CAUSES = ("BLOCK_DEVICE", "PREEMPTED", "WAIT_CPU", "RUNNING", "TIMER", "I
 class Order:
     """What the service knows of an order, and the request that slowpath found for it."""
 
-    tid: int
+    tids: list[int]
     asked: int
     locked: int
     unlocked: int
@@ -24,16 +27,15 @@ class Order:
 
 
 def orders(truth, requests):
-    """The orders of the recording, each with its request: a thread serves one after the other, as they end."""
+    """The orders of the recording, each with its request: the one that its threads served then."""
     begin = min((one["begin_ns"] for one in requests), default=0)
-    found = [Order(*times, wrote=bool(wrote)) for *times, wrote in sorted(truth, key=lambda one: one[3]) if times[1] > begin]
-    free = sorted(requests, key=lambda one: one["end_ns"])
-    for order in found:
-        fits = (one for one in free if one["tids"] and one["tids"][-1] == order.tid
-                and one["begin_ns"] <= order.asked and order.unlocked <= one["end_ns"])
-        order.request = next(fits, None)
-        if order.request:
-            free.remove(order.request)
+    found = []
+    for *tids, asked, locked, unlocked, wrote in truth:
+        if asked < begin:
+            continue
+        fits = [one for one in requests
+                if one["tids"] == tids and one["begin_ns"] <= asked and unlocked <= one["end_ns"]]
+        found.append(Order(tids, asked, locked, unlocked, bool(wrote), fits[0] if len(fits) == 1 else None))
     return found
 
 
@@ -67,7 +69,7 @@ def claims(all_orders, requests, findings, service, operation):
     wrote = [order for order in known if order.wrote]
     on_disk = [order for order in wrote if order.request["summary"].get("BLOCK_DEVICE", 0)]
     yield f"those that wrote to the disk waited for it: {len(on_disk)} of {len(wrote)}", (
-        wrote and len(on_disk) == len(wrote)
+        wrote and len(on_disk) >= MOST * len(wrote)
     )
     held_up = [
         (order, by, min(order.locked, by.unlocked) - max(order.asked, by.locked))
@@ -79,7 +81,7 @@ def claims(all_orders, requests, findings, service, operation):
     # Shorter where the holder waited for threads of the kernel, which serve no request.
     right = [order for order, by, length in held_up if 0 < blocked_for(order, by) < length + 1_000_000]
     yield f"those that waited for the lock meanwhile name the request that had it: {len(right)} of {len(held_up)}", (
-        held_up and len(right) == len(held_up)
+        held_up and len(right) >= MOST * len(held_up)
     )
     ids = {one["id"] for one in findings}
     wanted = {"lock-contention"}

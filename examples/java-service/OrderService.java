@@ -6,8 +6,8 @@
  *     java OrderService.java serve LEDGER           serves orders until it is told to end (SIGTERM)
  *     java OrderService.java order ORDERS           sends so many, 6 at a time; prints latencies on stderr
  *
- * The service ends with a line for each order: the worker's thread, when it asked for the lock, got it and gave
- * it back (nanoseconds since the epoch), and 1 where it rewrote the ledger.
+ * The service ends with a line for each order: the receiver's thread, the worker's, when that one asked for the lock,
+ * got it and gave it back (nanoseconds since the epoch), and 1 where it rewrote the ledger.
  */
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
@@ -59,7 +59,8 @@ public final class OrderService {
         HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), PORT), 0);
         server.setExecutor(receivers);
         server.createContext("/order", exchange -> {
-            Future<?> order = workers.submit(() -> answer(exchange, ledger));
+            Path receiver = thread();
+            Future<?> order = workers.submit(() -> answer(exchange, ledger, receiver));
             try {
                 order.get();
             } catch (InterruptedException | ExecutionException cause) {
@@ -77,7 +78,7 @@ public final class OrderService {
     private static final Queue<String> done = new ConcurrentLinkedQueue<>();
     private static int written; // guarded by the class
 
-    private static void answer(HttpExchange exchange, FileChannel ledger) {
+    private static void answer(HttpExchange exchange, FileChannel ledger, Path receiver) {
         try (exchange) {
             long asked = now();
             synchronized (OrderService.class) {
@@ -87,7 +88,8 @@ public final class OrderService {
                 if (rewrite) {
                     ledger.force(true);
                 }
-                done.add(thread() + " " + asked + " " + locked + " " + now() + " " + (rewrite ? 1 : 0));
+                long unlocked = now();
+                done.add(receiver + " " + thread() + " " + asked + " " + locked + " " + unlocked + " " + (rewrite ? 1 : 0));
             }
             exchange.sendResponseHeaders(200, -1);
         } catch (IOException cause) {

@@ -29,7 +29,7 @@ def blocked_for(request, by):
 
 def claims(folder):
     """Pairs of a claim and whether it holds."""
-    findings, requests = check.answers(folder)
+    findings, requests = check.answers(folder, "shop")
     lines = check.truth(folder)
     (orders,) = next(line for line in lines if len(line) == 1)
     reports = [line for line in lines if len(line) == 2]
