@@ -11,7 +11,6 @@ LEAST_NS = 5_000_000
 # Of so many a claim must hold: some virtual machines keep switches of threads out of the trace (then a wrong thread
 # seems to wake another), and Python's interpreter has a lock of its own.
 MOST = 0.9
-KERNEL_CAUSES = ("BLOCK_DEVICE", "PREEMPTED", "WAIT_CPU", "RUNNING", "TIMER", "INTERRUPTED", "IPI", "BLOCKED")
 
 
 @dataclasses.dataclass
@@ -61,7 +60,7 @@ def claims(all_orders, requests, findings, service, operation):
     known = [order for order in all_orders if order.request]
 
     slowest = max(requests, key=lambda one: one["duration_ns"])
-    causes = {state: ns for state, ns in slowest["summary"].items() if state in KERNEL_CAUSES}
+    causes = {state: ns for state, ns in slowest["summary"].items() if state != "UNKNOWN"}
     share = sum(causes.values()) / slowest["duration_ns"]
     words = ", ".join(f"{state} {ns / 1e6:.1f} ms" for state, ns in sorted(causes.items(), key=lambda one: -one[1]))
     yield f"the slowest one's {slowest['duration_ns'] / 1e6:.1f} ms are known: {words}", share > 0.95
