@@ -63,7 +63,7 @@ def claims(all_orders, requests, findings, service, operation):
     causes = {state: ns for state, ns in slowest["summary"].items() if state != "UNKNOWN"}
     share = sum(causes.values()) / slowest["duration_ns"]
     words = ", ".join(f"{state} {ns / 1e6:.1f} ms" for state, ns in sorted(causes.items(), key=lambda one: -one[1]))
-    yield f"the slowest one's {slowest['duration_ns'] / 1e6:.1f} ms are known: {words}", share > 0.95
+    yield f"the slowest one's {slowest['duration_ns'] / 1e6:.1f} ms are known: {words}", share > MOST
 
     wrote = [order for order in known if order.wrote]
     on_disk = [order for order in wrote if order.request["summary"].get("BLOCK_DEVICE", 0)]
