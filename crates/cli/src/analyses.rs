@@ -47,6 +47,10 @@ pub struct CpuArgs {
 }
 
 /// What processes read and wrote, and which files.
+///
+/// Files are named through descriptors. A recording by ftrace has no names in its events of system
+/// calls: it names what was open when somebody looked, about five times a second, and few files that
+/// were open for a shorter time.
 #[derive(Args)]
 pub struct IoArgs {
     #[command(flatten)]

@@ -45,6 +45,8 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
          --comm NAME` explains a thread's time without spans"
     );
     let several = hosts.len() > 1;
+    let opening = experiment.opening_diagnostics();
+    let known: Vec<_> = opening.chain(&found).cloned().collect();
     let mut findings: Vec<Row<'_>> = Vec::new();
     let kernels = experiment.hosts();
     for host in &hosts {
@@ -61,7 +63,7 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
             lines,
             control_groups: &host.control_groups,
             quota_periods: &quota_periods,
-            diagnostics: &found,
+            diagnostics: &known,
             window,
         });
         findings.extend(of_host.into_iter().map(|finding| Row {

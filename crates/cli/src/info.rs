@@ -78,6 +78,7 @@ fn describe(
             "mode": manifest.mode,
             "command": manifest.command,
             "complete": manifest.complete,
+            "snapshots": manifest.snapshots,
         })
     });
     let document = json!({
@@ -181,13 +182,15 @@ fn as_text(document: &Value) -> String {
     let text = |key: &str| document[key].as_str().unwrap_or_default().to_owned();
     let number = |key: &str| document[key].as_u64().unwrap_or(0);
     let mut lines = vec![text("path")];
-    let tracer = [text("tracer"), text("tracer_version")].join(" ");
-    lines.push(format!(
-        "  {}, {} trace by {}",
-        text("format"),
-        text("domain"),
-        tracer.trim()
-    ));
+    let tracer = match (text("tracer"), text("tracer_version")) {
+        (tracer, _) if tracer.is_empty() => "a tracer that it does not name".to_owned(),
+        (tracer, version) => format!("{tracer} {version}").trim_end().to_owned(),
+    };
+    let domain = match text("domain") {
+        domain if domain == "unknown" => "trace".to_owned(),
+        domain => format!("{domain} trace"),
+    };
+    lines.push(format!("  {}, {domain} by {tracer}", text("format")));
     if !text("host").is_empty() {
         lines.push(format!("  host {}", text("host")));
     }
@@ -208,5 +211,39 @@ fn as_text(document: &Value) -> String {
     if document["recording"]["complete"] == json!(false) {
         lines.push("  the recorder did not end in order: the end may be missing".to_owned());
     }
+    let recording = &document["recording"];
+    let snapshots = recording["snapshots"].as_array().into_iter().flatten();
+    lines.extend(snapshots.filter_map(Value::as_str).map(|snapshot| {
+        let folder = recording["path"].as_str().unwrap_or_default();
+        format!("  an earlier snapshot, to be opened by itself: {folder}/{snapshot}")
+    }));
     lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_trace_does_not_say_is_said_in_words_and_snapshots_are_listed() {
+        let text = as_text(&json!({
+            "path": "r/kernel", "format": "CTF 2", "domain": "unknown",
+            "recording": {"path": "r", "complete": true, "snapshots": ["snapshot-1"]},
+        }));
+        assert!(
+            text.starts_with("r/kernel\n  CTF 2, trace by a tracer that it does not name\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("to be opened by itself: r/snapshot-1\n"),
+            "{text}"
+        );
+        let text = as_text(&json!({
+            "format": "CTF 1.8", "domain": "kernel", "tracer": "lttng-modules", "tracer_version": "2.13.4",
+        }));
+        assert!(
+            text.contains("  CTF 1.8, kernel trace by lttng-modules 2.13.4\n"),
+            "{text}"
+        );
+    }
 }

@@ -8,8 +8,10 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use slowpath_engine::Options;
 use slowpath_kernel::Extent;
-use slowpath_model::{Diagnostic, Severity, TimeRange, Timestamp};
-use slowpath_session::{Experiment, HostRequests, OpenError, SpanFile, open, span_files};
+use slowpath_model::{Diagnostic, Severity, TimeRange, Timestamp, shown_lines};
+use slowpath_session::{
+    Experiment, HostRequests, NotOpened, OpenError, SpanFile, open, span_files,
+};
 
 /// Which traces to read, and how.
 #[derive(Args, Clone)]
@@ -62,12 +64,14 @@ pub(crate) fn parse_time(text: &str) -> Result<TimePoint, String> {
     text.parse().map(TimePoint::Epoch).map_err(|_| explain())
 }
 
-/// The files of spans at or below `paths`.
+/// The files of spans at or below `paths`, and what could not be looked into.
 ///
 /// # Errors
-/// Where a path cannot be read or holds none.
-pub(crate) fn open_span_files(paths: &[PathBuf]) -> anyhow::Result<Vec<SpanFile>> {
-    span_files(paths).map_err(|error| Unopenable(error).into())
+/// Where a path cannot be read or holds none; the diagnostics have been printed then.
+pub(crate) fn open_span_files(
+    paths: &[PathBuf],
+) -> anyhow::Result<(Vec<SpanFile>, Vec<Diagnostic>)> {
+    span_files(paths).map_err(unopenable)
 }
 
 impl InputArgs {
@@ -88,10 +92,7 @@ impl InputArgs {
     /// # Errors
     /// Where nothing could be read; the diagnostics have been printed then.
     pub fn open_or_only_spans(&self) -> anyhow::Result<Experiment> {
-        open(&self.paths).map_err(|(error, diagnostics)| {
-            print_diagnostics(diagnostics.iter());
-            Unopenable(error).into()
-        })
+        open(&self.paths).map_err(unopenable)
     }
 
     /// The window that --begin and --end choose.
@@ -234,7 +235,7 @@ impl Report {
                 continue;
             }
             if self.printed < MOST_PRINTED {
-                eprintln!("{diagnostic}");
+                print_diagnostic(diagnostic);
                 self.printed += 1;
             } else {
                 self.more += 1;
@@ -252,8 +253,14 @@ impl Report {
     }
 }
 
-fn print_diagnostics<'found>(diagnostics: impl Iterator<Item = &'found Diagnostic>) {
-    diagnostics.for_each(|diagnostic| eprintln!("{diagnostic}"));
+/// Prints what was found before nothing could be opened.
+fn unopenable((error, diagnostics): NotOpened) -> anyhow::Error {
+    diagnostics.iter().for_each(print_diagnostic);
+    Unopenable(error).into()
+}
+
+fn print_diagnostic(diagnostic: &Diagnostic) {
+    eprintln!("{}", shown_lines(&diagnostic.to_string()));
 }
 
 #[cfg(test)]

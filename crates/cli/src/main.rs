@@ -26,6 +26,7 @@ mod state;
 mod tables;
 mod thread_states;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -63,6 +64,9 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             eprintln!("error: {error:#}");
+            if is_full_disk(&error) {
+                eprintln!("  hint: the disk is full: make room, or write to another one");
+            }
             ExitCode::from(exit_status_of(&error))
         }
     }
@@ -89,6 +93,19 @@ fn run(command: Command) -> anyhow::Result<u8> {
         Command::Export(args) => export::run(args),
     };
     Ok(report?.exit_status())
+}
+
+fn is_full_disk(error: &anyhow::Error) -> bool {
+    let causes = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>());
+    let mut kinds = causes.map(io::Error::kind);
+    kinds.any(|kind| {
+        matches!(
+            kind,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        )
+    })
 }
 
 /// 3 where nothing could be read, 2 for everything that the user can put right on the command line.

@@ -3,14 +3,15 @@
 use std::io::{self, Write};
 
 use anyhow::Context;
+use slowpath_model::shown_lines;
 
-/// Prints `text`.
+/// Prints `text`, control characters other than those that separate lines and columns written out.
 ///
 /// # Errors
 /// Where it cannot be written, other than to a closed pipe.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut output = io::stdout().lock();
-    let written = output.write_all(text.as_bytes());
+    let written = output.write_all(shown_lines(text).as_bytes());
     finish(written.and_then(|()| output.flush()))
 }
 

@@ -80,10 +80,11 @@ const MOST_HELD: usize = 1_000_000;
 /// Runs the command.
 pub fn run(args: &ServicesArgs) -> anyhow::Result<InputReport> {
     let run = Run::new(args.jobs, None);
-    let files = open_span_files(&args.paths)?;
+    let (files, not_looked_into) = open_span_files(&args.paths)?;
+    let input = InputReport::default().with(not_looked_into);
     let names = Names::default();
     let (traces, diagnostics) = read(&files, &run, &names)?;
-    let input = InputReport::default().with(diagnostics);
+    let input = input.with(diagnostics);
     let is_request = |service: &str, operation: &str| {
         let whole = format!("{service}[{operation}]");
         matches_any(&args.operation, operation) || matches_any(&args.operation, &whole)

@@ -6,7 +6,7 @@ use slowpath_kernel::count::CountReport;
 use slowpath_kernel::cpu::CpuReport;
 use slowpath_kernel::io::{IoReport, Moved};
 use slowpath_kernel::latency::LatencyReport;
-use slowpath_model::{Nanoseconds, Timestamp};
+use slowpath_model::{Nanoseconds, Timestamp, shown};
 use slowpath_requests::Difference;
 
 use crate::output::print;
@@ -45,7 +45,7 @@ impl Columns {
         cells
             .map(|(text, number)| match number {
                 true => Cell::new(text).set_alignment(CellAlignment::Right),
-                false => Cell::new(text),
+                false => Cell::new(shown(&text)),
             })
             .collect()
     }
@@ -289,6 +289,13 @@ pub(crate) fn state(document: &Document, at: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_cannot_steer_the_terminal_or_break_lines() {
+        let mut columns = Columns::new(&["thread"], 0);
+        columns.row(vec!["e\u{1b}[31mX\nY".to_owned()]);
+        assert_eq!(columns.text().lines().nth(1), Some(r" e\u{1b}[31mX\nY"));
+    }
 
     #[test]
     fn numbers_read_well() {

@@ -11,7 +11,7 @@ use anyhow::{Context, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{ThreadId, TimeRange, Timestamp};
+use slowpath_model::{ThreadId, TimeRange, Timestamp, shown};
 use slowpath_session::HostKernels;
 
 use crate::analyses::kernel_hosts;
@@ -115,7 +115,7 @@ pub fn run(args: &ThreadStatesArgs) -> anyhow::Result<Report> {
                     states.blocked,
                     states.unknown,
                 ];
-                write!(output, "{:>8} {name:<15}", request.tid)?;
+                write!(output, "{:>8} {:<15}", request.tid, shown(&name))?;
                 for length in lengths {
                     write!(output, " {:>12}", length.to_string())?;
                 }

@@ -93,6 +93,24 @@ fn a_reader_that_stops_reading_is_no_error() {
 }
 
 #[test]
+fn a_full_disk_is_answered_with_a_hint() {
+    let Ok(full) = fs::File::create("/dev/full") else {
+        support::skip("there is no /dev/full");
+        return;
+    };
+    let folder = with_trace();
+    let ended = Command::new(env!("CARGO_BIN_EXE_slowpath"))
+        .arg("count")
+        .arg(folder.path())
+        .stdout(full)
+        .output()
+        .expect("slowpath runs");
+    let talk = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(2), "{talk}");
+    assert!(talk.contains("hint: the disk is full"), "{talk}");
+}
+
+#[test]
 fn a_manifest_that_cannot_be_used_is_said() {
     let folder = with_trace();
     for text in ["no JSON", "{\"format_version\": 99}"] {

@@ -4,7 +4,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use slowpath_model::{Nanoseconds, ThreadId, TimeRange};
+use slowpath_model::{Nanoseconds, ThreadId, TimeRange, shown};
 
 use crate::{CriticalPath, Link, LinkKind, Segment, State};
 
@@ -109,7 +109,7 @@ impl CriticalPath {
             segment.state.name()
         )?;
         if !segment.detail.is_empty() {
-            write!(f, ": {}", segment.detail)?;
+            write!(f, ": {}", shown(&segment.detail))?;
         }
         match row.interruptions {
             0 => {}
@@ -175,7 +175,7 @@ fn indent(segment: &Segment) -> String {
 fn named(thread: ThreadId, comm: &str) -> String {
     match comm {
         "" => format!("thread {thread}"),
-        _ => format!("{comm} ({thread})"),
+        _ => format!("{} ({thread})", shown(comm)),
     }
 }
 

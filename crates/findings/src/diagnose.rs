@@ -57,9 +57,10 @@ pub fn diagnose(host: Host<'_>) -> Vec<Finding> {
 /// Missing events, where they make the answers unsafe.
 fn lost(slow: &Slow<'_>, diagnostics: &[Diagnostic]) -> Option<Finding> {
     let codes = [DiagnosticCode::LostEvents, DiagnosticCode::LostPackets];
+    // Those without a count may be of a time before the recording.
     let lost: Vec<&Diagnostic> = diagnostics
         .iter()
-        .filter(|d| codes.contains(&d.code))
+        .filter(|d| codes.contains(&d.code) && d.count.is_some())
         .collect();
     if lost.is_empty() {
         return None;
@@ -72,7 +73,15 @@ fn lost(slow: &Slow<'_>, diagnostics: &[Diagnostic]) -> Option<Finding> {
         // They are missing elsewhere.
         return None;
     }
-    let count: u64 = lost.iter().filter_map(|diagnostic| diagnostic.count).sum();
+    let count = |code| -> u64 {
+        let of_kind = lost.iter().filter(|diagnostic| diagnostic.code == code);
+        of_kind.filter_map(|diagnostic| diagnostic.count).sum()
+    };
+    let missing: Vec<String> = (codes.into_iter().zip(["events", "packets of events"]))
+        .map(|(code, what)| (count(code), what))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
     let share = unknown.get() as f64 / slow.total.get().max(1) as f64;
     Some(Finding {
         id: FindingId::LostEvents,
@@ -83,8 +92,9 @@ fn lost(slow: &Slow<'_>, diagnostics: &[Diagnostic]) -> Option<Finding> {
         },
         title: "Lost events: parts of the recording are missing".to_owned(),
         explanation: format!(
-            "The tracer had no room for {count} events. Where they are missing the slow requests' \
-             time is unknown: {unknown} of {}.",
+            "The recording lacks {}. Where they are missing the slow requests' time is unknown: \
+             {unknown} of {}.",
+            missing.join(" and "),
             slow.total
         ),
         evidence: (lost.iter().take(5))

@@ -70,6 +70,8 @@ codes! {
         "copy metadata and streams of the same recording again";
     MissingPackets, Error, "A stream ends before packets that its index lists; those that are there were read.",
         "the file was cut or not copied as a whole; copy the trace again";
+    MissingStream, Error, "The file of a stream is missing; the other streams were read.",
+        "the trace was not copied as a whole; copy it again";
     TruncatedPacket, Error, "A packet is cut short; the events before the cut are kept.",
         "the recorder was stopped or the disk was full while it wrote";
     InvalidEvent, Error, "An event runs past its packet or has an impossible value; the rest of its packet is skipped.",

@@ -10,6 +10,7 @@ mod event;
 mod ids;
 mod projection;
 mod schema;
+mod shown;
 mod time;
 mod visit;
 
@@ -20,5 +21,6 @@ pub use ids::{
 };
 pub use projection::{Projection, Slot};
 pub use schema::{EventClass, Field, FieldKind, Schema, Scope, TracerDomain};
+pub use shown::{shown, shown_lines};
 pub use time::{Nanoseconds, TimeRange, Timestamp};
 pub use visit::{DisplayBase, EnumerationValue, FieldVisitor};

@@ -7,6 +7,7 @@ pub use map::MappedFile;
 pub use shelf::{Kept, Shelf, ShelfWriter};
 
 pub mod clocks;
+pub mod ownership;
 pub mod process;
 pub mod signals;
 pub mod splice;

@@ -11,6 +11,7 @@ mod decode;
 mod fields;
 mod index_file;
 pub mod layout;
+mod losses;
 mod machine;
 pub mod metadata;
 mod packets;

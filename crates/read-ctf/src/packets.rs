@@ -345,28 +345,6 @@ fn hexadecimal(uuid: [u8; 16]) -> String {
     uuid.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Packets and events lost before each packet of one stream: (events, packets).
-///
-/// The counter of lost events runs over the stream and is written at the end of a packet, so its
-/// growth belongs to the packet; a stream's first packet counts from zero.
-pub(crate) fn losses(packets: &[&RawPacket]) -> Vec<(u64, u64)> {
-    let mut before: Option<&RawPacket> = None;
-    let mut losses = Vec::with_capacity(packets.len());
-    for &packet in packets {
-        let discarded = packet.discarded.unwrap_or(0);
-        let counted = before.and_then(|before| before.discarded).unwrap_or(0);
-        let missing = before
-            .and_then(|before| before.sequence)
-            .zip(packet.sequence)
-            .map_or(0, |(earlier, later)| {
-                later.saturating_sub(earlier).saturating_sub(1)
-            });
-        losses.push((discarded.saturating_sub(counted), missing));
-        before = Some(packet);
-    }
-    losses
-}
-
 /// Whether a header field of the packet's own bookkeeping is not to be shown to people.
 pub(crate) fn is_bookkeeping(class: &FieldLayout) -> bool {
     let role = match class {

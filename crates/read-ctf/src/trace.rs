@@ -11,7 +11,8 @@ use slowpath_source::{Decoder, NamedBytes, Packet, Source, Stream};
 use crate::decode::{ClockScale, CtfDecoder};
 use crate::fields::{fields, scopes};
 use crate::layout::{EnvironmentValue, TraceLayout};
-use crate::packets::{PacketPlans, RawPacket, is_bookkeeping, losses};
+use crate::losses::{LossReport, losses};
+use crate::packets::{PacketPlans, RawPacket, is_bookkeeping};
 use crate::scan::Scanner;
 use crate::walk::{self, Decoding};
 
@@ -65,9 +66,11 @@ impl CtfTrace {
             let first = packets.first();
             first.map(|packet| trace.layout.streams[packet.stream_class].id)
         });
+        let mut lost = LossReport::default();
         for packets in streams {
-            trace.add_stream(packets);
+            trace.add_stream(packets, &mut lost);
         }
+        trace.diagnostics.extend(lost.diagnostics());
         for (packet, range) in trace.missing_times() {
             trace.packets[packet.index()].range = range;
         }
@@ -92,7 +95,7 @@ impl CtfTrace {
         Some((raw, self.files.get(raw.file)?))
     }
 
-    fn add_stream(&mut self, packets: Vec<RawPacket>) {
+    fn add_stream(&mut self, packets: Vec<RawPacket>, lost: &mut LossReport) {
         let Some(first) = packets.first() else {
             return;
         };
@@ -101,8 +104,9 @@ impl CtfTrace {
         let cpu = first.cpu.map(|cpu| CpuId(cpu as u32));
         let clock = self.clocks[first.stream_class];
         let name = self.files[first.file].name.clone();
-        let losses = losses(&packets.iter().collect::<Vec<_>>());
-        for (raw, (lost_events, lost_packets)) in packets.iter().zip(losses) {
+        let losses = losses(&packets);
+        lost.add_stream(&name, &losses);
+        for (raw, loss) in packets.iter().zip(losses) {
             self.packets.push(Packet {
                 id: PacketId(self.packets.len() as u32),
                 stream,
@@ -113,8 +117,8 @@ impl CtfTrace {
                     clock.time(raw.end.or(raw.begin()).unwrap_or(0)),
                 ),
                 cpu: raw.cpu.map(|cpu| CpuId(cpu as u32)),
-                lost_events,
-                lost_packets,
+                lost_events: loss.events,
+                lost_packets: loss.packets,
             });
         }
         self.raw_packets.extend(packets);

@@ -126,6 +126,12 @@ impl RecordError {
     /// What the user can do.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
+            Self::Output { cause, .. } | Self::System { cause, .. } if is_full(cause) => {
+                "the disk is full: make room, or name a folder on another one: -o DIR".into()
+            }
+            Self::Output { cause, .. } if cause.kind() == io::ErrorKind::ResourceBusy => {
+                "choose another folder, or end the recording that runs".into()
+            }
             Self::Output { .. } => "name a folder that can be written: -o DIR".into(),
             Self::Occupied {
                 by_recording: true, ..
@@ -144,11 +150,7 @@ impl RecordError {
                  /sys/kernel/tracing/available_events lists what this kernel has",
                 crate::event_names::preset_names().join(", ")
             ),
-            Self::Lttng { .. } => {
-                "install lttng-tools (and lttng-modules for kernel events), or use \
-                 --kernel ftrace, which needs neither"
-                    .into()
-            }
+            Self::Lttng { .. } => lttng_hint(),
             Self::Nothing { .. } => "leave out --kernel none, or install lttng-tools".into(),
             Self::NoAgent { .. } => {
                 "run `make agents`, or name the folder that has them by SLOWPATH_AGENTS".into()
@@ -171,6 +173,31 @@ fn in_folder(folder: &Option<PathBuf>) -> String {
     named.unwrap_or_default()
 }
 
+/// Whether there is no room left for files.
+fn is_full(cause: &io::Error) -> bool {
+    matches!(
+        cause.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
+/// What LTTng lacks.
+fn lttng_hint() -> String {
+    if !crate::lttng::is_installed() {
+        return "install lttng-tools (and lttng-modules for kernel events), or use \
+                --kernel ftrace, which needs neither"
+            .to_owned();
+    }
+    match crate::session_daemon::unusable_home() {
+        Some(home) => format!(
+            "LTTng and slowpath keep files in the home folder, and {} cannot be written: let HOME name \
+             a folder of your own, or leave applications' events out with --ust none",
+            home.display()
+        ),
+        None => "`lttng list` may say more; without applications' events: --ust none".to_owned(),
+    }
+}
+
 /// Which capability is missing, and what works without it.
 fn rights_hint(cause: &TracefsError) -> String {
     let wanted: &[Capability] = match cause {
@@ -185,4 +212,25 @@ fn rights_hint(cause: &TracefsError) -> String {
             .to_owned(),
     };
     format!("{reason}. Applications' own events need no rights: --kernel none --ust GLOB")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_answered_with_a_hint() {
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let folder = PathBuf::from("r");
+        for error in [
+            RecordError::system("slowpath.json")(full()),
+            RecordError::Output {
+                folder,
+                cause: full(),
+            },
+        ] {
+            let hint = error.hint().unwrap_or_default();
+            assert!(hint.starts_with("the disk is full"), "{error}: {hint}");
+        }
+    }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use slowpath_model::Timestamp;
 use slowpath_platform::clocks::process_cpu_ns;
+use slowpath_platform::ownership::{self, Owner};
 use slowpath_platform::process::{Guardian, Parting, machine};
 use slowpath_platform::signals::SignalPipe;
 
@@ -25,7 +26,7 @@ use crate::options::RecordOptions;
 use crate::plan::Plan;
 use crate::spans::SpanReceiver;
 use crate::state_dump::{self, StateDump};
-use crate::storage::{self, PageFiles};
+use crate::storage::{self, OutputFolder, PageFiles};
 use crate::watch::{self, Ended};
 
 /// How a recorded command ended.
@@ -61,15 +62,17 @@ pub struct Outcome {
 /// there is (`complete: false`).
 pub fn record(options: &RecordOptions, talk: &mut dyn FnMut(&str)) -> Result<Outcome, RecordError> {
     let plan = Plan::make(options, talk)?;
-    let folder = storage::make_output_folder(&options.output, options.replace)?;
+    let output = OutputFolder::make(&options.output, options.replace)?;
     // From here on, a signal ends the recording in order, also one that comes before it has begun.
     let signals = SignalPipe::new().map_err(RecordError::system("signals"))?;
     let name = recorder_name(std::process::id() as i32);
     // Where no claim can be made, others may tidy up too early should this process be killed.
     let claim = Claim::take(&claims::run_folder(), &name).ok();
-    let mut recording = Recording::begin(options, &plan, folder, name, talk)?;
+    let begun = Recording::begin(options, &plan, output.path.clone(), name, talk);
+    let mut recording = begun.inspect_err(|_| output.discard())?;
     let guardian = Guardian::fork(|parting| recording.guard(parting))
-        .map_err(RecordError::system("no guardian process could be started"))?;
+        .map_err(RecordError::system("no guardian process could be started"))
+        .inspect_err(|_| output.discard())?;
     let result = recording.run(options, &plan, signals, talk);
     let parting = if result.is_ok() {
         Parting::Goodbye
@@ -77,14 +80,20 @@ pub fn record(options: &RecordOptions, talk: &mut dyn FnMut(&str)) -> Result<Out
         Parting::Silence
     };
     // The guardian removes the instance, which must not be held by us any more.
-    let folder = recording.let_go();
+    recording.let_go();
     guardian.dismiss(parting);
     if let Some(claim) = claim {
         claim.give_up();
     }
+    if !recording.has_started {
+        output.discard();
+    }
     let (manifest, command_end) = result?;
+    hand_over(&output.path).map_err(RecordError::system(
+        "the recording could not be handed to the user of sudo",
+    ))?;
     Ok(Outcome {
-        folder,
+        folder: output.path,
         manifest,
         command_end,
     })
@@ -108,6 +117,8 @@ pub(crate) struct Recording {
     pub(crate) receiver: Option<SpanReceiver>,
     /// Since when the ring of a flight recorder fills.
     ring_since: Timestamp,
+    /// Whether events could be recorded.
+    has_started: bool,
 }
 
 impl Recording {
@@ -151,6 +162,7 @@ impl Recording {
             uses_lttng: plan.tracer == Tracer::Lttng || !plan.user_space_events.is_empty(),
             session: None,
             receiver: None,
+            has_started: false,
         })
     }
 
@@ -241,6 +253,7 @@ impl Recording {
         if let Some(instance) = &self.instance {
             instance.trace(true)?;
         }
+        self.has_started = true;
         // Dumped while events flow: what changes meanwhile is then in one of both.
         if let Some(state) = &mut self.state {
             state.dump_all().map_err(state_dump_failed())?;
@@ -324,17 +337,17 @@ impl Recording {
             // Nobody is left to be told of a failure; what could be written is written.
             let _ = self.close();
             let _ = self.manifest.write(&self.folder);
+            let _ = hand_over(&self.folder);
         }
         self.let_go();
     }
 
     /// Closes the rings and removes the instance, if the other of recorder and guardian has
     /// already closed them.
-    fn let_go(&mut self) -> PathBuf {
+    fn let_go(&mut self) {
         if let Some(instance) = self.instance.take() {
             instance.remove();
         }
-        self.folder.clone()
     }
 
     /// Writes what the ring holds into the next snapshot's folder, and empties it; `reason` is the
@@ -426,6 +439,14 @@ impl Recording {
         self.manifest
             .write(&self.folder)
             .map_err(RecordError::system("slowpath.json"))
+    }
+}
+
+/// Gives a finished recording to the user who called `sudo`, so that reading it needs none.
+fn hand_over(folder: &Path) -> io::Result<()> {
+    match Owner::behind_sudo() {
+        Some(owner) => ownership::hand_over(folder, owner),
+        None => Ok(()),
     }
 }
 

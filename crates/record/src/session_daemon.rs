@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use slowpath_platform::ownership::may_write;
 use slowpath_platform::process::{StartTime, is_root, start_time, terminate};
 
 use crate::claims;
@@ -142,6 +143,12 @@ fn pid_file() -> PathBuf {
         false => home().unwrap_or_default().join(".lttng"),
     };
     folder.join("lttng-sessiond.pid")
+}
+
+/// The home folder of a user other than root, where LTTng cannot keep its files in it.
+pub(crate) fn unusable_home() -> Option<PathBuf> {
+    let home = home().filter(|_| !is_root())?;
+    (!may_write(&home)).then_some(home)
 }
 
 fn home() -> Option<PathBuf> {

@@ -1,43 +1,117 @@
 //! The folder of a recording, and the page files in it.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use slowpath_model::CpuId;
+use slowpath_platform::ownership::{self, Owner};
 use slowpath_platform::splice::PagePipe;
 
 use crate::error::RecordError;
 use crate::manifest;
 
-/// Makes the folder of a recording, and returns its absolute path.
-///
-/// # Errors
-/// When it cannot be made, or when it holds something that `replace` does not cover.
-pub(crate) fn make_output_folder(folder: &Path, replace: bool) -> Result<PathBuf, RecordError> {
-    let refused = |cause| RecordError::Output {
-        folder: folder.to_owned(),
-        cause,
-    };
-    fs::create_dir_all(folder).map_err(refused)?;
-    let mut entries = fs::read_dir(folder).map_err(refused)?;
-    if entries.next().is_some() {
-        let by_recording = manifest::is_recording(folder);
-        if !(replace && by_recording) {
-            return Err(RecordError::Occupied {
-                folder: folder.to_owned(),
-                by_recording,
-            });
+/// The folder of a recording, which one recorder at a time has.
+#[derive(Debug)]
+pub(crate) struct OutputFolder {
+    /// Absolute.
+    pub(crate) path: PathBuf,
+    /// Whether it was not there before.
+    is_new: bool,
+    /// The folder itself, locked until the recorder and its guardian have let go of it; none on file
+    /// systems that lock no folders.
+    _lock: Option<File>,
+}
+
+impl OutputFolder {
+    /// Makes and locks it. A new one is for its owner only: what it will hold tells of everybody.
+    ///
+    /// # Errors
+    /// When it cannot be made, when another recorder has it, or when it holds something that
+    /// `replace` does not cover.
+    pub(crate) fn make(folder: &Path, replace: bool) -> Result<Self, RecordError> {
+        let refused = |cause| RecordError::Output {
+            folder: folder.to_owned(),
+            cause,
+        };
+        let is_new = make_private(folder).map_err(refused)?;
+        let folder = &folder.canonicalize().map_err(refused)?;
+        // The folder stays the same, whatever becomes of its content, and so does the lock.
+        let lock = lock(folder).map_err(refused)?;
+        let mut entries = fs::read_dir(folder).map_err(refused)?;
+        if entries.next().is_some() {
+            let by_recording = manifest::is_recording(folder);
+            if !(replace && by_recording) {
+                return Err(RecordError::Occupied {
+                    folder: folder.to_owned(),
+                    by_recording,
+                });
+            }
+            if crate::control::is_recording_running(folder) {
+                return Err(refused(somebody_records()));
+            }
+            take(folder).and_then(|()| empty(folder)).map_err(refused)?;
         }
-        if crate::control::is_recording_running(folder) {
-            let cause = io::Error::new(io::ErrorKind::ResourceBusy, "a recorder is writing to it");
-            return Err(refused(cause));
-        }
-        fs::remove_dir_all(folder)
-            .and_then(|()| fs::create_dir(folder))
-            .map_err(refused)?;
+        Ok(Self {
+            path: folder.clone(),
+            is_new,
+            _lock: lock,
+        })
     }
-    folder.canonicalize().map_err(refused)
+
+    /// Removes what was begun and never recorded anything.
+    pub(crate) fn discard(&self) {
+        // What cannot be removed is no recording and does no harm.
+        let _ = empty(&self.path);
+        if self.is_new {
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
+}
+
+/// Makes `folder`, for its owner only; false where it is there already.
+fn make_private(folder: &Path) -> io::Result<bool> {
+    if let Some(parent) = folder.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(false),
+        made => made.map(|()| true),
+    }
+}
+
+fn lock(folder: &Path) -> io::Result<Option<File>> {
+    let file = File::open(folder)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Err(somebody_records()),
+        Err(TryLockError::Error(_)) => Ok(None),
+    }
+}
+
+fn somebody_records() -> io::Error {
+    io::Error::new(io::ErrorKind::ResourceBusy, "a recorder is writing to it")
+}
+
+/// A recording to be replaced may be another user's by now (`sudo`, and what `recorder.rs` hands over).
+fn take(folder: &Path) -> io::Result<()> {
+    if Owner::behind_sudo().is_some() {
+        ownership::take_over(folder)?;
+    }
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
+}
+
+/// Removes what is in `folder`.
+fn empty(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => fs::remove_dir_all(entry.path())?,
+            false => fs::remove_file(entry.path())?,
+        }
+    }
+    Ok(())
 }
 
 /// `cpuN.raw` of every processor, open for appending pages.

@@ -5,16 +5,21 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
-use slowpath_model::{ProcessId, Timestamp};
+use slowpath_model::ProcessId;
 use slowpath_record::{
     AgentsChoice, CommandEnd, KernelChoice, Manifest, Mode, Outcome, RecordError, RecordOptions,
     SpanOptions, SpansChoice, UserSpaceChoice, record, request_snapshot,
 };
+
+mod pages;
+
+use pages::{check_pages, check_pages_since};
 
 const INSTANCES: &str = "/sys/kernel/tracing/instances";
 const ARGUMENTS: &str = "SLOWPATH_TEST_RECORDER";
@@ -139,7 +144,6 @@ fn a_killed_recorder_leaves_a_readable_recording_and_no_instance_or_session() {
     };
     let mut recorder = Recorder::start(&place.folder, &["spans", "command", "exec sleep 3"]);
     recorder.wait_until_it_traces();
-    std::thread::sleep(Duration::from_millis(300));
     let pid = recorder.pid();
     let session = format!("slowpath-{pid}-");
     if lttng_is_installed() {
@@ -147,6 +151,10 @@ fn a_killed_recorder_leaves_a_readable_recording_and_no_instance_or_session() {
             lttng_sessions().contains(&session)
         });
     }
+    wait_for("the events to flow", || {
+        place.folder.join("control.sock").exists()
+    });
+    std::thread::sleep(Duration::from_millis(300));
     recorder.signal("KILL");
     recorder.wait();
     wait_for("the instance to be removed", || {
@@ -397,6 +405,103 @@ fn mistakes_are_told_before_anything_is_touched() {
     check(&nothing, "nothing to record", "--kernel none");
 }
 
+#[test]
+fn of_two_recorders_on_one_folder_one_records() {
+    let Some(place) = place_with_rights() else {
+        return;
+    };
+    let start = || Recorder::start(&place.folder, &["replace", "command", "sleep 1"]);
+    let mut recorders = [start(), start()];
+    let mut ends = recorders.each_mut().map(|recorder| recorder.wait().code());
+    ends.sort();
+    assert_eq!(ends, [Some(0), Some(3)]);
+    let manifest = Manifest::read(&place.folder).expect("slowpath.json");
+    assert!(manifest.complete);
+    check_pages(&place.folder.join("kernel"), &manifest);
+}
+
+#[test]
+fn a_folder_that_a_recorder_has_locked_is_not_emptied() {
+    let Some(place) = place_with_rights() else {
+        return;
+    };
+    fs::create_dir(&place.folder).expect("a folder");
+    let manifest = place.folder.join("slowpath.json");
+    fs::write(&manifest, "{}").expect("written");
+    let lock = fs::File::open(&place.folder).expect("opened");
+    lock.lock().expect("locked");
+    let mut options = options(&place.folder);
+    options.replace = true;
+    options.command = shell("true");
+    let error = record_here(&options).expect_err("another has it");
+    assert!(error.to_string().contains("a recorder is writing to it"));
+    assert!(manifest.exists());
+    drop(lock);
+    record_here(&options).expect("a recording");
+}
+
+#[test]
+fn a_recording_is_private_and_given_to_the_user_of_sudo() {
+    let Some(place) = place_with_rights() else {
+        return;
+    };
+    let owner = |path: &Path| {
+        let about = fs::symlink_metadata(path).expect("metadata");
+        (about.uid(), about.gid())
+    };
+    let mode = || {
+        let about = fs::metadata(&place.folder).expect("metadata");
+        about.permissions().mode() & 0o777
+    };
+    let mut recorder = Recorder::start(&place.folder, &["command", "true"]);
+    assert_eq!(recorder.wait().code(), Some(0));
+    assert_eq!(mode(), 0o700);
+    let own = owner(&place.folder);
+    if own.0 != 0 {
+        println!("SKIPPED: only root can give files away");
+        return;
+    }
+    fs::write(place.beside("precious"), "").expect("a file");
+    let sudo = [("SUDO_UID", "65534"), ("SUDO_GID", "65533")];
+    // Twice: the second recorder replaces what is not its own any more.
+    for command in ["true", "ln -s ../precious recording/link; true"] {
+        let words = [
+            "replace",
+            "command",
+            &format!("cd {}; {command}", place.base()),
+        ];
+        let mut recorder = Recorder::start_with(&place.folder, &words, &sudo);
+        assert_eq!(recorder.wait().code(), Some(0));
+        assert_eq!(mode(), 0o700);
+        for path in files_below(&place.folder) {
+            assert_eq!(owner(&path), (65534, 65533), "{}", path.display());
+        }
+        assert_eq!(owner(&place.folder), (65534, 65533));
+        assert_eq!(owner(&place.folder.join("kernel")), (65534, 65533));
+    }
+    assert_eq!(owner(&place.beside("precious")), own);
+}
+
+#[test]
+fn a_recording_that_cannot_begin_leaves_no_folder() {
+    let place = Place::new();
+    // An LTTng that is installed and refuses everything.
+    let programs = place.beside("programs");
+    fs::create_dir(&programs).expect("a folder");
+    let lttng = programs.join("lttng");
+    fs::write(&lttng, "#!/bin/sh\n[ \"$2\" = --version ]\n").expect("written");
+    fs::set_permissions(&lttng, fs::Permissions::from_mode(0o755)).expect("made a program");
+    let path = [("PATH", programs.to_str().expect("UTF-8"))];
+    let words = ["no-kernel", "spans"];
+    let mut recorder = Recorder::start_with(&place.folder, &words, &path);
+    assert_eq!(recorder.wait().code(), Some(3));
+    assert!(!place.folder.exists());
+    fs::create_dir(&place.folder).expect("a folder");
+    let mut recorder = Recorder::start_with(&place.folder, &words, &path);
+    assert_eq!(recorder.wait().code(), Some(3));
+    assert_eq!(files_below(&place.folder), Vec::<PathBuf>::new());
+}
+
 /// Not a test: the process that the others start and kill.
 #[test]
 #[ignore = "started by the other tests as a process of its own"]
@@ -408,6 +513,8 @@ fn recorder_process() {
     let mut options = options(Path::new(words.next().expect("a folder")));
     while let Some(word) = words.next() {
         match word {
+            "replace" => options.replace = true,
+            "no-kernel" => options.kernel = KernelChoice::None,
             "snapshot" => options.mode = Mode::Snapshot,
             "spans" => options.user_space = UserSpaceChoice::SpansIfPossible,
             "command" => options.command = shell(words.next().expect("a command")),
@@ -455,6 +562,11 @@ struct Recorder {
 
 impl Recorder {
     fn start(folder: &Path, words: &[&str]) -> Self {
+        Self::start_with(folder, words, &[])
+    }
+
+    /// With these variables in its environment.
+    fn start_with(folder: &Path, words: &[&str], variables: &[(&str, &str)]) -> Self {
         let arguments = [&[folder.to_str().expect("UTF-8")], words]
             .concat()
             .join("\n");
@@ -468,6 +580,7 @@ impl Recorder {
                 "--test-threads=1",
             ])
             .env(ARGUMENTS, arguments)
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn()
@@ -510,7 +623,7 @@ impl Drop for Recorder {
 
 /// Where a test records to, at the same time as other tests.
 struct Place {
-    _base: tempfile::TempDir,
+    base: tempfile::TempDir,
     folder: PathBuf,
     _shared: Option<RwLockReadGuard<'static, ()>>,
 }
@@ -531,10 +644,14 @@ impl Place {
         let base = tempfile::tempdir().expect("a temporary folder");
         let folder = base.path().join("recording");
         Self {
-            _base: base,
+            base,
             folder,
             _shared: None,
         }
+    }
+
+    fn base(&self) -> std::path::Display<'_> {
+        self.base.path().display()
     }
 
     fn beside(&self, name: &str) -> PathBuf {
@@ -584,47 +701,6 @@ fn shell(script: &str) -> Vec<std::ffi::OsString> {
 
 fn shell_of(program: &str) -> Vec<std::ffi::OsString> {
     vec![program.into()]
-}
-
-/// Every page has a sane commit size and begins no earlier than the one before; all lie within the
-/// recording.
-fn check_pages(kernel: &Path, manifest: &Manifest) {
-    check_pages_since(manifest.begin_ns, kernel, manifest);
-}
-
-/// The same for a later snapshot: a page that was begun before it, and emptied then, keeps its time.
-fn check_pages_since(begin: Timestamp, kernel: &Path, manifest: &Manifest) {
-    let page_size = usize::try_from(manifest.kernel.page_size).expect("a page size");
-    let offset = manifest.clocks[0].offset_to_epoch_ns;
-    let begin = begin.ns() - offset;
-    let end = manifest.end_ns.ns() - offset;
-    let mut pages = 0;
-    for path in files_below(kernel) {
-        if path.extension().is_none_or(|extension| extension != "raw") {
-            continue;
-        }
-        let bytes = fs::read(&path).expect("pages");
-        assert_eq!(
-            bytes.len() % page_size,
-            0,
-            "{} has whole pages",
-            path.display()
-        );
-        let mut last = i64::MIN;
-        for page in bytes.chunks(page_size) {
-            let word = |at: usize| i64::from_le_bytes(page[at..at + 8].try_into().expect("8"));
-            let (time, commit) = (word(0), word(8) & 0xf_ffff);
-            assert!(time >= last, "{}: {time} after {last}", path.display());
-            assert!(
-                (begin..=end).contains(&time),
-                "{time} outside {begin}..={end}"
-            );
-            assert!(commit as usize <= page_size - 16, "commit {commit}");
-            last = time;
-            pages += 1;
-        }
-    }
-    assert!(pages > 0, "no pages in {}", kernel.display());
 }
 
 fn files_below(folder: &Path) -> Vec<PathBuf> {

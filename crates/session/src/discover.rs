@@ -9,6 +9,7 @@ use std::io;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use slowpath_model::{Diagnostic, DiagnosticCode, Place};
 use slowpath_read_spans::{SNIFF_BYTES, SpanFormat, sniff_spans};
 use slowpath_source::{Format, sniff};
 
@@ -39,14 +40,18 @@ impl Found {
 /// How deep traces may lie: `DIR/ust/uid/0/64-bit` and a few more for experiments of many hosts.
 const MOST_DEPTH: usize = 12;
 
-/// All traces at or below `path`, in the order of their paths.
-pub(crate) fn discover(path: &Path) -> io::Result<Vec<Found>> {
+/// All traces at or below `path`, in the order of their paths; what cannot be looked into is told.
+pub(crate) fn discover(path: &Path, diagnostics: &mut Vec<Diagnostic>) -> io::Result<Vec<Found>> {
     let mut found = Vec::new();
     let metadata = fs::metadata(path)?;
     if metadata.is_dir() {
-        let mut seen = HashSet::from([fs::canonicalize(path)?]);
-        search(path, MOST_DEPTH, &mut seen, &mut found)?;
-        return Ok(found);
+        let mut search = Search {
+            seen: HashSet::from([fs::canonicalize(path)?]),
+            found,
+            diagnostics,
+        };
+        search.folder(path, MOST_DEPTH)?;
+        return Ok(search.found);
     }
     if !metadata.is_file() {
         return Ok(found);
@@ -63,45 +68,75 @@ pub(crate) fn discover(path: &Path) -> io::Result<Vec<Found>> {
     Ok(found)
 }
 
-fn search(
-    folder: &Path,
-    depth: usize,
-    seen: &mut HashSet<PathBuf>,
-    found: &mut Vec<Found>,
-) -> io::Result<()> {
-    if folder.join("metadata").is_file() {
-        found.push(Found::Ctf(folder.to_owned()));
-        return Ok(());
-    }
-    if folder.join("header_page").is_file() && folder.join("events").is_dir() {
-        found.push(Found::FtraceFolder(folder.to_owned()));
-        return Ok(());
-    }
-    let mut entries: Vec<PathBuf> = fs::read_dir(folder)?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .collect();
-    entries.sort();
-    let is_recording = folder.join("slowpath.json").is_file();
-    for entry in entries {
-        if is_recording && is_snapshot(&entry) || is_cache(&entry) {
-            continue;
+/// A search below a folder.
+struct Search<'found> {
+    seen: HashSet<PathBuf>,
+    found: Vec<Found>,
+    diagnostics: &'found mut Vec<Diagnostic>,
+}
+
+impl Search<'_> {
+    fn folder(&mut self, folder: &Path, depth: usize) -> io::Result<()> {
+        if folder.join("metadata").is_file() {
+            self.found.push(Found::Ctf(folder.to_owned()));
+            return Ok(());
         }
-        if entry.is_dir() {
-            let is_new = fs::canonicalize(&entry).is_ok_and(|target| seen.insert(target));
+        if folder.join("header_page").is_file() && folder.join("events").is_dir() {
+            self.found.push(Found::FtraceFolder(folder.to_owned()));
+            return Ok(());
+        }
+        let mut entries: Vec<PathBuf> = fs::read_dir(folder)?
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .collect();
+        entries.sort();
+        let is_recording = folder.join("slowpath.json").is_file();
+        for entry in entries {
+            if is_recording && is_snapshot(&entry) || is_cache(&entry) {
+                continue;
+            }
+            // What cannot be looked into does not hide the rest.
+            if let Err(cause) = self.entry(&entry, depth) {
+                self.diagnostics.push(unreadable(&entry, &cause));
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, entry: &Path, depth: usize) -> io::Result<()> {
+        let metadata = match fs::metadata(entry) {
+            // A link to nowhere, or a file that is gone by now.
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
+            // A link in circles.
+            Err(cause) if cause.kind() != io::ErrorKind::PermissionDenied && entry.is_symlink() => {
+                return Ok(());
+            }
+            metadata => metadata?,
+        };
+        if metadata.is_dir() {
+            let is_new = self.seen.insert(fs::canonicalize(entry)?);
             if depth > 0 && is_new {
-                // A subfolder that cannot be listed does not hide the others.
-                let _ = search(&entry, depth - 1, seen, found);
+                self.folder(entry, depth - 1)?;
             }
-        } else if entry.is_file() {
-            let head = head(&entry).unwrap_or_default();
+        } else if metadata.is_file() {
+            let head = head(entry)?;
             if sniff(&head) == Format::TraceDat {
-                found.push(Found::TraceDat(entry));
+                self.found.push(Found::TraceDat(entry.to_owned()));
             } else if let Some(format) = sniff_spans(&head) {
-                found.push(Found::Spans(entry, format));
+                self.found.push(Found::Spans(entry.to_owned(), format));
             }
         }
+        Ok(())
     }
-    Ok(())
+}
+
+/// What cannot be read, and why.
+pub(crate) fn unreadable(path: &Path, cause: &io::Error) -> Diagnostic {
+    let place = Place {
+        file: path.display().to_string(),
+        ..Place::default()
+    };
+    let message = format!("it cannot be read: {cause}");
+    Diagnostic::new(DiagnosticCode::InvalidFile, place, message)
 }
 
 /// Whether it is what slowpath keeps beside a recording (`history.rs`).

@@ -1,6 +1,13 @@
 //! Why nothing could be opened, with what the user can do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use slowpath_model::Diagnostic;
+
+use crate::Manifest;
+
+/// Why nothing could be opened, and what was found wrong before.
+pub type NotOpened = (OpenError, Vec<Diagnostic>);
 
 /// Nothing could be read from a path.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +28,17 @@ pub enum OpenError {
     NoTrace {
         /// The path.
         path: PathBuf,
+    },
+    /// A recording in which nothing was recorded.
+    #[error(
+        "{} is a recording without events: {why}\n  hint: what is to be recorded must happen while `slowpath record` runs; see `slowpath record --help`",
+        path.display()
+    )]
+    NoEvents {
+        /// The recording.
+        path: PathBuf,
+        /// As far as it says.
+        why: String,
     },
     /// The path holds no file of spans.
     #[error(
@@ -51,4 +69,18 @@ pub enum OpenError {
         /// The path.
         path: PathBuf,
     },
+}
+
+impl OpenError {
+    /// Nothing was found below `path`, which may be a recording all the same.
+    pub(crate) fn nothing_in(path: &Path) -> Self {
+        let path = path.to_owned();
+        match Manifest::above(&path) {
+            Ok(Some((folder, manifest))) if folder == path => Self::NoEvents {
+                path,
+                why: manifest.why_without_events(),
+            },
+            _ => Self::NoTrace { path },
+        }
+    }
 }

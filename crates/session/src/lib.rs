@@ -16,7 +16,7 @@ mod requests;
 mod spans;
 mod state_dump;
 
-pub use error::OpenError;
+pub use error::{NotOpened, OpenError};
 pub use history::{HistoryError, OpenedHistory};
 pub use host::HostKernels;
 pub use manifest::Manifest;

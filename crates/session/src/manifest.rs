@@ -29,12 +29,24 @@ pub struct Manifest {
     pub mode: String,
     /// The recorded command.
     pub command: Option<Vec<String>>,
+    /// Who recorded kernel events.
+    pub kernel: KernelPart,
+    /// Folders of the snapshots that it took, each a recording of its own, oldest first.
+    pub snapshots: Vec<String>,
     /// Whether the recorder ended in order.
     pub complete: bool,
     /// When events could first be recorded, in nanoseconds since the epoch.
     pub begin_ns: i64,
     /// When tracing was stopped; equal to `begin_ns` until then.
     pub end_ns: i64,
+}
+
+/// What a recording says about kernel events.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct KernelPart {
+    /// `ftrace`, `lttng` or `none`.
+    pub tracer: String,
 }
 
 /// How a clock of the host relates to wall time.
@@ -74,6 +86,21 @@ impl Manifest {
             return Ok(Some((folder.to_owned(), manifest)));
         }
         Ok(None)
+    }
+
+    /// Why there are no events in it.
+    pub(crate) fn why_without_events(&self) -> String {
+        if !self.snapshots.is_empty() {
+            return format!("they are in its snapshots {}", self.snapshots.join(", "));
+        }
+        let why = match (self.complete, self.kernel.tracer.as_str()) {
+            (false, _) if self.begin_ns == self.end_ns => {
+                "its recorder runs, failed at its start or was killed with its guardian"
+            }
+            (_, "none") => "kernel events were not asked for, and no application sent any",
+            _ => "nothing happened that was to be recorded",
+        };
+        why.to_owned()
     }
 
     /// Whether this is a flight recorder's folder to which nothing has been written: it runs, or it

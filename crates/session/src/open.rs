@@ -11,8 +11,8 @@ use slowpath_read_ctf::{CtfTrace, StreamFile, metadata};
 use slowpath_read_ftrace::{EventFormatFile, FolderFiles, FtraceTrace, ReadOptions};
 use slowpath_source::{NamedBytes, Source};
 
-use crate::discover::{Found, discover};
-use crate::{Manifest, OpenError, SpanFile};
+use crate::discover::{Found, discover, unreadable};
+use crate::{Manifest, NotOpened, OpenError, SpanFile};
 
 /// Everything that was opened, as one.
 #[derive(Default)]
@@ -71,20 +71,21 @@ impl Experiment {
 /// # Errors
 /// When a path cannot be read, holds neither traces nor spans, or all of its traces are damaged at their root; the
 /// diagnostics say how.
-pub fn open(paths: &[PathBuf]) -> Result<Experiment, (OpenError, Vec<Diagnostic>)> {
+pub fn open(paths: &[PathBuf]) -> Result<Experiment, NotOpened> {
     let mut experiment = Experiment {
         paths: paths.to_vec(),
         ..Experiment::default()
     };
     let mut opened: HashSet<PathBuf> = HashSet::new();
     for path in paths {
-        let unreadable = |cause| OpenError::Unreadable {
+        let no_access = |cause| OpenError::Unreadable {
             path: path.clone(),
             cause,
         };
-        let found = discover(path).map_err(|cause| (unreadable(cause), Vec::new()))?;
+        let found = discover(path, &mut experiment.diagnostics)
+            .map_err(|cause| (no_access(cause), Vec::new()))?;
         if found.is_empty() {
-            return Err((OpenError::NoTrace { path: path.clone() }, Vec::new()));
+            return Err((OpenError::nothing_in(path), experiment.diagnostics));
         }
         for found in &found {
             if let Ok(Some((folder, manifest))) = Manifest::above(found.path())
@@ -163,11 +164,28 @@ fn open_ctf(folder: &Path, diagnostics: &mut Vec<Diagnostic>) -> Result<OpenedSo
             Err(diagnostic) => diagnostics.push(diagnostic),
         }
     }
+    diagnostics.extend(missing_streams(folder));
     let format = match metadata.layout.major {
         2 => "CTF 2",
         _ => "CTF 1.8",
     };
     Ok(opened(format, CtfTrace::new(metadata.layout, files)))
+}
+
+/// The streams of a CTF trace that have an index but are not there.
+fn missing_streams(folder: &Path) -> impl Iterator<Item = Diagnostic> {
+    let indexes = files_in(&folder.join("index")).unwrap_or_default();
+    let streams = indexes.into_iter().filter_map(|index| {
+        let is_index = index
+            .extension()
+            .is_some_and(|extension| extension == "idx");
+        Some(folder.join(index.file_stem().filter(|_| is_index)?))
+    });
+    let missing = streams.filter(|stream| !stream.exists());
+    missing.map(|stream| Diagnostic {
+        code: DiagnosticCode::MissingStream,
+        ..damaged(&stream, "this stream is not there; its index is")
+    })
 }
 
 fn open_trace_dat(file: &Path) -> Result<OpenedSource, Diagnostic> {
@@ -291,10 +309,6 @@ fn map(path: &Path) -> Result<NamedBytes, Diagnostic> {
         name: path.display().to_string(),
         bytes: Arc::new(file),
     })
-}
-
-fn unreadable(path: &Path, cause: &std::io::Error) -> Diagnostic {
-    damaged(path, format!("it cannot be read: {cause}"))
 }
 
 fn damaged(path: &Path, what: impl std::fmt::Display) -> Diagnostic {

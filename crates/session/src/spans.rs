@@ -10,7 +10,7 @@ use slowpath_model::{Diagnostic, DiagnosticCode, Place};
 use slowpath_read_spans::{ReadOptions, SpanFormat, SpanSink, read_spans};
 
 use crate::discover::{Found, discover};
-use crate::{Experiment, OpenError};
+use crate::{Experiment, NotOpened, OpenError};
 
 /// A file of spans.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,18 +46,22 @@ impl Experiment {
     }
 }
 
-/// All files of spans at or below `paths`, each once; no trace is opened.
+/// All files of spans at or below `paths`, each once, and what could not be looked into; no trace is
+/// opened.
 ///
 /// # Errors
 /// When a path cannot be read or holds no file of spans.
-pub fn span_files(paths: &[PathBuf]) -> Result<Vec<SpanFile>, OpenError> {
+pub fn span_files(paths: &[PathBuf]) -> Result<(Vec<SpanFile>, Vec<Diagnostic>), NotOpened> {
+    let mut diagnostics = Vec::new();
     let mut files = Vec::new();
     let mut known = HashSet::new();
     for path in paths {
-        let found = discover(path).map_err(|cause| OpenError::Unreadable {
+        let no_access = |cause| OpenError::Unreadable {
             path: path.clone(),
             cause,
-        })?;
+        };
+        let found =
+            discover(path, &mut diagnostics).map_err(|cause| (no_access(cause), Vec::new()))?;
         let mut found_any = false;
         for found in found {
             if let Found::Spans(path, format) = found {
@@ -69,8 +73,8 @@ pub fn span_files(paths: &[PathBuf]) -> Result<Vec<SpanFile>, OpenError> {
             }
         }
         if !found_any {
-            return Err(OpenError::NoSpans { path: path.clone() });
+            return Err((OpenError::NoSpans { path: path.clone() }, diagnostics));
         }
     }
-    Ok(files)
+    Ok((files, diagnostics))
 }

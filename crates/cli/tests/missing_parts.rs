@@ -1,0 +1,225 @@
+//! Recordings with something missing: no command passes over that in silence.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::{skip, slowpath, slowpath_succeeds, unpacked};
+
+/// Commands that read a kernel trace.
+const COMMANDS: [&[&str]; 6] = [
+    &["count"],
+    &["info"],
+    &["events"],
+    &["cpu"],
+    &["io"],
+    &["latency"],
+];
+
+/// Copies a folder.
+fn copy(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("-r").args([from, to]).status();
+    assert!(status.expect("cp runs").success());
+}
+
+/// Takes the packets at these positions out of a stream that LTTng wrote.
+fn take_out(stream: &Path, positions: &[usize]) {
+    // Behind 32 bytes of header and 24 of context: the packet's size in bits.
+    const SIZE_AT: usize = 56;
+    let whole = fs::read(stream).expect("a stream");
+    let mut rest = &whole[..];
+    let mut kept = Vec::new();
+    for position in 0.. {
+        let Some(size) = rest.get(SIZE_AT..SIZE_AT + 8) else {
+            break;
+        };
+        let bits = u64::from_le_bytes(size.try_into().expect("eight bytes"));
+        let (packet, behind) = rest.split_at(bits as usize / 8);
+        if !positions.contains(&position) {
+            kept.extend_from_slice(packet);
+        }
+        rest = behind;
+    }
+    assert!(kept.len() < whole.len(), "nothing was taken out");
+    fs::write(stream, kept).expect("written");
+}
+
+/// A recording of our own to break: a copy of one that is shared.
+fn broken_copy(name: &str) -> Option<(tempfile::TempDir, PathBuf)> {
+    let trace = unpacked(&format!("{name}/{name}.tar.zst"))?.join(name);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let own = folder.path().join(name);
+    copy(&trace, &own);
+    Some((folder, own))
+}
+
+#[test]
+fn losses_are_told_by_every_command() {
+    let Some(suite) = unpacked("babeltrace/babeltrace-ctf-tests.tar.zst") else {
+        return;
+    };
+    let suite = suite.join("tests/data/ctf-traces");
+    let kernel = suite.join("succeed/multi-domains/kernel");
+    for command in COMMANDS {
+        let told = slowpath_succeeds(command, &kernel).stderr;
+        let warning = "warning[LostEvents]:";
+        assert_eq!(told.matches(warning).count(), 1, "{command:?}: {told}");
+        assert!(
+            told.contains("kernel_channel_0: 728 events were lost\n"),
+            "{command:?}: {told}"
+        );
+    }
+    let gaps = suite.join("packet-seq-num");
+    for (trace, expected) in [
+        ("2-lost-before-last", Some("2 packets are missing\n")),
+        (
+            "2-streams-lost-in-2",
+            Some("6 packets are missing, in 2 streams, 4 of them in this one\n"),
+        ),
+        (
+            "7-lost-between-2-with-index",
+            Some("7 packets are missing\n"),
+        ),
+        ("no-lost", None),
+        ("no-lost-not-starting-at-0", None),
+    ] {
+        for command in &COMMANDS[..3] {
+            let told = slowpath_succeeds(command, &gaps.join(trace)).stderr;
+            match expected {
+                Some(expected) => {
+                    assert!(told.contains("warning[LostPackets]"), "{trace}: {told}");
+                    assert!(told.contains(expected), "{trace}: {told}");
+                }
+                None => assert_eq!(told, "", "{trace}"),
+            }
+        }
+    }
+}
+
+/// babeltrace2 says of this stream that events *may* have been discarded, without a number.
+#[test]
+fn what_was_lost_before_the_first_packet_is_not_counted() {
+    let Some(suite) = unpacked("babeltrace/babeltrace-ctf-tests.tar.zst") else {
+        return;
+    };
+    let kernel = suite.join("tests/data/ctf-traces/succeed/multi-domains/kernel");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for name in ["metadata", "kernel_channel_0"] {
+        fs::copy(kernel.join(name), folder.path().join(name)).expect("copied");
+    }
+    take_out(
+        &folder.path().join("kernel_channel_0"),
+        &(0..15).collect::<Vec<_>>(),
+    );
+    let counted = slowpath_succeeds(&["count", "--by", "none", "--json"], folder.path());
+    assert_eq!(counted.json()["lost"], 0);
+    assert!(
+        counted
+            .stderr
+            .contains("728 events were lost in or before the first packet"),
+        "{}",
+        counted.stderr
+    );
+}
+
+#[test]
+fn diagnose_says_that_missing_packets_make_time_unknown() {
+    let Some((_folder, recording)) = broken_copy("futex-contention") else {
+        return;
+    };
+    let lost_events = |recording: &Path| {
+        let document = slowpath_succeeds(&["diagnose", "--json"], recording).json();
+        let findings = document["findings"].as_array().expect("findings").clone();
+        findings
+            .into_iter()
+            .find(|finding| finding["id"] == "lost-events")
+    };
+    assert_eq!(lost_events(&recording), None);
+    let kernel = recording.join("kernel");
+    fs::remove_dir_all(kernel.join("index")).expect("an index");
+    take_out(&kernel.join("kchan_1"), &[3, 4]);
+    let finding = lost_events(&recording).expect("a finding");
+    let words = finding["explanation"].as_str().expect("words");
+    assert!(words.contains("lacks 2 packets of events"), "{words}");
+}
+
+#[test]
+fn a_stream_of_which_only_the_index_is_there_is_missed() {
+    let Some((_folder, recording)) = broken_copy("io-mix") else {
+        return;
+    };
+    fs::remove_file(recording.join("kernel/kchan_1")).expect("a stream");
+    let told = slowpath(&["count"], &recording);
+    assert_eq!(told.status, Some(1), "{}", told.stderr);
+    assert!(told.stderr.contains("kchan_1: "), "{}", told.stderr);
+    assert!(told.stderr.contains("MissingStream"), "{}", told.stderr);
+}
+
+#[test]
+fn folders_and_files_that_cannot_be_looked_into_are_named() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/cpu-cgroup-ust");
+    copy(&fixture, &folder.path().join("trace"));
+    let closed = folder.path().join("closed");
+    copy(&fixture, &closed);
+    for (path, mode) in [(folder.path(), "755"), (&closed, "700")] {
+        let status = Command::new("chmod").arg(mode).arg(path).status();
+        assert!(status.expect("chmod runs").success());
+    }
+    // As somebody who has no rights there.
+    let run = |command: &str, path: &Path| {
+        let mut setpriv = Command::new("setpriv");
+        setpriv.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        let program = env!("CARGO_BIN_EXE_slowpath");
+        setpriv.arg(program).arg(command).arg(path).output()
+    };
+    let Ok(info) = run("info", folder.path()) else {
+        skip("setpriv does not run");
+        return;
+    };
+    let told = String::from_utf8_lossy(&info.stderr);
+    if told.contains("setpriv: ") {
+        skip("setting the user needs root, and the program in a folder that others may enter");
+        return;
+    }
+    assert_eq!(info.status.code(), Some(1), "{told}");
+    let named = format!("{}: it cannot be read: Permission denied", closed.display());
+    assert!(told.contains(&named), "{told}");
+    assert!(String::from_utf8_lossy(&info.stdout).contains("trace"));
+    for command in ["count", "events", "services"] {
+        let told = run(command, folder.path()).expect("it runs").stderr;
+        let told = String::from_utf8_lossy(&told).into_owned();
+        assert!(told.contains(&named), "{command}: {told}");
+    }
+}
+
+#[test]
+fn a_recording_without_events_is_called_one() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (manifest, why) in [
+        (
+            r#"{"format_version":1,"complete":true,"begin_ns":1,"end_ns":2,"kernel":{"tracer":"none"}}"#,
+            "kernel events were not asked for",
+        ),
+        (
+            r#"{"format_version":1,"complete":false,"begin_ns":1,"end_ns":1,"kernel":{"tracer":"ftrace"}}"#,
+            "failed at its start",
+        ),
+        (
+            r#"{"format_version":1,"complete":true,"begin_ns":1,"end_ns":2,"snapshots":["snapshot-1"]}"#,
+            "they are in its snapshots snapshot-1",
+        ),
+    ] {
+        fs::write(folder.path().join("slowpath.json"), manifest).expect("written");
+        let told = slowpath(&["info"], folder.path());
+        assert_eq!(told.status, Some(3));
+        assert!(
+            told.stderr.contains("is a recording without events: "),
+            "{}",
+            told.stderr
+        );
+        assert!(told.stderr.contains(why), "{}", told.stderr);
+    }
+}

@@ -1,0 +1,145 @@
+//! What the tracer lost, as packets tell it: a counter of discarded events and numbers of packets.
+//!
+//! Both run over a stream, so a loss is a difference between two packets. What was lost before the
+//! first packet that is there is nobody's: the counter may have begun long before it.
+
+use slowpath_model::{Diagnostic, DiagnosticCode, Place};
+
+use crate::packets::RawPacket;
+
+/// What was lost before or in one packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Loss {
+    /// Events discarded since the packet before ended.
+    pub(crate) events: u64,
+    /// Packets missing between the one before and this one.
+    pub(crate) packets: u64,
+    /// Events discarded before the end of a stream's first packet, where nothing says that the
+    /// counter began with it.
+    pub(crate) earlier_events: u64,
+}
+
+/// The losses of each packet of one stream.
+///
+/// The counter is written at the end of a packet, so its growth belongs to the packet. The value of
+/// the first packet is its own growth only where it has the sequence number 0.
+pub(crate) fn losses(packets: &[RawPacket]) -> Vec<Loss> {
+    let mut before: Option<&RawPacket> = None;
+    let mut losses = Vec::with_capacity(packets.len());
+    for packet in packets {
+        let discarded = packet.discarded.unwrap_or(0);
+        losses.push(match before {
+            None if packet.sequence == Some(0) => Loss {
+                events: discarded,
+                ..Loss::default()
+            },
+            None => Loss {
+                earlier_events: discarded,
+                ..Loss::default()
+            },
+            Some(before) => Loss {
+                events: discarded.saturating_sub(before.discarded.unwrap_or(0)),
+                packets: before
+                    .sequence
+                    .zip(packet.sequence)
+                    .map_or(0, |(earlier, later)| {
+                        later.saturating_sub(earlier).saturating_sub(1)
+                    }),
+                earlier_events: 0,
+            },
+        });
+        before = Some(packet);
+    }
+    losses
+}
+
+/// The losses of a trace's streams, for one diagnostic of each kind.
+#[derive(Default)]
+pub(crate) struct LossReport {
+    events: Tally,
+    packets: Tally,
+    earlier_events: Tally,
+}
+
+/// A number over streams, and the stream with most of it.
+#[derive(Default)]
+struct Tally {
+    sum: u64,
+    streams: usize,
+    most: u64,
+    most_in: String,
+}
+
+impl Tally {
+    fn add(&mut self, stream: &str, lost: impl Iterator<Item = u64>) {
+        let lost = lost.fold(0, u64::saturating_add);
+        if lost == 0 {
+            return;
+        }
+        self.sum = self.sum.saturating_add(lost);
+        self.streams += 1;
+        if lost > self.most {
+            self.most = lost;
+            self.most_in = stream.to_owned();
+        }
+    }
+
+    /// A diagnostic that tells the sum at the stream that has most of it.
+    fn diagnostic(&self, code: DiagnosticCode, count: Option<u64>, what: &str) -> Diagnostic {
+        let place = Place {
+            file: self.most_in.clone(),
+            ..Place::default()
+        };
+        let others = match self.streams {
+            1 => String::new(),
+            several => format!(", in {several} streams, {} of them in this one", self.most),
+        };
+        Diagnostic {
+            count,
+            ..Diagnostic::new(code, place, format!("{} {what}{others}", self.sum))
+        }
+    }
+}
+
+impl LossReport {
+    pub(crate) fn add_stream(&mut self, name: &str, losses: &[Loss]) {
+        let each = || losses.iter();
+        self.events.add(name, each().map(|loss| loss.events));
+        self.packets.add(name, each().map(|loss| loss.packets));
+        let earlier = each().map(|loss| loss.earlier_events);
+        self.earlier_events.add(name, earlier);
+    }
+
+    pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
+        let Self {
+            events,
+            packets,
+            earlier_events: earlier,
+        } = self;
+        let mut diagnostics = Vec::new();
+        if events.sum > 0 {
+            let mut diagnostic = events.diagnostic(
+                DiagnosticCode::LostEvents,
+                Some(events.sum),
+                "events were lost",
+            );
+            if earlier.sum > 0 {
+                let more = format!(
+                    "; up to {} more, not counted, in or before the first packets",
+                    earlier.sum
+                );
+                diagnostic.message += &more;
+            }
+            diagnostics.push(diagnostic);
+        } else if earlier.sum > 0 {
+            let what = "events were lost in or before the first packet; they are not counted, \
+                        since nothing says that the counter began with it";
+            diagnostics.push(earlier.diagnostic(DiagnosticCode::LostEvents, None, what));
+        }
+        if packets.sum > 0 {
+            let code = DiagnosticCode::LostPackets;
+            diagnostics.push(packets.diagnostic(code, Some(packets.sum), "packets are missing"));
+        }
+        diagnostics
+    }
+}

@@ -1,0 +1,107 @@
+//! What packets say about losses: which packet a loss belongs to, and the one diagnostic of each kind.
+//!
+//! A stream is a list of packets `SEQUENCE/DISCARDED`; packets are made by hand and have no events.
+
+mod support;
+
+use slowpath_read_ctf::{CtfTrace, StreamFile};
+use slowpath_source::{NamedBytes, Source};
+use support::understood;
+
+const LAYOUT: &str = r#"/* CTF 1.8 */
+    typealias integer { size = 8; align = 8; signed = false; } := u8;
+    typealias integer { size = 32; align = 8; signed = false; } := u32;
+    trace { major = 1; minor = 8; byte_order = le; };
+    stream {
+        packet.context := struct { u8 packet_size; u32 packet_seq_num; u32 events_discarded; };
+    };
+    event { name = "tick"; };"#;
+
+/// The losses of each packet of each stream as `EVENTS+PACKETS`, then the diagnostics.
+fn check(layout: &str, streams: &[&str], expected: &[&str]) {
+    let packet = |text: &str| -> Vec<u8> {
+        let numbers = text.split('/').map(|number| number.parse::<u32>());
+        let numbers = numbers.map(|number| number.expect("a number").to_le_bytes());
+        let content: Vec<u8> = numbers.flatten().collect();
+        [vec![(content.len() + 1) as u8 * 8], content].concat()
+    };
+    let file = |(position, text): (usize, &&str)| StreamFile {
+        stream: NamedBytes::new(
+            format!("s{position}"),
+            text.split(' ').flat_map(packet).collect::<Vec<u8>>(),
+        ),
+        index: None,
+    };
+    let files = streams.iter().enumerate().map(file).collect();
+    let trace = CtfTrace::new(understood(layout).layout, files);
+    let shown_stream = |stream: &slowpath_source::Stream| {
+        let packets = &trace.packets()[stream.packets.start as usize..stream.packets.end as usize];
+        let lost = |packet: &slowpath_source::Packet| {
+            format!("{}+{}", packet.lost_events, packet.lost_packets)
+        };
+        packets.iter().map(lost).collect::<Vec<_>>().join(" ")
+    };
+    let mut shown: Vec<String> = trace.streams().iter().map(shown_stream).collect();
+    shown.extend(trace.diagnostics().iter().map(|found| {
+        let count = found
+            .count
+            .map_or("?".to_owned(), |count| count.to_string());
+        let (name, message) = (found.code.name(), &found.message);
+        format!("{name} {} x{count}: {message}", found.place)
+    }));
+    assert_eq!(shown, expected, "{streams:?}");
+}
+
+#[test]
+fn a_loss_is_the_growth_from_packet_to_packet() {
+    check(LAYOUT, &["0/0 1/0 2/0"], &["0+0 0+0 0+0"]);
+    check(
+        LAYOUT,
+        &["0/5 1/5 2/12"],
+        &["5+0 0+0 7+0", "LostEvents s0 x12: 12 events were lost"],
+    );
+    check(
+        LAYOUT,
+        &["0/0 1/0 4/0"],
+        &["0+0 0+0 0+2", "LostPackets s0 x2: 2 packets are missing"],
+    );
+    check(
+        LAYOUT,
+        &["0/0 1/3", "0/0 5/0", "0/0 3/4"],
+        &[
+            "0+0 3+0",
+            "0+0 0+4",
+            "0+0 4+2",
+            "LostEvents s2 x7: 7 events were lost, in 2 streams, 4 of them in this one",
+            "LostPackets s1 x6: 6 packets are missing, in 2 streams, 4 of them in this one",
+        ],
+    );
+}
+
+#[test]
+fn what_was_lost_before_the_first_packet_is_told_but_not_counted() {
+    check(
+        LAYOUT,
+        &["15/728 16/728"],
+        &[
+            "0+0 0+0",
+            "LostEvents s0 x?: 728 events were lost in or before the first packet; they are not \
+             counted, since nothing says that the counter began with it",
+        ],
+    );
+    check(
+        LAYOUT,
+        &["15/728 16/730"],
+        &[
+            "0+0 2+0",
+            "LostEvents s0 x2: 2 events were lost; up to 728 more, not counted, in or before the \
+             first packets",
+        ],
+    );
+    let unnumbered = LAYOUT.replace("u32 packet_seq_num;", "");
+    check(
+        &unnumbered,
+        &["0 4 4"],
+        &["0+0 4+0 0+0", "LostEvents s0 x4: 4 events were lost"],
+    );
+}
