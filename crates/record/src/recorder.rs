@@ -6,7 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use slowpath_model::Timestamp;
+use slowpath_model::{ThreadId, Timestamp};
 use slowpath_platform::clocks::process_cpu_ns;
 use slowpath_platform::ownership::{self, Owner};
 use slowpath_platform::process::{Guardian, Parting, machine};
@@ -177,6 +177,7 @@ impl Recording {
             instance.set_up(&Setup {
                 events: &plan.kernel_events,
                 buffer_bytes_per_cpu: plan.buffer_bytes_per_cpu,
+                silent: ThreadId(std::process::id() as i32),
             })?;
             describe(instance, &self.folder, &plan.kernel_events).map_err(RecordError::system(
                 "the events' formats could not be saved",
