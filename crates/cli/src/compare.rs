@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use slowpath_model::Nanoseconds;
-use slowpath_requests::{Breakdown, Difference};
-use slowpath_session::HostRequests;
+use slowpath_requests::{AllHosts, Breakdown, Difference};
+use slowpath_session::RecordedRequests;
 
 use crate::analyses::print_json;
 use crate::input::{self, InputArgs, Report};
@@ -47,11 +47,12 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
     let mut report = Report::begin(&experiment);
     let range = args.input.range(&experiment)?;
     let run = args.input.options();
-    let (hosts, found) = input::requests(&experiment, &run)?;
+    let (recorded, found) = input::requests(&experiment, &run)?;
+    let all = recorded.all();
     report = report.with(found);
     let mut operations: BTreeMap<OperationName, Groups> = BTreeMap::new();
     if args.with.is_empty() {
-        for (name, requests) in args.by_operation(&hosts, range) {
+        for (name, requests) in args.by_operation(&recorded, &all, range) {
             // The slowest come first.
             let groups = operations.entry(name).or_default();
             let slow = requests.len().div_ceil(10);
@@ -64,7 +65,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
                 .for_each(|chosen| groups.one.add(&path(*chosen)));
         }
     } else {
-        for (name, requests) in args.by_operation(&hosts, range) {
+        for (name, requests) in args.by_operation(&recorded, &all, range) {
             let groups = operations.entry(name).or_default();
             requests
                 .iter()
@@ -76,9 +77,10 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
         };
         let experiment = after.open()?;
         let later = after.range(&experiment)?;
-        let (hosts, found) = input::requests(&experiment, &run)?;
+        let (recorded, found) = input::requests(&experiment, &run)?;
+        let all = recorded.all();
         report = report.with(found);
-        for (name, requests) in args.by_operation(&hosts, later) {
+        for (name, requests) in args.by_operation(&recorded, &all, later) {
             let groups = operations.entry(name).or_default();
             requests
                 .iter()
@@ -111,18 +113,19 @@ fn cost(groups: &Groups) -> f64 {
 }
 
 fn path(chosen: Chosen<'_>) -> slowpath_requests::RequestPath {
-    (chosen.host.requests).path(chosen.host.lines.as_ref(), chosen.id)
+    chosen.all.path(chosen.of)
 }
 
 impl CompareArgs {
     /// The chosen requests by operation, the slowest first.
     fn by_operation<'run>(
         &self,
-        hosts: &'run [HostRequests],
+        recorded: &'run RecordedRequests,
+        all: &'run AllHosts<'run>,
         range: slowpath_model::TimeRange,
     ) -> BTreeMap<OperationName, Vec<Chosen<'run>>> {
         let mut operations: BTreeMap<OperationName, Vec<Chosen<'run>>> = BTreeMap::new();
-        for chosen in self.chosen.choose(hosts, range) {
+        for chosen in self.chosen.choose(recorded, all, range) {
             let name = OperationName::of(chosen);
             operations.entry(name).or_default().push(chosen);
         }

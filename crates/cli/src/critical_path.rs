@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use clap::Args;
 use serde::Serialize;
-use slowpath_critical_path::{CriticalPath, critical_path};
+use slowpath_critical_path::{CriticalPath, Host, Hosts, critical_path_among};
+use slowpath_kernel::network::Network;
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{SpanId, ThreadId, TimeRange, TraceId};
+use slowpath_model::{HostId, SpanId, ThreadId, TimeRange, TraceId};
 
 use crate::analyses::kernel_hosts;
 use crate::input::{InputArgs, Report};
@@ -84,18 +85,30 @@ pub fn run(args: &CriticalPathArgs) -> anyhow::Result<Report> {
     let mut printed = 0;
     let hosts = kernel_hosts(&experiment)?;
     let several = hosts.len() > 1;
+    let mut all_lines = Vec::new();
     for host in &hosts {
         // All of it: what ended a wait may lie outside of the window.
-        let (lines, found) = timelines(host, &run, TimeRange::ALL)?;
+        let (lines, found) = timelines(host, &run, TimeRange::ALL, several)?;
         report = report.with(found);
+        all_lines.push(lines);
+    }
+    let network = Network::of(&all_lines.iter().map(Some).collect::<Vec<_>>());
+    let named = hosts.iter().zip(&all_lines).map(|(host, lines)| Host {
+        name: host.name,
+        lines: Some(lines),
+    });
+    let paths = Hosts::new(named.collect(), Some(&network));
+    let path_of =
+        |id, request: &Request| critical_path_among(&paths, id, request.tid, request.window());
+    for ((host, lines), id) in hosts.iter().zip(&all_lines).zip((0..).map(HostId)) {
         let requests = requests
             .clone()
-            .unwrap_or_else(|| args.chosen(&lines, range));
+            .unwrap_or_else(|| args.chosen(lines, range));
         let host_name = several.then_some(host.name);
         if args.merged {
             let paths: Vec<CriticalPath> = (requests.iter())
                 .filter(|request| request.is_for(host))
-                .map(|request| critical_path(&lines, request.tid, request.window()))
+                .map(|request| path_of(id, request))
                 .collect();
             printed += paths.len();
             let written = merged::write(&mut output, &paths, host_name, args.rows());
@@ -109,7 +122,7 @@ pub fn run(args: &CriticalPathArgs) -> anyhow::Result<Report> {
             if !request.is_for(host) {
                 continue;
             }
-            let path = critical_path(&lines, request.tid, request.window());
+            let path = path_of(id, &request);
             let written = write_path(&mut output, &path, host_name, args.json, printed == 0);
             if written.is_err() {
                 finish(written)?;

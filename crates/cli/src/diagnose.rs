@@ -3,6 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 use slowpath_findings::{Finding, Host, Severity, diagnose};
+use slowpath_model::HostId;
 
 use crate::analyses::print_json;
 use crate::input::{self, InputArgs, Report};
@@ -37,7 +38,8 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
     let report = Report::begin(&experiment);
     let window = args.input.range(&experiment)?;
     let run = args.input.options();
-    let (hosts, found) = input::requests(&experiment, &run)?;
+    let (recorded, found) = input::requests(&experiment, &run)?;
+    let (hosts, all) = (&recorded.hosts, recorded.all());
     let requests: usize = hosts.iter().map(|host| host.requests.all().len()).sum();
     anyhow::ensure!(
         requests > 0,
@@ -49,18 +51,15 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
     let known: Vec<_> = opening.chain(&found).cloned().collect();
     let mut findings: Vec<Row<'_>> = Vec::new();
     let kernels = experiment.hosts();
-    for host in &hosts {
-        let Some(lines) = &host.lines else {
-            continue;
-        };
+    for (host, id) in hosts.iter().zip((0..).map(HostId)) {
         let kernel = kernels.iter().find(|kernel| kernel.name == host.name);
         let quota_periods = kernel.map(|kernel| kernel.quota_periods(&run.engine()));
         let quota_periods = (quota_periods.transpose())
             .map_err(|_| anyhow::anyhow!("interrupted"))?
             .unwrap_or_default();
         let of_host = diagnose(Host {
-            requests: &host.requests,
-            lines,
+            all: &all,
+            id,
             control_groups: &host.control_groups,
             quota_periods: &quota_periods,
             diagnostics: &known,

@@ -15,11 +15,12 @@ use slowpath_export::{
     write_folded, write_otlp, write_requests,
 };
 use slowpath_kernel::timelines::Timelines;
+use slowpath_model::HostId;
 use slowpath_requests::RequestId;
 
 use crate::analyses::print_json;
 use crate::input::{self, InputArgs, Report};
-use crate::requests::ChosenArgs;
+use crate::requests::{Chosen, ChosenArgs};
 
 /// Write requests and where their time went for other tools.
 #[derive(Args)]
@@ -92,22 +93,19 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
     let mut report = Report::begin(&experiment);
     let range = args.input.range(&experiment)?;
     let run = args.input.options();
-    let (hosts, found) = input::requests(&experiment, &run)?;
+    let (recorded, found) = input::requests(&experiment, &run)?;
+    let (hosts, all) = (&recorded.hosts, recorded.all());
     report = report.with(found);
-    let chosen = args.chosen.choose(&hosts, range);
+    let chosen = args.chosen.choose(&recorded, &all, range);
     let mut ids: Vec<Vec<RequestId>> = vec![Vec::new(); hosts.len()];
-    for (host, ids) in hosts.iter().zip(&mut ids) {
-        let of_host = chosen
-            .iter()
-            .filter(|chosen| std::ptr::eq(chosen.host, host));
-        ids.extend(of_host.map(|chosen| chosen.id));
-        ids.sort_unstable();
+    for Chosen { of, .. } in &chosen {
+        ids[of.host.index()].push(of.request);
     }
-    let of_hosts: Vec<HostRequests<'_>> = (hosts.iter().zip(&ids))
-        .map(|(host, chosen)| HostRequests {
-            host: &host.name,
-            requests: &host.requests,
-            lines: host.lines.as_ref(),
+    ids.iter_mut().for_each(|ids| ids.sort_unstable());
+    let of_hosts: Vec<HostRequests<'_>> = ((0..).map(HostId).zip(&ids))
+        .map(|(id, chosen)| HostRequests {
+            all: &all,
+            id,
             chosen,
         })
         .collect();

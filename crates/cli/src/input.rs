@@ -10,7 +10,7 @@ use slowpath_engine::Options;
 use slowpath_kernel::Extent;
 use slowpath_model::{Diagnostic, Severity, TimeRange, Timestamp, shown_lines};
 use slowpath_session::{
-    Experiment, HostRequests, NotOpened, OpenError, SpanFile, open, span_files,
+    Experiment, NotOpened, OpenError, RecordedRequests, SpanFile, open, span_files,
 };
 
 /// Which traces to read, and how.
@@ -134,7 +134,7 @@ impl InputArgs {
 pub(crate) fn requests(
     experiment: &Experiment,
     run: &Run,
-) -> anyhow::Result<(Vec<HostRequests>, Vec<Diagnostic>)> {
+) -> anyhow::Result<(RecordedRequests, Vec<Diagnostic>)> {
     (experiment.requests(&run.engine())).map_err(|_| anyhow::anyhow!("interrupted"))
 }
 

@@ -34,6 +34,8 @@ struct Path {
 struct NodeRow<'graph> {
     begin_ns: i64,
     end_ns: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'graph str>,
     tid: i32,
     comm: &'graph str,
     state: &'static str,
@@ -52,6 +54,8 @@ struct Next {
 
 #[derive(Serialize)]
 struct HoldupRow {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
     tid: i32,
     comm: String,
     state: &'static str,
@@ -94,6 +98,7 @@ fn document<'graph>(graph: &'graph Graph, host: Option<&'graph str>) -> GraphOfH
         last: path.nodes.map(|(_, last)| last.0),
     });
     let holdups = graph.holdups().into_iter().map(|holdup| HoldupRow {
+        host: holdup.host_name.as_deref().map(str::to_owned),
         tid: holdup.thread.0,
         comm: holdup.comm.to_string(),
         state: holdup.state.name(),
@@ -119,6 +124,7 @@ fn row<'graph>(node: &'graph Node, edges: &[Edge]) -> NodeRow<'graph> {
     NodeRow {
         begin_ns: node.range.begin.ns(),
         end_ns: node.range.end.ns(),
+        host: node.host_name.as_deref(),
         tid: node.thread.0,
         comm: &node.comm,
         state: node.state.name(),

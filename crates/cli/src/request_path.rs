@@ -6,10 +6,9 @@
 use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
-use slowpath_critical_path::{Link, Segment};
+use slowpath_critical_path::{Correction, Link, Segment};
 use slowpath_model::{SpanId, ThreadId, Timestamp, TraceId};
 use slowpath_requests::{RequestPath, SpanKey};
-use slowpath_session::HostRequests;
 
 use crate::input::{self, InputArgs, Report};
 use crate::output::finish;
@@ -28,13 +27,13 @@ pub(crate) fn run(
     let experiment = input.open()?;
     let mut report = Report::begin(&experiment);
     let run = input.options();
-    let (hosts, found) = input::requests(&experiment, &run)?;
+    let (recorded, found) = input::requests(&experiment, &run)?;
+    let (hosts, all) = (&recorded.hosts, recorded.all());
     report = report.with(found);
     let is_meant = |key: SpanKey| {
         span.is_none_or(|span| span == key.span) && trace.is_none_or(|trace| trace == key.trace)
     };
-    let meant: Vec<Chosen<'_>> = (hosts.iter())
-        .flat_map(|host| host.requests.ids().map(move |(id, _)| Chosen { host, id }))
+    let meant: Vec<Chosen<'_>> = Chosen::every(&recorded, &all)
         .filter(|chosen| is_meant(chosen.request().key))
         .collect();
     anyhow::ensure!(
@@ -44,7 +43,7 @@ pub(crate) fn run(
     let mut output = BufWriter::new(io::stdout().lock());
     let mut write = || {
         for (number, chosen) in meant.iter().enumerate() {
-            let path = (chosen.host.requests).path(chosen.host.lines.as_ref(), chosen.id);
+            let path = all.path(chosen.of);
             if json {
                 let document = document(*chosen, &path, hosts.len() > 1);
                 serde_json::to_writer(&mut output, &document)?;
@@ -81,7 +80,7 @@ fn write_for_people(
     }
     writeln!(output, "{}", path.path)?;
     for (other, length) in path.blockers() {
-        let other = chosen.host.requests.described(other);
+        let other = chosen.all.described(other);
         writeln!(
             output,
             "For {length} of it, a thread that it needed worked for {other}."
@@ -105,6 +104,8 @@ struct Document<'run> {
     segments: Vec<SegmentRow<'run>>,
     links: &'run [Link],
     summary: std::collections::BTreeMap<&'static str, u64>,
+    #[serde(skip_serializing_if = "<[Correction]>::is_empty")]
+    corrections: &'run [Correction],
 }
 
 #[derive(Serialize)]
@@ -126,10 +127,9 @@ fn document<'run>(
     several_hosts: bool,
 ) -> Document<'run> {
     let request = chosen.request();
-    let host: &HostRequests = chosen.host;
     let key = |other: &Option<_>| {
         other.map(|other| {
-            let SpanKey { trace, span } = host.requests.get(other).key;
+            let SpanKey { trace, span } = chosen.all.get(other).key;
             Key {
                 trace_id: trace,
                 span_id: span,
@@ -139,7 +139,7 @@ fn document<'run>(
     let segments = path.path.segments.iter().zip(&path.blocked_by);
     let summary = path.path.summary().into_iter();
     Document {
-        host: several_hosts.then_some(&host.name),
+        host: several_hosts.then_some(&chosen.host.name),
         trace_id: request.key.trace,
         span_id: request.key.span,
         service: request.service(),
@@ -153,6 +153,7 @@ fn document<'run>(
                 blocked_by: key(other),
             })
             .collect(),
+        corrections: &path.path.corrections,
         links: &path.path.links,
         summary: summary
             .map(|(state, length)| (state.name(), length.get()))

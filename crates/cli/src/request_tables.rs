@@ -2,7 +2,7 @@
 
 use slowpath_critical_path::State;
 use slowpath_model::{Nanoseconds, ThreadId};
-use slowpath_requests::{Operation, States, Summary, WaitFor};
+use slowpath_requests::{Operation, States, Summary, ThreadOfHost, WaitFor};
 
 use crate::requests::{Chosen, OperationName};
 use crate::tables::Columns;
@@ -111,9 +111,19 @@ fn named(service: &str, operation: &str) -> String {
 }
 
 fn thread(chosen: Chosen<'_>, thread: ThreadId) -> String {
-    match chosen.comm(thread).as_str() {
-        "" => thread.to_string(),
-        comm => format!("{comm} ({thread})"),
+    let host = chosen.of.host;
+    thread_of(chosen, ThreadOfHost { host, thread })
+}
+
+/// For instance `worker-B (316)`, on another host than the request's `worker-B (316) on web-2`.
+fn thread_of(chosen: Chosen<'_>, of: ThreadOfHost) -> String {
+    let thread = match chosen.comm_of(of).as_str() {
+        "" => of.thread.to_string(),
+        comm => format!("{comm} ({})", of.thread),
+    };
+    match chosen.other_host(of.host) {
+        Some(host) => format!("{thread} on {host}"),
+        None => thread,
     }
 }
 
@@ -131,12 +141,12 @@ fn longest_wait(chosen: Chosen<'_>, summary: &Summary<'_>) -> String {
             let (who, state) = wait.mostly;
             let did = match who == waker {
                 true => format!("mostly {}", state.name()),
-                false => format!("mostly {} of {}", state.name(), thread(chosen, who)),
+                false => format!("mostly {} of {}", state.name(), thread_of(chosen, who)),
             };
-            format!("{length} for {}{call}, {did}", thread(chosen, waker))
+            format!("{length} for {}{call}, {did}", thread_of(chosen, waker))
         }
         WaitFor::Request(other) => {
-            format!("{length} for {}", chosen.host.requests.described(other))
+            format!("{length} for {}", chosen.all.described(other))
         }
         WaitFor::State(state) => format!("{length} {}{call}", state.name()),
     }

@@ -6,11 +6,12 @@
 use clap::Args;
 use serde::Serialize;
 use slowpath_critical_path::State;
-use slowpath_model::{Nanoseconds, SpanId, ThreadId, TimeRange, Timestamp, TraceId};
+use slowpath_model::{HostId, Nanoseconds, SpanId, ThreadId, TimeRange, Timestamp, TraceId};
 use slowpath_requests::{
-    Operation, PlacedBy, Request, RequestId, Shown, Summary, WaitFor, operations,
+    AllHosts, Operation, PlacedBy, Request, RequestId, RequestOfHost, Shown, Summary, ThreadOfHost,
+    WaitFor, operations,
 };
-use slowpath_session::HostRequests;
+use slowpath_session::{HostRequests, RecordedRequests};
 
 use crate::analyses::print_json;
 use crate::input::{self, InputArgs, Report};
@@ -78,21 +79,52 @@ fn parse_duration(text: &str) -> Result<Nanoseconds, String> {
 /// A request with its host and what it is called.
 #[derive(Clone, Copy)]
 pub(crate) struct Chosen<'run> {
+    pub(crate) all: &'run AllHosts<'run>,
     pub(crate) host: &'run HostRequests,
-    pub(crate) id: RequestId,
+    pub(crate) of: RequestOfHost,
 }
 
 impl<'run> Chosen<'run> {
     pub(crate) fn request(self) -> &'run Request {
-        self.host.requests.get(self.id)
+        self.all.get(self.of)
     }
 
-    /// The name of a thread at the end of the request; empty where unknown.
-    pub(crate) fn comm(self, thread: ThreadId) -> String {
-        let lines = self.host.lines.as_ref();
-        lines.map_or(String::new(), |lines| {
-            lines.name(thread, self.request().window.end).into_owned()
+    /// All requests of all hosts.
+    pub(crate) fn every(
+        recorded: &'run RecordedRequests,
+        all: &'run AllHosts<'run>,
+    ) -> impl Iterator<Item = Self> {
+        let hosts = (0..).map(HostId).zip(&recorded.hosts);
+        hosts.flat_map(move |(id, host)| {
+            host.requests.ids().map(move |(request, _)| Self {
+                all,
+                host,
+                of: RequestOfHost { host: id, request },
+            })
         })
+    }
+
+    /// The name of a thread of its host at the end of the request; empty where unknown.
+    pub(crate) fn comm(self, thread: ThreadId) -> String {
+        let host = self.of.host;
+        self.comm_of(ThreadOfHost { host, thread })
+    }
+
+    /// The same of a thread of any host; of another one its last name.
+    pub(crate) fn comm_of(self, of: ThreadOfHost) -> String {
+        let lines = self.all.hosts().lines(of.host);
+        lines.map_or(String::new(), |lines| {
+            let at = match of.host == self.of.host {
+                true => self.request().window.end,
+                false => lines.range().end,
+            };
+            lines.name(of.thread, at).into_owned()
+        })
+    }
+
+    /// The name of a host that is not the request's own.
+    pub(crate) fn other_host(self, host: HostId) -> Option<&'run str> {
+        (host != self.of.host).then(|| self.all.hosts().name(host))
     }
 
     /// The name of the thread that served it first; empty where unknown.
@@ -111,13 +143,13 @@ impl ChosenArgs {
     /// The requests that are meant and touch `range`, the slowest first.
     pub(crate) fn choose<'run>(
         &self,
-        hosts: &'run [HostRequests],
+        recorded: &'run RecordedRequests,
+        all: &'run AllHosts<'run>,
         range: TimeRange,
     ) -> Vec<Chosen<'run>> {
         let any =
             |patterns: &[String], name: &str| patterns.is_empty() || matches_any(patterns, name);
-        let mut all: Vec<Chosen<'run>> = (hosts.iter())
-            .flat_map(|host| host.requests.ids().map(move |(id, _)| Chosen { host, id }))
+        let mut chosen: Vec<Chosen<'run>> = Chosen::every(recorded, all)
             .filter(|chosen| {
                 let request = chosen.request();
                 let window = request.window;
@@ -131,8 +163,8 @@ impl ChosenArgs {
                     && (self.operation.is_empty() || any(&self.operation, &chosen.name()))
             })
             .collect();
-        all.sort_by_cached_key(|chosen| std::cmp::Reverse(chosen.request().window.length()));
-        all
+        chosen.sort_by_cached_key(|chosen| std::cmp::Reverse(chosen.request().window.length()));
+        chosen
     }
 }
 
@@ -142,7 +174,8 @@ pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
     let mut report = Report::begin(&experiment);
     let range = args.input.range(&experiment)?;
     let run = args.input.options();
-    let (hosts, found) = input::requests(&experiment, &run)?;
+    let (recorded, found) = input::requests(&experiment, &run)?;
+    let (hosts, all) = (&recorded.hosts, recorded.all());
     report = report.with(found);
     let everything: usize = hosts.iter().map(|host| host.requests.all().len()).sum();
     anyhow::ensure!(
@@ -150,13 +183,13 @@ pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
         "no spans were recorded\n  hint: applications tell their spans as user-space events \
          (`PROVIDER:start_span`, `PROVIDER:end_span`); `slowpath count` lists what there is"
     );
-    let mut chosen = args.chosen.choose(&hosts, range);
+    let mut chosen = args.chosen.choose(&recorded, &all, range);
     let found = chosen.len();
     let most = args.slowest.unwrap_or(if args.json { 0 } else { 20 });
     if most > 0 && !args.percentiles {
         chosen.truncate(most);
     }
-    let summaries = summaries(&hosts, &chosen, run.jobs());
+    let summaries = summaries(&all, hosts.len(), &chosen, run.jobs());
     let by_operation = args.percentiles.then(|| {
         let named = chosen.iter().zip(&summaries);
         operations(named.map(|(chosen, summary)| (OperationName::of(*chosen), summary)))
@@ -179,18 +212,18 @@ pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
 
 /// Where the time of each chosen request went, in their order.
 fn summaries<'run>(
-    hosts: &'run [HostRequests],
+    all: &AllHosts<'run>,
+    hosts: usize,
     chosen: &[Chosen<'run>],
     jobs: std::num::NonZeroUsize,
 ) -> Vec<Summary<'run>> {
     let mut summaries = vec![Summary::default(); chosen.len()];
-    for host in hosts {
-        let of_host = |(_, chosen): &(usize, &Chosen<'run>)| std::ptr::eq(chosen.host, host);
+    for host in (0..).map(HostId).take(hosts) {
         let (places, ids): (Vec<usize>, Vec<RequestId>) = (chosen.iter().enumerate())
-            .filter(of_host)
-            .map(|(place, chosen)| (place, chosen.id))
+            .filter(|(_, chosen)| chosen.of.host == host)
+            .map(|(place, chosen)| (place, chosen.of.request))
             .unzip();
-        let of_host = host.requests.summaries(host.lines.as_ref(), &ids, jobs);
+        let of_host = all.summaries(host, &ids, jobs);
         for (place, summary) in places.into_iter().zip(of_host) {
             summaries[place] = summary;
         }
@@ -286,8 +319,13 @@ struct WaitRow<'run> {
     waker_tid: Option<ThreadId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     waker_comm: Option<String>,
+    /// Where that is not the request's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waker_host: Option<&'run str>,
     call: Option<&'run str>,
     mostly_tid: ThreadId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mostly_host: Option<&'run str>,
     mostly_state: &'static str,
 }
 
@@ -332,7 +370,7 @@ fn row<'run>(chosen: Chosen<'run>, summary: &'run Summary<'run>, several_hosts: 
     let request = chosen.request();
     let told = request.told.as_ref();
     let blocked_by = summary.blocked_by.iter().map(|(other, length)| {
-        let key = chosen.host.requests.get(*other).key;
+        let key = chosen.all.get(*other).key;
         BlockedByRow {
             trace_id: key.trace,
             span_id: key.span,
@@ -354,10 +392,12 @@ fn row<'run>(chosen: Chosen<'run>, summary: &'run Summary<'run>, several_hosts: 
                 WaitFor::Request(_) => State::BlockedByRequest.name(),
                 WaitFor::State(state) => state.name(),
             },
-            waker_tid: waker,
-            waker_comm: waker.map(|waker| chosen.comm(waker)),
+            waker_tid: waker.map(|waker| waker.thread),
+            waker_comm: waker.map(|waker| chosen.comm_of(waker)),
+            waker_host: waker.and_then(|waker| chosen.other_host(waker.host)),
             call: wait.call,
-            mostly_tid: wait.mostly.0,
+            mostly_tid: wait.mostly.0.thread,
+            mostly_host: chosen.other_host(wait.mostly.0.host),
             mostly_state: wait.mostly.1.name(),
         }
     });

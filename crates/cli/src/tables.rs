@@ -214,7 +214,10 @@ pub(crate) fn holdups(holdups: &[Holdup], top: usize) -> String {
     for holdup in holdups {
         columns.row(vec![
             holdup.thread.to_string(),
-            holdup.comm.to_string(),
+            match &holdup.host_name {
+                Some(host) => format!("{} on {host}", holdup.comm),
+                None => holdup.comm.to_string(),
+            },
             holdup.state.name().to_owned(),
             holdup.waited.to_string(),
             holdup.length.to_string(),

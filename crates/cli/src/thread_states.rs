@@ -80,7 +80,7 @@ pub fn run(args: &ThreadStatesArgs) -> anyhow::Result<Report> {
         if several && !args.json {
             writeln!(output, "host {}", host.name)?;
         }
-        let (lines, found) = timelines(host, &run, range)?;
+        let (lines, found) = timelines(host, &run, range, false)?;
         report = report.with(found);
         let everything = range.intersect(lines.range());
         let every_thread = || {
@@ -185,15 +185,15 @@ pub(crate) fn timelines(
     host: &HostKernels<'_>,
     run: &Run,
     range: TimeRange,
+    among_hosts: bool,
 ) -> anyhow::Result<(Timelines, Vec<slowpath_model::Diagnostic>)> {
-    let outcome = Timelines::build(host.source(), &run.engine_in(range))
+    let (lines, found) = (host.timelines(&run.engine_in(range), among_hosts))
         .map_err(|_| anyhow::anyhow!("interrupted"))?;
-    let mut lines = outcome.state.with_context(|| {
+    let lines = lines.with_context(|| {
         format!(
             "host {} has no kernel events in the window\n  hint: `slowpath info` shows what time it covers",
             host.name
         )
     })?;
-    lines.add_saved(&host.saved_names(), &host.saved_processes());
-    Ok((lines, outcome.diagnostics))
+    Ok((lines, found))
 }

@@ -5,9 +5,10 @@ mod support;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use slowpath_requests::{ClockOffset, clock_offsets};
 use support::{shared_traces, slowpath, slowpath_succeeds, unpacked};
 
 /// A line of a record; only lines of type `request` are about requests.
@@ -55,6 +56,7 @@ struct Document {
 
 #[derive(Deserialize)]
 struct Found {
+    host: Option<String>,
     trace_id: String,
     span_id: String,
     tids: Vec<i64>,
@@ -76,6 +78,8 @@ struct Span {
 #[derive(Deserialize)]
 struct FoundWait {
     on: String,
+    waker_tid: Option<i64>,
+    waker_host: Option<String>,
     call: Option<String>,
     waker_comm: Option<String>,
 }
@@ -335,6 +339,8 @@ struct FoundPath {
 
 #[derive(Deserialize)]
 struct FoundSegment {
+    host: Option<String>,
+    recorded_begin_ns: Option<i64>,
     begin_ns: i64,
     end_ns: i64,
     blocked_by: Option<Span>,
@@ -393,4 +399,115 @@ fn hosts_whose_clocks_are_far_apart_are_told() {
         .and_then(|text| text.parse().ok())
         .expect("a number");
     assert!((seconds - CLIENT_AHEAD).abs() < 0.001, "{}", printed.stderr);
+}
+
+fn two_hosts() -> Option<PathBuf> {
+    Some(unpacked("two-hosts/two-hosts.tar.zst")?.join("two-hosts"))
+}
+
+fn truths(record: &str) -> Option<Vec<Truth>> {
+    let lines = fs::read_to_string(shared_traces()?.join(record)).expect("the record can be read");
+    let requests = (lines.lines())
+        .filter(|line| serde_json::from_str::<Line>(line).is_ok_and(|line| line.kind == "request"));
+    let truths = requests.map(|line| serde_json::from_str(line).expect("a request of the record"));
+    Some(truths.collect())
+}
+
+#[test]
+fn a_client_s_wait_leads_into_the_server_s_thread_and_back() {
+    let (Some(folder), Some(server)) = (two_hosts(), truths("two-hosts/ground-truth-server.jsonl"))
+    else {
+        return;
+    };
+    let serving: HashMap<String, &Truth> = (server.iter())
+        .map(|truth| (truth.trace_id.clone(), truth))
+        .collect();
+    let printed = slowpath_succeeds(&["requests", "--json", "--jobs", "1"], &folder);
+    let by_several = slowpath_succeeds(&["requests", "--json", "--jobs", "8"], &folder);
+    assert_eq!(printed.stdout, by_several.stdout);
+    let document: Document = serde_json::from_slice(&printed.stdout).expect("the document");
+    let (mut asked, mut right) = (0, 0);
+    for found in &document.requests {
+        let sum = |states: &HashMap<String, i64>| states.values().sum::<i64>();
+        assert_eq!(sum(&found.summary), found.duration_ns);
+        assert_eq!(sum(&found.own_summary), found.duration_ns);
+        let (Some(truth), Some(wait)) = (serving.get(&found.trace_id), found.waits.first()) else {
+            continue;
+        };
+        if found.host.as_deref() != Some("client") {
+            continue;
+        }
+        if wait.waker_host.is_none() {
+            // The answer was on its way before the client slept.
+            assert_eq!(wait.on, "NETWORK", "{}", found.span_id);
+            continue;
+        }
+        asked += 1;
+        let is_server_s = wait.waker_host.as_deref() == Some("server");
+        right += usize::from(is_server_s && wait.waker_tid == Some(truth.tid));
+    }
+    // Of 888; 9 clients did not sleep at all.
+    assert!(asked > 850, "{asked}");
+    assert_eq!(right, asked);
+}
+
+#[test]
+fn packets_and_traces_agree_on_how_far_clocks_are_apart() {
+    let Some(folder) = two_hosts() else {
+        return;
+    };
+    let experiment = slowpath_session::open(&[folder]).expect("the traces open");
+    let options = slowpath_engine::Options::default();
+    let (recorded, _) = experiment.requests(&options).expect("nobody cancels");
+    let requests: Vec<_> = recorded.hosts.iter().map(|host| &host.requests).collect();
+    let [by_traces] = clock_offsets(&requests)[..] else {
+        panic!("two hosts have one offset");
+    };
+    let [relation] = recorded.network.relations() else {
+        panic!("two hosts have one relation");
+    };
+    let by_packets = ClockOffset::by_packets(relation).expect("packets went both ways");
+    assert_eq!(by_packets.hosts, by_traces.hosts);
+    // Packets tell more, and nothing else.
+    let ((least, most), (from, to)) = (by_packets.ahead_ns, by_traces.ahead_ns);
+    assert!(
+        from <= least && least <= most && most <= to,
+        "{by_packets:?} {by_traces:?}"
+    );
+    assert!(most - least < MILLISECOND / 2, "{by_packets:?}");
+    assert!(relation.alignment.packets > 1800, "{relation:?}");
+}
+
+#[test]
+fn a_request_s_path_over_two_hosts_covers_its_window() {
+    let Some(folder) = two_hosts() else {
+        return;
+    };
+    let printed = slowpath_succeeds(&["requests", "--json", "--slowest", "40"], &folder);
+    let document: Document = serde_json::from_slice(&printed.stdout).expect("the document");
+    let mut over_both = 0;
+    for found in document.requests {
+        let command = ["critical-path", "--json", "--span", &found.span_id];
+        let printed = slowpath_succeeds(&command, &folder);
+        let path: FoundPath = serde_json::from_slice(&printed.stdout).expect("the path");
+        assert_eq!(path.summary, found.summary);
+        let mut cursor = path.begin_ns;
+        for segment in &path.segments {
+            assert_eq!(segment.begin_ns, cursor);
+            cursor = segment.end_ns;
+            if let (Some(host), Some(begin)) = (&segment.host, segment.recorded_begin_ns) {
+                let shift = begin - segment.begin_ns;
+                match Some(host) == found.host.as_ref() {
+                    true => assert_eq!(shift, 0),
+                    false => {
+                        let apart = shift.abs() as f64 / 1e9;
+                        assert!((apart - CLIENT_AHEAD).abs() < 0.001, "{apart}");
+                        over_both += 1;
+                    }
+                }
+            }
+        }
+        assert_eq!(cursor, path.end_ns);
+    }
+    assert!(over_both > 40, "{over_both}");
 }

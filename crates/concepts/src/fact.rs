@@ -48,6 +48,10 @@ pub enum FactKind {
     PacketLooped,
     /// [`Fact::PacketReceived`]
     PacketReceived,
+    /// [`Fact::PacketQueued`] with its TCP header, from tracers that record headers
+    SegmentQueued,
+    /// [`Fact::PacketReceived`] with its TCP header, from tracers that record headers
+    SegmentReceived,
     /// [`Fact::SyscallEntry`]
     SyscallEntry,
     /// [`Fact::SyscallExit`]
@@ -303,6 +307,25 @@ pub struct Packet<'packet> {
     pub buffer: u64,
     /// Name of the network device.
     pub device: &'packet [u8],
+    /// Its TCP header, if it has one and headers were asked for.
+    pub segment: Option<Segment<'packet>>,
+}
+
+/// What a TCP segment's headers say: the same on the host that sends it and on the one that receives it,
+/// unless somebody between them translates addresses or puts segments together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment<'packet> {
+    /// Sender and receiver, as in the header; empty where the tracer does not give them as bytes
+    /// (IPv6).
+    pub addresses: [&'packet [u8]; 2],
+    /// Of the sender and of the receiver.
+    pub ports: [u16; 2],
+    /// Sequence number.
+    pub sequence: u32,
+    /// Acknowledgement number.
+    pub acknowledgement: u32,
+    /// SYN, ACK, PSH and so on, as in the header.
+    pub flags: u16,
 }
 
 /// Why a thread stopped running.
@@ -374,9 +397,10 @@ impl<'packet> Fact<'packet> {
         let thread = |n| ThreadId(event.signed(slot(n)) as i32);
         let number = |n| event.unsigned(slot(n)) as u32;
         let text = |n| event.text(slot(n));
-        let packet = || Packet {
+        let packet = |segment| Packet {
             buffer: event.unsigned(slot(0)),
             device: text(1),
+            segment,
         };
         let process = |n| {
             let present = event.has(slot(n));
@@ -391,6 +415,21 @@ impl<'packet> Fact<'packet> {
             span: SpanId(event.unsigned(slot(2))),
             thread: event.has(slot(3)).then(|| thread(3)),
             process: process(4),
+        };
+        // IPv4 in slots 4 to 8, IPv6 in 9 to 13: one of the two is there, if it is a TCP segment.
+        let segment = || {
+            let first = [4, 9].into_iter().find(|&first| event.has(slot(first)))?;
+            let addresses = match first {
+                4 => [event.raw_bytes(slot(2)), event.raw_bytes(slot(3))],
+                _ => [&[][..]; 2],
+            };
+            Some(Segment {
+                addresses,
+                ports: [number(first) as u16, number(first + 1) as u16],
+                sequence: number(first + 2),
+                acknowledgement: number(first + 3),
+                flags: number(first + 4) as u16,
+            })
         };
         let request = || BlockRequest {
             device: BlockDevice(number(0)),
@@ -440,9 +479,11 @@ impl<'packet> Fact<'packet> {
             FactKind::LocalTimerExit => Self::LocalTimerExit,
             FactKind::IpiEntry => Self::IpiEntry,
             FactKind::IpiExit => Self::IpiExit,
-            FactKind::PacketQueued => Self::PacketQueued(packet()),
-            FactKind::PacketLooped => Self::PacketLooped(packet()),
-            FactKind::PacketReceived => Self::PacketReceived(packet()),
+            FactKind::PacketQueued => Self::PacketQueued(packet(None)),
+            FactKind::SegmentQueued => Self::PacketQueued(packet(segment())),
+            FactKind::PacketLooped => Self::PacketLooped(packet(None)),
+            FactKind::PacketReceived => Self::PacketReceived(packet(None)),
+            FactKind::SegmentReceived => Self::PacketReceived(packet(segment())),
             FactKind::Fork => Self::Fork {
                 parent: thread(0),
                 parent_process: process(1),

@@ -13,7 +13,7 @@ mod syscall;
 mod syscall_table;
 
 pub use fact::{
-    BlockDevice, BlockRequest, DescriptorOwner, Fact, FactKind, Packet, Softirq, SpanMark,
+    BlockDevice, BlockRequest, DescriptorOwner, Fact, FactKind, Packet, Segment, Softirq, SpanMark,
     SwitchOut,
 };
 pub use syscall::{SyscallEntry, SyscallExit, SyscallId, context_thread};
@@ -65,7 +65,7 @@ impl Concepts {
         let mut recipes = vec![None; schema.event_classes.len()];
         let mut projection = Projection::nothing(schema.event_classes.len());
         for (id, class) in schema.classes() {
-            let (recipe, slots) = if let Some(rule) = rules::rule_for(class) {
+            let (recipe, slots) = if let Some(rule) = rules::rule_for(class, kinds) {
                 (Recipe::Plain(rule.kind), slots_of(class, rule))
             } else if asks_for_calls && let Some(resolved) = calls.resolve(schema, class, &wanted) {
                 let recipe = match resolved.is_entry {

@@ -19,14 +19,16 @@ pub(crate) struct Rule {
     pub(crate) slots: &'static [&'static [&'static str]],
 }
 
-/// The rule that an event class falls under.
-pub(crate) fn rule_for(class: &EventClass) -> Option<&'static Rule> {
+/// The rule that an event class falls under, where facts of these kinds are asked for.
+pub(crate) fn rule_for(class: &EventClass, kinds: &[FactKind]) -> Option<&'static Rule> {
     let called = |name: &&str| match name.starts_with(':') {
         true => class.name.ends_with(name),
         false => class.name == *name,
     };
     RULES.iter().find(|rule| {
-        rule.names.iter().any(called) && rule.needs.iter().all(|field| class.field(field).is_some())
+        kinds.contains(&rule.kind)
+            && rule.names.iter().any(called)
+            && rule.needs.iter().all(|field| class.field(field).is_some())
     })
 }
 
@@ -152,6 +154,19 @@ const RULES: &[Rule] = &[
         ],
         needs: &[],
         slots: &[],
+    },
+    // The headers where they are asked for; these before the same events without.
+    Rule {
+        kind: FactKind::SegmentQueued,
+        names: &["net_dev_queue"],
+        needs: SEGMENT_NEEDS,
+        slots: SEGMENT,
+    },
+    Rule {
+        kind: FactKind::SegmentReceived,
+        names: &["net_if_receive_skb"],
+        needs: SEGMENT_NEEDS,
+        slots: SEGMENT,
     },
     Rule {
         kind: FactKind::PacketQueued,
@@ -280,6 +295,23 @@ const WAKE: &[&[&str]] = &[&["tid", "pid"], &["comm"], &["target_cpu"]];
 const TIMER: &[&[&str]] = &[&["hrtimer", "timer"]];
 const TIMER_ENTRY: &[&[&str]] = &[&["hrtimer", "timer"], &["function"]];
 const PACKET: &[&[&str]] = &[&["skbaddr"], &["name"]];
+const SEGMENT_NEEDS: &[&str] = &["network_header.ipv4.transport_header.tcp.seq"];
+const SEGMENT: &[&[&str]] = &[
+    &["skbaddr"],
+    &["name"],
+    &["network_header.ipv4.saddr"],
+    &["network_header.ipv4.daddr"],
+    &["network_header.ipv4.transport_header.tcp.source_port"],
+    &["network_header.ipv4.transport_header.tcp.dest_port"],
+    &["network_header.ipv4.transport_header.tcp.seq"],
+    &["network_header.ipv4.transport_header.tcp.ack_seq"],
+    &["network_header.ipv4.transport_header.tcp.flags"],
+    &["network_header.ipv6.transport_header.tcp.source_port"],
+    &["network_header.ipv6.transport_header.tcp.dest_port"],
+    &["network_header.ipv6.transport_header.tcp.seq"],
+    &["network_header.ipv6.transport_header.tcp.ack_seq"],
+    &["network_header.ipv6.transport_header.tcp.flags"],
+];
 const REQUEST: &[&[&str]] = &[&["dev"], &["sector"], &["nr_sector"]];
 const SPAN_IDS: &[&str] = &["trace_id_high", "trace_id_low", "span_id"];
 const SPAN: &[&[&str]] = &[

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use slowpath_kernel::timelines::{Interrupt, Timelines};
-use slowpath_model::{ThreadId, TimeRange, Timestamp};
+use slowpath_model::{HostId, ThreadId, TimeRange, Timestamp};
 
+use crate::hosts::Spread;
 use crate::walk::bare_path;
-use crate::{CriticalPath, Link, LinkKind, Segment, State};
+use crate::{Correction, CriticalPath, Hosts, Link, LinkKind, Segment, State};
 
 /// A path without the names of threads and the words for what happened: cheap to have of very many
 /// windows. [`critical_path`] is the same in words.
@@ -24,8 +25,12 @@ pub struct BarePath<'lines> {
 /// One thread in one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece<'lines> {
-    /// When; the next piece begins where this one ends.
+    /// When, by the clock of the host that was asked about; the next piece begins where this one ends.
     pub range: TimeRange,
+    /// When, by the clock of the host that it is on.
+    pub recorded: TimeRange,
+    /// Where it is.
+    pub host: HostId,
     /// Whose state it is.
     pub thread: ThreadId,
     /// The state.
@@ -60,8 +65,10 @@ pub enum Cause {
 /// The path goes from one thread to another; see [`Link`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BareLink<'lines> {
-    /// When.
+    /// When, by the clock of the host that was asked about.
     pub at: Timestamp,
+    /// The hosts of the two threads.
+    pub hosts: [HostId; 2],
     /// The thread that the path comes from, in the order of time.
     pub from: ThreadId,
     /// The thread in which it goes on.
@@ -72,50 +79,74 @@ pub struct BareLink<'lines> {
     pub call: Option<&'lines str>,
 }
 
-/// Where the time of `thread` within `window` went.
+/// Where the time of `thread` within `window` went, as far as one host alone tells.
 ///
 /// Many paths can be asked of the same time lines; each costs a few binary searches per segment.
 pub fn critical_path(lines: &Timelines, thread: ThreadId, window: TimeRange) -> CriticalPath {
-    let bare = bare_path(lines, thread, window);
-    let mut words = Words::of(lines);
+    critical_path_among(&Hosts::one(Some(lines)), HostId(0), thread, window)
+}
+
+/// Where the time of a thread of `host` within `window` went, through the other hosts as well.
+pub fn critical_path_among(
+    hosts: &Hosts<'_>,
+    host: HostId,
+    thread: ThreadId,
+    window: TimeRange,
+) -> CriticalPath {
+    let bare = bare_path(hosts, host, thread, window);
+    let visited = bare.pieces.iter().map(|piece| piece.host);
+    let mut words = Words::of(hosts, host, window.begin, visited);
     CriticalPath {
+        host,
         thread,
         window,
-        segments: (bare.pieces.into_iter())
-            .map(|piece| words.segment(&piece))
+        segments: (bare.pieces.iter())
+            .map(|piece| words.segment(piece))
             .collect(),
         links: bare.links.iter().map(|link| words.link(link)).collect(),
+        corrections: words.corrections(),
     }
 }
 
-/// Names and words for the pieces of paths; each is made once and shared, so that long paths stay small.
+/// Names and words for the pieces of a path; each is made once and shared, so that long paths stay small.
 #[derive(Debug)]
-pub struct Words<'lines> {
-    lines: &'lines Timelines,
+pub struct Words<'run, 'lines> {
+    hosts: &'run Hosts<'lines>,
+    spread: Spread,
     names: FxHashSet<Arc<str>>,
-    details: FxHashMap<Detail<'lines>, Arc<str>>,
+    details: FxHashMap<(HostId, Detail<'lines>), Arc<str>>,
 }
 
-impl<'lines> Words<'lines> {
-    /// The words for paths over these time lines.
-    pub fn of(lines: &'lines Timelines) -> Self {
+impl<'run, 'lines> Words<'run, 'lines> {
+    /// The words for a path that was asked of `own` at `begin` and is on the hosts `visited`.
+    pub fn of(
+        hosts: &'run Hosts<'lines>,
+        own: HostId,
+        begin: Timestamp,
+        visited: impl Iterator<Item = HostId>,
+    ) -> Self {
         Self {
-            lines,
+            hosts,
+            spread: Spread::of(hosts, own, begin, visited),
             names: FxHashSet::default(),
             details: FxHashMap::default(),
         }
     }
 
-    /// The piece with the names of its thread and of what it is about.
+    /// The piece with the names of its host, its thread and of what it is about.
     pub fn segment(&mut self, piece: &Piece<'lines>) -> Segment {
-        let lines = self.lines;
-        let detail = (self.details.entry(piece.detail))
+        let lines = self.hosts.lines(piece.host);
+        let detail = (self.details.entry((piece.host, piece.detail)))
             .or_insert_with(|| piece.detail.in_words(lines).into())
             .clone();
+        let comm = lines.map(|lines| lines.name(piece.thread, piece.recorded.end));
         Segment {
             range: piece.range,
+            recorded: piece.recorded,
+            host: piece.host,
+            host_name: self.spread.name(piece.host),
             thread: piece.thread,
-            comm: self.shared(&lines.name(piece.thread, piece.range.end)),
+            comm: self.shared(&comm.unwrap_or_default()),
             state: piece.state,
             depth: piece.depth,
             detail,
@@ -124,13 +155,21 @@ impl<'lines> Words<'lines> {
 
     /// The link with a text of its own.
     pub fn link(&mut self, link: &BareLink<'lines>) -> Link {
+        let [from, to] = link.hosts.map(|host| self.spread.name(host));
         Link {
             at: link.at,
+            hosts: link.hosts,
+            host_names: from.zip(to).map(|(from, to)| [from, to]),
             from: link.from,
             to: link.to,
             kind: link.kind,
             call: link.call.map(|call| self.shared(call)),
         }
+    }
+
+    /// How times of other hosts were corrected.
+    pub fn corrections(self) -> Vec<Correction> {
+        self.spread.corrections
     }
 
     fn shared(&mut self, name: &str) -> Arc<str> {
@@ -143,14 +182,29 @@ impl<'lines> Words<'lines> {
     }
 }
 
+impl Piece<'_> {
+    /// A time of the piece by the clock of its host, as the path tells it.
+    pub fn shown(&self, recorded: Timestamp) -> Timestamp {
+        if recorded >= self.recorded.end {
+            return self.range.end;
+        }
+        let since = recorded
+            .ns()
+            .saturating_sub(self.recorded.begin.ns())
+            .max(0);
+        let shown = self.range.begin.ns().saturating_add(since);
+        Timestamp::from_ns(shown).min(self.range.end)
+    }
+}
+
 impl Detail<'_> {
     /// For instance `in read, irq 5 nvme0q1`; empty where there is nothing to say.
-    fn in_words(&self, lines: &Timelines) -> String {
+    fn in_words(&self, lines: Option<&Timelines>) -> String {
         let call = self.call.map(|call| format!("in {call}"));
         let cause = match self.cause {
             Cause::None => None,
             Cause::Words(words) => Some(words.to_owned()),
-            Cause::Interrupt(interrupt) => Some(interrupt_name(lines, interrupt)),
+            Cause::Interrupt(interrupt) => lines.map(|lines| interrupt_name(lines, interrupt)),
         };
         let parts: Vec<String> = call.into_iter().chain(cause).collect();
         parts.join(", ")

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
+use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 
 use crate::{CriticalPath, Segment, State};
 
@@ -27,6 +27,10 @@ pub struct PathId(pub u32);
 pub struct Node {
     /// When.
     pub range: TimeRange,
+    /// Where.
+    pub host: HostId,
+    /// The host's name, where paths lie on several hosts.
+    pub host_name: Option<Arc<str>>,
     /// Whose state it is.
     pub thread: ThreadId,
     /// The thread's name; empty where unknown.
@@ -64,6 +68,8 @@ pub struct Edge {
 /// How much others waited for a thread in a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holdup {
+    /// The host's name, where paths lie on several hosts.
+    pub host_name: Option<Arc<str>>,
     /// The thread that others waited for.
     pub thread: ThreadId,
     /// Its name.
@@ -100,13 +106,14 @@ impl Graph {
     ///
     /// Takes time and space linear in the segments, up to the sorting.
     pub fn merge(paths: &[CriticalPath]) -> Self {
-        let mut keys: FxHashMap<(ThreadId, State, &str), usize> = FxHashMap::default();
+        let mut keys: FxHashMap<(HostId, ThreadId, State, &str), usize> = FxHashMap::default();
         let mut tracks: Vec<Track<'_>> = Vec::new();
         let mut ways: Vec<Vec<usize>> = Vec::with_capacity(paths.len());
         for (path, number) in paths.iter().zip(0..) {
             let mut way = Vec::with_capacity(path.segments.len());
             for segment in &path.segments {
-                let key = (segment.thread, segment.state, &*segment.detail);
+                let detail = &*segment.detail;
+                let key = (segment.host, segment.thread, segment.state, detail);
                 let track = *keys.entry(key).or_insert_with(|| {
                     tracks.push(Track::default());
                     tracks.len() - 1
@@ -165,11 +172,12 @@ impl Graph {
 
     /// Which threads held others up, doing what; the longest waits together first.
     pub fn holdups(&self) -> Vec<Holdup> {
-        let mut holdups: BTreeMap<(ThreadId, State), Holdup> = BTreeMap::new();
+        let mut holdups: BTreeMap<(HostId, ThreadId, State), Holdup> = BTreeMap::new();
         for node in self.nodes.iter().filter(|node| node.waiting > 0) {
             let holdup = holdups
-                .entry((node.thread, node.state))
+                .entry((node.host, node.thread, node.state))
                 .or_insert_with(|| Holdup {
+                    host_name: node.host_name.clone(),
                     thread: node.thread,
                     comm: Arc::default(),
                     state: node.state,
@@ -266,7 +274,8 @@ fn nodes(tracks: &mut [Track<'_>], paths: &[CriticalPath]) -> Vec<Node> {
         let mut changes = vec![(0_i64, 0_i64); bounds.len()];
         let place = |at: Timestamp| bounds.partition_point(|bound| *bound < at);
         for (range, path, segment) in &track.segments {
-            let waits = i64::from(paths[path.0 as usize].thread != segment.thread);
+            let of = &paths[path.0 as usize];
+            let waits = i64::from((of.host, of.thread) != (segment.host, segment.thread));
             for (at, sign) in [(range.begin, 1), (range.end, -1)] {
                 let change = &mut changes[place(at)];
                 change.0 += sign;
@@ -283,6 +292,8 @@ fn nodes(tracks: &mut [Track<'_>], paths: &[CriticalPath]) -> Vec<Node> {
             if through > 0 {
                 let node = Node {
                     range: TimeRange::new(pair[0], pair[1]),
+                    host: like.host,
+                    host_name: like.host_name.clone(),
                     thread: like.thread,
                     comm: like.comm.clone(),
                     state: like.state,
@@ -294,7 +305,7 @@ fn nodes(tracks: &mut [Track<'_>], paths: &[CriticalPath]) -> Vec<Node> {
             }
         }
     }
-    cut.sort_by_key(|(node, _)| (node.range.begin, node.thread, node.state));
+    cut.sort_by_key(|(node, _)| (node.range.begin, node.host, node.thread, node.state));
     for (position, (_, track)) in cut.iter().enumerate() {
         tracks[*track].nodes.push(NodeId(position as u32));
     }

@@ -2,21 +2,26 @@
 //!
 //! Walks the time lines of threads backwards from the end of a window (Giraldeau & Dagenais, *Wait
 //! analysis of distributed systems using kernel tracing*, 2016). Cost is proportional to the path,
-//! not to the trace. One host; a packet from another host ends in NETWORK.
+//! not to the trace. A packet from another host leads there, where that host was recorded as well; else
+//! it ends in NETWORK.
 
 #![forbid(unsafe_code)]
 
 mod bare;
 mod device;
 mod graph;
+mod hosts;
 mod path;
 mod serial;
 mod state_of;
 mod text;
 mod walk;
 
-pub use bare::{BareLink, BarePath, Cause, Detail, Piece, Words, critical_path};
+pub use bare::{
+    BareLink, BarePath, Cause, Detail, Piece, Words, critical_path, critical_path_among,
+};
 pub use graph::{Edge, Graph, Holdup, Node, NodeId, PathEnds, PathId};
+pub use hosts::{Correction, Host, Hosts};
 pub use path::{CriticalPath, Link, LinkKind, Segment, Share, State};
 pub use state_of::state_of;
 pub use walk::bare_path;

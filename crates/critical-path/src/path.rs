@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
+use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
+
+use crate::Correction;
 
 /// What the path does in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,8 +75,14 @@ impl State {
 /// A piece of the path: one thread in one state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// When; the next segment begins where this one ends.
+    /// When, by the clock of the path's host; the next segment begins where this one ends.
     pub range: TimeRange,
+    /// When, as it was recorded: by the clock of the segment's own host.
+    pub recorded: TimeRange,
+    /// Where it is.
+    pub host: HostId,
+    /// The host's name, where the path lies on several hosts.
+    pub host_name: Option<Arc<str>>,
     /// Whose state it is.
     pub thread: ThreadId,
     /// The thread's name at the end of the segment; empty where unknown.
@@ -91,8 +99,12 @@ pub struct Segment {
 /// The path goes from one thread to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// When.
+    /// When, by the clock of the path's host.
     pub at: Timestamp,
+    /// The hosts of the two threads.
+    pub hosts: [HostId; 2],
+    /// Their names, where the path lies on several hosts.
+    pub host_names: Option<[Arc<str>; 2]>,
     /// The thread that the path comes from, in the order of time.
     pub from: ThreadId,
     /// The thread in which it goes on.
@@ -131,6 +143,8 @@ impl LinkKind {
 /// Where the time of a thread in a window went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CriticalPath {
+    /// The host that was asked about: the path's times are by its clock.
+    pub host: HostId,
     /// The thread that was asked about.
     pub thread: ThreadId,
     /// The window that was asked about.
@@ -139,11 +153,17 @@ pub struct CriticalPath {
     pub segments: Vec<Segment>,
     /// In the order of time.
     pub links: Vec<Link>,
+    /// How times of other hosts were corrected; empty where the path stays on its own host.
+    pub corrections: Vec<Correction>,
 }
 
 /// A part of the path's time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
+    /// Where.
+    pub host: HostId,
+    /// Its name, where the path lies on several hosts.
+    pub host_name: Option<Arc<str>>,
     /// Whose.
     pub thread: ThreadId,
     /// Its last name on the path.
@@ -166,11 +186,13 @@ impl CriticalPath {
 
     /// Time by thread and state, the longest first; adds up to the window.
     pub fn shares(&self) -> Vec<Share> {
-        let mut shares: BTreeMap<(ThreadId, State), Share> = BTreeMap::new();
+        let mut shares: BTreeMap<(HostId, ThreadId, State), Share> = BTreeMap::new();
         for segment in &self.segments {
             let share = shares
-                .entry((segment.thread, segment.state))
+                .entry((segment.host, segment.thread, segment.state))
                 .or_insert_with(|| Share {
+                    host: segment.host,
+                    host_name: segment.host_name.clone(),
                     thread: segment.thread,
                     comm: Arc::default(),
                     state: segment.state,

@@ -19,7 +19,7 @@ pub fn state_of(lines: &Timelines, stretch: &Stretch<'_>) -> Option<State> {
             ..
         } => match wake.map(|wake| wake.by) {
             Some(Waker::Interrupt(interrupt)) => interrupt_state(lines, interrupt, uninterruptible),
-            Some(Waker::Packet { .. }) => State::Network,
+            Some(Waker::Packet { .. } | Waker::Arrival { .. }) => State::Network,
             Some(Waker::Thread(_) | Waker::Unknown) | None => State::Blocked,
         },
         Doing::Unknown => State::Unknown,

@@ -4,14 +4,15 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use slowpath_model::{Nanoseconds, ThreadId, TimeRange, shown};
+use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, shown};
 
-use crate::{CriticalPath, Link, LinkKind, Segment, State};
+use crate::{Correction, CriticalPath, Link, LinkKind, Segment, State};
 
 /// Prints the time line, the summary and the sentence.
 impl Display for CriticalPath {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let (who, length) = (self.named(self.thread), self.window.length());
+        let who = self.named(self.host, self.thread);
+        let length = self.window.length();
         writeln!(
             f,
             "Critical path of {who}: {length} from {}\n",
@@ -28,6 +29,9 @@ impl Display for CriticalPath {
                 self.write_link(f, link, row.segment)?;
             }
             self.write_row(f, &row)?;
+        }
+        for correction in &self.corrections {
+            self.write_correction(f, correction)?;
         }
         writeln!(f)?;
         self.write_summary(f)?;
@@ -46,7 +50,7 @@ struct Row<'path> {
 impl CriticalPath {
     /// One sentence: the state that took most of the time, and whose it mostly was.
     pub fn verdict(&self) -> String {
-        let who = self.named(self.thread);
+        let who = self.named(self.host, self.thread);
         let longest = self.summary().into_iter().max_by_key(|(_, length)| *length);
         let of_state = |(state, length)| {
             let mut shares = self.shares().into_iter();
@@ -60,10 +64,10 @@ impl CriticalPath {
         let state = share.state.name();
         let beginning = format!("What dominated: {state}, {length} ({percent:.0} % of the time)");
         let (did, part) = (what_it_did(share.state), share.length);
-        if share.thread == self.thread {
+        if (share.host, share.thread) == (self.host, self.thread) {
             format!("{beginning}: {who} {did} for {part}.")
         } else {
-            let other = named(share.thread, &share.comm);
+            let other = named(share.thread, &share.comm, share.host_name.as_deref());
             format!("{beginning}: {who} waited while {other} {did} for {part}.")
         }
     }
@@ -78,7 +82,8 @@ impl CriticalPath {
         for segment in &self.segments {
             if let Some(row) = rows.last_mut()
                 && row.segment.state == State::Running
-                && (row.segment.thread, row.segment.depth) == (segment.thread, segment.depth)
+                && (row.segment.host, row.segment.thread) == (segment.host, segment.thread)
+                && row.segment.depth == segment.depth
                 && (segment.state == State::Running || is_short(segment))
             {
                 row.range.end = segment.range.end;
@@ -100,9 +105,12 @@ impl CriticalPath {
 
     fn write_row(&self, f: &mut Formatter<'_>, row: &Row<'_>) -> fmt::Result {
         let segment = row.segment;
-        let offset = row.range.begin.since(self.window.begin).to_string();
+        let mut offset = row.range.begin.since(self.window.begin).to_string();
+        if segment.host != self.host {
+            offset.insert(0, '~');
+        }
         let duration = row.range.length().to_string();
-        let (indent, who) = (indent(segment), named(segment.thread, &segment.comm));
+        let (indent, who) = (indent(segment), named_in(segment));
         write!(
             f,
             "{offset:>12}  {duration:>12}  {:<13} {indent}{who}",
@@ -125,7 +133,10 @@ impl CriticalPath {
 
     fn write_link(&self, f: &mut Formatter<'_>, link: &Link, before: &Segment) -> fmt::Result {
         let offset = link.at.since(self.window.begin).to_string();
-        let (from, to) = (self.named(link.from), self.named(link.to));
+        let (from, to) = (
+            self.named(link.hosts[0], link.from),
+            self.named(link.hosts[1], link.to),
+        );
         let what = match link.kind {
             LinkKind::Wait => format!("{from} waits for {to}"),
             LinkKind::WakeUp => format!("{from} wakes {to}"),
@@ -160,11 +171,25 @@ impl CriticalPath {
             .try_for_each(|(state, length)| line(state.name(), length))
     }
 
+    fn write_correction(&self, f: &mut Formatter<'_>, correction: &Correction) -> fmt::Result {
+        let Correction { host, ahead_ns, .. } = correction;
+        let apart = Nanoseconds(ahead_ns.unsigned_abs());
+        let side = if *ahead_ns < 0 { "behind" } else { "ahead" };
+        let host = shown(host);
+        write!(f, "~ on {host}: corrected, its clock is {apart} {side} ")?;
+        match correction.uncertainty {
+            Some(uncertainty) => writeln!(f, "(± {uncertainty})"),
+            None => writeln!(f, "(or less: packets went one way only)"),
+        }
+    }
+
     /// A thread by the last name that it has on the path.
-    fn named(&self, thread: ThreadId) -> String {
+    fn named(&self, host: HostId, thread: ThreadId) -> String {
         let mut segments = self.segments.iter().rev();
-        let segment = segments.find(|segment| segment.thread == thread);
-        named(thread, segment.map_or("", |segment| &segment.comm))
+        match segments.find(|segment| (segment.host, segment.thread) == (host, thread)) {
+            Some(segment) => named_in(segment),
+            None => named(thread, "", None),
+        }
     }
 }
 
@@ -172,10 +197,18 @@ fn indent(segment: &Segment) -> String {
     "  ".repeat(segment.depth as usize)
 }
 
-fn named(thread: ThreadId, comm: &str) -> String {
-    match comm {
+fn named_in(segment: &Segment) -> String {
+    named(segment.thread, &segment.comm, segment.host_name.as_deref())
+}
+
+fn named(thread: ThreadId, comm: &str, host: Option<&str>) -> String {
+    let thread = match comm {
         "" => format!("thread {thread}"),
         _ => format!("{} ({thread})", shown(comm)),
+    };
+    match host {
+        Some(host) => format!("{thread} on {}", shown(host)),
+        None => thread,
     }
 }
 

@@ -2,23 +2,54 @@
 //!
 //! Threads that wait for each other lie on a stack, the one that was asked about at the bottom. The
 //! path is always in the topmost one. While it is there, all others are blocked (or look for a moment
-//! whether they still have to be), so none can be met again; time only goes back, so the walk ends.
+//! whether they still have to be), so none can be met again; time only goes back, so the walk ends. On
+//! another host the walk goes by that host's clock; what it finds is told by the clock of the host that
+//! was asked about.
 
 use slowpath_kernel::timelines::{Doing, Stretch, Timelines, WakeUp, Waker};
-use slowpath_model::{CpuId, Nanoseconds, ThreadId, TimeRange, Timestamp};
+use slowpath_model::{CpuId, HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 
 use crate::bare::{BareLink, BarePath, Cause, Detail, Piece};
 use crate::state_of::interrupt_state;
-use crate::{LinkKind, State};
+use crate::{Hosts, LinkKind, State};
 
-/// Where the time of `thread` within `window` went, without names.
-pub fn bare_path(lines: &Timelines, thread: ThreadId, window: TimeRange) -> BarePath<'_> {
+/// Where the time of `thread` of `host` within `window` went, without names.
+pub fn bare_path<'lines>(
+    hosts: &Hosts<'lines>,
+    host: HostId,
+    thread: ThreadId,
+    window: TimeRange,
+) -> BarePath<'lines> {
+    let Some(lines) = hosts.lines(host) else {
+        let piece = Piece {
+            range: window,
+            recorded: window,
+            host,
+            thread,
+            state: State::Unknown,
+            depth: 0,
+            detail: words("no kernel events of its host"),
+        };
+        return BarePath {
+            pieces: Some(piece)
+                .filter(|_| !window.is_empty())
+                .into_iter()
+                .collect(),
+            links: Vec::new(),
+        };
+    };
     let mut walk = Walk {
+        hosts,
+        own: host,
         lines,
         cursor: window.end,
+        shown: window.end,
         frames: vec![Frame {
+            host,
             thread,
             until: window.begin,
+            until_shown: window.begin,
+            below: window.begin,
             entry: LinkKind::Wait,
             call: None,
         }],
@@ -36,21 +67,44 @@ pub fn bare_path(lines: &Timelines, thread: ThreadId, window: TimeRange) -> Bare
 
 /// A thread on the stack: the path is in it from the cursor back to `until`.
 struct Frame<'lines> {
+    host: HostId,
     thread: ThreadId,
+    /// By its own host's clock, by the clock of the host that was asked about, and by that of the
+    /// frame below.
     until: Timestamp,
+    until_shown: Timestamp,
+    below: Timestamp,
     /// How the path comes here from the frame below, at `until`.
     entry: LinkKind,
     /// The system call in which the thread below waits meanwhile.
     call: Option<&'lines str>,
 }
 
-struct Walk<'lines> {
+struct Walk<'walk, 'lines> {
+    hosts: &'walk Hosts<'lines>,
+    /// The host that was asked about.
+    own: HostId,
+    /// Those of the topmost thread's host.
     lines: &'lines Timelines,
+    /// By the clock of the topmost thread's host, and by that of the host that was asked about.
     cursor: Timestamp,
+    shown: Timestamp,
     frames: Vec<Frame<'lines>>,
     /// The last one first, as are the links.
     segments: Vec<Piece<'lines>>,
     links: Vec<BareLink<'lines>>,
+}
+
+/// A thread of another host that sent a packet.
+struct Sender<'lines> {
+    host: HostId,
+    thread: ThreadId,
+    lines: &'lines Timelines,
+    /// By its host's clock, and by that of the host that received the packet.
+    sent: Timestamp,
+    sent_here: Timestamp,
+    /// When the wait began, by the sender's clock.
+    until: Timestamp,
 }
 
 /// A wait that ended, to be followed to what ended it.
@@ -65,7 +119,7 @@ struct Wait<'lines> {
     link: LinkKind,
 }
 
-impl<'lines> Walk<'lines> {
+impl<'lines> Walk<'_, 'lines> {
     /// Goes back by one stretch of the topmost thread, or leaves it; false when nothing is left.
     fn step(&mut self) -> bool {
         let Some(frame) = self.frames.last() else {
@@ -126,8 +180,14 @@ impl<'lines> Walk<'lines> {
         if let Some(left) = self.frames.pop()
             && let Some(below) = self.frames.last()
         {
-            let from = below.thread;
-            self.link(from, left.thread, left.entry, left.call);
+            let from = (below.host, below.thread);
+            if below.host != left.host
+                && let Some(lines) = self.hosts.lines(below.host)
+            {
+                (self.lines, self.cursor) = (lines, left.below);
+                self.shown = left.until_shown;
+            }
+            self.link(from, (left.host, left.thread), left.entry, left.call);
         }
     }
 
@@ -164,13 +224,11 @@ impl<'lines> Walk<'lines> {
                 let until = self.tried_since(&wait);
                 self.enter(waker, &wait, until, wait.link);
             }
-            Waker::Packet { sender: None, .. } => {
-                self.wait_segment(&wait, State::Network, Cause::None)
-            }
             Waker::Packet {
-                sender: Some((sender, sent)),
+                sender: (sender, sent),
                 during,
             } => self.follow_packet(&wait, sender, sent, during),
+            Waker::Arrival { received, .. } => self.follow_arrival(&wait, received),
             Waker::Interrupt(interrupt) => {
                 let state = interrupt_state(self.lines, interrupt, wait.uninterruptible);
                 self.wait_segment(&wait, state, Cause::Interrupt(interrupt));
@@ -227,7 +285,7 @@ impl<'lines> Walk<'lines> {
         sent: Timestamp,
         during: ThreadId,
     ) {
-        if sent <= wait.begin || self.is_waiting(sender) {
+        if sent <= wait.begin || self.is_waiting(self.host(), sender) {
             self.wait_segment(wait, State::Network, Cause::None);
             return;
         }
@@ -240,11 +298,10 @@ impl<'lines> Walk<'lines> {
             return;
         }
         let by_softirq_thread = during != sender
-            && !self.is_waiting(during)
+            && !self.is_waiting(self.host(), during)
             && (self.lines.name(during, self.cursor)).starts_with("ksoftirqd/");
         if by_softirq_thread {
-            let waiter = self.topmost();
-            self.link(during, waiter, LinkKind::WakeUp, wait.call);
+            self.link_here(during, LinkKind::WakeUp, wait.call);
             self.push(sender, wait.begin, LinkKind::Wait, wait.call);
             self.push(during, sent, LinkKind::Packet, None);
         } else {
@@ -255,6 +312,77 @@ impl<'lines> Walk<'lines> {
             self.segment(sent, State::Network, detail);
             self.enter(sender, wait, wait.begin, LinkKind::Packet);
         }
+    }
+
+    /// A packet from elsewhere ended the wait: goes to the thread that sent it, if its host is known.
+    fn follow_arrival(&mut self, wait: &Wait<'lines>, received: Timestamp) {
+        let host = self.host();
+        let Some(sender) = self.sender(host, wait, received) else {
+            return self.wait_segment(wait, State::Network, Cause::None);
+        };
+        let detail = Detail {
+            call: wait.call,
+            cause: Cause::None,
+        };
+        // By clocks that are a little off it may seem to come before it was sent.
+        self.segment(sender.sent_here.min(self.cursor), State::Network, detail);
+        let waiter = (host, self.topmost());
+        self.link(
+            (sender.host, sender.thread),
+            waiter,
+            LinkKind::Packet,
+            wait.call,
+        );
+        let until_shown = self.shown_at(wait.begin);
+        self.frames.push(Frame {
+            host: sender.host,
+            thread: sender.thread,
+            until: sender.until,
+            until_shown,
+            below: wait.begin,
+            entry: LinkKind::Wait,
+            call: wait.call,
+        });
+        (self.lines, self.cursor) = (sender.lines, sender.sent);
+    }
+
+    /// Who sent the packet on another host; `None` where that is not known, or was not after the wait
+    /// began.
+    fn sender(
+        &self,
+        host: HostId,
+        wait: &Wait<'lines>,
+        received: Timestamp,
+    ) -> Option<Sender<'lines>> {
+        let network = self.hosts.network()?;
+        let during = TimeRange::new(wait.begin, received);
+        let origin = network.origin(host, self.topmost(), wait.wake.cpu, during)?;
+        let lines = self.hosts.lines(origin.host)?;
+        let sender = Sender {
+            host: origin.host,
+            thread: lines.sender(origin.cpu, origin.sent)?,
+            lines,
+            sent: origin.sent,
+            sent_here: network.translate(origin.sent, origin.host, host)?,
+            until: network.translate(wait.begin, host, origin.host)?,
+        };
+        let is_waiting = self.is_waiting(sender.host, sender.thread);
+        (!is_waiting && sender.sent > sender.until && sender.sent_here > wait.begin)
+            .then_some(sender)
+    }
+
+    /// A time of the topmost thread's host by the clock of the host that was asked about, between
+    /// where the frame ends and the cursor.
+    fn shown_at(&self, at: Timestamp) -> Timestamp {
+        let Some(frame) = self.frames.last() else {
+            return at;
+        };
+        if at <= frame.until {
+            return frame.until_shown;
+        }
+        let network = self.hosts.network().filter(|_| frame.host != self.own);
+        let shown = network.and_then(|all| all.translate(at, frame.host, self.own));
+        shown.unwrap_or(at).max(frame.until_shown).min(self.shown)
     }
 
     /// A thread that only delivers a packet (`ksoftirqd`): what it waited for before is not the
@@ -269,9 +397,10 @@ impl<'lines> Walk<'lines> {
                 && wake.begin >= begin
                 && wake.begin <= self.cursor
         });
-        match (woken_by_sender, self.frames.last_mut()) {
-            (Some(wake), Some(frame)) => {
-                frame.until = wake.begin;
+        let until_shown = woken_by_sender.map(|wake| self.shown_at(wake.begin));
+        match (woken_by_sender.zip(until_shown), self.frames.last_mut()) {
+            (Some((wake, until_shown)), Some(frame)) => {
+                (frame.until, frame.until_shown) = (wake.begin, until_shown);
                 let state = if wake.remote {
                     State::Ipi
                 } else {
@@ -286,14 +415,18 @@ impl<'lines> Walk<'lines> {
 
     /// The path was in `thread` until the cursor, where it woke the topmost one.
     fn enter(&mut self, thread: ThreadId, wait: &Wait<'lines>, until: Timestamp, link: LinkKind) {
-        if self.is_waiting(thread) && self.is_running(thread) {
+        let host = self.host();
+        let is_other = |frame: &&Frame<'_>| (frame.host, frame.thread) != (host, thread);
+        let mut above = self.frames.iter().rev().take_while(is_other);
+        let is_here = above.all(|frame| frame.host == host);
+        if is_here && self.is_waiting(host, thread) && self.is_running(thread) {
             // It looked whether a lock was free (`tried_since`), and woke this one then.
             while self.topmost() != thread {
                 self.leave_frame();
             }
             return;
         }
-        if self.is_waiting(thread) {
+        if self.is_waiting(host, thread) {
             // Only clocks that differ between processors make a thread wake while it waits.
             self.wait_segment(
                 wait,
@@ -302,8 +435,7 @@ impl<'lines> Walk<'lines> {
             );
             return;
         }
-        let waiter = self.topmost();
-        self.link(thread, waiter, link, wait.call);
+        self.link_here(thread, link, wait.call);
         self.push(thread, until, LinkKind::Wait, wait.call);
     }
 
@@ -315,11 +447,19 @@ impl<'lines> Walk<'lines> {
         call: Option<&'lines str>,
     ) {
         self.frames.push(Frame {
+            host: self.host(),
             thread,
             until,
+            until_shown: self.shown_at(until),
+            below: until,
             entry,
             call,
         });
+    }
+
+    /// That of the topmost thread.
+    fn host(&self) -> HostId {
+        self.frames.last().map_or(self.own, |frame| frame.host)
     }
 
     fn topmost(&self) -> ThreadId {
@@ -328,8 +468,8 @@ impl<'lines> Walk<'lines> {
             .map_or(ThreadId::IDLE, |frame| frame.thread)
     }
 
-    fn is_waiting(&self, thread: ThreadId) -> bool {
-        self.frames.iter().any(|frame| frame.thread == thread)
+    fn is_waiting(&self, host: HostId, thread: ThreadId) -> bool {
+        (self.frames.iter()).any(|frame| (frame.host, frame.thread) == (host, thread))
     }
 
     fn is_running(&self, thread: ThreadId) -> bool {
@@ -345,11 +485,24 @@ impl<'lines> Walk<'lines> {
         sleeps && !(thread && self.lines.records_timers())
     }
 
-    fn link(&mut self, from: ThreadId, to: ThreadId, kind: LinkKind, call: Option<&'lines str>) {
+    /// From a thread of the topmost one's host to the topmost one.
+    fn link_here(&mut self, from: ThreadId, kind: LinkKind, call: Option<&'lines str>) {
+        let host = self.host();
+        self.link((host, from), (host, self.topmost()), kind, call);
+    }
+
+    fn link(
+        &mut self,
+        from: (HostId, ThreadId),
+        to: (HostId, ThreadId),
+        kind: LinkKind,
+        call: Option<&'lines str>,
+    ) {
         self.links.push(BareLink {
-            at: self.cursor,
-            from,
-            to,
+            at: self.shown,
+            hosts: [from.0, to.0],
+            from: from.1,
+            to: to.1,
             kind,
             call,
         });
@@ -366,19 +519,28 @@ impl<'lines> Walk<'lines> {
         if begin >= self.cursor {
             return;
         }
-        let range = TimeRange::new(begin, self.cursor);
-        let (thread, depth) = (self.topmost(), self.frames.len().saturating_sub(1) as u32);
-        self.cursor = begin;
+        let recorded = TimeRange::new(begin, self.cursor);
+        let range = TimeRange::new(self.shown_at(begin), self.shown);
+        (self.cursor, self.shown) = (recorded.begin, range.begin);
+        if range.is_empty() {
+            return;
+        }
+        let (host, thread) = (self.host(), self.topmost());
+        let depth = self.frames.len().saturating_sub(1) as u32;
         if let Some(last) = self.segments.last_mut()
-            && (last.thread, last.state, last.depth) == (thread, state, depth)
+            && (last.host, last.thread, last.state, last.depth) == (host, thread, state, depth)
             && last.range.begin == range.end
+            && last.recorded.begin == recorded.end
             && last.detail == detail
         {
             last.range.begin = range.begin;
+            last.recorded.begin = recorded.begin;
             return;
         }
         self.segments.push(Piece {
             range,
+            recorded,
+            host,
             thread,
             state,
             depth,

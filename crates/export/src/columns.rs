@@ -27,12 +27,16 @@ struct Rows {
     depth: Vec<u32>,
     detail: Vec<String>,
     blocked_by_span_id: Vec<Option<String>>,
+    /// With several hosts: where the state is, and when by that host's clock.
+    state_host: Vec<String>,
+    recorded_begin_ns: Vec<i64>,
+    recorded_end_ns: Vec<i64>,
 }
 
-fn schema() -> Schema {
+fn schema(several_hosts: bool) -> Schema {
     let column = |name: &str, kind: DataType| Field::new(name, kind, false);
     let text = |name: &str| column(name, DataType::Utf8);
-    Schema::new(vec![
+    let mut columns = vec![
         text("host"),
         text("trace_id"),
         text("span_id"),
@@ -46,7 +50,15 @@ fn schema() -> Schema {
         column("depth", DataType::UInt32),
         text("detail"),
         Field::new("blocked_by_span_id", DataType::Utf8, true),
-    ])
+    ];
+    if several_hosts {
+        columns.extend([
+            text("state_host"),
+            column("recorded_begin_ns", DataType::Int64),
+            column("recorded_end_ns", DataType::Int64),
+        ]);
+    }
+    Schema::new(columns)
 }
 
 /// Writes a row for each segment of each chosen request's critical path; returns how many.
@@ -55,15 +67,15 @@ fn schema() -> Schema {
 ///
 /// The output cannot be written.
 pub fn write_arrow(output: impl Write, hosts: &[HostRequests<'_>]) -> io::Result<u64> {
-    let schema = Arc::new(schema());
+    let schema = Arc::new(schema(hosts.len() > 1));
     let mut file = FileWriter::try_new(output, &schema).map_err(failed)?;
     let mut rows = Rows::default();
     let mut written = 0;
     for host in hosts {
-        for (id, request) in host.all() {
+        for (id, request) in host.requests() {
             let path = host.path(id);
             for (segment, other) in path.path.segments.into_iter().zip(path.blocked_by) {
-                rows.host.push(host.host.to_owned());
+                rows.host.push(host.host().to_owned());
                 rows.trace_id.push(request.key.trace.to_string());
                 rows.span_id.push(request.key.span.to_string());
                 rows.service.push(request.service().to_owned());
@@ -75,8 +87,12 @@ pub fn write_arrow(output: impl Write, hosts: &[HostRequests<'_>]) -> io::Result
                 rows.state.push(segment.state.name());
                 rows.depth.push(segment.depth);
                 rows.detail.push(segment.detail.to_string());
-                let span = other.map(|other| host.requests.get(other).key.span.to_string());
+                let span = other.map(|other| host.all.get(other).key.span.to_string());
                 rows.blocked_by_span_id.push(span);
+                let state_host = host.all.hosts().name(segment.host);
+                rows.state_host.push(state_host.to_owned());
+                rows.recorded_begin_ns.push(segment.recorded.begin.ns());
+                rows.recorded_end_ns.push(segment.recorded.end.ns());
             }
             if rows.tid.len() >= BATCH_ROWS {
                 written += rows.write(&mut file, &schema)?;
@@ -97,7 +113,7 @@ impl Rows {
     ) -> io::Result<u64> {
         let rows = std::mem::take(self);
         let text = |texts: Vec<String>| -> ArrayRef { Arc::new(StringArray::from(texts)) };
-        let columns: Vec<ArrayRef> = vec![
+        let mut columns: Vec<ArrayRef> = vec![
             text(rows.host),
             text(rows.trace_id),
             text(rows.span_id),
@@ -111,7 +127,11 @@ impl Rows {
             Arc::new(UInt32Array::from(rows.depth)),
             text(rows.detail),
             Arc::new(StringArray::from(rows.blocked_by_span_id)),
+            text(rows.state_host),
+            Arc::new(Int64Array::from(rows.recorded_begin_ns)),
+            Arc::new(Int64Array::from(rows.recorded_end_ns)),
         ];
+        columns.truncate(schema.fields().len());
         let batch = RecordBatch::try_new(schema.clone(), columns).map_err(failed)?;
         file.write(&batch).map_err(failed)?;
         Ok(batch.num_rows() as u64)

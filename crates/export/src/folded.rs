@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use crate::HostRequests;
+use crate::request::thread_name;
 
 /// Writes the critical paths of all chosen requests; returns how many stacks there are.
 ///
@@ -16,8 +17,8 @@ use crate::HostRequests;
 pub fn write_folded(output: &mut impl Write, hosts: &[HostRequests<'_>]) -> io::Result<u64> {
     let mut weights: BTreeMap<String, u64> = BTreeMap::new();
     for host in hosts {
-        for (id, request) in host.all() {
-            let names = [host.host, request.service(), &host.name(request)].map(frame);
+        for (id, request) in host.requests() {
+            let names = [host.host(), request.service(), &host.name(request)].map(frame);
             let above: Vec<&str> = (names.iter())
                 .map(String::as_str)
                 .filter(|name| !name.is_empty())
@@ -26,7 +27,7 @@ pub fn write_folded(output: &mut impl Write, hosts: &[HostRequests<'_>]) -> io::
             for segment in host.path(id).path.segments {
                 let mut stack = format!("{above};{}", segment.state.name());
                 if segment.depth > 0 && !segment.comm.is_empty() {
-                    stack += &format!(";{}", frame(&segment.comm));
+                    stack += &format!(";{}", frame(&thread_name(&segment)));
                 }
                 if !segment.detail.is_empty() {
                     stack += &format!(";{}", frame(&segment.detail));

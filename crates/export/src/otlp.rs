@@ -7,7 +7,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use slowpath_model::{SpanId, TimeRange};
+use slowpath_model::{SpanId, TimeRange, Timestamp};
 use slowpath_requests::{Request, RequestId};
 
 use crate::HostRequests;
@@ -118,7 +118,7 @@ pub fn otlp_documents(
     let mut waiting = Document::default();
     let mut spans_waiting = 0;
     for host in hosts {
-        for (id, request) in host.all() {
+        for (id, request) in host.requests() {
             let mut spans_of_request = request_spans(*host, id, request, spans, &mut counts);
             while !spans_of_request.is_empty() {
                 let room = (AT_A_TIME - spans_waiting).min(spans_of_request.len());
@@ -187,8 +187,8 @@ fn of_request(host: HostRequests<'_>, request: &Request, spans: Vec<Span>) -> Re
         service => service,
     };
     let mut attributes = vec![text("service.name", service)];
-    if !host.host.is_empty() {
-        attributes.push(text("host.name", host.host));
+    if !host.host().is_empty() {
+        attributes.push(text("host.name", host.host()));
     }
     ResourceSpans {
         resource: Resource { attributes },
@@ -234,8 +234,22 @@ fn state_spans(host: HostRequests<'_>, id: RequestId, request: &Request) -> Vec<
                 span.attributes
                     .push(text("slowpath.detail", &*segment.detail));
             }
+            if let Some(host) = &segment.host_name {
+                let number = |at: Timestamp| Value::IntValue(at.ns().to_string());
+                span.attributes.extend([
+                    text("slowpath.state_host", &**host),
+                    Attribute {
+                        key: "slowpath.recorded_begin_ns",
+                        value: number(segment.recorded.begin),
+                    },
+                    Attribute {
+                        key: "slowpath.recorded_end_ns",
+                        value: number(segment.recorded.end),
+                    },
+                ]);
+            }
             if let Some(other) = blocked_by {
-                let other = host.requests.get(*other).key;
+                let other = host.all.get(*other).key;
                 let attributes = [
                     text("slowpath.works_for.trace_id", other.trace.to_string()),
                     text("slowpath.works_for.span_id", other.span.to_string()),

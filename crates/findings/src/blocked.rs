@@ -12,8 +12,9 @@ pub(crate) fn finding(slow: &Slow<'_>) -> Option<Finding> {
             continue;
         };
         let range = piece.segment.range;
-        taken.add(piece.request, piece.segment.thread, range);
-        let other = slow.requests.get(other).name(Some(slow.lines));
+        taken.add(piece.request, piece.whose(), range);
+        let lines = slow.all.hosts().lines(other.host);
+        let other = slow.all.get(other).name(lines);
         taken.blame(other, range.length());
     }
     let title = "Queueing: requests wait while their thread works for other requests".to_owned();

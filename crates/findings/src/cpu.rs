@@ -27,7 +27,7 @@ pub(crate) fn findings(
     control_groups: &BTreeMap<ProcessId, String>,
     quota_periods: &Firings,
 ) -> (Vec<Finding>, Vec<Quota>) {
-    let mut waits: Vec<CpuWait<'_>> = (slow.pieces())
+    let mut waits: Vec<CpuWait<'_>> = (slow.pieces_here())
         .filter(|piece| wants_cpu(piece.segment.state) && piece.segment.range.length() >= SHORT)
         .filter_map(|piece| {
             let cpu = cpu_before(slow.lines, piece.segment.thread, piece.segment.range.begin)?;
@@ -59,14 +59,15 @@ pub(crate) fn findings(
     let mut by_quota: Vec<Taken> = quotas.iter().map(|_| Taken::default()).collect();
     for wait in &waits {
         let (thread, range) = (wait.piece.segment.thread, wait.piece.segment.range);
+        let whose = wait.piece.whose();
         if let Some(held) = quotas.iter().position(|quota| quota.holds(thread, range)) {
-            by_quota[held].add(wait.piece.request, thread, range);
+            by_quota[held].add(wait.piece.request, whose, range);
         } else if wait.idle {
-            placement.add(wait.piece.request, thread, range);
+            placement.add(wait.piece.request, whose, range);
         } else {
-            contention.add(wait.piece.request, thread, range);
+            contention.add(wait.piece.request, whose, range);
             for (other, time) in occupants.during(wait.cpu, range) {
-                contention.blame(slow.thread(other), time);
+                contention.blame(slow.thread(slow.own(other)), time);
             }
         }
     }
@@ -100,7 +101,7 @@ fn held_back(
     let first = quota.regimes.first()?;
     let amounts: Vec<String> = quota.regimes.iter().map(|r| r.quota.to_string()).collect();
     let mut processes: Vec<String> = (quota.processes.iter().take(MOST_NAMED))
-        .map(|process| slow.thread(ThreadId(process.0)))
+        .map(|process| slow.thread(slow.own(ThreadId(process.0))))
         .collect();
     match quota.processes.len().saturating_sub(MOST_NAMED) {
         0 => {}

@@ -3,10 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use slowpath_kernel::timelines::Timelines;
 use slowpath_kernel::timers::Firings;
-use slowpath_model::{Diagnostic, DiagnosticCode, Nanoseconds, ProcessId, TimeRange};
-use slowpath_requests::Requests;
+use slowpath_model::{Diagnostic, DiagnosticCode, HostId, Nanoseconds, ProcessId, TimeRange};
+use slowpath_requests::AllHosts;
 
 use crate::finding::{Evidence, Finding, FindingId, Severity};
 use crate::path::Slow;
@@ -15,10 +14,10 @@ use crate::{blocked, cpu, locks, runtime, serial, waits};
 /// What is known of a host.
 #[derive(Clone, Copy)]
 pub struct Host<'run> {
-    /// Its requests.
-    pub requests: &'run Requests,
-    /// Its threads over time.
-    pub lines: &'run Timelines,
+    /// All hosts, with their requests and time lines.
+    pub all: &'run AllHosts<'run>,
+    /// The one that is asked about.
+    pub id: HostId,
     /// The control group of each process that was in one below the root, as far as known.
     pub control_groups: &'run BTreeMap<ProcessId, String>,
     /// When the periods of control groups' CPU quotas began, by the kernel's timers; none where unknown.
@@ -31,9 +30,12 @@ pub struct Host<'run> {
 
 /// What makes the slow requests of a host slow: the most share of their time first.
 ///
-/// Empty where there is no request, or nothing stands out.
+/// Empty where there is no request or no kernel trace, or nothing stands out.
 pub fn diagnose(host: Host<'_>) -> Vec<Finding> {
-    let slow = Slow::of(host.requests, host.lines, host.window);
+    let Some(lines) = host.all.hosts().lines(host.id) else {
+        return Vec::new();
+    };
+    let slow = Slow::of(host.all, host.id, lines, host.window);
     if slow.total == Nanoseconds::ZERO {
         return Vec::new();
     }

@@ -86,7 +86,7 @@ pub struct Evidence {
     pub text: String,
     /// When.
     pub range: Option<TimeRange>,
-    /// The thread it is about.
+    /// The thread of the requests' host that it is about.
     pub thread: Option<ThreadId>,
     /// A request in which it can be seen.
     pub request: Option<SpanKey>,

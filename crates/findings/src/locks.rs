@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use slowpath_model::{Nanoseconds, ThreadId};
+use slowpath_model::Nanoseconds;
+use slowpath_requests::ThreadOfHost;
 
 use crate::finding::{Evidence, Finding, FindingId};
 use crate::path::{Slow, Taken, Wait, listed, percent};
@@ -17,7 +18,7 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
         .filter(is_own)
         .collect();
     let mut taken = Taken::default();
-    let mut holders: BTreeMap<ThreadId, Holder> = BTreeMap::new();
+    let mut holders: BTreeMap<ThreadOfHost, Holder> = BTreeMap::new();
     for wait in &waits {
         taken.add(wait.request, wait.waiter, wait.range);
         let holder = holders.entry(wait.holder).or_default();
@@ -25,13 +26,17 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
         holder.times += 1;
         for piece in wait.pieces {
             let mut did = piece.state.name().to_owned();
-            if piece.thread != wait.holder {
-                did += &format!(" of {}", slow.thread(piece.thread));
+            let whose = ThreadOfHost {
+                host: piece.host,
+                thread: piece.thread,
+            };
+            if whose != wait.holder {
+                did += &format!(" of {}", slow.thread(whose));
             }
             *holder.did.entry(did).or_default() += piece.range.length();
         }
     }
-    let mut ranked: Vec<(&ThreadId, &Holder)> = holders.iter().collect();
+    let mut ranked: Vec<(&ThreadOfHost, &Holder)> = holders.iter().collect();
     ranked.sort_by_key(|(thread, holder)| (std::cmp::Reverse(holder.waited), **thread));
     let (first, most) = ranked.first()?;
     let title = format!(
@@ -62,7 +67,7 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
                 listed(&holder.did, 4)
             ),
             range: None,
-            thread: Some(**thread),
+            thread: Some(thread.thread),
             request: None,
         })
         .collect();

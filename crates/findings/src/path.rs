@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use slowpath_critical_path::{LinkKind, Segment, State};
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{Nanoseconds, ThreadId, TimeRange};
-use slowpath_requests::{Request, RequestId, RequestPath, Requests, SpanKey};
+use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange};
+use slowpath_requests::{
+    AllHosts, Request, RequestId, RequestOfHost, RequestPath, Requests, SpanKey, ThreadOfHost,
+};
 
 use crate::finding::{Evidence, Finding, FindingId, Severity};
 
@@ -18,6 +20,9 @@ const MOST_EVIDENCE: usize = 3;
 
 /// The requests that are examined, with their paths.
 pub(crate) struct Slow<'run> {
+    pub(crate) all: &'run AllHosts<'run>,
+    /// Whose requests they are.
+    pub(crate) host: HostId,
     pub(crate) requests: &'run Requests,
     pub(crate) lines: &'run Timelines,
     pub(crate) paths: Vec<(RequestId, RequestPath)>,
@@ -31,15 +36,29 @@ pub(crate) struct Piece<'slow> {
     pub(crate) request: RequestId,
     pub(crate) segment: &'slow Segment,
     /// The request that its thread works for, where that is another one.
-    pub(crate) blocked_by: Option<RequestId>,
+    pub(crate) blocked_by: Option<RequestOfHost>,
+}
+
+impl Piece<'_> {
+    /// The thread whose state it is.
+    pub(crate) fn whose(&self) -> ThreadOfHost {
+        whose(self.segment)
+    }
+}
+
+fn whose(segment: &Segment) -> ThreadOfHost {
+    ThreadOfHost {
+        host: segment.host,
+        thread: segment.thread,
+    }
 }
 
 /// A time in which the request waited for another thread, with all that was done meanwhile.
 pub(crate) struct Wait<'slow> {
     pub(crate) request: RequestId,
     /// The thread that waited, and the one that it waited for.
-    pub(crate) waiter: ThreadId,
-    pub(crate) holder: ThreadId,
+    pub(crate) waiter: ThreadOfHost,
+    pub(crate) holder: ThreadOfHost,
     pub(crate) holder_comm: &'slow str,
     /// The system call in which it waited.
     pub(crate) call: Option<&'slow str>,
@@ -49,7 +68,13 @@ pub(crate) struct Wait<'slow> {
 
 impl<'run> Slow<'run> {
     /// Of the requests that touch `window` the slowest tenth of each operation, at least one of each.
-    pub(crate) fn of(requests: &'run Requests, lines: &'run Timelines, window: TimeRange) -> Self {
+    pub(crate) fn of(
+        all: &'run AllHosts<'run>,
+        host: HostId,
+        lines: &'run Timelines,
+        window: TimeRange,
+    ) -> Self {
+        let requests = all.requests(host);
         let mut operations: BTreeMap<(String, String), Vec<RequestId>> = BTreeMap::new();
         let touches = |request: &Request| {
             request.window.begin < window.end && request.window.end >= window.begin
@@ -69,8 +94,10 @@ impl<'run> Slow<'run> {
             .iter()
             .map(|&id| requests.get(id).window.length())
             .sum();
-        let path = |id| (id, requests.path(Some(lines), id));
+        let path = |request| (request, all.path(RequestOfHost { host, request }));
         Self {
+            all,
+            host,
             requests,
             lines,
             paths: slow.into_iter().map(path).collect(),
@@ -89,6 +116,12 @@ impl<'run> Slow<'run> {
         })
     }
 
+    /// Those on the requests' own host.
+    pub(crate) fn pieces_here(&self) -> impl Iterator<Item = Piece<'_>> {
+        self.pieces()
+            .filter(|piece| piece.segment.host == self.host)
+    }
+
     /// Every time in which a request waited for another thread.
     pub(crate) fn waits(&self) -> impl Iterator<Item = Wait<'_>> {
         self.paths.iter().flat_map(|(request, path)| {
@@ -103,13 +136,16 @@ impl<'run> Slow<'run> {
                     let holder = group.iter().rfind(|segment| segment.depth == 1)?;
                     let woken = path.path.links.iter().find(|link| {
                         link.at >= range.end
-                            && link.from == holder.thread
+                            && (link.hosts[0], link.from) == (holder.host, holder.thread)
                             && link.kind != LinkKind::Wait
                     })?;
                     Some(Wait {
                         request: *request,
-                        waiter: woken.to,
-                        holder: holder.thread,
+                        waiter: ThreadOfHost {
+                            host: woken.hosts[1],
+                            thread: woken.to,
+                        },
+                        holder: whose(holder),
                         holder_comm: &holder.comm,
                         call: woken.call.as_deref(),
                         range,
@@ -129,12 +165,25 @@ impl<'run> Slow<'run> {
         format!("{} ({})", of.key.span, of.name(Some(self.lines)))
     }
 
-    /// A thread in words, for instance `worker-A (315)`.
-    pub(crate) fn thread(&self, thread: ThreadId) -> String {
-        let name = self.lines.name(thread, self.lines.range().end);
-        match name.is_empty() {
-            true => thread.to_string(),
-            false => format!("{name} ({thread})"),
+    /// A thread of the requests' own host.
+    pub(crate) fn own(&self, thread: ThreadId) -> ThreadOfHost {
+        ThreadOfHost {
+            host: self.host,
+            thread,
+        }
+    }
+
+    /// A thread in words, for instance `worker-A (315)`; one of another host with that host's name.
+    pub(crate) fn thread(&self, of: ThreadOfHost) -> String {
+        let lines = self.all.hosts().lines(of.host);
+        let name = lines.map(|lines| lines.name(of.thread, lines.range().end));
+        let thread = match name {
+            Some(name) if !name.is_empty() => format!("{name} ({})", of.thread),
+            _ => of.thread.to_string(),
+        };
+        match of.host == self.host {
+            true => thread,
+            false => format!("{thread} on {}", self.all.hosts().name(of.host)),
         }
     }
 }
@@ -147,11 +196,11 @@ pub(crate) struct Taken {
     range: Option<TimeRange>,
     /// By whom or what.
     parts: BTreeMap<String, Nanoseconds>,
-    longest: Vec<(TimeRange, ThreadId, RequestId)>,
+    longest: Vec<(TimeRange, ThreadOfHost, RequestId)>,
 }
 
 impl Taken {
-    pub(crate) fn add(&mut self, request: RequestId, thread: ThreadId, range: TimeRange) {
+    pub(crate) fn add(&mut self, request: RequestId, thread: ThreadOfHost, range: TimeRange) {
         let length = range.length();
         self.total += length;
         *self.by_request.entry(request).or_default() += length;
@@ -173,7 +222,7 @@ impl Taken {
     }
 
     fn keep_longest(&mut self) {
-        let rank = |(range, thread, request): &(TimeRange, ThreadId, RequestId)| {
+        let rank = |(range, thread, request): &(TimeRange, ThreadOfHost, RequestId)| {
             (
                 std::cmp::Reverse(range.length()),
                 range.begin,
@@ -190,7 +239,7 @@ impl Taken {
     }
 
     /// The longest single occasions.
-    pub(crate) fn occasions(&mut self) -> &[(TimeRange, ThreadId, RequestId)] {
+    pub(crate) fn occasions(&mut self) -> &[(TimeRange, ThreadOfHost, RequestId)] {
         self.keep_longest();
         &self.longest
     }
@@ -204,17 +253,18 @@ impl Taken {
 
     /// The longest occasions as evidence: `{length} {what} of {thread} in request {request}`.
     pub(crate) fn evidence(&mut self, slow: &Slow<'_>, what: &str) -> Vec<Evidence> {
-        let evidence = |&(range, thread, request): &(TimeRange, ThreadId, RequestId)| Evidence {
-            text: format!(
-                "{}: {what} {} in request {}",
-                slow.thread(thread),
-                range.length(),
-                slow.named(request)
-            ),
-            range: Some(range),
-            thread: Some(thread),
-            request: Some(slow.key(request)),
-        };
+        let evidence =
+            |&(range, thread, request): &(TimeRange, ThreadOfHost, RequestId)| Evidence {
+                text: format!(
+                    "{}: {what} {} in request {}",
+                    slow.thread(thread),
+                    range.length(),
+                    slow.named(request)
+                ),
+                range: Some(range),
+                thread: (thread.host == slow.host).then_some(thread.thread),
+                request: Some(slow.key(request)),
+            };
         self.occasions().iter().map(evidence).collect()
     }
 

@@ -78,7 +78,8 @@ pub(crate) fn quota_behind<'run>(quotas: &'run [Quota], wait: &Wait<'_>) -> Opti
         let held = wait
             .pieces
             .iter()
-            .filter(|piece| wants_cpu(piece.state) && quota.holds(piece.thread, piece.range));
+            .filter(|piece| piece.host == wait.waiter.host && wants_cpu(piece.state))
+            .filter(|piece| quota.holds(piece.thread, piece.range));
         let held: Nanoseconds = held.map(|piece| piece.range.length()).sum();
         held.get() * 2 > wait.range.length().get()
     })

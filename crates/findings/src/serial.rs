@@ -63,7 +63,7 @@ pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
                     continue;
                 }
                 let thread = slow.requests.get(*call).threads().first().copied();
-                taken.add(*id, thread.unwrap_or_default(), window(call));
+                taken.add(*id, slow.own(thread.unwrap_or_default()), window(call));
             }
         }
     }

@@ -58,8 +58,8 @@ fn finding(slow: &Slow<'_>, kind: &Kind) -> Option<Finding> {
     let of_kind = |piece: &Piece<'_>| piece.segment.state == kind.state;
     for piece in slow.pieces().filter(of_kind) {
         let segment = piece.segment;
-        taken.add(piece.request, segment.thread, segment.range);
-        taken.blame(slow.thread(segment.thread), segment.range.length());
+        taken.add(piece.request, piece.whose(), segment.range);
+        taken.blame(slow.thread(piece.whose()), segment.range.length());
         if !segment.detail.is_empty() {
             *causes.entry(segment.detail.to_string()).or_default() += segment.range.length();
         }

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod alignment;
 mod answer;
 mod comm;
 mod contexts;
@@ -15,6 +16,7 @@ mod extent;
 pub mod io;
 mod lanes;
 pub mod latency;
+pub mod network;
 pub mod timelines;
 pub mod timers;
 

@@ -96,7 +96,7 @@ codes! {
         "record on the hosts that serve them, or give only files of the recorded time";
     SpansMoveUnseen, Warning, "Spans of a process move between threads unseen: the states of its requests are those of the threads that they began on.",
         "goroutines of Go do so; elsewhere, record with the agent for the language (`make agents`)";
-    HostClocksApart, Warning, "The wall clocks of two hosts differ, as distributed traces on both show; times of different hosts cannot be compared.",
+    HostClocksApart, Warning, "The clocks of two hosts differ, as packets between them or distributed traces on both show. Where packets show it, paths that lead from one host to the other are corrected; other times of different hosts cannot be compared.",
         "keep the hosts' clocks in step (NTP, PTP)";
     NoTemporaryFile, Warning, "There was no room for a large temporary file; what should have gone there stayed in memory.",
         "results are whole; if memory is short, set TMPDIR to a folder on a disk with room, a few times what the trace takes at most";

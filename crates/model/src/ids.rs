@@ -49,6 +49,10 @@ id!(
     CpuId(u32)
 );
 id!(
+    /// A host of an experiment: its position in the list of hosts.
+    HostId(u32)
+);
+id!(
     /// A stream of a source: its position in `Source::streams`.
     StreamId(u32)
 );
@@ -66,6 +70,7 @@ id!(
 );
 
 position!(CpuId);
+position!(HostId);
 position!(StreamId);
 position!(PacketId);
 position!(EventClassId);

@@ -17,7 +17,7 @@ mod visit;
 pub use diagnostic::{Diagnostic, DiagnosticCode, Place, Severity};
 pub use event::Event;
 pub use ids::{
-    CpuId, EventClassId, FieldId, PacketId, ProcessId, SpanId, StreamId, ThreadId, TraceId,
+    CpuId, EventClassId, FieldId, HostId, PacketId, ProcessId, SpanId, StreamId, ThreadId, TraceId,
 };
 pub use projection::{Projection, Slot};
 pub use schema::{EventClass, Field, FieldKind, Schema, Scope, TracerDomain};

@@ -1,9 +1,11 @@
-//! Do the clocks of several hosts agree? Told by the distributed traces that both took part in.
+//! Do the clocks of several hosts agree? Told by packets that went both ways between them, else by the
+//! distributed traces that both took part in.
 //!
 //! What the one did for a trace lies within what the other did, or the other way round; that leaves
-//! only some offsets between their clocks possible. Nothing is corrected here.
+//! only some offsets between their clocks possible. Packets leave fewer. Nothing is corrected here.
 
 use rustc_hash::FxHashMap;
+use slowpath_kernel::network::ClockRelation;
 use slowpath_model::{Diagnostic, DiagnosticCode, Place, TimeRange, TraceId};
 
 use crate::request::Shown;
@@ -17,11 +19,36 @@ pub struct ClockOffset {
     /// The first host's clock is ahead of the second's by at least and by at most so many
     /// nanoseconds; negative where it is behind.
     pub ahead_ns: (i64, i64),
-    /// So many distributed traces say so.
-    pub traces: u64,
+    /// Who says so.
+    pub told_by: ToldBy,
+}
+
+/// What tells how clocks relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToldBy {
+    /// So many distributed traces.
+    Traces(u64),
+    /// So many packets, which went both ways.
+    Packets(u64),
 }
 
 impl ClockOffset {
+    /// What packets tell, at the middle of their time; `None` where they went one way only.
+    pub fn by_packets(relation: &ClockRelation) -> Option<Self> {
+        let alignment = relation.alignment;
+        let offset = alignment.offset_ns;
+        let uncertainty = i64::try_from(alignment.uncertainty?.get()).unwrap_or(i64::MAX);
+        let (first, second) = relation.hosts;
+        Some(Self {
+            hosts: (first.index(), second.index()),
+            ahead_ns: (
+                offset.saturating_sub(uncertainty),
+                offset.saturating_add(uncertainty),
+            ),
+            told_by: ToldBy::Packets(alignment.packets as u64),
+        })
+    }
+
     /// Whether the clocks may agree, to a millisecond.
     pub fn may_agree(&self) -> bool {
         const TOLERANCE_NS: i64 = 1_000_000;
@@ -45,13 +72,16 @@ impl ClockOffset {
             file: format!("hosts {} and {}", names.0, names.1),
             ..Place::default()
         };
+        let (count, who) = match self.told_by {
+            ToldBy::Traces(count) => (count, "distributed traces on both"),
+            ToldBy::Packets(count) => (count, "packets between them"),
+        };
         let message = format!(
             "the clock of {ahead} is {seconds:.6} s ahead of that of {behind} (to {within:.3} ms), \
-             as {} distributed traces on both show",
-            self.traces
+             as {count} {who} show"
         );
         Diagnostic {
-            count: Some(self.traces),
+            count: Some(count),
             ..Diagnostic::new(DiagnosticCode::HostClocksApart, place, message)
         }
     }
@@ -78,7 +108,7 @@ pub fn clock_offsets(hosts: &[&Requests]) -> Vec<ClockOffset> {
             offsets.extend(offset(&both).map(|ahead_ns| ClockOffset {
                 hosts: (first, second),
                 ahead_ns,
-                traces: both.len() as u64,
+                told_by: ToldBy::Traces(both.len() as u64),
             }));
         }
     }

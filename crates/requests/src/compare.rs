@@ -18,7 +18,8 @@ pub struct Category {
     /// The state.
     pub state: State,
     /// The name of the thread whose state it was, where the request waited for it; empty for the
-    /// threads that served the request. Numbers in it are left out: pools are one.
+    /// threads that served the request. Numbers in it are left out: pools are one. With its host where
+    /// the path lies on several.
     pub thread: String,
     /// What the state was about: a system call, a device, the operation that was served instead.
     pub resource: String,
@@ -61,7 +62,10 @@ impl Breakdown {
                 state: segment.state,
                 thread: match segment.depth {
                     0 => String::new(),
-                    _ => without_numbers(&segment.comm),
+                    _ => match &segment.host_name {
+                        Some(host) => format!("{} on {host}", without_numbers(&segment.comm)),
+                        None => without_numbers(&segment.comm),
+                    },
                 },
                 resource: resource(segment.state, &segment.detail),
             };
@@ -147,7 +151,7 @@ fn without_numbers(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use slowpath_critical_path::{CriticalPath, Segment};
-    use slowpath_model::{ThreadId, TimeRange, Timestamp};
+    use slowpath_model::{HostId, ThreadId, TimeRange, Timestamp};
 
     use super::*;
 
@@ -156,8 +160,12 @@ mod tests {
         let mut at = 0;
         let segments = states.iter().map(|(comm, state, length, detail)| {
             at += length;
+            let range = TimeRange::new(Timestamp::from_ns(at - length), Timestamp::from_ns(at));
             Segment {
-                range: TimeRange::new(Timestamp::from_ns(at - length), Timestamp::from_ns(at)),
+                range,
+                recorded: range,
+                host: HostId(0),
+                host_name: None,
                 thread: ThreadId(1),
                 comm: (*comm).into(),
                 state: *state,
@@ -169,10 +177,12 @@ mod tests {
         RequestPath {
             blocked_by: vec![None; segments.len()],
             path: CriticalPath {
+                host: HostId(0),
                 thread: ThreadId(1),
                 window: TimeRange::new(Timestamp::from_ns(0), Timestamp::from_ns(at)),
                 segments,
                 links: Vec::new(),
+                corrections: Vec::new(),
             },
         }
     }

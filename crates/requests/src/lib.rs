@@ -3,7 +3,7 @@
 //! A span of a distributed trace is a request. Its own events, told by the application's tracing
 //! library, say which threads served it; the kernel's time lines say what these did and waited for
 //! (Gelle, Ezzati-Jivan & Dagenais, *Combining distributed and kernel tracing for performance
-//! analysis of cloud applications*, 2021). One host at a time; files and readers are not known here.
+//! analysis of cloud applications*, 2021). Files and readers are not known here.
 
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,7 @@ mod bands;
 mod clocks;
 mod compare;
 mod events;
+mod hosts;
 mod join;
 mod path;
 mod request;
@@ -20,9 +21,10 @@ mod summary;
 mod threads;
 
 pub use bands::{Band, Operation, operations};
-pub use clocks::{ClockOffset, clock_offsets};
+pub use clocks::{ClockOffset, ToldBy, clock_offsets};
 pub use compare::{Breakdown, Category, Difference};
 pub use events::{SpanEvent, SpanEventKind, has_span_events, span_events};
+pub use hosts::{AllHosts, RequestOfHost, ThreadOfHost};
 pub use join::{HostEvents, join};
 pub use path::RequestPath;
 pub use request::{Bound, PlacedBy, Request, RequestId, Serving, Shown, SpanKey, Told};

@@ -3,19 +3,19 @@
 //! §3.4 of Gelle, Ezzati-Jivan & Dagenais (2021), for requests that go from thread to thread. Walked
 //! backwards: within a serving the path is the thread's own; between two, while the request lay in a
 //! queue, it is that of the thread that takes it up next. Where a serving thread meanwhile works for
-//! another request, that request is what blocks this one. Only requests of the same host are known.
+//! another request, that request is what blocks this one, on whichever host.
 
 use std::cmp::Reverse;
 
 use slowpath_critical_path::{
-    BareLink, Cause, CriticalPath, Detail, Piece, Segment, State, Words, bare_path,
+    BareLink, Cause, CriticalPath, Detail, Piece, State, Words, bare_path,
 };
-use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
+use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 
 use crate::assign::Active;
-use crate::request::{Bound, Request, RequestId, Serving};
-use crate::requests::{Requests, within};
+use crate::hosts::{AllHosts, RequestOfHost};
+use crate::request::{Bound, Request, Serving};
+use crate::requests::within;
 
 /// Where the time of a request went, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,12 +24,12 @@ pub struct RequestPath {
     /// the one that served the request last.
     pub path: CriticalPath,
     /// By segment: the other request that its thread works for meanwhile.
-    pub blocked_by: Vec<Option<RequestId>>,
+    pub blocked_by: Vec<Option<RequestOfHost>>,
 }
 
 impl RequestPath {
     /// How long threads on the path worked for other requests, the longest first.
-    pub fn blockers(&self) -> Vec<(RequestId, Nanoseconds)> {
+    pub fn blockers(&self) -> Vec<(RequestOfHost, Nanoseconds)> {
         let segments = self.path.segments.iter().zip(&self.blocked_by);
         sums(segments.map(|(segment, other)| (*other, segment.range)))
     }
@@ -37,9 +37,9 @@ impl RequestPath {
 
 /// The sums of the times of each request, the longest first.
 pub(crate) fn sums(
-    times: impl Iterator<Item = (Option<RequestId>, TimeRange)>,
-) -> Vec<(RequestId, Nanoseconds)> {
-    let mut sums: Vec<(RequestId, Nanoseconds)> = Vec::new();
+    times: impl Iterator<Item = (Option<RequestOfHost>, TimeRange)>,
+) -> Vec<(RequestOfHost, Nanoseconds)> {
+    let mut sums: Vec<(RequestOfHost, Nanoseconds)> = Vec::new();
     for (request, range) in times {
         let Some(request) = request else {
             continue;
@@ -65,7 +65,7 @@ pub(crate) struct Parts<'lines> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part<'lines> {
     pub(crate) piece: Piece<'lines>,
-    pub(crate) blocked_by: Option<RequestId>,
+    pub(crate) blocked_by: Option<RequestOfHost>,
 }
 
 /// A part of the window in which one thread's path is the request's.
@@ -75,20 +75,17 @@ struct Stage {
     range: TimeRange,
 }
 
-impl Requests {
-    /// Where the time of a request went. `lines` are its host's; without them all of it is unknown.
-    pub fn path(&self, lines: Option<&Timelines>, id: RequestId) -> RequestPath {
-        let parts = self.parts(lines, id);
-        let mut words = lines.map(Words::of);
-        let links = (words.iter_mut())
-            .flat_map(|words| parts.links.iter().map(|link| words.link(link)))
-            .collect();
+impl AllHosts<'_> {
+    /// Where the time of a request went.
+    pub fn path(&self, of: RequestOfHost) -> RequestPath {
+        let parts = self.parts(of);
+        let window = self.get(of).window;
+        let visited = parts.parts.iter().map(|part| part.piece.host);
+        let mut words = Words::of(self.hosts(), of.host, window.begin, visited);
+        let links = parts.links.iter().map(|link| words.link(link)).collect();
         let mut segments = Vec::with_capacity(parts.parts.len());
         for part in &parts.parts {
-            let mut segment = match &mut words {
-                Some(words) => words.segment(&part.piece),
-                None => unnamed(&part.piece),
-            };
+            let mut segment = words.segment(&part.piece);
             if let (State::BlockedByRequest, Some(other)) = (segment.state, part.blocked_by) {
                 segment.detail = self.described(other).into();
             }
@@ -97,31 +94,31 @@ impl Requests {
         let last = parts.parts.iter().rfind(|part| part.piece.depth == 0);
         RequestPath {
             path: CriticalPath {
+                host: of.host,
                 thread: last.map_or(ThreadId::IDLE, |part| part.piece.thread),
-                window: self.get(id).window,
+                window,
                 segments,
                 links,
+                corrections: words.corrections(),
             },
             blocked_by: parts.parts.iter().map(|part| part.blocked_by).collect(),
         }
     }
+}
 
+impl<'run> AllHosts<'run> {
     /// The same without names.
-    pub(crate) fn parts<'lines>(
-        &self,
-        lines: Option<&'lines Timelines>,
-        id: RequestId,
-    ) -> Parts<'lines> {
-        let request = self.get(id);
+    pub(crate) fn parts(&self, of: RequestOfHost) -> Parts<'run> {
+        let request = self.get(of);
         let mut whole = Parts::default();
         let stages = stages(request);
-        let Some(lines) = lines.filter(|_| !stages.is_empty()) else {
-            whole.parts.extend(nowhere(request));
+        if self.hosts().lines(of.host).is_none() || stages.is_empty() {
+            whole.parts.extend(nowhere(of.host, request));
             return whole;
-        };
-        let mut strangers = Strangers::of(self, id);
+        }
+        let mut strangers = Strangers::of(self, of);
         for stage in &stages {
-            let mut path = bare_path(lines, stage.thread, stage.range);
+            let mut path = bare_path(self.hosts(), of.host, stage.thread, stage.range);
             for piece in path.pieces {
                 strangers.cut(piece, &mut whole.parts);
             }
@@ -134,28 +131,30 @@ impl Requests {
 /// Finds out where the threads on a request's path work for requests that are no part of it, nor the
 /// other way round. Is asked in the order of time.
 struct Strangers<'run> {
-    requests: &'run Requests,
-    request: RequestId,
+    all: &'run AllHosts<'run>,
+    of: RequestOfHost,
+    host: HostId,
     thread: ThreadId,
     /// What the thread worked for after the time that was asked about last.
     pieces: &'run [Active],
 }
 
 impl<'run> Strangers<'run> {
-    fn of(requests: &'run Requests, request: RequestId) -> Self {
+    fn of(all: &'run AllHosts<'run>, of: RequestOfHost) -> Self {
         Self {
-            requests,
-            request,
+            all,
+            of,
+            host: of.host,
             thread: ThreadId::IDLE,
             pieces: &[],
         }
     }
 
-    fn go_to(&mut self, thread: ThreadId, at: Timestamp) {
-        if thread != self.thread {
-            let pieces = self.requests.active_of(thread);
+    fn go_to(&mut self, host: HostId, thread: ThreadId, at: Timestamp) {
+        if (host, thread) != (self.host, self.thread) {
+            let pieces = self.all.requests(host).active_of(thread);
             let past = pieces.partition_point(|piece| piece.range.end <= at);
-            (self.thread, self.pieces) = (thread, &pieces[past..]);
+            (self.host, self.thread, self.pieces) = (host, thread, &pieces[past..]);
         }
         while let [first, rest @ ..] = self.pieces
             && first.range.end <= at
@@ -166,19 +165,25 @@ impl<'run> Strangers<'run> {
 
     /// Adds a piece of a serving thread's path, cut where its thread turns to another request.
     fn cut<'lines>(&mut self, piece: Piece<'lines>, parts: &mut Vec<Part<'lines>>) {
-        let range = piece.range;
-        self.go_to(piece.thread, range.begin);
-        let own = self.requests.get(self.request);
-        let mut add = |range: TimeRange, other: Option<RequestId>| {
-            let mut piece = Piece { range, ..piece };
+        let range = piece.recorded;
+        self.go_to(piece.host, piece.thread, range.begin);
+        let own = self.all.get(self.of);
+        let mut add = |recorded: TimeRange, other: Option<RequestOfHost>| {
+            let shown = TimeRange::new(piece.shown(recorded.begin), piece.shown(recorded.end));
+            let mut piece = Piece {
+                range: shown,
+                recorded,
+                ..piece
+            };
             if other.is_some() && piece.depth == 0 {
                 piece.state = State::BlockedByRequest;
                 piece.detail = Detail::default();
             }
             match parts.last_mut() {
-                _ if range.is_empty() => {}
+                _ if shown.is_empty() => {}
                 Some(last) if last.blocked_by == other && is_one(&last.piece, &piece) => {
-                    last.piece.range.end = range.end;
+                    last.piece.range.end = shown.end;
+                    last.piece.recorded.end = recorded.end;
                 }
                 _ => parts.push(Part {
                     piece,
@@ -187,8 +192,12 @@ impl<'run> Strangers<'run> {
             }
         };
         let mut cursor = range.begin;
-        for (when, other) in within(self.pieces, range) {
-            if other == self.request || self.requests.get(other).is_kin(own) {
+        for (when, request) in within(self.pieces, range) {
+            let other = RequestOfHost {
+                host: piece.host,
+                request,
+            };
+            if other == self.of || self.all.get(other).is_kin(own) {
                 continue;
             }
             add(TimeRange::new(cursor, when.begin), None);
@@ -203,9 +212,12 @@ impl<'run> Strangers<'run> {
 fn is_one(earlier: &Piece<'_>, later: &Piece<'_>) -> bool {
     let same = Piece {
         range: later.range,
+        recorded: later.recorded,
         ..*earlier
     };
-    earlier.range.end == later.range.begin && same == *later
+    earlier.range.end == later.range.begin
+        && earlier.recorded.end == later.recorded.begin
+        && same == *later
 }
 
 /// The parts of a request's window, in the order of time; they cover it. Empty where no thread is
@@ -248,11 +260,13 @@ fn stages(request: &Request) -> Vec<Stage> {
 }
 
 /// What there is to say of a request of which no thread is known, or whose host has no kernel trace.
-fn nowhere(request: &Request) -> Option<Part<'static>> {
+fn nowhere(host: HostId, request: &Request) -> Option<Part<'static>> {
     let cause = Cause::Words("no kernel events of a thread that served it");
     let thread = request.threads().pop().unwrap_or(ThreadId::IDLE);
     let piece = Piece {
         range: request.window,
+        recorded: request.window,
+        host,
         thread,
         state: State::Unknown,
         depth: 0,
@@ -262,19 +276,4 @@ fn nowhere(request: &Request) -> Option<Part<'static>> {
         piece,
         blocked_by: None,
     })
-}
-
-fn unnamed(piece: &Piece<'_>) -> Segment {
-    let detail = match piece.detail.cause {
-        Cause::Words(words) => words,
-        _ => "",
-    };
-    Segment {
-        range: piece.range,
-        thread: piece.thread,
-        comm: Default::default(),
-        state: piece.state,
-        depth: piece.depth,
-        detail: detail.into(),
-    }
 }

@@ -8,13 +8,12 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use slowpath_critical_path::{BareLink, LinkKind, State};
-use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{Nanoseconds, ThreadId, TimeRange};
+use slowpath_critical_path::{BareLink, LinkKind, Piece, State};
+use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange};
 
+use crate::hosts::{AllHosts, RequestOfHost, ThreadOfHost};
 use crate::path::{Part, Parts, sums};
 use crate::request::RequestId;
-use crate::requests::Requests;
 
 /// Time by state. Small: a request is in few states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,10 +66,10 @@ pub struct Summary<'lines> {
     /// What the path did, in whichever thread.
     pub states: States,
     /// What the threads that served the request did themselves: the time in which they waited for
-    /// other threads is BLOCKED here.
+    /// other threads is BLOCKED here; for those of another host NETWORK.
     pub own: States,
     /// Other requests that threads on the path worked for meanwhile, the longest first.
-    pub blocked_by: Vec<(RequestId, Nanoseconds)>,
+    pub blocked_by: Vec<(RequestOfHost, Nanoseconds)>,
     /// The longest waits, at most [`Summary::MOST_WAITS`], the longest first.
     pub waits: Box<[Wait<'lines>]>,
 }
@@ -80,23 +79,23 @@ pub struct Summary<'lines> {
 pub struct Wait<'lines> {
     /// When.
     pub range: TimeRange,
-    /// The thread that waited.
+    /// The thread that waited, of the request's own host.
     pub thread: ThreadId,
     /// What for.
     pub on: WaitFor,
     /// The system call in which it waited, where the trace tells.
     pub call: Option<&'lines str>,
     /// Which thread the path was in for most of the wait, and what it did there.
-    pub mostly: (ThreadId, State),
+    pub mostly: (ThreadOfHost, State),
 }
 
 /// What a thread waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitFor {
     /// Another thread, which woke it.
-    Thread(ThreadId),
+    Thread(ThreadOfHost),
     /// The thread worked for another request.
-    Request(RequestId),
+    Request(RequestOfHost),
     /// A time, a device or whatever else the state names.
     State(State),
 }
@@ -106,23 +105,19 @@ impl Summary<'_> {
     pub const MOST_WAITS: usize = 3;
 }
 
-impl Requests {
-    /// Where the time of a request went. `lines` are its host's; without them all of it is unknown.
-    pub fn summary<'lines>(
-        &self,
-        lines: Option<&'lines Timelines>,
-        request: RequestId,
-    ) -> Summary<'lines> {
-        summarise(&self.parts(lines, request))
+impl<'run> AllHosts<'run> {
+    /// Where the time of a request went; without the time lines of its host all of it is unknown.
+    pub fn summary(&self, of: RequestOfHost) -> Summary<'run> {
+        summarise(of.host, &self.parts(of))
     }
 
-    /// Where the time of each request went, in the order of `requests`, by so many workers.
-    pub fn summaries<'lines>(
+    /// Where the time of each of a host's requests went, in the order of `requests`, by so many workers.
+    pub fn summaries(
         &self,
-        lines: Option<&'lines Timelines>,
+        host: HostId,
         requests: &[RequestId],
         jobs: NonZeroUsize,
-    ) -> Vec<Summary<'lines>> {
+    ) -> Vec<Summary<'run>> {
         const AT_A_TIME: usize = 64;
         // In the order of time: what one request's path looks up, the next one's finds in the cache.
         let mut places: Vec<usize> = (0..requests.len()).collect();
@@ -133,10 +128,10 @@ impl Requests {
         let work = || {
             let mut own = Vec::new();
             while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let summaries = batch
-                    .iter()
-                    .map(|&place| (place, self.summary(lines, requests[place])));
-                own.extend(summaries);
+                own.extend(batch.iter().map(|&place| {
+                    let request = requests[place];
+                    (place, self.summary(RequestOfHost { host, request }))
+                }));
             }
             let mut all = done.lock().unwrap_or_else(PoisonError::into_inner);
             all.append(&mut own);
@@ -153,14 +148,21 @@ impl Requests {
     }
 }
 
-fn summarise<'lines>(path: &Parts<'lines>) -> Summary<'lines> {
+fn summarise<'lines>(host: HostId, path: &Parts<'lines>) -> Summary<'lines> {
     let mut summary = Summary::default();
-    for part in &path.parts {
+    // Backwards: the thread that ended a wait comes first, then what that one waited for.
+    let mut waited_for = State::Blocked;
+    for part in path.parts.iter().rev() {
         let (piece, length) = (part.piece, part.piece.range.length());
         summary.states.add(piece.state, length);
+        waited_for = match piece.depth {
+            1 if piece.host != host => State::Network,
+            0 | 1 => State::Blocked,
+            _ => waited_for,
+        };
         let own = match piece.depth {
             0 => piece.state,
-            _ => State::Blocked,
+            _ => waited_for,
         };
         summary.own.add(own, length);
     }
@@ -212,7 +214,8 @@ fn wait<'lines>(run: &[Part<'lines>], links: &[BareLink<'lines>]) -> Option<Wait
     let links = &links[from..to.max(from)];
     let own = run.iter().find(|part| part.piece.depth == 0);
     let woken = links.iter().rfind(|link| {
-        waker.is_some_and(|waker| waker.piece.thread == link.from) && link.kind != LinkKind::Wait
+        let is_from = |piece: Piece<'_>| (piece.host, piece.thread) == (link.hosts[0], link.from);
+        waker.is_some_and(|waker| is_from(waker.piece)) && link.kind != LinkKind::Wait
     });
     let of_own = own.and_then(|part| part.piece.detail.call);
     Some(Wait {
@@ -221,11 +224,18 @@ fn wait<'lines>(run: &[Part<'lines>], links: &[BareLink<'lines>]) -> Option<Wait
             .or(woken.map(|link| link.to))
             .unwrap_or(ThreadId::IDLE),
         on: match (waker, longest.blocked_by) {
-            (Some(waker), _) => WaitFor::Thread(waker.piece.thread),
+            (Some(waker), _) => WaitFor::Thread(whose(&waker.piece)),
             (None, Some(other)) => WaitFor::Request(other),
             (None, None) => WaitFor::State(longest.piece.state),
         },
         call: of_own.or(woken.and_then(|link| link.call)),
-        mostly: (longest.piece.thread, longest.piece.state),
+        mostly: (whose(&longest.piece), longest.piece.state),
     })
+}
+
+fn whose(piece: &Piece<'_>) -> ThreadOfHost {
+    ThreadOfHost {
+        host: piece.host,
+        thread: piece.thread,
+    }
 }

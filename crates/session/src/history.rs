@@ -85,10 +85,11 @@ impl Experiment {
                 _folder: None,
             });
         }
-        let (hosts, diagnostics) = self.requests(options)?;
+        let (recorded, diagnostics) = self.requests(options)?;
+        let hosts = &recorded.hosts;
         let jobs = options.jobs.get();
         if let Some(cache) = &cache
-            && build(cache, &key, &hosts, jobs).is_ok()
+            && build(cache, &key, hosts, jobs).is_ok()
         {
             return Ok(OpenedHistory {
                 history: History::open(cache, &key)?,
@@ -99,7 +100,7 @@ impl Experiment {
         }
         let folder = tempfile::tempdir()?;
         let target = folder.path().join("history");
-        build(&target, &key, &hosts, jobs)?;
+        build(&target, &key, hosts, jobs)?;
         Ok(OpenedHistory {
             history: History::open(&target, &key)?,
             from_cache: false,

@@ -6,8 +6,9 @@ use std::io::{BufRead, BufReader};
 
 use slowpath_engine::{Cancelled, Options};
 use slowpath_kernel::io::Known;
+use slowpath_kernel::timelines::Timelines;
 use slowpath_kernel::timers::{Firings, firings};
-use slowpath_model::{ProcessId, ThreadId, TimeRange};
+use slowpath_model::{Diagnostic, ProcessId, ThreadId, TimeRange};
 use slowpath_source::{Joined, Source};
 
 use crate::{Experiment, OpenedSource, state_dump};
@@ -51,6 +52,23 @@ impl HostKernels<'_> {
             Some(joined) => joined,
             None => &*self.traces[0].source,
         }
+    }
+
+    /// The host's threads over time, `None` where there was no event in `options.range`; and what was
+    /// wrong with its traces. `among_hosts`: packets will be looked for on other hosts.
+    pub fn timelines(
+        &self,
+        options: &Options<'_>,
+        among_hosts: bool,
+    ) -> Result<(Option<Timelines>, Vec<Diagnostic>), Cancelled> {
+        let mut outcome = match among_hosts {
+            true => Timelines::build_among_hosts(self.source(), options)?,
+            false => Timelines::build(self.source(), options)?,
+        };
+        if let Some(lines) = &mut outcome.state {
+            lines.add_saved(&self.saved_names(), &self.saved_processes());
+        }
+        Ok((outcome.state, outcome.diagnostics))
     }
 
     /// What is known about the host's processes besides the events.

@@ -22,5 +22,5 @@ pub use host::HostKernels;
 pub use manifest::Manifest;
 pub use merge::{EventPlace, Interrupted, merged_events};
 pub use open::{Experiment, OpenedSource, open};
-pub use requests::HostRequests;
+pub use requests::{HostRequests, RecordedRequests};
 pub use spans::{SpanFile, span_files};

@@ -5,11 +5,15 @@
 
 use std::collections::BTreeMap;
 
+use slowpath_critical_path::{Host, Hosts};
 use slowpath_engine::{Cancelled, Options};
+use slowpath_kernel::network::Network;
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{Diagnostic, ProcessId, TimeRange};
 use slowpath_read_spans::{Collected, ReadOptions};
-use slowpath_requests::{HostEvents, Requests, clock_offsets, has_span_events, join, span_events};
+use slowpath_requests::{
+    AllHosts, ClockOffset, HostEvents, Requests, clock_offsets, has_span_events, join, span_events,
+};
 use slowpath_source::{Joined, Source};
 
 use crate::{Experiment, HostKernels};
@@ -27,30 +31,49 @@ pub struct HostRequests {
     pub control_groups: BTreeMap<ProcessId, String>,
 }
 
+/// The requests of all hosts, in the order of the traces.
+#[derive(Debug)]
+pub struct RecordedRequests {
+    /// By [`HostId`](slowpath_model::HostId).
+    pub hosts: Vec<HostRequests>,
+    /// The packets between them.
+    pub network: Network,
+}
+
+impl RecordedRequests {
+    /// As paths need them, which may lead from host to host.
+    pub fn all(&self) -> AllHosts<'_> {
+        let hosts = self.hosts.iter().map(|host| Host {
+            name: &host.name,
+            lines: host.lines.as_ref(),
+        });
+        let requests = self.hosts.iter().map(|host| &host.requests).collect();
+        AllHosts::new(Hosts::new(hosts.collect(), Some(&self.network)), requests)
+    }
+}
+
 impl Experiment {
-    /// The requests of every host, in the order of the traces; and what was wrong with the traces.
+    /// The requests of every host; and what was wrong with the traces.
     /// All of each trace is read: what ended a wait may lie anywhere.
     pub fn requests(
         &self,
         options: &Options<'_>,
-    ) -> Result<(Vec<HostRequests>, Vec<Diagnostic>), Cancelled> {
+    ) -> Result<(RecordedRequests, Vec<Diagnostic>), Cancelled> {
         let options = Options {
             range: TimeRange::ALL,
             ..*options
         };
         let mut diagnostics = Vec::new();
         let hosts = self.span_hosts();
+        let several = hosts.iter().filter(|host| host.kernel.is_some()).count() > 1;
         let mut all_lines: Vec<Option<Timelines>> = Vec::new();
         let mut all_events = Vec::new();
         for host in &hosts {
             let mut lines = None;
             if let Some(kernel) = &host.kernel {
-                let outcome = Timelines::build(kernel.source(), &options)?;
-                diagnostics.extend(outcome.diagnostics);
-                lines = outcome.state;
-                if let Some(lines) = &mut lines {
-                    lines.add_saved(&kernel.saved_names(), &kernel.saved_processes());
-                }
+                let (found_lines, found) = kernel.timelines(&options, several)?;
+                diagnostics.extend(found);
+                lines = found_lines;
             }
             all_lines.push(lines);
             let outcome = span_events(&Joined::new(host.spans.iter().copied()), &options)?;
@@ -71,7 +94,8 @@ impl Experiment {
         diagnostics.append(&mut told.diagnostics);
         let (requests, found) = join(events, told.spans);
         diagnostics.extend(found);
-        for offset in clock_offsets(&requests.iter().collect::<Vec<_>>()) {
+        let network = Network::of(&all_lines.iter().map(Option::as_ref).collect::<Vec<_>>());
+        for offset in offsets(&network, &requests) {
             let (first, second) = offset.hosts;
             if !offset.may_agree() {
                 diagnostics.push(offset.diagnostic((&hosts[first].name, &hosts[second].name)));
@@ -87,7 +111,11 @@ impl Experiment {
                 requests,
             })
             .collect();
-        Ok((requests, diagnostics))
+        let recorded = RecordedRequests {
+            hosts: requests,
+            network,
+        };
+        Ok((recorded, diagnostics))
     }
 
     /// The hosts with kernel events or span events.
@@ -122,6 +150,18 @@ impl Experiment {
         }
         hosts
     }
+}
+
+/// How far clocks are apart: as packets tell where there are any, else as distributed traces do.
+fn offsets(network: &Network, requests: &[Requests]) -> Vec<ClockOffset> {
+    let by_packets = network.relations().iter();
+    let mut offsets: Vec<ClockOffset> = by_packets.filter_map(ClockOffset::by_packets).collect();
+    for by_traces in clock_offsets(&requests.iter().collect::<Vec<_>>()) {
+        if offsets.iter().all(|known| known.hosts != by_traces.hosts) {
+            offsets.push(by_traces);
+        }
+    }
+    offsets
 }
 
 struct SpanHost<'experiment> {

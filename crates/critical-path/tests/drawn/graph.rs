@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::support::{Tracer, path, range, tid, timelines, trace};
 use proptest::prelude::*;
 use slowpath_critical_path::{CriticalPath, Graph, PathId, Segment, State};
-use slowpath_model::{ThreadId, TimeRange};
+use slowpath_model::{HostId, ThreadId, TimeRange};
 
 /// A path's own segments, as the graph tells them.
 fn recovered(graph: &Graph, path: PathId) -> Vec<(TimeRange, ThreadId, State, Arc<str>)> {
@@ -108,6 +108,9 @@ fn waiters_of_one_thread_do_not_multiply_it() {
     let holder: Vec<(i64, State)> = (0..200).map(|n| (n * 10, states[n as usize % 2])).collect();
     let segment = |begin, end, thread, state| Segment {
         range: range(begin, end),
+        recorded: range(begin, end),
+        host: HostId(0),
+        host_name: None,
         thread: ThreadId(thread),
         comm: Default::default(),
         state,
@@ -116,6 +119,7 @@ fn waiters_of_one_thread_do_not_multiply_it() {
     };
     let paths: Vec<CriticalPath> = (1..=100)
         .map(|waiter| CriticalPath {
+            host: HostId(0),
             thread: ThreadId(waiter),
             window: range(-10, 2010),
             segments: std::iter::once(segment(-10, 0, waiter, State::Running))
@@ -123,6 +127,7 @@ fn waiters_of_one_thread_do_not_multiply_it() {
                 .chain([segment(2000, 2010, waiter, State::Running)])
                 .collect(),
             links: Vec::new(),
+            corrections: Vec::new(),
         })
         .collect();
     let graph = Graph::merge(&paths);
@@ -151,6 +156,9 @@ fn paths() -> impl Strategy<Value = Vec<CriticalPath>> {
                     end += length;
                     Segment {
                         range: range(end - length, end),
+                        recorded: range(end - length, end),
+                        host: HostId(0),
+                        host_name: None,
                         thread: ThreadId(thread),
                         comm: Default::default(),
                         state: states[state],
@@ -160,10 +168,12 @@ fn paths() -> impl Strategy<Value = Vec<CriticalPath>> {
                 })
                 .collect();
             CriticalPath {
+                host: HostId(0),
                 thread: ThreadId(thread),
                 window: range(begin, end),
                 segments,
                 links: Vec::new(),
+                corrections: Vec::new(),
             }
         };
         (0..).zip(drawn).map(of).collect()

@@ -1,6 +1,7 @@
 //! Critical paths and thread states on time lines that are drawn in text.
 
 mod graph;
+mod hosts;
 mod outputs;
 mod properties;
 mod support;

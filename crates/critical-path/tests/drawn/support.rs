@@ -8,6 +8,7 @@
 //! 0 110 waking a           0 120 wakeup a        0 120 wake a (both)    0 130 new c   0 130 fork c
 //! 0 140 irq 5 name / irqend 5         softirq 3 / softirqend 3     timer / timerend
 //! 0 150 raise 3            queue 0x1 lo    loop 0x1 lo    receive 0x1 lo
+//! 0 155 send a.b 7         arrive a.b 7   (a TCP segment from host a to host b by its number)
 //! 0 160 call futex         ret futex
 //! -- lost 3 cpu0           as in slowpath-drawn
 //! ```
@@ -137,11 +138,28 @@ fn events(line: &str, tracer: Tracer) -> Vec<String> {
             Tracer::Lttng => format!("syscall_exit_{} ret=0", argument(0)),
             Tracer::Ftrace => format!("sys_exit_{} __syscall_nr=0 ret=0", argument(0)),
         }],
+        "send" => vec![segment("net_dev_queue", argument(0), argument(1))],
+        "arrive" => vec![segment("net_if_receive_skb", argument(0), argument(1))],
         other => panic!("no event is called {other:?}"),
     };
     told.into_iter()
         .map(|event| format!("cpu{cpu} {at} {event}"))
         .collect()
+}
+
+/// A segment with its headers, as LTTng tells them.
+fn segment(event: &str, hosts: &str, number: &str) -> String {
+    let (from, to) = hosts.split_once('.').expect("FROM.TO");
+    let tcp = "network_header.ipv4.transport_header.tcp";
+    format!(
+        "{event} skbaddr=0x{number}00 name=eth0 network_header.ipv4.saddr=hex:0a0000{:02x} \
+         network_header.ipv4.daddr=hex:0a0000{:02x} {tcp}.source_port=0x{:x} {tcp}.dest_port=0x{:x} \
+         {tcp}.seq=0x{number} {tcp}.ack_seq=0x1 {tcp}.flags=0x18",
+        tid(from),
+        tid(to),
+        tid(from),
+        tid(to)
+    )
 }
 
 pub fn range(begin: i64, end: i64) -> TimeRange {

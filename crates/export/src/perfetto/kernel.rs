@@ -96,7 +96,7 @@ impl KernelTracks {
                     if let Some(wake) = wake.filter(|wake| wake.begin >= window.begin) {
                         let by = match wake.by {
                             Waker::Thread(by) => by,
-                            Waker::Packet { during, .. } => during,
+                            Waker::Packet { during, .. } | Waker::Arrival { during, .. } => during,
                             Waker::Interrupt(_) | Waker::Unknown => ThreadId::IDLE,
                         };
                         let at = wake.begin;

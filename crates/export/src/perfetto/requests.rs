@@ -21,13 +21,13 @@ pub fn write_requests<W: Write>(
 ) -> io::Result<()> {
     let arrows = Arrows::between(hosts);
     for host in hosts {
-        let title = match host.host {
+        let title = match host.host() {
             "" => "requests".to_owned(),
             name => format!("requests of {name}"),
         };
         let above = writer.track(&title, None)?;
         let mut lanes: Vec<(Track, Timestamp)> = Vec::new();
-        for (id, request) in host.all() {
+        for (id, request) in host.requests() {
             let is_free = |(_, end): &(Track, Timestamp)| *end <= request.window.begin;
             let lane = match lanes.iter().position(is_free) {
                 Some(lane) => lane,
@@ -56,7 +56,7 @@ struct Arrows {
 impl Arrows {
     /// Only between requests that are written.
     fn between(hosts: &[HostRequests<'_>]) -> Self {
-        let requests = || hosts.iter().flat_map(|host| host.all());
+        let requests = || hosts.iter().flat_map(|host| host.requests());
         let mut arrows = Self::default();
         for (_, request) in requests() {
             arrows.from.insert(request.key, Vec::new());
@@ -108,13 +108,20 @@ fn write_path<W: Write>(
 ) -> io::Result<()> {
     let path = host.path(id);
     for (segment, blocked_by) in path.path.segments.iter().zip(&path.blocked_by) {
-        let thread = format!("{} ({})", segment.comm, segment.thread);
+        let mut thread = format!("{} ({})", segment.comm, segment.thread);
+        if let Some(host) = &segment.host_name {
+            thread += &format!(" on {host}");
+        }
         let mut details = vec![("thread", thread)];
         if !segment.detail.is_empty() {
             details.push(("detail", segment.detail.to_string()));
         }
+        if segment.recorded != segment.range {
+            let TimeRange { begin, end } = segment.recorded;
+            details.push(("recorded", format!("{} to {}", begin.ns(), end.ns())));
+        }
         if let Some(other) = blocked_by {
-            details.push(("works for", host.requests.described(*other)));
+            details.push(("works for", host.all.described(*other)));
         }
         let slice = Slice {
             name: &state_name(segment),
@@ -134,7 +141,7 @@ fn write_in_flight<W: Write>(
     title: &str,
 ) -> io::Result<()> {
     let mut changes: BTreeMap<Timestamp, i64> = BTreeMap::new();
-    for (_, request) in host.all() {
+    for (_, request) in host.requests() {
         let TimeRange { begin, end } = request.window;
         *changes.entry(begin).or_default() += 1;
         *changes.entry(end).or_default() -= 1;

@@ -19,7 +19,7 @@ use super::entry::{Interruption, Run, Wake, Waker};
 use super::gather::{Name, Piece};
 use super::in_order::InOrder;
 use super::join::{Join, Joined, Placed};
-use super::packets::deliveries;
+use super::packets::packets;
 use super::record::Call;
 use super::segment::Share;
 use super::{CpuLine, Known, ThreadLine, Timelines};
@@ -38,7 +38,7 @@ impl Assembly<'_> {
     /// time.
     pub(super) fn assemble(
         self,
-        pieces: Vec<Piece>,
+        mut pieces: Vec<Piece>,
         is_interleaved: impl Fn(CpuId) -> bool + Sync,
         calls: Vec<String>,
     ) -> Result<Timelines, Cancelled> {
@@ -47,6 +47,9 @@ impl Assembly<'_> {
             .collect();
         processes.sort_unstable();
         processes.dedup_by_key(|(thread, _, process)| (*thread, *process));
+
+        let segments = (pieces.iter_mut()).map(|piece| std::mem::take(&mut piece.segments));
+        let segments = segments.filter(|rows| !rows.is_empty()).collect();
 
         let mut by_cpu: BTreeMap<CpuId, Vec<Piece>> = BTreeMap::new();
         for piece in pieces {
@@ -62,7 +65,7 @@ impl Assembly<'_> {
             join.join(cpu, pieces, is_interleaved(cpu))
         })?;
         let names = names(&mut joined);
-        let deliveries = deliveries(&joined, self.shelf);
+        let packets = packets(&joined, self.shelf, self.known.headers);
         let interruptions = self.in_parallel(joined.iter().collect(), |one| {
             self.interruptions(&one.segments)
         })?;
@@ -82,12 +85,14 @@ impl Assembly<'_> {
             lost: apart(lost),
             names,
             processes,
+            segments,
             cpus: (joined.into_iter())
-                .zip(interruptions.into_iter().zip(deliveries))
-                .map(|(one, (interruptions, deliveries))| CpuLine {
+                .zip(interruptions.into_iter().zip(packets))
+                .map(|(one, (interruptions, packets))| CpuLine {
                     cpu: one.cpu,
                     interruptions,
-                    deliveries,
+                    deliveries: packets.deliveries,
+                    sendings: packets.sendings,
                     irq_names: one.irq_names,
                 })
                 .collect(),

@@ -20,6 +20,8 @@ pub(super) type InterruptionRow = [u64; 2];
 pub(super) type StepRow = [u64; 3];
 /// A [`Delivery`], packed.
 pub(super) type DeliveryRow = [u64; 2];
+/// A [`Sending`], packed.
+pub(super) type SendingRow = [u64; 2];
 
 /// A thread on a processor, from the switch to it until the switch from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -114,10 +116,19 @@ pub(super) enum Sender {
 /// A packet that was received.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Delivery {
-    /// The thread of this host that sent it, and when.
-    pub(super) sender: Option<(ThreadId, i64)>,
+    /// The thread of this host that sent it; `None` where none did.
+    pub(super) sender: Option<ThreadId>,
+    /// When that thread sent it; without one, when it was received.
+    pub(super) at: i64,
     /// The thread in whose time it was received; `None`: there was no packet after all.
     pub(super) during: Option<ThreadId>,
+}
+
+/// A thread handed a packet to a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sending {
+    pub(super) at: i64,
+    pub(super) thread: ThreadId,
 }
 
 impl Run {
@@ -266,22 +277,32 @@ impl Step {
 
 impl Delivery {
     pub(super) fn row(self) -> DeliveryRow {
-        let (at, sender) = match self.sender {
-            Some((thread, at)) => (at, thread_bits(thread) | 1 << THREAD_BITS),
-            None => (0, 0),
+        let bits = |thread: Option<ThreadId>| {
+            thread.map_or(0, |thread| thread_bits(thread) | 1 << THREAD_BITS)
         };
-        let during = match self.during {
-            Some(thread) => thread_bits(thread) | 1 << THREAD_BITS,
-            None => 0,
-        };
-        [at.cast_unsigned(), sender | during << 32]
+        let word = bits(self.sender) | bits(self.during) << 32;
+        [self.at.cast_unsigned(), word]
     }
 
     pub(super) fn from_row(&[at, word]: &DeliveryRow) -> Self {
         let thread = |bits: u64| (bits >> THREAD_BITS & 1 != 0).then(|| thread_of(bits));
         Self {
-            sender: thread(word).map(|thread| (thread, at.cast_signed())),
+            sender: thread(word),
+            at: at.cast_signed(),
             during: thread(word >> 32),
+        }
+    }
+}
+
+impl Sending {
+    pub(super) fn row(self) -> SendingRow {
+        [self.at.cast_unsigned(), thread_bits(self.thread)]
+    }
+
+    pub(super) fn from_row(&[at, word]: &SendingRow) -> Self {
+        Self {
+            at: at.cast_signed(),
+            thread: thread_of(word),
         }
     }
 }
@@ -356,12 +377,17 @@ mod tests {
             let step = Step { at: -1, what };
             assert_eq!(Step::from_row(&step.row()), step);
         }
-        for sender in [None, Some((LARGEST, i64::MIN))] {
+        for (sender, at) in [(None, -3), (Some(LARGEST), i64::MIN)] {
             for during in [None, Some(ThreadId::IDLE), Some(LARGEST)] {
-                let delivery = Delivery { sender, during };
+                let delivery = Delivery { sender, at, during };
                 assert_eq!(Delivery::from_row(&delivery.row()), delivery);
             }
         }
+        let sending = Sending {
+            at: i64::MIN,
+            thread: LARGEST,
+        };
+        assert_eq!(Sending::from_row(&sending.row()), sending);
         let interruption = Interruption::between(-5, i64::MAX, u32::MAX);
         assert_eq!(Interruption::from_row(&interruption.row()), interruption);
         assert_eq!(interruption.length, u32::MAX);

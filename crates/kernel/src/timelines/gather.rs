@@ -18,6 +18,7 @@ use crate::contexts::Contexts;
 use super::record::{Call, Interrupt, Kind, Record, Runner, thread_bits, thread_of};
 use super::scan::{Known, Scanner};
 use super::segment::Segment;
+use crate::network::{SegmentSeen, connection, identity};
 
 /// The facts that time lines are made of.
 pub(super) const FACTS: &[FactKind] = &[
@@ -44,6 +45,10 @@ pub(super) const FACTS: &[FactKind] = &[
     FactKind::Fork,
     FactKind::DumpedThread,
 ];
+
+/// What is asked for besides where packets are to be found again on other hosts.
+pub(super) const FACTS_OF_SEGMENTS: &[FactKind] =
+    &[FactKind::SegmentQueued, FactKind::SegmentReceived];
 
 /// A thread's name as the kernel keeps it: at most 15 bytes, zeros behind.
 pub(super) type Name = [u8; 16];
@@ -98,6 +103,10 @@ pub(super) struct Piece {
     pub(super) irq_names: Vec<(u32, String)>,
     /// Which process a thread belongs to, and when that was said.
     pub(super) processes: Vec<(ThreadId, i64, ProcessId)>,
+    /// TCP segments that were sent and received, where headers were asked for: rows of
+    /// [`SegmentSeen`].
+    #[serde(with = "super::segment::rows")]
+    pub(super) segments: Kept<4>,
 }
 
 /// What was understood of a chunk from its first switch on.
@@ -123,6 +132,7 @@ struct Open {
     /// The thread that was switched to last.
     last_named: (ThreadId, Name),
     last_at: i64,
+    segments: Vec<[u64; 4]>,
     head: Vec<Record>,
     /// From the first switch on.
     scanner: Option<Scanner>,
@@ -163,6 +173,7 @@ impl Analysis for Gather<'_> {
                 names: Vec::new(),
                 irq_names: Vec::new(),
                 processes: Vec::new(),
+                segments: Kept::default(),
             });
         }
         let lost = packet.lost_events > 0 || packet.lost_packets > 0;
@@ -232,14 +243,11 @@ impl Analysis for Gather<'_> {
             }
             Fact::IpiEntry => self.push(state, at, Kind::Enter(Interrupt::Ipi)),
             Fact::IpiExit => self.push(state, at, Kind::Leave(Interrupt::Ipi)),
-            Fact::PacketQueued(packet) => self.push(
-                state,
-                at,
-                Kind::PacketQueued {
-                    buffer: packet.buffer,
-                    loopback: packet.device == b"lo",
-                },
-            ),
+            Fact::PacketQueued(packet) => {
+                state.segment(at, packet, true);
+                let (buffer, loopback) = (packet.buffer, packet.device == b"lo");
+                self.push(state, at, Kind::PacketQueued { buffer, loopback });
+            }
             Fact::PacketLooped(packet) => self.push(
                 state,
                 at,
@@ -247,13 +255,11 @@ impl Analysis for Gather<'_> {
                     buffer: packet.buffer,
                 },
             ),
-            Fact::PacketReceived(packet) => self.push(
-                state,
-                at,
-                Kind::PacketReceived {
-                    buffer: packet.buffer,
-                },
-            ),
+            Fact::PacketReceived(packet) => {
+                state.segment(at, packet, false);
+                let buffer = packet.buffer;
+                self.push(state, at, Kind::PacketReceived { buffer });
+            }
             Fact::SyscallEntry(entry) => state.open.call = Call::named(entry.call.index()),
             Fact::SyscallExit(_) => state.open.call = Call::NONE,
             Fact::Fork {
@@ -351,6 +357,7 @@ impl Gather<'_> {
         let open = &mut state.open;
         let head = std::mem::take(&mut open.head);
         let tail = std::mem::take(&mut open.tail);
+        let segments = std::mem::take(&mut open.segments);
         let scanner = open.scanner.take();
         open.reads = false;
         open.context = None;
@@ -359,6 +366,7 @@ impl Gather<'_> {
         if let Some(piece) = state.pieces.last_mut() {
             let head = head.into_iter().map(Record::row).collect();
             piece.head = self.shelf.keep(head);
+            piece.segments = self.shelf.keep(segments);
             piece.body = scanner.map(|scanner| Body {
                 segment: scanner.found.into_segment(self.shelf),
                 knows: scanner.knows,
@@ -413,6 +421,23 @@ impl Gathered {
     fn belongs(&mut self, at: i64, thread: ThreadId, process: ProcessId) {
         if let Some(piece) = self.pieces.last_mut() {
             piece.processes.push((thread, at, process));
+        }
+    }
+
+    /// Notes a TCP segment that may be seen on another host.
+    fn segment(&mut self, at: i64, packet: slowpath_concepts::Packet<'_>, sent: bool) {
+        if let (Some(segment), Some(piece)) = (packet.segment, self.pieces.last())
+            && packet.device != b"lo"
+        {
+            let (at, cpu) = (Timestamp::from_ns(at), piece.cpu);
+            let seen = SegmentSeen {
+                identity: identity(&segment),
+                connection: connection(&segment),
+                at,
+                cpu,
+                sent,
+            };
+            self.open.segments.push(seen.row());
         }
     }
 

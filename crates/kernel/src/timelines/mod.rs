@@ -34,9 +34,10 @@ use slowpath_platform::{Kept, Shelf};
 use slowpath_source::Source;
 
 use crate::contexts::Contexts;
+use crate::network::SegmentSeen;
 
 use assemble::Assembly;
-use entry::{Interruption, RunRow, WakeRow};
+use entry::{Interruption, RunRow, Sending, WakeRow};
 use gather::{Gather, Name};
 
 pub use occupants::Occupants;
@@ -59,6 +60,8 @@ pub struct Timelines {
     names: FxHashMap<ThreadId, Vec<(i64, Name)>>,
     /// In the order of thread and time: the process that a thread belongs to from then on.
     processes: Vec<(ThreadId, i64, ProcessId)>,
+    /// TCP segments that were sent or received, in no order: rows of `SegmentSeen`; only among hosts.
+    segments: Vec<Kept<4>>,
     cpus: Vec<CpuLine>,
     /// In the order of their ids.
     threads: Vec<ThreadId>,
@@ -78,6 +81,8 @@ struct Known {
     packets: bool,
     timers: bool,
     wakes: bool,
+    /// Packets were to be found again on other hosts.
+    headers: bool,
 }
 
 /// What is kept of one thread, in the order of time: rows of [`entry::Run`] and [`entry::Wake`].
@@ -95,6 +100,8 @@ struct CpuLine {
     interruptions: Kept<2>,
     /// Rows of [`entry::Delivery`], as wakers number them.
     deliveries: Kept<2>,
+    /// Rows of [`entry::Sending`], in the order of time; only among hosts.
+    sendings: Kept<2>,
     irq_names: Vec<(u32, String)>,
 }
 
@@ -110,7 +117,18 @@ impl Timelines {
             &[(); 2].map(|()| Shelf::new(&Shelf::usual_folder(), MEMORY)),
             source,
             options,
+            false,
         )
+    }
+
+    /// The same for one of several hosts: what [`Network::of`](crate::network::Network::of) needs to
+    /// find packets again on the others is kept as well, 32 bytes for each TCP segment.
+    pub fn build_among_hosts(
+        source: &dyn Source,
+        options: &Options<'_>,
+    ) -> Result<Outcome<Self>, Cancelled> {
+        let shelves = [(); 2].map(|()| Shelf::new(&Shelf::usual_folder(), MEMORY));
+        Self::build_on(&shelves, source, options, true)
     }
 
     /// Puts what pass 1 finds on the first shelf, the lines on the second.
@@ -118,15 +136,19 @@ impl Timelines {
         [found, lines]: &[Shelf; 2],
         source: &dyn Source,
         options: &Options<'_>,
+        headers: bool,
     ) -> Result<Outcome<Self>, Cancelled> {
-        let concepts = Concepts::resolve(source.schema(), gather::FACTS);
+        let mut facts = gather::FACTS.to_vec();
+        facts.extend(gather::FACTS_OF_SEGMENTS.iter().filter(|_| headers));
+        let concepts = Concepts::resolve(source.schema(), &facts);
         let mut projection = concepts.projection().clone();
         let gather = Gather {
             concepts: &concepts,
             contexts: Contexts::of_wanted(source.schema(), &mut projection),
             shelf: found,
             interleaved: gather::interleaved(source),
-            packets_recorded: concepts.has(FactKind::PacketReceived),
+            packets_recorded: concepts.has(FactKind::PacketReceived)
+                || concepts.has(FactKind::SegmentReceived),
         };
         let outcome = slowpath_engine::run(source, &projection, &gather, options)?;
         let range = outcome.state.as_ref().and_then(|state| state.range());
@@ -139,6 +161,7 @@ impl Timelines {
                     packets: gather.packets_recorded,
                     timers: concepts.has(FactKind::TimerEntry)
                         || concepts.has(FactKind::LocalTimerEntry),
+                    headers,
                     wakes: concepts.has(FactKind::Waking) || concepts.has(FactKind::Wakeup),
                 };
                 let assembly = Assembly {
@@ -249,6 +272,20 @@ impl Timelines {
             .flat_map(|cpu| &cpu.irq_names)
             .filter(move |(other, _)| *other == line)
             .map(|(_, name)| name.as_str())
+    }
+
+    /// The thread that handed a packet to a device on `cpu` at `at`; only among hosts.
+    pub fn sender(&self, cpu: CpuId, at: Timestamp) -> Option<ThreadId> {
+        let sendings = &self.cpu(cpu)?.sendings;
+        let first = sendings.partition_point(|row| Sending::from_row(row).at < at.ns());
+        let sending = Sending::from_row(sendings.get(first)?);
+        (sending.at == at.ns()).then_some(sending.thread)
+    }
+
+    /// The TCP segments that this host sent to and received from others, in no order.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = SegmentSeen> {
+        let rows = self.segments.iter().flat_map(|rows| rows.iter());
+        rows.map(SegmentSeen::from_row)
     }
 
     /// Whether the trace records wake-ups at all; without them no wait can be explained.

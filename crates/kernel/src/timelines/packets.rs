@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use slowpath_model::ThreadId;
 use slowpath_platform::{Kept, Shelf, ShelfWriter};
 
-use super::entry::{Delivery, Sender, Step, StepKind};
+use super::entry::{Delivery, Sender, Sending, SendingRow, Step, StepKind};
 use super::in_order::InOrder;
 use super::join::Joined;
 
@@ -23,10 +23,20 @@ struct Processor<'shelf> {
     queued: Option<(u64, Sent)>,
     /// Who asked for packets to be received, and when.
     raised_by: Sent,
+    /// What its threads handed to devices, where that is asked for.
+    sendings: Option<Vec<SendingRow>>,
 }
 
-/// For every processor its deliveries, in the order of its receipts.
-pub(super) fn deliveries(joined: &[Joined], shelf: &Shelf) -> Vec<Kept<2>> {
+/// What is known of the packets on a processor.
+pub(super) struct Packets {
+    /// In the order of its receipts: rows of [`Delivery`].
+    pub(super) deliveries: Kept<2>,
+    /// In the order of time: rows of [`Sending`]; empty unless they were asked for.
+    pub(super) sendings: Kept<2>,
+}
+
+/// For every processor its packets; `sendings`: those that other hosts may have received as well.
+pub(super) fn packets(joined: &[Joined], shelf: &Shelf, sendings: bool) -> Vec<Packets> {
     let mut processors: Vec<Processor<'_>> = (joined.iter())
         .map(|one| {
             let receipts = one.segments.iter().map(|s| s.segment.receipts as usize);
@@ -35,6 +45,7 @@ pub(super) fn deliveries(joined: &[Joined], shelf: &Shelf) -> Vec<Kept<2>> {
                 last_sender: None,
                 queued: None,
                 raised_by: None,
+                sendings: sendings.then(Vec::new),
             }
         })
         .collect();
@@ -55,7 +66,10 @@ pub(super) fn deliveries(joined: &[Joined], shelf: &Shelf) -> Vec<Kept<2>> {
             processor.take(step, &mut on_the_way);
         }
     }
-    let finished = processors.into_iter().map(|one| one.deliveries.finish());
+    let finished = processors.into_iter().map(|one| Packets {
+        deliveries: one.deliveries.finish(),
+        sendings: shelf.keep(one.sendings.unwrap_or_default()),
+    });
     finished.collect()
 }
 
@@ -67,7 +81,12 @@ impl Processor<'_> {
                 on_the_way.insert(buffer, self.sender(by, at));
                 self.queued = None;
             }
-            StepKind::Queued { buffer, by } => self.queued = Some((buffer, self.sender(by, at))),
+            StepKind::Queued { buffer, by } => {
+                self.queued = Some((buffer, self.sender(by, at)));
+                if let (Some(sendings), Sender::Thread(thread)) = (&mut self.sendings, by) {
+                    sendings.push(Sending { at, thread }.row());
+                }
+            }
             StepKind::Looped { buffer } => {
                 // Otherwise it was sent elsewhere.
                 if let Some((_, sender)) = self.queued.take_if(|(queued, _)| *queued == buffer) {
@@ -78,12 +97,12 @@ impl Processor<'_> {
                 // A buffer is used again: the packet is the one sent last, unless somebody has
                 // received it since.
                 self.last_sender = on_the_way.remove(&buffer).flatten();
-                self.deliver(Some(during));
+                self.deliver(at, Some(during));
             }
             StepKind::Raised(by) => self.raised_by = by.map(|thread| (thread, at)),
             StepKind::Receiving { during } => {
                 self.last_sender = self.raised_by;
-                self.deliver(self.raised_by.map(|_| during));
+                self.deliver(at, self.raised_by.map(|_| during));
             }
         }
     }
@@ -96,8 +115,12 @@ impl Processor<'_> {
         }
     }
 
-    fn deliver(&mut self, during: Option<ThreadId>) {
-        let sender = self.last_sender;
-        self.deliveries.push(Delivery { sender, during }.row());
+    fn deliver(&mut self, received: i64, during: Option<ThreadId>) {
+        let delivery = Delivery {
+            sender: self.last_sender.map(|(thread, _)| thread),
+            at: self.last_sender.map_or(received, |(_, sent)| sent),
+            during,
+        };
+        self.deliveries.push(delivery.row());
     }
 }

@@ -74,11 +74,18 @@ pub enum Waker {
     Thread(ThreadId),
     /// An interrupt, the innermost one.
     Interrupt(Interrupt),
-    /// A packet that was received.
+    /// A packet of this host.
     Packet {
-        /// The thread of this host that sent it, and when; `None` when it came from elsewhere.
-        sender: Option<(ThreadId, Timestamp)>,
+        /// The thread that sent it, and when.
+        sender: (ThreadId, Timestamp),
         /// The thread in whose time it was received: the sender, `ksoftirqd`, or whoever ran.
+        during: ThreadId,
+    },
+    /// A packet that no thread of this host sent.
+    Arrival {
+        /// When it was received, on the waker's processor.
+        received: Timestamp,
+        /// The thread in whose time that was.
         during: ThreadId,
     },
     /// The trace does not tell.
@@ -210,10 +217,16 @@ fn delivered(delivery: Delivery) -> Waker {
         // Packets were being received, but nobody asked for it.
         return Waker::Interrupt(Interrupt::Softirq(Softirq::NET_RX));
     };
-    let sender = delivery.sender;
-    Waker::Packet {
-        sender: sender.map(|(thread, at)| (thread, Timestamp::from_ns(at))),
-        during,
+    let at = Timestamp::from_ns(delivery.at);
+    match delivery.sender {
+        Some(thread) => Waker::Packet {
+            sender: (thread, at),
+            during,
+        },
+        None => Waker::Arrival {
+            received: at,
+            during,
+        },
     }
 }
 

@@ -63,7 +63,7 @@ fn built(trace: &DrawnTrace, memory: usize, jobs: usize) -> String {
         chunk_bytes: Some(1),
         ..Options::default()
     };
-    let outcome = Timelines::build_on(&shelves, trace, &options).unwrap();
+    let outcome = Timelines::build_on(&shelves, trace, &options, false).unwrap();
     assert_eq!(outcome.diagnostics, []);
     told(&outcome.state.unwrap())
 }
@@ -72,7 +72,7 @@ fn built(trace: &DrawnTrace, memory: usize, jobs: usize) -> String {
 fn lines_are_the_same_in_memory_and_in_files_however_they_are_cut() {
     let trace = DrawnTrace::parse(DRAWING).unwrap();
     let expected = built(&trace, usize::MAX, 1);
-    let answered = "Packet { sender: Some((ThreadId(7), Timestamp(16)))";
+    let answered = "Packet { sender: (ThreadId(7), Timestamp(16))";
     assert_eq!(expected.matches(answered).count(), 2, "{expected}");
     for seed in 0..30 {
         let cut = trace.recut_at_random(seed, 1 + seed % 7);
@@ -134,6 +134,7 @@ fn states_may_travel_as_text() {
             packets: true,
             timers: false,
             wakes: true,
+            headers: false,
         },
         shelf: &shelf,
         jobs: NonZeroUsize::MIN,
@@ -148,7 +149,7 @@ fn states_may_travel_as_text() {
 fn lines_without_a_folder_for_files_say_so() {
     let trace = DrawnTrace::parse(DRAWING).unwrap();
     let shelves = [(); 2].map(|()| Shelf::new(std::path::Path::new("/nowhere"), 0));
-    let outcome = Timelines::build_on(&shelves, &trace, &Options::default()).unwrap();
+    let outcome = Timelines::build_on(&shelves, &trace, &Options::default(), false).unwrap();
     assert_eq!(told(&outcome.state.unwrap()), built(&trace, 0, 1));
     let codes: Vec<_> = outcome.diagnostics.iter().map(|found| found.code).collect();
     assert_eq!(codes, [DiagnosticCode::NoTemporaryFile]);

@@ -5,7 +5,7 @@ use slowpath_model::{ProcessId, SpanId, Timestamp, TraceId};
 use slowpath_read_spans::{
     Attribute, AttributeValue, Reference, ReferenceKind, Span, SpanKind, SpanStatus,
 };
-use slowpath_requests::{HostEvents, PlacedBy, Requests, clock_offsets, join, span_events};
+use slowpath_requests::{HostEvents, PlacedBy, Requests, ToldBy, clock_offsets, join, span_events};
 
 use crate::support::{Drawing, Found, assert_shows};
 
@@ -227,7 +227,10 @@ fn hosts_whose_clocks_differ_are_told_by_the_traces_that_they_share() {
     };
     // Trace 1 allows -5,000,100 to -4,999,800; trace 2 -5,000,300 to -4,999,900.
     assert_eq!(offset.ahead_ns, (-5_000_100, -4_999_900));
-    assert_eq!((offset.traces, offset.may_agree()), (2, false));
+    assert_eq!(
+        (offset.told_by, offset.may_agree()),
+        (ToldBy::Traces(2), false)
+    );
     let message = offset.diagnostic(("client", "server")).message;
     assert!(
         message.starts_with("the clock of server is 0.005000 s ahead of that of client"),

@@ -1,8 +1,8 @@
 //! Where a request's time went: through its threads, into those they waited for, and which other
 //! requests these served.
 
-use slowpath_model::ThreadId;
-use slowpath_requests::{RequestPath, WaitFor};
+use slowpath_model::{HostId, ThreadId};
+use slowpath_requests::{RequestOfHost, RequestPath, ThreadOfHost, WaitFor};
 
 use crate::support::{Drawing, Found, assert_shows, tid};
 
@@ -35,14 +35,20 @@ fn a_holder_of_a_lock_that_serves_another_request_is_named() {
     );
     let id = found.id("1.1");
     let summary = found.requests.summary(Some(&found.lines), id);
+    let host = HostId(0);
+    let other = RequestOfHost {
+        host,
+        request: found.id("2.1"),
+    };
     assert_eq!(
         summary.blocked_by,
-        [(found.id("2.1"), slowpath_model::Nanoseconds(140))]
+        [(other, slowpath_model::Nanoseconds(140))]
     );
     let [wait] = &*summary.waits else {
         panic!("{:?}", summary.waits);
     };
-    assert_eq!(wait.on, WaitFor::Thread(ThreadId(tid("b"))));
+    let thread = ThreadId(tid("b"));
+    assert_eq!(wait.on, WaitFor::Thread(ThreadOfHost { host, thread }));
     assert_eq!(
         (wait.thread, wait.call),
         (ThreadId(tid("a")), Some("futex"))

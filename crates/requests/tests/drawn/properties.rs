@@ -169,7 +169,7 @@ proptest! {
             }
             prop_assert_eq!(&summary.blocked_by, &path.blockers());
             for (other, _) in &summary.blocked_by {
-                prop_assert!(requests.get(*other).key.trace != request.key.trace);
+                prop_assert!(requests.get(other.request).key.trace != request.key.trace);
             }
             for serving in &request.servings {
                 prop_assert!(!serving.range.is_empty() || request.window.is_empty());

@@ -178,7 +178,7 @@ impl Found {
             let (who, state) = (letter(segment.thread), segment.state.name());
             text += &format!("{indent}{begin}..{end} {who} {state}");
             if let Some(other) = other {
-                let key = self.requests.get(*other).key;
+                let key = self.requests.get(other.request).key;
                 text += &format!(" for {:x}.{:x}", key.trace.low, key.span.0);
             }
             text.push('\n');
