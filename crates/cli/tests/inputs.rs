@@ -156,3 +156,33 @@ fn a_flight_recorder_that_has_written_nothing_says_so() {
         told.stderr
     );
 }
+
+#[test]
+fn two_hosts_of_one_name_are_kept_apart() {
+    const BOOT: &[u8] = b"e0b24716-ccee-4214-a3ff-5d4126177207";
+    let (one, other) = (with_trace(), with_trace());
+    let requests = |paths: &[&Path]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_slowpath"))
+            .args(["requests", "--json"])
+            .args(paths)
+            .output()
+            .expect("slowpath runs");
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let requests = document["requests"].as_array().expect("requests").len();
+        (
+            requests,
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    let (alone, words) = requests(&[one.path()]);
+    assert!(alone > 0 && !words.contains("hosts are called"), "{words}");
+    let metadata = other.path().join("trace/metadata");
+    let mut bytes = fs::read(&metadata).expect("metadata");
+    let place =
+        (bytes.windows(BOOT.len()).position(|part| part == BOOT)).expect("the clock's UUID");
+    bytes[place] = b'f';
+    fs::write(&metadata, bytes).expect("metadata");
+    let (both, words) = requests(&[one.path(), other.path()]);
+    assert_eq!(both, 2 * alone, "{words}");
+    assert!(words.contains("2 hosts are called `lttngvm`"), "{words}");
+}

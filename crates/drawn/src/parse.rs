@@ -83,6 +83,7 @@ impl Parser {
     fn environment(&mut self, name: &str, value: &str) {
         match name {
             "hostname" => self.schema.host = value.to_owned(),
+            "boot" => self.schema.boot = value.to_owned(),
             "tracer_name" => self.schema.tracer = value.to_owned(),
             _ => {}
         }

@@ -16,6 +16,9 @@ pub struct Schema {
     pub tracer_version: String,
     /// The host that was traced, empty when not said.
     pub host: String,
+    /// Identifies the time from one start of the host to the next, in hexadecimal digits; empty when not
+    /// said. LTTng's clocks carry it (the kernel's `boot_id`).
+    pub boot: String,
     /// Identifies the tracing session, empty when not said: traces of one session go on where others
     /// of it end.
     pub session: String,

@@ -319,10 +319,16 @@ fn schema_of(layout: &TraceLayout) -> Schema {
         tracer: get("tracer_name"),
         tracer_version: tracer_version.join("."),
         host: get("hostname"),
-        session: layout.uuid.map_or_else(String::new, |uuid| {
-            uuid.iter().map(|byte| format!("{byte:02x}")).collect()
-        }),
+        boot: hexadecimal(layout.clocks.iter().find_map(|clock| clock.uuid)),
+        session: hexadecimal(layout.uuid),
         event_classes: events.collect(),
         environment,
     }
+}
+
+/// Empty for no UUID.
+fn hexadecimal(uuid: Option<[u8; 16]>) -> String {
+    (uuid.iter().flatten())
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }

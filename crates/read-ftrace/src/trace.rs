@@ -104,6 +104,7 @@ impl FtraceTrace {
             tracer: "ftrace".into(),
             tracer_version: recording.tracer_version,
             host: recording.host,
+            boot: String::new(),
             session: String::new(),
             environment: recording.environment,
             event_classes: Vec::new(),

@@ -1,6 +1,6 @@
 //! The traces of an experiment by host, and as one source where a host has several.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
@@ -8,7 +8,7 @@ use slowpath_engine::{Cancelled, Options};
 use slowpath_kernel::io::Known;
 use slowpath_kernel::timelines::Timelines;
 use slowpath_kernel::timers::{Firings, firings};
-use slowpath_model::{Diagnostic, ProcessId, ThreadId, TimeRange};
+use slowpath_model::{Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TimeRange};
 use slowpath_source::{Joined, Source};
 
 use crate::{Experiment, OpenedSource, state_dump};
@@ -26,11 +26,12 @@ impl Experiment {
     pub fn hosts(&self) -> Vec<HostKernels<'_>> {
         let mut hosts: Vec<HostKernels<'_>> = Vec::new();
         for trace in self.kernels() {
-            let name = trace.source.schema().host.as_str();
-            match hosts.iter_mut().find(|host| host.name == name) {
+            let machine = trace.machine();
+            let is_same = |host: &&mut HostKernels<'_>| host.machine().may_be(&machine);
+            match hosts.iter_mut().find(is_same) {
                 Some(host) => host.traces.push(trace),
                 None => hosts.push(HostKernels {
-                    name,
+                    name: machine.name,
                     traces: vec![trace],
                     joined: None,
                 }),
@@ -45,7 +46,64 @@ impl Experiment {
     }
 }
 
-impl HostKernels<'_> {
+/// What tells the host of a trace from others: several may have the same name.
+#[derive(Debug)]
+pub(crate) struct Machine<'experiment> {
+    pub(crate) name: &'experiment str,
+    /// Empty where the trace does not say.
+    boot: String,
+}
+
+impl Machine<'_> {
+    /// Whether nothing tells the two apart.
+    pub(crate) fn may_be(&self, other: &Self) -> bool {
+        let boots = [&self.boot, &other.boot];
+        self.name == other.name
+            && (boots.iter().any(|boot| boot.is_empty()) || boots[0] == boots[1])
+    }
+}
+
+impl OpenedSource {
+    /// The host that was traced.
+    pub(crate) fn machine(&self) -> Machine<'_> {
+        let schema = self.source.schema();
+        let boot = match (&self.recording, schema.boot.as_str()) {
+            (Some((_, manifest)), "") => manifest.boot_id.replace('-', ""),
+            (_, boot) => boot.to_owned(),
+        };
+        Machine {
+            name: &schema.host,
+            boot,
+        }
+    }
+}
+
+/// Says which names several hosts have.
+pub(crate) fn same_names(traces: &[OpenedSource]) -> Vec<Diagnostic> {
+    let mut boots: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for machine in traces.iter().map(OpenedSource::machine) {
+        if !machine.boot.is_empty() {
+            boots.entry(machine.name).or_default().insert(machine.boot);
+        }
+    }
+    let shared = boots.into_iter().filter(|(_, boots)| boots.len() > 1);
+    shared
+        .map(|(name, boots)| Diagnostic {
+            count: Some(boots.len() as u64),
+            ..Diagnostic::new(
+                DiagnosticCode::SameHostName,
+                Place::default(),
+                format!("{} hosts are called `{name}`", boots.len()),
+            )
+        })
+        .collect()
+}
+
+impl<'experiment> HostKernels<'experiment> {
+    pub(crate) fn machine(&self) -> Machine<'experiment> {
+        self.traces[0].machine()
+    }
+
     /// The host's kernel events.
     pub fn source(&self) -> &dyn Source {
         match &self.joined {

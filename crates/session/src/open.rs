@@ -12,6 +12,7 @@ use slowpath_read_ftrace::{EventFormatFile, FolderFiles, FtraceTrace, ReadOption
 use slowpath_source::{NamedBytes, Source};
 
 use crate::discover::{Found, discover, unreadable};
+use crate::host;
 use crate::{Manifest, NotOpened, OpenError, SpanFile};
 
 /// Everything that was opened, as one.
@@ -112,6 +113,8 @@ pub fn open(paths: &[PathBuf]) -> Result<Experiment, NotOpened> {
             return Err((error, experiment.diagnostics));
         }
     }
+    let same_names = host::same_names(&experiment.traces);
+    experiment.diagnostics.extend(same_names);
     Ok(experiment)
 }
 

@@ -16,6 +16,7 @@ use slowpath_requests::{
 };
 use slowpath_source::{Joined, Source};
 
+use crate::host::Machine;
 use crate::{Experiment, HostKernels};
 
 /// The requests of one host.
@@ -124,6 +125,7 @@ impl Experiment {
         let mut hosts: Vec<SpanHost<'_>> = (kernels.into_iter())
             .map(|kernel| SpanHost {
                 name: kernel.name.to_owned(),
+                machine: kernel.machine(),
                 kernel: Some(kernel),
                 spans: Vec::new(),
             })
@@ -134,15 +136,18 @@ impl Experiment {
             if !has_span_events(source) {
                 continue;
             }
-            let name = source.schema().host.as_str();
+            let machine = trace.machine();
+            let name = machine.name;
             // One kernel, and one of the two traces does not say where it was recorded.
             let fits = |host: &&mut SpanHost<'_>| {
-                host.name == name || only_one && (name.is_empty() || host.name.is_empty())
+                host.machine.may_be(&machine)
+                    || only_one && (name.is_empty() || host.name.is_empty())
             };
             match hosts.iter_mut().find(fits) {
                 Some(host) => host.spans.push(source),
                 None => hosts.push(SpanHost {
                     name: name.to_owned(),
+                    machine,
                     kernel: None,
                     spans: vec![source],
                 }),
@@ -166,6 +171,7 @@ fn offsets(network: &Network, requests: &[Requests]) -> Vec<ClockOffset> {
 
 struct SpanHost<'experiment> {
     name: String,
+    machine: Machine<'experiment>,
     kernel: Option<HostKernels<'experiment>>,
     spans: Vec<&'experiment dyn Source>,
 }
