@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::{skip, slowpath, slowpath_succeeds, unpacked};
+use support::{quiet_recording, skip, slowpath, slowpath_succeeds, unpacked};
 
 /// Commands that read a kernel trace.
 const COMMANDS: [&[&str]; 6] = [
@@ -155,6 +155,16 @@ fn a_stream_of_which_only_the_index_is_there_is_missed() {
     assert_eq!(told.status, Some(1), "{}", told.stderr);
     assert!(told.stderr.contains("kchan_1: "), "{}", told.stderr);
     assert!(told.stderr.contains("MissingStream"), "{}", told.stderr);
+}
+
+#[test]
+fn a_processor_of_which_only_the_statistics_are_there_is_missed() {
+    let (_folder, recording) = quiet_recording();
+    assert_eq!(slowpath(&["count"], &recording).status, Some(0));
+    fs::remove_file(recording.join("kernel/cpu1.raw")).expect("pages");
+    let told = slowpath(&["count"], &recording);
+    assert_eq!(told.status, Some(1), "{}", told.stderr);
+    assert!(told.stderr.contains("cpu1.raw: "), "{}", told.stderr);
 }
 
 #[test]

@@ -185,10 +185,25 @@ fn missing_streams(folder: &Path) -> impl Iterator<Item = Diagnostic> {
         Some(folder.join(index.file_stem().filter(|_| is_index)?))
     });
     let missing = streams.filter(|stream| !stream.exists());
-    missing.map(|stream| Diagnostic {
+    missing.map(|stream| missing_stream(&stream, "this stream is not there; its index is"))
+}
+
+/// The processors of a folder of ring buffers that have statistics but no pages.
+fn missing_pages(folder: &Path) -> impl Iterator<Item = Diagnostic> {
+    let stats = files_in(&folder.join("stats")).unwrap_or_default();
+    let pages = stats.into_iter().filter_map(|stats| {
+        let cpu = stats.file_name()?.to_str()?;
+        Some(folder.join(format!("{cpu}.raw")))
+    });
+    let missing = pages.filter(|pages| !pages.exists());
+    missing.map(|pages| missing_stream(&pages, "these pages are not there; their statistics are"))
+}
+
+fn missing_stream(file: &Path, what: &str) -> Diagnostic {
+    Diagnostic {
         code: DiagnosticCode::MissingStream,
-        ..damaged(&stream, "this stream is not there; its index is")
-    })
+        ..damaged(file, what)
+    }
 }
 
 fn open_trace_dat(file: &Path) -> Result<OpenedSource, Diagnostic> {
@@ -222,6 +237,7 @@ fn open_ftrace_folder(
             Err(diagnostic) => diagnostics.push(diagnostic),
         }
     }
+    diagnostics.extend(missing_pages(folder));
     cpus.sort_by_key(|(cpu, _)| *cpu);
     let files = FolderFiles {
         header_page: text("header_page"),
