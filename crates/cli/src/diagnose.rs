@@ -46,6 +46,19 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
         "no spans were recorded, so there are no requests to diagnose\n  hint: `slowpath critical-path \
          --comm NAME` explains a thread's time without spans"
     );
+    anyhow::ensure!(
+        hosts.iter().any(|host| host.lines.is_some()),
+        "no kernel events were recorded, so nothing tells what the requests waited for\n  hint: \
+         `slowpath record` records them where it has the rights; `slowpath services` needs spans alone"
+    );
+    let in_window = hosts.iter().flat_map(|host| host.requests.all());
+    let requests = in_window
+        .filter(|request| request.window.begin < window.end && request.window.end >= window.begin)
+        .count();
+    anyhow::ensure!(
+        requests > 0,
+        "no request lies in the window\n  hint: `slowpath requests` lists them"
+    );
     let several = hosts.len() > 1;
     let opening = experiment.opening_diagnostics();
     let known: Vec<_> = opening.chain(&found).cloned().collect();

@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 
 use serde_json::Value;
-use support::{shared_traces, slowpath_succeeds, unpacked};
+use support::{shared_traces, slowpath, slowpath_succeeds, unpacked};
 
 /// The recording's findings, and the lines of its ground truth.
 fn diagnosed(name: &str) -> Option<(Vec<Value>, Vec<Value>)> {
@@ -182,4 +182,19 @@ fn nothing_is_said_of_a_service_in_good_health() {
     assert_eq!(requests.len(), 40);
     let findings = slowpath_succeeds(&["diagnose", "--json"], &recording).json();
     assert_eq!(findings["findings"], serde_json::json!([]));
+    let outside = slowpath(&["diagnose", "--begin", "+1000s"], &recording);
+    assert_eq!(outside.status, Some(2), "{}", outside.stderr);
+    assert!(
+        outside.stderr.contains("no request lies in the window"),
+        "{}",
+        outside.stderr
+    );
+    fs::remove_dir_all(recording.join("kernel")).expect("kernel events");
+    let blind = slowpath(&["diagnose"], &recording);
+    assert_eq!(blind.status, Some(2), "{}", blind.stderr);
+    assert!(
+        blind.stderr.contains("no kernel events were recorded"),
+        "{}",
+        blind.stderr
+    );
 }

@@ -168,6 +168,18 @@ fn a_processor_of_which_only_the_statistics_are_there_is_missed() {
 }
 
 #[test]
+fn formats_that_cannot_be_read_are_named() {
+    let (_folder, recording) = quiet_recording();
+    let formats = recording.join("kernel/events/sched");
+    fs::remove_dir_all(&formats).expect("formats");
+    // A link to itself can be read by nobody, not even by root.
+    std::os::unix::fs::symlink(&formats, &formats).expect("a link");
+    let told = slowpath(&["count"], &recording);
+    assert_eq!(told.status, Some(1), "{}", told.stderr);
+    assert!(told.stderr.contains("events/sched: "), "{}", told.stderr);
+}
+
+#[test]
 fn folders_and_files_that_cannot_be_looked_into_are_named() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/cpu-cgroup-ust");

@@ -6,6 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -135,7 +136,12 @@ impl Experiment {
         let mut name = of.file_name()?.to_owned();
         name.push(".slowpath-cache");
         let beside = of.with_file_name(name);
-        if fs::create_dir_all(&beside).is_ok() && tempfile::tempfile_in(&beside).is_ok() {
+        // Like the recording that it tells of, it is nobody else's business.
+        let made = fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&beside);
+        if made.is_ok() && tempfile::tempfile_in(&beside).is_ok() {
             return Some(beside.join("history"));
         }
         let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -242,7 +243,7 @@ fn open_ftrace_folder(
     let files = FolderFiles {
         header_page: text("header_page"),
         header_event: text("header_event"),
-        formats: event_formats(&folder.join("events")),
+        formats: event_formats(&folder.join("events"), diagnostics),
         cpus,
         saved_cmdlines: text("saved_cmdlines"),
         saved_tgids: text("saved_tgids"),
@@ -267,28 +268,43 @@ fn open_ftrace_folder(
 }
 
 /// `events/<system>/<event>/format`, in the order of the paths.
-fn event_formats(events: &Path) -> Vec<EventFormatFile> {
-    let folders = |folder: &Path| -> Vec<PathBuf> {
-        let entries = fs::read_dir(folder).into_iter().flatten();
-        let mut paths: Vec<PathBuf> = entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .collect();
-        paths.sort();
-        paths
-    };
+fn event_formats(events: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<EventFormatFile> {
     let mut formats = Vec::new();
-    for system in folders(events) {
-        for event in folders(&system) {
-            if let Ok(text) = fs::read_to_string(event.join("format")) {
-                let name = system.file_name().unwrap_or_default();
-                formats.push(EventFormatFile {
-                    system: name.to_string_lossy().into_owned(),
+    for system in entries(events, diagnostics) {
+        for event in entries(&system, diagnostics) {
+            let format = event.join("format");
+            match fs::read_to_string(&format) {
+                Ok(text) => formats.push(EventFormatFile {
+                    system: (system.file_name().unwrap_or_default().to_string_lossy()).into_owned(),
                     text,
-                });
+                }),
+                Err(cause) if is_absent(&cause) => {}
+                Err(cause) => diagnostics.push(unreadable(&format, &cause)),
             }
         }
     }
     formats
+}
+
+/// What lies in a folder, in order; nothing where there is no such folder.
+fn entries(folder: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
+    let listed = fs::read_dir(folder).and_then(|entries| {
+        let paths = entries.map(|entry| Ok(entry?.path()));
+        paths.collect::<io::Result<Vec<PathBuf>>>()
+    });
+    let mut paths = listed.unwrap_or_else(|cause| {
+        if !is_absent(&cause) {
+            diagnostics.push(unreadable(folder, &cause));
+        }
+        Vec::new()
+    });
+    paths.sort();
+    paths
+}
+
+fn is_absent(cause: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    matches!(cause.kind(), NotFound | NotADirectory)
 }
 
 fn opened(format: &'static str, source: impl Source + 'static) -> OpenedSource {
@@ -313,7 +329,7 @@ fn opened_ftrace(trace: FtraceTrace) -> OpenedSource {
 }
 
 /// The plain files of a folder, in the order of their names.
-fn files_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder)?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.is_file())
