@@ -20,6 +20,7 @@ use slowpath_requests::RequestId;
 
 use crate::analyses::print_json;
 use crate::input::{self, InputArgs, Report};
+use crate::output::finish;
 use crate::requests::{Chosen, ChosenArgs};
 
 /// Write requests and where their time went for other tools.
@@ -142,27 +143,31 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
         .iter()
         .filter_map(|host| host.lines.as_ref())
         .collect();
-    match args.to {
-        Form::Perfetto => {
-            let mut writer = PerfettoWriter::new(output);
-            // Perfetto knows one machine per trace: the scheduling of several would be mixed up.
-            if let [lines] = lines[..] {
-                KernelTracks::collect(lines, range).write(&mut writer)?;
+    let write = || -> io::Result<()> {
+        match args.to {
+            Form::Perfetto => {
+                let mut writer = PerfettoWriter::new(output);
+                // Perfetto knows one machine per trace: the scheduling of several would be mixed up.
+                if let [lines] = lines[..] {
+                    KernelTracks::collect(lines, range).write(&mut writer)?;
+                }
+                write_requests(&mut writer, &of_hosts)?;
+                let counts = writer.finish()?;
+                written.slices = counts.slices;
+                written.flows = counts.flows;
+                written.counter_values = counts.counter_values;
+                written.switches = counts.switches;
+                written.wakings = counts.wakings;
             }
-            write_requests(&mut writer, &of_hosts)?;
-            let counts = writer.finish()?;
-            written.slices = counts.slices;
-            written.flows = counts.flows;
-            written.counter_values = counts.counter_values;
-            written.switches = counts.switches;
-            written.wakings = counts.wakings;
+            Form::Otlp => {
+                written.states = write_otlp(&mut output, &of_hosts, args.otlp_spans())?.states;
+            }
+            Form::Folded => written.stacks = write_folded(&mut output, &of_hosts)?,
+            Form::Arrow => written.states = write_arrow(output, &of_hosts)?,
         }
-        Form::Otlp => {
-            written.states = write_otlp(&mut output, &of_hosts, args.otlp_spans())?.states;
-        }
-        Form::Folded => written.stacks = write_folded(&mut output, &of_hosts)?,
-        Form::Arrow => written.states = write_arrow(output, &of_hosts)?,
-    }
+        Ok(())
+    };
+    finish(write())?;
     if !to_standard_output {
         say(args, &written, &path.display().to_string())?;
     }

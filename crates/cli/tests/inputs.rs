@@ -77,7 +77,13 @@ fn nothing_to_read_is_said_with_a_hint() {
 #[test]
 fn a_reader_that_stops_reading_is_no_error() {
     let folder = with_trace();
-    for command in [&["events"][..], &["count"], &["info"]] {
+    let exports = ["otlp", "folded", "arrow", "perfetto"]
+        .map(|form| ["export", "--to", form, "--output", "-"]);
+    let others = [&["events"][..], &["count"], &["info"]];
+    for command in others
+        .into_iter()
+        .chain(exports.iter().map(|export| &export[..]))
+    {
         let mut child = Command::new(env!("CARGO_BIN_EXE_slowpath"))
             .args(command)
             .arg(folder.path())

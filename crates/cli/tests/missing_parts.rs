@@ -168,6 +168,37 @@ fn a_processor_of_which_only_the_statistics_are_there_is_missed() {
 }
 
 #[test]
+fn events_without_their_description_are_missed() {
+    let (_folder, recording) = quiet_recording();
+    fs::remove_file(recording.join("kernel/header_page")).expect("a description");
+    let told = slowpath(&["requests"], &recording);
+    assert_eq!(told.status, Some(1), "{}", told.stderr);
+    assert!(
+        told.stderr.contains("without `header_page`"),
+        "{}",
+        told.stderr
+    );
+    let pages_alone = slowpath(&["count"], &recording.join("kernel"));
+    assert_eq!(pages_alone.status, Some(3), "{}", pages_alone.stderr);
+    assert!(
+        pages_alone.stderr.contains("without `header_page`"),
+        "{}",
+        pages_alone.stderr
+    );
+    let Some((_folder, recording)) = broken_copy("futex-contention") else {
+        return;
+    };
+    fs::remove_file(recording.join("kernel/metadata")).expect("a description");
+    let told = slowpath(&["requests"], &recording);
+    assert_eq!(told.status, Some(1), "{}", told.stderr);
+    assert!(
+        told.stderr.contains("without `metadata`"),
+        "{}",
+        told.stderr
+    );
+}
+
+#[test]
 fn formats_that_cannot_be_read_are_named() {
     let (_folder, recording) = quiet_recording();
     let formats = recording.join("kernel/events/sched");

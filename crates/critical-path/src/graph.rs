@@ -282,13 +282,23 @@ fn nodes(tracks: &mut [Track<'_>], paths: &[CriticalPath]) -> Vec<Node> {
                 change.1 += sign * waits;
             }
         }
-        let Some((.., like)) = track.segments.first() else {
+        track.segments.sort_by_key(|(range, ..)| range.begin);
+        // They differ in the thread's name only, which may have changed meanwhile.
+        let mut likes = track
+            .segments
+            .iter()
+            .map(|(.., segment)| *segment)
+            .peekable();
+        let Some(mut like) = likes.next() else {
             continue;
         };
         let (mut through, mut waiting) = (0, 0);
         for (pair, change) in bounds.windows(2).zip(&changes) {
             through += change.0;
             waiting += change.1;
+            while let Some(next) = likes.next_if(|next| next.range.begin <= pair[0]) {
+                like = next;
+            }
             if through > 0 {
                 let node = Node {
                     range: TimeRange::new(pair[0], pair[1]),

@@ -89,6 +89,9 @@ impl Search<'_> {
             .filter_map(|entry| Some(entry.ok()?.path()))
             .collect();
         entries.sort();
+        if let Some(what) = without_description(&entries) {
+            self.diagnostics.push(damaged(folder, what));
+        }
         let is_recording = folder.join("slowpath.json").is_file();
         for entry in entries {
             if is_recording && is_snapshot(&entry) || is_cache(&entry) {
@@ -131,12 +134,32 @@ impl Search<'_> {
 
 /// What cannot be read, and why.
 pub(crate) fn unreadable(path: &Path, cause: &io::Error) -> Diagnostic {
+    damaged(path, &format!("it cannot be read: {cause}"))
+}
+
+fn damaged(path: &Path, what: &str) -> Diagnostic {
     let place = Place {
         file: path.display().to_string(),
         ..Place::default()
     };
-    let message = format!("it cannot be read: {cause}");
-    Diagnostic::new(DiagnosticCode::InvalidFile, place, message)
+    Diagnostic::new(DiagnosticCode::InvalidFile, place, what)
+}
+
+/// What a folder with these entries lacks, if it holds events whose description is gone.
+fn without_description(entries: &[PathBuf]) -> Option<&'static str> {
+    let named = |entry: &PathBuf, begin: &str, end: &str| {
+        let name = entry.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(begin) && name.ends_with(end))
+    };
+    if entries.iter().any(|entry| named(entry, "cpu", ".raw")) {
+        return Some("its pages cannot be read without `header_page` and `events`");
+    }
+    let index = entries
+        .iter()
+        .find(|entry| named(entry, "index", "index"))?;
+    let mut files = fs::read_dir(index).into_iter().flatten().flatten();
+    let is_index = |file: fs::DirEntry| named(&file.path(), "", ".idx");
+    (files.any(is_index)).then_some("its streams cannot be read without `metadata`")
 }
 
 /// Whether it is what slowpath keeps beside a recording (`history.rs`).

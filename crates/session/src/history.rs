@@ -114,6 +114,11 @@ impl Experiment {
     fn history_key(&self) -> Key {
         let mut hash = Xxh3::new();
         let traces = self.traces.iter().map(|trace| &trace.path);
+        let manifests = (self.traces.iter())
+            .filter_map(|trace| Some(trace.recording.as_ref()?.0.join("slowpath.json")));
+        for manifest in manifests {
+            let _ = sample(&manifest, &mut hash);
+        }
         for path in traces.chain(self.span_files().iter().map(|file| &file.path)) {
             let mut files = Vec::new();
             let real = fs::canonicalize(path);

@@ -87,7 +87,11 @@ pub fn open(paths: &[PathBuf]) -> Result<Experiment, NotOpened> {
         let found = discover(path, &mut experiment.diagnostics)
             .map_err(|cause| (no_access(cause), Vec::new()))?;
         if found.is_empty() {
-            return Err((OpenError::nothing_in(path), experiment.diagnostics));
+            let error = match experiment.diagnostics.is_empty() {
+                true => OpenError::nothing_in(path),
+                false => OpenError::AllDamaged { path: path.clone() },
+            };
+            return Err((error, experiment.diagnostics));
         }
         for found in &found {
             if let Ok(Some((folder, manifest))) = Manifest::above(found.path())
