@@ -182,7 +182,7 @@ pub fn run(settings: &Settings) -> anyhow::Result<()> {
         slowpath: &settings.slowpath,
         programs: &programs,
         recording: &recording,
-        library: &library,
+        span_events: &library,
         collector: collector.address,
         record_options: &settings.record_options,
     };

@@ -49,7 +49,7 @@ pub struct Place<'a> {
     /// The folder that a recording goes to.
     pub recording: &'a Path,
     /// The library that fires span events.
-    pub library: &'a Path,
+    pub span_events: &'a Path,
     /// Who receives spans where slowpath does not.
     pub collector: SocketAddr,
     /// Further options of `slowpath record`.
@@ -87,7 +87,7 @@ impl Mode {
         let mut command = Command::new(&words[0]);
         command
             .args(&words[1..])
-            .env("SLOWPATH_SPANS_LIBRARY", place.library)
+            .env("SLOWPATH_SPANS_LIBRARY", place.span_events)
             .env(
                 "OTEL_EXPORTER_OTLP_ENDPOINT",
                 format!("http://{}", place.collector),

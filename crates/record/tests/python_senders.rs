@@ -3,16 +3,15 @@
 //! They are installed from the package registry into a folder of their own; where that cannot be
 //! done the test says so and is skipped.
 
+mod support;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use slowpath_record::{
-    AgentsChoice, KernelChoice, Mode, RecordOptions, SpanOptions, SpansChoice, UserSpaceChoice,
-    record,
-};
+use slowpath_record::{Mode, record};
+use support::spans_alone;
 
 const PACKAGES: [&str; 2] = [
     "opentelemetry-sdk>=1.30,<2",
@@ -50,24 +49,8 @@ fn pythons_exporters_over_both_protocols_lose_nothing() {
     };
     let base = tempfile::tempdir().expect("a temporary folder");
     let folder = base.path().join("recording");
-    let options = RecordOptions {
-        output: folder.clone(),
-        replace: false,
-        mode: Mode::Standard,
-        duration: Some(Duration::from_secs(120)),
-        kernel: KernelChoice::None,
-        events: Vec::new(),
-        user_space: UserSpaceChoice::Nothing,
-        spans: SpanOptions {
-            listen: SpansChoice::At(vec!["127.0.0.1:0".parse().expect("an address")]),
-            forward: None,
-            rules: Vec::new(),
-        },
-        agents: AgentsChoice::Off,
-        buffer_bytes_per_cpu: None,
-        accounts: Vec::new(),
-        command: vec![python.into(), "-c".into(), SENDER.into()],
-    };
+    let python = python.to_str().expect("a path in Unicode");
+    let options = spans_alone(&folder, Mode::Standard, &[], &[python, "-c", SENDER]);
     let outcome = record(&options, &mut |line| println!("{line}")).expect("a recording");
     assert_eq!(outcome.manifest.command_exit, Some(0));
     let part = outcome.manifest.spans.expect("spans");

@@ -2,6 +2,8 @@
 //!
 //! No rights are needed: nothing of the kernel is recorded here.
 
+mod support;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,10 +12,8 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use slowpath_record::{
-    AgentsChoice, KernelChoice, Manifest, Mode, Outcome, RecordOptions, SpanOptions, SpansChoice,
-    UserSpaceChoice, record,
-};
+use slowpath_record::{Manifest, Mode, Outcome, record};
+use support::spans_alone;
 
 /// Records spans while `meanwhile` runs, which is given the receiver's address.
 fn record_spans(
@@ -29,24 +29,7 @@ fn record_spans(
         "echo $OTEL_EXPORTER_OTLP_ENDPOINT > {0}.env; while [ ! -e {0} ]; do sleep 0.05; done",
         end.display()
     );
-    let options = RecordOptions {
-        output: folder.to_owned(),
-        replace: false,
-        mode,
-        duration: Some(Duration::from_secs(120)),
-        kernel: KernelChoice::None,
-        events: Vec::new(),
-        user_space: UserSpaceChoice::Nothing,
-        spans: SpanOptions {
-            listen: SpansChoice::At(vec!["127.0.0.1:0".parse().expect("an address")]),
-            forward: None,
-            rules: rules.iter().map(|rule| rule.parse().expect(rule)).collect(),
-        },
-        agents: AgentsChoice::Off,
-        buffer_bytes_per_cpu: None,
-        accounts: Vec::new(),
-        command: vec!["sh".into(), "-c".into(), script.into()],
-    };
+    let options = spans_alone(folder, mode, rules, &["sh", "-c", &script]);
     let recording = thread::spawn(move || record(&options, &mut |line| eprintln!("{line}")));
     let mut address = String::new();
     wait_for("the command to start", || {
