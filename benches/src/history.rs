@@ -106,6 +106,6 @@ fn build(target: &std::path::Path, key: &Key, intervals: u64) -> anyhow::Result<
             vocabulary: None,
         })
         .collect();
-    builder.finish(key, &attributes, &[])?;
+    builder.finish(key, &attributes, &[], Vec::new())?;
     Ok(())
 }

@@ -11,6 +11,7 @@ use slowpath_session::{Experiment, HostKernels};
 use slowpath_source::{Joined, Source};
 
 use crate::input::{InputArgs, Report};
+use crate::output::print_json;
 use crate::tables;
 
 /// Count events.
@@ -232,11 +233,6 @@ fn merge_documents(mut documents: Vec<(&str, Value)>) -> Value {
         }
     }
     Value::Object(merged)
-}
-
-/// Prints one JSON document.
-pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    crate::output::print(&format!("{}\n", serde_json::to_string(value)?))
 }
 
 #[cfg(test)]

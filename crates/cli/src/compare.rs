@@ -10,9 +10,9 @@ use slowpath_model::Nanoseconds;
 use slowpath_requests::{AllHosts, Breakdown, Difference};
 use slowpath_session::RecordedRequests;
 
-use crate::analyses::print_json;
 use crate::input::{self, InputArgs, Report};
-use crate::requests::{Chosen, ChosenArgs, OperationName};
+use crate::output::print_json;
+use crate::requests::{Chosen, ChosenArgs, OperationName, ensure_spans};
 use crate::tables;
 
 /// Compare slow requests with fast ones, or two recordings: what makes the difference.
@@ -50,6 +50,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
     let (recorded, found) = input::requests(&experiment, &run)?;
     let all = recorded.all();
     report = report.with(found);
+    ensure_spans(&recorded.hosts)?;
     let mut operations: BTreeMap<OperationName, Groups> = BTreeMap::new();
     if args.with.is_empty() {
         for (name, requests) in args.by_operation(&recorded, &all, range) {
@@ -80,6 +81,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
         let (recorded, found) = input::requests(&experiment, &run)?;
         let all = recorded.all();
         report = report.with(found);
+        ensure_spans(&recorded.hosts)?;
         for (name, requests) in args.by_operation(&recorded, &all, later) {
             let groups = operations.entry(name).or_default();
             requests

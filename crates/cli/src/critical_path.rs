@@ -10,7 +10,7 @@ use serde::Serialize;
 use slowpath_critical_path::{CriticalPath, Host, Hosts, critical_path_among};
 use slowpath_kernel::network::Network;
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{HostId, SpanId, ThreadId, TimeRange, TraceId};
+use slowpath_model::{HostId, SpanId, ThreadId, TimeRange, TraceId, shown};
 
 use crate::analyses::kernel_hosts;
 use crate::input::{InputArgs, Report};
@@ -110,6 +110,9 @@ pub fn run(args: &CriticalPathArgs) -> anyhow::Result<Report> {
                 .filter(|request| request.is_for(host))
                 .map(|request| path_of(id, request))
                 .collect();
+            if paths.is_empty() {
+                continue;
+            }
             printed += paths.len();
             let written = merged::write(&mut output, &paths, host_name, args.rows());
             if written.is_err() {
@@ -165,7 +168,7 @@ fn write_path(
         writeln!(output)?;
     }
     if let Some(host) = host {
-        writeln!(output, "host {host}")?;
+        writeln!(output, "host {}", shown(host))?;
     }
     writeln!(output, "{path}")
 }

@@ -5,8 +5,8 @@ use serde::Serialize;
 use slowpath_findings::{Finding, Host, Severity, diagnose};
 use slowpath_model::HostId;
 
-use crate::analyses::print_json;
 use crate::input::{self, InputArgs, Report};
+use crate::output::print_json;
 
 /// Say what makes the slow requests slow: written findings with evidence, worst first.
 #[derive(Args)]
@@ -65,7 +65,8 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
     let mut findings: Vec<Row<'_>> = Vec::new();
     let kernels = experiment.hosts();
     for (host, id) in hosts.iter().zip((0..).map(HostId)) {
-        let kernel = kernels.iter().find(|kernel| kernel.name == host.name);
+        // Hosts with kernel events come first, in the same order.
+        let kernel = kernels.get(id.index());
         let quota_periods = kernel.map(|kernel| kernel.quota_periods(&run.engine()));
         let quota_periods = (quota_periods.transpose())
             .map_err(|_| anyhow::anyhow!("interrupted"))?

@@ -12,16 +12,16 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use slowpath_export::{
     HostRequests, KernelTracks, OtlpSpans, PerfettoWriter, otlp_documents, write_arrow,
-    write_folded, write_otlp, write_requests,
+    write_folded, write_otlp, write_parquet, write_requests,
 };
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::HostId;
 use slowpath_requests::RequestId;
 
-use crate::analyses::print_json;
 use crate::input::{self, InputArgs, Report};
 use crate::output::finish;
-use crate::requests::{Chosen, ChosenArgs};
+use crate::output::print_json;
+use crate::requests::{Chosen, ChosenArgs, ensure_spans};
 
 /// Write requests and where their time went for other tools.
 #[derive(Args)]
@@ -58,6 +58,8 @@ enum Form {
     Folded,
     /// An Arrow IPC file with a row for each state of each request.
     Arrow,
+    /// The same rows as a Parquet file.
+    Parquet,
 }
 
 /// What was written, by kind.
@@ -97,6 +99,9 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
     let (recorded, found) = input::requests(&experiment, &run)?;
     let (hosts, all) = (&recorded.hosts, recorded.all());
     report = report.with(found);
+    if args.to != Form::Perfetto {
+        ensure_spans(hosts)?;
+    }
     let chosen = args.chosen.choose(&recorded, &all, range);
     let mut ids: Vec<Vec<RequestId>> = vec![Vec::new(); hosts.len()];
     for Chosen { of, .. } in &chosen {
@@ -125,13 +130,13 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
     }
     let path = args.output.clone().unwrap_or_else(|| "-".into());
     let to_standard_output = path.as_os_str() == "-";
-    let mut output: Box<dyn Write> = match to_standard_output {
+    let mut output: Box<dyn Write + Send> = match to_standard_output {
         true => {
             ensure!(
                 args.to == Form::Folded || args.to == Form::Otlp || !io::stdout().is_terminal(),
                 "this form is not for a terminal\n  hint: --output FILE"
             );
-            Box::new(BufWriter::new(io::stdout().lock()))
+            Box::new(BufWriter::new(io::stdout()))
         }
         false => {
             let file =
@@ -164,6 +169,7 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
             }
             Form::Folded => written.stacks = write_folded(&mut output, &of_hosts)?,
             Form::Arrow => written.states = write_arrow(output, &of_hosts)?,
+            Form::Parquet => written.states = write_parquet(output, &of_hosts)?,
         }
         Ok(())
     };
@@ -212,20 +218,21 @@ fn say(args: &ExportArgs, written: &Written, target: &str) -> anyhow::Result<()>
     if args.json {
         return print_json(written);
     }
-    let Written { requests, .. } = written;
-    let rest = [
+    let parts = [
+        (written.requests, "requests"),
         (written.states, "states"),
         (written.slices, "slices"),
         (written.flows, "arrows"),
         (written.switches, "switches of the scheduler"),
         (written.stacks, "stacks"),
     ];
-    let rest: Vec<String> = (rest.iter())
+    let parts: Vec<String> = (parts.iter())
         .filter(|(number, _)| *number > 0)
         .map(|(number, what)| format!("{number} {what}"))
         .collect();
-    crate::output::print(&format!(
-        "{target}: {requests} requests, {}\n",
-        rest.join(", ")
-    ))
+    let parts = match parts.is_empty() {
+        true => "nothing lies in the window".to_owned(),
+        false => parts.join(", "),
+    };
+    crate::output::print(&format!("{target}: {parts}\n"))
 }

@@ -12,9 +12,9 @@ use slowpath_model::{Diagnostic, TimeRange, Timestamp, TraceId};
 use slowpath_read_spans::{ReadOptions, Span, SpanSink};
 use slowpath_session::{OpenedSource, SpanFile};
 
-use crate::analyses::print_json;
 use crate::input::{InputArgs, Report, Run};
 use crate::output::print;
+use crate::output::print_json;
 use crate::tables::{bytes, grouped};
 
 /// Show what a recording holds: traces, time, events, losses, spans.

@@ -30,6 +30,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use slowpath_model::shown_lines;
 
 /// Where a thread's time went, in every layer, and why.
 #[derive(Parser)]
@@ -63,7 +64,7 @@ fn main() -> ExitCode {
     match run(Arguments::parse().command) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", shown_lines(&format!("{error:#}")));
             if is_full_disk(&error) {
                 eprintln!("  hint: the disk is full: make room, or write to another one");
             }

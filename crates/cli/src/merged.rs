@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use slowpath_critical_path::{CriticalPath, Edge, Graph, Node, NodeId};
-use slowpath_model::Nanoseconds;
+use slowpath_model::{Nanoseconds, shown};
 
 use crate::tables;
 
@@ -78,7 +78,7 @@ pub fn write(
         return writeln!(output);
     };
     if let Some(host) = host {
-        writeln!(output, "host {host}")?;
+        writeln!(output, "host {}", shown(host))?;
     }
     writeln!(
         output,

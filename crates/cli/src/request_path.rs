@@ -6,8 +6,8 @@
 use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
-use slowpath_critical_path::{Correction, Link, Segment};
-use slowpath_model::{SpanId, ThreadId, Timestamp, TraceId};
+use slowpath_critical_path::{Correction, Links, Segment};
+use slowpath_model::{SpanId, ThreadId, Timestamp, TraceId, shown};
 use slowpath_requests::{RequestPath, SpanKey};
 
 use crate::input::{self, InputArgs, Report};
@@ -73,17 +73,18 @@ fn write_for_people(
     writeln!(output, "Request {span} of trace {trace}")?;
     let service = request.service();
     if !service.is_empty() {
-        writeln!(output, "{service}: {}", request.operation())?;
+        writeln!(output, "{}: {}", shown(service), shown(request.operation()))?;
     }
     if several_hosts {
-        writeln!(output, "host {}", chosen.host.name)?;
+        writeln!(output, "host {}", shown(&chosen.host.name))?;
     }
     writeln!(output, "{}", path.path)?;
     for (other, length) in path.blockers() {
         let other = chosen.all.described(other);
         writeln!(
             output,
-            "For {length} of it, a thread that it needed worked for {other}."
+            "For {length} of it, a thread that it needed worked for {}.",
+            shown(&other)
         )?;
     }
     Ok(())
@@ -101,17 +102,17 @@ struct Document<'run> {
     tid: ThreadId,
     begin_ns: Timestamp,
     end_ns: Timestamp,
-    segments: Vec<SegmentRow<'run>>,
-    links: &'run [Link],
+    segments: Vec<SegmentRow>,
+    links: &'run Links,
     summary: std::collections::BTreeMap<&'static str, u64>,
     #[serde(skip_serializing_if = "<[Correction]>::is_empty")]
     corrections: &'run [Correction],
 }
 
 #[derive(Serialize)]
-struct SegmentRow<'run> {
+struct SegmentRow {
     #[serde(flatten)]
-    segment: &'run Segment,
+    segment: Segment,
     blocked_by: Option<Key>,
 }
 

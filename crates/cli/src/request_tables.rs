@@ -12,7 +12,7 @@ const BAR: u128 = 24;
 
 /// The slowest requests; `found` is how many there were to choose from.
 pub(crate) fn slowest(
-    rows: &[(Chosen<'_>, &Summary<'_>)],
+    rows: &[(Chosen<'_>, Summary<'_>)],
     found: usize,
     several_hosts: bool,
 ) -> String {

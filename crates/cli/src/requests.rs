@@ -3,18 +3,22 @@
 //! Chooses requests and gives them out; what they are and where their time went is the matter of
 //! crate `slowpath-requests`. Keys of the JSON document: docs/reference/definitions.md.
 
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::num::NonZeroUsize;
+
 use clap::Args;
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeSeq, SerializeStruct, Serializer};
 use slowpath_critical_path::State;
 use slowpath_model::{HostId, Nanoseconds, SpanId, ThreadId, TimeRange, Timestamp, TraceId};
 use slowpath_requests::{
-    AllHosts, Operation, PlacedBy, Request, RequestId, RequestOfHost, Shown, Summary, ThreadOfHost,
-    WaitFor, operations,
+    AllHosts, Operation, Operations, PlacedBy, Request, RequestOfHost, Shown, Summary,
+    ThreadOfHost, WaitFor,
 };
 use slowpath_session::{HostRequests, RecordedRequests};
 
-use crate::analyses::print_json;
 use crate::input::{self, InputArgs, Report};
+use crate::output::print_json;
 use crate::pattern::matches_any;
 use crate::request_tables;
 
@@ -177,58 +181,128 @@ pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
     let (recorded, found) = input::requests(&experiment, &run)?;
     let (hosts, all) = (&recorded.hosts, recorded.all());
     report = report.with(found);
-    let everything: usize = hosts.iter().map(|host| host.requests.all().len()).sum();
-    anyhow::ensure!(
-        everything > 0,
-        "no spans were recorded\n  hint: applications tell their spans as user-space events \
-         (`PROVIDER:start_span`, `PROVIDER:end_span`); `slowpath count` lists what there is"
-    );
+    ensure_spans(hosts)?;
     let mut chosen = args.chosen.choose(&recorded, &all, range);
     let found = chosen.len();
-    let most = args.slowest.unwrap_or(if args.json { 0 } else { 20 });
-    if most > 0 && !args.percentiles {
+    let most = match args.slowest {
+        // Their table tells nothing of single requests.
+        _ if args.percentiles && !args.json => 0,
+        Some(0) => usize::MAX,
+        Some(most) => most,
+        None if args.json => usize::MAX,
+        None => 20,
+    };
+    if !args.percentiles {
         chosen.truncate(most);
     }
-    let summaries = summaries(&all, hosts.len(), &chosen, run.jobs());
-    let by_operation = args.percentiles.then(|| {
-        let named = chosen.iter().zip(&summaries);
-        operations(named.map(|(chosen, summary)| (OperationName::of(*chosen), summary)))
-    });
-    if args.percentiles && most > 0 {
-        chosen.truncate(most);
-    }
-    let rows: Vec<(Chosen<'_>, &Summary<'_>)> = chosen.into_iter().zip(&summaries).collect();
+    let wanted = Wanted {
+        all: &all,
+        chosen: &chosen,
+        most,
+        jobs: run.jobs(),
+        several_hosts: hosts.len() > 1,
+        operations: RefCell::new(args.percentiles.then(|| {
+            let durations = chosen.iter().map(|chosen| chosen.request().window.length());
+            Operations::of(
+                chosen
+                    .iter()
+                    .map(|chosen| OperationName::of(*chosen))
+                    .zip(durations),
+            )
+        })),
+    };
     if args.json {
-        print_json(&document(&rows, hosts.len() > 1, by_operation.as_deref()))?;
+        print_json(&wanted)?;
+    } else if args.percentiles {
+        wanted.for_each(|_, _| Ok::<_, Infallible>(()))?;
+        let operations = wanted.operations.borrow();
+        let operations = operations.as_ref().map_or(&[][..], Operations::all);
+        crate::output::print(&request_tables::operations(operations))?;
     } else {
-        let text = match &by_operation {
-            Some(operations) => request_tables::operations(operations),
-            None => request_tables::slowest(&rows, found, hosts.len() > 1),
-        };
+        let mut rows = Vec::new();
+        wanted.for_each(|chosen, summary| {
+            rows.push((chosen, summary));
+            Ok::<_, Infallible>(())
+        })?;
+        let text = request_tables::slowest(&rows, found, hosts.len() > 1);
         crate::output::print(&text)?;
     }
     Ok(report)
 }
 
-/// Where the time of each chosen request went, in their order.
-fn summaries<'run>(
-    all: &AllHosts<'run>,
-    hosts: usize,
-    chosen: &[Chosen<'run>],
-    jobs: std::num::NonZeroUsize,
-) -> Vec<Summary<'run>> {
-    let mut summaries = vec![Summary::default(); chosen.len()];
-    for host in (0..).map(HostId).take(hosts) {
-        let (places, ids): (Vec<usize>, Vec<RequestId>) = (chosen.iter().enumerate())
-            .filter(|(_, chosen)| chosen.of.host == host)
-            .map(|(place, chosen)| (place, chosen.of.request))
-            .unzip();
-        let of_host = all.summaries(host, &ids, jobs);
-        for (place, summary) in places.into_iter().zip(of_host) {
-            summaries[place] = summary;
-        }
+/// # Errors
+/// Where there are no requests at all.
+pub(crate) fn ensure_spans(hosts: &[HostRequests]) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        hosts.iter().any(|host| !host.requests.all().is_empty()),
+        "no spans were recorded\n  hint: applications tell their spans as user-space events \
+         (`PROVIDER:start_span`, `PROVIDER:end_span`); `slowpath count` lists what there is"
+    );
+    Ok(())
+}
+
+/// What is to be told.
+struct Wanted<'run> {
+    all: &'run AllHosts<'run>,
+    /// The slowest first.
+    chosen: &'run [Chosen<'run>],
+    /// So many of them are told one by one.
+    most: usize,
+    jobs: NonZeroUsize,
+    several_hosts: bool,
+    /// What all of them add up to, where that is wanted; complete after [`Self::for_each`].
+    operations: RefCell<Option<Operations<OperationName>>>,
+}
+
+impl<'run> Wanted<'run> {
+    /// Tells `each` of those that are told one by one, and adds up all.
+    fn for_each<E>(
+        &self,
+        mut each: impl FnMut(Chosen<'run>, Summary<'run>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut operations = self.operations.borrow_mut();
+        let mut order: Vec<usize> = (0..self.chosen.len()).collect();
+        // Those that are told one by one come first, the others in the order of time, which is faster.
+        order[self.most.min(self.chosen.len())..]
+            .sort_unstable_by_key(|&place| self.chosen[place].of);
+        let requests: Vec<RequestOfHost> =
+            order.iter().map(|&place| self.chosen[place].of).collect();
+        (self.all).for_each_summary(&requests, self.jobs, |number, summary| {
+            let place = order[number];
+            if let Some(operations) = operations.as_mut() {
+                operations.add(place, &summary);
+            }
+            match place < self.most {
+                true => each(self.chosen[place], summary),
+                false => Ok(()),
+            }
+        })
     }
-    summaries
+}
+
+/// Row by row as they become known.
+impl Serialize for Wanted<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut document = serializer.serialize_struct("Requests", 2)?;
+        document.serialize_field("requests", &Rows(self))?;
+        if let Some(operations) = &*self.operations.borrow() {
+            let rows: Vec<OperationRow<'_>> = operations.all().iter().map(operation_row).collect();
+            document.serialize_field("operations", &rows)?;
+        }
+        document.end()
+    }
+}
+
+struct Rows<'all, 'run>(&'all Wanted<'run>);
+
+impl Serialize for Rows<'_, '_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut rows = serializer.serialize_seq(None)?;
+        (self.0).for_each(|chosen, summary| {
+            rows.serialize_element(&row(chosen, &summary, self.0.several_hosts))
+        })?;
+        rows.end()
+    }
 }
 
 /// What requests are grouped by.
@@ -256,14 +330,7 @@ impl OperationName {
     }
 }
 
-#[derive(Serialize)]
-struct Document<'run> {
-    requests: Vec<Row<'run>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    operations: Option<Vec<OperationRow<'run>>>,
-}
-
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 struct Row<'run> {
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'run str>,
@@ -294,20 +361,20 @@ struct Row<'run> {
     waits: Vec<WaitRow<'run>>,
 }
 
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 struct WindowRow {
     begin_ns: Timestamp,
     end_ns: Timestamp,
 }
 
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 struct BlockedByRow {
     trace_id: TraceId,
     span_id: SpanId,
     ns: Nanoseconds,
 }
 
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 struct WaitRow<'run> {
     begin_ns: Timestamp,
     end_ns: Timestamp,
@@ -329,7 +396,7 @@ struct WaitRow<'run> {
     mostly_state: &'static str,
 }
 
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 struct OperationRow<'run> {
     service: &'run str,
     operation: &'run str,
@@ -342,7 +409,7 @@ struct OperationRow<'run> {
     bands: Vec<BandRow>,
 }
 
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 struct BandRow {
     from_percentile: f64,
     to_percentile: f64,
@@ -351,19 +418,6 @@ struct BandRow {
     max_ns: Nanoseconds,
     summary: std::collections::BTreeMap<&'static str, u64>,
     own_summary: std::collections::BTreeMap<&'static str, u64>,
-}
-
-fn document<'run>(
-    rows: &[(Chosen<'run>, &'run Summary<'run>)],
-    several_hosts: bool,
-    operations: Option<&'run [Operation<OperationName>]>,
-) -> Document<'run> {
-    Document {
-        requests: (rows.iter())
-            .map(|(chosen, summary)| row(*chosen, summary, several_hosts))
-            .collect(),
-        operations: operations.map(|all| all.iter().map(operation_row).collect()),
-    }
 }
 
 fn row<'run>(chosen: Chosen<'run>, summary: &'run Summary<'run>, several_hosts: bool) -> Row<'run> {

@@ -18,9 +18,9 @@ use slowpath_services::{
 };
 use slowpath_session::SpanFile;
 
-use crate::analyses::print_json;
 use crate::input::{Report as InputReport, Run, open_span_files};
 use crate::output::print;
+use crate::output::print_json;
 use crate::pattern::matches_any;
 use crate::service_tables;
 use crate::tables::terminal_width;

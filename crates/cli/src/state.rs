@@ -11,8 +11,8 @@ use slowpath_history::{AttributeId, History, Interval};
 use slowpath_model::{TimeRange, Timestamp};
 use slowpath_session::HistoryError;
 
-use crate::analyses::print_json;
 use crate::input::{InputArgs, Report, TimePoint, parse_time};
+use crate::output::print_json;
 use crate::pattern::matches_any;
 use crate::tables;
 

@@ -144,17 +144,32 @@ fn folded_stacks_add_up_to_the_requests() {
 
 #[test]
 fn duckdb_adds_up_the_arrow_file() {
+    adds_up(
+        "arrow",
+        "rows = pyarrow.ipc.open_file(pyarrow.memory_map(sys.argv[1])).read_all()",
+    );
+}
+
+#[test]
+fn duckdb_adds_up_the_parquet_file() {
+    adds_up("parquet", "rows = duckdb.read_parquet(sys.argv[1])");
+}
+
+/// Compares the sums of an export, which `read` makes DuckDB's `rows`, with those of `slowpath requests`.
+fn adds_up(form: &str, read: &str) {
     let Some(python) = python("duckdb, pyarrow") else {
         return;
     };
+    let program = format!(
+        "import duckdb, json, pyarrow, sys\n\
+         {read}\n\
+         print(json.dumps(duckdb.query('SELECT span_id, state, CAST(sum(end_ns - begin_ns) AS \
+         BIGINT) FROM rows GROUP BY ALL').fetchall()))"
+    );
     each_trace(|trace| {
         let folder = tempfile::tempdir().expect("a folder");
-        let (file, _) = export(trace, "arrow", folder.path());
-        let program = "import duckdb, json, pyarrow, sys\n\
-            rows = pyarrow.ipc.open_file(pyarrow.memory_map(sys.argv[1])).read_all()\n\
-            print(json.dumps(duckdb.query('SELECT span_id, state, CAST(sum(end_ns - begin_ns) AS \
-            BIGINT) FROM rows GROUP BY ALL').fetchall()))";
-        let arguments = [OsStr::new("-c"), OsStr::new(program), file.as_os_str()];
+        let (file, _) = export(trace, form, folder.path());
+        let arguments = [OsStr::new("-c"), OsStr::new(&program), file.as_os_str()];
         let mut found: BTreeMap<String, BTreeMap<String, i64>> = BTreeMap::new();
         for row in python_says(&python, &arguments).as_array().expect("rows") {
             let text = |column: usize| row[column].as_str().expect("text").to_owned();

@@ -77,7 +77,7 @@ fn nothing_to_read_is_said_with_a_hint() {
 #[test]
 fn a_reader_that_stops_reading_is_no_error() {
     let folder = with_trace();
-    let exports = ["otlp", "folded", "arrow", "perfetto"]
+    let exports = ["otlp", "folded", "arrow", "parquet", "perfetto"]
         .map(|form| ["export", "--to", form, "--output", "-"]);
     let others = [&["events"][..], &["count"], &["info"]];
     for command in others

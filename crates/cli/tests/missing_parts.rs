@@ -249,6 +249,55 @@ fn folders_and_files_that_cannot_be_looked_into_are_named() {
 }
 
 #[test]
+fn folders_that_the_recording_names_are_missed() {
+    for part in ["kernel", "ust"] {
+        let (_folder, recording) = quiet_recording();
+        fs::remove_dir_all(recording.join(part)).expect("a part");
+        let told = slowpath(&["info"], &recording);
+        assert_eq!(told.status, Some(1), "{}", told.stderr);
+        assert!(told.stderr.contains("MissingStream"), "{}", told.stderr);
+        let named = format!("{part}: the ");
+        assert!(told.stderr.contains(&named), "{}", told.stderr);
+        let others = fs::read_dir(&recording).expect("a folder").flatten();
+        for other in
+            others.filter(|entry| entry.file_name() == "kernel" || entry.file_name() == "ust")
+        {
+            // Who asks for that part alone does not miss the other one.
+            let told = slowpath(&["info"], &other.path());
+            assert_eq!(told.status, Some(0), "{}", told.stderr);
+        }
+    }
+}
+
+#[test]
+fn lines_of_the_state_dump_that_cannot_be_understood_are_told() {
+    let (_folder, recording) = quiet_recording();
+    let dump = recording.join("kernel/statedump.jsonl");
+    let mut text = fs::read_to_string(&dump).expect("a state dump");
+    let second = text.find('\n').expect("lines") + 1;
+    text.insert_str(second, "{\"tid\": \n");
+    fs::write(&dump, text).expect("written");
+    let told = slowpath(&["io"], &recording);
+    assert_eq!(told.status, Some(1), "{}", told.stderr);
+    let named = "statedump.jsonl:2:1: ";
+    assert!(told.stderr.contains(named), "{}", told.stderr);
+}
+
+#[test]
+fn answers_from_the_kept_history_tell_of_damage_as_well() {
+    let (_folder, recording) = quiet_recording();
+    let pages = recording.join("kernel/cpu0.raw");
+    let mut bytes = fs::read(&pages).expect("pages");
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 2048].fill(0xff);
+    fs::write(&pages, bytes).expect("written");
+    let [first, second] = [(); 2].map(|()| slowpath(&["state", "--at", "+1s"], &recording));
+    assert!(first.stderr.contains("error["), "{}", first.stderr);
+    assert_eq!(first.stderr, second.stderr);
+    assert_eq!((first.status, second.status), (Some(1), Some(1)));
+}
+
+#[test]
 fn a_recording_without_events_is_called_one() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (manifest, why) in [

@@ -9,17 +9,28 @@ use slowpath_kernel::timelines::{Interrupt, Timelines};
 use slowpath_model::{HostId, ThreadId, TimeRange, Timestamp};
 
 use crate::hosts::Spread;
+use crate::lists::{BareLinks, Pieces};
 use crate::walk::bare_path;
 use crate::{Correction, CriticalPath, Hosts, Link, LinkKind, Segment, State};
 
 /// A path without the names of threads and the words for what happened: cheap to have of very many
 /// windows. [`critical_path`] is the same in words.
-#[derive(Clone, Debug)]
+#[derive(Debug, Default)]
 pub struct BarePath<'lines> {
+    pub(crate) pieces: Pieces<'lines>,
+    pub(crate) links: BareLinks<'lines>,
+}
+
+impl<'lines> BarePath<'lines> {
     /// In the order of time; they cover the window without a gap or an overlap.
-    pub pieces: Vec<Piece<'lines>>,
+    pub fn pieces(&self) -> impl Iterator<Item = Piece<'lines>> {
+        self.pieces.iter()
+    }
+
     /// In the order of time.
-    pub links: Vec<BareLink<'lines>>,
+    pub fn links(&self) -> impl Iterator<Item = BareLink<'lines>> {
+        self.links.iter()
+    }
 }
 
 /// One thread in one state.
@@ -94,16 +105,14 @@ pub fn critical_path_among(
     window: TimeRange,
 ) -> CriticalPath {
     let bare = bare_path(hosts, host, thread, window);
-    let visited = bare.pieces.iter().map(|piece| piece.host);
+    let visited = bare.pieces().map(|piece| piece.host);
     let mut words = Words::of(hosts, host, window.begin, visited);
     CriticalPath {
         host,
         thread,
         window,
-        segments: (bare.pieces.iter())
-            .map(|piece| words.segment(piece))
-            .collect(),
-        links: bare.links.iter().map(|link| words.link(link)).collect(),
+        segments: bare.pieces().map(|piece| words.segment(&piece)).collect(),
+        links: bare.links().map(|link| words.link(&link)).collect(),
         corrections: words.corrections(),
     }
 }

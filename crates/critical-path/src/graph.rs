@@ -12,7 +12,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 
-use crate::{CriticalPath, Segment, State};
+use crate::{CriticalPath, State};
 
 /// A node of a [`Graph`]: its position in [`Graph::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,8 +95,9 @@ pub struct Graph {
 
 /// Equal states of one thread: what one path goes through, another may share.
 #[derive(Default)]
-struct Track<'paths> {
-    segments: Vec<(TimeRange, PathId, &'paths Segment)>,
+struct Track {
+    /// By path and position there.
+    segments: Vec<(TimeRange, PathId, u32)>,
     /// Nodes in the order of time.
     nodes: Vec<NodeId>,
 }
@@ -106,19 +107,18 @@ impl Graph {
     ///
     /// Takes time and space linear in the segments, up to the sorting.
     pub fn merge(paths: &[CriticalPath]) -> Self {
-        let mut keys: FxHashMap<(HostId, ThreadId, State, &str), usize> = FxHashMap::default();
-        let mut tracks: Vec<Track<'_>> = Vec::new();
+        let mut keys: FxHashMap<(HostId, ThreadId, State, Arc<str>), usize> = FxHashMap::default();
+        let mut tracks: Vec<Track> = Vec::new();
         let mut ways: Vec<Vec<usize>> = Vec::with_capacity(paths.len());
         for (path, number) in paths.iter().zip(0..) {
             let mut way = Vec::with_capacity(path.segments.len());
-            for segment in &path.segments {
-                let detail = &*segment.detail;
-                let key = (segment.host, segment.thread, segment.state, detail);
+            for (segment, position) in path.segments.iter().zip(0..) {
+                let key = (segment.host, segment.thread, segment.state, segment.detail);
                 let track = *keys.entry(key).or_insert_with(|| {
                     tracks.push(Track::default());
                     tracks.len() - 1
                 });
-                (tracks[track].segments).push((segment.range, PathId(number), segment));
+                (tracks[track].segments).push((segment.range, PathId(number), position));
                 way.push(track);
             }
             ways.push(way);
@@ -197,7 +197,7 @@ impl Graph {
     }
 
     /// Stores the ends of each path, and its way where it leaves a track.
-    fn connect(&mut self, paths: &[CriticalPath], ways: &[Vec<usize>], tracks: &[Track<'_>]) {
+    fn connect(&mut self, paths: &[CriticalPath], ways: &[Vec<usize>], tracks: &[Track]) {
         // By node: where paths go that leave the track here.
         let mut exits: Vec<Vec<(NodeId, PathId)>> = vec![Vec::new(); self.nodes.len()];
         // By node: how many paths stay on the track.
@@ -262,7 +262,7 @@ fn edges_of(exits: &mut [(NodeId, PathId)], onward: Option<NodeId>) -> Vec<Edge>
 }
 
 /// Cuts the tracks into nodes, in the order of their begin.
-fn nodes(tracks: &mut [Track<'_>], paths: &[CriticalPath]) -> Vec<Node> {
+fn nodes(tracks: &mut [Track], paths: &[CriticalPath]) -> Vec<Node> {
     let mut cut: Vec<(Node, usize)> = Vec::new();
     for (number, track) in tracks.iter_mut().enumerate() {
         let mut bounds: Vec<Timestamp> = (track.segments.iter())
@@ -273,9 +273,15 @@ fn nodes(tracks: &mut [Track<'_>], paths: &[CriticalPath]) -> Vec<Node> {
         // How many more paths, and paths of others, go through from each bound on.
         let mut changes = vec![(0_i64, 0_i64); bounds.len()];
         let place = |at: Timestamp| bounds.partition_point(|bound| *bound < at);
-        for (range, path, segment) in &track.segments {
+        let segment = |(_, path, position): &(TimeRange, PathId, u32)| {
+            (paths[path.0 as usize].segments).get(*position as usize)
+        };
+        let Some(first) = track.segments.first().and_then(segment) else {
+            continue;
+        };
+        for (range, path, _) in &track.segments {
             let of = &paths[path.0 as usize];
-            let waits = i64::from((of.host, of.thread) != (segment.host, segment.thread));
+            let waits = i64::from((of.host, of.thread) != (first.host, first.thread));
             for (at, sign) in [(range.begin, 1), (range.end, -1)] {
                 let change = &mut changes[place(at)];
                 change.0 += sign;
@@ -284,11 +290,7 @@ fn nodes(tracks: &mut [Track<'_>], paths: &[CriticalPath]) -> Vec<Node> {
         }
         track.segments.sort_by_key(|(range, ..)| range.begin);
         // They differ in the thread's name only, which may have changed meanwhile.
-        let mut likes = track
-            .segments
-            .iter()
-            .map(|(.., segment)| *segment)
-            .peekable();
+        let mut likes = track.segments.iter().filter_map(segment).peekable();
         let Some(mut like) = likes.next() else {
             continue;
         };

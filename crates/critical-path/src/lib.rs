@@ -11,6 +11,7 @@ mod bare;
 mod device;
 mod graph;
 mod hosts;
+mod lists;
 mod path;
 mod serial;
 mod state_of;
@@ -22,6 +23,7 @@ pub use bare::{
 };
 pub use graph::{Edge, Graph, Holdup, Node, NodeId, PathEnds, PathId};
 pub use hosts::{Correction, Host, Hosts};
+pub use lists::{Links, Segments};
 pub use path::{CriticalPath, Link, LinkKind, Segment, Share, State};
 pub use state_of::state_of;
 pub use walk::bare_path;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 
-use crate::Correction;
+use crate::{Correction, Links, Segments};
 
 /// What the path does in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -129,6 +129,9 @@ pub enum LinkKind {
 }
 
 impl LinkKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Wait, Self::WakeUp, Self::Creation, Self::Packet];
+
     /// The name in every output.
     pub fn name(self) -> &'static str {
         match self {
@@ -141,7 +144,7 @@ impl LinkKind {
 }
 
 /// Where the time of a thread in a window went.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub struct CriticalPath {
     /// The host that was asked about: the path's times are by its clock.
     pub host: HostId,
@@ -150,9 +153,9 @@ pub struct CriticalPath {
     /// The window that was asked about.
     pub window: TimeRange,
     /// In the order of time; they cover the window without a gap or an overlap.
-    pub segments: Vec<Segment>,
+    pub segments: Segments,
     /// In the order of time.
-    pub links: Vec<Link>,
+    pub links: Links,
     /// How times of other hosts were corrected; empty where the path stays on its own host.
     pub corrections: Vec<Correction>,
 }
@@ -178,7 +181,7 @@ impl CriticalPath {
     /// Time by state; adds up to the window.
     pub fn summary(&self) -> BTreeMap<State, Nanoseconds> {
         let mut summary = BTreeMap::new();
-        for segment in &self.segments {
+        for segment in self.segments.iter() {
             *summary.entry(segment.state).or_default() += segment.range.length();
         }
         summary
@@ -187,7 +190,7 @@ impl CriticalPath {
     /// Time by thread and state, the longest first; adds up to the window.
     pub fn shares(&self) -> Vec<Share> {
         let mut shares: BTreeMap<(HostId, ThreadId, State), Share> = BTreeMap::new();
-        for segment in &self.segments {
+        for segment in self.segments.iter() {
             let share = shares
                 .entry((segment.host, segment.thread, segment.state))
                 .or_insert_with(|| Share {
@@ -199,7 +202,7 @@ impl CriticalPath {
                     length: Nanoseconds::ZERO,
                 });
             share.length += segment.range.length();
-            share.comm.clone_from(&segment.comm);
+            share.comm = segment.comm;
         }
         let mut shares: Vec<Share> = shares.into_values().collect();
         shares.sort_by_key(|share| std::cmp::Reverse(share.length));

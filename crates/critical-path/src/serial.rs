@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use crate::{Correction, CriticalPath, Link, Segment};
+use crate::{Correction, CriticalPath, Link, Links, Segment, Segments};
 
 impl Serialize for CriticalPath {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -26,6 +26,18 @@ impl Serialize for CriticalPath {
             path.serialize_field("corrections", &self.corrections)?;
         }
         path.end()
+    }
+}
+
+impl Serialize for Segments {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+impl Serialize for Links {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
     }
 }
 

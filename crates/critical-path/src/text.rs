@@ -4,6 +4,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use rustc_hash::FxHashMap;
 use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, shown};
 
 use crate::{Correction, CriticalPath, Link, LinkKind, Segment, State};
@@ -11,7 +12,7 @@ use crate::{Correction, CriticalPath, Link, LinkKind, Segment, State};
 /// Prints the time line, the summary and the sentence.
 impl Display for CriticalPath {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let who = self.named(self.host, self.thread);
+        let who = self.own_name();
         let length = self.window.length();
         writeln!(
             f,
@@ -23,10 +24,11 @@ impl Display for CriticalPath {
             "{:>12}  {:>12}  {:<13} thread",
             "offset", "duration", "state"
         )?;
+        let names = self.names();
         let mut links = self.links.iter().peekable();
         for row in self.rows() {
             while let Some(link) = links.next_if(|link| link.at <= row.range.begin) {
-                self.write_link(f, link, row.segment)?;
+                self.write_link(f, &link, &row.segment, &names)?;
             }
             self.write_row(f, &row)?;
         }
@@ -39,18 +41,41 @@ impl Display for CriticalPath {
     }
 }
 
-/// One line of the time line.
-struct Row<'path> {
-    segment: &'path Segment,
+/// Threads by the last names that they have on the path.
+type Names = FxHashMap<(HostId, ThreadId), String>;
+
+/// One line of the time line: a segment, and those that are told with it.
+struct Row {
+    segment: Segment,
     range: TimeRange,
     interruptions: u32,
     interrupted: Nanoseconds,
 }
 
+impl Row {
+    /// Whether the next segment belongs into the line as well: short interruptions are told in the line
+    /// of the run that they interrupt.
+    fn goes_on(&self, next: &Segment, short: Nanoseconds) -> bool {
+        let own = &self.segment;
+        let is_short = next.state == State::Interrupted && next.range.length() < short;
+        own.state == State::Running
+            && (own.host, own.thread, own.depth) == (next.host, next.thread, next.depth)
+            && (next.state == State::Running || is_short)
+    }
+
+    fn add(&mut self, next: &Segment) {
+        self.range.end = next.range.end;
+        if next.state == State::Interrupted {
+            self.interruptions += 1;
+            self.interrupted += next.range.length();
+        }
+    }
+}
+
 impl CriticalPath {
     /// One sentence: the state that took most of the time, and whose it mostly was.
     pub fn verdict(&self) -> String {
-        let who = self.named(self.host, self.thread);
+        let who = self.own_name();
         let longest = self.summary().into_iter().max_by_key(|(_, length)| *length);
         let of_state = |(state, length)| {
             let mut shares = self.shares().into_iter();
@@ -72,39 +97,26 @@ impl CriticalPath {
         }
     }
 
-    /// Segments as lines: short interruptions are told in the line of the run that they interrupt.
-    fn rows(&self) -> Vec<Row<'_>> {
+    fn rows(&self) -> impl Iterator<Item = Row> {
         let short = Nanoseconds(self.window.length().get() / 100);
-        let is_short = |segment: &Segment| {
-            segment.state == State::Interrupted && segment.range.length() < short
-        };
-        let mut rows: Vec<Row<'_>> = Vec::new();
-        for segment in &self.segments {
-            if let Some(row) = rows.last_mut()
-                && row.segment.state == State::Running
-                && (row.segment.host, row.segment.thread) == (segment.host, segment.thread)
-                && row.segment.depth == segment.depth
-                && (segment.state == State::Running || is_short(segment))
-            {
-                row.range.end = segment.range.end;
-                if segment.state == State::Interrupted {
-                    row.interruptions += 1;
-                    row.interrupted += segment.range.length();
-                }
-                continue;
-            }
-            rows.push(Row {
-                segment,
+        let mut segments = self.segments.iter().peekable();
+        std::iter::from_fn(move || {
+            let segment = segments.next()?;
+            let mut row = Row {
                 range: segment.range,
+                segment,
                 interruptions: 0,
                 interrupted: Nanoseconds::ZERO,
-            });
-        }
-        rows
+            };
+            while let Some(next) = segments.next_if(|next| row.goes_on(next, short)) {
+                row.add(&next);
+            }
+            Some(row)
+        })
     }
 
-    fn write_row(&self, f: &mut Formatter<'_>, row: &Row<'_>) -> fmt::Result {
-        let segment = row.segment;
+    fn write_row(&self, f: &mut Formatter<'_>, row: &Row) -> fmt::Result {
+        let segment = &row.segment;
         let mut offset = row.range.begin.since(self.window.begin).to_string();
         if segment.host != self.host {
             offset.insert(0, '~');
@@ -131,12 +143,20 @@ impl CriticalPath {
         writeln!(f)
     }
 
-    fn write_link(&self, f: &mut Formatter<'_>, link: &Link, before: &Segment) -> fmt::Result {
+    fn write_link(
+        &self,
+        f: &mut Formatter<'_>,
+        link: &Link,
+        before: &Segment,
+        names: &Names,
+    ) -> fmt::Result {
         let offset = link.at.since(self.window.begin).to_string();
-        let (from, to) = (
-            self.named(link.hosts[0], link.from),
-            self.named(link.hosts[1], link.to),
-        );
+        let name = |host, thread| match names.get(&(host, thread)) {
+            Some(name) => name.clone(),
+            None => named(thread, "", None),
+        };
+        let from = name(link.hosts[0], link.from);
+        let to = name(link.hosts[1], link.to);
         let what = match link.kind {
             LinkKind::Wait => format!("{from} waits for {to}"),
             LinkKind::WakeUp => format!("{from} wakes {to}"),
@@ -183,13 +203,23 @@ impl CriticalPath {
         }
     }
 
-    /// A thread by the last name that it has on the path.
-    fn named(&self, host: HostId, thread: ThreadId) -> String {
+    /// The thread that was asked about.
+    fn own_name(&self) -> String {
         let mut segments = self.segments.iter().rev();
-        match segments.find(|segment| (segment.host, segment.thread) == (host, thread)) {
-            Some(segment) => named_in(segment),
-            None => named(thread, "", None),
+        let is_own = |segment: &Segment| (segment.host, segment.thread) == (self.host, self.thread);
+        match segments.find(is_own) {
+            Some(segment) => named_in(&segment),
+            None => named(self.thread, "", None),
         }
+    }
+
+    fn names(&self) -> Names {
+        let mut names = Names::default();
+        for segment in self.segments.iter().rev() {
+            let thread = (segment.host, segment.thread);
+            names.entry(thread).or_insert_with(|| named_in(&segment));
+        }
+        names
     }
 }
 

@@ -30,13 +30,11 @@ pub fn bare_path<'lines>(
             depth: 0,
             detail: words("no kernel events of its host"),
         };
-        return BarePath {
-            pieces: Some(piece)
-                .filter(|_| !window.is_empty())
-                .into_iter()
-                .collect(),
-            links: Vec::new(),
-        };
+        let mut path = BarePath::default();
+        if !window.is_empty() {
+            path.pieces.push(&piece);
+        }
+        return path;
     };
     let mut walk = Walk {
         hosts,
@@ -53,16 +51,10 @@ pub fn bare_path<'lines>(
             entry: LinkKind::Wait,
             call: None,
         }],
-        segments: Vec::new(),
-        links: Vec::new(),
+        path: BarePath::default(),
     };
     while walk.step() {}
-    walk.segments.reverse();
-    walk.links.reverse();
-    BarePath {
-        pieces: walk.segments,
-        links: walk.links,
-    }
+    walk.path
 }
 
 /// A thread on the stack: the path is in it from the cursor back to `until`.
@@ -90,9 +82,7 @@ struct Walk<'walk, 'lines> {
     cursor: Timestamp,
     shown: Timestamp,
     frames: Vec<Frame<'lines>>,
-    /// The last one first, as are the links.
-    segments: Vec<Piece<'lines>>,
-    links: Vec<BareLink<'lines>>,
+    path: BarePath<'lines>,
 }
 
 /// A thread of another host that sent a packet.
@@ -498,7 +488,7 @@ impl<'lines> Walk<'_, 'lines> {
         kind: LinkKind,
         call: Option<&'lines str>,
     ) {
-        self.links.push(BareLink {
+        self.path.links.push(&BareLink {
             at: self.shown,
             hosts: [from.0, to.0],
             from: from.1,
@@ -527,17 +517,7 @@ impl<'lines> Walk<'_, 'lines> {
         }
         let (host, thread) = (self.host(), self.topmost());
         let depth = self.frames.len().saturating_sub(1) as u32;
-        if let Some(last) = self.segments.last_mut()
-            && (last.host, last.thread, last.state, last.depth) == (host, thread, state, depth)
-            && last.range.begin == range.end
-            && last.recorded.begin == recorded.end
-            && last.detail == detail
-        {
-            last.range.begin = range.begin;
-            last.recorded.begin = recorded.begin;
-            return;
-        }
-        self.segments.push(Piece {
+        self.path.pieces.push(&Piece {
             range,
             recorded,
             host,

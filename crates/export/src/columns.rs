@@ -1,4 +1,4 @@
-//! Critical paths of requests as a table of columns: an Arrow IPC file.
+//! Critical paths of requests as a table of columns: an Arrow IPC file or a Parquet file.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -6,6 +6,10 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray, UInt32Array};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
 
 use crate::HostRequests;
 
@@ -61,7 +65,8 @@ fn schema(several_hosts: bool) -> Schema {
     Schema::new(columns)
 }
 
-/// Writes a row for each segment of each chosen request's critical path; returns how many.
+/// Writes a row for each segment of each chosen request's critical path as an Arrow IPC file; returns how
+/// many.
 ///
 /// # Errors
 ///
@@ -69,12 +74,42 @@ fn schema(several_hosts: bool) -> Schema {
 pub fn write_arrow(output: impl Write, hosts: &[HostRequests<'_>]) -> io::Result<u64> {
     let schema = Arc::new(schema(hosts.len() > 1));
     let mut file = FileWriter::try_new(output, &schema).map_err(failed)?;
+    let written = write_batches(hosts, &schema, |batch| file.write(batch).map_err(failed))?;
+    file.finish().map_err(failed)?;
+    Ok(written)
+}
+
+/// The same as a Parquet file, compressed.
+///
+/// # Errors
+///
+/// The output cannot be written.
+pub fn write_parquet(output: impl Write + Send, hosts: &[HostRequests<'_>]) -> io::Result<u64> {
+    let schema = Arc::new(schema(hosts.len() > 1));
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .build();
+    let file = ArrowWriter::try_new(output, schema.clone(), Some(properties));
+    let mut file = file.map_err(parquet_failed)?;
+    let written = write_batches(hosts, &schema, |batch| {
+        file.write(batch).map_err(parquet_failed)
+    })?;
+    file.close().map_err(parquet_failed)?;
+    Ok(written)
+}
+
+/// Gives all rows to `write`, so many at a time; how many there were.
+fn write_batches(
+    hosts: &[HostRequests<'_>],
+    schema: &Arc<Schema>,
+    mut write: impl FnMut(&RecordBatch) -> io::Result<()>,
+) -> io::Result<u64> {
     let mut rows = Rows::default();
     let mut written = 0;
     for host in hosts {
         for (id, request) in host.requests() {
             let path = host.path(id);
-            for (segment, other) in path.path.segments.into_iter().zip(path.blocked_by) {
+            for (segment, other) in path.path.segments.iter().zip(path.blocked_by) {
                 rows.host.push(host.host().to_owned());
                 rows.trace_id.push(request.key.trace.to_string());
                 rows.span_id.push(request.key.span.to_string());
@@ -95,22 +130,19 @@ pub fn write_arrow(output: impl Write, hosts: &[HostRequests<'_>]) -> io::Result
                 rows.recorded_end_ns.push(segment.recorded.end.ns());
             }
             if rows.tid.len() >= BATCH_ROWS {
-                written += rows.write(&mut file, &schema)?;
+                written += rows.tid.len() as u64;
+                write(&rows.batch(schema)?)?;
             }
         }
     }
-    written += rows.write(&mut file, &schema)?;
-    file.finish().map_err(failed)?;
+    written += rows.tid.len() as u64;
+    write(&rows.batch(schema)?)?;
     Ok(written)
 }
 
 impl Rows {
-    /// Writes and forgets the rows.
-    fn write<W: Write>(
-        &mut self,
-        file: &mut FileWriter<W>,
-        schema: &Arc<Schema>,
-    ) -> io::Result<u64> {
+    /// The rows as columns; there are none afterwards.
+    fn batch(&mut self, schema: &Arc<Schema>) -> io::Result<RecordBatch> {
         let rows = std::mem::take(self);
         let text = |texts: Vec<String>| -> ArrayRef { Arc::new(StringArray::from(texts)) };
         let mut columns: Vec<ArrayRef> = vec![
@@ -132,15 +164,23 @@ impl Rows {
             Arc::new(Int64Array::from(rows.recorded_end_ns)),
         ];
         columns.truncate(schema.fields().len());
-        let batch = RecordBatch::try_new(schema.clone(), columns).map_err(failed)?;
-        file.write(&batch).map_err(failed)?;
-        Ok(batch.num_rows() as u64)
+        RecordBatch::try_new(schema.clone(), columns).map_err(failed)
     }
 }
 
 fn failed(error: ArrowError) -> io::Error {
     match error {
         ArrowError::IoError(_, error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+fn parquet_failed(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(cause) => match cause.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(other) => io::Error::other(other),
+        },
         other => io::Error::other(other),
     }
 }

@@ -24,7 +24,7 @@ pub fn write_folded(output: &mut impl Write, hosts: &[HostRequests<'_>]) -> io::
                 .filter(|name| !name.is_empty())
                 .collect();
             let above = above.join(";");
-            for segment in host.path(id).path.segments {
+            for segment in host.path(id).path.segments.iter() {
                 let mut stack = format!("{above};{}", segment.state.name());
                 if segment.depth > 0 && !segment.comm.is_empty() {
                     stack += &format!(";{}", frame(&thread_name(&segment)));

@@ -219,7 +219,7 @@ fn state_spans(host: HostRequests<'_>, id: RequestId, request: &Request) -> Vec<
     segments
         .map(|((segment, blocked_by), number)| {
             let state = segment.state.name();
-            let name = state_name(segment);
+            let name = state_name(&segment);
             let own = derived_id(request.key.span, number);
             let mut span = span(request, own, Some(request.key.span), name, segment.range);
             span.attributes = vec![

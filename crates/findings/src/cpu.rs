@@ -14,8 +14,8 @@ use crate::quota::{Quota, Regime, SILENCE, quota_behind, quotas};
 const SHORT: Nanoseconds = Nanoseconds(200_000);
 
 /// A wait of a slow request's path for a processor.
-struct CpuWait<'slow> {
-    piece: Piece<'slow>,
+struct CpuWait {
+    piece: Piece,
     cpu: CpuId,
     /// Nobody ran there for most of the time.
     idle: bool,
@@ -27,7 +27,7 @@ pub(crate) fn findings(
     control_groups: &BTreeMap<ProcessId, String>,
     quota_periods: &Firings,
 ) -> (Vec<Finding>, Vec<Quota>) {
-    let mut waits: Vec<CpuWait<'_>> = (slow.pieces_here())
+    let mut waits: Vec<CpuWait> = (slow.pieces_here())
         .filter(|piece| wants_cpu(piece.segment.state) && piece.segment.range.length() >= SHORT)
         .filter_map(|piece| {
             let cpu = cpu_before(slow.lines, piece.segment.thread, piece.segment.range.begin)?;

@@ -12,9 +12,9 @@ use crate::runtime::is_runtime;
 
 /// Waits for holders that a quota stopped are the quota's, which tells of them.
 pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
-    let is_own = |wait: &Wait<'_>| quota_behind(quotas, wait).is_none();
-    let waits: Vec<Wait<'_>> = (slow.waits())
-        .filter(|wait| wait.call == Some("futex") && !is_runtime(wait.holder_comm))
+    let is_own = |wait: &Wait| quota_behind(quotas, wait).is_none();
+    let waits: Vec<Wait> = (slow.waits())
+        .filter(|wait| wait.call.as_deref() == Some("futex") && !is_runtime(&wait.holder_comm))
         .filter(is_own)
         .collect();
     let mut taken = Taken::default();
@@ -24,7 +24,7 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
         let holder = holders.entry(wait.holder).or_default();
         holder.waited += wait.range.length();
         holder.times += 1;
-        for piece in wait.pieces {
+        for piece in &wait.pieces {
             let mut did = piece.state.name().to_owned();
             let whose = ThreadOfHost {
                 host: piece.host,

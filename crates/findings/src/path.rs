@@ -1,10 +1,11 @@
 //! The slow requests' critical paths, and time added up by whatever a finding asks for.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use slowpath_critical_path::{LinkKind, Segment, State};
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange};
+use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, shown};
 use slowpath_requests::{
     AllHosts, Request, RequestId, RequestOfHost, RequestPath, Requests, SpanKey, ThreadOfHost,
 };
@@ -31,18 +32,17 @@ pub(crate) struct Slow<'run> {
 }
 
 /// A piece of a slow request's path.
-#[derive(Clone, Copy)]
-pub(crate) struct Piece<'slow> {
+pub(crate) struct Piece {
     pub(crate) request: RequestId,
-    pub(crate) segment: &'slow Segment,
+    pub(crate) segment: Segment,
     /// The request that its thread works for, where that is another one.
     pub(crate) blocked_by: Option<RequestOfHost>,
 }
 
-impl Piece<'_> {
+impl Piece {
     /// The thread whose state it is.
     pub(crate) fn whose(&self) -> ThreadOfHost {
-        whose(self.segment)
+        whose(&self.segment)
     }
 }
 
@@ -54,16 +54,16 @@ fn whose(segment: &Segment) -> ThreadOfHost {
 }
 
 /// A time in which the request waited for another thread, with all that was done meanwhile.
-pub(crate) struct Wait<'slow> {
+pub(crate) struct Wait {
     pub(crate) request: RequestId,
     /// The thread that waited, and the one that it waited for.
     pub(crate) waiter: ThreadOfHost,
     pub(crate) holder: ThreadOfHost,
-    pub(crate) holder_comm: &'slow str,
+    pub(crate) holder_comm: Arc<str>,
     /// The system call in which it waited.
-    pub(crate) call: Option<&'slow str>,
+    pub(crate) call: Option<Arc<str>>,
     pub(crate) range: TimeRange,
-    pub(crate) pieces: &'slow [Segment],
+    pub(crate) pieces: Vec<Segment>,
 }
 
 impl<'run> Slow<'run> {
@@ -105,7 +105,7 @@ impl<'run> Slow<'run> {
         }
     }
 
-    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> {
         self.paths.iter().flat_map(|(request, path)| {
             let segments = path.path.segments.iter().zip(&path.blocked_by);
             segments.map(|(segment, blocked_by)| Piece {
@@ -117,41 +117,18 @@ impl<'run> Slow<'run> {
     }
 
     /// Those on the requests' own host.
-    pub(crate) fn pieces_here(&self) -> impl Iterator<Item = Piece<'_>> {
+    pub(crate) fn pieces_here(&self) -> impl Iterator<Item = Piece> {
         self.pieces()
             .filter(|piece| piece.segment.host == self.host)
     }
 
     /// Every time in which a request waited for another thread.
-    pub(crate) fn waits(&self) -> impl Iterator<Item = Wait<'_>> {
+    pub(crate) fn waits(&self) -> impl Iterator<Item = Wait> {
         self.paths.iter().flat_map(|(request, path)| {
-            let groups =
-                (path.path.segments).chunk_by(|one, other| (one.depth > 0) == (other.depth > 0));
-            groups
-                .filter(|group| group[0].depth > 0)
-                .filter_map(|group| {
-                    let (first, last) = (group.first()?, group.last()?);
-                    let range = TimeRange::new(first.range.begin, last.range.end);
-                    // The thread at depth 1 is the one that was waited for; it woke the waiter.
-                    let holder = group.iter().rfind(|segment| segment.depth == 1)?;
-                    let woken = path.path.links.iter().find(|link| {
-                        link.at >= range.end
-                            && (link.hosts[0], link.from) == (holder.host, holder.thread)
-                            && link.kind != LinkKind::Wait
-                    })?;
-                    Some(Wait {
-                        request: *request,
-                        waiter: ThreadOfHost {
-                            host: woken.hosts[1],
-                            thread: woken.to,
-                        },
-                        holder: whose(holder),
-                        holder_comm: &holder.comm,
-                        call: woken.call.as_deref(),
-                        range,
-                        pieces: group,
-                    })
-                })
+            let segments: Vec<Segment> = path.path.segments.iter().collect();
+            let groups = segments.chunk_by(|one, other| (one.depth > 0) == (other.depth > 0));
+            let waits = groups.filter_map(|group| wait(*request, path, group));
+            waits.collect::<Vec<Wait>>()
         })
     }
 
@@ -162,7 +139,7 @@ impl<'run> Slow<'run> {
     /// A request in words.
     pub(crate) fn named(&self, request: RequestId) -> String {
         let of = self.requests.get(request);
-        format!("{} ({})", of.key.span, of.name(Some(self.lines)))
+        format!("{} ({})", of.key.span, shown(&of.name(Some(self.lines))))
     }
 
     /// A thread of the requests' own host.
@@ -178,14 +155,39 @@ impl<'run> Slow<'run> {
         let lines = self.all.hosts().lines(of.host);
         let name = lines.map(|lines| lines.name(of.thread, lines.range().end));
         let thread = match name {
-            Some(name) if !name.is_empty() => format!("{name} ({})", of.thread),
+            Some(name) if !name.is_empty() => format!("{} ({})", shown(&name), of.thread),
             _ => of.thread.to_string(),
         };
         match of.host == self.host {
             true => thread,
-            false => format!("{thread} on {}", self.all.hosts().name(of.host)),
+            false => format!("{thread} on {}", shown(self.all.hosts().name(of.host))),
         }
     }
+}
+
+/// The wait that a part of a request's path is, if it is one.
+fn wait(request: RequestId, path: &RequestPath, pieces: &[Segment]) -> Option<Wait> {
+    let (first, last) = (pieces.first()?, pieces.last()?);
+    let range = TimeRange::new(first.range.begin, last.range.end);
+    // The thread at depth 1 is the one that was waited for; it woke the waiter.
+    let holder = pieces.iter().rfind(|segment| segment.depth == 1)?;
+    let woken = path.path.links.iter().find(|link| {
+        link.at >= range.end
+            && (link.hosts[0], link.from) == (holder.host, holder.thread)
+            && link.kind != LinkKind::Wait
+    })?;
+    Some(Wait {
+        request,
+        waiter: ThreadOfHost {
+            host: woken.hosts[1],
+            thread: woken.to,
+        },
+        holder: whose(holder),
+        holder_comm: holder.comm.clone(),
+        call: woken.call,
+        range,
+        pieces: pieces.to_vec(),
+    })
 }
 
 /// Time that a cause takes: in all, by request, and its longest single occasions.

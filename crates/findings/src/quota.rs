@@ -73,7 +73,7 @@ impl Quota {
 }
 
 /// The quota behind a wait for other threads: one that held back whoever the wait was for, for most of it.
-pub(crate) fn quota_behind<'run>(quotas: &'run [Quota], wait: &Wait<'_>) -> Option<&'run Quota> {
+pub(crate) fn quota_behind<'run>(quotas: &'run [Quota], wait: &Wait) -> Option<&'run Quota> {
     quotas.iter().find(|quota| {
         let held = wait
             .pieces

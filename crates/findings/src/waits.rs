@@ -55,9 +55,9 @@ pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
 fn finding(slow: &Slow<'_>, kind: &Kind) -> Option<Finding> {
     let mut taken = Taken::default();
     let mut causes: BTreeMap<String, Nanoseconds> = BTreeMap::new();
-    let of_kind = |piece: &Piece<'_>| piece.segment.state == kind.state;
+    let of_kind = |piece: &Piece| piece.segment.state == kind.state;
     for piece in slow.pieces().filter(of_kind) {
-        let segment = piece.segment;
+        let segment = &piece.segment;
         taken.add(piece.request, piece.whose(), segment.range);
         taken.blame(slow.thread(piece.whose()), segment.range.length());
         if !segment.detail.is_empty() {

@@ -90,7 +90,8 @@ impl Builder {
     /// Sorts everything, writes the files and gives the folder its name.
     ///
     /// `attributes` are named by their ids' positions; intervals of others are an error. Where an
-    /// interval begins within another of its attribute, the earlier one ends there.
+    /// interval begins within another of its attribute, the earlier one ends there. `notes` are whatever
+    /// the caller wants to find again in [`History::notes`](crate::History::notes).
     ///
     /// # Errors
     ///
@@ -100,6 +101,7 @@ impl Builder {
         key: &Key,
         attributes: &[Attribute],
         vocabularies: &[Vocabulary],
+        notes: Vec<String>,
     ) -> io::Result<()> {
         let folder = self.folder.path();
         let collected = (self.collected.into_inner()).unwrap_or_else(PoisonError::into_inner);
@@ -134,6 +136,7 @@ impl Builder {
                     width_ns,
                 })
                 .collect(),
+            notes,
         };
         let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::other)?;
         std::fs::write(folder.join(store::MANIFEST), text)?;

@@ -21,6 +21,7 @@ pub struct History {
     attributes: Vec<Attribute>,
     by_path: BTreeMap<String, AttributeId>,
     vocabularies: Vec<Vocabulary>,
+    notes: Vec<String>,
     pub(crate) intervals: Table,
     /// From the finest to the coarsest: the width of a bucket, and its summaries.
     pub(crate) levels: Vec<(i64, Table)>,
@@ -62,6 +63,7 @@ impl History {
                 Timestamp::from_ns(manifest.end_ns),
             ),
             overlaps: manifest.overlaps,
+            notes: manifest.notes,
             attributes,
             by_path,
             vocabularies,
@@ -88,6 +90,11 @@ impl History {
     /// How many intervals were cut because another of their attribute began within them.
     pub fn overlaps(&self) -> u64 {
         self.overlaps
+    }
+
+    /// What its builder noted.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// By id.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// The version of the files; others are rebuilt.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 pub(crate) const MANIFEST: &str = "history.json";
 pub(crate) const INTERVALS: &str = "intervals.arrow";
 pub(crate) const ATTRIBUTES: &str = "attributes.arrow";
@@ -53,6 +53,8 @@ pub(crate) struct Manifest {
     pub(crate) files: Vec<FileEntry>,
     /// From the finest to the coarsest.
     pub(crate) levels: Vec<LevelEntry>,
+    /// Whatever its builder wants to find again.
+    pub(crate) notes: Vec<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

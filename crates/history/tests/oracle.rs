@@ -46,9 +46,16 @@ fn build(
         names: ["RUNNING", "WAITING", "GONE"].map(String::from).into(),
     };
     builder
-        .finish(&key(), &attributes(number), &[states])
+        .finish(
+            &key(),
+            &attributes(number),
+            &[states],
+            vec!["a note".into()],
+        )
         .unwrap();
-    History::open(&target, &key()).unwrap()
+    let history = History::open(&target, &key()).unwrap();
+    assert_eq!(history.notes(), ["a note"]);
+    history
 }
 
 const ATTRIBUTES: u32 = 4;

@@ -52,7 +52,7 @@ fn duckdb_and_pandas_read_the_files() {
         names: vec!["RUNNING".into(), "PREEMPTED".into()],
     };
     builder
-        .finish(&Key("test".into()), &attributes, &[states])
+        .finish(&Key("test".into()), &attributes, &[states], Vec::new())
         .unwrap();
 
     let script = root.join("tests/oracles/history_tables.py");

@@ -5,7 +5,9 @@
 
 use std::fmt;
 
-use crate::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{Timestamp, shown};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +23,7 @@ pub enum Severity {
 macro_rules! codes {
     ($($name:ident, $severity:ident, $meaning:literal, $hint:literal;)*) => {
         /// The registered kinds of diagnostic.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum DiagnosticCode {
             $(#[doc = $meaning] $name,)*
         }
@@ -101,7 +103,7 @@ codes! {
     NoTemporaryFile, Warning, "There was no room for a large temporary file; what should have gone there stayed in memory.",
         "results are whole; if memory is short, set TMPDIR to a folder on a disk with room, a few times what the trace takes at most";
     InvalidFile, Error, "A file that belongs to the recording cannot be read.",
-        "check that it is whole; copy it again";
+        "check that it is whole and that you may read it; copy it again";
     InvalidSpanFile, Error, "A file of spans cannot be understood from some place on.",
         "check that it is Jaeger JSON or OTLP and was copied whole";
     TruncatedSpans, Error, "A file of spans is cut short; the spans before the cut are kept.",
@@ -129,7 +131,7 @@ codes! {
 }
 
 /// Where something was found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// File or stream, as the user knows it.
     pub file: String,
@@ -142,7 +144,7 @@ pub struct Place {
 }
 
 /// One finding about the input.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
     /// Its kind.
     pub code: DiagnosticCode,
@@ -168,7 +170,7 @@ impl Diagnostic {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.file)?;
+        f.write_str(&shown(&self.file))?;
         if let Some((line, column)) = self.line {
             write!(f, ":{line}:{column}")?;
         }

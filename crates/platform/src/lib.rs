@@ -1,8 +1,10 @@
 //! Memory maps, files and system calls: the room where unsafe lives.
 
+mod long_list;
 mod map;
 mod shelf;
 
+pub use long_list::LongList;
 pub use map::MappedFile;
 pub use shelf::{Kept, Shelf, ShelfWriter};
 

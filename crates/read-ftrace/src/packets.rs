@@ -61,6 +61,14 @@ impl PageStream {
         }
     }
 
+    /// What is not about a place in particular.
+    pub(crate) fn all(&self) -> Place {
+        Place {
+            file: self.name.clone(),
+            ..Place::default()
+        }
+    }
+
     /// Appends this stream's packets, as those of `stream`, to `listing`.
     pub(crate) fn list_packets(&self, stream: StreamId, listing: &mut Listing) {
         let runs = self.runs(&mut listing.diagnostics);
@@ -91,7 +99,7 @@ impl PageStream {
         let lost = lost.into_iter().fold(dropped, u64::saturating_add);
         if lost > 0 {
             let message = format!("{lost} events were lost");
-            let diagnostic = Diagnostic::new(DiagnosticCode::LostEvents, self.place(0), message);
+            let diagnostic = Diagnostic::new(DiagnosticCode::LostEvents, self.all(), message);
             listing.diagnostics.push(Diagnostic {
                 count: Some(lost),
                 ..diagnostic
@@ -179,7 +187,7 @@ impl PageStream {
             bad_chunks.add(DiagnosticCode::InvalidPacket, || {
                 let place = Place {
                     byte: Some(at),
-                    ..self.place(0)
+                    ..self.all()
                 };
                 (place, "a compressed chunk cannot be expanded".into())
             });
@@ -190,7 +198,7 @@ impl PageStream {
         diagnostics.extend(bad_chunks.0);
         if backwards > 0 {
             let message = format!("{backwards} pages begin earlier than the page before them");
-            let diagnostic = Diagnostic::new(DiagnosticCode::TimeGoesBack, self.place(0), message);
+            let diagnostic = Diagnostic::new(DiagnosticCode::TimeGoesBack, self.all(), message);
             diagnostics.push(Diagnostic {
                 count: Some(backwards),
                 ..diagnostic

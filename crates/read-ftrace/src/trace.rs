@@ -167,7 +167,7 @@ impl FtraceTrace {
                     "the tracer's clock counts in an unknown unit; times are its bare numbers";
                 listing.diagnostics.push(Diagnostic::new(
                     DiagnosticCode::UnknownClockUnit,
-                    pages.place(0),
+                    pages.all(),
                     message,
                 ));
             }

@@ -55,6 +55,12 @@ pub enum RecordError {
         /// What is missing or what it answered.
         cause: String,
     },
+    /// LTTng was asked for kernel events and cannot serve.
+    #[error("LTTng cannot record kernel events: {cause}")]
+    LttngKernel {
+        /// What is missing.
+        cause: &'static str,
+    },
     /// Neither kernel nor user space is left to record.
     #[error("there is nothing to record: no kernel events were asked for, and {cause}")]
     Nothing {
@@ -151,6 +157,12 @@ impl RecordError {
                 crate::event_names::preset_names().join(", ")
             ),
             Self::Lttng { .. } => lttng_hint(),
+            Self::LttngKernel { .. } => {
+                "--kernel ftrace needs nothing to be installed, and is what is used without --kernel".into()
+            }
+            Self::Nothing { .. } if crate::lttng::is_installed() => {
+                "leave out --kernel none or --ust none".into()
+            }
             Self::Nothing { .. } => "leave out --kernel none, or install lttng-tools".into(),
             Self::NoAgent { .. } => {
                 "run `make agents`, or name the folder that has them by SLOWPATH_AGENTS".into()

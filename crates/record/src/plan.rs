@@ -99,9 +99,7 @@ fn choose_tracer(choice: KernelChoice, talk: &mut dyn FnMut(&str)) -> Result<Tra
         KernelChoice::Ftrace => Ok(Tracer::Ftrace),
         KernelChoice::Lttng => match lacking() {
             None => Ok(Tracer::Lttng),
-            Some(cause) => Err(RecordError::Lttng {
-                cause: cause.to_owned(),
-            }),
+            Some(cause) => Err(RecordError::LttngKernel { cause }),
         },
         KernelChoice::Auto => match lacking() {
             None => Ok(Tracer::Lttng),

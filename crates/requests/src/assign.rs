@@ -8,6 +8,7 @@
 //! nobody is said to be active: a thread that takes up another request holds up nobody then.
 
 use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use slowpath_model::{ProcessId, ThreadId, TimeRange, Timestamp};
@@ -38,7 +39,9 @@ struct Step {
     thread: ThreadId,
     at: Timestamp,
     change: Change,
-    request: usize,
+    request: RequestId,
+    /// Its place among all, in the order in which they were told.
+    number: u32,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -51,26 +54,24 @@ enum Change {
 
 /// Assigns the threads of a host to its requests. `events` are in the order of time and have their
 /// threads; `trace` is the time that the traces of the host cover.
-pub(crate) fn assign(events: &[SpanEvent], trace: TimeRange) -> Assigned {
-    let (mut requests, of_events) = spans(events, trace);
-    let steps = steps(events, &of_events, &mut requests);
+pub(crate) fn assign(events: Vec<SpanEvent>, trace: TimeRange) -> Assigned {
+    let (mut requests, of_events) = spans(&events, trace);
+    let mut steps = steps(&events, &of_events, &mut requests);
+    // These are many, and what follows is as large.
+    drop((events, of_events));
+    steps.sort_unstable_by_key(|step| (step.thread, step.number));
     let mut stacks = Stacks {
         trace,
-        requests: &requests,
-        servings: vec![Vec::new(); requests.len()],
+        requests: &mut requests,
         active: Vec::new(),
     };
     for of_thread in steps.chunk_by(|step, other| step.thread == other.thread) {
         stacks.thread(of_thread);
     }
-    let Stacks {
-        servings,
-        mut active,
-        ..
-    } = stacks;
-    for (request, mut servings) in requests.iter_mut().zip(servings) {
+    let mut active = stacks.active;
+    for request in &mut requests {
+        let servings = &mut request.servings;
         servings.sort_by_key(|serving| (serving.range.begin, serving.thread));
-        request.servings = servings;
     }
     let unseen = moving_unseen(&requests);
     active.retain(|piece| {
@@ -118,20 +119,22 @@ pub(crate) fn spans_alone(events: &[SpanEvent]) -> Vec<Request> {
 
 /// The requests by start and end alone, in the order of their first events; and by event, the
 /// request that it starts or ends.
-fn spans(events: &[SpanEvent], trace: TimeRange) -> (Vec<Request>, Vec<Option<usize>>) {
+fn spans(events: &[SpanEvent], trace: TimeRange) -> (Vec<Request>, Vec<Option<RequestId>>) {
     let mut requests: Vec<Request> = Vec::new();
     let mut of_events = vec![None; events.len()];
-    let mut open: FxHashMap<SpanKey, Vec<usize>> = FxHashMap::default();
+    let mut open: FxHashMap<SpanKey, Vec<RequestId>> = FxHashMap::default();
+    let next = |requests: &Vec<Request>| RequestId(requests.len() as u32);
     for (event, of_event) in events.iter().zip(&mut of_events) {
-        let key = key_of(event);
+        let key = event.key();
         let bound = Bound {
             at: event.at,
-            thread: event.thread,
+            thread: event.thread(),
         };
         match event.kind {
             SpanEventKind::Start => {
-                open.entry(key).or_default().push(requests.len());
-                *of_event = Some(requests.len());
+                let id = next(&requests);
+                open.entry(key).or_default().push(id);
+                *of_event = Some(id);
                 requests.push(Request {
                     window: TimeRange::new(event.at, trace.end),
                     shown: Shown::NoEnd,
@@ -140,15 +143,15 @@ fn spans(events: &[SpanEvent], trace: TimeRange) -> (Vec<Request>, Vec<Option<us
                 });
             }
             SpanEventKind::End => match take_open(&mut open, &requests, event) {
-                Some(position) => {
-                    let request = &mut requests[position];
+                Some(id) => {
+                    let request = &mut requests[id.index()];
                     request.window = TimeRange::new(request.window.begin, event.at);
                     request.shown = Shown::Whole;
                     request.end = Some(bound);
-                    *of_event = Some(position);
+                    *of_event = Some(id);
                 }
                 None => {
-                    *of_event = Some(requests.len());
+                    *of_event = Some(next(&requests));
                     requests.push(Request {
                         window: TimeRange::new(trace.begin.min(event.at), event.at),
                         shown: Shown::NoStart,
@@ -163,20 +166,13 @@ fn spans(events: &[SpanEvent], trace: TimeRange) -> (Vec<Request>, Vec<Option<us
     (requests, of_events)
 }
 
-fn key_of(event: &SpanEvent) -> SpanKey {
-    SpanKey {
-        trace: event.trace,
-        span: event.span,
-    }
-}
-
 fn bare(key: SpanKey, event: &SpanEvent) -> Request {
     Request {
         key,
         window: TimeRange::new(event.at, event.at),
         shown: Shown::Whole,
         placed_by: PlacedBy::Nothing,
-        process: event.process,
+        process: event.process(),
         start: None,
         end: None,
         servings: Vec::new(),
@@ -191,91 +187,100 @@ const MOST_ALIKE: usize = 8;
 /// The started span that an end is of. Both sides of a call may have one id: then the one of the
 /// same thread, else of the same process, else the latest.
 fn take_open(
-    open: &mut FxHashMap<SpanKey, Vec<usize>>,
+    open: &mut FxHashMap<SpanKey, Vec<RequestId>>,
     requests: &[Request],
     end: &SpanEvent,
-) -> Option<usize> {
-    let candidates = open.get_mut(&key_of(end))?;
-    let fits = |&position: &usize| {
-        let request = &requests[position];
-        let same_thread = request.start.and_then(|start| start.thread) == end.thread;
-        (request.process == end.process, same_thread)
+) -> Option<RequestId> {
+    let candidates = open.get_mut(&end.key())?;
+    let fits = |&id: &RequestId| {
+        let request = &requests[id.index()];
+        let same_thread = request.start.and_then(|start| start.thread) == end.thread();
+        (request.process == end.process(), same_thread)
     };
     let latest = candidates.len().saturating_sub(MOST_ALIKE)..candidates.len();
     let place = latest.max_by_key(|&place| (fits(&candidates[place]), place))?;
-    let position = candidates.remove(place);
+    let id = candidates.remove(place);
     if candidates.is_empty() {
-        open.remove(&key_of(end));
+        open.remove(&end.key());
     }
-    Some(position)
+    Some(id)
 }
 
-/// What happens to the threads' stacks: by thread, in the order in which it was told. Notes how each
-/// request is placed.
+/// What happens to the threads' stacks, in the order in which it was told. Notes how each request is
+/// placed.
 ///
 /// An attached span that its process neither starts nor ends is somebody else's, of which only the
 /// context came here: it is no request of its own.
-fn steps(events: &[SpanEvent], of_events: &[Option<usize>], requests: &mut [Request]) -> Vec<Step> {
+fn steps(
+    events: &[SpanEvent],
+    of_events: &[Option<RequestId>],
+    requests: &mut [Request],
+) -> Vec<Step> {
     let tells_threads: FxHashSet<Option<ProcessId>> = (events.iter())
         .filter(|event| matches!(event.kind, SpanEventKind::Attach | SpanEventKind::Detach))
-        .map(|event| event.process)
+        .map(|event| event.process())
         .collect();
     // What is open, and by request the threads that it was attached to.
-    let mut open: FxHashMap<(SpanKey, Option<ProcessId>), Vec<usize>> = FxHashMap::default();
-    let mut attached: FxHashMap<usize, Vec<ThreadId>> = FxHashMap::default();
-    for (position, request) in requests.iter().enumerate() {
+    let mut open: FxHashMap<(SpanKey, Option<ProcessId>), Vec<RequestId>> = FxHashMap::default();
+    let mut attached: FxHashMap<RequestId, Vec<ThreadId>> = FxHashMap::default();
+    for (id, request) in (0..).map(RequestId).zip(requests.iter()) {
         if request.start.is_none() {
             let place = open.entry((request.key, request.process)).or_default();
-            place.push(position);
+            place.push(id);
         }
     }
-    let mut steps = Vec::new();
+    let mut steps: Vec<Step> = Vec::new();
     for (event, of_event) in events.iter().zip(of_events) {
         let mut step = |thread: Option<ThreadId>, change, request| {
+            let number = steps.len() as u32;
             steps.extend(thread.map(|thread| Step {
                 thread,
                 at: event.at,
                 change,
                 request,
+                number,
             }));
         };
-        let is_told = tells_threads.contains(&event.process);
+        let is_told = tells_threads.contains(&event.process());
         match (event.kind, *of_event) {
-            (SpanEventKind::Start, Some(position)) => {
-                let place = open.entry((key_of(event), event.process)).or_default();
-                place.push(position);
+            (SpanEventKind::Start, Some(id)) => {
+                let place = open.entry((event.key(), event.process())).or_default();
+                place.push(id);
                 if !is_told {
-                    step(event.thread, Change::On, position);
+                    step(event.thread(), Change::On, id);
                 }
             }
-            (SpanEventKind::End, Some(position)) => {
-                let request = &requests[position];
-                if let Some(place) = open.get_mut(&(request.key, request.process)) {
-                    place.retain(|other| *other != position);
+            (SpanEventKind::End, Some(id)) => {
+                let request = &requests[id.index()];
+                if let Entry::Occupied(mut place) = open.entry((request.key, request.process)) {
+                    place.get_mut().retain(|other| *other != id);
+                    if place.get().is_empty() {
+                        place.remove();
+                    }
                 }
-                for thread in attached.remove(&position).unwrap_or_default() {
-                    step(Some(thread), Change::Ended, position);
+                for thread in attached.remove(&id).unwrap_or_default() {
+                    step(Some(thread), Change::Ended, id);
                 }
                 if !tells_threads.contains(&request.process) {
                     // One that started before the trace was started by whoever ends it, most likely.
                     let server = request.start.or(request.end);
-                    step(server.and_then(|bound| bound.thread), Change::Off, position);
+                    step(server.and_then(|bound| bound.thread), Change::Off, id);
                 }
             }
             (SpanEventKind::Attach | SpanEventKind::Detach, _) => {
-                let place = open.get(&(key_of(event), event.process));
-                let Some(&position) = place.and_then(|place| place.last()) else {
+                let place = open.get(&(event.key(), event.process()));
+                let Some(&id) = place.and_then(|place| place.last()) else {
                     continue;
                 };
-                requests[position].placed_by = PlacedBy::Attach;
+                requests[id.index()].placed_by = PlacedBy::Attach;
                 if event.kind == SpanEventKind::Detach {
-                    step(event.thread, Change::Off, position);
-                } else if let Some(thread) = event.thread {
-                    let threads = attached.entry(position).or_default();
+                    step(event.thread(), Change::Off, id);
+                } else if let Some(thread) = event.thread() {
+                    let threads = attached.entry(id).or_default();
                     if !threads.contains(&thread) {
                         threads.push(thread);
                     }
-                    step(Some(thread), Change::On, position);
+                    step(Some(thread), Change::On, id);
                 }
             }
             _ => {}
@@ -292,28 +297,25 @@ fn steps(events: &[SpanEvent], of_events: &[Option<usize>], requests: &mut [Requ
             known => known,
         };
     }
-    steps.sort_by_key(|step| step.thread);
     steps
 }
 
 /// Replays the threads' stacks.
 struct Stacks<'run> {
     trace: TimeRange,
-    requests: &'run [Request],
-    /// By request.
-    servings: Vec<Vec<Serving>>,
+    requests: &'run mut [Request],
     active: Vec<Active>,
 }
 
 /// A request on a thread's stack.
 struct Place {
-    request: usize,
+    request: RequestId,
     since: Timestamp,
     is_left: bool,
 }
 
 impl Place {
-    fn new(request: usize, since: Timestamp) -> Self {
+    fn new(request: RequestId, since: Timestamp) -> Self {
         Self {
             request,
             since,
@@ -332,7 +334,7 @@ impl Stacks<'_> {
         let begin = self.trace.begin.min(first.at);
         let mut stack: Vec<Place> = Vec::new();
         // By request: where it lies on the stack, the topmost last.
-        let mut places: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+        let mut places: FxHashMap<RequestId, Vec<usize>> = FxHashMap::default();
         for &request in self.lying_at_begin(steps).iter().rev() {
             places.entry(request).or_default().push(stack.len());
             stack.push(Place::new(request, begin));
@@ -341,19 +343,23 @@ impl Stacks<'_> {
         for step in steps {
             self.was_active(thread, last, step.at, &stack);
             last = step.at;
-            let own = places.entry(step.request).or_default();
             if step.change == Change::On {
-                own.push(stack.len());
+                places.entry(step.request).or_default().push(stack.len());
                 stack.push(Place::new(step.request, step.at));
                 continue;
             }
-            let kept = match step.change {
-                Change::Ended => 0,
-                _ => own.len().saturating_sub(1),
-            };
-            for place in own.drain(kept..) {
-                stack[place].is_left = true;
-                self.served(thread, step.request, stack[place].since, step.at);
+            if let Entry::Occupied(mut own) = places.entry(step.request) {
+                let kept = match step.change {
+                    Change::Ended => 0,
+                    _ => own.get().len().saturating_sub(1),
+                };
+                for place in own.get_mut().drain(kept..) {
+                    stack[place].is_left = true;
+                    self.served(thread, step.request, stack[place].since, step.at);
+                }
+                if kept == 0 {
+                    own.remove();
+                }
             }
             while stack.last().is_some_and(|top| top.is_left) {
                 stack.pop();
@@ -368,15 +374,15 @@ impl Stacks<'_> {
 
     /// The requests that lie on the stack when the trace begins, the topmost first: those that go
     /// off it without having gone on.
-    fn lying_at_begin(&self, steps: &[Step]) -> Vec<usize> {
-        let mut depths: FxHashMap<usize, usize> = FxHashMap::default();
+    fn lying_at_begin(&self, steps: &[Step]) -> Vec<RequestId> {
+        let mut depths: FxHashMap<RequestId, usize> = FxHashMap::default();
         let mut before = Vec::new();
         for step in steps {
             let depth = depths.entry(step.request).or_default();
             match step.change {
                 Change::On => *depth += 1,
                 Change::Off if *depth > 0 => *depth -= 1,
-                Change::Off if self.requests[step.request].start.is_none() => {
+                Change::Off if self.requests[step.request.index()].start.is_none() => {
                     before.push(step.request);
                 }
                 Change::Off => {}
@@ -390,7 +396,7 @@ impl Stacks<'_> {
         let Some(top) = stack.last().filter(|_| begin < end) else {
             return;
         };
-        let request = RequestId(top.request as u32);
+        let request = top.request;
         if let Some(last) = self.active.last_mut()
             && (last.thread, last.request, last.range.end) == (thread, request, begin)
         {
@@ -404,8 +410,11 @@ impl Stacks<'_> {
         });
     }
 
-    fn served(&mut self, thread: ThreadId, request: usize, begin: Timestamp, end: Timestamp) {
-        self.servings[request].push(Serving {
+    fn served(&mut self, thread: ThreadId, request: RequestId, begin: Timestamp, end: Timestamp) {
+        let servings = &mut self.requests[request.index()].servings;
+        // Mostly there is but one.
+        servings.reserve_exact(usize::from(servings.is_empty()));
+        servings.push(Serving {
             thread,
             range: TimeRange::new(begin, end),
         });
@@ -413,18 +422,27 @@ impl Stacks<'_> {
 }
 
 /// Puts the requests in the order of their begin, and renumbers.
-fn ordered(requests: Vec<Request>, mut active: Vec<Active>) -> Assigned {
-    let mut numbered: Vec<(usize, Request)> = requests.into_iter().enumerate().collect();
-    numbered.sort_by_key(|(position, request)| (request.window.begin, request.key, *position));
-    let mut renumbered = vec![RequestId(0); numbered.len()];
-    for ((position, _), number) in numbered.iter().zip(0..) {
-        renumbered[*position] = RequestId(number);
+fn ordered(mut requests: Vec<Request>, mut active: Vec<Active>) -> Assigned {
+    let mut order: Vec<RequestId> = (0..requests.len() as u32).map(RequestId).collect();
+    order.sort_unstable_by_key(|&id| {
+        let request = &requests[id.index()];
+        (request.window.begin, request.key, id)
+    });
+    let mut renumbered = vec![RequestId(0); order.len()];
+    for (&id, number) in order.iter().zip(0..) {
+        renumbered[id.index()] = RequestId(number);
     }
     for piece in &mut active {
         piece.request = renumbered[piece.request.index()];
     }
-    Assigned {
-        requests: numbered.into_iter().map(|(_, request)| request).collect(),
-        active,
+    // In place: each exchange puts one where it belongs.
+    for place in 0..requests.len() {
+        while renumbered[place].index() != place {
+            let other = renumbered[place].index();
+            requests.swap(place, other);
+            renumbered.swap(place, other);
+        }
     }
+    active.shrink_to_fit();
+    Assigned { requests, active }
 }

@@ -47,59 +47,89 @@ pub struct Band {
     pub own: States,
 }
 
-/// Groups requests by name; the operation with the most time in all comes first, then by name.
-pub fn operations<'all, Name: Ord + Hash>(
-    requests: impl IntoIterator<Item = (Name, &'all Summary<'all>)>,
-) -> Vec<Operation<Name>> {
-    let mut groups: FxHashMap<Name, Vec<(Nanoseconds, &Summary<'_>)>> = FxHashMap::default();
-    for (name, summary) in requests {
-        let row = (summary.states.total(), summary);
-        groups.entry(name).or_default().push(row);
-    }
-    let mut operations: Vec<(Nanoseconds, Operation<Name>)> = (groups.into_iter())
-        .map(|(name, mut rows)| {
-            rows.sort_by_key(|(duration, _)| *duration);
-            let total = rows.iter().map(|(duration, _)| *duration).sum();
-            (total, operation(name, &rows))
-        })
-        .collect();
-    operations.sort_by(|(total, one), (other_total, other)| {
-        (other_total, &one.name).cmp(&(total, &other.name))
-    });
-    let sorted = operations.into_iter();
-    sorted.map(|(_, operation)| operation).collect()
+/// Requests by operation and band, to which what they spent their time on is added one by one.
+#[derive(Debug)]
+pub struct Operations<Name> {
+    all: Vec<Operation<Name>>,
+    /// By request: its operation and its band there.
+    of_requests: Vec<(u32, u32)>,
 }
 
-/// `rows` are in the order of their durations, at least one.
-fn operation<Name>(name: Name, rows: &[(Nanoseconds, &Summary<'_>)]) -> Operation<Name> {
-    let percentile = |permille| {
-        let number = rank(rows.len(), permille).max(1);
-        rows[number - 1].0
-    };
-    let bands = BOUNDS.windows(2).filter_map(|pair| {
-        let within = &rows[rank(rows.len(), pair[0])..rank(rows.len(), pair[1])];
-        let (first, last) = (within.first()?, within.last()?);
-        let mut band = Band {
-            permille: (pair[0], pair[1]),
-            count: within.len() as u64,
-            durations: (first.0, last.0),
-            states: States::default(),
-            own: States::default(),
-        };
-        for (_, summary) in within {
-            band.states.add_all(&summary.states);
-            band.own.add_all(&summary.own);
+impl<Name: Ord + Hash> Operations<Name> {
+    /// Groups requests by name, of which the duration of each is known; the operation with the most time
+    /// in all comes first, then by name.
+    pub fn of(requests: impl IntoIterator<Item = (Name, Nanoseconds)>) -> Self {
+        let mut groups: FxHashMap<Name, Vec<(Nanoseconds, u32)>> = FxHashMap::default();
+        let mut count = 0;
+        for ((name, duration), request) in requests.into_iter().zip(0..) {
+            groups.entry(name).or_default().push((duration, request));
+            count += 1;
         }
-        Some(band)
-    });
-    Operation {
-        count: rows.len() as u64,
-        p50: percentile(500),
-        p90: percentile(900),
-        p99: percentile(990),
-        longest: percentile(1000),
-        bands: bands.collect(),
-        name,
+        let mut groups: Vec<(Nanoseconds, Name, Vec<_>)> = (groups.into_iter())
+            .map(|(name, mut rows)| {
+                rows.sort_by_key(|(duration, _)| *duration);
+                let total = rows.iter().map(|(duration, _)| *duration).sum();
+                (total, name, rows)
+            })
+            .collect();
+        groups.sort_by(|(total, one, _), (other_total, other, _)| {
+            (other_total, one).cmp(&(total, other))
+        });
+        let mut operations = Self {
+            all: Vec::with_capacity(groups.len()),
+            of_requests: vec![(0, 0); count],
+        };
+        for (_, name, rows) in groups {
+            operations.push(name, &rows);
+        }
+        operations
+    }
+
+    /// `rows` are the requests in the order of their durations, at least one.
+    fn push(&mut self, name: Name, rows: &[(Nanoseconds, u32)]) {
+        let percentile = |permille| {
+            let number = rank(rows.len(), permille).max(1);
+            rows[number - 1].0
+        };
+        let mut bands = Vec::new();
+        for pair in BOUNDS.windows(2) {
+            let within = &rows[rank(rows.len(), pair[0])..rank(rows.len(), pair[1])];
+            let (Some(first), Some(last)) = (within.first(), within.last()) else {
+                continue;
+            };
+            for (_, request) in within {
+                self.of_requests[*request as usize] = (self.all.len() as u32, bands.len() as u32);
+            }
+            bands.push(Band {
+                permille: (pair[0], pair[1]),
+                count: within.len() as u64,
+                durations: (first.0, last.0),
+                states: States::default(),
+                own: States::default(),
+            });
+        }
+        self.all.push(Operation {
+            count: rows.len() as u64,
+            p50: percentile(500),
+            p90: percentile(900),
+            p99: percentile(990),
+            longest: percentile(1000),
+            bands,
+            name,
+        });
+    }
+
+    /// Adds what a request spent its time on, by its position among those that were given.
+    pub fn add(&mut self, request: usize, summary: &Summary<'_>) {
+        let (operation, band) = self.of_requests[request];
+        let band = &mut self.all[operation as usize].bands[band as usize];
+        band.states.add_all(&summary.states);
+        band.own.add_all(&summary.own);
+    }
+
+    /// All operations.
+    pub fn all(&self) -> &[Operation<Name>] {
+        &self.all
     }
 }
 
@@ -121,11 +151,21 @@ mod tests {
         summary
     }
 
+    fn operations<'all>(requests: &[(&'all str, Summary<'static>)]) -> Operations<&'all str> {
+        let durations = requests.iter();
+        let durations = durations.map(|(name, summary)| (*name, summary.states.total()));
+        let mut operations = Operations::of(durations);
+        for (position, (_, summary)) in requests.iter().enumerate() {
+            operations.add(position, summary);
+        }
+        operations
+    }
+
     #[test]
     fn every_request_is_in_one_band() {
-        let summaries: Vec<_> = (1..=200).map(ran).collect();
-        let operations = operations(summaries.iter().map(|summary| ("GET /", summary)));
-        let [operation] = operations.as_slice() else {
+        let requests: Vec<_> = (1..=200).map(|length| ("GET /", ran(length))).collect();
+        let operations = operations(&requests);
+        let [operation] = operations.all() else {
             panic!("{operations:?}");
         };
         let percentiles = [
@@ -148,9 +188,8 @@ mod tests {
 
     #[test]
     fn few_requests_have_few_bands_and_the_most_time_comes_first() {
-        let (short, long) = (ran(3), ran(50));
-        let operations = operations([("a", &short), ("a", &short), ("b", &long)]);
-        let shown: Vec<_> = (operations.iter())
+        let operations = operations(&[("a", ran(3)), ("a", ran(3)), ("b", ran(50))]);
+        let shown: Vec<_> = (operations.all().iter())
             .map(|operation| (operation.name, operation.count, operation.bands.len()))
             .collect();
         assert_eq!(shown, [("b", 1, 1), ("a", 2, 2)]);

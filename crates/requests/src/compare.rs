@@ -56,7 +56,7 @@ impl Breakdown {
     /// Adds a request.
     pub fn add(&mut self, path: &RequestPath) {
         self.requests += 1;
-        for segment in &path.path.segments {
+        for segment in path.path.segments.iter() {
             let length = segment.range.length();
             let category = Category {
                 state: segment.state,
@@ -150,7 +150,7 @@ fn without_numbers(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use slowpath_critical_path::{CriticalPath, Segment};
+    use slowpath_critical_path::{CriticalPath, Links, Segment, Segments};
     use slowpath_model::{HostId, ThreadId, TimeRange, Timestamp};
 
     use super::*;
@@ -173,7 +173,7 @@ mod tests {
                 detail: (*detail).into(),
             }
         });
-        let segments: Vec<Segment> = segments.collect();
+        let segments: Segments = segments.collect();
         RequestPath {
             blocked_by: vec![None; segments.len()],
             path: CriticalPath {
@@ -181,7 +181,7 @@ mod tests {
                 thread: ThreadId(1),
                 window: TimeRange::new(Timestamp::from_ns(0), Timestamp::from_ns(at)),
                 segments,
-                links: Vec::new(),
+                links: Links::default(),
                 corrections: Vec::new(),
             },
         }

@@ -10,6 +10,8 @@ use slowpath_engine::{Analysis, Cancelled, Chunk, Options, Outcome};
 use slowpath_model::{CpuId, Event, ProcessId, SpanId, StreamId, ThreadId, Timestamp, TraceId};
 use slowpath_source::{Packet, Source};
 
+use crate::request::SpanKey;
+
 /// What an application says about a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SpanEventKind {
@@ -34,13 +36,73 @@ pub struct SpanEvent {
     pub trace: TraceId,
     /// The span.
     pub span: SpanId,
+    teller: Teller,
+}
+
+/// Who said it, and where. Packed, as there may be millions of events at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Teller {
+    cpu: u32,
+    thread: i32,
+    process: i32,
+}
+
+impl Teller {
+    /// No processor, thread or process has these numbers.
+    const NO_CPU: u32 = u32::MAX;
+    const NOBODY: i32 = i32::MIN;
+}
+
+impl SpanEvent {
+    /// What an application says about the span `key`.
+    pub(crate) fn new(
+        at: Timestamp,
+        kind: SpanEventKind,
+        key: SpanKey,
+        cpu: Option<CpuId>,
+        thread: Option<ThreadId>,
+        process: Option<ProcessId>,
+    ) -> Self {
+        Self {
+            at,
+            kind,
+            trace: key.trace,
+            span: key.span,
+            teller: Teller {
+                cpu: cpu.map_or(Teller::NO_CPU, |cpu| cpu.0),
+                thread: thread.map_or(Teller::NOBODY, |thread| thread.0),
+                process: process.map_or(Teller::NOBODY, |process| process.0),
+            },
+        }
+    }
+
+    /// The span.
+    pub fn key(&self) -> SpanKey {
+        SpanKey {
+            trace: self.trace,
+            span: self.span,
+        }
+    }
+
     /// The processor on which it was said, where known.
-    pub cpu: Option<CpuId>,
+    pub fn cpu(&self) -> Option<CpuId> {
+        Some(CpuId(self.teller.cpu)).filter(|cpu| cpu.0 != Teller::NO_CPU)
+    }
+
     /// The thread that said it, where known: as recorded, which may be by its own namespace, until
     /// the kernel's time lines have told its number on the host.
-    pub thread: Option<ThreadId>,
+    pub fn thread(&self) -> Option<ThreadId> {
+        Some(ThreadId(self.teller.thread)).filter(|thread| thread.0 != Teller::NOBODY)
+    }
+
     /// Its process, where recorded: by its own namespace.
-    pub process: Option<ProcessId>,
+    pub fn process(&self) -> Option<ProcessId> {
+        Some(ProcessId(self.teller.process)).filter(|process| process.0 != Teller::NOBODY)
+    }
+
+    pub(crate) fn told_by(&mut self, thread: ThreadId) {
+        self.teller.thread = thread.0;
+    }
 }
 
 /// The facts that spans are made of.
@@ -71,8 +133,12 @@ pub fn span_events(
     Ok(Outcome {
         state: outcome.state.map(|gathered| {
             let mut told = gathered.told;
-            told.sort_by_key(|(stream, event)| (event.at, *stream));
-            told.into_iter().map(|(_, event)| event).collect()
+            // Numbered, a sort needs no memory to keep the order of those of one time.
+            for (said, number) in told.iter_mut().zip(0..) {
+                said.number = number;
+            }
+            told.sort_unstable_by_key(|said| (said.event.at, said.stream, said.number));
+            told.into_iter().map(|said| said.event).collect()
         }),
         diagnostics: outcome.diagnostics,
         timings: outcome.timings,
@@ -85,10 +151,19 @@ struct Gather<'run> {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Gathered {
-    told: Vec<(StreamId, SpanEvent)>,
+    told: Vec<Said>,
     /// Where the chunk that is being passed over lies.
     #[serde(skip)]
     place: (StreamId, Option<CpuId>),
+}
+
+/// An event with where it was found.
+#[derive(Debug, Serialize, Deserialize)]
+struct Said {
+    event: SpanEvent,
+    stream: StreamId,
+    /// Its position among all, when these are complete.
+    number: u32,
 }
 
 impl Analysis for Gather<'_> {
@@ -114,16 +189,16 @@ impl Analysis for Gather<'_> {
             _ => return,
         };
         let (stream, cpu) = state.place;
-        let event = SpanEvent {
-            at: event.at,
-            kind,
+        let key = SpanKey {
             trace: mark.trace,
             span: mark.span,
-            cpu,
-            thread: mark.thread,
-            process: mark.process,
         };
-        state.told.push((stream, event));
+        let event = SpanEvent::new(event.at, kind, key, cpu, mark.thread, mark.process);
+        state.told.push(Said {
+            event,
+            stream,
+            number: 0,
+        });
     }
 
     fn merge(&self, earlier: &mut Gathered, mut later: Gathered) {

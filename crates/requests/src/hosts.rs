@@ -3,8 +3,6 @@
 //! Holds references only, so that it may be made wherever a path is asked for. How paths are found is
 //! not here (`path.rs`), nor what they add up to (`summary.rs`).
 
-use std::num::NonZeroUsize;
-
 use slowpath_critical_path::Hosts;
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{HostId, ThreadId};
@@ -90,16 +88,6 @@ impl Requests {
         request: RequestId,
     ) -> Summary<'run> {
         self.alone(lines).summary(of_first(request))
-    }
-
-    /// See [`AllHosts::summaries`].
-    pub fn summaries<'run>(
-        &'run self,
-        lines: Option<&'run Timelines>,
-        requests: &[RequestId],
-        jobs: NonZeroUsize,
-    ) -> Vec<Summary<'run>> {
-        self.alone(lines).summaries(HostId(0), requests, jobs)
     }
 }
 

@@ -196,15 +196,7 @@ impl Join<'_> {
                 (window.begin, SpanEventKind::Start),
                 (window.end, SpanEventKind::End),
             ] {
-                let event = SpanEvent {
-                    at,
-                    kind,
-                    trace: span.trace,
-                    span: span.span,
-                    cpu: None,
-                    thread,
-                    process,
-                };
+                let event = SpanEvent::new(at, kind, key_of(&span), None, thread, process);
                 made[host].push((order(kind, window), event));
             }
             self.tell(host, window.begin, span, tree, true);
@@ -280,8 +272,8 @@ impl Join<'_> {
     fn finish(mut self) -> (Vec<Requests>, Vec<Diagnostic>) {
         let mut all = Vec::new();
         let mut moving = Vec::new();
-        for (number, host) in self.hosts.iter().enumerate() {
-            let mut requests = Requests::of(&host.events, host.lines);
+        for (number, host) in std::mem::take(&mut self.hosts).into_iter().enumerate() {
+            let mut requests = Requests::of(host.events, host.lines);
             let unseen = moving_unseen(requests.all()).into_iter();
             moving.extend(unseen.map(|(process, spans)| (host.name.clone(), process, spans)));
             for request in requests.all_mut() {

@@ -20,7 +20,7 @@ mod requests;
 mod summary;
 mod threads;
 
-pub use bands::{Band, Operation, operations};
+pub use bands::{Band, Operation, Operations};
 pub use clocks::{ClockOffset, ToldBy, clock_offsets};
 pub use compare::{Breakdown, Category, Difference};
 pub use events::{SpanEvent, SpanEventKind, has_span_events, span_events};

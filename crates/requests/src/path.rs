@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 
 use slowpath_critical_path::{
-    BareLink, Cause, CriticalPath, Detail, Piece, State, Words, bare_path,
+    BareLink, Cause, CriticalPath, Detail, Piece, Segments, State, Words, bare_path,
 };
 use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 
@@ -18,7 +18,7 @@ use crate::request::{Bound, Request, Serving};
 use crate::requests::within;
 
 /// Where the time of a request went, in words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub struct RequestPath {
     /// The path; its segments cover the request's window without a gap or an overlap. `thread` is
     /// the one that served the request last.
@@ -83,13 +83,13 @@ impl AllHosts<'_> {
         let visited = parts.parts.iter().map(|part| part.piece.host);
         let mut words = Words::of(self.hosts(), of.host, window.begin, visited);
         let links = parts.links.iter().map(|link| words.link(link)).collect();
-        let mut segments = Vec::with_capacity(parts.parts.len());
+        let mut segments = Segments::default();
         for part in &parts.parts {
             let mut segment = words.segment(&part.piece);
             if let (State::BlockedByRequest, Some(other)) = (segment.state, part.blocked_by) {
                 segment.detail = self.described(other).into();
             }
-            segments.push(segment);
+            segments.push(&segment);
         }
         let last = parts.parts.iter().rfind(|part| part.piece.depth == 0);
         RequestPath {
@@ -118,11 +118,11 @@ impl<'run> AllHosts<'run> {
         }
         let mut strangers = Strangers::of(self, of);
         for stage in &stages {
-            let mut path = bare_path(self.hosts(), of.host, stage.thread, stage.range);
-            for piece in path.pieces {
+            let path = bare_path(self.hosts(), of.host, stage.thread, stage.range);
+            for piece in path.pieces() {
                 strangers.cut(piece, &mut whole.parts);
             }
-            whole.links.append(&mut path.links);
+            whole.links.extend(path.links());
         }
         whole
     }

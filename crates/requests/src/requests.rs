@@ -30,11 +30,11 @@ impl Requests {
         if let Some(lines) = lines {
             threads::resolve(&mut events, lines);
         }
-        Self::of(&events, lines)
+        Self::of(events, lines)
     }
 
     /// The same where the events already have the host's numbers of their threads.
-    pub(crate) fn of(events: &[SpanEvent], lines: Option<&Timelines>) -> Self {
+    pub(crate) fn of(events: Vec<SpanEvent>, lines: Option<&Timelines>) -> Self {
         let bounds = events.first().zip(events.last());
         let told = bounds.map(|(first, last)| TimeRange::new(first.at, last.at));
         let traced = lines.map(Timelines::range);

@@ -13,7 +13,6 @@ use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange};
 
 use crate::hosts::{AllHosts, RequestOfHost, ThreadOfHost};
 use crate::path::{Part, Parts, sums};
-use crate::request::RequestId;
 
 /// Time by state. Small: a request is in few states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,13 +110,29 @@ impl<'run> AllHosts<'run> {
         summarise(of.host, &self.parts(of))
     }
 
-    /// Where the time of each of a host's requests went, in the order of `requests`, by so many workers.
-    pub fn summaries(
+    /// Tells `each` where the time of every request went, in the order of `requests` and with the
+    /// position there; found by so many workers. Only some are in memory at a time.
+    ///
+    /// # Errors
+    /// The first one of `each`, which is not told anything more then.
+    pub fn for_each_summary<E>(
         &self,
-        host: HostId,
-        requests: &[RequestId],
+        requests: &[RequestOfHost],
         jobs: NonZeroUsize,
-    ) -> Vec<Summary<'run>> {
+        mut each: impl FnMut(usize, Summary<'run>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        const IN_MEMORY: usize = 1 << 14;
+        let mut position = 0;
+        for some in requests.chunks(IN_MEMORY) {
+            for summary in self.summaries(some, jobs) {
+                each(position, summary)?;
+                position += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn summaries(&self, requests: &[RequestOfHost], jobs: NonZeroUsize) -> Vec<Summary<'run>> {
         const AT_A_TIME: usize = 64;
         // In the order of time: what one request's path looks up, the next one's finds in the cache.
         let mut places: Vec<usize> = (0..requests.len()).collect();
@@ -128,10 +143,7 @@ impl<'run> AllHosts<'run> {
         let work = || {
             let mut own = Vec::new();
             while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-                own.extend(batch.iter().map(|&place| {
-                    let request = requests[place];
-                    (place, self.summary(RequestOfHost { host, request }))
-                }));
+                own.extend((batch.iter()).map(|&place| (place, self.summary(requests[place]))));
             }
             let mut all = done.lock().unwrap_or_else(PoisonError::into_inner);
             all.append(&mut own);

@@ -20,11 +20,11 @@ pub(crate) fn resolve(events: &mut [SpanEvent], lines: &Timelines) {
     // By thread as told: how often it ran on the event's processor, and how often another did.
     let mut votes: FxHashMap<Namespaced, (u32, u32)> = FxHashMap::default();
     for event in events.iter() {
-        let vote = votes.entry((event.process, event.thread)).or_default();
+        let vote = votes.entry((event.process(), event.thread())).or_default();
         if vote.0 + vote.1 >= MOST_VOTES {
             continue;
         }
-        match (event.thread, event.cpu) {
+        match (event.thread(), event.cpu()) {
             (Some(thread), Some(cpu)) => match lines.stretch_before(thread, event.at).doing {
                 Doing::Running { cpu: ran_on } if ran_on == cpu => vote.0 += 1,
                 Doing::Unknown if lines.threads().binary_search(&thread).is_ok() => {}
@@ -35,7 +35,7 @@ pub(crate) fn resolve(events: &mut [SpanEvent], lines: &Timelines) {
         }
     }
     let is_believed = |event: &SpanEvent| {
-        let (agree, differ) = votes[&(event.process, event.thread)];
+        let (agree, differ) = votes[&(event.process(), event.thread())];
         agree >= differ
     };
     if events.iter().all(is_believed) {
@@ -44,8 +44,10 @@ pub(crate) fn resolve(events: &mut [SpanEvent], lines: &Timelines) {
     let occupants = Occupants::of(lines);
     for event in events.iter_mut() {
         if !is_believed(event) {
-            let ran = event.cpu.and_then(|cpu| occupants.at(cpu, event.at));
-            event.thread = ran.or(event.thread);
+            let ran = event.cpu().and_then(|cpu| occupants.at(cpu, event.at));
+            if let Some(thread) = ran {
+                event.told_by(thread);
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use slowpath_model::Diagnostic;
+use slowpath_model::{Diagnostic, shown};
 
 use crate::Manifest;
 
@@ -13,7 +13,10 @@ pub type NotOpened = (OpenError, Vec<Diagnostic>);
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The path cannot be read at all.
-    #[error("cannot read {}: {cause}\n  hint: check the path and its permissions", path.display())]
+    #[error(
+        "cannot read {}: {cause}\n  hint: check the path and its permissions",
+        named(path)
+    )]
     Unreadable {
         /// The path.
         path: PathBuf,
@@ -23,7 +26,7 @@ pub enum OpenError {
     /// The path holds no trace of a known format.
     #[error(
         "{} holds no trace that slowpath can read\n  hint: give a folder with CTF traces (LTTng), a slowpath recording, a trace.dat file of trace-cmd, or a file of Jaeger or OTLP spans",
-        path.display()
+        named(path)
     )]
     NoTrace {
         /// The path.
@@ -32,7 +35,7 @@ pub enum OpenError {
     /// A recording in which nothing was recorded.
     #[error(
         "{} is a recording without events: {why}\n  hint: what is to be recorded must happen while `slowpath record` runs; see `slowpath record --help`",
-        path.display()
+        named(path)
     )]
     NoEvents {
         /// The recording.
@@ -43,7 +46,7 @@ pub enum OpenError {
     /// The path holds no file of spans.
     #[error(
         "{} holds no spans that slowpath can read\n  hint: give Jaeger JSON (as its user interface downloads it), OTLP files, or a recording with a folder `spans`",
-        path.display()
+        named(path)
     )]
     NoSpans {
         /// The path.
@@ -57,14 +60,15 @@ pub enum OpenError {
     /// A flight recorder's folder whose events are still in memory.
     #[error(
         "nothing is written yet to {}: its recorder keeps the events in memory\n  hint: `slowpath snapshot {}` writes them and names the folder to read",
-        path.display(), path.display()
+        named(path),
+        named(path)
     )]
     StillInMemory {
         /// The recording.
         path: PathBuf,
     },
     /// Every trace that was found is damaged at its root.
-    #[error("nothing below {} could be read", path.display())]
+    #[error("nothing below {} could be read", named(path))]
     AllDamaged {
         /// The path.
         path: PathBuf,
@@ -83,4 +87,9 @@ impl OpenError {
             _ => Self::NoTrace { path },
         }
     }
+}
+
+/// A path as it can be printed.
+fn named(path: &Path) -> String {
+    shown(&path.display().to_string()).into_owned()
 }

@@ -26,7 +26,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::{Experiment, HostRequests};
 
 /// Raised when what is kept changes: older histories are built again then.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes of a file's begin and end that its key rests on.
 const SAMPLE: u64 = 64 << 10;
 
@@ -41,7 +41,7 @@ pub struct OpenedHistory {
     pub history: History,
     /// It was there already.
     pub from_cache: bool,
-    /// What was wrong with the traces, where they were read.
+    /// What was wrong with the traces when they were read.
     pub diagnostics: Vec<Diagnostic>,
     /// Where it lies if it does not outlive the process.
     _folder: Option<tempfile::TempDir>,
@@ -79,18 +79,24 @@ impl Experiment {
         if let Some(cache) = &cache
             && let Ok(history) = History::open(cache, &key)
         {
+            let notes = history.notes().iter();
             return Ok(OpenedHistory {
+                diagnostics: notes
+                    .filter_map(|note| serde_json::from_str(note).ok())
+                    .collect(),
                 history,
                 from_cache: true,
-                diagnostics: Vec::new(),
                 _folder: None,
             });
         }
         let (recorded, diagnostics) = self.requests(options)?;
-        let hosts = &recorded.hosts;
-        let jobs = options.jobs.get();
+        let build = |target: &Path| {
+            let notes = diagnostics.iter().map(serde_json::to_string);
+            let notes = notes.collect::<Result<_, _>>().map_err(io::Error::other)?;
+            build(target, &key, &recorded.hosts, options.jobs.get(), notes)
+        };
         if let Some(cache) = &cache
-            && build(cache, &key, hosts, jobs).is_ok()
+            && build(cache).is_ok()
         {
             return Ok(OpenedHistory {
                 history: History::open(cache, &key)?,
@@ -101,7 +107,7 @@ impl Experiment {
         }
         let folder = tempfile::tempdir()?;
         let target = folder.path().join("history");
-        build(&target, &key, hosts, jobs)?;
+        build(&target)?;
         Ok(OpenedHistory {
             history: History::open(&target, &key)?,
             from_cache: false,
@@ -220,7 +226,13 @@ struct Thread {
     name: (AttributeId, Value),
 }
 
-fn build(target: &Path, key: &Key, hosts: &[HostRequests], jobs: usize) -> io::Result<()> {
+fn build(
+    target: &Path,
+    key: &Key,
+    hosts: &[HostRequests],
+    jobs: usize,
+    notes: Vec<String>,
+) -> io::Result<()> {
     let builder = Builder::create(target)?;
     let mut names = Names::default();
     for host in hosts {
@@ -235,6 +247,8 @@ fn build(target: &Path, key: &Key, hosts: &[HostRequests], jobs: usize) -> io::R
         let described = |(_, request): (_, &slowpath_requests::Request)| {
             let (trace, span) = (request.key.trace, request.key.span);
             format!("{trace}/{span} {}", request.operation())
+                .trim_end()
+                .to_owned()
         };
         names.requests.extend(host.requests.ids().map(described));
         let cpus: Vec<(CpuId, AttributeId)> = (lines.processors())
@@ -278,7 +292,7 @@ fn build(target: &Path, key: &Key, hosts: &[HostRequests], jobs: usize) -> io::R
         vocabulary(THREAD_NAMES, names.thread_names),
         vocabulary(REQUESTS, names.requests),
     ];
-    builder.finish(key, &names.attributes, &vocabularies)
+    builder.finish(key, &names.attributes, &vocabularies, notes)
 }
 
 /// What the intervals of a host's threads are made of.

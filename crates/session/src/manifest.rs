@@ -31,6 +31,8 @@ pub struct Manifest {
     pub command: Option<Vec<String>>,
     /// Who recorded kernel events.
     pub kernel: KernelPart,
+    /// Present where applications' events were recorded.
+    pub ust: Option<serde_json::Value>,
     /// Folders of the snapshots that it took, each a recording of its own, oldest first.
     pub snapshots: Vec<String>,
     /// Whether the recorder ended in order.

@@ -14,7 +14,7 @@ use slowpath_source::{NamedBytes, Source};
 
 use crate::discover::{Found, discover, unreadable};
 use crate::host;
-use crate::{Manifest, NotOpened, OpenError, SpanFile};
+use crate::{Manifest, NotOpened, OpenError, SpanFile, state_dump};
 
 /// Everything that was opened, as one.
 #[derive(Default)]
@@ -42,6 +42,8 @@ pub struct OpenedSource {
     pub saved_processes: Vec<(ThreadId, ProcessId)>,
     /// The recording that it is part of, with its folder.
     pub recording: Option<(PathBuf, Manifest)>,
+    /// What its recorder saw of processes.
+    pub(crate) state_dump: Vec<state_dump::Line>,
 }
 
 impl Experiment {
@@ -113,6 +115,8 @@ pub fn open(paths: &[PathBuf]) -> Result<Experiment, NotOpened> {
                 experiment.traces.push(trace);
             }
         }
+        let missing = missing_parts(path, &experiment.traces);
+        experiment.diagnostics.extend(missing);
         if experiment.traces.is_empty() && experiment.span_files.is_empty() {
             let error = OpenError::AllDamaged { path: path.clone() };
             return Err((error, experiment.diagnostics));
@@ -141,6 +145,9 @@ fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSo
     match opened {
         Ok(opened) => Some(OpenedSource {
             path: path.to_owned(),
+            state_dump: (recording.as_ref())
+                .map(|(_, manifest)| state_dump::read(path, manifest, diagnostics))
+                .unwrap_or_default(),
             recording,
             ..opened
         }),
@@ -194,14 +201,45 @@ fn missing_streams(folder: &Path) -> impl Iterator<Item = Diagnostic> {
 }
 
 /// The processors of a folder of ring buffers that have statistics but no pages.
-fn missing_pages(folder: &Path) -> impl Iterator<Item = Diagnostic> {
-    let stats = files_in(&folder.join("stats")).unwrap_or_default();
+fn missing_pages(folder: &Path, diagnostics: &mut Vec<Diagnostic>) {
+    let stats = entries(&folder.join("stats"), diagnostics);
     let pages = stats.into_iter().filter_map(|stats| {
         let cpu = stats.file_name()?.to_str()?;
         Some(folder.join(format!("{cpu}.raw")))
     });
     let missing = pages.filter(|pages| !pages.exists());
-    missing.map(|pages| missing_stream(&pages, "these pages are not there; their statistics are"))
+    let what = "these pages are not there; their statistics are";
+    diagnostics.extend(missing.map(|pages| missing_stream(&pages, what)));
+}
+
+/// What recordings at or below `path` say that they hold, and do not.
+fn missing_parts(path: &Path, traces: &[OpenedSource]) -> Vec<Diagnostic> {
+    let mut missing = Vec::new();
+    let mut seen = HashSet::new();
+    for (folder, manifest) in traces.iter().filter_map(|trace| trace.recording.as_ref()) {
+        if !folder.starts_with(path) || !seen.insert(folder) {
+            continue;
+        }
+        let mut expect = |part: &str, what: &str| {
+            let part = folder.join(part);
+            if !part.exists() {
+                missing.push(missing_stream(&part, what));
+            }
+        };
+        if matches!(manifest.kernel.tracer.as_str(), "ftrace" | "lttng") {
+            expect(
+                "kernel",
+                "the kernel's events are not there; slowpath.json names them",
+            );
+        }
+        if manifest.ust.is_some() {
+            expect(
+                "ust",
+                "the applications' events are not there; slowpath.json names them",
+            );
+        }
+    }
+    missing
 }
 
 fn missing_stream(file: &Path, what: &str) -> Diagnostic {
@@ -221,8 +259,25 @@ fn open_ftrace_folder(
     manifest: Option<&Manifest>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<OpenedSource, Diagnostic> {
+    let header_page = folder.join("header_page");
+    let header_page =
+        fs::read_to_string(&header_page).map_err(|cause| unreadable(&header_page, &cause))?;
     // Texts that were not kept are empty: the reader says which of them it misses.
-    let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let mut text = |name: &str| {
+        let path = folder.join(name);
+        let bytes = fs::read(&path).unwrap_or_else(|cause| {
+            if !is_absent(&cause) {
+                diagnostics.push(unreadable(&path, &cause));
+            }
+            Vec::new()
+        });
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let header_event = text("header_event");
+    let saved_cmdlines = text("saved_cmdlines");
+    let saved_tgids = text("saved_tgids");
+    let trace_clock = text("trace_clock");
+    let mut pages = Vec::new();
     let mut cpus = Vec::new();
     let mut stats = Vec::new();
     for path in files_in(folder).map_err(|cause| unreadable(folder, &cause))? {
@@ -237,21 +292,24 @@ fn open_ftrace_folder(
             continue;
         };
         stats.push((cpu, text(&format!("stats/cpu{cpu}"))));
+        pages.push((cpu, path));
+    }
+    for (cpu, path) in pages {
         match map(&path) {
             Ok(pages) => cpus.push((cpu, pages)),
             Err(diagnostic) => diagnostics.push(diagnostic),
         }
     }
-    diagnostics.extend(missing_pages(folder));
+    missing_pages(folder, diagnostics);
     cpus.sort_by_key(|(cpu, _)| *cpu);
     let files = FolderFiles {
-        header_page: text("header_page"),
-        header_event: text("header_event"),
+        header_page,
+        header_event,
         formats: event_formats(&folder.join("events"), diagnostics),
         cpus,
-        saved_cmdlines: text("saved_cmdlines"),
-        saved_tgids: text("saved_tgids"),
-        trace_clock: text("trace_clock"),
+        saved_cmdlines,
+        saved_tgids,
+        trace_clock,
         stats,
         is_snapshot: manifest.is_some_and(|manifest| manifest.mode == "snapshot"),
         host: manifest
@@ -319,6 +377,7 @@ fn opened(format: &'static str, source: impl Source + 'static) -> OpenedSource {
         saved_names: Vec::new(),
         saved_processes: Vec::new(),
         recording: None,
+        state_dump: Vec::new(),
     }
 }
 

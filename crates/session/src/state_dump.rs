@@ -1,17 +1,20 @@
 //! `kernel/statedump.jsonl` of a recording: what the recorder saw in `/proc`.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::fs;
+use std::io;
+use std::path::Path;
 
 use serde::Deserialize;
 use slowpath_kernel::io::{Known, StatedumpProcess};
-use slowpath_model::{ProcessId, ThreadId, Timestamp};
+use slowpath_model::{Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, Timestamp};
 
-use crate::OpenedSource;
+use crate::discover::unreadable;
+use crate::{Manifest, OpenedSource};
 
+/// A process or thread, when it was looked at.
 #[derive(Deserialize)]
-struct Line {
+pub(crate) struct Line {
     at_ns: i64,
     tid: i32,
     #[serde(default)]
@@ -49,40 +52,72 @@ pub(crate) fn names(traces: &[&OpenedSource]) -> BTreeMap<ThreadId, String> {
 
 /// The control groups that processes were in when they were last looked at; those of the root left out.
 pub(crate) fn control_groups(traces: &[&OpenedSource]) -> BTreeMap<ProcessId, String> {
-    let lines = traces.iter().flat_map(|trace| lines(trace));
+    let lines = traces.iter().flat_map(|trace| &trace.state_dump);
     lines
-        .filter_map(|line| Some((ProcessId(line.pid), line.cgroup?)))
+        .filter_map(|line| Some((ProcessId(line.pid), line.cgroup.clone()?)))
         .collect()
 }
 
 /// The state dumps of one trace.
-fn dumps(trace: &OpenedSource) -> Vec<StatedumpProcess> {
-    let Some((_, manifest)) = &trace.recording else {
-        return Vec::new();
+fn dumps(trace: &OpenedSource) -> impl Iterator<Item = StatedumpProcess> {
+    let manifest = trace.recording.as_ref().map(|(_, manifest)| manifest);
+    let offset = manifest.map_or(0, Manifest::monotonic_offset_ns);
+    trace.state_dump.iter().map(move |line| dump(line, offset))
+}
+
+/// What the recorder saw of the trace in `folder`; what cannot be understood of it is told. The last
+/// line may be cut off where the recorder did not end in order.
+pub(crate) fn read(
+    folder: &Path,
+    manifest: &Manifest,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Line> {
+    let path = folder.join("statedump.jsonl");
+    let text = match fs::read(&path) {
+        Ok(text) => text,
+        Err(cause) => {
+            if cause.kind() != io::ErrorKind::NotFound {
+                diagnostics.push(unreadable(&path, &cause));
+            }
+            return Vec::new();
+        }
     };
-    let offset = manifest.monotonic_offset_ns();
-    lines(trace).map(|line| dump(line, offset)).collect()
+    let mut lines = Vec::new();
+    let mut damaged: Vec<u32> = Vec::new();
+    for (line, number) in text.split_inclusive(|byte| *byte == b'\n').zip(1..) {
+        let is_cut_off = !line.ends_with(b"\n") && !manifest.complete;
+        match serde_json::from_slice(line) {
+            Ok(line) => lines.push(line),
+            Err(_) if is_cut_off => {}
+            Err(_) => damaged.push(number),
+        }
+    }
+    if let Some(&first) = damaged.first() {
+        let place = Place {
+            file: path.display().to_string(),
+            line: Some((first, 1)),
+            ..Place::default()
+        };
+        let message =
+            "lines cannot be understood; names and files of their processes may be missing";
+        diagnostics.push(Diagnostic {
+            count: Some(damaged.len() as u64),
+            ..Diagnostic::new(DiagnosticCode::InvalidFile, place, message)
+        });
+    }
+    lines
 }
 
-/// The lines of one trace. Those that cannot be read, as the last one of a recorder that was killed,
-/// are left out.
-fn lines(trace: &OpenedSource) -> impl Iterator<Item = Line> {
-    let is_recording = trace.recording.is_some();
-    let file = is_recording.then(|| File::open(trace.path.join("statedump.jsonl")));
-    let lines = (file.into_iter().flatten()).flat_map(|file| BufReader::new(file).lines());
-    lines.filter_map(|line| serde_json::from_str(&line.ok()?).ok())
-}
-
-fn dump(line: Line, offset_ns: i64) -> StatedumpProcess {
-    let fds = line.fds.into_iter();
+fn dump(line: &Line, offset_ns: i64) -> StatedumpProcess {
+    let fds = line.fds.iter();
     StatedumpProcess {
         at: Timestamp::from_ns(line.at_ns.saturating_add(offset_ns)),
         tid: ThreadId(line.tid),
         pid: ProcessId(line.pid),
         ppid: ProcessId(line.ppid),
-        comm: line.comm,
+        comm: line.comm.clone(),
         fds: fds
-            .map(|descriptor| (descriptor.fd, descriptor.path))
+            .map(|descriptor| (descriptor.fd, descriptor.path.clone()))
             .collect(),
     }
 }

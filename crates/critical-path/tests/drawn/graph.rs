@@ -28,7 +28,7 @@ fn recovered(graph: &Graph, path: PathId) -> Vec<(TimeRange, ThreadId, State, Ar
 /// Segments that differ in depth only are one state.
 fn told(path: &CriticalPath) -> Vec<(TimeRange, ThreadId, State, Arc<str>)> {
     let mut pieces: Vec<(TimeRange, ThreadId, State, Arc<str>)> = Vec::new();
-    for segment in &path.segments {
+    for segment in path.segments.iter() {
         match pieces.last_mut() {
             Some((range, thread, state, detail))
                 if (*thread, *state, &*detail)
@@ -126,7 +126,7 @@ fn waiters_of_one_thread_do_not_multiply_it() {
                 .chain(holder.iter().map(|(at, s)| segment(*at, at + 10, 1000, *s)))
                 .chain([segment(2000, 2010, waiter, State::Running)])
                 .collect(),
-            links: Vec::new(),
+            links: Default::default(),
             corrections: Vec::new(),
         })
         .collect();
@@ -172,7 +172,7 @@ fn paths() -> impl Strategy<Value = Vec<CriticalPath>> {
                 thread: ThreadId(thread),
                 window: range(begin, end),
                 segments,
-                links: Vec::new(),
+                links: Default::default(),
                 corrections: Vec::new(),
             }
         };

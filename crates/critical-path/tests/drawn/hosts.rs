@@ -128,7 +128,7 @@ fn a_wait_for_an_answer_leads_into_the_server_and_back() {
 #[test]
 fn times_of_the_other_host_are_corrected_and_the_recorded_ones_kept() {
     let path = Experiment::of(&[CLIENT, SERVER]).path(0, "c", range(0, 1000));
-    for segment in &path.segments {
+    for segment in path.segments.iter() {
         let shift = match segment.host {
             HostId(0) => 0,
             _ => READ_AS,

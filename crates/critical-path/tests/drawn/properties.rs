@@ -165,7 +165,7 @@ proptest! {
 
             let path = path(&lines, letter, window);
             let mut cursor = window.begin;
-            for segment in &path.segments {
+            for segment in path.segments.iter() {
                 prop_assert_eq!(segment.range.begin, cursor, "no gap, no overlap");
                 prop_assert!(segment.range.end > cursor);
                 cursor = segment.range.end;
@@ -185,7 +185,7 @@ proptest! {
             prop_assert_eq!(cursor, window.end.max(window.begin));
             let sum: u64 = path.summary().values().map(|length| length.get()).sum();
             prop_assert_eq!(sum, window.length().get());
-            prop_assert!(path.links.is_sorted_by_key(|link| link.at));
+            prop_assert!(path.links.iter().is_sorted_by_key(|link| link.at));
         }
 
         let expected = everything(&lines, end);
@@ -241,7 +241,7 @@ fn outside_of_the_trace_nothing_is_known() {
     assert_eq!((states.running.get(), states.unknown.get()), (100, 900));
     let path = path(&lines, "a", range(i64::MIN, i64::MAX));
     assert_eq!(path.segments.len(), 3);
-    assert_eq!(path.segments[2].range.end, Timestamp::MAX);
+    assert_eq!(path.segments.get(2).unwrap().range.end, Timestamp::MAX);
     assert_eq!(
         lines.states(ThreadId(77), range(0, 50)).unknown.get(),
         50,

@@ -185,7 +185,7 @@ pub fn path(lines: &Timelines, letter: &str, window: TimeRange) -> CriticalPath 
 /// The path with a line per segment, indented by depth: `0..100 a RUNNING (detail)`.
 pub fn shown(path: &CriticalPath) -> String {
     let mut text = String::new();
-    for segment in &path.segments {
+    for segment in path.segments.iter() {
         let indent = "  ".repeat(segment.depth as usize);
         let (begin, end) = (segment.range.begin.ns(), segment.range.end.ns());
         let who = match &*segment.comm {

@@ -124,7 +124,7 @@ fn write_path<W: Write>(
             details.push(("works for", host.all.described(*other)));
         }
         let slice = Slice {
-            name: &state_name(segment),
+            name: &state_name(&segment),
             category: segment.state.name(),
             details,
             ..Slice::default()

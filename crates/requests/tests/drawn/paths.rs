@@ -177,7 +177,8 @@ fn without_kernel_events_all_is_unknown() {
     let found = found(HANDED_OVER);
     let id = found.id("1.1");
     let RequestPath { path, .. } = found.requests.path(None, id);
-    let [segment] = path.segments.as_slice() else {
+    let segments: Vec<_> = path.segments.iter().collect();
+    let [segment] = segments.as_slice() else {
         panic!("{path:?}");
     };
     assert_eq!(segment.range, found.requests.get(id).window);

@@ -151,13 +151,13 @@ proptest! {
         for (id, request) in requests.ids() {
             let path = requests.path(Some(&found.lines), id);
             let mut cursor = request.window.begin;
-            for segment in &path.path.segments {
+            for segment in path.path.segments.iter() {
                 prop_assert_eq!(segment.range.begin, cursor, "no gap, no overlap");
                 prop_assert!(segment.range.end > cursor);
                 cursor = segment.range.end;
             }
             prop_assert_eq!(cursor, request.window.end);
-            prop_assert!(path.path.links.is_sorted_by_key(|link| link.at));
+            prop_assert!(path.path.links.iter().is_sorted_by_key(|link| link.at));
 
             let summary = requests.summary(Some(&found.lines), id);
             prop_assert_eq!(summary.states.total(), request.window.length());
