@@ -13,7 +13,7 @@ use std::collections::hash_map::Entry;
 use rustc_hash::{FxHashMap, FxHashSet};
 use slowpath_model::{ProcessId, ThreadId, TimeRange, Timestamp};
 
-use crate::events::{SpanEvent, SpanEventKind};
+use crate::events::{SpanEvent, SpanEventKind, SpanEvents};
 use crate::request::{Bound, PlacedBy, Request, RequestId, Serving, Shown, SpanKey};
 
 /// A thread serves one request before all others.
@@ -55,7 +55,8 @@ enum Change {
 /// Assigns the threads of a host to its requests. `events` are in the order of time and have their
 /// threads; `trace` is the time that the traces of the host cover.
 pub(crate) fn assign(events: Vec<SpanEvent>, trace: TimeRange) -> Assigned {
-    let (mut requests, of_events) = spans(&events, trace);
+    let events: SpanEvents = events.into_iter().collect();
+    let (mut requests, of_events) = spans(events.iter(), trace);
     let mut steps = steps(&events, &of_events, &mut requests);
     // These are many, and what follows is as large.
     drop((events, of_events));
@@ -114,18 +115,22 @@ pub(crate) fn moving_unseen(requests: &[Request]) -> BTreeMap<ProcessId, Moving>
 pub(crate) fn spans_alone(events: &[SpanEvent]) -> Vec<Request> {
     let bounds = events.first().zip(events.last());
     let trace = bounds.map(|(first, last)| TimeRange::new(first.at, last.at));
-    trace.map_or(Vec::new(), |trace| spans(events, trace).0)
+    trace.map_or(Vec::new(), |trace| spans(events.iter().copied(), trace).0)
 }
 
 /// The requests by start and end alone, in the order of their first events; and by event, the
 /// request that it starts or ends.
-fn spans(events: &[SpanEvent], trace: TimeRange) -> (Vec<Request>, Vec<Option<RequestId>>) {
+fn spans(
+    events: impl Iterator<Item = SpanEvent>,
+    trace: TimeRange,
+) -> (Vec<Request>, Vec<Option<RequestId>>) {
     let mut requests: Vec<Request> = Vec::new();
-    let mut of_events = vec![None; events.len()];
+    let mut of_events = Vec::new();
     let mut open: FxHashMap<SpanKey, Vec<RequestId>> = FxHashMap::default();
     let next = |requests: &Vec<Request>| RequestId(requests.len() as u32);
-    for (event, of_event) in events.iter().zip(&mut of_events) {
+    for event in events {
         let key = event.key();
+        let mut of_event = None;
         let bound = Bound {
             at: event.at,
             thread: event.thread(),
@@ -134,34 +139,35 @@ fn spans(events: &[SpanEvent], trace: TimeRange) -> (Vec<Request>, Vec<Option<Re
             SpanEventKind::Start => {
                 let id = next(&requests);
                 open.entry(key).or_default().push(id);
-                *of_event = Some(id);
+                of_event = Some(id);
                 requests.push(Request {
                     window: TimeRange::new(event.at, trace.end),
                     shown: Shown::NoEnd,
                     start: Some(bound),
-                    ..bare(key, event)
+                    ..bare(key, &event)
                 });
             }
-            SpanEventKind::End => match take_open(&mut open, &requests, event) {
+            SpanEventKind::End => match take_open(&mut open, &requests, &event) {
                 Some(id) => {
                     let request = &mut requests[id.index()];
                     request.window = TimeRange::new(request.window.begin, event.at);
                     request.shown = Shown::Whole;
                     request.end = Some(bound);
-                    *of_event = Some(id);
+                    of_event = Some(id);
                 }
                 None => {
-                    *of_event = Some(next(&requests));
+                    of_event = Some(next(&requests));
                     requests.push(Request {
                         window: TimeRange::new(trace.begin.min(event.at), event.at),
                         shown: Shown::NoStart,
                         end: Some(bound),
-                        ..bare(key, event)
+                        ..bare(key, &event)
                     });
                 }
             },
             SpanEventKind::Attach | SpanEventKind::Detach => {}
         }
+        of_events.push(of_event);
     }
     (requests, of_events)
 }
@@ -212,7 +218,7 @@ fn take_open(
 /// An attached span that its process neither starts nor ends is somebody else's, of which only the
 /// context came here: it is no request of its own.
 fn steps(
-    events: &[SpanEvent],
+    events: &SpanEvents,
     of_events: &[Option<RequestId>],
     requests: &mut [Request],
 ) -> Vec<Step> {

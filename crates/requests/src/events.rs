@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use slowpath_concepts::{Concepts, Fact, FactKind};
 use slowpath_engine::{Analysis, Cancelled, Chunk, Options, Outcome};
 use slowpath_model::{CpuId, Event, ProcessId, SpanId, StreamId, ThreadId, Timestamp, TraceId};
+use slowpath_platform::LongList;
 use slowpath_source::{Packet, Source};
 
 use crate::request::SpanKey;
@@ -23,6 +24,10 @@ pub enum SpanEventKind {
     Attach,
     /// The thread works for the span no more.
     Detach,
+}
+
+impl SpanEventKind {
+    const ALL: [Self; 4] = [Self::Start, Self::End, Self::Attach, Self::Detach];
 }
 
 /// One event about a span.
@@ -102,6 +107,51 @@ impl SpanEvent {
 
     pub(crate) fn told_by(&mut self, thread: ThreadId) {
         self.teller.thread = thread.0;
+    }
+}
+
+/// Very many events, of which most lie in a temporary file.
+pub(crate) struct SpanEvents(LongList<6>);
+
+impl SpanEvents {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = SpanEvent> {
+        self.0.iter().map(|row| SpanEvent {
+            at: Timestamp::from_ns(row[0].cast_signed()),
+            kind: SpanEventKind::ALL[(row[5] >> 32) as usize],
+            trace: TraceId {
+                high: row[1],
+                low: row[2],
+            },
+            span: SpanId(row[3]),
+            teller: Teller {
+                cpu: (row[4] >> 32) as u32,
+                thread: (row[4] as u32).cast_signed(),
+                process: (row[5] as u32).cast_signed(),
+            },
+        })
+    }
+}
+
+impl FromIterator<SpanEvent> for SpanEvents {
+    fn from_iter<All: IntoIterator<Item = SpanEvent>>(all: All) -> Self {
+        let pair = |one: u32, other: i32| u64::from(one) << 32 | u64::from(other.cast_unsigned());
+        let mut rows = LongList::default();
+        for event in all {
+            let Teller {
+                cpu,
+                thread,
+                process,
+            } = event.teller;
+            rows.push([
+                event.at.ns().cast_unsigned(),
+                event.trace.high,
+                event.trace.low,
+                event.span.0,
+                pair(cpu, thread),
+                pair(event.kind as u32, process),
+            ]);
+        }
+        Self(rows)
     }
 }
 
