@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use slowpath_findings::{Finding, Host, Severity, diagnose};
+use slowpath_findings::{Finding, Host, MOST_EXAMINED, Severity, diagnose};
 use slowpath_model::HostId;
 
 use crate::input::{self, InputArgs, Report};
@@ -100,7 +100,9 @@ fn text(findings: &[Row<'_>], requests: usize) -> String {
     if findings.is_empty() {
         return format!("{requests} requests: nothing stands out.\n");
     }
-    let mut text = format!("{requests} requests, the slowest tenth of each operation examined.\n");
+    let mut text = format!(
+        "{requests} requests, the slowest tenth of each operation examined (at most {MOST_EXAMINED}).\n"
+    );
     for (row, number) in findings.iter().zip(1..) {
         let finding = &row.finding;
         let severity = match finding.severity {

@@ -19,3 +19,4 @@ mod waits;
 
 pub use diagnose::{Host, diagnose};
 pub use finding::{Evidence, Finding, FindingId, Severity};
+pub use path::MOST_EXAMINED;

@@ -16,6 +16,8 @@ use crate::finding::{Evidence, Finding, FindingId, Severity};
 const LEAST_SHARE: f64 = 0.1;
 /// Nor those that cost the requests that they touch less than this, on average.
 const LEAST_EACH: Nanoseconds = Nanoseconds(1_000_000);
+/// Requests of one operation that are examined.
+pub const MOST_EXAMINED: usize = 2000;
 /// Pieces of evidence of one kind.
 const MOST_EVIDENCE: usize = 3;
 
@@ -67,7 +69,8 @@ pub(crate) struct Wait {
 }
 
 impl<'run> Slow<'run> {
-    /// Of the requests that touch `window` the slowest tenth of each operation, at least one of each.
+    /// Of the requests that touch `window` the slowest tenth of each operation, at least one of each; of
+    /// very many some that lie evenly among them, the slowest first.
     pub(crate) fn of(
         all: &'run AllHosts<'run>,
         host: HostId,
@@ -87,7 +90,7 @@ impl<'run> Slow<'run> {
         let mut slow = Vec::new();
         for ids in operations.values_mut() {
             ids.sort_by_key(|&id| (std::cmp::Reverse(requests.get(id).window.length()), id));
-            slow.extend_from_slice(&ids[..ids.len().div_ceil(10)]);
+            slow.extend(evenly(&ids[..ids.len().div_ceil(10)], MOST_EXAMINED));
         }
         slow.sort_unstable();
         let total = slow
@@ -163,6 +166,11 @@ impl<'run> Slow<'run> {
             false => format!("{thread} on {}", shown(self.all.hosts().name(of.host))),
         }
     }
+}
+
+/// At most so many of `all`, the first among them, all at the same distance.
+fn evenly<T: Copy>(all: &[T], most: usize) -> impl Iterator<Item = T> {
+    all.iter().copied().step_by(all.len().div_ceil(most).max(1))
 }
 
 /// The wait that a part of a request's path is, if it is one.
@@ -324,4 +332,24 @@ pub(crate) fn listed(sums: &BTreeMap<String, Nanoseconds>, most: usize) -> Strin
         .map(|(name, length)| format!("{name} {length}"))
         .collect();
     words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::evenly;
+
+    #[test]
+    fn few_are_all_taken_and_of_many_some_from_everywhere() {
+        let taken = |count: u32, most| evenly(&(0..count).collect::<Vec<_>>(), most).collect();
+        let expected: [(u32, Vec<u32>); 4] = [
+            (0, vec![]),
+            (3, vec![0, 1, 2]),
+            (4, vec![0, 2]),
+            (8, vec![0, 3, 6]),
+        ];
+        for (count, numbers) in expected {
+            let found: Vec<u32> = taken(count, 3);
+            assert_eq!(found, numbers, "of {count}");
+        }
+    }
 }
