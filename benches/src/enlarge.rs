@@ -5,7 +5,6 @@
 use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use slowpath_model::PacketId;
@@ -88,10 +87,7 @@ pub fn open(folder: &Path) -> anyhow::Result<CtfTrace> {
     let map = |path: &Path| -> anyhow::Result<NamedBytes> {
         let file =
             MappedFile::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-        Ok(NamedBytes {
-            name: path.display().to_string(),
-            bytes: Arc::new(file),
-        })
+        Ok(NamedBytes::new(path.display().to_string(), file))
     };
     let description = metadata::parse(&map(&folder.join("metadata"))?)
         .map_err(|diagnostic| anyhow::anyhow!("{diagnostic}"))?;

@@ -7,9 +7,10 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 
-use memmap2::{Advice, Mmap};
+use memmap2::{Advice, Mmap, UncheckedAdvice};
 
 /// The bytes of a file, mapped.
 pub struct MappedFile {
@@ -33,6 +34,19 @@ impl MappedFile {
         let _ = map.advise(Advice::Sequential);
         Ok(Self { map: Some(map) })
     }
+
+    /// Takes a part out of the process's memory; whoever reads it again finds it in the page cache.
+    pub fn release(&self, part: Range<usize>) {
+        let Some(map) = self.map.as_ref().filter(|map| part.end <= map.len()) else {
+            return;
+        };
+        // SAFETY: pages of a read-only map of a file come back with the same content, so nothing that
+        // borrows them sees a change.
+        // Only memory is at stake, so a refusal is none of the caller's business.
+        let _ = unsafe {
+            map.unchecked_advise_range(UncheckedAdvice::DontNeed, part.start, part.len())
+        };
+    }
 }
 
 impl AsRef<[u8]> for MappedFile {
@@ -52,7 +66,11 @@ mod tests {
         for content in [&b""[..], b"bytes"] {
             let path = folder.join("file");
             std::fs::write(&path, content).unwrap();
-            assert_eq!(MappedFile::open(&path).unwrap().as_ref(), content);
+            let file = MappedFile::open(&path).unwrap();
+            assert_eq!(file.as_ref(), content);
+            file.release(0..content.len());
+            file.release(3..content.len() + 1);
+            assert_eq!(file.as_ref(), content);
         }
         assert!(MappedFile::open(&folder.join("missing")).is_err());
         std::fs::remove_dir_all(&folder).unwrap();

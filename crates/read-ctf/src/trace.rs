@@ -1,6 +1,7 @@
 //! A CTF trace as a [`Source`].
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use slowpath_model::{
     CpuId, Diagnostic, EventClass, FieldVisitor, PacketId, Projection, Schema, Scope, StreamId,
@@ -192,6 +193,24 @@ impl Source for CtfTrace {
     fn has_clock(&self, packet: PacketId) -> bool {
         let raw = self.raw_packets.get(packet.index());
         raw.is_some_and(|raw| self.layout.streams[raw.stream_class].clock.is_some())
+    }
+
+    fn release(&self, packets: Range<PacketId>) {
+        let packets = self
+            .raw_packets
+            .get(packets.start.index()..packets.end.index());
+        for of_file in packets
+            .unwrap_or_default()
+            .chunk_by(|a, b| a.file == b.file)
+        {
+            let begins = of_file.iter().map(|packet| packet.offset);
+            let ends = of_file.iter().map(|packet| packet.offset + packet.size);
+            if let (Some(begin), Some(end)) = (begins.min(), ends.max()) {
+                self.files[of_file[0].file]
+                    .bytes
+                    .release(begin as usize..end as usize);
+            }
+        }
     }
 
     fn visit(&self, packet: PacketId, position: u64, visitor: &mut dyn FieldVisitor) {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use slowpath_model::{CpuId, Diagnostic, DiagnosticCode, Place, ProcessId, Thread
 use slowpath_platform::MappedFile;
 use slowpath_read_ctf::{CtfTrace, StreamFile, metadata};
 use slowpath_read_ftrace::{EventFormatFile, FolderFiles, FtraceTrace, ReadOptions};
-use slowpath_source::{NamedBytes, Source};
+use slowpath_source::{FileBytes, NamedBytes, Source};
 
 use crate::discover::{Found, discover, unreadable};
 use crate::host;
@@ -405,8 +406,23 @@ fn map(path: &Path) -> Result<NamedBytes, Diagnostic> {
     let file = MappedFile::open(path).map_err(|cause| unreadable(path, &cause))?;
     Ok(NamedBytes {
         name: path.display().to_string(),
-        bytes: Arc::new(file),
+        bytes: Arc::new(Mapped(file)),
     })
+}
+
+/// A mapped file as readers take it.
+struct Mapped(MappedFile);
+
+impl AsRef<[u8]> for Mapped {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_ref()
+    }
+}
+
+impl FileBytes for Mapped {
+    fn release(&self, part: Range<usize>) {
+        self.0.release(part);
+    }
 }
 
 fn damaged(path: &Path, what: impl std::fmt::Display) -> Diagnostic {

@@ -5,6 +5,8 @@
 //! keep their order; nothing is merged in time, as sources never promise that. Parts of different
 //! tracing sessions do not go on where the other ends: what lies between them counts as lost.
 
+use std::ops::Range;
+
 use slowpath_model::{
     Diagnostic, Event, EventClassId, FieldId, FieldVisitor, PacketId, Projection, Schema, StreamId,
 };
@@ -144,9 +146,11 @@ impl Source for Joined<'_> {
         }
     }
 
-    fn prefetch(&self, packet: PacketId) {
-        if let Some((part, packet)) = self.part_of(packet) {
-            self.parts[part].source.prefetch(packet);
+    fn release(&self, packets: Range<PacketId>) {
+        if let Some((part, first)) = self.part_of(packets.start) {
+            let count = packets.end.0.saturating_sub(packets.start.0);
+            let end = PacketId(first.0 + count);
+            self.parts[part].source.release(first..end);
         }
     }
 }

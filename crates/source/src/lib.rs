@@ -9,9 +9,11 @@ mod bytes;
 mod joined;
 mod sniff;
 
-pub use bytes::{Bytes, NamedBytes};
+pub use bytes::{Bytes, FileBytes, NamedBytes};
 pub use joined::Joined;
 pub use sniff::{Format, sniff};
+
+use std::ops::Range;
 
 use slowpath_model::{
     CpuId, Diagnostic, Event, EventClassId, FieldVisitor, PacketId, Projection, Schema, StreamId,
@@ -44,8 +46,9 @@ pub trait Source: Send + Sync {
         true
     }
 
-    /// Tells the operating system that a packet's bytes will be needed soon, where that helps.
-    fn prefetch(&self, _packet: PacketId) {}
+    /// Packets of one stream that have been gone over: the memory that their bytes take may be given
+    /// back. They can be read again.
+    fn release(&self, _packets: Range<PacketId>) {}
 }
 
 /// Decodes packets by a compiled projection. Holds no state between packets.
@@ -82,7 +85,7 @@ pub struct Stream {
     /// The processor whose events it holds, where the trace says so.
     pub cpu: Option<CpuId>,
     /// Its packets: a range of positions in [`Source::packets`].
-    pub packets: std::ops::Range<u32>,
+    pub packets: Range<u32>,
 }
 
 /// One packet: the unit of I/O and of parallelism.
