@@ -174,7 +174,7 @@ fn run_on_hosts<R: Serialize>(
             continue;
         };
         if args.json {
-            documents.push((host.name, serde_json::to_value(&result)?));
+            documents.push((host.name.as_str(), serde_json::to_value(&result)?));
             continue;
         }
         if hosts.len() > 1 {

@@ -50,7 +50,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
     let (recorded, found) = input::requests(&experiment, &run)?;
     let all = recorded.all();
     report = report.with(found);
-    ensure_spans(&recorded.hosts)?;
+    ensure_spans(&recorded)?;
     let mut operations: BTreeMap<OperationName, Groups> = BTreeMap::new();
     if args.with.is_empty() {
         for (name, requests) in args.by_operation(&recorded, &all, range) {
@@ -81,7 +81,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
         let (recorded, found) = input::requests(&experiment, &run)?;
         let all = recorded.all();
         report = report.with(found);
-        ensure_spans(&recorded.hosts)?;
+        ensure_spans(&recorded)?;
         for (name, requests) in args.by_operation(&recorded, &all, later) {
             let groups = operations.entry(name).or_default();
             requests

@@ -94,7 +94,7 @@ pub fn run(args: &CriticalPathArgs) -> anyhow::Result<Report> {
     }
     let network = Network::of(&all_lines.iter().map(Some).collect::<Vec<_>>());
     let named = hosts.iter().zip(&all_lines).map(|(host, lines)| Host {
-        name: host.name,
+        name: &host.name,
         lines: Some(lines),
     });
     let paths = Hosts::new(named.collect(), Some(&network));
@@ -104,7 +104,7 @@ pub fn run(args: &CriticalPathArgs) -> anyhow::Result<Report> {
         let requests = requests
             .clone()
             .unwrap_or_else(|| args.chosen(lines, range));
-        let host_name = several.then_some(host.name);
+        let host_name = several.then_some(host.name.as_str());
         if args.merged {
             let paths: Vec<CriticalPath> = (requests.iter())
                 .filter(|request| request.is_for(host))

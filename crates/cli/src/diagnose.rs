@@ -7,6 +7,7 @@ use slowpath_model::HostId;
 
 use crate::input::{self, InputArgs, Report};
 use crate::output::print_json;
+use crate::requests::ensure_spans;
 
 /// Say what makes the slow requests slow: written findings with evidence, worst first.
 #[derive(Args)]
@@ -40,12 +41,7 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
     let run = args.input.options();
     let (recorded, found) = input::requests(&experiment, &run)?;
     let (hosts, all) = (&recorded.hosts, recorded.all());
-    let requests: usize = hosts.iter().map(|host| host.requests.all().len()).sum();
-    anyhow::ensure!(
-        requests > 0,
-        "no spans were recorded, so there are no requests to diagnose\n  hint: `slowpath critical-path \
-         --comm NAME` explains a thread's time without spans"
-    );
+    ensure_spans(&recorded)?;
     anyhow::ensure!(
         hosts.iter().any(|host| host.lines.is_some()),
         "no kernel events were recorded, so nothing tells what the requests waited for\n  hint: \

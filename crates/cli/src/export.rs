@@ -100,7 +100,7 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
     let (hosts, all) = (&recorded.hosts, recorded.all());
     report = report.with(found);
     if args.to != Form::Perfetto {
-        ensure_spans(hosts)?;
+        ensure_spans(&recorded)?;
     }
     let chosen = args.chosen.choose(&recorded, &all, range);
     let mut ids: Vec<Vec<RequestId>> = vec![Vec::new(); hosts.len()];

@@ -16,7 +16,8 @@ use slowpath_session::{
 /// Which traces to read, and how.
 #[derive(Args, Clone)]
 pub struct InputArgs {
-    /// Recordings, CTF traces, trace.dat files, files of spans, or folders with any of them.
+    /// Recordings, CTF traces, trace.dat files, or folders with any of them. Files of spans (Jaeger,
+    /// OTLP) add to these; alone they do for `info` and `services` only.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Begin of the window: nanoseconds since the epoch, or an offset from the first event such as

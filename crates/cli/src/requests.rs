@@ -181,7 +181,7 @@ pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
     let (recorded, found) = input::requests(&experiment, &run)?;
     let (hosts, all) = (&recorded.hosts, recorded.all());
     report = report.with(found);
-    ensure_spans(hosts)?;
+    ensure_spans(&recorded)?;
     let mut chosen = args.chosen.choose(&recorded, &all, range);
     let found = chosen.len();
     let most = match args.slowest {
@@ -232,9 +232,17 @@ pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
 
 /// # Errors
 /// Where there are no requests at all.
-pub(crate) fn ensure_spans(hosts: &[HostRequests]) -> anyhow::Result<()> {
+pub(crate) fn ensure_spans(recorded: &RecordedRequests) -> anyhow::Result<()> {
+    let mut hosts = recorded.hosts.iter();
+    let any = hosts.any(|host| !host.requests.all().is_empty());
+    let unplaced = recorded.unplaced_spans;
     anyhow::ensure!(
-        hosts.iter().any(|host| !host.requests.all().is_empty()),
+        any || unplaced == 0,
+        "there are {unplaced} spans, but none of a host and time that was recorded\n  hint: \
+         `slowpath info` tells which hosts were; `slowpath services` needs spans alone"
+    );
+    anyhow::ensure!(
+        any,
         "no spans were recorded\n  hint: applications tell their spans as user-space events \
          (`PROVIDER:start_span`, `PROVIDER:end_span`); `slowpath count` lists what there is"
     );

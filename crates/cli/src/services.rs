@@ -220,7 +220,9 @@ impl io::Read for Watched<'_> {
 
 /// What had to be mended to make trees of the spans.
 fn mended(mended: &Mended, paths: &[PathBuf]) -> Vec<Diagnostic> {
-    use DiagnosticCode::{ClockSkew, DuplicateSpan, MissingParentSpan, SpanCycle};
+    use DiagnosticCode::{
+        ClockSkew, ConflictingSpans, DuplicateSpan, MissingParentSpan, SpanCycle,
+    };
     let paths: Vec<_> = paths
         .iter()
         .map(|path| path.display().to_string())
@@ -232,8 +234,13 @@ fn mended(mended: &Mended, paths: &[PathBuf]) -> Vec<Diagnostic> {
     let found = [
         (
             DuplicateSpan,
-            mended.duplicates,
+            mended.duplicates - mended.conflicting,
             "spans are there more than once",
+        ),
+        (
+            ConflictingSpans,
+            mended.conflicting,
+            "spans have the id of another one but differ; they were left out",
         ),
         (
             MissingParentSpan,
@@ -245,6 +252,11 @@ fn mended(mended: &Mended, paths: &[PathBuf]) -> Vec<Diagnostic> {
             ClockSkew,
             mended.skewed,
             "servers were moved into their clients' time",
+        ),
+        (
+            ClockSkew,
+            mended.early,
+            "spans begin before their parents; only what lies within the parents' time counts there",
         ),
     ];
     let found = found.into_iter().filter(|(_, count, _)| *count > 0);

@@ -94,7 +94,7 @@ pub fn run(args: &ThreadStatesArgs) -> anyhow::Result<Report> {
             let window = request.window();
             let states = lines.states(request.tid, window);
             let answer = Answer {
-                host: several.then_some(host.name),
+                host: several.then_some(host.name.as_str()),
                 tid: request.tid,
                 begin_ns: window.begin,
                 end_ns: window.end,

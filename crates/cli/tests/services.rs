@@ -147,6 +147,31 @@ fn the_table_says_what_comes_first_and_what_is_left_out() {
 }
 
 #[test]
+fn spans_that_contradict_others_are_told_in_words() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let write = |name: &str, spans: &[Drawn<'_>]| {
+        fs::write(folder.path().join(name), jaeger(1, spans).to_string()).expect("a file");
+    };
+    let shop = (1, 0, "shop", "buy", 600_000, 100_000);
+    write("first.json", &[shop, (2, 1, "cart", "load", 610_000, 5)]);
+    write("copy.json", &[shop]);
+    let told = slowpath_succeeds(&["services"], folder.path()).stderr;
+    assert_eq!(told, "");
+    write("other.json", &[(1, 0, "shop", "sell", 600_000, 100_000)]);
+    // Half a second before its parent.
+    write("early.json", &[(3, 1, "mail", "send", 100_000, 550_000)]);
+    let told = slowpath_succeeds(&["services"], folder.path()).stderr;
+    for expected in [
+        "warning[ConflictingSpans]",
+        ": 1 spans have the id of another one but differ",
+        "warning[ClockSkew]",
+        ": 1 spans begin before their parents",
+    ] {
+        assert!(told.contains(expected), "{told}");
+    }
+}
+
+#[test]
 fn nothing_to_read_ends_with_3_a_cut_file_with_1_an_unknown_operation_with_2() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);

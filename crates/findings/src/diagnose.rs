@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use slowpath_kernel::timers::Firings;
-use slowpath_model::{Diagnostic, DiagnosticCode, HostId, Nanoseconds, ProcessId, TimeRange};
+use slowpath_model::{Diagnostic, HostId, Nanoseconds, ProcessId, TimeRange};
 use slowpath_requests::AllHosts;
 
-use crate::finding::{Evidence, Finding, FindingId, Severity};
+use crate::finding::Finding;
 use crate::path::Slow;
-use crate::{blocked, cpu, locks, runtime, serial, waits};
+use crate::{blocked, cpu, locks, runtime, serial, unknown, waits};
 
 /// What is known of a host.
 #[derive(Clone, Copy)]
@@ -52,60 +52,6 @@ pub fn diagnose(host: Host<'_>) -> Vec<Finding> {
             .total_cmp(&one.share)
             .then(rank(one).cmp(&rank(other)))
     });
-    findings.extend(lost(&slow, host.diagnostics));
+    findings.extend(unknown::findings(&slow, host.diagnostics));
     findings
-}
-
-/// Missing events, where they make the answers unsafe.
-fn lost(slow: &Slow<'_>, diagnostics: &[Diagnostic]) -> Option<Finding> {
-    let codes = [DiagnosticCode::LostEvents, DiagnosticCode::LostPackets];
-    // Those without a count may be of a time before the recording.
-    let lost: Vec<&Diagnostic> = diagnostics
-        .iter()
-        .filter(|d| codes.contains(&d.code) && d.count.is_some())
-        .collect();
-    if lost.is_empty() {
-        return None;
-    }
-    let unknown: Nanoseconds = (slow.pieces())
-        .filter(|piece| piece.segment.state == slowpath_critical_path::State::Unknown)
-        .map(|piece| piece.segment.range.length())
-        .sum();
-    if unknown == Nanoseconds::ZERO {
-        // They are missing elsewhere.
-        return None;
-    }
-    let count = |code| -> u64 {
-        let of_kind = lost.iter().filter(|diagnostic| diagnostic.code == code);
-        of_kind.filter_map(|diagnostic| diagnostic.count).sum()
-    };
-    let missing: Vec<String> = (codes.into_iter().zip(["events", "packets of events"]))
-        .map(|(code, what)| (count(code), what))
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
-    let share = unknown.get() as f64 / slow.total.get().max(1) as f64;
-    Some(Finding {
-        id: FindingId::LostEvents,
-        severity: match share {
-            share if share >= 0.25 => Severity::High,
-            share if share >= 0.05 => Severity::Medium,
-            _ => Severity::Low,
-        },
-        title: "Lost events: parts of the recording are missing".to_owned(),
-        explanation: format!(
-            "The recording lacks {}. Where they are missing the slow requests' time is unknown: \
-             {unknown} of {}.",
-            missing.join(" and "),
-            slow.total
-        ),
-        evidence: (lost.iter().take(5))
-            .map(|diagnostic| Evidence::text(diagnostic.to_string()))
-            .collect(),
-        advice:
-            "Record with larger buffers or fewer events, and take the other findings with care."
-                .to_owned(),
-        range: slow.lines.range(),
-        share,
-    })
 }

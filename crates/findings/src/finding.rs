@@ -29,6 +29,8 @@ pub enum FindingId {
     SerialCalls,
     /// Events that are missing make the answer unsafe.
     LostEvents,
+    /// The recording does not tell where the time went.
+    UnknownTime,
 }
 
 impl FindingId {
@@ -46,6 +48,7 @@ impl FindingId {
             Self::RuntimeThreads => "runtime-threads",
             Self::SerialCalls => "serial-calls",
             Self::LostEvents => "lost-events",
+            Self::UnknownTime => "unknown-time",
         }
     }
 }

@@ -15,6 +15,7 @@ mod path;
 mod quota;
 mod runtime;
 mod serial;
+mod unknown;
 mod waits;
 
 pub use diagnose::{Host, diagnose};

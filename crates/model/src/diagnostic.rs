@@ -94,7 +94,7 @@ codes! {
         "please report the format text";
     SpanClockOffset, Warning, "The times of spans in files are off those of the spans' own events; the events' times are used.",
         "none needed here; the clock of whoever wrote the spans may be wrong";
-    UnplacedSpans, Note, "Spans of files belong to no host or time that was recorded; they were left out.",
+    UnplacedSpans, Warning, "Spans of files belong to no host or time that was recorded; they were left out.",
         "record on the hosts that serve them, or give only files of the recorded time";
     SpansMoveUnseen, Warning, "Spans of a process move between threads unseen: the states of its requests are those of the threads that they began on.",
         "goroutines of Go do so; elsewhere, record with the agent for the language (`make agents`)";
@@ -128,6 +128,12 @@ codes! {
         "they are kept apart; give each host its own name, or open recordings of before and after a restart one by one";
     ClockSkew, Warning, "Spans lie outside of the time of their callers: clocks of hosts differ.",
         "raw times are kept; look at the corrected view, and synchronise the clocks";
+    UnknownSpanHost, Warning, "Spans name a host that was not recorded, as those from containers do. Only one host was recorded, so they are taken to be of it; their threads are not guessed, as a container numbers threads on its own.",
+        "record with the agents (`slowpath record --agents`), which tell the threads; spans of another host do not belong here";
+    NoThreadKnown, Warning, "Nothing tells which threads served some requests: all of their time is UNKNOWN.",
+        "record with the agents (`slowpath record --agents`), which tell the threads of spans; docs/reference/receiving-spans.md says how";
+    ConflictingSpans, Warning, "Spans have the id of another one but differ from it.",
+        "files of different runs may lie together, or whatever made the spans reuses ids; open each run by itself";
 }
 
 /// Where something was found.

@@ -14,16 +14,19 @@ use slowpath_model::{
 use slowpath_read_spans::{Attribute, AttributeValue, Span};
 
 use crate::assign::{Moving, moving_unseen, spans_alone};
+use crate::copies::{Repeated, without_copies};
 use crate::events::{SpanEvent, SpanEventKind};
-use crate::request::{PlacedBy, SpanKey, Told};
+use crate::request::{PlacedBy, Request, SpanKey, Told};
 use crate::requests::Requests;
 use crate::threads;
 
 /// What is known of one host before its requests are made of it.
 #[derive(Debug)]
 pub struct HostEvents<'lines> {
-    /// Its name; empty where unknown.
+    /// Its name, as spans say it; empty where unknown.
     pub name: String,
+    /// What it is called in messages: its name, with more where several hosts have that name.
+    pub shown_name: String,
     /// As [`span_events`](crate::span_events) gave them.
     pub events: Vec<SpanEvent>,
     /// Its time lines, where its kernel was traced.
@@ -46,6 +49,8 @@ pub fn join(hosts: Vec<HostEvents<'_>>, spans: Vec<Span>) -> (Vec<Requests>, Vec
             threads::resolve(&mut host.events, lines);
         }
     }
+    let (spans, repeated) = without_copies(spans);
+    join.tell_repeated(&repeated);
     if !spans.is_empty() {
         let trees = trees(&spans);
         let spans: Vec<(Span, Option<Tree>)> = spans.into_iter().zip(trees).collect();
@@ -88,7 +93,31 @@ struct Alone {
     hosts_of: FxHashMap<std::sync::Arc<str>, Option<usize>>,
 }
 
+/// The host of a span without events.
+struct OfHost {
+    host: usize,
+    /// The span names another one: a container, which has thread numbers of its own.
+    by_another_name: bool,
+}
+
 impl Join<'_> {
+    fn tell_repeated(&mut self, repeated: &Repeated) {
+        let Repeated {
+            copies,
+            conflicting,
+        } = *repeated;
+        if copies > 0 {
+            let message = format!("{copies} spans are there more than once");
+            self.diagnose(DiagnosticCode::DuplicateSpan, "", message, copies);
+        }
+        if conflicting > 0 {
+            let message = format!(
+                "{conflicting} spans have the id of another one but differ; each counts as a request"
+            );
+            self.diagnose(DiagnosticCode::ConflictingSpans, "", message, conflicting);
+        }
+    }
+
     /// Tells the requests that have events what the files say about them.
     fn match_events(&mut self, spans: Vec<(Span, Option<Tree>)>) -> Alone {
         let mut candidates: FxHashMap<SpanKey, Vec<Candidate>> = FxHashMap::default();
@@ -175,14 +204,15 @@ impl Join<'_> {
             .collect();
         let hosts = self.hosts.iter();
         let processes: Vec<Processes<'_>> = hosts.map(|host| Processes::of(host.lines)).collect();
-        let (mut nowhere, mut elsewhen) = (0, 0);
+        let (mut nowhere, mut elsewhen, mut by_another_name) = (0, 0, 0);
         let mut made: Vec<Vec<(Order, SpanEvent)>> = vec![Vec::new(); self.hosts.len()];
         for (span, tree) in alone.spans {
             let of_service = alone.hosts_of.get(&span.service).copied().flatten();
-            let Some(host) = self.host_of(&span, of_service) else {
+            let Some(of_host) = self.host_of(&span, of_service) else {
                 nowhere += 1;
                 continue;
             };
+            let host = of_host.host;
             let at = |at: Timestamp| Timestamp::from_ns(at.ns().saturating_add(offsets[host]));
             let window = TimeRange::new(at(span.begin), at(span.end));
             let lines = self.hosts[host].lines;
@@ -190,8 +220,13 @@ impl Join<'_> {
                 elsewhen += 1;
                 continue;
             }
-            let process = number(&span, &["process.pid", "pid"]).map(ProcessId);
-            let thread = processes[host].only_thread(&span, process, window);
+            let (mut process, mut thread) = (None, None);
+            if of_host.by_another_name {
+                by_another_name += u64::from(of_service.is_none());
+            } else {
+                process = number(&span, &["process.pid", "pid"]).map(ProcessId);
+                thread = processes[host].only_thread(&span, process, window);
+            }
             for (at, kind) in [
                 (window.begin, SpanEventKind::Start),
                 (window.end, SpanEventKind::End),
@@ -209,6 +244,13 @@ impl Join<'_> {
         }
         self.left_out(nowhere, "are of no host that was recorded");
         self.left_out(elsewhen, "lie outside of the time of their host's trace");
+        if by_another_name > 0 {
+            let message = format!(
+                "{by_another_name} spans of files name another host than the only one that was recorded"
+            );
+            let code = DiagnosticCode::UnknownSpanHost;
+            self.diagnose(code, "", message, by_another_name);
+        }
     }
 
     fn left_out(&mut self, count: u64, why: &str) {
@@ -249,7 +291,7 @@ impl Join<'_> {
                  (median of {}, which differ by up to {spread:.3} ms)",
                 offsets.len()
             );
-            let name = self.hosts[host].name.clone();
+            let name = self.hosts[host].shown_name.clone();
             let count = offsets.len() as u64;
             self.diagnose(DiagnosticCode::SpanClockOffset, &name, message, count);
         }
@@ -257,25 +299,49 @@ impl Join<'_> {
     }
 
     /// The host that a span without events is of.
-    fn host_of(&self, span: &Span, of_service: Option<usize>) -> Option<usize> {
-        let said = text(span, &["host.name", "hostname"]);
-        match said {
+    fn host_of(&self, span: &Span, of_service: Option<usize>) -> Option<OfHost> {
+        let named: Vec<usize> = match text(span, &["host.name", "hostname"]) {
             Some(name) if self.hosts.iter().any(|host| !host.name.is_empty()) => {
-                let found = self.hosts.iter().position(|host| host.name == name);
-                // Containers have host names of their own.
-                found.or(of_service)
+                let hosts = (0..).zip(&self.hosts);
+                let named = hosts.filter(|(_, host)| host.name == name);
+                named.map(|(position, _)| position).collect()
             }
-            _ => of_service.or((self.hosts.len() == 1).then_some(0)),
-        }
+            _ => {
+                let host = of_service.or((self.hosts.len() == 1).then_some(0))?;
+                return Some(OfHost {
+                    host,
+                    by_another_name: false,
+                });
+            }
+        };
+        let window = TimeRange::new(span.begin, span.end);
+        let was_traced_then = |&&host: &&usize| {
+            let lines = self.hosts[host].lines;
+            lines.is_some_and(|lines| !lines.range().intersect(window).is_empty())
+        };
+        let by_name = match named.as_slice() {
+            [only] => Some(*only),
+            // One name of several hosts: the one that was recorded at that time.
+            several => (of_service.filter(|host| several.contains(host)))
+                .or_else(|| several.iter().find(was_traced_then).copied()),
+        };
+        // Containers have host names of their own.
+        let by_another_name = by_name.is_none();
+        let only = (named.is_empty() && self.hosts.len() == 1).then_some(0);
+        Some(OfHost {
+            host: by_name.or(of_service).or(only)?,
+            by_another_name,
+        })
     }
 
     fn finish(mut self) -> (Vec<Requests>, Vec<Diagnostic>) {
         let mut all = Vec::new();
         let mut moving = Vec::new();
+        let (mut without_thread, mut of_traced) = (0, 0);
         for (number, host) in std::mem::take(&mut self.hosts).into_iter().enumerate() {
             let mut requests = Requests::of(host.events, host.lines);
             let unseen = moving_unseen(requests.all()).into_iter();
-            moving.extend(unseen.map(|(process, spans)| (host.name.clone(), process, spans)));
+            moving.extend(unseen.map(|(process, spans)| (host.shown_name.clone(), process, spans)));
             for request in requests.all_mut() {
                 let first = request.start.or(request.end);
                 let told =
@@ -289,7 +355,18 @@ impl Join<'_> {
                 request.told = Some(Box::new(told.told));
                 request.tree = told.tree;
             }
+            if host.lines.is_some() {
+                let is_unplaced = |request: &&Request| request.first_thread().is_none();
+                without_thread += requests.all().iter().filter(is_unplaced).count();
+                of_traced += requests.all().len();
+            }
             all.push(requests);
+        }
+        if without_thread > 0 {
+            let message =
+                format!("no thread is known that served {without_thread} of {of_traced} requests");
+            let code = DiagnosticCode::NoThreadKnown;
+            self.diagnose(code, "", message, without_thread as u64);
         }
         for (host, process, Moving { moved, all }) in moving {
             let message = format!(
@@ -396,7 +473,7 @@ fn number(span: &Span, keys: &[&str]) -> Option<i32> {
     }
 }
 
-fn key_of(span: &Span) -> SpanKey {
+pub(crate) fn key_of(span: &Span) -> SpanKey {
     SpanKey {
         trace: span.trace,
         span: span.span,

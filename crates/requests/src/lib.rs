@@ -11,6 +11,7 @@ mod assign;
 mod bands;
 mod clocks;
 mod compare;
+mod copies;
 mod events;
 mod hosts;
 mod join;

@@ -5,7 +5,7 @@
 //! plays no part here.
 
 use serde::Serialize;
-use slowpath_model::SpanId;
+use slowpath_model::{SpanId, Timestamp};
 use slowpath_read_spans::SpanKind;
 
 use crate::names::Names;
@@ -16,6 +16,8 @@ use crate::record::SpanRecord;
 pub struct Mended {
     /// Named the same id as another of the same kind; left out.
     pub duplicates: u64,
+    /// Of these, differed from the one that was kept: in name, parent, or by more than 2 µs in time.
+    pub conflicting: u64,
     /// Named a parent that is not there; became roots.
     pub orphans: u64,
     /// Were their own ancestors; the earliest of each circle became a root.
@@ -24,16 +26,20 @@ pub struct Mended {
     pub skewed: u64,
     /// Lay outside of their parent's time altogether; the parent does not wait for them.
     pub outside: u64,
+    /// Began at least a millisecond before their parent, which cannot be by one clock.
+    pub early: u64,
 }
 
 impl Mended {
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.duplicates += other.duplicates;
+        self.conflicting += other.conflicting;
         self.orphans += other.orphans;
         self.circles += other.circles;
         self.skewed += other.skewed;
         self.outside += other.outside;
+        self.early += other.early;
     }
 }
 
@@ -49,7 +55,7 @@ pub(crate) struct Links {
 impl Links {
     /// Links the spans of one trace, sorted by id; duplicates are taken out of `records`.
     pub(crate) fn new(records: &mut Vec<SpanRecord>, names: &Names, mended: &mut Mended) -> Self {
-        mended.duplicates += remove_duplicates(records, names);
+        remove_duplicates(records, names, mended);
         let mut parents: Vec<Option<u32>> = (records.iter())
             .map(|record| {
                 let parent = parent_of(records, record);
@@ -80,12 +86,12 @@ impl Links {
 
 /// Of spans with the same id and side one stays, whatever order they came in. A client and a server
 /// that share an id (as Zipkin has it) both stay, the client first.
-fn remove_duplicates(records: &mut Vec<SpanRecord>, names: &Names) -> u64 {
+fn remove_duplicates(records: &mut Vec<SpanRecord>, names: &Names, mended: &mut Mended) {
     let all = records.len();
     let identity = |record: &SpanRecord| (record.span, record.kind == SpanKind::Server);
     records.sort_unstable_by_key(identity);
     if records.is_sorted_by(|one, next| identity(one) < identity(next)) {
-        return 0;
+        return;
     }
     let content = |record: &SpanRecord| {
         (
@@ -97,8 +103,22 @@ fn remove_duplicates(records: &mut Vec<SpanRecord>, names: &Names) -> u64 {
         )
     };
     records.sort_by_cached_key(content);
-    records.dedup_by_key(|record| identity(record));
-    (all - records.len()) as u64
+    records.dedup_by(|record, kept| {
+        let is_duplicate = identity(record) == identity(kept);
+        mended.conflicting += u64::from(is_duplicate && !is_copy(record, kept));
+        is_duplicate
+    });
+    mended.duplicates += (all - records.len()) as u64;
+}
+
+/// Whether two spans of one id say the same, but for the microseconds that some formats round to.
+fn is_copy(one: &SpanRecord, other: &SpanRecord) -> bool {
+    const ROUNDED_NS: u64 = 2_000;
+    let near = |one: Timestamp, other: Timestamp| one.ns().abs_diff(other.ns()) <= ROUNDED_NS;
+    let said = |record: &SpanRecord| (record.service, record.operation, record.parent);
+    said(one) == said(other)
+        && near(one.range.begin, other.range.begin)
+        && near(one.range.end, other.range.end)
 }
 
 /// The position of the span that `record` hangs below. Where client and server share the id, that

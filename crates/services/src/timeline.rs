@@ -20,6 +20,9 @@ use crate::record::SpanRecord;
 /// (CRISP's heuristic for clocks that do not agree): 1 in 100.
 const OVERLAP_PARTS: u64 = 100;
 
+/// Children that begin earlier than their parent by less are not worth a word: times are rounded.
+const WORTH_A_WORD: Nanoseconds = Nanoseconds(1_000_000);
+
 /// A span on the time line of its trace.
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -193,6 +196,8 @@ fn place(record: SpanRecord, parent: &Node, position: u32, mended: &mut Mended) 
     let touches = within(whole, parent.range) || !shared.is_empty();
     let outside = !within(whole, outer) && whole.intersect(outer).is_empty();
     mended.outside += u64::from(outside && !detached);
+    let early = outer.begin.since(whole.begin) >= WORTH_A_WORD;
+    mended.early += u64::from(early && !detached);
     let mut node = Node::new(record, Some(position), whole, shift);
     node.waited = touches && !detached;
     if node.waited {

@@ -55,6 +55,36 @@ fn a_span_told_twice_counts_once() {
     let twice = [spans(1, drawing), spans(1, drawing)].concat();
     let (summary, _) = survey_of(&twice, &Way::default());
     assert_eq!((summary.spans, summary.mended.duplicates), (2, 2));
+    assert_eq!(summary.mended.conflicting, 0);
+}
+
+#[test]
+fn other_spans_of_an_id_are_told_from_copies() {
+    let of_one = |name: &str, end: i64| format!("A a[{name}] 0-{end}");
+    let told = |others: &[String]| {
+        let mut all = spans(1, &of_one("x", 10_000));
+        all.extend(others.iter().flat_map(|drawing| spans(1, drawing)));
+        let (summary, _) = survey_of(&all, &Way::default());
+        let Mended {
+            duplicates,
+            conflicting,
+            ..
+        } = summary.mended;
+        (duplicates, conflicting)
+    };
+    assert_eq!(told(&[of_one("x", 10_900)]), (1, 0), "rounded to µs");
+    assert_eq!(told(&[of_one("x", 20_000), of_one("y", 10_000)]), (2, 2));
+}
+
+#[test]
+fn a_child_that_begins_well_before_its_parent_is_told() {
+    let early = |begin: i64| {
+        let begin = 600_000_000 - begin;
+        let drawing = format!("A a[x] 600000000-700000000\n  B b[x] {begin}-650000000");
+        line(&drawing).1.early
+    };
+    assert_eq!((early(500_000_000), early(1_000_000)), (1, 1));
+    assert_eq!((early(999_999), early(0)), (0, 0));
 }
 
 #[test]

@@ -15,8 +15,9 @@ use crate::{Experiment, OpenedSource, state_dump};
 
 /// The kernel traces of one host.
 pub struct HostKernels<'experiment> {
-    /// The host's name; empty where the traces do not say.
-    pub name: &'experiment str,
+    /// The host's name, with its boot where several hosts have that name; empty where the traces do
+    /// not say.
+    pub name: String,
     traces: Vec<&'experiment OpenedSource>,
     joined: Option<Joined<'experiment>>,
 }
@@ -24,6 +25,7 @@ pub struct HostKernels<'experiment> {
 impl Experiment {
     /// The kernel traces by host, in the order of the traces.
     pub fn hosts(&self) -> Vec<HostKernels<'_>> {
+        let names = ShownNames::of(&self.traces);
         let mut hosts: Vec<HostKernels<'_>> = Vec::new();
         for trace in self.kernels() {
             let machine = trace.machine();
@@ -31,7 +33,7 @@ impl Experiment {
             match hosts.iter_mut().find(is_same) {
                 Some(host) => host.traces.push(trace),
                 None => hosts.push(HostKernels {
-                    name: machine.name,
+                    name: names.of_machine(&machine),
                     traces: vec![trace],
                     joined: None,
                 }),
@@ -78,25 +80,69 @@ impl OpenedSource {
     }
 }
 
-/// Says which names several hosts have.
-pub(crate) fn same_names(traces: &[OpenedSource]) -> Vec<Diagnostic> {
-    let mut boots: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for machine in traces.iter().map(OpenedSource::machine) {
-        if !machine.boot.is_empty() {
-            boots.entry(machine.name).or_default().insert(machine.boot);
+/// What hosts are called so that each has a name of its own.
+pub(crate) struct ShownNames<'experiment> {
+    /// The boots of names that several hosts have.
+    shared: BTreeMap<&'experiment str, BTreeSet<String>>,
+}
+
+impl<'experiment> ShownNames<'experiment> {
+    pub(crate) fn of(traces: &'experiment [OpenedSource]) -> Self {
+        let mut shared: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for machine in traces.iter().map(OpenedSource::machine) {
+            if !machine.boot.is_empty() {
+                shared.entry(machine.name).or_default().insert(machine.boot);
+            }
+        }
+        shared.retain(|_, boots| boots.len() > 1);
+        Self { shared }
+    }
+
+    /// The name, with the begin of the boot's id where several hosts have that name.
+    pub(crate) fn of_machine(&self, machine: &Machine<'_>) -> String {
+        match self.shared.get(machine.name) {
+            Some(boots) if !machine.boot.is_empty() => {
+                with_boot(machine.name, &machine.boot, boots)
+            }
+            _ => machine.name.to_owned(),
         }
     }
-    let shared = boots.into_iter().filter(|(_, boots)| boots.len() > 1);
-    shared
-        .map(|(name, boots)| Diagnostic {
-            count: Some(boots.len() as u64),
-            ..Diagnostic::new(
-                DiagnosticCode::SameHostName,
-                Place::default(),
-                format!("{} hosts are called `{name}`", boots.len()),
-            )
-        })
-        .collect()
+
+    fn diagnostics(&self) -> Vec<Diagnostic> {
+        let diagnostic = |(name, boots): (&&str, &BTreeSet<String>)| {
+            let place = Place {
+                file: format!("host {name}"),
+                ..Place::default()
+            };
+            let shown: Vec<String> = (boots.iter())
+                .map(|boot| format!("`{}`", with_boot(name, boot, boots)))
+                .collect();
+            let (count, shown) = (boots.len(), shown.join(", "));
+            let message = format!("{count} hosts are called `{name}`; here they are {shown}");
+            Diagnostic {
+                count: Some(count as u64),
+                ..Diagnostic::new(DiagnosticCode::SameHostName, place, message)
+            }
+        };
+        self.shared.iter().map(diagnostic).collect()
+    }
+}
+
+/// Says which names several hosts have.
+pub(crate) fn same_names(traces: &[OpenedSource]) -> Vec<Diagnostic> {
+    ShownNames::of(traces).diagnostics()
+}
+
+/// As much of the boot's id as tells it from the other ones, and 8 digits at least.
+fn with_boot(name: &str, boot: &str, boots: &BTreeSet<String>) -> String {
+    let begin = |boot: &str, length: usize| boot.chars().take(length).collect::<String>();
+    let is_unique = |length: &usize| {
+        let alike = |other: &&String| begin(other, *length) == begin(boot, *length);
+        boots.iter().filter(alike).count() == 1
+    };
+    let most = boot.chars().count().max(8);
+    let length = (8..most).find(is_unique).unwrap_or(most);
+    format!("{name} (boot {})", begin(boot, length))
 }
 
 impl<'experiment> HostKernels<'experiment> {

@@ -9,20 +9,21 @@ use slowpath_critical_path::{Host, Hosts};
 use slowpath_engine::{Cancelled, Options};
 use slowpath_kernel::network::Network;
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{Diagnostic, ProcessId, TimeRange};
+use slowpath_model::{Diagnostic, DiagnosticCode, ProcessId, TimeRange};
 use slowpath_read_spans::{Collected, ReadOptions};
 use slowpath_requests::{
     AllHosts, ClockOffset, HostEvents, Requests, clock_offsets, has_span_events, join, span_events,
 };
 use slowpath_source::{Joined, Source};
 
-use crate::host::Machine;
+use crate::host::{Machine, ShownNames};
 use crate::{Experiment, HostKernels};
 
 /// The requests of one host.
 #[derive(Debug)]
 pub struct HostRequests {
-    /// The host's name; empty where the traces do not say.
+    /// The host's name, with its boot where several hosts have that name; empty where the traces do
+    /// not say.
     pub name: String,
     /// Its threads over time, where its kernel was traced.
     pub lines: Option<Timelines>,
@@ -39,6 +40,8 @@ pub struct RecordedRequests {
     pub hosts: Vec<HostRequests>,
     /// The packets between them.
     pub network: Network,
+    /// Spans of files that are of no host or time that was recorded.
+    pub unplaced_spans: u64,
 }
 
 impl RecordedRequests {
@@ -83,7 +86,8 @@ impl Experiment {
         }
         let events = (hosts.iter().zip(all_events).zip(&all_lines))
             .map(|((host, events), lines)| HostEvents {
-                name: host.name.clone(),
+                name: host.machine.name.to_owned(),
+                shown_name: host.name.clone(),
                 events,
                 lines: lines.as_ref(),
             })
@@ -94,6 +98,8 @@ impl Experiment {
         }
         diagnostics.append(&mut told.diagnostics);
         let (requests, found) = join(events, told.spans);
+        let unplaced = (found.iter()).filter(|d| d.code == DiagnosticCode::UnplacedSpans);
+        let unplaced_spans = unplaced.filter_map(|diagnostic| diagnostic.count).sum();
         diagnostics.extend(found);
         let network = Network::of(&all_lines.iter().map(Option::as_ref).collect::<Vec<_>>());
         for offset in offsets(&network, &requests) {
@@ -115,16 +121,18 @@ impl Experiment {
         let recorded = RecordedRequests {
             hosts: requests,
             network,
+            unplaced_spans,
         };
         Ok((recorded, diagnostics))
     }
 
     /// The hosts with kernel events or span events.
     fn span_hosts(&self) -> Vec<SpanHost<'_>> {
+        let names = ShownNames::of(&self.traces);
         let kernels = self.hosts();
         let mut hosts: Vec<SpanHost<'_>> = (kernels.into_iter())
             .map(|kernel| SpanHost {
-                name: kernel.name.to_owned(),
+                name: kernel.name.clone(),
                 machine: kernel.machine(),
                 kernel: Some(kernel),
                 spans: Vec::new(),
@@ -146,7 +154,7 @@ impl Experiment {
             match hosts.iter_mut().find(fits) {
                 Some(host) => host.spans.push(source),
                 None => hosts.push(SpanHost {
-                    name: name.to_owned(),
+                    name: names.of_machine(&machine),
                     machine,
                     kernel: None,
                     spans: vec![source],
@@ -170,6 +178,7 @@ fn offsets(network: &Network, requests: &[Requests]) -> Vec<ClockOffset> {
 }
 
 struct SpanHost<'experiment> {
+    /// As shown.
     name: String,
     machine: Machine<'experiment>,
     kernel: Option<HostKernels<'experiment>>,

@@ -64,6 +64,7 @@ fn joined(drawing: &str, file: &str) -> (Found, Vec<String>) {
     let events = span_events(&drawing.spans, &Default::default()).expect("nobody cancels");
     let host = HostEvents {
         name: "web-1".into(),
+        shown_name: "web-1".into(),
         events: events.state.unwrap_or_default(),
         lines: Some(&lines),
     };
@@ -174,6 +175,7 @@ fn a_span_without_events_has_a_thread_only_where_no_other_is_possible() {
         lines.add_saved(&[], &[process(b'a'), process(b'b')]);
         let host = HostEvents {
             name: "web-1".into(),
+            shown_name: "web-1".into(),
             events: Vec::new(),
             lines: Some(&lines),
         };
@@ -192,19 +194,72 @@ fn a_span_without_events_has_a_thread_only_where_no_other_is_possible() {
     assert_eq!(placed("process.pid=90 thread.id=1"), unknown);
     assert_eq!(placed("process.pid=90 thread.name=c"), unknown);
     assert_eq!(placed("host.name=web-1 process.pid=90 thread.name=b"), on_b);
-    assert_eq!(placed("host.name=web-2 process.pid=90 thread.name=b"), "");
+    // A container: it numbers its processes and threads itself.
+    assert_eq!(
+        placed("host.name=web-2 process.pid=90 thread.name=b"),
+        unknown
+    );
 }
 
 #[test]
-fn spans_of_another_time_or_host_are_counted_and_left_out() {
+fn spans_of_another_time_are_left_out_and_those_of_containers_kept() {
     let file = "
         1.1 1000..2000 shop GET
         1.2 20000000..20001000 shop GET
         1.3 1000..2000 shop GET host.name=elsewhere
         1.4 1000..2000 shop GET host.name=elsewhere";
     let (found, diagnostics) = joined(ONE_RUNS, file);
-    assert_eq!(found.requests.all().len(), 1);
-    assert_eq!(diagnostics, ["UnplacedSpans 2", "UnplacedSpans 1"]);
+    assert_eq!(found.requests.all().len(), 3);
+    assert_eq!(
+        diagnostics,
+        ["UnplacedSpans 1", "UnknownSpanHost 2", "NoThreadKnown 3"]
+    );
+}
+
+#[test]
+fn among_several_hosts_a_span_of_none_of_them_is_left_out() {
+    let lines = [ONE_RUNS, TWO_RUN].map(|text| Drawing::parse(text).find(1, u64::MAX).lines);
+    let host = |name: &str, lines| HostEvents {
+        name: name.into(),
+        shown_name: name.into(),
+        events: Vec::new(),
+        lines: Some(lines),
+    };
+    let file = spans(
+        "1.1 1000..2000 shop GET host.name=web-2
+         1.2 1000..2000 shop GET host.name=elsewhere
+         1.3 1000..2000 shop GET",
+    );
+    let hosts = vec![host("web-1", &lines[0]), host("web-2", &lines[1])];
+    let (requests, diagnostics) = join(hosts, file.clone());
+    let counts = requests.iter().map(|requests| requests.all().len());
+    assert_eq!(counts.collect::<Vec<_>>(), [0, 1]);
+    let unplaced = diagnostics
+        .iter()
+        .find(|diagnostic| diagnostic.code.name() == "UnplacedSpans");
+    assert_eq!(unplaced.and_then(|diagnostic| diagnostic.count), Some(2));
+    // Of two hosts with that name it is the one that was recorded then.
+    let later = Drawing::parse("0 7000 switch - a\n0 8000 switch a:S -");
+    let later = later.find(1, u64::MAX).lines;
+    let hosts = vec![host("web-2", &later), host("web-2", &lines[1])];
+    let (requests, _) = join(hosts, file);
+    let counts = requests.iter().map(|requests| requests.all().len());
+    assert_eq!(counts.collect::<Vec<_>>(), [0, 1]);
+}
+
+#[test]
+fn copies_of_a_span_are_one_request_and_other_spans_of_its_id_are_told() {
+    let file = "
+        1.1 10000..20000 shop GET
+        1.1 10000..20900 shop GET
+        1.1 10000..30000 shop GET
+        1.1 10000..20000 shop PUT";
+    let (found, diagnostics) = joined(ONE_RUNS, file);
+    assert_eq!(found.requests.all().len(), 3);
+    assert_eq!(
+        diagnostics,
+        ["DuplicateSpan 1", "ConflictingSpans 2", "NoThreadKnown 3"]
+    );
 }
 
 /// The requests of a host by its span events alone.

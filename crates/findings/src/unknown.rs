@@ -1,0 +1,227 @@
+//! Time of the slow requests of which the recording does not say where it went, and why it does not.
+//!
+//! Nothing here is a cause of slowness: it says how far the other findings can be trusted. Events that
+//! are missing, requests of which no thread is known, and what neither explains are told apart.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use slowpath_critical_path::State;
+use slowpath_model::{Diagnostic, DiagnosticCode, Nanoseconds, shown};
+use slowpath_requests::RequestId;
+
+use crate::finding::{Evidence, Finding, FindingId, Severity};
+use crate::path::{Piece, Slow};
+
+/// Unknown time that takes a smaller share is told only where counted events are missing.
+const LEAST_SHARE: f64 = 0.1;
+const MOST_EVIDENCE: usize = 5;
+
+/// What it says about unknown time where any is worth a word.
+pub(crate) fn findings(slow: &Slow<'_>, diagnostics: &[Diagnostic]) -> Vec<Finding> {
+    let unknown = slow
+        .pieces()
+        .filter(|piece| piece.segment.state == State::Unknown);
+    let has_no_thread = |piece: &Piece| slow.requests.get(piece.request).first_thread().is_none();
+    let (without_thread, mut others): (Vec<Piece>, Vec<Piece>) = unknown.partition(has_no_thread);
+    others.sort_by_key(|piece| (Reverse(piece.segment.range.length()), piece.request));
+    let gaps = match Missing::of(diagnostics) {
+        Some(missing) => lost(slow, &missing, total(&others)),
+        None => unexplained(slow, &others),
+    };
+    gaps.into_iter()
+        .chain(no_thread(slow, &without_thread))
+        .collect()
+}
+
+fn total(pieces: &[Piece]) -> Nanoseconds {
+    let lengths = pieces.iter().map(|piece| piece.segment.range.length());
+    lengths.sum()
+}
+
+fn share(slow: &Slow<'_>, unknown: Nanoseconds) -> f64 {
+    unknown.get() as f64 / slow.total.get().max(1) as f64
+}
+
+/// What diagnostics tell of events that are not there.
+struct Missing<'run> {
+    told: Vec<&'run Diagnostic>,
+    /// Dropped while recording.
+    lost: Vec<String>,
+    /// The codes of what was recorded but cannot be read.
+    unreadable: BTreeSet<&'static str>,
+}
+
+impl<'run> Missing<'run> {
+    fn of(diagnostics: &'run [Diagnostic]) -> Option<Self> {
+        use DiagnosticCode::{
+            ForeignStream, InvalidEvent, InvalidFormat, InvalidMetadata, InvalidPacket, LostEvents,
+            LostPackets, MissingPackets, MissingStream, TooManyPackets, TruncatedPacket,
+            UnknownEventClass, UnknownStreamClass,
+        };
+        let is_missing = |diagnostic: &&Diagnostic| match diagnostic.code {
+            // Those without a count may be of a time before the recording.
+            LostEvents | LostPackets => diagnostic.count.is_some(),
+            InvalidMetadata | UnknownStreamClass | UnknownEventClass | InvalidPacket
+            | TooManyPackets | ForeignStream | MissingPackets | MissingStream | TruncatedPacket
+            | InvalidEvent | InvalidFormat => true,
+            _ => false,
+        };
+        let told: Vec<&Diagnostic> = diagnostics.iter().filter(is_missing).collect();
+        let count = |code| -> u64 {
+            let of_kind = told.iter().filter(|diagnostic| diagnostic.code == code);
+            of_kind.filter_map(|diagnostic| diagnostic.count).sum()
+        };
+        let lost = [(LostEvents, "events"), (LostPackets, "packets of events")];
+        let lost = (lost.into_iter())
+            .map(|(code, what)| (count(code), what))
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        let is_lost =
+            |diagnostic: &&Diagnostic| matches!(diagnostic.code, LostEvents | LostPackets);
+        let unreadable = told
+            .iter()
+            .copied()
+            .filter(|diagnostic| !is_lost(diagnostic));
+        let unreadable = unreadable
+            .map(|diagnostic| diagnostic.code.name())
+            .collect();
+        (!told.is_empty()).then_some(Self {
+            told,
+            lost,
+            unreadable,
+        })
+    }
+
+    fn described(&self) -> String {
+        let codes: Vec<&str> = self.unreadable.iter().copied().collect();
+        let unreadable =
+            (!codes.is_empty()).then(|| format!("what could not be read ({})", codes.join(", ")));
+        let all: Vec<String> = self.lost.iter().cloned().chain(unreadable).collect();
+        all.join(" and ")
+    }
+
+    fn advice(&self) -> String {
+        let record =
+            (!self.lost.is_empty()).then_some("Record with larger buffers or fewer events");
+        let copy = (!self.unreadable.is_empty()).then_some("Copy the recording again as a whole");
+        let advice: Vec<&str> = record.into_iter().chain(copy).collect();
+        format!(
+            "{}, and take the other findings with care.",
+            advice.join(". ")
+        )
+    }
+}
+
+/// Missing events, where they make the answers unsafe.
+fn lost(slow: &Slow<'_>, missing: &Missing<'_>, unknown: Nanoseconds) -> Option<Finding> {
+    let share = share(slow, unknown);
+    if unknown == Nanoseconds::ZERO || missing.lost.is_empty() && share < LEAST_SHARE {
+        // They are missing elsewhere.
+        return None;
+    }
+    Some(Finding {
+        id: FindingId::LostEvents,
+        severity: match share {
+            share if share >= 0.25 => Severity::High,
+            share if share >= 0.05 => Severity::Medium,
+            _ => Severity::Low,
+        },
+        title: "Lost events: parts of the recording are missing".to_owned(),
+        explanation: format!(
+            "The recording lacks {}. Where they are missing the slow requests' time is unknown: \
+             {unknown} of {}.",
+            missing.described(),
+            slow.total
+        ),
+        evidence: (missing.told.iter().take(MOST_EVIDENCE))
+            .map(|diagnostic| Evidence::text(diagnostic.to_string()))
+            .collect(),
+        advice: missing.advice(),
+        range: slow.lines.range(),
+        share,
+    })
+}
+
+/// Requests of which no thread is known, where they are a good part.
+fn no_thread(slow: &Slow<'_>, pieces: &[Piece]) -> Option<Finding> {
+    let unknown = total(pieces);
+    let share = share(slow, unknown);
+    if share < LEAST_SHARE {
+        return None;
+    }
+    let requests: BTreeSet<RequestId> = pieces.iter().map(|piece| piece.request).collect();
+    let mut slowest: Vec<RequestId> = requests.iter().copied().collect();
+    let window = |id: RequestId| slow.requests.get(id).window;
+    slowest.sort_by_key(|&id| (Reverse(window(id).length()), id));
+    let evidence = slowest.iter().take(MOST_EVIDENCE).map(|&id| Evidence {
+        range: Some(window(id)),
+        request: Some(slow.key(id)),
+        ..Evidence::text(format!(
+            "request {}: {}, no thread known",
+            slow.named(id),
+            window(id).length()
+        ))
+    });
+    Some(Finding {
+        id: FindingId::UnknownTime,
+        severity: Severity::of(share),
+        title: "Unknown time: nothing tells which threads served the requests".to_owned(),
+        explanation: format!(
+            "No thread is known for {} of {} requests that were examined, so nothing tells where \
+             their time went: {unknown} of {}. Spans alone do not say which thread does the work.",
+            requests.len(),
+            slow.paths.len(),
+            slow.total
+        ),
+        evidence: evidence.collect(),
+        advice: "Record with the agents (`slowpath record --agents`), which tell the threads of \
+                 spans."
+            .to_owned(),
+        range: slow.lines.range(),
+        share,
+    })
+}
+
+/// Unknown time that neither missing events nor missing threads explain.
+fn unexplained(slow: &Slow<'_>, longest_first: &[Piece]) -> Option<Finding> {
+    let unknown = total(longest_first);
+    let share = share(slow, unknown);
+    if share < LEAST_SHARE {
+        return None;
+    }
+    let evidence = longest_first.iter().take(MOST_EVIDENCE).map(|piece| {
+        let whose = piece.whose();
+        let here = whose.host == slow.host;
+        Evidence {
+            range: Some(piece.segment.range),
+            thread: here.then_some(whose.thread),
+            request: Some(slow.key(piece.request)),
+            ..Evidence::text(format!(
+                "request {}: nothing is known of thread {} ({}) for {}",
+                slow.named(piece.request),
+                whose.thread,
+                shown(&piece.segment.comm),
+                piece.segment.range.length()
+            ))
+        }
+    });
+    Some(Finding {
+        id: FindingId::UnknownTime,
+        severity: Severity::of(share),
+        title: "Unknown time: the recording does not tell where it went".to_owned(),
+        explanation: format!(
+            "{unknown} of {} of the slow requests' time is unknown, though no events are known to be \
+             missing: the requests reach beyond the recording of the kernel, or the events that \
+             end waits and start threads were not recorded.",
+            slow.total
+        ),
+        evidence: evidence.collect(),
+        advice: "Record the scheduler and interrupts, as `slowpath record` does unless told \
+                 otherwise, from before the requests until after them."
+            .to_owned(),
+        range: slow.lines.range(),
+        share,
+    })
+}
