@@ -29,7 +29,8 @@ struct Part<'source> {
 }
 
 impl<'source> Joined<'source> {
-    /// Joins `sources`; what the schema says about tracer and host is that of the first.
+    /// Joins `sources` in the order of their begin; what the schema says about tracer and host is that of
+    /// the first.
     pub fn new(sources: impl IntoIterator<Item = &'source dyn Source>) -> Self {
         let mut joined = Self {
             parts: Vec::new(),
@@ -38,6 +39,12 @@ impl<'source> Joined<'source> {
             packets: Vec::new(),
             diagnostics: Vec::new(),
         };
+        let mut sources: Vec<&dyn Source> = sources.into_iter().collect();
+        // What lies between two is lost before the later one, whichever was named first.
+        sources.sort_by_key(|source| {
+            let begin = source.packets().iter().map(|packet| packet.range.begin).min();
+            (begin.is_none(), begin)
+        });
         for source in sources {
             joined.add(source);
         }
