@@ -49,11 +49,11 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
     );
     let in_window = hosts.iter().flat_map(|host| host.requests.all());
     let requests = in_window
-        .filter(|request| request.window.begin < window.end && request.window.end >= window.begin)
+        .filter(|request| request.window.begin >= window.begin && request.window.end <= window.end)
         .count();
     anyhow::ensure!(
         requests > 0,
-        "no request lies in the window\n  hint: `slowpath requests` lists them"
+        "no request lies in the window from its begin to its end\n  hint: `slowpath requests` lists them"
     );
     let several = hosts.len() > 1;
     let opening = experiment.opening_diagnostics();

@@ -15,7 +15,7 @@ use slowpath_export::{
     write_folded, write_otlp, write_parquet, write_requests,
 };
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::HostId;
+use slowpath_model::{HostId, shown};
 use slowpath_requests::RequestId;
 
 use crate::input::{self, InputArgs, Report};
@@ -92,6 +92,10 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
         args.send.is_none() || args.to == Form::Otlp,
         "only OTLP can be sent\n  hint: --to otlp, or --output FILE"
     );
+    ensure!(
+        !args.with_requests || args.to == Form::Otlp,
+        "--with-requests is about OTLP: the other forms have the requests in any case"
+    );
     let experiment = args.input.open()?;
     let mut report = Report::begin(&experiment);
     let range = args.input.range(&experiment)?;
@@ -139,8 +143,8 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
             Box::new(BufWriter::new(io::stdout()))
         }
         false => {
-            let file =
-                File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+            let file = File::create(&path)
+                .with_context(|| format!("cannot write {}", shown(&path.display().to_string())))?;
             Box::new(BufWriter::with_capacity(1 << 18, file))
         }
     };

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use slowpath_engine::Cancelled;
 use slowpath_kernel::Extent;
 use slowpath_kernel::count::{CountBy, count};
-use slowpath_model::{Diagnostic, TimeRange, Timestamp, TraceId};
+use slowpath_model::{Diagnostic, TimeRange, Timestamp, TraceId, shown};
 use slowpath_read_spans::{ReadOptions, Span, SpanSink};
 use slowpath_session::{OpenedSource, SpanFile};
 
@@ -179,7 +179,7 @@ fn time_as_text(document: &Value) -> Option<String> {
 }
 
 fn as_text(document: &Value) -> String {
-    let text = |key: &str| document[key].as_str().unwrap_or_default().to_owned();
+    let text = |key: &str| shown(document[key].as_str().unwrap_or_default()).into_owned();
     let number = |key: &str| document[key].as_u64().unwrap_or(0);
     let mut lines = vec![text("path")];
     let tracer = match (text("tracer"), text("tracer_version")) {
@@ -214,7 +214,7 @@ fn as_text(document: &Value) -> String {
     let recording = &document["recording"];
     let snapshots = recording["snapshots"].as_array().into_iter().flatten();
     lines.extend(snapshots.filter_map(Value::as_str).map(|snapshot| {
-        let folder = recording["path"].as_str().unwrap_or_default();
+        let folder = shown(recording["path"].as_str().unwrap_or_default());
         format!("  an earlier snapshot, to be opened by itself: {folder}/{snapshot}")
     }));
     lines.join("\n") + "\n"

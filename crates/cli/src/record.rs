@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
-use slowpath_model::ProcessId;
+use slowpath_model::{ProcessId, shown};
 use slowpath_record::{
     AgentsChoice, CommandEnd, ForwardTarget, KernelChoice, Manifest, Mode, Outcome, RecordError,
     RecordOptions, Rule, SpanOptions, SpansChoice, SpansPart, Tracer, UserSpaceChoice, record,
@@ -105,7 +105,7 @@ enum Kernel {
 /// Where the arguments do not fit together. A failed recording is reported here and becomes an exit
 /// status.
 pub fn run_record(args: RecordArgs) -> anyhow::Result<u8> {
-    let talk = &mut |line: &str| eprintln!("slowpath: {line}");
+    let talk = &mut |line: &str| eprintln!("slowpath: {}", shown(line));
     Ok(match record(&args.into_options()?, talk) {
         Ok(outcome) => {
             eprint!("{}", summary(&outcome));
@@ -205,7 +205,7 @@ fn spans_choice(words: &[String]) -> anyhow::Result<SpansChoice> {
 }
 
 fn report(error: &RecordError) -> u8 {
-    eprintln!("error: {error}");
+    eprintln!("error: {}", shown(&error.to_string()));
     if let Some(hint) = error.hint() {
         eprintln!("hint: {hint}");
     }
@@ -232,7 +232,7 @@ fn summary(outcome: &Outcome) -> String {
         triggers,
         ..
     } = &outcome.manifest;
-    let folder = shown(&outcome.folder);
+    let folder = as_typed(&outcome.folder);
     let seconds = end_ns.since(*begin_ns).get() as f64 / 1e9;
     let tracer = match kernel.tracer {
         Tracer::Ftrace => "ftrace",
@@ -317,13 +317,10 @@ fn of_spans(part: &SpansPart) -> String {
 }
 
 /// A path as one would type it here.
-fn shown(folder: &std::path::Path) -> String {
+fn as_typed(folder: &std::path::Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
-    folder
-        .strip_prefix(&here)
-        .unwrap_or(folder)
-        .display()
-        .to_string()
+    let folder = folder.strip_prefix(&here).unwrap_or(folder);
+    shown(&folder.display().to_string()).into_owned()
 }
 
 fn in_words(bytes: u64) -> String {

@@ -168,6 +168,8 @@ fn a_window_without_a_quota_has_no_finding_about_one() {
     assert_eq!(quotas("+0s", "+4s"), 0);
     assert_eq!(quotas("+6s", "+9s"), 1);
     assert_eq!(quotas("+17s", "+25s"), 0);
+    // Right behind the limit, some requests still are as late as it made them.
+    assert_eq!(quotas("1795239820590600000", "1795239824096000000"), 0);
 }
 
 #[test]

@@ -256,7 +256,7 @@ fn folders_that_the_recording_names_are_missed() {
         let told = slowpath(&["info"], &recording);
         assert_eq!(told.status, Some(1), "{}", told.stderr);
         assert!(told.stderr.contains("MissingStream"), "{}", told.stderr);
-        let named = format!("{part}: the ");
+        let named = format!("{part}: it is not there");
         assert!(told.stderr.contains(&named), "{}", told.stderr);
         let others = fs::read_dir(&recording).expect("a folder").flatten();
         for other in
@@ -267,6 +267,129 @@ fn folders_that_the_recording_names_are_missed() {
             assert_eq!(told.status, Some(0), "{}", told.stderr);
         }
     }
+}
+
+/// The files below `folder` with their bytes, by path within `root`.
+fn files_below(folder: &Path, root: &Path, files: &mut serde_json::Map<String, serde_json::Value>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let (path, about) = (entry.path(), entry.metadata().expect("a file"));
+        if about.is_dir() {
+            files_below(&path, root, files);
+        } else {
+            let name = path
+                .strip_prefix(root)
+                .expect("below")
+                .display()
+                .to_string();
+            files.insert(name, about.len().into());
+        }
+    }
+}
+
+#[test]
+fn files_that_the_recording_names_are_missed_or_too_short() {
+    let remove = |path: &Path| fs::remove_file(path).expect("removed");
+    let cut_at_a_page = |path: &Path| {
+        let file = fs::OpenOptions::new()
+            .write(true)
+            .open(path)
+            .expect("pages");
+        let pages = file.metadata().expect("a file").len() / 4096;
+        file.set_len(pages / 2 * 4096).expect("cut");
+    };
+    type Damage<'run> = &'run dyn Fn(&Path);
+    let damages: [(&str, Damage<'_>); 4] = [
+        ("kernel/saved_tgids", &remove),
+        ("kernel/statedump.jsonl", &remove),
+        ("kernel/cpu0.raw", &cut_at_a_page),
+        ("spans/otlp-1.pb", &remove),
+    ];
+    for (name, damage) in damages {
+        let (_folder, recording) = quiet_recording();
+        let manifest = recording.join("slowpath.json");
+        let text = fs::read_to_string(&manifest).expect("a manifest");
+        let mut document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let mut files = serde_json::Map::new();
+        for part in ["kernel", "ust", "spans"] {
+            files_below(&recording.join(part), &recording, &mut files);
+        }
+        document["files"] = files.into();
+        fs::write(&manifest, document.to_string()).expect("written");
+        assert_eq!(slowpath(&["count"], &recording).status, Some(0));
+        damage(&recording.join(name));
+        let told = slowpath(&["count"], &recording);
+        assert_eq!(told.status, Some(1), "{name}: {}", told.stderr);
+        assert!(
+            told.stderr.contains(&format!("{name}: it ")),
+            "{}",
+            told.stderr
+        );
+    }
+}
+
+#[test]
+fn a_blank_page_among_others_is_told() {
+    let (_folder, recording) = quiet_recording();
+    let pages = recording.join("kernel/cpu0.raw");
+    let mut bytes = fs::read(&pages).expect("pages");
+    bytes[4096..8192].fill(0);
+    fs::write(&pages, bytes).expect("written");
+    let told = slowpath(&["count"], &recording);
+    assert_eq!(told.status, Some(1), "{}", told.stderr);
+    assert!(
+        told.stderr
+            .contains("cpu0.raw at byte 4096: a page without a time"),
+        "{}",
+        told.stderr
+    );
+}
+
+#[test]
+fn after_the_end_of_a_stream_that_was_cut_nothing_is_known() {
+    let Some((_folder, recording)) = broken_copy("futex-contention") else {
+        return;
+    };
+    let unknown = || -> u64 {
+        let told = slowpath(&["thread-states", "--json"], &recording);
+        let rows = told.lines().into_iter().map(|line| {
+            let row: serde_json::Value = serde_json::from_slice(line).expect("JSON");
+            row["unknown_ns"].as_u64().expect("a number")
+        });
+        rows.sum()
+    };
+    let before = unknown();
+    let stream = recording.join("kernel/kchan_1");
+    let file = fs::OpenOptions::new()
+        .write(true)
+        .open(stream)
+        .expect("a stream");
+    let length = file.metadata().expect("a file").len();
+    file.set_len(length / 2).expect("cut");
+    // Half of the trace, on one of four processors, in some of the threads.
+    let after = unknown();
+    assert!(after > before + 1_000_000_000, "{before} and {after} ns");
+}
+
+#[test]
+fn a_copy_of_a_trace_is_not_read_twice() {
+    let Some((_folder, copy)) = broken_copy("io-mix") else {
+        return;
+    };
+    let Some(original) = unpacked("io-mix/io-mix.tar.zst") else {
+        return;
+    };
+    let original = original.join("io-mix");
+    let alone = slowpath_succeeds(&["cpu", "--json"], &original);
+    let both = slowpath_succeeds(
+        &["cpu", "--json", original.to_str().expect("a path")],
+        &copy,
+    );
+    assert!(
+        both.stderr.contains("warning[SameTrace]"),
+        "{}",
+        both.stderr
+    );
+    assert_eq!(alone.stdout, both.stdout);
 }
 
 #[test]

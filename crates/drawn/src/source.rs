@@ -40,6 +40,7 @@ impl DrawnTrace {
             name: line.name.clone(),
             cpu: line.cpu,
             packets: first_packet..self.packets.len() as u32,
+            is_cut_off: false,
         });
     }
 }

@@ -21,6 +21,8 @@ pub struct Chunk {
     pub range: TimeRange,
     /// Bytes of its packets.
     pub bytes: u64,
+    /// It is the last one of a stream whose end is missing.
+    pub is_cut_off: bool,
 }
 
 impl Chunk {
@@ -56,9 +58,13 @@ pub fn chunks(source: &dyn Source, target_bytes: u64, range: TimeRange) -> Vec<C
                         packets: packet.id.0..packet.id.0 + 1,
                         range: packet.range,
                         bytes: packet.size,
+                        is_cut_off: false,
                     });
                 }
             }
+        }
+        if let Some(chunk) = &mut open {
+            chunk.is_cut_off = stream.is_cut_off && chunk.packets.end == stream.packets.end;
         }
         chunks.extend(open);
     }

@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use slowpath_model::{Diagnostic, Event, PacketId, Projection, TimeRange, Timestamp};
-use slowpath_source::{Decoder, Source};
+use slowpath_source::{Decoder, Packet, Source};
 
 use crate::{Analysis, Chunk, chunks};
 
@@ -92,6 +92,18 @@ pub fn run_chunk<A: Analysis>(
                 analysis.event(&mut state, event)
             })
         });
+    }
+    if let Some(last) = chunk.packet_ids().last().filter(|_| chunk.is_cut_off) {
+        // To an analysis, as if another packet came that says so.
+        let last = &source.packets()[last.index()];
+        let missing = Packet {
+            range: TimeRange::new(last.range.end, last.range.end),
+            size: 0,
+            lost_events: 0,
+            lost_packets: 1,
+            ..last.clone()
+        };
+        analysis.packet(&mut state, &missing);
     }
     analysis.end(&mut state, chunk);
     // In the worker, as taking pages away costs time, too.

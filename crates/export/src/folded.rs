@@ -45,5 +45,5 @@ pub fn write_folded(output: &mut impl Write, hosts: &[HostRequests<'_>]) -> io::
 
 /// A name in which nothing ends the frame or the line.
 fn frame(name: &str) -> String {
-    name.replace([';', '\n', '\r'], " ")
+    name.replace(|symbol: char| symbol == ';' || symbol.is_control(), " ")
 }

@@ -69,7 +69,7 @@ pub(crate) struct Wait {
 }
 
 impl<'run> Slow<'run> {
-    /// Of the requests that touch `window` the slowest tenth of each operation, at least one of each; of
+    /// Of the requests that lie within `window` the slowest tenth of each operation, at least one of each; of
     /// very many some that lie evenly among them, the slowest first.
     pub(crate) fn of(
         all: &'run AllHosts<'run>,
@@ -79,10 +79,10 @@ impl<'run> Slow<'run> {
     ) -> Self {
         let requests = all.requests(host);
         let mut operations: BTreeMap<(String, String), Vec<RequestId>> = BTreeMap::new();
-        let touches = |request: &Request| {
-            request.window.begin < window.end && request.window.end >= window.begin
+        let is_within = |request: &Request| {
+            request.window.begin >= window.begin && request.window.end <= window.end
         };
-        for (id, request) in requests.ids().filter(|(_, request)| touches(request)) {
+        for (id, request) in requests.ids().filter(|(_, request)| is_within(request)) {
             let name = request.name(Some(lines));
             let key = (request.service().to_owned(), name);
             operations.entry(key).or_default().push(id);

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
 
+use slowpath_critical_path::State;
 use slowpath_kernel::timelines::{Doing, Timelines};
 use slowpath_kernel::timers::Firings;
 use slowpath_model::{CpuId, Nanoseconds, ProcessId, ThreadId, TimeRange, Timestamp};
@@ -35,6 +36,8 @@ pub(crate) struct Quota {
     pub(crate) threads: Vec<ThreadId>,
     /// When, in the order of time; never empty.
     pub(crate) regimes: Vec<Regime>,
+    /// When ready threads of it stood still, in the order of time, apart.
+    stalls: Vec<TimeRange>,
 }
 
 /// A time in which the quota had one value.
@@ -70,17 +73,49 @@ impl Quota {
                     && wait.length().get() * 50 >= regime.period.get()
             })
     }
+
+    /// How long other threads of its stood still while `thread`, which is one of them, did not run.
+    fn stood_still(&self, thread: ThreadId, range: TimeRange) -> Nanoseconds {
+        if self.threads.binary_search(&thread).is_err() {
+            return Nanoseconds::ZERO;
+        }
+        let first = self
+            .stalls
+            .partition_point(|stall| stall.end <= range.begin);
+        let during = self.stalls[first..].iter();
+        let during = during.take_while(|stall| stall.begin < range.end);
+        during.map(|stall| stall.intersect(range).length()).sum()
+    }
 }
 
-/// The quota behind a wait for other threads: one that held back whoever the wait was for, for most of it.
+/// The times that any of `ranges` covers, in order and apart.
+fn covered(mut ranges: Vec<TimeRange>) -> Vec<TimeRange> {
+    ranges.sort_unstable_by_key(|range| (range.begin, range.end));
+    let mut covered: Vec<TimeRange> = Vec::new();
+    for range in ranges {
+        match covered.last_mut() {
+            Some(last) if range.begin <= last.end => last.end = last.end.max(range.end),
+            _ => covered.push(range),
+        }
+    }
+    covered
+}
+
+/// The quota behind a wait for other threads: one that held back whoever the wait was for, for most of it;
+/// or whom those waited for in their turn, as a runtime's thread that asks every few milliseconds
+/// whether all others have stopped.
 pub(crate) fn quota_behind<'run>(quotas: &'run [Quota], wait: &Wait) -> Option<&'run Quota> {
     quotas.iter().find(|quota| {
-        let held = wait
-            .pieces
-            .iter()
-            .filter(|piece| piece.host == wait.waiter.host && wants_cpu(piece.state))
-            .filter(|piece| quota.holds(piece.thread, piece.range));
-        let held: Nanoseconds = held.map(|piece| piece.range.length()).sum();
+        let here = (wait.pieces.iter()).filter(|piece| piece.host == wait.waiter.host);
+        let held: Nanoseconds = here
+            .map(|piece| match wants_cpu(piece.state) {
+                true if quota.holds(piece.thread, piece.range) => piece.range.length(),
+                false if piece.state != State::Running => {
+                    quota.stood_still(piece.thread, piece.range)
+                }
+                _ => Nanoseconds::ZERO,
+            })
+            .sum();
         held.get() * 2 > wait.range.length().get()
     })
 }
@@ -115,7 +150,13 @@ pub(crate) fn quotas(
         }
     }
     let quota = |(held, threads): (Held<'_>, Vec<ThreadId>)| {
-        let regimes = regimes(lines, &threads, timers);
+        let mut stalls = stalls(lines, &threads);
+        let regimes = regimes(lines, &threads, &stalls, timers);
+        let is_held = |stall: &TimeRange| {
+            let mut regimes = regimes.iter();
+            regimes.any(|regime| !regime.range.intersect(*stall).is_empty())
+        };
+        stalls.retain(is_held);
         let all = regimes.iter().map(|regime| regime.range);
         let all = all.reduce(TimeRange::hull)?;
         let ran = |thread: &&ThreadId| {
@@ -134,13 +175,18 @@ pub(crate) fn quotas(
             processes,
             threads,
             regimes,
+            stalls: covered(stalls),
         })
     };
     all.into_iter().filter_map(quota).collect()
 }
 
-fn regimes(lines: &Timelines, threads: &[ThreadId], timers: &Firings) -> Vec<Regime> {
-    let stalls = stalls(lines, threads);
+fn regimes(
+    lines: &Timelines,
+    threads: &[ThreadId],
+    stalls: &[TimeRange],
+    timers: &Firings,
+) -> Vec<Regime> {
     let mut ends: Vec<i64> = stalls.iter().map(|stall| stall.end.ns()).collect();
     ends.sort_unstable();
     let Some(period) = period_of_a_part(&ends) else {
@@ -157,7 +203,7 @@ fn regimes(lines: &Timelines, threads: &[ThreadId], timers: &Firings) -> Vec<Reg
                 spread(run, &begins, &mut used);
             }
         }
-        for &stall in &stalls {
+        for &stall in stalls {
             spread(stall, &begins, &mut stopped);
         }
         let periods: Vec<f64> = (begins.windows(2))

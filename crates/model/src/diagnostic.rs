@@ -124,6 +124,8 @@ codes! {
         "whatever made the spans reuses ids";
     DuplicateSpan, Note, "A span is there more than once; one is kept.",
         "none needed";
+    SameTrace, Warning, "A trace is there twice.",
+        "one of the two is read; name only one of them";
     SameHostName, Warning, "Hosts that were started at different times have the same name.",
         "they are kept apart; give each host its own name, or open recordings of before and after a restart one by one";
     ClockSkew, Warning, "Spans lie outside of the time of their callers: clocks of hosts differ.",

@@ -34,6 +34,8 @@ pub(crate) struct RawPacket {
     pub(crate) discarded: Option<u64>,
     pub(crate) sequence: Option<u64>,
     pub(crate) cpu: Option<u64>,
+    /// What followed it in its file is missing.
+    pub(crate) is_cut_off: bool,
 }
 
 impl RawPacket {
@@ -336,6 +338,7 @@ impl PacketPlans {
             discarded: get(Role::DiscardedEventCounter),
             sequence: get(Role::PacketSequenceNumber),
             cpu: get(Role::CpuId),
+            is_cut_off: false,
         };
         Ok(ReadPacket { packet, cut })
     }

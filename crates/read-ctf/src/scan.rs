@@ -47,7 +47,7 @@ impl<'trace> Scanner<'trace> {
                 self.report(DiagnosticCode::IgnoredFile, stream, None, what.to_owned());
                 return Vec::new();
             }
-            return self.scan(position, stream, &[]).packets;
+            return self.scan(position, stream, &[]).into_packets();
         };
         let size = content.len() as u64;
         let listed = index_file::parse(index.get()).and_then(|entries| {
@@ -55,14 +55,14 @@ impl<'trace> Scanner<'trace> {
             Ok(entries)
         });
         let entries = listed.as_deref().unwrap_or_default();
-        let scanned = self.scan(position, stream, entries);
+        let mut scanned = self.scan(position, stream, entries);
         if scanned.is_foreign {
             return scanned.packets;
         }
         let fits = listed.as_deref().map_err(String::clone);
         if let Err(what) = fits.and_then(|entries| compare(entries, &scanned, size)) {
             self.report(DiagnosticCode::InvalidIndex, index, None, what);
-            return scanned.packets;
+            return scanned.into_packets();
         }
         let missing = entries.iter().filter(|entry| entry.offset >= size).count();
         if missing > 0 {
@@ -74,8 +74,9 @@ impl<'trace> Scanner<'trace> {
             if let Some(diagnostic) = self.diagnostics.last_mut() {
                 diagnostic.count = Some(missing as u64);
             }
+            scanned.is_cut_off = true;
         }
-        scanned.packets
+        scanned.into_packets()
     }
 
     /// Goes from packet to packet, and behind a damaged one on to the next that the index lists.
@@ -100,12 +101,14 @@ impl<'trace> Scanner<'trace> {
                         );
                         let code = DiagnosticCode::TooManyPackets;
                         self.report(code, stream, Some(offset), what);
+                        scanned.is_cut_off = true;
                         break;
                     }
                     if let Some(what) = read.cut {
                         let code = DiagnosticCode::TruncatedPacket;
                         self.report(code, stream, Some(offset), what);
                         scanned.is_damaged = true;
+                        scanned.is_cut_off = true;
                     }
                     offset += read.packet.size.max(1);
                     scanned.packets.push(read.packet);
@@ -118,7 +121,10 @@ impl<'trace> Scanner<'trace> {
                         true => None,
                         false => self.next_listed(file, content, offset, entries),
                     };
-                    let Some(next) = next else { break };
+                    let Some(next) = next else {
+                        scanned.is_cut_off = true;
+                        break;
+                    };
                     offset = next;
                 }
             }
@@ -164,6 +170,17 @@ struct Scanned {
     is_damaged: bool,
     /// The stream is of another trace.
     is_foreign: bool,
+    /// The end of the stream is missing.
+    is_cut_off: bool,
+}
+
+impl Scanned {
+    fn into_packets(mut self) -> Vec<RawPacket> {
+        if let Some(last) = self.packets.last_mut() {
+            last.is_cut_off = self.is_cut_off;
+        }
+        self.packets
+    }
 }
 
 /// Whether the entries of an index make sense on their own: one packet after the other.

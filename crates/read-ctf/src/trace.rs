@@ -107,7 +107,11 @@ impl CtfTrace {
         let name = self.files[first.file].name.clone();
         let losses = losses(&packets);
         lost.add_stream(&name, &losses);
+        let mut is_cut_off = false;
         for (raw, loss) in packets.iter().zip(losses) {
+            // The file before it was cut short.
+            let lost_packets = loss.packets.max(is_cut_off.into());
+            is_cut_off = raw.is_cut_off;
             self.packets.push(Packet {
                 id: PacketId(self.packets.len() as u32),
                 stream,
@@ -119,12 +123,17 @@ impl CtfTrace {
                 ),
                 cpu: raw.cpu.map(|cpu| CpuId(cpu as u32)),
                 lost_events: loss.events,
-                lost_packets: loss.packets,
+                lost_packets,
             });
         }
         self.raw_packets.extend(packets);
         let packets = begin..self.raw_packets.len() as u32;
-        self.streams.push(Stream { name, cpu, packets });
+        self.streams.push(Stream {
+            name,
+            cpu,
+            packets,
+            is_cut_off,
+        });
     }
 
     /// The times of packets that do not state theirs: those of their events. A packet without a

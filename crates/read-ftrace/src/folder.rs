@@ -66,10 +66,12 @@ impl FtraceTrace {
                 file: "trace_clock".into(),
                 ..Place::default()
             };
-            let message = format!(
-                "no clock in use in {:?}; nanoseconds are assumed",
-                files.trace_clock
-            );
+            let message = match files.trace_clock.as_str() {
+                "" => {
+                    "it is not there, so the clock is not known; nanoseconds are assumed".to_owned()
+                }
+                text => format!("no clock in use in {text:?}; nanoseconds are assumed"),
+            };
             diagnostics.push(Diagnostic::new(DiagnosticCode::InvalidFile, place, message));
             "local"
         });

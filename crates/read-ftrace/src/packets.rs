@@ -136,6 +136,8 @@ impl PageStream {
         let mut bad_pages = Findings::default();
         let mut bad_chunks = Findings::default();
         let mut backwards = 0;
+        // Empty ones that have no time are no page of the kernel's; at the end they only fill the file.
+        let mut blanks: Vec<usize> = Vec::new();
         let visit = |position: usize, page: &[u8]| {
             let size = page.len();
             let Some(header) = self.layout.header(page) else {
@@ -159,7 +161,20 @@ impl PageStream {
                 });
             }
             if self.layout.is_empty(&header) && header.lost == Lost::Nothing {
+                blanks.extend((header.timestamp == 0).then_some(position));
                 return;
+            }
+            let lost = match blanks.is_empty() {
+                true => header.lost,
+                false => Lost::Unknown,
+            };
+            for blank in blanks.drain(..) {
+                bad_pages.add(DiagnosticCode::InvalidPacket, || {
+                    (
+                        self.place(blank),
+                        "a page without a time lies among others".into(),
+                    )
+                });
             }
             if let Some(run) = runs.last_mut() {
                 let goes_back = header.timestamp < run.last_page_begin;
@@ -167,7 +182,7 @@ impl PageStream {
                 let length = position - run.position;
                 let full = length >= PACKET_BYTES
                     && (self.data.can_cut_at(position) || length >= 4 * PACKET_BYTES);
-                if !goes_back && !full && header.lost == Lost::Nothing {
+                if !goes_back && !full && lost == Lost::Nothing {
                     run.length = position + page.len() - run.position;
                     run.last_page = position;
                     run.last_page_begin = header.timestamp;
@@ -180,7 +195,7 @@ impl PageStream {
                 begin: header.timestamp,
                 last_page: position,
                 last_page_begin: header.timestamp,
-                lost: header.lost,
+                lost,
             });
         };
         let damaged = |at: u64| {

@@ -172,11 +172,14 @@ impl FtraceTrace {
                 ));
             }
             let first = listing.packets.len() as u32;
+            let known = listing.diagnostics.len();
             pages.list_packets(id, &mut listing);
+            let mut found = listing.diagnostics[known..].iter();
             streams.push(Stream {
                 name: pages.name.clone(),
                 cpu: Some(pages.cpu),
                 packets: first..listing.packets.len() as u32,
+                is_cut_off: found.any(|found| found.code == DiagnosticCode::TruncatedPacket),
             });
             recorded.push(pages);
         }

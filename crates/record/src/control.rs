@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::RecordError;
 
-const FILE_NAME: &str = "control.sock";
+pub(crate) const SOCKET_NAME: &str = "control.sock";
 const REQUEST: &str = "snapshot";
 
 /// How long a recorder waits for the line of a client: it has rings to empty.
@@ -68,7 +68,7 @@ fn connect(folder: &Path) -> io::Result<UnixStream> {
 /// live as long as the address is used.
 fn short_address(folder: &Path) -> io::Result<(File, PathBuf)> {
     let held = File::open(folder)?;
-    let address = PathBuf::from(format!("/proc/self/fd/{}/{FILE_NAME}", held.as_raw_fd()));
+    let address = PathBuf::from(format!("/proc/self/fd/{}/{SOCKET_NAME}", held.as_raw_fd()));
     Ok((held, address))
 }
 
@@ -120,7 +120,7 @@ fn serve(mut stream: UnixStream, take: impl FnOnce() -> Result<PathBuf, String>)
 /// Removes the socket of a recorder that has ended.
 pub(crate) fn remove_socket(folder: &Path) {
     // Absent when the recorder never got so far.
-    let _ = fs::remove_file(folder.join(FILE_NAME));
+    let _ = fs::remove_file(folder.join(SOCKET_NAME));
 }
 
 #[cfg(test)]

@@ -24,6 +24,14 @@ pub enum RecordError {
         /// Whether a recording is what it holds.
         by_recording: bool,
     },
+    /// The folder of the recording that is to be replaced holds something else as well.
+    #[error("the folder {} holds more than a recording: {}", folder.display(), other.display())]
+    MoreThanARecording {
+        /// The folder.
+        folder: PathBuf,
+        /// What is none of the recorder's.
+        other: PathBuf,
+    },
     /// There is no such command.
     #[error("the command {command:?} cannot be run: {cause}")]
     Command {
@@ -119,6 +127,7 @@ impl RecordError {
         match self {
             Self::Output { .. }
             | Self::Occupied { .. }
+            | Self::MoreThanARecording { .. }
             | Self::Command { .. }
             | Self::UnknownEvent { .. }
             | Self::NoSuchProcess(_)
@@ -146,6 +155,9 @@ impl RecordError {
                 by_recording: false,
                 ..
             } => "choose another folder: -o DIR".into(),
+            Self::MoreThanARecording { .. } => {
+                "choose another folder, or move that out of it: --overwrite removes all of it".into()
+            }
             Self::Command { .. } => "check the spelling, or give the path of the program".into(),
             Self::Rights(cause) => rights_hint(cause),
             Self::Tracer { cause, .. } if cause.kind() == io::ErrorKind::OutOfMemory => {

@@ -58,6 +58,10 @@ pub struct Manifest {
     pub triggers: Vec<Trigger>,
     /// Whether the recorder ended in order; false while it runs and after it was killed.
     pub complete: bool,
+    /// By path within the folder: the bytes of each file when the recorder ended in order, but for this
+    /// one and for snapshots, which have their own.
+    #[serde(default)]
+    pub files: BTreeMap<String, u64>,
     /// What recording cost.
     pub cost: Cost,
     /// What the kernel accounted to the recorded processes.

@@ -203,6 +203,7 @@ impl Recording {
         };
         self.manifest.cost.recorder_cpu_ns = cpu_ns;
         self.manifest.complete = true;
+        self.manifest.files = storage::files_of(&self.folder);
         self.write_manifest()?;
         Ok((self.manifest.clone(), command_end))
     }
@@ -405,6 +406,7 @@ impl Recording {
         own.triggers = reason.clone().into_iter().collect();
         self.manifest.triggers.extend(reason);
         own.complete = true;
+        own.files = storage::files_of(&folder);
         own.write(&folder).map_err(told)?;
         self.manifest.snapshots.push(name);
         self.manifest.write(&self.folder).map_err(told)?;
@@ -499,6 +501,7 @@ fn first_manifest(options: &RecordOptions, plan: &Plan, instance: Option<&Instan
         snapshots: Vec::new(),
         triggers: Vec::new(),
         complete: false,
+        files: Default::default(),
         cost: Cost::default(),
         accounts: Accounts::default(),
     }

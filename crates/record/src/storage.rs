@@ -1,5 +1,7 @@
 //! The folder of a recording, and the page files in it.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -11,6 +13,21 @@ use slowpath_platform::splice::PagePipe;
 
 use crate::error::RecordError;
 use crate::manifest;
+
+/// What is recorded, each in a folder of its own.
+const PARTS: [&str; 3] = ["kernel", "ust", "spans"];
+
+/// Whether an entry of a recording's folder is none of the recorder's.
+fn is_foreign(name: &OsString) -> bool {
+    let Some(name) = name.to_str() else {
+        return true;
+    };
+    let is_own = PARTS.contains(&name)
+        || name.starts_with("slowpath.json")
+        || name.starts_with("snapshot-")
+        || name == crate::control::SOCKET_NAME;
+    !is_own
+}
 
 /// The folder of a recording, which one recorder at a time has.
 #[derive(Debug)]
@@ -50,6 +67,13 @@ impl OutputFolder {
             }
             if crate::control::is_recording_running(folder) {
                 return Err(refused(somebody_records()));
+            }
+            let entries = fs::read_dir(folder).map_err(refused)?.flatten();
+            if let Some(other) = entries.map(|entry| entry.file_name()).find(is_foreign) {
+                return Err(RecordError::MoreThanARecording {
+                    folder: folder.to_owned(),
+                    other: other.into(),
+                });
             }
             take(folder).and_then(|()| empty(folder)).map_err(refused)?;
         }
@@ -190,11 +214,47 @@ impl PageFiles {
 
 /// The size of all files below `folder`, in bytes.
 pub(crate) fn bytes_below(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let size_of = |entry: fs::DirEntry| match entry.metadata() {
-        Ok(metadata) if metadata.is_dir() => bytes_below(&entry.path()),
-        Ok(metadata) => metadata.len(),
-        Err(_) => 0,
+    files_below(folder).map(|(_, bytes)| bytes).sum()
+}
+
+/// The files of a recording with their bytes, by path within `folder`; what lies beside the parts that
+/// are recorded (`slowpath.json`, snapshots) is not among them.
+pub(crate) fn files_of(folder: &Path) -> BTreeMap<String, u64> {
+    let files = PARTS
+        .iter()
+        .flat_map(|part| files_below(&folder.join(part)));
+    let named = |(path, bytes): (PathBuf, u64)| {
+        let name = path.strip_prefix(folder).ok()?.to_str()?.to_owned();
+        Some((name, bytes))
     };
-    entries.map(size_of).sum()
+    files.filter_map(named).collect()
+}
+
+fn files_below(folder: &Path) -> Box<dyn Iterator<Item = (PathBuf, u64)>> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    Box::new(entries.flat_map(|entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => files_below(&entry.path()),
+        Ok(metadata) => Box::new(std::iter::once((entry.path(), metadata.len()))),
+        Err(_) => Box::new(std::iter::empty()),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_recording_and_nothing_else_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str| fs::write(folder.path().join(name), "content").unwrap();
+        write("slowpath.json");
+        write("notes.txt");
+        let refused = OutputFolder::make(folder.path(), true).unwrap_err();
+        assert!(refused.to_string().ends_with("notes.txt"), "{refused}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+        fs::remove_file(folder.path().join("notes.txt")).unwrap();
+        fs::create_dir(folder.path().join("snapshot-1")).unwrap();
+        OutputFolder::make(folder.path(), true).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
 }

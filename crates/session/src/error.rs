@@ -45,7 +45,7 @@ pub enum OpenError {
     },
     /// The path holds no file of spans.
     #[error(
-        "{} holds no spans that slowpath can read\n  hint: give Jaeger JSON (as its user interface downloads it), OTLP files, or a recording with a folder `spans`",
+        "{} holds no file of spans that slowpath can read\n  hint: give Jaeger JSON (as its user interface downloads it), OTLP files, or a recording with a folder `spans`",
         named(path)
     )]
     NoSpans {
@@ -81,8 +81,8 @@ impl OpenError {
         let path = path.to_owned();
         match Manifest::above(&path) {
             Ok(Some((folder, manifest))) if folder == path => Self::NoEvents {
+                why: manifest.why_without_events(&folder),
                 path,
-                why: manifest.why_without_events(),
             },
             _ => Self::NoTrace { path },
         }

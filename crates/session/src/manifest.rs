@@ -1,6 +1,8 @@
 //! `slowpath.json`, which a recording carries at its root (docs/formats/recording.md).
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -33,6 +35,8 @@ pub struct Manifest {
     pub kernel: KernelPart,
     /// Present where applications' events were recorded.
     pub ust: Option<serde_json::Value>,
+    /// By path within the recording: the bytes of each file; empty where it does not say.
+    pub files: BTreeMap<String, u64>,
     /// Folders of the snapshots that it took, each a recording of its own, oldest first.
     pub snapshots: Vec<String>,
     /// Whether the recorder ended in order.
@@ -91,7 +95,11 @@ impl Manifest {
     }
 
     /// Why there are no events in it.
-    pub(crate) fn why_without_events(&self) -> String {
+    pub(crate) fn why_without_events(&self, folder: &Path) -> String {
+        let missing = missing_parts(folder, self);
+        if let Some(part) = missing.first().filter(|_| self.end_ns > self.begin_ns) {
+            return format!("{} is not there", part.place.file);
+        }
         if !self.snapshots.is_empty() {
             return format!("they are in its snapshots {}", self.snapshots.join(", "));
         }
@@ -116,4 +124,49 @@ impl Manifest {
         let clock = self.clocks.iter().find(|clock| clock.name == "monotonic");
         clock.map_or(0, |clock| clock.offset_to_epoch_ns)
     }
+}
+
+/// What a recording in `folder` says that it holds, and does not.
+pub(crate) fn missing_parts(folder: &Path, manifest: &Manifest) -> Vec<Diagnostic> {
+    let told = |path: PathBuf, message: String| {
+        let place = Place {
+            file: path.display().to_string(),
+            ..Place::default()
+        };
+        Diagnostic::new(DiagnosticCode::MissingStream, place, message)
+    };
+    let mut missing = Vec::new();
+    let mut gone: Vec<&str> = Vec::new();
+    let kernel = matches!(manifest.kernel.tracer.as_str(), "ftrace" | "lttng").then_some("kernel");
+    let ust = manifest.ust.as_ref().map(|_| "ust");
+    for part in kernel.into_iter().chain(ust).chain(["spans"]) {
+        let is_expected =
+            part != "spans" || manifest.files.keys().any(|file| file.starts_with("spans/"));
+        let path = folder.join(part);
+        if is_expected && !path.exists() {
+            gone.push(part);
+            missing.push(told(path, "it is not there; slowpath.json names it".into()));
+        }
+    }
+    for (file, &bytes) in &manifest.files {
+        if gone.iter().any(|part| Path::new(file).starts_with(part)) {
+            continue;
+        }
+        let path = folder.join(file);
+        match fs::metadata(&path) {
+            Ok(about) if about.len() < bytes => {
+                let message = format!(
+                    "it has {} of the {bytes} bytes that slowpath.json says",
+                    about.len()
+                );
+                missing.push(told(path, message));
+            }
+            // What cannot be looked into is told by whoever reads it.
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                missing.push(told(path, "it is not there; slowpath.json names it".into()));
+            }
+            _ => {}
+        }
+    }
+    missing
 }

@@ -11,11 +11,11 @@ use slowpath_model::{CpuId, Diagnostic, DiagnosticCode, Place, ProcessId, Thread
 use slowpath_platform::MappedFile;
 use slowpath_read_ctf::{CtfTrace, StreamFile, metadata};
 use slowpath_read_ftrace::{EventFormatFile, FolderFiles, FtraceTrace, ReadOptions};
-use slowpath_source::{FileBytes, NamedBytes, Source};
+use slowpath_source::{FileBytes, NamedBytes, Packet, Source};
 
 use crate::discover::{Found, discover, unreadable};
 use crate::host;
-use crate::{Manifest, NotOpened, OpenError, SpanFile, state_dump};
+use crate::{Manifest, NotOpened, OpenError, SpanFile, manifest, state_dump};
 
 /// Everything that was opened, as one.
 #[derive(Default)]
@@ -113,10 +113,23 @@ pub fn open(paths: &[PathBuf]) -> Result<Experiment, NotOpened> {
                     format: *format,
                 });
             } else if let Some(trace) = open_one(found, &mut experiment.diagnostics) {
-                experiment.traces.push(trace);
+                match experiment
+                    .traces
+                    .iter()
+                    .find(|known| is_copy(known, &trace))
+                {
+                    Some(known) => {
+                        let what = format!("it is a copy of {}; one is read", known.path.display());
+                        experiment.diagnostics.push(Diagnostic {
+                            code: DiagnosticCode::SameTrace,
+                            ..damaged(&trace.path, what)
+                        });
+                    }
+                    None => experiment.traces.push(trace),
+                }
             }
         }
-        let missing = missing_parts(path, &experiment.traces);
+        let missing = missing_parts(path, &found);
         experiment.diagnostics.extend(missing);
         if experiment.traces.is_empty() && experiment.span_files.is_empty() {
             let error = OpenError::AllDamaged { path: path.clone() };
@@ -126,6 +139,25 @@ pub fn open(paths: &[PathBuf]) -> Result<Experiment, NotOpened> {
     let same_names = host::same_names(&experiment.traces);
     experiment.diagnostics.extend(same_names);
     Ok(experiment)
+}
+
+/// Whether two traces are of one machine and have the same packets at the same times.
+fn is_copy(one: &OpenedSource, other: &OpenedSource) -> bool {
+    let about = |trace: &OpenedSource| {
+        let schema = trace.source.schema();
+        let tracer = (schema.domain, schema.event_classes.len());
+        (
+            schema.host.clone(),
+            schema.boot.clone(),
+            trace.format,
+            tracer,
+        )
+    };
+    let [packets, others] = [one, other].map(|trace| trace.source.packets());
+    let what = |packet: &Packet| (packet.range, packet.size, packet.cpu);
+    packets.iter().any(|packet| !packet.range.is_empty())
+        && about(one) == about(other)
+        && packets.iter().map(what).eq(others.iter().map(what))
 }
 
 fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSource> {
@@ -214,33 +246,15 @@ fn missing_pages(folder: &Path, diagnostics: &mut Vec<Diagnostic>) {
 }
 
 /// What recordings at or below `path` say that they hold, and do not.
-fn missing_parts(path: &Path, traces: &[OpenedSource]) -> Vec<Diagnostic> {
-    let mut missing = Vec::new();
+fn missing_parts(path: &Path, found: &[Found]) -> Vec<Diagnostic> {
     let mut seen = HashSet::new();
-    for (folder, manifest) in traces.iter().filter_map(|trace| trace.recording.as_ref()) {
-        if !folder.starts_with(path) || !seen.insert(folder) {
-            continue;
-        }
-        let mut expect = |part: &str, what: &str| {
-            let part = folder.join(part);
-            if !part.exists() {
-                missing.push(missing_stream(&part, what));
-            }
-        };
-        if matches!(manifest.kernel.tracer.as_str(), "ftrace" | "lttng") {
-            expect(
-                "kernel",
-                "the kernel's events are not there; slowpath.json names them",
-            );
-        }
-        if manifest.ust.is_some() {
-            expect(
-                "ust",
-                "the applications' events are not there; slowpath.json names them",
-            );
-        }
-    }
-    missing
+    let recordings = found
+        .iter()
+        .filter_map(|found| Manifest::above(found.path()).ok()?);
+    let recordings = recordings.filter(|(folder, _)| folder.starts_with(path));
+    let recordings = recordings.filter(|(folder, _)| seen.insert(folder.clone()));
+    let missing = recordings.map(|(folder, manifest)| manifest::missing_parts(&folder, &manifest));
+    missing.flatten().collect()
 }
 
 fn missing_stream(file: &Path, what: &str) -> Diagnostic {

@@ -42,7 +42,11 @@ impl<'source> Joined<'source> {
         let mut sources: Vec<&dyn Source> = sources.into_iter().collect();
         // What lies between two is lost before the later one, whichever was named first.
         sources.sort_by_key(|source| {
-            let begin = source.packets().iter().map(|packet| packet.range.begin).min();
+            let begin = source
+                .packets()
+                .iter()
+                .map(|packet| packet.range.begin)
+                .min();
             (begin.is_none(), begin)
         });
         for source in sources {

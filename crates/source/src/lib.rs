@@ -86,6 +86,8 @@ pub struct Stream {
     pub cpu: Option<CpuId>,
     /// Its packets: a range of positions in [`Source::packets`].
     pub packets: Range<u32>,
+    /// Its end is missing: what happened after its last event is not known.
+    pub is_cut_off: bool,
 }
 
 /// One packet: the unit of I/O and of parallelism.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use slowpath_model::{DisplayBase, EnumerationValue, FieldVisitor, Scope, Timestamp};
+use slowpath_model::{DisplayBase, EnumerationValue, FieldVisitor, Scope, Timestamp, shown};
 use slowpath_session::{EventPlace, OpenedSource};
 use slowpath_source::Source;
 
@@ -47,7 +47,7 @@ impl<'run> TextForm<'run> {
         line.extend_from_slice(self.origins[place.trace].as_bytes());
         match class_name(self.traces, place.trace, place.class) {
             "" => line.extend_from_slice(b"<unknown>"),
-            name => line.extend_from_slice(name.as_bytes()),
+            name => line.extend_from_slice(shown(name).as_bytes()),
         }
         line.extend_from_slice(b": ");
         let mut fields = FieldText {
@@ -88,7 +88,7 @@ fn origin(trace: &OpenedSource) -> String {
     if !text.is_empty() {
         text.push(' ');
     }
-    text
+    shown(&text).into_owned()
 }
 
 fn write_seconds(line: &mut Vec<u8>, seconds: u64, nanoseconds: u32) {
@@ -230,7 +230,7 @@ impl FieldVisitor for FieldText<'_> {
             *printed += 1;
         }
         self.line.push(b' ');
-        self.line.extend_from_slice(name.as_bytes());
+        self.line.extend_from_slice(shown(name).as_bytes());
         self.line.extend_from_slice(b" = ");
     }
 

@@ -205,7 +205,8 @@ impl CpuUse {
         let extent = Extent::of(source);
         let concepts = Concepts::resolve(source.schema(), &[FactKind::Switch]);
         let has_losses = |packet: &Packet| packet.lost_events > 0 || packet.lost_packets > 0;
-        let times_of_all = source.packets().iter().any(has_losses);
+        let times_of_all = source.packets().iter().any(has_losses)
+            || source.streams().iter().any(|stream| stream.is_cut_off);
         let mut projection = concepts.projection().clone();
         if times_of_all {
             for class in (0..source.schema().event_classes.len() as u32).map(EventClassId) {
