@@ -77,6 +77,10 @@ impl Intake {
         if text.iter().filter(|byte| **byte == b'{').count() > MOST_JSON_OBJECTS {
             return Err(Malformed("the JSON text has more than 200,000 objects"));
         }
+        // A list of the message's members would be taken for the message otherwise.
+        if text.trim_ascii_start().first() != Some(&b'{') {
+            return Err(Malformed("the JSON text is no object"));
+        }
         let request: ExportTraceServiceRequest = serde_json::from_slice(text)
             .map_err(|_| Malformed("the JSON text is malformed or has other members"))?;
         self.traces(request.encode_to_vec().into())

@@ -1,10 +1,11 @@
 //! The receiver of spans: OTLP in, files of the recording out.
 //!
-//! `listen` picks ports, `server` speaks gRPC and HTTP, `intake` decides what becomes of a request,
-//! `store` writes, `forward` passes on, `rules` and `triggers` watch for latency. Two threads of its
-//! own: one for the network, the only place with an async runtime, and one for the disk. They start
-//! after the guardian was forked, which must not have them.
+//! `listen` picks ports, `connections` makes room, `server` speaks gRPC and HTTP, `intake` decides what
+//! becomes of a request, `store` writes, `forward` passes on, `rules` and `triggers` watch for latency.
+//! Two threads of its own: one for the network, the only place with an async runtime, and one for the
+//! disk. They start after the guardian was forked, which must not have them.
 
+mod connections;
 mod counts;
 mod forward;
 mod glance;

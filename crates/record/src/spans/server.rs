@@ -5,9 +5,11 @@
 //! and the time that it takes.
 
 use std::convert::Infallible;
-use std::future::{Ready, ready};
+use std::future::{Ready, poll_fn, ready};
 use std::io::Read;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,13 +25,14 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
 };
 use prost::Message;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tonic::body::Body;
 use tonic::codec::CompressionEncoding;
 use tonic::server::UnaryService;
 use tonic::{Code, Status};
 
+use super::connections::{Connection, Connections, PATIENCE_WITH_LEAVING};
 use super::forward::{Outgoing, Signal};
 use super::glance::Malformed;
 use super::intake::{Intake, LostSpans};
@@ -39,7 +42,7 @@ use super::raw_codec::RawCodec;
 pub(crate) const MOST_MESSAGE_BYTES: usize = 8 << 20;
 /// Bodies that are read at the same time; further requests wait.
 const MOST_BODIES: usize = 8;
-/// Further connections wait to be accepted.
+/// For further connections idle ones are closed; where none is idle, they wait.
 const MOST_CONNECTIONS: usize = 512;
 /// Requests at a time on one connection.
 const MOST_STREAMS: u32 = 16;
@@ -55,52 +58,73 @@ const PATIENCE_WITH_SILENCE: Duration = Duration::from_secs(120);
 pub(crate) struct Server {
     intake: Arc<Intake>,
     bodies: Semaphore,
-    connections: Arc<Semaphore>,
+    connections: Arc<Connections>,
 }
 
 impl Server {
     pub(crate) fn new(intake: Arc<Intake>) -> Self {
+        Self::with_room_for(MOST_CONNECTIONS, intake)
+    }
+
+    fn with_room_for(connections: usize, intake: Arc<Intake>) -> Self {
         Self {
             intake,
             bodies: Semaphore::new(MOST_BODIES),
-            connections: Arc::new(Semaphore::new(MOST_CONNECTIONS)),
+            connections: Arc::new(Connections::new(connections)),
         }
     }
 
     /// Accepts connections for ever.
     pub(crate) async fn accept(self: Arc<Self>, listener: TcpListener) {
-        while let Ok(permit) = Arc::clone(&self.connections).acquire_owned().await {
+        loop {
             match listener.accept().await {
-                Ok((stream, _)) => drop(tokio::spawn(Arc::clone(&self).serve(stream, permit))),
+                Ok((stream, _)) => {
+                    let connection = self.connections.admit().await;
+                    tokio::spawn(Arc::clone(&self).serve(stream, connection));
+                }
                 // Out of descriptors, or the connection is gone already.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
         }
     }
 
-    async fn serve(self: Arc<Self>, stream: TcpStream, _permit: OwnedSemaphorePermit) {
+    async fn serve(self: Arc<Self>, stream: TcpStream, connection: Connection) {
         // Where this is refused, answers are only later.
         let _ = stream.set_nodelay(true);
+        let connection = Arc::new(connection);
+        let of_this = Arc::clone(&connection);
+        let mut leaving = pin!(of_this.is_asked_to_leave());
         let service = service_fn(move |request| {
-            let server = Arc::clone(&self);
-            async move { Ok::<_, Infallible>(server.answer(request).await) }
+            let (server, connection) = (Arc::clone(&self), Arc::clone(&connection));
+            async move {
+                let _answering = connection.answering();
+                Ok::<_, Infallible>(server.answer(request).await)
+            }
         });
-        let mut connection = auto::Builder::new(TokioExecutor::new());
-        connection
+        let mut protocols = auto::Builder::new(TokioExecutor::new());
+        protocols
             .http1()
             .timer(TokioTimer::new())
             .header_read_timeout(PATIENCE_WITH_SILENCE);
-        connection
+        protocols
             .http2()
             .timer(TokioTimer::new())
             .max_concurrent_streams(MOST_STREAMS)
             .initial_stream_window_size(WINDOW_BYTES)
             .initial_connection_window_size(WINDOW_BYTES)
             .keep_alive_interval(PATIENCE_WITH_SILENCE);
-        // A sender that breaks off has lost nothing of ours.
-        let _ = connection
-            .serve_connection(TokioIo::new(stream), service)
-            .await;
+        let mut serving = pin!(protocols.serve_connection(TokioIo::new(stream), service));
+        let is_over = poll_fn(|context| {
+            // A sender that breaks off has lost nothing of ours.
+            if serving.as_mut().poll(context).is_ready() {
+                return Poll::Ready(true);
+            }
+            leaving.as_mut().poll(context).map(|()| false)
+        });
+        if !is_over.await {
+            serving.as_mut().graceful_shutdown();
+            let _ = timeout(PATIENCE_WITH_LEAVING, serving).await;
+        }
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
@@ -341,7 +365,86 @@ fn with_body(status: StatusCode, content_type: &'static str, bytes: Bytes) -> Re
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::net::SocketAddr;
+
     use super::*;
+    use crate::manifest::Mode;
+    use crate::spans::counts::Counts;
+    use crate::spans::store::Store;
+
+    /// Answers at an address of loopback, with room for so many connections, until the process ends.
+    fn serve(connections: usize) -> (tempfile::TempDir, SocketAddr) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let counts = Arc::new(Counts::default());
+        let store = Store::start(folder.path(), Mode::Standard, Arc::clone(&counts));
+        let intake = Intake {
+            store: store.expect("a store").0,
+            forward: None,
+            triggers: None,
+            counts,
+        };
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("no waiting");
+        let address = listener.local_addr().expect("an address");
+        std::thread::spawn(move || {
+            let mut runtime = tokio::runtime::Builder::new_current_thread();
+            let runtime = runtime.enable_all().build().expect("a runtime");
+            runtime.block_on(async {
+                let listener = TcpListener::from_std(listener).expect("a listener");
+                let server = Server::with_room_for(connections, Arc::new(intake));
+                Arc::new(server).accept(listener).await;
+            });
+        });
+        (folder, address)
+    }
+
+    fn connect(address: SocketAddr) -> std::net::TcpStream {
+        let stream = std::net::TcpStream::connect(address).expect("it listens");
+        let patience = Some(Duration::from_secs(20));
+        stream.set_read_timeout(patience).expect("a timeout");
+        stream
+    }
+
+    const HEAD: &str = "POST /v1/traces HTTP/1.1\r\nhost: x\r\n\
+                        content-type: application/json\r\ncontent-length: 2\r\n\r\n";
+
+    /// What is answered to what was sent; empty where the connection was closed.
+    fn answer(mut stream: &std::net::TcpStream) -> String {
+        let mut answer = [0; 1000];
+        let length = stream.read(&mut answer).unwrap_or(0);
+        String::from_utf8_lossy(&answer[..length]).into_owned()
+    }
+
+    fn post(mut stream: &std::net::TcpStream) -> String {
+        let text = format!("{HEAD}{{}}");
+        stream
+            .write_all(text.as_bytes())
+            .map_or(String::new(), |()| answer(stream))
+    }
+
+    #[test]
+    fn who_has_been_idle_longest_gives_way_to_new_connections() {
+        let (_folder, address) = serve(3);
+        let busy = connect(address);
+        // Its body is still to come.
+        (&busy).write_all(HEAD.as_bytes()).expect("sent");
+        let [idle, idle_since_later] = [(); 2].map(|()| connect(address));
+        for stream in [&idle, &idle_since_later] {
+            assert!(post(stream).starts_with("HTTP/1.1 200"));
+        }
+        let new = connect(address);
+        assert!(post(&new).starts_with("HTTP/1.1 200"));
+        assert_eq!(answer(&idle), "", "it is closed");
+        assert!(post(&idle_since_later).starts_with("HTTP/1.1 200"));
+        // Those that never said anything give way as well, without having been answered.
+        let silent = [(); 6].map(|()| connect(address));
+        let new = connect(address);
+        assert!(post(&new).starts_with("HTTP/1.1 200"));
+        assert_eq!(answer(&silent[0]), "");
+        (&busy).write_all(b"{}").expect("sent");
+        assert!(answer(&busy).starts_with("HTTP/1.1 200"));
+    }
 
     #[test]
     fn a_sender_is_told_how_many_spans_were_lost() {

@@ -168,6 +168,7 @@ fn what_is_malformed_or_too_large_is_refused_and_counted() {
         (PROTOBUF, "", &b"no protobuf"[..], 400),
         (JSON, "", b"{\"resourceSpans\":", 400),
         (JSON, "", b"[1]", 400),
+        (JSON, "", b" []", 400),
         (JSON, "", many_objects.as_bytes(), 400),
         (JSON, "", &[b'['; 100_000], 400),
         (PROTOBUF, packed, b"no gzip", 400),
@@ -198,7 +199,8 @@ fn what_is_malformed_or_too_large_is_refused_and_counted() {
     );
     let (part, kept) = running.finish();
     assert_eq!(kept, [good]);
-    assert_eq!(part.refused_requests, 12, "but not those to other paths");
+    assert_eq!(part.requests, 1, "and none of the refused ones");
+    assert_eq!(part.refused_requests, 13, "but not those to other paths");
 }
 
 #[test]
