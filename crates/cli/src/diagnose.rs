@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use slowpath_findings::{Finding, Host, MOST_EXAMINED, Severity, diagnose};
+use slowpath_findings::{Diagnosis, Finding, Host, MOST_EXAMINED, Severity};
 use slowpath_model::HostId;
 
 use crate::input::{self, InputArgs, Report};
@@ -67,7 +67,7 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
         let quota_periods = (quota_periods.transpose())
             .map_err(|_| anyhow::anyhow!("interrupted"))?
             .unwrap_or_default();
-        let of_host = diagnose(Host {
+        let diagnosis = Diagnosis::begin(Host {
             all: &all,
             id,
             control_groups: &host.control_groups,
@@ -75,6 +75,11 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
             diagnostics: &known,
             window,
         });
+        let disks = kernel.map(|kernel| kernel.disk_use(diagnosis.disk_waits(), &run.engine()));
+        let disks = (disks.transpose())
+            .map_err(|_| anyhow::anyhow!("interrupted"))?
+            .unwrap_or_default();
+        let of_host = diagnosis.findings(&disks);
         findings.extend(of_host.into_iter().map(|finding| Row {
             host: several.then_some(host.name.as_str()),
             finding,

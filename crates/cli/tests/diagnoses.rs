@@ -151,6 +151,32 @@ fn lock_chains_are_named() {
 }
 
 #[test]
+fn the_disk_and_its_writers_are_named() {
+    let Some((findings, truth)) = diagnosed("futex-contention") else {
+        return;
+    };
+    let disk = findings.iter().find(|finding| finding["id"] == "disk-wait");
+    let disk = disk.expect("a finding about disks");
+    // The program wrote to a disk of its own (the journal's thread is `jbd2/vdc-8`).
+    assert_eq!(disk["title"], "Disk: requests wait for vdc");
+    let evidence = disk["evidence"].as_array().expect("evidence").iter();
+    let evidence: Vec<&str> = evidence.filter_map(|one| one["text"].as_str()).collect();
+    let written = (evidence.iter())
+        .find(|text| text.starts_with("vdc was waited for") && text.contains("were being written"));
+    let written = written.unwrap_or_else(|| panic!("no word of writers in {evidence:#?}"));
+    let writers: Vec<i64> = (truth.iter())
+        .filter(|line| line["type"] == "thread" && line["role"] == "disk")
+        .map(|line| line["tid"].as_i64().expect("a number"))
+        .collect();
+    assert!(!writers.is_empty());
+    let told = |writer: &i64| written.contains(&format!("({writer})"));
+    assert!(
+        writers.iter().any(told),
+        "no word of {writers:?} in {written}"
+    );
+}
+
+#[test]
 fn a_window_without_a_quota_has_no_finding_about_one() {
     let Some(folder) = unpacked("cpu-cgroup/cpu-cgroup.tar.zst") else {
         return;

@@ -213,7 +213,15 @@ pub enum Fact<'packet> {
         thread: ThreadId,
     },
     /// A request is given to a disk.
-    BlockIssue(BlockRequest),
+    BlockIssue {
+        /// Which.
+        request: BlockRequest,
+        /// The thread that gives it, where the tracer says so. It need not be the one whose data it
+        /// is: the kernel's own threads write back what programs wrote.
+        thread: Option<ThreadId>,
+        /// Which way the data goes.
+        direction: Direction,
+    },
     /// A disk has completed a request, or the first part of it.
     BlockComplete(BlockRequest),
     /// The tracer begins to list what is there.
@@ -298,6 +306,37 @@ pub struct BlockRequest {
     pub sector: u64,
     /// How many sectors.
     pub sectors: u32,
+}
+
+/// Which way a disk request moves data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the disk.
+    Read,
+    /// To the disk.
+    Write,
+    /// It moves none (flush, discard), or the tracer does not say.
+    Neither,
+}
+
+impl Direction {
+    /// From ftrace's letters (`blk_fill_rwbs`), for instance `FWS`: a flush before a write.
+    fn from_letters(letters: &[u8]) -> Self {
+        match letters.iter().find(|&&letter| letter != b'F') {
+            Some(b'R') => Self::Read,
+            Some(b'W') => Self::Write,
+            _ => Self::Neither,
+        }
+    }
+
+    /// From LTTng's bits for the same letters.
+    fn from_bits(bits: u64) -> Self {
+        match bits {
+            _ if bits & 1 != 0 => Self::Write,
+            _ if bits & 4 != 0 => Self::Read,
+            _ => Self::Neither,
+        }
+    }
 }
 
 /// A network packet in the kernel's hands.
@@ -500,7 +539,18 @@ impl<'packet> Fact<'packet> {
                 comm: text(1),
             },
             FactKind::Free => Self::Free { thread: thread(0) },
-            FactKind::BlockIssue => Self::BlockIssue(request()),
+            FactKind::BlockIssue => {
+                let by_lttng = event.has(slot(4));
+                let by = [4, 5].into_iter().find(|&n| event.has(slot(n)));
+                Self::BlockIssue {
+                    request: request(),
+                    thread: by.map(thread),
+                    direction: match by_lttng {
+                        true => Direction::from_bits(event.unsigned(slot(3))),
+                        false => Direction::from_letters(text(3)),
+                    },
+                }
+            }
             FactKind::BlockComplete => Self::BlockComplete(request()),
             FactKind::DumpBegin => Self::DumpBegin,
             // Calls are not recognised by a rule: `syscall.rs`.
@@ -535,6 +585,21 @@ impl<'packet> Fact<'packet> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn directions_of_both_tracers() {
+        let check = |letters: &str, bits, expected| {
+            assert_eq!(Direction::from_letters(letters.as_bytes()), expected);
+            assert_eq!(Direction::from_bits(bits), expected);
+        };
+        check("WS", 0x21, Direction::Write);
+        check("FWFS", 0x621, Direction::Write);
+        check("RA", 0x0c, Direction::Read);
+        check("RM", 0x44, Direction::Read);
+        check("FF", 0x100, Direction::Neither);
+        check("D", 0x02, Direction::Neither);
+        check("", 0, Direction::Neither);
+    }
 
     #[test]
     fn switch_states_of_all_kernel_versions() {

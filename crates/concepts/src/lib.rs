@@ -13,8 +13,8 @@ mod syscall;
 mod syscall_table;
 
 pub use fact::{
-    BlockDevice, BlockRequest, DescriptorOwner, Fact, FactKind, Packet, Segment, Softirq, SpanMark,
-    SwitchOut,
+    BlockDevice, BlockRequest, DescriptorOwner, Direction, Fact, FactKind, Packet, Segment,
+    Softirq, SpanMark, SwitchOut,
 };
 pub use syscall::{SyscallEntry, SyscallExit, SyscallId, context_thread};
 

@@ -227,7 +227,15 @@ const RULES: &[Rule] = &[
         kind: FactKind::BlockIssue,
         names: &["block_rq_issue"],
         needs: &[],
-        slots: REQUEST,
+        // Who issues it stands in LTTng's `tid`, beside which `rwbs` are bits; ftrace's are letters.
+        slots: &[
+            &["dev"],
+            &["sector"],
+            &["nr_sector"],
+            &["rwbs"],
+            &["tid"],
+            &["common_pid"],
+        ],
     },
     Rule {
         kind: FactKind::BlockComplete,

@@ -47,6 +47,11 @@ impl<'run> Hosts<'run> {
         Self::new(vec![Host { name: "", lines }], None)
     }
 
+    /// Every host.
+    pub fn ids(&self) -> impl Iterator<Item = HostId> + use<> {
+        (0..self.all.len() as u32).map(HostId)
+    }
+
     /// The time lines of a host.
     pub fn lines(&self, host: HostId) -> Option<&'run Timelines> {
         self.all.get(host.index())?.lines

@@ -1,15 +1,20 @@
 //! All findings about a host, worst first.
+//!
+//! In two steps: what the slow requests waited for says what else has to be read from the trace (what
+//! disks did, for instance); this crate reads no trace, so the caller does that in between.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use slowpath_kernel::InterruptedWait;
+use slowpath_kernel::disks::DiskUse;
 use slowpath_kernel::timers::Firings;
 use slowpath_model::{Diagnostic, HostId, Nanoseconds, ProcessId, TimeRange};
 use slowpath_requests::AllHosts;
 
 use crate::finding::Finding;
 use crate::path::Slow;
-use crate::{blocked, cpu, locks, runtime, serial, unknown, waits};
+use crate::{blocked, cpu, disk, locks, runtime, serial, unknown, waits};
 
 /// What is known of a host.
 #[derive(Clone, Copy)]
@@ -28,30 +33,57 @@ pub struct Host<'run> {
     pub window: TimeRange,
 }
 
-/// What makes the slow requests of a host slow: the most share of their time first.
-///
-/// Empty where there is no request or no kernel trace, or nothing stands out.
-pub fn diagnose(host: Host<'_>) -> Vec<Finding> {
-    let Some(lines) = host.all.hosts().lines(host.id) else {
-        return Vec::new();
-    };
-    let slow = Slow::of(host.all, host.id, lines, host.window);
-    if slow.total == Nanoseconds::ZERO {
-        return Vec::new();
+/// The slow requests of a host with their paths, and what is to be found out besides.
+pub struct Diagnosis<'run> {
+    host: Host<'run>,
+    /// `None` where there is no request or no kernel trace.
+    slow: Option<Slow<'run>>,
+    disk_waits: Vec<InterruptedWait>,
+}
+
+impl<'run> Diagnosis<'run> {
+    /// Finds the slow requests and their paths.
+    pub fn begin(host: Host<'run>) -> Self {
+        let lines = host.all.hosts().lines(host.id);
+        let slow = lines.map(|lines| Slow::of(host.all, host.id, lines, host.window));
+        let slow = slow.filter(|slow| slow.total > Nanoseconds::ZERO);
+        Self {
+            host,
+            disk_waits: slow.as_ref().map(disk::waits).unwrap_or_default(),
+            slow,
+        }
     }
-    let (mut findings, quotas) = cpu::findings(&slow, host.control_groups, host.quota_periods);
-    findings.extend(locks::finding(&slow, &quotas));
-    findings.extend(waits::findings(&slow));
-    findings.extend(blocked::finding(&slow));
-    findings.extend(runtime::finding(&slow, &quotas));
-    findings.extend(serial::findings(&slow));
-    findings.sort_by(|one, other| {
-        let rank = |finding: &Finding| (Reverse(finding.severity), finding.id);
-        other
-            .share
-            .total_cmp(&one.share)
-            .then(rank(one).cmp(&rank(other)))
-    });
-    findings.extend(unknown::findings(&slow, host.diagnostics));
-    findings
+
+    /// The waits for disks of which is to be found out which disk it was and what it did; empty where
+    /// they are not worth a finding.
+    pub fn disk_waits(&self) -> &[InterruptedWait] {
+        &self.disk_waits
+    }
+
+    /// What makes the slow requests of the host slow: the most share of their time first. `disks`: what
+    /// the disks did in [`Self::disk_waits`].
+    ///
+    /// Empty where there is no request or no kernel trace, or nothing stands out.
+    pub fn findings(&self, disks: &DiskUse) -> Vec<Finding> {
+        let Some(slow) = &self.slow else {
+            return Vec::new();
+        };
+        let host = &self.host;
+        let (mut findings, quotas) = cpu::findings(slow, host.control_groups, host.quota_periods);
+        findings.extend(locks::finding(slow, &quotas));
+        findings.extend(disk::finding(slow, &self.disk_waits, disks));
+        findings.extend(waits::findings(slow));
+        findings.extend(blocked::finding(slow));
+        findings.extend(runtime::finding(slow, &quotas));
+        findings.extend(serial::findings(slow));
+        findings.sort_by(|one, other| {
+            let rank = |finding: &Finding| (Reverse(finding.severity), finding.id);
+            other
+                .share
+                .total_cmp(&one.share)
+                .then(rank(one).cmp(&rank(other)))
+        });
+        findings.extend(unknown::findings(slow, host.diagnostics));
+        findings
+    }
 }

@@ -9,6 +9,7 @@
 mod blocked;
 mod cpu;
 mod diagnose;
+mod disk;
 mod finding;
 mod locks;
 mod path;
@@ -18,6 +19,6 @@ mod serial;
 mod unknown;
 mod waits;
 
-pub use diagnose::{Host, diagnose};
+pub use diagnose::{Diagnosis, Host};
 pub use finding::{Evidence, Finding, FindingId, Severity};
 pub use path::MOST_EXAMINED;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use slowpath_critical_path::{LinkKind, Segment, State};
+use slowpath_kernel::InterruptedWait;
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, shown};
 use slowpath_requests::{
@@ -46,6 +47,13 @@ impl Piece {
     pub(crate) fn whose(&self) -> ThreadOfHost {
         whose(&self.segment)
     }
+}
+
+/// The wait that a piece on the requests' own host is the end of, where an interrupt ended it.
+pub(crate) fn interrupted_wait(slow: &Slow<'_>, piece: &Piece) -> Option<InterruptedWait> {
+    let segment = &piece.segment;
+    (segment.host == slow.host)
+        .then(|| InterruptedWait::before(slow.lines, segment.thread, segment.recorded.end))?
 }
 
 fn whose(segment: &Segment) -> ThreadOfHost {
@@ -206,16 +214,24 @@ pub(crate) struct Taken {
     range: Option<TimeRange>,
     /// By whom or what.
     parts: BTreeMap<String, Nanoseconds>,
-    longest: Vec<(TimeRange, ThreadOfHost, RequestId)>,
+    longest: Vec<Occasion>,
 }
 
+/// A single time, in which thread, where that is known, and of which request.
+type Occasion = (TimeRange, Option<ThreadOfHost>, RequestId);
+
 impl Taken {
-    pub(crate) fn add(&mut self, request: RequestId, thread: ThreadOfHost, range: TimeRange) {
+    pub(crate) fn add(
+        &mut self,
+        request: RequestId,
+        thread: impl Into<Option<ThreadOfHost>>,
+        range: TimeRange,
+    ) {
         let length = range.length();
         self.total += length;
         *self.by_request.entry(request).or_default() += length;
         self.range = Some(self.range.map_or(range, |all| all.hull(range)));
-        self.longest.push((range, thread, request));
+        self.longest.push((range, thread.into(), request));
         if self.longest.len() > 16 * MOST_EVIDENCE {
             self.keep_longest();
         }
@@ -232,7 +248,7 @@ impl Taken {
     }
 
     fn keep_longest(&mut self) {
-        let rank = |(range, thread, request): &(TimeRange, ThreadOfHost, RequestId)| {
+        let rank = |(range, thread, request): &Occasion| {
             (
                 std::cmp::Reverse(range.length()),
                 range.begin,
@@ -249,7 +265,7 @@ impl Taken {
     }
 
     /// The longest single occasions.
-    pub(crate) fn occasions(&mut self) -> &[(TimeRange, ThreadOfHost, RequestId)] {
+    fn occasions(&mut self) -> &[Occasion] {
         self.keep_longest();
         &self.longest
     }
@@ -261,20 +277,19 @@ impl Taken {
         (share >= LEAST_SHARE && each >= LEAST_EACH.get()).then_some(share)
     }
 
-    /// The longest occasions as evidence: `{length} {what} of {thread} in request {request}`.
+    /// The longest occasions as evidence: `{thread}: {what} {length} in request {request}`.
     pub(crate) fn evidence(&mut self, slow: &Slow<'_>, what: &str) -> Vec<Evidence> {
-        let evidence =
-            |&(range, thread, request): &(TimeRange, ThreadOfHost, RequestId)| Evidence {
-                text: format!(
-                    "{}: {what} {} in request {}",
-                    slow.thread(thread),
-                    range.length(),
-                    slow.named(request)
-                ),
+        let evidence = |&(range, thread, request): &Occasion| {
+            let who = thread.map_or(String::new(), |thread| format!("{}: ", slow.thread(thread)));
+            let (length, request_name) = (range.length(), slow.named(request));
+            let of_host = thread.filter(|thread| thread.host == slow.host);
+            Evidence {
+                text: format!("{who}{what} {length} in request {request_name}"),
                 range: Some(range),
-                thread: (thread.host == slow.host).then_some(thread.thread),
+                thread: of_host.map(|thread| thread.thread),
                 request: Some(slow.key(request)),
-            };
+            }
+        };
         self.occasions().iter().map(evidence).collect()
     }
 

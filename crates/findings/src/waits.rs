@@ -1,4 +1,4 @@
-//! Waits that a device or a clock ends: disks, other hosts, sleeps.
+//! Waits that other hosts or a clock end. Those for disks are told in `disk.rs`.
 
 use std::collections::BTreeMap;
 
@@ -17,16 +17,7 @@ struct Kind {
     advice: &'static str,
 }
 
-const KINDS: [Kind; 3] = [
-    Kind {
-        state: State::BlockDevice,
-        id: FindingId::DiskWait,
-        title: "Disk: requests wait for a block device",
-        what: "waited for a disk for",
-        advice: "Write less often or in larger pieces, sync less (or together), keep what is read in \
-                 memory, or use a faster disk. Look with `slowpath io` and `slowpath latency --kind \
-                 block` at who else uses it.",
-    },
+const KINDS: [Kind; 2] = [
     Kind {
         state: State::Network,
         id: FindingId::NetworkWait,

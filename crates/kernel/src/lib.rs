@@ -12,7 +12,9 @@ mod comm;
 mod contexts;
 pub mod count;
 pub mod cpu;
+pub mod disks;
 mod extent;
+mod interrupted;
 pub mod io;
 mod lanes;
 pub mod latency;
@@ -21,3 +23,4 @@ pub mod timelines;
 pub mod timers;
 
 pub use extent::{Extent, Window};
+pub use interrupted::InterruptedWait;

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 
 use slowpath_engine::{Cancelled, Options};
+use slowpath_kernel::InterruptedWait;
+use slowpath_kernel::disks::{DiskUse, disk_use};
 use slowpath_kernel::io::Known;
 use slowpath_kernel::timelines::Timelines;
 use slowpath_kernel::timers::{Firings, firings};
@@ -211,6 +213,23 @@ impl<'experiment> HostKernels<'experiment> {
         Ok(firings(self.source(), function, &options)?
             .state
             .unwrap_or_default())
+    }
+
+    /// What the host's disks did while somebody waited for them. Reads nothing where nobody did.
+    ///
+    /// # Errors
+    ///
+    /// Where it was cancelled.
+    pub fn disk_use(
+        &self,
+        waits: &[InterruptedWait],
+        options: &Options<'_>,
+    ) -> Result<DiskUse, Cancelled> {
+        if waits.is_empty() {
+            return Ok(DiskUse::default());
+        }
+        let found = disk_use(self.source(), waits, options)?;
+        Ok(found.state.unwrap_or_default())
     }
 
     /// Processes of threads that the tracers kept beside the events.

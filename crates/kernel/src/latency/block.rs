@@ -116,7 +116,7 @@ impl Analysis for Block {
             });
         };
         match self.concepts.fact(event) {
-            Some(Fact::BlockIssue(request)) => push(request, false),
+            Some(Fact::BlockIssue { request, .. }) => push(request, false),
             Some(Fact::BlockComplete(request)) => push(request, true),
             Some(Fact::DumpedDisk { device, name }) => {
                 let name = String::from_utf8_lossy(name).into_owned();
