@@ -48,7 +48,8 @@ pub struct CriticalPathArgs {
           conflicts_with_all = ["tid", "pid", "comm", "requests", "merged"])]
     trace: Option<TraceId>,
     /// The paths as one graph, in which a state that several share is one node: shows which
-    /// threads hold others up. All threads where none is named.
+    /// threads hold others up. All threads where none is named: of a long trace name some, or a window,
+    /// as the graph lies in memory.
     #[arg(long)]
     merged: bool,
     /// Rows of the table of --merged; 0 shows all.

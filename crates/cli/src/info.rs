@@ -78,7 +78,9 @@ fn describe(
             "mode": manifest.mode,
             "command": manifest.command,
             "complete": manifest.complete,
-            "snapshots": manifest.snapshots,
+            "snapshots": (manifest.snapshots.iter())
+                .filter(|snapshot| folder.join(snapshot).is_dir())
+                .collect::<Vec<_>>(),
         })
     });
     let document = json!({

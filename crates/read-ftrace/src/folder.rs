@@ -27,6 +27,8 @@ pub struct FolderFiles {
     pub formats: Vec<EventFormatFile>,
     /// The pages of every processor, in their order.
     pub cpus: Vec<(CpuId, NamedBytes)>,
+    /// The processors of which the last pages are missing.
+    pub cut_off: Vec<CpuId>,
     /// Text of `saved_cmdlines`.
     pub saved_cmdlines: String,
     /// Text of `saved_tgids`.
@@ -82,6 +84,7 @@ impl FtraceTrace {
             name: file.name.clone(),
             cpu,
             page_size: None,
+            is_cut_off: files.cut_off.contains(&cpu),
             clock: clock.clone(),
             losses: stats_of(cpu).map_or(Losses::default(), |(_, stats)| parse_stats(stats)),
             data: CpuData {

@@ -179,7 +179,8 @@ impl FtraceTrace {
                 name: pages.name.clone(),
                 cpu: Some(pages.cpu),
                 packets: first..listing.packets.len() as u32,
-                is_cut_off: found.any(|found| found.code == DiagnosticCode::TruncatedPacket),
+                is_cut_off: stream.is_cut_off
+                    || found.any(|found| found.code == DiagnosticCode::TruncatedPacket),
             });
             recorded.push(pages);
         }

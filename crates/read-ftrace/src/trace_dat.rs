@@ -192,6 +192,7 @@ impl Reading<'_> {
                         storage,
                     },
                     page_size: Some(page_size),
+                    is_cut_off: false,
                     clock: clock.clone().corrected(corrections, options.interpolate),
                     losses: options.losses(&buffer.name, cpu),
                 });

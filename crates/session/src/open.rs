@@ -317,7 +317,12 @@ fn open_ftrace_folder(
     }
     missing_pages(folder, diagnostics);
     cpus.sort_by_key(|(cpu, _)| *cpu);
+    let is_short = |(cpu, pages): &(CpuId, NamedBytes)| {
+        let stated = manifest?.files.get(&format!("kernel/cpu{cpu}.raw"))?;
+        ((pages.get().len() as u64) < *stated).then_some(*cpu)
+    };
     let files = FolderFiles {
+        cut_off: cpus.iter().filter_map(is_short).collect(),
         header_page,
         header_event,
         formats: event_formats(&folder.join("events"), diagnostics),
