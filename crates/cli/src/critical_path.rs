@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use clap::Args;
 use serde::Serialize;
-use slowpath_critical_path::{CriticalPath, Host, Hosts, critical_path_among};
+use slowpath_critical_path::{CriticalPath, Holdups, Host, Hosts, critical_path_among};
 use slowpath_kernel::network::Network;
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{HostId, SpanId, ThreadId, TimeRange, TraceId, shown};
@@ -48,8 +48,8 @@ pub struct CriticalPathArgs {
           conflicts_with_all = ["tid", "pid", "comm", "requests", "merged"])]
     trace: Option<TraceId>,
     /// The paths as one graph, in which a state that several share is one node: shows which
-    /// threads hold others up. All threads where none is named: of a long trace name some, or a window,
-    /// as the graph lies in memory.
+    /// threads hold others up. All threads where none is named. With --json of a long trace name some,
+    /// or a window: the whole graph lies in memory then.
     #[arg(long)]
     merged: bool,
     /// Rows of the table of --merged; 0 shows all.
@@ -107,15 +107,10 @@ pub fn run(args: &CriticalPathArgs) -> anyhow::Result<Report> {
             .unwrap_or_else(|| args.chosen(lines, range));
         let host_name = several.then_some(host.name.as_str());
         if args.merged {
-            let paths: Vec<CriticalPath> = (requests.iter())
-                .filter(|request| request.is_for(host))
-                .map(|request| path_of(id, request))
-                .collect();
-            if paths.is_empty() {
-                continue;
-            }
-            printed += paths.len();
-            let written = merged::write(&mut output, &paths, host_name, args.rows());
+            let requests = requests.iter().filter(|request| request.is_for(host));
+            let paths = requests.map(|request| path_of(id, request));
+            let (count, written) = args.write_merged(&mut output, paths, host_name);
+            printed += count;
             if written.is_err() {
                 finish(written)?;
                 return Ok(report);
@@ -175,9 +170,29 @@ fn write_path(
 }
 
 impl CriticalPathArgs {
-    /// Rows of the table of --merged; none as JSON.
-    fn rows(&self) -> Option<usize> {
-        (!self.json).then_some(self.top)
+    /// Writes what `paths` have in common, and says how many there are; nothing where there is none.
+    fn write_merged(
+        &self,
+        output: &mut impl Write,
+        paths: impl Iterator<Item = CriticalPath>,
+        host: Option<&str>,
+    ) -> (usize, io::Result<()>) {
+        if self.json {
+            let paths: Vec<CriticalPath> = paths.collect();
+            return match paths.is_empty() {
+                true => (0, Ok(())),
+                false => (paths.len(), merged::write_graph(output, &paths, host)),
+            };
+        }
+        let mut holdups = Holdups::default();
+        paths.for_each(|path| holdups.add(&path));
+        match holdups.paths() {
+            0 => (0, Ok(())),
+            count => (
+                count,
+                merged::write_holdups(output, holdups, host, self.top),
+            ),
+        }
     }
 
     /// The threads that the options name and that live at some time in `range`; each over the bounds

@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use slowpath_critical_path::{CriticalPath, Edge, Graph, Node, NodeId};
+use slowpath_critical_path::{CriticalPath, Edge, Graph, Holdups, Node, NodeId};
 use slowpath_model::{Nanoseconds, shown};
 
 use crate::tables;
@@ -64,29 +64,33 @@ struct HoldupRow {
     at_once: u32,
 }
 
-/// Writes the graph of `paths`, with their host where there are several: as a table of `rows`, or
-/// as JSON.
-pub fn write(
+/// Writes the graph of `paths`, with their host where there are several, as JSON.
+pub fn write_graph(
     output: &mut impl Write,
     paths: &[CriticalPath],
     host: Option<&str>,
-    rows: Option<usize>,
 ) -> io::Result<()> {
     let graph = Graph::merge(paths);
-    let Some(rows) = rows else {
-        serde_json::to_writer(&mut *output, &document(&graph, host))?;
-        return writeln!(output);
-    };
+    serde_json::to_writer(&mut *output, &document(&graph, host))?;
+    writeln!(output)
+}
+
+/// Writes who held others up, with their host where there are several, as a table of `rows`.
+pub fn write_holdups(
+    output: &mut impl Write,
+    holdups: Holdups,
+    host: Option<&str>,
+    rows: usize,
+) -> io::Result<()> {
     if let Some(host) = host {
         writeln!(output, "host {}", shown(host))?;
     }
     writeln!(
         output,
-        "{} paths through {} states of threads, each counted once\n",
-        graph.paths().len(),
-        graph.nodes().len()
+        "{} paths; what they have in common is counted once\n",
+        holdups.paths()
     )?;
-    output.write_all(tables::holdups(&graph.holdups(), rows).as_bytes())
+    output.write_all(tables::holdups(&holdups.all(), rows).as_bytes())
 }
 
 fn document<'graph>(graph: &'graph Graph, host: Option<&'graph str>) -> GraphOfHost<'graph> {

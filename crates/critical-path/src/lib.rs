@@ -10,6 +10,7 @@
 mod bare;
 mod device;
 mod graph;
+mod holdups;
 mod hosts;
 mod lists;
 mod path;
@@ -22,6 +23,7 @@ pub use bare::{
     BareLink, BarePath, Cause, Detail, Piece, Words, critical_path, critical_path_among,
 };
 pub use graph::{Edge, Graph, Holdup, Node, NodeId, PathEnds, PathId};
+pub use holdups::Holdups;
 pub use hosts::{Correction, Host, Hosts};
 pub use lists::{Links, Segments};
 pub use path::{CriticalPath, Link, LinkKind, Segment, Share, State};

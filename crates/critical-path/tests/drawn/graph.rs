@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::support::{Tracer, path, range, tid, timelines, trace};
 use proptest::prelude::*;
-use slowpath_critical_path::{CriticalPath, Graph, PathId, Segment, State};
+use slowpath_critical_path::{CriticalPath, Graph, Holdups, PathId, Segment, State};
 use slowpath_model::{HostId, ThreadId, TimeRange};
 
 /// A path's own segments, as the graph tells them.
@@ -201,6 +201,13 @@ proptest! {
             });
             prop_assert_eq!(through.count() as u32, node.paths);
         }
+        let mut holdups = Holdups::default();
+        paths.iter().for_each(|path| holdups.add(path));
+        let sorted = |mut all: Vec<slowpath_critical_path::Holdup>| {
+            all.sort_by_key(|holdup| (holdup.thread, holdup.state));
+            all
+        };
+        prop_assert_eq!(sorted(holdups.all()), sorted(graph.holdups()));
         let bounds: usize = paths.iter().map(|path| 2 * path.segments.len()).sum();
         prop_assert!(nodes.len() <= bounds);
     }

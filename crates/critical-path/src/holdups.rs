@@ -1,0 +1,103 @@
+//! Which threads held others up, doing what: found from one path after the other.
+//!
+//! What [`Graph::holdups`](crate::Graph::holdups) tells, without the graph: only times in which somebody
+//! waited are kept, as rows that may lie in temporary files.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use slowpath_model::{HostId, Nanoseconds, ThreadId, Timestamp};
+use slowpath_platform::LongList;
+
+use crate::{CriticalPath, Holdup, State};
+
+/// Adds up how long threads waited for others, path by path.
+#[derive(Debug, Default)]
+pub struct Holdups {
+    paths: usize,
+    by_state: BTreeMap<(HostId, ThreadId, State), Waits>,
+}
+
+/// The times in which others waited for a thread in a state.
+#[derive(Debug, Default)]
+struct Waits {
+    /// Begin and end.
+    rows: LongList<2>,
+    host_name: Option<Arc<str>>,
+    /// Its name in the latest of them.
+    comm: Arc<str>,
+    latest: Option<Timestamp>,
+}
+
+impl Holdups {
+    /// Adds the waits of a path.
+    pub fn add(&mut self, path: &CriticalPath) {
+        self.paths += 1;
+        for segment in path.segments.iter() {
+            if (segment.host, segment.thread) == (path.host, path.thread) {
+                continue;
+            }
+            let key = (segment.host, segment.thread, segment.state);
+            let waits = self.by_state.entry(key).or_default();
+            let (begin, end) = (segment.range.begin, segment.range.end);
+            waits
+                .rows
+                .push([begin.ns(), end.ns()].map(i64::cast_unsigned));
+            if waits.latest <= Some(begin) {
+                waits.latest = Some(begin);
+                waits.comm = segment.comm;
+                waits.host_name = segment.host_name;
+            }
+        }
+    }
+
+    /// How many paths there were.
+    pub fn paths(&self) -> usize {
+        self.paths
+    }
+
+    /// All of them; the longest waits together first.
+    pub fn all(self) -> Vec<Holdup> {
+        let holdups = self.by_state.into_iter();
+        let mut holdups: Vec<Holdup> = holdups
+            .map(|((_, thread, state), waits)| waits.holdup(thread, state))
+            .collect();
+        holdups.sort_by_key(|holdup| Reverse(holdup.waited));
+        holdups
+    }
+}
+
+impl Waits {
+    fn holdup(self, thread: ThreadId, state: State) -> Holdup {
+        // One more waits, or one less: those who end at a time come before those who begin then.
+        let mut changes: Vec<(i64, i32)> = Vec::with_capacity(2 * self.rows.len());
+        for row in self.rows.iter() {
+            let [begin, end] = row.map(u64::cast_signed);
+            changes.extend([(begin, 1), (end, -1)]);
+        }
+        changes.sort_unstable();
+        let (mut length, mut waited) = (0, 0_u64);
+        let (mut now, mut at_once) = (0_i32, 0);
+        let mut since = 0;
+        for (at, change) in changes {
+            let apart = at.abs_diff(since);
+            if now > 0 {
+                length += apart;
+                waited = waited.saturating_add(apart.saturating_mul(now.unsigned_abs().into()));
+            }
+            since = at;
+            now += change;
+            at_once = at_once.max(now);
+        }
+        Holdup {
+            host_name: self.host_name,
+            thread,
+            comm: self.comm,
+            state,
+            length: Nanoseconds(length),
+            waited: Nanoseconds(waited),
+            at_once: at_once.unsigned_abs(),
+        }
+    }
+}
