@@ -1,51 +1,69 @@
-//! Spans that files hold more than once, as where one system's export lies beside another's.
+//! Spans of one id: files may hold a span more than once, as where one system's export lies beside
+//! another's, and different spans may have one id by mistake.
 //!
-//! Copies say the same but for the microseconds that some formats round to, and one is kept. Spans of
-//! one id that differ are all kept: which of them is meant cannot be known here.
+//! One of each id and side of a call is kept, as services have it. Copies say the same, but for the
+//! microseconds that some formats round to.
 
-use rustc_hash::FxHashMap;
+use std::cmp::Ordering;
+
 use slowpath_model::Timestamp;
-use slowpath_read_spans::Span;
+use slowpath_read_spans::{Span, SpanKind};
 
 use crate::join::key_of;
 use crate::request::SpanKey;
 
-/// How many spans have the id of an earlier one.
+/// How many spans were left out as they have the id of another one of the same side of a call.
+#[derive(Default)]
 pub(crate) struct Repeated {
-    /// And say the same; left out.
+    /// And say the same.
     pub(crate) copies: u64,
-    /// And are of the same side of a call, but differ.
+    /// And differ.
     pub(crate) conflicting: u64,
 }
 
-/// `spans` in the same order, without copies.
-pub(crate) fn without_copies(spans: Vec<Span>) -> (Vec<Span>, Repeated) {
-    let mut repeated = Repeated {
-        copies: 0,
-        conflicting: 0,
-    };
-    let mut kept: Vec<Span> = Vec::with_capacity(spans.len());
-    let mut by_key: FxHashMap<SpanKey, Vec<usize>> = FxHashMap::default();
-    for span in spans {
-        let same_id = by_key.entry(key_of(&span)).or_default();
-        if same_id.iter().any(|&other| is_copy(&kept[other], &span)) {
-            repeated.copies += 1;
+/// One span of each id and side, in the same order.
+pub(crate) fn one_of_each(spans: Vec<Span>) -> (Vec<Span>, Repeated) {
+    let mut order: Vec<usize> = (0..spans.len()).collect();
+    order.sort_by(|&one, &other| by_content(&spans[one], &spans[other]));
+    let mut repeated = Repeated::default();
+    let mut is_kept = vec![true; spans.len()];
+    let mut last: Option<&Span> = None;
+    for position in order {
+        let span = &spans[position];
+        let same_id = last.filter(|last| identity(last) == identity(span));
+        let Some(same_id) = same_id else {
+            last = Some(span);
             continue;
+        };
+        is_kept[position] = false;
+        match is_copy(same_id, span) {
+            true => repeated.copies += 1,
+            false => repeated.conflicting += 1,
         }
-        // Both sides of a call may have one id.
-        let is_of_same_side = |&other: &usize| kept[other].kind == span.kind;
-        repeated.conflicting += u64::from(same_id.iter().any(is_of_same_side));
-        same_id.push(kept.len());
-        kept.push(span);
     }
-    (kept, repeated)
+    let kept = spans.into_iter().zip(is_kept);
+    let kept = kept.filter_map(|(span, is_kept)| is_kept.then_some(span));
+    (kept.collect(), repeated)
+}
+
+/// Both sides of a call may have one id.
+fn identity(span: &Span) -> (SpanKey, bool) {
+    (key_of(span), span.kind == SpanKind::Server)
+}
+
+/// Puts copies next to each other.
+fn by_content(one: &Span, other: &Span) -> Ordering {
+    let said = |span: &Span| (span.parent(), span.begin, span.end);
+    (identity(one).cmp(&identity(other)))
+        .then_with(|| one.service.cmp(&other.service))
+        .then_with(|| one.operation.cmp(&other.operation))
+        .then_with(|| said(one).cmp(&said(other)))
 }
 
 fn is_copy(one: &Span, other: &Span) -> bool {
     const ROUNDED_NS: u64 = 2_000;
     let near = |one: Timestamp, other: Timestamp| one.ns().abs_diff(other.ns()) <= ROUNDED_NS;
-    one.kind == other.kind
-        && one.service == other.service
+    one.service == other.service
         && one.operation == other.operation
         && one.parent() == other.parent()
         && near(one.begin, other.begin)

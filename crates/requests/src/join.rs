@@ -14,7 +14,7 @@ use slowpath_model::{
 use slowpath_read_spans::{Attribute, AttributeValue, Span};
 
 use crate::assign::{Moving, moving_unseen, spans_alone};
-use crate::copies::{Repeated, without_copies};
+use crate::copies::{Repeated, one_of_each};
 use crate::events::{SpanEvent, SpanEventKind};
 use crate::request::{PlacedBy, Request, SpanKey, Told};
 use crate::requests::Requests;
@@ -49,7 +49,7 @@ pub fn join(hosts: Vec<HostEvents<'_>>, spans: Vec<Span>) -> (Vec<Requests>, Vec
             threads::resolve(&mut host.events, lines);
         }
     }
-    let (spans, repeated) = without_copies(spans);
+    let (spans, repeated) = one_of_each(spans);
     join.tell_repeated(&repeated);
     if !spans.is_empty() {
         let trees = trees(&spans);
@@ -112,7 +112,7 @@ impl Join<'_> {
         }
         if conflicting > 0 {
             let message = format!(
-                "{conflicting} spans have the id of another one but differ; each counts as a request"
+                "{conflicting} spans have the id of another one but differ; they were left out"
             );
             self.diagnose(DiagnosticCode::ConflictingSpans, "", message, conflicting);
         }

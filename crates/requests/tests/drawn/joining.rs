@@ -248,17 +248,20 @@ fn among_several_hosts_a_span_of_none_of_them_is_left_out() {
 }
 
 #[test]
-fn copies_of_a_span_are_one_request_and_other_spans_of_its_id_are_told() {
+fn of_spans_of_one_id_one_is_a_request_and_those_that_differ_are_told() {
     let file = "
         1.1 10000..20000 shop GET
         1.1 10000..20900 shop GET
         1.1 10000..30000 shop GET
         1.1 10000..20000 shop PUT";
     let (found, diagnostics) = joined(ONE_RUNS, file);
-    assert_eq!(found.requests.all().len(), 3);
+    assert_eq!(
+        found.servings().trim_end(),
+        "1.1 10000..20000: (Nothing, Whole)"
+    );
     assert_eq!(
         diagnostics,
-        ["DuplicateSpan 1", "ConflictingSpans 2", "NoThreadKnown 3"]
+        ["DuplicateSpan 1", "ConflictingSpans 2", "NoThreadKnown 1"]
     );
 }
 
