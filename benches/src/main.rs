@@ -11,6 +11,7 @@ mod measure;
 mod overhead;
 mod recording;
 mod report;
+mod requests;
 mod scaling;
 mod spans;
 
@@ -57,6 +58,8 @@ enum Command {
         #[arg(long)]
         folder: Option<PathBuf>,
     },
+    /// All requests' critical paths, by size of the recording.
+    Requests(requests::Settings),
     /// What recording costs a service: HotROD without tracing, with spans, and recorded.
     Overhead(overhead::Settings),
     /// Make a large CTF trace out of a small one.
@@ -84,6 +87,7 @@ fn main() -> anyhow::Result<()> {
             seed,
             folder,
         } => spans::run(count, seed, folder.as_deref())?,
+        Command::Requests(settings) => requests::run(&settings)?,
         Command::Overhead(settings) => overhead::run(&settings)?,
         Command::Enlarge {
             source,

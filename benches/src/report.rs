@@ -53,8 +53,7 @@ const SUBJECTS: &[Subject] = &[
 /// Where a trace cannot be made or a command fails.
 pub fn run_all(slowpath: &Path, megabytes: u64, times: usize) -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let recordings = std::env::var_os("SLOWPATH_TRACES")
-        .map_or_else(|| root.join("../../shared/traces"), PathBuf::from);
+    let recordings = recordings();
     ensure!(
         slowpath.is_file(),
         "{} does not exist\n  hint: make build",
@@ -89,8 +88,14 @@ pub fn run_all(slowpath: &Path, megabytes: u64, times: usize) -> anyhow::Result<
     recording::report(slowpath, &root.join("data"), times.min(3))
 }
 
+/// Where the recordings lie that large traces are made of.
+pub fn recordings() -> PathBuf {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/traces");
+    std::env::var_os("SLOWPATH_TRACES").map_or_else(beside, PathBuf::from)
+}
+
 /// Unpacks an archive once.
-fn unpacked(archive: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
+pub fn unpacked(archive: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
     fs::create_dir_all(folder)?;
     let name = archive.file_name().unwrap_or_default().to_string_lossy();
     if !folder.join(name.trim_end_matches(".tar.zst")).is_dir() {

@@ -154,11 +154,8 @@ pub(crate) fn missing_parts(folder: &Path, manifest: &Manifest) -> Vec<Diagnosti
         }
         let path = folder.join(file);
         match fs::metadata(&path) {
-            Ok(about) if about.len() < bytes => {
-                let message = format!(
-                    "it has {} of the {bytes} bytes that slowpath.json says",
-                    about.len()
-                );
+            Ok(about) if about.len() != bytes => {
+                let message = format!("it has {} bytes; slowpath.json says {bytes}", about.len());
                 missing.push(told(path, message));
             }
             // What cannot be looked into is told by whoever reads it.
