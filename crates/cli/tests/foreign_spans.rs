@@ -115,6 +115,23 @@ fn diagnose_says_that_nothing_tells_where_the_time_went() {
 }
 
 #[test]
+fn diagnose_tells_requests_that_outlast_the_recording_from_losses() {
+    // Of a process that is there, from just before the end of the recording.
+    let (_folder, recording) = without_agents("prices", BEGIN_NS + 1_960_000_000, 1);
+    let document = slowpath_succeeds(&["diagnose", "--json"], &recording).json();
+    let findings = document["findings"].as_array().expect("findings");
+    let finding = findings.last().expect("a finding");
+    assert_eq!(finding["id"], "unknown-time", "{findings:#?}");
+    assert!(
+        finding["share"].as_f64().is_some_and(|share| share > 0.5),
+        "{finding}"
+    );
+    let words = finding["explanation"].as_str().expect("words");
+    assert!(words.contains("beyond the recording"), "{words}");
+    assert_eq!(finding["evidence"][0]["tid"], 28643);
+}
+
+#[test]
 fn spans_of_no_recorded_time_are_counted_and_no_lack_of_spans() {
     let (_folder, recording) = without_agents("prices", 1_000_000_000, 300);
     for command in ["requests", "diagnose", "compare"] {

@@ -146,6 +146,25 @@ fn diagnose_says_that_missing_packets_make_time_unknown() {
 }
 
 #[test]
+fn diagnose_names_what_could_not_be_read() {
+    let Some((_folder, recording)) = broken_copy("futex-contention") else {
+        return;
+    };
+    fs::remove_file(recording.join("kernel/kchan_1")).expect("a stream");
+    let told = slowpath(&["diagnose", "--json"], &recording);
+    assert_eq!(told.status, Some(1), "{}", told.stderr);
+    let document = told.json();
+    let findings = document["findings"].as_array().expect("findings");
+    let finding = findings
+        .iter()
+        .find(|finding| finding["id"] == "lost-events");
+    let finding = finding.expect("a finding about what is missing");
+    assert!(finding["share"].as_f64().is_some_and(|share| share > 0.1));
+    let words = finding["explanation"].as_str().expect("words");
+    assert!(words.contains("(MissingStream)"), "{words}");
+}
+
+#[test]
 fn a_stream_of_which_only_the_index_is_there_is_missed() {
     let Some((_folder, recording)) = broken_copy("io-mix") else {
         return;

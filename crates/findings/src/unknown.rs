@@ -25,13 +25,29 @@ pub(crate) fn findings(slow: &Slow<'_>, diagnostics: &[Diagnostic]) -> Vec<Findi
     let has_no_thread = |piece: &Piece| slow.requests.get(piece.request).first_thread().is_none();
     let (without_thread, mut others): (Vec<Piece>, Vec<Piece>) = unknown.partition(has_no_thread);
     others.sort_by_key(|piece| (Reverse(piece.segment.range.length()), piece.request));
-    let gaps = match Missing::of(diagnostics) {
-        Some(missing) => lost(slow, &missing, total(&others)),
-        None => unexplained(slow, &others),
+    let recorded = recorded(slow, &others);
+    let all = total(&others);
+    let missing = Missing::of(diagnostics);
+    let found = match &missing {
+        Some(missing) => [
+            lost(slow, missing, recorded),
+            unexplained(slow, &others, all - recorded),
+        ],
+        None => [None, unexplained(slow, &others, all)],
     };
-    gaps.into_iter()
-        .chain(no_thread(slow, &without_thread))
-        .collect()
+    let no_thread = no_thread(slow, &without_thread, missing.as_ref());
+    found.into_iter().flatten().chain(no_thread).collect()
+}
+
+/// As much of their time as lies within the recording of their hosts' kernels: events that are missing
+/// there cannot explain the rest.
+fn recorded(slow: &Slow<'_>, pieces: &[Piece]) -> Nanoseconds {
+    let within = pieces.iter().map(|piece| {
+        let lines = slow.all.hosts().lines(piece.segment.host);
+        let within = lines.map(|lines| piece.segment.range.intersect(lines.range()).length());
+        within.unwrap_or(Nanoseconds::ZERO)
+    });
+    within.sum()
 }
 
 fn total(pieces: &[Piece]) -> Nanoseconds {
@@ -130,7 +146,7 @@ fn lost(slow: &Slow<'_>, missing: &Missing<'_>, unknown: Nanoseconds) -> Option<
         },
         title: "Lost events: parts of the recording are missing".to_owned(),
         explanation: format!(
-            "The recording lacks {}. Where they are missing the slow requests' time is unknown: \
+            "The recording lacks {}. Where that is missing the slow requests' time is unknown: \
              {unknown} of {}.",
             missing.described(),
             slow.total
@@ -145,7 +161,7 @@ fn lost(slow: &Slow<'_>, missing: &Missing<'_>, unknown: Nanoseconds) -> Option<
 }
 
 /// Requests of which no thread is known, where they are a good part.
-fn no_thread(slow: &Slow<'_>, pieces: &[Piece]) -> Option<Finding> {
+fn no_thread(slow: &Slow<'_>, pieces: &[Piece], missing: Option<&Missing<'_>>) -> Option<Finding> {
     let unknown = total(pieces);
     let share = share(slow, unknown);
     if share < LEAST_SHARE {
@@ -164,13 +180,19 @@ fn no_thread(slow: &Slow<'_>, pieces: &[Piece]) -> Option<Finding> {
             window(id).length()
         ))
     });
+    let why = missing.map_or(String::new(), |missing| {
+        format!(
+            " What would tell may be missing: the recording lacks {}.",
+            missing.described()
+        )
+    });
     Some(Finding {
         id: FindingId::UnknownTime,
         severity: Severity::of(share),
         title: "Unknown time: nothing tells which threads served the requests".to_owned(),
         explanation: format!(
             "No thread is known for {} of {} requests that were examined, so nothing tells where \
-             their time went: {unknown} of {}. Spans alone do not say which thread does the work.",
+             their time went: {unknown} of {}. Spans alone do not say which thread does the work.{why}",
             requests.len(),
             slow.paths.len(),
             slow.total
@@ -184,9 +206,8 @@ fn no_thread(slow: &Slow<'_>, pieces: &[Piece]) -> Option<Finding> {
     })
 }
 
-/// Unknown time that neither missing events nor missing threads explain.
-fn unexplained(slow: &Slow<'_>, longest_first: &[Piece]) -> Option<Finding> {
-    let unknown = total(longest_first);
+/// Unknown time of these pieces that neither missing events nor missing threads explain.
+fn unexplained(slow: &Slow<'_>, longest_first: &[Piece], unknown: Nanoseconds) -> Option<Finding> {
     let share = share(slow, unknown);
     if share < LEAST_SHARE {
         return None;
@@ -212,9 +233,9 @@ fn unexplained(slow: &Slow<'_>, longest_first: &[Piece]) -> Option<Finding> {
         severity: Severity::of(share),
         title: "Unknown time: the recording does not tell where it went".to_owned(),
         explanation: format!(
-            "{unknown} of {} of the slow requests' time is unknown, though no events are known to be \
-             missing: the requests reach beyond the recording of the kernel, or the events that \
-             end waits and start threads were not recorded.",
+            "{unknown} of {} of the slow requests' time is unknown, and no events that were lost \
+             explain that: the requests reach beyond the recording of the kernel, or the events \
+             that end waits and start threads were not recorded.",
             slow.total
         ),
         evidence: evidence.collect(),
