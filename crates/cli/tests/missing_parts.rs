@@ -353,20 +353,22 @@ fn files_that_the_recording_names_are_missed_or_too_short() {
 }
 
 #[test]
-fn a_blank_page_among_others_is_told() {
-    let (_folder, recording) = quiet_recording();
-    let pages = recording.join("kernel/cpu0.raw");
-    let mut bytes = fs::read(&pages).expect("pages");
-    bytes[4096..8192].fill(0);
-    fs::write(&pages, bytes).expect("written");
-    let told = slowpath(&["count"], &recording);
-    assert_eq!(told.status, Some(1), "{}", told.stderr);
-    assert!(
-        told.stderr
-            .contains("cpu0.raw at byte 4096: a page without a time"),
-        "{}",
-        told.stderr
-    );
+fn blank_pages_are_told_wherever_they_lie() {
+    for (from_end, what) in [
+        (false, "a page without a time"),
+        (true, "no page with a time follows"),
+    ] {
+        let (_folder, recording) = quiet_recording();
+        let pages = recording.join("kernel/cpu0.raw");
+        let mut bytes = fs::read(&pages).expect("pages");
+        let at = if from_end { bytes.len() - 4096 } else { 4096 };
+        bytes[at..at + 4096].fill(0);
+        fs::write(&pages, bytes).expect("written");
+        let told = slowpath(&["count"], &recording);
+        assert_eq!(told.status, Some(1), "{}", told.stderr);
+        let named = format!("cpu0.raw at byte {at}: {what}");
+        assert!(told.stderr.contains(&named), "{}", told.stderr);
+    }
 }
 
 /// The time of all threads of which nothing is known, together.

@@ -136,7 +136,7 @@ impl PageStream {
         let mut bad_pages = Findings::default();
         let mut bad_chunks = Findings::default();
         let mut backwards = 0;
-        // Empty ones that have no time are no page of the kernel's; at the end they only fill the file.
+        // Empty ones that have no time are no page of the kernel's.
         let mut blanks: Vec<usize> = Vec::new();
         let visit = |position: usize, page: &[u8]| {
             let size = page.len();
@@ -209,6 +209,11 @@ impl PageStream {
         };
         self.data
             .for_each_page(self.layout.page_size, visit, damaged);
+        for blank in blanks {
+            bad_pages.add(DiagnosticCode::TruncatedPacket, || {
+                (self.place(blank), "no page with a time follows".into())
+            });
+        }
         diagnostics.extend(bad_pages.0);
         diagnostics.extend(bad_chunks.0);
         if backwards > 0 {
