@@ -2,8 +2,10 @@
 
 use clap::Args;
 use serde::Serialize;
-use slowpath_findings::{Diagnosis, Finding, Host, MOST_EXAMINED, Severity};
+use slowpath_engine::{Cancelled, Options};
+use slowpath_findings::{Diagnosis, Finding, FoundOut, Host, MOST_EXAMINED, Severity};
 use slowpath_model::HostId;
+use slowpath_session::HostKernels;
 
 use crate::input::{self, InputArgs, Report};
 use crate::output::print_json;
@@ -75,11 +77,11 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
             diagnostics: &known,
             window,
         });
-        let disks = kernel.map(|kernel| kernel.disk_use(diagnosis.disk_waits(), &run.engine()));
-        let disks = (disks.transpose())
+        let found_out = kernel.map(|kernel| find_out(&diagnosis, kernel, &run.engine()));
+        let found_out = (found_out.transpose())
             .map_err(|_| anyhow::anyhow!("interrupted"))?
             .unwrap_or_default();
-        let of_host = diagnosis.findings(&disks);
+        let of_host = diagnosis.findings(&found_out);
         findings.extend(of_host.into_iter().map(|finding| Row {
             host: several.then_some(host.name.as_str()),
             finding,
@@ -95,6 +97,22 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
         crate::output::print(&text(&findings, requests))?;
     }
     Ok(report)
+}
+
+/// Reads from the trace what the diagnosis asks for: each a pass over few events.
+fn find_out(
+    diagnosis: &Diagnosis<'_>,
+    kernel: &HostKernels<'_>,
+    options: &Options<'_>,
+) -> Result<FoundOut, Cancelled> {
+    Ok(FoundOut {
+        disks: kernel.disk_use(diagnosis.disk_waits(), options)?,
+        peers: kernel.peers(diagnosis.network_waits(), options)?,
+        priorities: match diagnosis.asks_for_priorities() {
+            true => kernel.priorities(options)?,
+            false => Default::default(),
+        },
+    })
 }
 
 fn text(findings: &[Row<'_>], requests: usize) -> String {

@@ -177,6 +177,31 @@ fn the_disk_and_its_writers_are_named() {
 }
 
 #[test]
+fn the_peer_is_named_and_told_to_be_recorded_where_it_is_not() {
+    let Some(folder) = unpacked("two-hosts/two-hosts.tar.zst") else {
+        return;
+    };
+    // The server's address is 10.0.0.1, its port 7000.
+    let both = folder.join("two-hosts");
+    let waits = |trace: &std::path::Path| {
+        let document = slowpath_succeeds(&["diagnose", "--json"], trace).json();
+        let findings = document["findings"].as_array().expect("findings").clone();
+        let network = findings.into_iter().find(|one| one["id"] == "network-wait");
+        network.expect("a finding about the network")
+    };
+    let among = waits(&both);
+    assert_eq!(
+        among["title"],
+        "Network: requests wait for server (10.0.0.1:7000)"
+    );
+    let advice = |finding: &Value| finding["advice"].as_str().expect("words").to_owned();
+    assert!(!advice(&among).contains("Record on"), "{among}");
+    let alone = waits(&both.join("client"));
+    assert_eq!(alone["title"], "Network: requests wait for 10.0.0.1:7000");
+    assert!(advice(&alone).contains("Record on"), "{alone}");
+}
+
+#[test]
 fn a_window_without_a_quota_has_no_finding_about_one() {
     let Some(folder) = unpacked("cpu-cgroup/cpu-cgroup.tar.zst") else {
         return;

@@ -12,6 +12,8 @@ use crate::{SyscallEntry, SyscallExit, slot};
 pub enum FactKind {
     /// [`Fact::Switch`]
     Switch,
+    /// [`Fact::SwitchPriorities`]
+    SwitchPriorities,
     /// [`Fact::Waking`]
     Waking,
     /// [`Fact::Wakeup`] of a thread that existed before
@@ -101,6 +103,14 @@ pub enum Fact<'packet> {
         prev_comm: &'packet [u8],
         /// Name of the thread that runs from now on.
         next_comm: &'packet [u8],
+    },
+    /// What a switch says of priorities, as the kernel numbers them: the lower runs first; below 0
+    /// deadline, to 99 real-time, from 100 nice -20 to 19.
+    SwitchPriorities {
+        /// The thread that ran.
+        prev: (ThreadId, i32),
+        /// The thread that runs from now on.
+        next: (ThreadId, i32),
     },
     /// A thread is about to be woken, in the context of whoever wakes it.
     Waking {
@@ -483,6 +493,20 @@ impl<'packet> Fact<'packet> {
                 prev_comm: text(3),
                 next_comm: text(4),
             },
+            FactKind::SwitchPriorities => {
+                // LTTng has 0 where the kernel has 100.
+                let by_lttng = event.has(slot(0));
+                let (threads, begin) = match by_lttng {
+                    true => ([0, 2], 100),
+                    false => ([1, 3], 0),
+                };
+                let [prev, next] = threads.map(thread);
+                let priority = |n| begin + event.signed(slot(n)).clamp(-1000, 1000) as i32;
+                Self::SwitchPriorities {
+                    prev: (prev, priority(4)),
+                    next: (next, priority(5)),
+                }
+            }
             FactKind::Waking => Self::Waking {
                 thread: thread(0),
                 comm: text(1),

@@ -46,6 +46,19 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        kind: FactKind::SwitchPriorities,
+        names: &["sched_switch"],
+        needs: &["prev_prio", "next_prio"],
+        slots: &[
+            &["prev_tid"],
+            &["prev_pid"],
+            &["next_tid"],
+            &["next_pid"],
+            &["prev_prio"],
+            &["next_prio"],
+        ],
+    },
+    Rule {
         kind: FactKind::Waking,
         names: &["sched_waking"],
         needs: &[],

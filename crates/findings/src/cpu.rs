@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use slowpath_kernel::priorities::{Priorities, Priority};
 use slowpath_kernel::timelines::{Doing, Timelines};
 use slowpath_kernel::timers::Firings;
 use slowpath_model::{CpuId, Nanoseconds, ProcessId, ThreadId, TimeRange, Timestamp};
 
 use crate::finding::{Evidence, Finding, FindingId};
-use crate::path::{Piece, Slow, Taken, percent, wants_cpu};
+use crate::path::{Piece, Slow, Taken, listed, percent, wants_cpu};
 use crate::quota::{Quota, Regime, SILENCE, quota_behind, quotas};
 
 /// Shorter waits are those of every wake-up.
@@ -21,14 +22,63 @@ struct CpuWait {
     idle: bool,
 }
 
+/// Waits of threads for processors.
+fn pieces(slow: &Slow<'_>) -> impl Iterator<Item = Piece> {
+    let is_long = |piece: &Piece| piece.segment.range.length() >= SHORT;
+    let is_ready = |piece: &Piece| wants_cpu(piece.segment.state);
+    (slow.pieces_here()).filter(move |piece| is_ready(piece) && is_long(piece))
+}
+
+/// Whether there may be a finding about them.
+pub(crate) fn are_waits_worth_telling(slow: &Slow<'_>) -> bool {
+    let mut taken = Taken::default();
+    for piece in pieces(slow) {
+        taken.add(piece.request, piece.whose(), piece.segment.range);
+    }
+    taken.share(slow).is_some()
+}
+
+/// Threads that ran instead of others because of their priorities.
+#[derive(Default)]
+struct Preferred {
+    total: Nanoseconds,
+    /// Who ran, and who waited meanwhile, with their priorities.
+    ran: BTreeMap<String, Nanoseconds>,
+    waited: BTreeMap<String, Nanoseconds>,
+}
+
+impl Preferred {
+    /// `other` ran for `time` while `thread` waited.
+    fn add(
+        &mut self,
+        slow: &Slow<'_>,
+        priorities: &Priorities,
+        [other, thread]: [ThreadId; 2],
+        time: Nanoseconds,
+    ) {
+        let priority = |of: ThreadId| Some((of, *priorities.get(&of)?));
+        let (Some(other), Some(thread)) = (priority(other), priority(thread)) else {
+            return;
+        };
+        if other.1 < thread.1 {
+            let words = |(of, priority): (ThreadId, Priority)| {
+                format!("{} [{priority}]", slow.thread(slow.own(of)))
+            };
+            self.total += time;
+            *self.ran.entry(words(other)).or_default() += time;
+            *self.waited.entry(words(thread)).or_default() += time;
+        }
+    }
+}
+
 /// Findings about processors, and the quotas that some of them are about.
 pub(crate) fn findings(
     slow: &Slow<'_>,
     control_groups: &BTreeMap<ProcessId, String>,
     quota_periods: &Firings,
+    priorities: &Priorities,
 ) -> (Vec<Finding>, Vec<Quota>) {
-    let mut waits: Vec<CpuWait> = (slow.pieces_here())
-        .filter(|piece| wants_cpu(piece.segment.state) && piece.segment.range.length() >= SHORT)
+    let mut waits: Vec<CpuWait> = pieces(slow)
         .filter_map(|piece| {
             let cpu = cpu_before(slow.lines, piece.segment.thread, piece.segment.range.begin)?;
             Some(CpuWait {
@@ -43,6 +93,7 @@ pub(crate) fn findings(
         .collect();
     let occupants = slow.lines.occupants(&times);
     let (mut contention, mut placement) = (Taken::default(), Taken::default());
+    let mut preferred = Preferred::default();
     for wait in &mut waits {
         let range = wait.piece.segment.range;
         let others = || occupants.during(wait.cpu, range);
@@ -68,13 +119,14 @@ pub(crate) fn findings(
             contention.add(wait.piece.request, whose, range);
             for (other, time) in occupants.during(wait.cpu, range) {
                 contention.blame(slow.thread(slow.own(other)), time);
+                preferred.add(slow, priorities, [other, thread], time);
             }
         }
     }
     let mut findings: Vec<Finding> = (quotas.iter().zip(by_quota))
         .filter_map(|(quota, taken)| held_back(slow, &quotas, quota, taken))
         .collect();
-    findings.extend(contended(slow, contention));
+    findings.extend(contended(slow, contention, &preferred));
     findings.extend(misplaced(slow, placement));
     (findings, quotas)
 }
@@ -183,16 +235,34 @@ fn held_back(
     Some(finding)
 }
 
-fn contended(slow: &Slow<'_>, mut taken: Taken) -> Option<Finding> {
+fn contended(slow: &Slow<'_>, mut taken: Taken, preferred: &Preferred) -> Option<Finding> {
+    // Less is what kernel threads of good priority need everywhere.
+    let by_priority = preferred.total.get() >= taken.total.get().div_ceil(10).max(1);
+    let because = match by_priority {
+        false => String::new(),
+        true => format!(
+            " For {} of it ({}) those that ran had a better priority: {}.",
+            preferred.total,
+            percent(preferred.total, taken.total),
+            listed(&preferred.ran, 4)
+        ),
+    };
     let title = "CPU contention: ready threads wait while others run".to_owned();
     let explanation = format!(
-        "{} slow requests waited {} in all for a processor that others used: {}.",
+        "{} slow requests waited {} in all for a processor that others used: {}.{because}",
         taken.requests(),
         taken.total,
         taken.blamed()
     );
     let what = "ready, but without a processor for";
-    let evidence = taken.evidence_by(slow, what, "threads that ran instead");
+    let mut evidence = taken.evidence_by(slow, what, "threads that ran instead");
+    if by_priority {
+        evidence.push(Evidence::text(format!(
+            "by better priority: {} ran while these waited: {}",
+            listed(&preferred.ran, 6),
+            listed(&preferred.waited, 6)
+        )));
+    }
     let advice = "Give the service more processors, move the others elsewhere or lower their \
                   priority (nice, cpu.weight), or use fewer threads.";
     let id = FindingId::CpuContention;

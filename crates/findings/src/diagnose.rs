@@ -8,13 +8,15 @@ use std::collections::BTreeMap;
 
 use slowpath_kernel::InterruptedWait;
 use slowpath_kernel::disks::DiskUse;
+use slowpath_kernel::peers::Peer;
+use slowpath_kernel::priorities::Priorities;
 use slowpath_kernel::timers::Firings;
 use slowpath_model::{Diagnostic, HostId, Nanoseconds, ProcessId, TimeRange};
 use slowpath_requests::AllHosts;
 
 use crate::finding::Finding;
 use crate::path::Slow;
-use crate::{blocked, cpu, disk, locks, runtime, serial, unknown, waits};
+use crate::{blocked, cpu, disk, locks, network, runtime, serial, sleep, unknown};
 
 /// What is known of a host.
 #[derive(Clone, Copy)]
@@ -39,6 +41,18 @@ pub struct Diagnosis<'run> {
     /// `None` where there is no request or no kernel trace.
     slow: Option<Slow<'run>>,
     disk_waits: Vec<InterruptedWait>,
+    network_waits: Vec<InterruptedWait>,
+}
+
+/// What the trace says about what a [`Diagnosis`] asks; what is not known is left empty.
+#[derive(Debug, Default)]
+pub struct FoundOut {
+    /// What the disks did in [`Diagnosis::disk_waits`].
+    pub disks: DiskUse,
+    /// Whose packets ended [`Diagnosis::network_waits`], in their order.
+    pub peers: Vec<Option<Peer>>,
+    /// The priorities of the host's threads, where [`Diagnosis::asks_for_priorities`].
+    pub priorities: Priorities,
 }
 
 impl<'run> Diagnosis<'run> {
@@ -50,6 +64,7 @@ impl<'run> Diagnosis<'run> {
         Self {
             host,
             disk_waits: slow.as_ref().map(disk::waits).unwrap_or_default(),
+            network_waits: slow.as_ref().map(network::waits).unwrap_or_default(),
             slow,
         }
     }
@@ -60,19 +75,39 @@ impl<'run> Diagnosis<'run> {
         &self.disk_waits
     }
 
-    /// What makes the slow requests of the host slow: the most share of their time first. `disks`: what
-    /// the disks did in [`Self::disk_waits`].
+    /// The waits for packets of which is to be found out whose these were; empty where they are not
+    /// worth a finding.
+    pub fn network_waits(&self) -> &[InterruptedWait] {
+        &self.network_waits
+    }
+
+    /// Whether waits for processors are worth a finding: then priorities matter.
+    pub fn asks_for_priorities(&self) -> bool {
+        self.slow.as_ref().is_some_and(cpu::are_waits_worth_telling)
+    }
+
+    /// What makes the slow requests of the host slow: the most share of their time first.
     ///
     /// Empty where there is no request or no kernel trace, or nothing stands out.
-    pub fn findings(&self, disks: &DiskUse) -> Vec<Finding> {
+    pub fn findings(&self, found_out: &FoundOut) -> Vec<Finding> {
         let Some(slow) = &self.slow else {
             return Vec::new();
         };
         let host = &self.host;
-        let (mut findings, quotas) = cpu::findings(slow, host.control_groups, host.quota_periods);
+        let (mut findings, quotas) = cpu::findings(
+            slow,
+            host.control_groups,
+            host.quota_periods,
+            &found_out.priorities,
+        );
         findings.extend(locks::finding(slow, &quotas));
-        findings.extend(disk::finding(slow, &self.disk_waits, disks));
-        findings.extend(waits::findings(slow));
+        findings.extend(disk::finding(slow, &self.disk_waits, &found_out.disks));
+        findings.extend(network::finding(
+            slow,
+            &self.network_waits,
+            &found_out.peers,
+        ));
+        findings.extend(sleep::finding(slow));
         findings.extend(blocked::finding(slow));
         findings.extend(runtime::finding(slow, &quotas));
         findings.extend(serial::findings(slow));

@@ -11,7 +11,7 @@ use slowpath_kernel::disks::{DiskRequest, DiskUse};
 use slowpath_model::{Nanoseconds, ThreadId, TimeRange, shown};
 
 use crate::finding::{Evidence, Finding, FindingId};
-use crate::path::{Piece, Slow, Taken, interrupted_wait, listed};
+use crate::path::{Piece, Slow, Taken, each_once, interrupted_wait, listed, place_of};
 
 /// Disks that are told of.
 const MOST_DISKS: usize = 3;
@@ -23,9 +23,7 @@ pub(crate) fn waits(slow: &Slow<'_>) -> Vec<InterruptedWait> {
     if taken(slow).share(slow).is_none() {
         return Vec::new();
     }
-    let waits = pieces(slow).filter_map(|piece| interrupted_wait(slow, &piece));
-    let by_order: BTreeMap<_, InterruptedWait> = waits.map(|wait| (order(&wait), wait)).collect();
-    by_order.into_values().collect()
+    each_once(pieces(slow).filter_map(|piece| interrupted_wait(slow, &piece)))
 }
 
 fn pieces(slow: &Slow<'_>) -> impl Iterator<Item = Piece> {
@@ -55,10 +53,7 @@ pub(crate) fn finding(
         let segment = &piece.segment;
         taken.blame(slow.thread(piece.whose()), segment.range.length());
         let wait = interrupted_wait(slow, &piece);
-        let place = wait.and_then(|wait| {
-            let place = waits.binary_search_by_key(&order(&wait), order);
-            place.ok()
-        });
+        let place = wait.and_then(|wait| place_of(&wait, waits));
         let disk = place.and_then(|place| disks.ended_by.get(place)?.as_deref());
         if let Some(disk) = disk {
             let (length, when) = waited.entry(disk).or_default();
@@ -170,14 +165,6 @@ fn users(
         })
     });
     told.collect()
-}
-
-/// The order of waits: by it they are found again.
-fn order(wait: &InterruptedWait) -> [i64; 4] {
-    let cpu = i64::from(wait.cpu.0);
-    let times = [wait.range.end, wait.range.begin, wait.interrupt.begin];
-    let [end, begin, interrupt] = times.map(|at| at.ns());
-    [end, cpu, begin, interrupt]
 }
 
 /// Bytes in words.

@@ -12,13 +12,14 @@ mod diagnose;
 mod disk;
 mod finding;
 mod locks;
+mod network;
 mod path;
 mod quota;
 mod runtime;
 mod serial;
+mod sleep;
 mod unknown;
-mod waits;
 
-pub use diagnose::{Diagnosis, Host};
+pub use diagnose::{Diagnosis, FoundOut, Host};
 pub use finding::{Evidence, Finding, FindingId, Severity};
 pub use path::MOST_EXAMINED;

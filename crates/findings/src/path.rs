@@ -56,6 +56,22 @@ pub(crate) fn interrupted_wait(slow: &Slow<'_>, piece: &Piece) -> Option<Interru
         .then(|| InterruptedWait::before(slow.lines, segment.thread, segment.recorded.end))?
 }
 
+/// Waits, each once, in an order by which [`place_of`] finds them again.
+pub(crate) fn each_once(waits: impl Iterator<Item = InterruptedWait>) -> Vec<InterruptedWait> {
+    let by_order: BTreeMap<_, InterruptedWait> = waits.map(|wait| (order(&wait), wait)).collect();
+    by_order.into_values().collect()
+}
+
+pub(crate) fn place_of(wait: &InterruptedWait, waits: &[InterruptedWait]) -> Option<usize> {
+    waits.binary_search_by_key(&order(wait), order).ok()
+}
+
+fn order(wait: &InterruptedWait) -> [i64; 4] {
+    let times = [wait.range.end, wait.range.begin, wait.interrupt.begin];
+    let [end, begin, interrupt] = times.map(|at| at.ns());
+    [end, i64::from(wait.cpu.0), begin, interrupt]
+}
+
 fn whose(segment: &Segment) -> ThreadOfHost {
     ThreadOfHost {
         host: segment.host,
@@ -117,13 +133,16 @@ impl<'run> Slow<'run> {
     }
 
     pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> {
-        self.paths.iter().flat_map(|(request, path)| {
-            let segments = path.path.segments.iter().zip(&path.blocked_by);
-            segments.map(|(segment, blocked_by)| Piece {
-                request: *request,
-                segment,
-                blocked_by: *blocked_by,
-            })
+        let paths = self.paths.iter();
+        paths.flat_map(|(request, path)| Self::pieces_of(*request, path))
+    }
+
+    pub(crate) fn pieces_of(request: RequestId, path: &RequestPath) -> impl Iterator<Item = Piece> {
+        let segments = path.path.segments.iter().zip(&path.blocked_by);
+        segments.map(move |(segment, blocked_by)| Piece {
+            request,
+            segment,
+            blocked_by: *blocked_by,
         })
     }
 
@@ -245,6 +264,12 @@ impl Taken {
     /// Who or what took most of it, in words.
     pub(crate) fn blamed(&self) -> String {
         listed(&self.parts, 4)
+    }
+
+    /// Who or what took most of it, if anybody is blamed.
+    pub(crate) fn most_blamed(&self) -> Option<(&str, Nanoseconds)> {
+        let (name, length) = self.parts.iter().max_by_key(|(_, length)| **length)?;
+        Some((name, *length))
     }
 
     fn keep_longest(&mut self) {

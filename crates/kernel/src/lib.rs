@@ -19,6 +19,8 @@ pub mod io;
 mod lanes;
 pub mod latency;
 pub mod network;
+pub mod peers;
+pub mod priorities;
 pub mod timelines;
 pub mod timers;
 

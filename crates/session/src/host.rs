@@ -8,6 +8,8 @@ use slowpath_engine::{Cancelled, Options};
 use slowpath_kernel::InterruptedWait;
 use slowpath_kernel::disks::{DiskUse, disk_use};
 use slowpath_kernel::io::Known;
+use slowpath_kernel::peers::{Peer, peers};
+use slowpath_kernel::priorities::{Priorities, priorities};
 use slowpath_kernel::timelines::Timelines;
 use slowpath_kernel::timers::{Firings, firings};
 use slowpath_model::{Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TimeRange};
@@ -229,6 +231,34 @@ impl<'experiment> HostKernels<'experiment> {
             return Ok(DiskUse::default());
         }
         let found = disk_use(self.source(), waits, options)?;
+        Ok(found.state.unwrap_or_default())
+    }
+
+    /// Whose packets ended each of the waits for the network, where the trace tells. Reads nothing
+    /// where there are no waits.
+    ///
+    /// # Errors
+    ///
+    /// Where it was cancelled.
+    pub fn peers(
+        &self,
+        waits: &[InterruptedWait],
+        options: &Options<'_>,
+    ) -> Result<Vec<Option<Peer>>, Cancelled> {
+        if waits.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = peers(self.source(), waits, options)?;
+        Ok(found.state.unwrap_or_default())
+    }
+
+    /// The priorities of the host's threads, as last seen.
+    ///
+    /// # Errors
+    ///
+    /// Where it was cancelled.
+    pub fn priorities(&self, options: &Options<'_>) -> Result<Priorities, Cancelled> {
+        let found = priorities(self.source(), options)?;
         Ok(found.state.unwrap_or_default())
     }
 

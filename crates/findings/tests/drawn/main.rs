@@ -1,5 +1,7 @@
 //! Findings on traces drawn in text: what is said, of whom, and what is not said.
 
+mod contention;
 mod disk;
+mod network;
 mod serial;
 mod support;

@@ -7,18 +7,98 @@ use std::collections::BTreeMap;
 
 use slowpath_critical_path::{Host as NamedHost, Hosts};
 use slowpath_drawn::DrawnTrace;
-use slowpath_findings::{Diagnosis, Finding, FindingId, Host};
+use slowpath_findings::{Diagnosis, Finding, FindingId, FoundOut, Host};
 use slowpath_kernel::disks::disk_use;
+use slowpath_kernel::network::Network;
+use slowpath_kernel::peers::peers;
+use slowpath_kernel::priorities::priorities;
 use slowpath_kernel::timelines::Timelines;
 use slowpath_kernel::timers::Firings;
 use slowpath_model::{HostId, SpanId, TimeRange, Timestamp, TraceId};
 use slowpath_read_spans::{
     Attribute, AttributeValue, Reference, ReferenceKind, Span, SpanKind, SpanStatus,
 };
-use slowpath_requests::{AllHosts, HostEvents, join, span_events};
+use slowpath_requests::{AllHosts, HostEvents, Requests, join, span_events};
+
+/// Drawn hosts with their requests.
+pub struct Drawn {
+    kernels: Vec<DrawnTrace>,
+    names: Vec<String>,
+    lines: Vec<Timelines>,
+    network: Network,
+    requests: Vec<Requests>,
+}
 
 /// The findings about one drawn host, with the spans of a file.
 pub fn findings(drawing: &str, spans: Vec<Span>) -> Vec<Finding> {
+    Drawn::hosts(&[("web-1", drawing)], spans).findings(HostId(0))
+}
+
+impl Drawn {
+    /// Hosts by name, and the spans of a file.
+    pub fn hosts(drawings: &[(&str, &str)], spans: Vec<Span>) -> Self {
+        let traces: Vec<[DrawnTrace; 2]> = drawings.iter().map(|(_, text)| traces(text)).collect();
+        let options = Default::default();
+        let lines = traces.iter().map(|[kernel, _]| {
+            let built = Timelines::build_among_hosts(kernel, &options).expect("nobody cancels");
+            built.state.expect("there are kernel events")
+        });
+        let lines: Vec<Timelines> = lines.collect();
+        let names: Vec<String> = drawings
+            .iter()
+            .map(|(name, _)| (*name).to_owned())
+            .collect();
+        let hosts = traces.iter().zip(&lines).zip(&names);
+        let hosts = hosts.map(|(([_, marks], lines), name)| HostEvents {
+            name: name.clone(),
+            shown_name: name.clone(),
+            events: (span_events(marks, &options).expect("nobody cancels").state)
+                .unwrap_or_default(),
+            lines: Some(lines),
+        });
+        let (requests, _) = join(hosts.collect(), spans);
+        Self {
+            network: Network::of(&lines.iter().map(Some).collect::<Vec<_>>()),
+            kernels: traces.into_iter().map(|[kernel, _]| kernel).collect(),
+            names,
+            lines,
+            requests,
+        }
+    }
+
+    /// The findings about a host, with all that they ask the trace for.
+    pub fn findings(&self, id: HostId) -> Vec<Finding> {
+        let hosts = self.lines.iter().zip(&self.names);
+        let hosts = hosts.map(|(lines, name)| NamedHost {
+            name,
+            lines: Some(lines),
+        });
+        let hosts = Hosts::new(hosts.collect(), Some(&self.network));
+        let all = AllHosts::new(hosts, self.requests.iter().collect());
+        let (control_groups, quota_periods) = (BTreeMap::new(), Firings::new());
+        let diagnosis = Diagnosis::begin(Host {
+            all: &all,
+            id,
+            control_groups: &control_groups,
+            quota_periods: &quota_periods,
+            diagnostics: &[],
+            window: TimeRange::ALL,
+        });
+        let (kernel, options) = (&self.kernels[id.index()], Default::default());
+        let disks = disk_use(kernel, diagnosis.disk_waits(), &options).expect("nobody cancels");
+        let peers = peers(kernel, diagnosis.network_waits(), &options).expect("nobody cancels");
+        let priorities = priorities(kernel, &options).expect("nobody cancels");
+        let priorities = priorities.state.filter(|_| diagnosis.asks_for_priorities());
+        diagnosis.findings(&FoundOut {
+            disks: disks.state.unwrap_or_default(),
+            peers: peers.state.unwrap_or_default(),
+            priorities: priorities.unwrap_or_default(),
+        })
+    }
+}
+
+/// A drawing as the trace of the kernel and that of the spans.
+fn traces(drawing: &str) -> [DrawnTrace; 2] {
     let (mut kernel, mut marks) = (String::new(), "-- domain user\n".to_owned());
     for line in drawing
         .lines()
@@ -40,35 +120,7 @@ pub fn findings(drawing: &str, spans: Vec<Span>) -> Vec<Finding> {
             _ => kernel += &format!("{stream} {at} {what} {rest}\n"),
         }
     }
-    let parse = |text: &str| DrawnTrace::parse(text).expect("the drawing can be read");
-    let (kernel, marks) = (parse(&kernel), parse(&marks));
-    let options = Default::default();
-    let lines = Timelines::build(&kernel, &options).expect("nobody cancels");
-    let lines = lines.state.expect("there are kernel events");
-    let events = span_events(&marks, &options).expect("nobody cancels");
-    let host = HostEvents {
-        name: "web-1".into(),
-        shown_name: "web-1".into(),
-        events: events.state.unwrap_or_default(),
-        lines: Some(&lines),
-    };
-    let (requests, _) = join(vec![host], spans);
-    let named = NamedHost {
-        name: "web-1",
-        lines: Some(&lines),
-    };
-    let all = AllHosts::new(Hosts::new(vec![named], None), requests.iter().collect());
-    let (control_groups, quota_periods) = (BTreeMap::new(), Firings::new());
-    let diagnosis = Diagnosis::begin(Host {
-        all: &all,
-        id: HostId(0),
-        control_groups: &control_groups,
-        quota_periods: &quota_periods,
-        diagnostics: &[],
-        window: TimeRange::ALL,
-    });
-    let disks = disk_use(&kernel, diagnosis.disk_waits(), &options).expect("nobody cancels");
-    diagnosis.findings(&disks.state.unwrap_or_default())
+    [kernel, marks].map(|text| DrawnTrace::parse(&text).expect("the drawing can be read"))
 }
 
 /// The one finding of a kind.

@@ -1,0 +1,193 @@
+//! Waits for packets from other hosts: whose packets, and whether that host was recorded as well.
+//!
+//! A peer is named by its host where the path leads there, by address and port where the received
+//! packet has headers, and by nothing where neither tells. An address is that of a recorded host if a
+//! path led there from a packet of that address.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use slowpath_critical_path::{LinkKind, State};
+use slowpath_kernel::InterruptedWait;
+use slowpath_kernel::peers::Peer;
+use slowpath_model::{HostId, Nanoseconds, ThreadId, Timestamp, shown};
+use slowpath_requests::RequestPath;
+
+use crate::finding::{Evidence, Finding, FindingId};
+use crate::path::{Piece, Slow, Taken, each_once, interrupted_wait, listed, place_of};
+
+/// A wait for the network, with what is known of where its packet came from.
+struct NetworkWait {
+    piece: Piece,
+    /// The recorded host to which the path leads from here.
+    host: Option<HostId>,
+    wait: Option<InterruptedWait>,
+}
+
+/// The waits on the requests' own host, where they are worth a finding; each once.
+pub(crate) fn waits(slow: &Slow<'_>) -> Vec<InterruptedWait> {
+    let all = network_waits(slow);
+    if taken(&all).share(slow).is_none() {
+        return Vec::new();
+    }
+    each_once(all.iter().filter_map(|one| one.wait))
+}
+
+fn network_waits(slow: &Slow<'_>) -> Vec<NetworkWait> {
+    let mut all = Vec::new();
+    for (request, path) in &slow.paths {
+        let origins = origins(path);
+        // A wait may be cut in pieces; the path leads on from the first.
+        let mut last: Option<(ThreadId, Timestamp, Option<HostId>)> = None;
+        for piece in Slow::pieces_of(*request, path) {
+            let segment = &piece.segment;
+            if segment.state != State::Network {
+                continue;
+            }
+            let (thread, begin) = (segment.thread, segment.range.begin);
+            let earlier = last.filter(|(of, end, _)| (*of, *end) == (thread, begin));
+            let host = (origins.get(&(begin, segment.host, thread)).copied())
+                .or_else(|| earlier.and_then(|(_, _, host)| host));
+            last = Some((thread, segment.range.end, host));
+            let wait = interrupted_wait(slow, &piece);
+            all.push(NetworkWait { piece, host, wait });
+        }
+    }
+    all
+}
+
+/// The hosts from which a path's packets came, by when they were sent and who waited for them.
+fn origins(path: &RequestPath) -> BTreeMap<(Timestamp, HostId, ThreadId), HostId> {
+    let links = path.path.links.iter();
+    let between =
+        links.filter(|link| link.kind == LinkKind::Packet && link.hosts[0] != link.hosts[1]);
+    between
+        .map(|link| ((link.at, link.hosts[1], link.to), link.hosts[0]))
+        .collect()
+}
+
+fn taken(all: &[NetworkWait]) -> Taken {
+    let mut taken = Taken::default();
+    for NetworkWait { piece, .. } in all {
+        taken.add(piece.request, piece.whose(), piece.segment.range);
+    }
+    taken
+}
+
+/// `waits` are those that [`waits`] gave, `peers` whose packets ended them.
+pub(crate) fn finding(
+    slow: &Slow<'_>,
+    waits: &[InterruptedWait],
+    peers: &[Option<Peer>],
+) -> Option<Finding> {
+    let all = network_waits(slow);
+    let mut taken = taken(&all);
+    taken.share(slow)?;
+    let peer_of = |one: &NetworkWait| *peers.get(place_of(&one.wait?, waits)?)?;
+    let mut hosts: BTreeMap<Ipv4Addr, HostId> = BTreeMap::new();
+    for one in &all {
+        if let (Some(host), Some(address)) = (one.host, peer_of(one).and_then(|peer| peer.address))
+        {
+            hosts.insert(address, host);
+        }
+    }
+    let mut threads: BTreeMap<String, Nanoseconds> = BTreeMap::new();
+    let mut causes: BTreeMap<String, Nanoseconds> = BTreeMap::new();
+    // Peers that are no recorded host.
+    let mut strangers: BTreeMap<String, Nanoseconds> = BTreeMap::new();
+    let mut unknown = Nanoseconds::ZERO;
+    for one in &all {
+        let segment = &one.piece.segment;
+        let length = segment.range.length();
+        *threads.entry(slow.thread(one.piece.whose())).or_default() += length;
+        if !segment.detail.is_empty() {
+            *causes.entry(segment.detail.to_string()).or_default() += length;
+        }
+        let peer = peer_of(one);
+        let address = peer.and_then(|peer| peer.address);
+        let host = one.host.or_else(|| hosts.get(&address?).copied());
+        let host = host.map(|host| shown(slow.all.hosts().name(host)));
+        match (host, peer) {
+            (Some(host), Some(peer)) => taken.blame(format!("{host} ({peer})"), length),
+            (Some(host), None) => taken.blame(host.into_owned(), length),
+            (None, Some(peer)) => {
+                taken.blame(peer.to_string(), length);
+                *strangers.entry(peer.to_string()).or_default() += length;
+            }
+            (None, None) => unknown += length,
+        }
+    }
+    let most = taken
+        .most_blamed()
+        .map(|(peer, length)| (peer.to_owned(), length));
+    let of_peers = most.as_ref().map_or(String::new(), |_| {
+        format!(
+            " The packets that they waited for came from: {}.",
+            taken.blamed()
+        )
+    });
+    let causes = match causes.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", listed(&causes, 3)),
+    };
+    let explanation = format!(
+        "{} slow requests waited for the network for {} in all{causes}, in these threads: {}.{of_peers}",
+        taken.requests(),
+        taken.total,
+        listed(&threads, 4)
+    );
+    let title = match &most {
+        Some((peer, length)) if length.get() * 2 > taken.total.get() => {
+            format!("Network: requests wait for {peer}")
+        }
+        _ => "Network: requests wait for other hosts".to_owned(),
+    };
+    let what = "waited for the network for";
+    let mut evidence = match most.is_some() {
+        true => taken.evidence_by(slow, what, "peer"),
+        false => taken.evidence(slow, what),
+    };
+    evidence.push(Evidence::text(format!(
+        "by thread: {}",
+        listed(&threads, 6)
+    )));
+    let is_alone = slow.all.hosts().ids().count() == 1;
+    let fewer = "make fewer calls, or several at once";
+    let advice = match (
+        strangers.is_empty(),
+        is_alone && unknown > Nanoseconds::ZERO,
+    ) {
+        (false, _) => format!(
+            "Record on the hosts of these addresses as well to see what they did meanwhile: {}; {fewer}.",
+            names(&strangers)
+        ),
+        (true, true) => {
+            format!("Record on the other host as well to see what it did meanwhile; {fewer}.")
+        }
+        (true, false) => format!(
+            "What the other recorded hosts did is on the paths already (`slowpath critical-path --span`): \
+             here the packets were on their way. Look at the network between the hosts (distance, queues, \
+             packets sent again); {fewer}."
+        ),
+    };
+    taken.finding(
+        slow,
+        FindingId::NetworkWait,
+        title,
+        explanation,
+        evidence,
+        &advice,
+    )
+}
+
+/// Those that were waited for longest.
+fn names(peers: &BTreeMap<String, Nanoseconds>) -> String {
+    let mut ranked: Vec<(&String, &Nanoseconds)> = peers.iter().collect();
+    ranked.sort_by_key(|(name, length)| (std::cmp::Reverse(**length), *name));
+    let names: Vec<&str> = ranked
+        .iter()
+        .take(3)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    names.join(", ")
+}

@@ -1,0 +1,126 @@
+//! Waits for other hosts: who is waited for, and whether recording there is advised.
+
+use slowpath_findings::FindingId;
+use slowpath_model::HostId;
+
+use crate::support::{Drawn, findings, only};
+
+const CLIENT: u8 = 1;
+const SERVER: u8 = 2;
+
+/// A segment with its headers; the server's port is 5000.
+fn segment(event: &str, from: u8, to: u8, number: u32) -> String {
+    let tcp = "network_header.ipv4.transport_header.tcp";
+    let port = |host| if host == SERVER { 5000 } else { 40_000 };
+    format!(
+        "{event} skbaddr=0x{number}00 name=eth0 network_header.ipv4.saddr=hex:0a0000{from:02x} \
+         network_header.ipv4.daddr=hex:0a0000{to:02x} {tcp}.source_port={} {tcp}.dest_port={} \
+         {tcp}.seq={number} {tcp}.ack_seq=1 {tcp}.flags=24",
+        port(from),
+        port(to)
+    )
+}
+
+fn switch(from: &str, from_id: u32, state: u32, to: &str, to_id: u32) -> String {
+    format!(
+        "sched_switch prev_comm={from} prev_tid={from_id} prev_state={state} next_comm={to} next_tid={to_id}"
+    )
+}
+
+/// Thread 7 asks the server and gets its answer 20 ms later.
+fn client(server: u8) -> String {
+    [
+        format!("cpu0 0 {}", switch("swapper/0", 0, 0, "shop", 7)),
+        "cpu0 10 start 7 1".to_owned(),
+        format!("cpu0 100 {}", segment("net_dev_queue", CLIENT, server, 1)),
+        format!("cpu0 110 {}", switch("shop", 7, 1, "swapper/0", 0)),
+        "cpu0 20100 irq_softirq_entry vec=3".to_owned(),
+        format!(
+            "cpu0 20101 {}",
+            segment("net_if_receive_skb", server, CLIENT, 2)
+        ),
+        "cpu0 20102 sched_waking comm=shop tid=7 target_cpu=0".to_owned(),
+        "cpu0 20103 sched_wakeup comm=shop tid=7 target_cpu=0".to_owned(),
+        "cpu0 20104 irq_softirq_exit vec=3".to_owned(),
+        format!("cpu0 20110 {}", switch("swapper/0", 0, 0, "shop", 7)),
+        "cpu0 20200 end 7 1".to_owned(),
+        format!("cpu0 21000 {}", switch("shop", 7, 1, "swapper/0", 0)),
+    ]
+    .join("\n")
+}
+
+/// Thread 9 answers within 1 ms; the way there takes 5 ms, the way back the rest.
+fn server() -> String {
+    [
+        format!("cpu0 0 {}", switch("swapper/0", 0, 0, "store", 9)),
+        format!("cpu0 10 {}", switch("store", 9, 1, "swapper/0", 0)),
+        "cpu0 5100 irq_softirq_entry vec=3".to_owned(),
+        format!(
+            "cpu0 5101 {}",
+            segment("net_if_receive_skb", CLIENT, SERVER, 1)
+        ),
+        "cpu0 5102 sched_waking comm=store tid=9 target_cpu=0".to_owned(),
+        "cpu0 5103 sched_wakeup comm=store tid=9 target_cpu=0".to_owned(),
+        "cpu0 5104 irq_softirq_exit vec=3".to_owned(),
+        format!("cpu0 5110 {}", switch("swapper/0", 0, 0, "store", 9)),
+        format!("cpu0 6000 {}", segment("net_dev_queue", SERVER, CLIENT, 2)),
+        format!("cpu0 6010 {}", switch("store", 9, 1, "swapper/0", 0)),
+    ]
+    .join("\n")
+}
+
+#[test]
+fn a_peer_that_was_not_recorded_is_told_by_its_address() {
+    let found = findings(&client(SERVER), Vec::new());
+    let finding = only(&found, FindingId::NetworkWait);
+    assert_eq!(finding.title, "Network: requests wait for 10.0.0.2:5000");
+    assert!(
+        finding
+            .advice
+            .contains("Record on the hosts of these addresses as well")
+            && finding.advice.contains("10.0.0.2:5000"),
+        "{}",
+        finding.advice
+    );
+}
+
+#[test]
+fn a_packet_without_headers_has_no_peer() {
+    let bare: String = client(SERVER)
+        .lines()
+        .map(|line| line.split(" network_header").next().unwrap_or(line))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let found = findings(&bare, Vec::new());
+    let finding = only(&found, FindingId::NetworkWait);
+    assert_eq!(finding.title, "Network: requests wait for other hosts");
+    let advice = &finding.advice;
+    assert!(
+        advice.starts_with("Record on the other host as well"),
+        "{advice}"
+    );
+}
+
+#[test]
+fn a_recorded_peer_is_told_by_its_name_and_needs_no_recording() {
+    let drawn = Drawn::hosts(
+        &[("web-1", &client(SERVER)), ("store-1", &server())],
+        Vec::new(),
+    );
+    let found = drawn.findings(HostId(0));
+    let finding = only(&found, FindingId::NetworkWait);
+    assert_eq!(
+        finding.title,
+        "Network: requests wait for store-1 (10.0.0.2:5000)"
+    );
+    assert!(!finding.advice.contains("Record on"), "{}", finding.advice);
+    // Another host than the one that answers does not matter.
+    let third = 3;
+    let drawn = Drawn::hosts(
+        &[("web-1", &client(third)), ("store-1", &server())],
+        Vec::new(),
+    );
+    let found = drawn.findings(HostId(0));
+    let finding = only(&found, FindingId::NetworkWait);
+    assert!(finding.advice.contains("Record on"), "{}", finding.advice);
+}

@@ -1,0 +1,189 @@
+//! Whose packets ended waits for the network: address and port of the other end of a connection.
+//!
+//! A pass over the events of received packets that have headers (LTTng's). Several packets may be
+//! received before any thread is woken: a peer is told only where all of them are of one. Which
+//! recorded host has an address is not known here (`network`).
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use serde::{Deserialize, Serialize};
+use slowpath_concepts::{Concepts, Fact, FactKind};
+use slowpath_engine::{Analysis, Cancelled, Chunk, Options, Outcome};
+use slowpath_model::{CpuId, Event, Projection, TimeRange, Timestamp};
+use slowpath_source::{Packet, Source};
+
+use crate::InterruptedWait;
+use crate::answer::{Answer, answer};
+use crate::interrupted::{Times, interrupts};
+
+/// The other end of a TCP connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Peer {
+    /// `None` where the tracer does not tell it (IPv6).
+    pub address: Option<Ipv4Addr>,
+    /// Its port.
+    pub port: u16,
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.address {
+            Some(address) => write!(f, "{address}:{}", self.port),
+            None => write!(f, "port {}", self.port),
+        }
+    }
+}
+
+/// Finds whose packets ended `waits`, in their order; `None` where the trace does not tell, or the
+/// packets that came together are of several.
+///
+/// # Errors
+///
+/// Where it was cancelled.
+pub fn peers(
+    source: &dyn Source,
+    waits: &[InterruptedWait],
+    options: &Options<'_>,
+) -> Result<Outcome<Vec<Option<Peer>>>, Cancelled> {
+    answer(source, &Peers::new(source, waits), options)
+}
+
+struct Peers<'waits> {
+    concepts: Concepts,
+    waits: &'waits [InterruptedWait],
+    interrupts: BTreeMap<CpuId, Times>,
+}
+
+/// What a chunk, or several, told.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Told {
+    /// Packets in interrupts that ended waits; those that are not TCP have no peer.
+    received: Vec<(CpuId, Timestamp, Option<Peer>)>,
+    /// Only while a chunk is passed over.
+    cpu: Option<CpuId>,
+}
+
+impl<'waits> Peers<'waits> {
+    fn new(source: &dyn Source, waits: &'waits [InterruptedWait]) -> Self {
+        Self {
+            concepts: Concepts::resolve(source.schema(), &[FactKind::SegmentReceived]),
+            waits,
+            interrupts: interrupts(waits.iter()),
+        }
+    }
+}
+
+impl Answer for Peers<'_> {
+    type Report = Vec<Option<Peer>>;
+
+    fn projection(&self) -> &Projection {
+        self.concepts.projection()
+    }
+
+    fn range(&self) -> TimeRange {
+        TimeRange::ALL
+    }
+
+    fn report(&self, mut told: Told) -> Vec<Option<Peer>> {
+        told.received.sort_unstable();
+        let peer = |wait: &InterruptedWait| {
+            let is_before = |(cpu, at): (CpuId, Timestamp), bound| (cpu, at) < (wait.cpu, bound);
+            let place = |bound| {
+                (told.received).partition_point(|&(cpu, at, _)| is_before((cpu, at), bound))
+            };
+            let during = &told.received[place(wait.interrupt.begin)..place(wait.interrupt.end)];
+            let (_, _, first) = during.first()?;
+            let is_same = during.iter().all(|(_, _, peer)| peer == first);
+            (*first).filter(|_| is_same)
+        };
+        self.waits.iter().map(peer).collect()
+    }
+}
+
+impl Analysis for Peers<'_> {
+    type State = Told;
+
+    fn begin(&self, chunk: &Chunk) -> Told {
+        Told {
+            cpu: Some(chunk.cpu.unwrap_or(CpuId(chunk.stream.0))),
+            ..Told::default()
+        }
+    }
+
+    fn packet(&self, told: &mut Told, packet: &Packet) {
+        told.cpu = packet.cpu.or(told.cpu);
+    }
+
+    fn skips(&self, packet: &Packet) -> bool {
+        let is_idle = |cpu| !(self.interrupts.get(&cpu)).is_some_and(|t| t.touch(packet.range));
+        packet.cpu.is_some_and(is_idle)
+    }
+
+    fn event(&self, told: &mut Told, event: &Event<'_>) {
+        let Some(cpu) = told.cpu else { return };
+        let Some(Fact::PacketReceived(packet)) = self.concepts.fact(event) else {
+            return;
+        };
+        let times = self.interrupts.get(&cpu);
+        if packet.device == b"lo" || !times.is_some_and(|times| times.contain(event.at)) {
+            return;
+        }
+        let peer = packet.segment.map(|segment| {
+            let bytes = <[u8; 4]>::try_from(segment.addresses[0]);
+            Peer {
+                address: bytes.ok().map(Ipv4Addr::from),
+                port: segment.ports[0],
+            }
+        });
+        told.received.push((cpu, event.at, peer));
+    }
+
+    fn end(&self, told: &mut Told, _chunk: &Chunk) {
+        told.cpu = None;
+    }
+
+    fn merge(&self, earlier: &mut Told, later: Told) {
+        earlier.received.extend(later.received);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slowpath_drawn::DrawnTrace;
+
+    use super::*;
+    use crate::answer::every_way;
+
+    fn received(at: i64, cpu: u32, address: &str, port: u16) -> String {
+        let tcp = "network_header.ipv4.transport_header.tcp";
+        format!(
+            "cpu{cpu} {at} net_if_receive_skb skbaddr=0x1 name=eth0 network_header.ipv4.saddr=hex:{address} \
+             network_header.ipv4.daddr=hex:0a000001 {tcp}.source_port={port} {tcp}.dest_port=9 {tcp}.seq=1 \
+             {tcp}.ack_seq=1 {tcp}.flags=16\n"
+        )
+    }
+
+    #[test]
+    fn a_peer_is_told_where_all_packets_that_came_together_are_of_one() {
+        let drawing = received(10, 0, "0a000002", 80)
+            + &received(11, 0, "0a000002", 80)
+            + &received(20, 0, "0a000002", 80)
+            + &received(21, 0, "0a000003", 443)
+            + &received(30, 0, "0a000003", 443)
+            + &received(31, 1, "0a000002", 80);
+        let trace = DrawnTrace::parse(&drawing).unwrap();
+        let range = |begin, end| TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end));
+        let wait = |begin: i64, end: i64| InterruptedWait {
+            range: range(5, end),
+            cpu: CpuId(0),
+            interrupt: range(begin, end + 1),
+        };
+        let waits = [wait(9, 12), wait(19, 22), wait(29, 32), wait(40, 50)];
+        let found = every_way::ask(&trace, |source| Peers::new(source, &waits));
+        let words = |peer: &Option<Peer>| peer.map_or(String::new(), |peer| peer.to_string());
+        let found: Vec<String> = found.iter().map(words).collect();
+        assert_eq!(found, ["10.0.0.2:80", "", "10.0.0.3:443", ""]);
+    }
+}
