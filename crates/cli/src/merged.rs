@@ -120,10 +120,10 @@ fn document<'graph>(graph: &'graph Graph, host: Option<&'graph str>) -> GraphOfH
     }
 }
 
-fn row<'graph>(node: &'graph Node, edges: &[Edge]) -> NodeRow<'graph> {
-    let next = edges.iter().map(|edge| Next {
+fn row<'graph>(node: &'graph Node, edges: impl Iterator<Item = Edge<'graph>>) -> NodeRow<'graph> {
+    let next = edges.map(|edge| Next {
         node: edge.to.0,
-        paths: (edge.paths.as_ref()).map(|paths| paths.iter().map(|path| path.0).collect()),
+        paths: (edge.paths).map(|paths| paths.iter().map(|path| path.0).collect()),
     });
     NodeRow {
         begin_ns: node.range.begin.ns(),

@@ -57,12 +57,12 @@ pub struct PathEnds {
 }
 
 /// Where paths go from a node. No path that ends in the node is meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edge {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge<'graph> {
     /// The node that follows in time.
     pub to: NodeId,
     /// Who goes there; `None`: all that have no edge of their own.
-    pub paths: Option<Vec<PathId>>,
+    pub paths: Option<&'graph [PathId]>,
 }
 
 /// How much others waited for a thread in a state.
@@ -89,8 +89,47 @@ pub struct Holdup {
 pub struct Graph {
     nodes: Vec<Node>,
     paths: Vec<PathEnds>,
-    /// By node; in the order of the nodes they lead to, the edge of all others last.
-    edges: Vec<Vec<Edge>>,
+    edges: Edges,
+}
+
+/// All edges; of each node in the order of the nodes they lead to, the edge of all others last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Edges {
+    /// By node: where its edges end in `all`.
+    ends: Vec<u32>,
+    /// Where they lead, and the part of `paths` that goes there; `None`: all others.
+    all: Vec<(NodeId, Option<(u32, u32)>)>,
+    paths: Vec<PathId>,
+}
+
+impl Edges {
+    /// Adds the edges of the next node: of the paths that leave its track, each to a node, and of those
+    /// that stay on it.
+    fn push(&mut self, exits: &[(NodeId, NodeId, PathId)], onward: Option<NodeId>) {
+        let first = self.all.len();
+        for group in exits.chunk_by(|(_, to, _), (_, other, _)| to == other) {
+            let begin = self.paths.len() as u32;
+            self.paths.extend(group.iter().map(|(.., path)| *path));
+            self.all
+                .push((group[0].1, Some((begin, self.paths.len() as u32))));
+        }
+        match (onward, &mut self.all[first..]) {
+            (Some(to), _) => self.all.push((to, None)),
+            (None, [only]) => only.1 = None,
+            (None, _) => {}
+        }
+        self.ends.push(self.all.len() as u32);
+    }
+
+    fn of(&self, node: NodeId) -> impl Iterator<Item = Edge<'_>> {
+        let node = node.0 as usize;
+        let begin = node.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let edges = &self.all[begin as usize..self.ends[node] as usize];
+        edges.iter().map(|(to, paths)| Edge {
+            to: *to,
+            paths: paths.map(|(begin, end)| &self.paths[begin as usize..end as usize]),
+        })
+    }
 }
 
 /// Equal states of one thread: what one path goes through, another may share.
@@ -107,25 +146,25 @@ impl Graph {
     ///
     /// Takes time and space linear in the segments, up to the sorting.
     pub fn merge(paths: &[CriticalPath]) -> Self {
-        let mut keys: FxHashMap<(HostId, ThreadId, State, Arc<str>), usize> = FxHashMap::default();
+        let mut keys: FxHashMap<(HostId, ThreadId, State, Arc<str>), u32> = FxHashMap::default();
         let mut tracks: Vec<Track> = Vec::new();
-        let mut ways: Vec<Vec<usize>> = Vec::with_capacity(paths.len());
+        let mut ways: Vec<Vec<u32>> = Vec::with_capacity(paths.len());
         for (path, number) in paths.iter().zip(0..) {
             let mut way = Vec::with_capacity(path.segments.len());
             for (segment, position) in path.segments.iter().zip(0..) {
                 let key = (segment.host, segment.thread, segment.state, segment.detail);
                 let track = *keys.entry(key).or_insert_with(|| {
                     tracks.push(Track::default());
-                    tracks.len() - 1
+                    tracks.len() as u32 - 1
                 });
-                (tracks[track].segments).push((segment.range, PathId(number), position));
+                (tracks[track as usize].segments).push((segment.range, PathId(number), position));
                 way.push(track);
             }
             ways.push(way);
         }
         let nodes = nodes(&mut tracks, paths);
         let mut graph = Self {
-            edges: vec![Vec::new(); nodes.len()],
+            edges: Edges::default(),
             nodes,
             paths: Vec::with_capacity(paths.len()),
         };
@@ -144,8 +183,8 @@ impl Graph {
     }
 
     /// Where paths go from a node.
-    pub fn edges(&self, node: NodeId) -> &[Edge] {
-        &self.edges[node.0 as usize]
+    pub fn edges(&self, node: NodeId) -> impl Iterator<Item = Edge<'_>> {
+        self.edges.of(node)
     }
 
     /// A path's own way through the graph, in the order of time: its nodes tile its window.
@@ -163,11 +202,11 @@ impl Graph {
     }
 
     fn after(&self, node: NodeId, path: PathId) -> Option<NodeId> {
-        let own = |edge: &&Edge| {
-            let paths = edge.paths.as_ref();
+        let own = |edge: &Edge<'_>| {
+            let paths = edge.paths;
             paths.is_none_or(|paths| paths.binary_search(&path).is_ok())
         };
-        self.edges(node).iter().find(own).map(|edge| edge.to)
+        self.edges(node).find(own).map(|edge| edge.to)
     }
 
     /// Which threads held others up, doing what; the longest waits together first.
@@ -197,14 +236,14 @@ impl Graph {
     }
 
     /// Stores the ends of each path, and its way where it leaves a track.
-    fn connect(&mut self, paths: &[CriticalPath], ways: &[Vec<usize>], tracks: &[Track]) {
-        // By node: where paths go that leave the track here.
-        let mut exits: Vec<Vec<(NodeId, PathId)>> = vec![Vec::new(); self.nodes.len()];
+    fn connect(&mut self, paths: &[CriticalPath], ways: &[Vec<u32>], tracks: &[Track]) {
+        // Where paths leave a track, where they go, and who.
+        let mut exits: Vec<(NodeId, NodeId, PathId)> = Vec::new();
         // By node: how many paths stay on the track.
         let mut staying: Vec<u32> = self.nodes.iter().map(|node| node.paths).collect();
         for ((path, way), number) in paths.iter().zip(ways).zip(0..) {
-            let node_at = |track: usize, at: fn(&Self, NodeId) -> Timestamp, when: Timestamp| {
-                let nodes = &tracks[track].nodes;
+            let node_at = |track: u32, at: fn(&Self, NodeId) -> Timestamp, when: Timestamp| {
+                let nodes = &tracks[track as usize].nodes;
                 nodes[nodes.partition_point(|&node| at(self, node) < when)]
             };
             let begin: fn(&Self, NodeId) -> Timestamp =
@@ -216,7 +255,7 @@ impl Graph {
             for (segment, &track) in path.segments.iter().zip(way) {
                 let enters = node_at(track, begin, segment.range.begin);
                 if let Some(last) = last {
-                    exits[last.0 as usize].push((enters, PathId(number)));
+                    exits.push((last, enters, PathId(number)));
                 }
                 first.get_or_insert(enters);
                 let leaves = node_at(track, end, segment.range.end);
@@ -237,34 +276,21 @@ impl Graph {
                 }
             }
         }
-        for ((edges, exits), onward) in self.edges.iter_mut().zip(&mut exits).zip(onward) {
-            *edges = edges_of(exits, onward);
+        exits.sort_unstable();
+        let mut rest = &exits[..];
+        for (node, onward) in (0..).map(NodeId).zip(onward) {
+            let count = rest.partition_point(|(from, ..)| *from == node);
+            let (own, others) = rest.split_at(count);
+            self.edges.push(own, onward);
+            rest = others;
         }
     }
 }
 
-/// The edges of a node: of the paths that leave its track, and of those that stay on it.
-fn edges_of(exits: &mut [(NodeId, PathId)], onward: Option<NodeId>) -> Vec<Edge> {
-    exits.sort_unstable();
-    let mut edges: Vec<Edge> = exits
-        .chunk_by(|(to, _), (other, _)| to == other)
-        .map(|group| Edge {
-            to: group[0].0,
-            paths: Some(group.iter().map(|(_, path)| *path).collect()),
-        })
-        .collect();
-    match (onward, edges.as_mut_slice()) {
-        (Some(to), _) => edges.push(Edge { to, paths: None }),
-        (None, [only]) => only.paths = None,
-        (None, _) => {}
-    }
-    edges
-}
-
 /// Cuts the tracks into nodes, in the order of their begin.
 fn nodes(tracks: &mut [Track], paths: &[CriticalPath]) -> Vec<Node> {
-    let mut cut: Vec<(Node, usize)> = Vec::new();
-    for (number, track) in tracks.iter_mut().enumerate() {
+    let mut cut: Vec<(Node, u32)> = Vec::new();
+    for (track, number) in tracks.iter_mut().zip(0..) {
         let mut bounds: Vec<Timestamp> = (track.segments.iter())
             .flat_map(|(range, ..)| [range.begin, range.end])
             .collect();
@@ -316,10 +342,12 @@ fn nodes(tracks: &mut [Track], paths: &[CriticalPath]) -> Vec<Node> {
                 cut.push((node, number));
             }
         }
+        // As large as what is made of it.
+        track.segments = Vec::new();
     }
     cut.sort_by_key(|(node, _)| (node.range.begin, node.host, node.thread, node.state));
     for (position, (_, track)) in cut.iter().enumerate() {
-        tracks[*track].nodes.push(NodeId(position as u32));
+        tracks[*track as usize].nodes.push(NodeId(position as u32));
     }
     cut.into_iter().map(|(node, _)| node).collect()
 }

@@ -47,7 +47,7 @@ pub enum ReadError {
         at: u64,
     },
     /// The text that describes the ring buffer's pages cannot be understood.
-    #[error("header_page: {reason}\n  hint: please report the text of events/header_page")]
+    #[error("header_page: {reason}")]
     PageLayout {
         /// What is wrong with it.
         reason: String,

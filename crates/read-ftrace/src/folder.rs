@@ -77,6 +77,17 @@ impl FtraceTrace {
             diagnostics.push(Diagnostic::new(DiagnosticCode::InvalidFile, place, message));
             "local"
         });
+        let is_told = !files.trace_clock.is_empty();
+        if options.clock_offset_ns != 0 && is_told && clock_name != "mono" {
+            let place = Place {
+                file: "trace_clock".into(),
+                ..Place::default()
+            };
+            let message = format!(
+                "times are by the clock {clock_name}, but the offset to wall time is that of mono"
+            );
+            diagnostics.push(Diagnostic::new(DiagnosticCode::InvalidFile, place, message));
+        }
         let clock = Clock::new(clock_name, None, options.clock_offset_ns);
         let environment = vec![("clock".to_owned(), clock_name.to_owned())];
         let stats_of = |cpu: CpuId| files.stats.iter().find(|(of, _)| *of == cpu);
