@@ -17,9 +17,12 @@ const SHORT: Nanoseconds = Nanoseconds(200_000);
 /// A wait of a slow request's path for a processor.
 struct CpuWait {
     piece: Piece,
+    /// On which its thread ran last.
     cpu: CpuId,
     /// Nobody ran there for most of the time.
     idle: bool,
+    /// On which its thread ran next, where that is another one.
+    moved_to: Option<CpuId>,
 }
 
 /// Waits of threads for processors.
@@ -80,25 +83,37 @@ pub(crate) fn findings(
 ) -> (Vec<Finding>, Vec<Quota>) {
     let mut waits: Vec<CpuWait> = pieces(slow)
         .filter_map(|piece| {
-            let cpu = cpu_before(slow.lines, piece.segment.thread, piece.segment.range.begin)?;
+            let (thread, range) = (piece.segment.thread, piece.segment.range);
+            let cpu = cpu_before(slow.lines, thread, range.begin)?;
+            let next = cpu_after(slow.lines, thread, range.end);
             Some(CpuWait {
                 piece,
                 cpu,
                 idle: false,
+                moved_to: next.filter(|next| *next != cpu),
             })
         })
         .collect();
-    let times: Vec<(CpuId, TimeRange)> = (waits.iter())
-        .map(|wait| (wait.cpu, wait.piece.segment.range))
-        .collect();
+    let times = waits.iter().flat_map(|wait| {
+        let cpus = [Some(wait.cpu), wait.moved_to].into_iter().flatten();
+        cpus.map(|cpu| (cpu, wait.piece.segment.range))
+    });
+    let times: Vec<(CpuId, TimeRange)> = times.collect();
     let occupants = slow.lines.occupants(&times);
     let (mut contention, mut placement) = (Taken::default(), Taken::default());
     let mut preferred = Preferred::default();
     for wait in &mut waits {
         let range = wait.piece.segment.range;
-        let others = || occupants.during(wait.cpu, range);
-        let busy: u64 = others().map(|(_, time)| time.get()).sum();
-        wait.idle = busy * 2 < range.length().get();
+        let is_idle = |cpu| {
+            let busy: u64 = occupants
+                .during(cpu, range)
+                .map(|(_, time)| time.get())
+                .sum();
+            busy * 2 < range.length().get()
+        };
+        wait.idle = is_idle(wait.cpu);
+        // A processor that was idle may have fetched the thread; on a busy one it has waited.
+        wait.moved_to = wait.moved_to.filter(|cpu| !is_idle(*cpu));
     }
     let mut stalled: Vec<ThreadId> = (waits.iter())
         .filter(|wait| wait.idle || wait.piece.segment.range.length() >= SILENCE)
@@ -115,6 +130,13 @@ pub(crate) fn findings(
             by_quota[held].add(wait.piece.request, whose, range);
         } else if wait.idle {
             placement.add(wait.piece.request, whose, range);
+            if let Some(to) = wait.moved_to {
+                let (who, from) = (slow.thread(whose), wait.cpu);
+                placement.blame(
+                    format!("{who} from processor {from} to {to}"),
+                    range.length(),
+                );
+            }
         } else {
             contention.add(wait.piece.request, whose, range);
             for (other, time) in occupants.during(wait.cpu, range) {
@@ -139,6 +161,15 @@ fn cpu_before(lines: &Timelines, thread: ThreadId, at: Timestamp) -> Option<CpuI
         Doing::Running { cpu } => Some(cpu),
         _ => None,
     })
+}
+
+/// The processor that a thread runs on from `at` on.
+fn cpu_after(lines: &Timelines, thread: ThreadId, at: Timestamp) -> Option<CpuId> {
+    let past = Timestamp::from_ns(at.ns().saturating_add(1));
+    match lines.stretch_before(thread, past).doing {
+        Doing::Running { cpu } => Some(cpu),
+        _ => None,
+    }
 }
 
 /// A finding about a quota, with each time in which it held.
@@ -271,13 +302,24 @@ fn contended(slow: &Slow<'_>, mut taken: Taken, preferred: &Preferred) -> Option
 
 fn misplaced(slow: &Slow<'_>, mut taken: Taken) -> Option<Finding> {
     let title = "CPU placement: ready threads wait although their processor idles".to_owned();
+    let moves = match taken.most_blamed() {
+        Some(_) => format!(
+            " Some had been moved from there to a processor that others used: {}.",
+            taken.blamed()
+        ),
+        None => String::new(),
+    };
     let explanation = format!(
         "{} slow requests waited {} in all for a processor although nobody ran on the last one they \
-         used, and no quota's period shows.",
+         used, and no quota's period shows.{moves}",
         taken.requests(),
         taken.total
     );
-    let evidence = taken.evidence(slow, "ready, but not running for");
+    let what = "ready, but not running for";
+    let evidence = match taken.most_blamed() {
+        Some(_) => taken.evidence_by(slow, what, "move to a busy processor"),
+        None => taken.evidence(slow, what),
+    };
     let advice = "Look for threads bound to processors (taskset, cpusets), for control groups \
                   with a quota that is rarely used up, and for a virtual machine whose processors \
                   are stopped by its host.";

@@ -3,5 +3,6 @@
 mod contention;
 mod disk;
 mod network;
+mod placement;
 mod serial;
 mod support;
