@@ -11,7 +11,7 @@ use slowpath_kernel::disks::{DiskRequest, DiskUse};
 use slowpath_model::{Nanoseconds, ThreadId, TimeRange, shown};
 
 use crate::finding::{Evidence, Finding, FindingId};
-use crate::path::{Piece, Slow, Taken, each_once, interrupted_wait, listed, place_of};
+use crate::path::{Piece, Slow, Taken, each_once, listed, place_of};
 
 /// Disks that are told of.
 const MOST_DISKS: usize = 3;
@@ -23,11 +23,16 @@ pub(crate) fn waits(slow: &Slow<'_>) -> Vec<InterruptedWait> {
     if taken(slow).share(slow).is_none() {
         return Vec::new();
     }
-    each_once(pieces(slow).filter_map(|piece| interrupted_wait(slow, &piece)))
+    each_once(pieces(slow).filter_map(|piece| wait_of(slow, &piece)))
 }
 
 fn pieces(slow: &Slow<'_>) -> impl Iterator<Item = Piece> {
     (slow.pieces()).filter(|piece| piece.segment.state == State::BlockDevice)
+}
+
+fn wait_of(slow: &Slow<'_>, piece: &Piece) -> Option<InterruptedWait> {
+    let segment = (piece.segment.host == slow.host).then_some(&piece.segment)?;
+    InterruptedWait::by_device(slow.lines, segment.thread, segment.recorded.end)
 }
 
 fn taken(slow: &Slow<'_>) -> Taken {
@@ -52,7 +57,7 @@ pub(crate) fn finding(
     for piece in pieces(slow) {
         let segment = &piece.segment;
         taken.blame(slow.thread(piece.whose()), segment.range.length());
-        let wait = interrupted_wait(slow, &piece);
+        let wait = wait_of(slow, &piece);
         let place = wait.and_then(|wait| place_of(&wait, waits));
         let disk = place.and_then(|place| disks.ended_by.get(place)?.as_deref());
         if let Some(disk) = disk {

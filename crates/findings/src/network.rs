@@ -14,7 +14,7 @@ use slowpath_model::{HostId, Nanoseconds, ThreadId, Timestamp, shown};
 use slowpath_requests::RequestPath;
 
 use crate::finding::{Evidence, Finding, FindingId};
-use crate::path::{Piece, Slow, Taken, each_once, interrupted_wait, listed, place_of};
+use crate::path::{Piece, Slow, Taken, each_once, listed, place_of};
 
 /// A wait for the network, with what is known of where its packet came from.
 struct NetworkWait {
@@ -49,7 +49,10 @@ fn network_waits(slow: &Slow<'_>) -> Vec<NetworkWait> {
             let host = (origins.get(&(begin, segment.host, thread)).copied())
                 .or_else(|| earlier.and_then(|(_, _, host)| host));
             last = Some((thread, segment.range.end, host));
-            let wait = interrupted_wait(slow, &piece);
+            let is_here = segment.host == slow.host;
+            let end = segment.recorded.end;
+            let wait = is_here.then(|| InterruptedWait::by_packet(slow.lines, thread, end));
+            let wait = wait.flatten();
             all.push(NetworkWait { piece, host, wait });
         }
     }
@@ -95,7 +98,7 @@ pub(crate) fn finding(
     let mut causes: BTreeMap<String, Nanoseconds> = BTreeMap::new();
     // Peers that are no recorded host.
     let mut strangers: BTreeMap<String, Nanoseconds> = BTreeMap::new();
-    let mut unknown = Nanoseconds::ZERO;
+    let mut recorded = Nanoseconds::ZERO;
     for one in &all {
         let segment = &one.piece.segment;
         let length = segment.range.length();
@@ -107,6 +110,9 @@ pub(crate) fn finding(
         let address = peer.and_then(|peer| peer.address);
         let host = one.host.or_else(|| hosts.get(&address?).copied());
         let host = host.map(|host| shown(slow.all.hosts().name(host)));
+        if host.is_some() {
+            recorded += length;
+        }
         match (host, peer) {
             (Some(host), Some(peer)) => taken.blame(format!("{host} ({peer})"), length),
             (Some(host), None) => taken.blame(host.into_owned(), length),
@@ -114,7 +120,7 @@ pub(crate) fn finding(
                 taken.blame(peer.to_string(), length);
                 *strangers.entry(peer.to_string()).or_default() += length;
             }
-            (None, None) => unknown += length,
+            (None, None) => {}
         }
     }
     let most = taken
@@ -152,24 +158,29 @@ pub(crate) fn finding(
         listed(&threads, 6)
     )));
     let is_alone = slow.all.hosts().ids().count() == 1;
-    let fewer = "make fewer calls, or several at once";
-    let advice = match (
-        strangers.is_empty(),
-        is_alone && unknown > Nanoseconds::ZERO,
-    ) {
-        (false, _) => format!(
-            "Record on the hosts of these addresses as well to see what they did meanwhile: {}; {fewer}.",
-            names(&strangers)
-        ),
-        (true, true) => {
-            format!("Record on the other host as well to see what it did meanwhile; {fewer}.")
+    let of_strangers: Nanoseconds = strangers.values().copied().sum();
+    let there = match () {
+        // A few packets of others do not matter.
+        () if of_strangers > Nanoseconds::ZERO && of_strangers.get() * 10 >= taken.total.get() => {
+            format!(
+                "Record on the hosts of these addresses as well to see what they did meanwhile: {}",
+                names(&strangers)
+            )
         }
-        (true, false) => format!(
-            "What the other recorded hosts did is on the paths already (`slowpath critical-path --span`): \
-             here the packets were on their way. Look at the network between the hosts (distance, queues, \
-             packets sent again); {fewer}."
-        ),
+        () if recorded > Nanoseconds::ZERO => {
+            "What the other recorded hosts did is on the paths already (`slowpath critical-path \
+             --span`): here the packets were on their way. Look at the network between the hosts \
+             (distance, queues, packets sent again)"
+                .to_owned()
+        }
+        () if is_alone => {
+            "Record on the other host as well to see what it did meanwhile".to_owned()
+        }
+        () => "The traces do not tell whose packets these were: where it is none of the recorded hosts, \
+               record there as well"
+            .to_owned(),
     };
+    let advice = format!("{there}; make fewer calls, or several at once.");
     taken.finding(
         slow,
         FindingId::NetworkWait,

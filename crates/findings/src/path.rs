@@ -49,13 +49,6 @@ impl Piece {
     }
 }
 
-/// The wait that a piece on the requests' own host is the end of, where an interrupt ended it.
-pub(crate) fn interrupted_wait(slow: &Slow<'_>, piece: &Piece) -> Option<InterruptedWait> {
-    let segment = &piece.segment;
-    (segment.host == slow.host)
-        .then(|| InterruptedWait::before(slow.lines, segment.thread, segment.recorded.end))?
-}
-
 /// Waits, each once, in an order by which [`place_of`] finds them again.
 pub(crate) fn each_once(waits: impl Iterator<Item = InterruptedWait>) -> Vec<InterruptedWait> {
     let by_order: BTreeMap<_, InterruptedWait> = waits.map(|wait| (order(&wait), wait)).collect();

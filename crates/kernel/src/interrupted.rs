@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use slowpath_model::{CpuId, ThreadId, TimeRange, Timestamp};
 
-use crate::timelines::{Doing, Timelines, Waker};
+use crate::timelines::{Doing, Timelines, WakeUp, Waker};
 
 /// An interrupt completes a request and wakes who waits for it at once: what was completed longer before
 /// the wake-up is another one.
@@ -29,9 +29,31 @@ pub struct InterruptedWait {
 }
 
 impl InterruptedWait {
-    /// The wait in which `thread` was right before `at`, where an interrupt ended it and the trace has
-    /// that interrupt.
-    pub fn before(lines: &Timelines, thread: ThreadId, at: Timestamp) -> Option<Self> {
+    /// The wait in which `thread` was right before `at`, where an interrupt ended it that was not for a
+    /// packet.
+    pub fn by_device(lines: &Timelines, thread: ThreadId, at: Timestamp) -> Option<Self> {
+        Self::ended(lines, thread, at, |wake| match wake.by {
+            Waker::Interrupt(_) => Some((wake.begin, COMPLETED_NS)),
+            _ => None,
+        })
+    }
+
+    /// The same where a packet that nobody of this host sent ended it.
+    pub fn by_packet(lines: &Timelines, thread: ThreadId, at: Timestamp) -> Option<Self> {
+        Self::ended(lines, thread, at, |wake| match wake.by {
+            Waker::Arrival { received, .. } => Some((received, RECEIVED_NS)),
+            _ => None,
+        })
+    }
+
+    /// `dealt_with`: the last point at which the interrupt dealt with what was waited for, and how long
+    /// before it may have begun to, in nanoseconds.
+    fn ended(
+        lines: &Timelines,
+        thread: ThreadId,
+        at: Timestamp,
+        dealt_with: impl Fn(WakeUp) -> Option<(Timestamp, i64)>,
+    ) -> Option<Self> {
         let stretch = lines.stretch_before(thread, at);
         let Doing::Blocked {
             wake: Some(wake), ..
@@ -39,11 +61,7 @@ impl InterruptedWait {
         else {
             return None;
         };
-        let (last, before) = match wake.by {
-            Waker::Interrupt(_) => (wake.begin, COMPLETED_NS),
-            Waker::Arrival { received, .. } => (received, RECEIVED_NS),
-            Waker::Thread(_) | Waker::Packet { .. } | Waker::Unknown => return None,
-        };
+        let (last, before) = dealt_with(wake)?;
         let begin = Timestamp::from_ns(last.ns().saturating_sub(before));
         let begin = begin.max(stretch.range.begin).min(last);
         let past = Timestamp::from_ns(last.ns().saturating_add(1));
