@@ -57,7 +57,7 @@ impl Experiment {
 pub(crate) struct Machine<'experiment> {
     pub(crate) name: &'experiment str,
     /// Empty where the trace does not say.
-    boot: String,
+    pub(crate) boot: String,
 }
 
 impl Machine<'_> {

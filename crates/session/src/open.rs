@@ -144,13 +144,13 @@ pub fn open(paths: &[PathBuf]) -> Result<Experiment, NotOpened> {
 /// Whether two traces are of one machine and have the same packets at the same times.
 fn is_copy(one: &OpenedSource, other: &OpenedSource) -> bool {
     let about = |trace: &OpenedSource| {
-        let schema = trace.source.schema();
-        let tracer = (schema.domain, schema.event_classes.len());
+        let (schema, machine) = (trace.source.schema(), trace.machine());
+        let host = (machine.name.to_owned(), machine.boot);
         (
-            schema.host.clone(),
-            schema.boot.clone(),
+            host,
             trace.format,
-            tracer,
+            schema.domain,
+            schema.event_classes.len(),
         )
     };
     let [packets, others] = [one, other].map(|trace| trace.source.packets());
