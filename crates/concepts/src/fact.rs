@@ -66,6 +66,8 @@ pub enum FactKind {
     Exit,
     /// [`Fact::Free`]
     Free,
+    /// [`Fact::BlockInsert`]
+    BlockInsert,
     /// [`Fact::BlockIssue`]
     BlockIssue,
     /// [`Fact::BlockComplete`]
@@ -221,6 +223,13 @@ pub enum Fact<'packet> {
     Free {
         /// The thread.
         thread: ThreadId,
+    },
+    /// A request is put in a disk's queue.
+    BlockInsert {
+        /// Which.
+        request: BlockRequest,
+        /// The thread that does so, where the tracer says so.
+        thread: Option<ThreadId>,
     },
     /// A request is given to a disk.
     BlockIssue {
@@ -563,6 +572,10 @@ impl<'packet> Fact<'packet> {
                 comm: text(1),
             },
             FactKind::Free => Self::Free { thread: thread(0) },
+            FactKind::BlockInsert => Self::BlockInsert {
+                request: request(),
+                thread: event.has(slot(3)).then(|| thread(3)),
+            },
             FactKind::BlockIssue => {
                 let by_lttng = event.has(slot(4));
                 let by = [4, 5].into_iter().find(|&n| event.has(slot(n)));

@@ -251,6 +251,17 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        kind: FactKind::BlockInsert,
+        names: &["block_rq_insert"],
+        needs: &[],
+        slots: &[
+            &["dev"],
+            &["sector"],
+            &["nr_sector"],
+            &["tid", "common_pid"],
+        ],
+    },
+    Rule {
         kind: FactKind::BlockComplete,
         names: &["block_rq_complete"],
         needs: &[],

@@ -3,8 +3,9 @@
 //!
 //! A pass over the block events alone. The disk that ended a wait is that of the request that was
 //! completed last on the interrupted processor right before the wake-up. Kept is only what was under way during the
-//! waits that are asked about. Who issues a request need not be whose data it is: the kernel's own
-//! threads write back what programs wrote.
+//! waits that are asked about. A request is that of the thread that put it in the disk's queue, where it
+//! was: others may give it to the disk. That need not be whose data it is: the kernel's own threads write
+//! back what programs wrote.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,6 +25,9 @@ use crate::lanes::{Lane, Lanes, Record, Whose};
 /// The kernel counts disks in sectors of so many bytes, whatever the disk's own are.
 const SECTOR: u64 = 512;
 
+/// Requests that were put in queues and have not been seen again: more have become part of others.
+const MOST_INSERTED: usize = 1 << 16;
+
 /// A request that was under way in one of the waits that were asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskRequest {
@@ -35,7 +39,7 @@ pub struct DiskRequest {
     pub bytes: u64,
     /// It writes, else it reads.
     pub writes: bool,
-    /// The thread that issued it, where the trace tells.
+    /// The thread that put it in the disk's queue, else the one that issued it, where the trace tells.
     pub thread: Option<ThreadId>,
 }
 
@@ -78,6 +82,8 @@ struct Told {
     lanes: Lanes<End>,
     /// Requests that were issued and not completed yet, by disk and sector.
     issued: FxHashMap<u32, FxHashMap<u64, (Timestamp, Issued)>>,
+    /// Who put requests in queues that were not completed yet, by disk and sector.
+    inserted: FxHashMap<u32, FxHashMap<u64, ThreadId>>,
     requests: Vec<Completed>,
     /// In interrupts that ended waits: when, on which processor, of which disk.
     endings: Vec<(Timestamp, CpuId, u32)>,
@@ -91,8 +97,14 @@ struct Told {
 struct End {
     device: u32,
     sector: u64,
-    /// `None` where it completes.
-    issued: Option<Issued>,
+    what: Step,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum Step {
+    Inserted(ThreadId),
+    Issued(Issued),
+    Completed,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -111,7 +123,8 @@ struct Completed {
 
 impl<'waits> Disks<'waits> {
     fn new(source: &dyn Source, waits: &'waits [InterruptedWait]) -> Self {
-        const KINDS: [FactKind; 3] = [
+        const KINDS: [FactKind; 4] = [
+            FactKind::BlockInsert,
             FactKind::BlockIssue,
             FactKind::BlockComplete,
             FactKind::DumpedDisk,
@@ -126,19 +139,40 @@ impl<'waits> Disks<'waits> {
 
     fn drain(&self, told: &mut Told, until: Timestamp, end: bool) {
         let (issued, requests) = (&mut told.issued, &mut told.requests);
+        let inserted = &mut told.inserted;
         told.lanes.drain(until, end, |Record { at, what, .. }| {
-            let on_device = issued.entry(what.device).or_default();
-            if let Some(issue) = what.issued {
-                on_device.insert(what.sector, (at, issue));
-            } else if let Some((from, issue)) = on_device.remove(&what.sector)
-                && self.asked.touch(TimeRange::new(from, at))
-                && issue.bytes > 0
-            {
-                requests.push(Completed {
-                    device: what.device,
-                    range: TimeRange::new(from, at),
-                    what: issue,
-                });
+            let End {
+                device,
+                sector,
+                what,
+            } = what;
+            let issued = issued.entry(device).or_default();
+            let inserted = inserted.entry(device).or_default();
+            match what {
+                Step::Inserted(thread) => {
+                    if inserted.len() >= MOST_INSERTED {
+                        inserted.clear();
+                    }
+                    inserted.insert(sector, thread);
+                }
+                Step::Issued(issue) => {
+                    let thread = inserted.get(&sector).copied().or(issue.thread);
+                    issued.insert(sector, (at, Issued { thread, ..issue }));
+                }
+                Step::Completed => {
+                    inserted.remove(&sector);
+                    if let Some((from, what)) = issued.remove(&sector)
+                        && self.asked.touch(TimeRange::new(from, at))
+                        && what.bytes > 0
+                    {
+                        let range = TimeRange::new(from, at);
+                        requests.push(Completed {
+                            device,
+                            range,
+                            what,
+                        });
+                    }
+                }
             }
         });
     }
@@ -209,7 +243,11 @@ impl Analysis for Disks<'_> {
     }
 
     fn event(&self, told: &mut Told, event: &Event<'_>) {
-        let (device, sector, issued) = match self.concepts.fact(event) {
+        let (request, what) = match self.concepts.fact(event) {
+            Some(Fact::BlockInsert {
+                request,
+                thread: Some(thread),
+            }) => (request, Step::Inserted(thread)),
             Some(Fact::BlockIssue {
                 request,
                 thread,
@@ -221,7 +259,7 @@ impl Analysis for Disks<'_> {
                     writes: direction == Direction::Write,
                     thread,
                 };
-                (request.device.0, request.sector, Some(issued))
+                (request, Step::Issued(issued))
             }
             Some(Fact::BlockComplete(request)) => {
                 if let Some(cpu) = told.cpu
@@ -229,7 +267,7 @@ impl Analysis for Disks<'_> {
                 {
                     told.endings.push((event.at, cpu, request.device.0));
                 }
-                (request.device.0, request.sector, None)
+                (request, Step::Completed)
             }
             Some(Fact::DumpedDisk { device, name }) => {
                 let name = String::from_utf8_lossy(name).into_owned();
@@ -242,9 +280,9 @@ impl Analysis for Disks<'_> {
             at: event.at,
             thread: Whose::Nobody,
             what: End {
-                device,
-                sector,
-                issued,
+                device: request.device.0,
+                sector: request.sector,
+                what,
             },
         });
     }
@@ -283,7 +321,8 @@ mod tests {
     fn a_wait_is_ended_by_the_disk_that_completed_last_before_the_wake_up() {
         let drawing = "cpu0 1 lttng_statedump_block_device dev=8388608 diskname=sda
             cpu0 10 block_rq_issue dev=8388608 sector=100 nr_sector=8 tid=7 rwbs=1
-            cpu1 12 block_rq_issue dev=8388624 sector=100 nr_sector=2 tid=8 rwbs=4
+            cpu1 11 block_rq_insert dev=8388624 sector=100 nr_sector=2 tid=8 rwbs=4
+            cpu1 12 block_rq_issue dev=8388624 sector=100 nr_sector=2 tid=99 rwbs=4
             cpu1 13 block_rq_issue dev=8388608 sector=300 nr_sector=0 tid=8 rwbs=256
             cpu0 14 block_rq_issue dev=8388608 sector=500 nr_sector=8 tid=9 rwbs=4
             cpu0 15 block_rq_complete dev=8388608 sector=500 nr_sector=8 rwbs=4
