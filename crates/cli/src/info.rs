@@ -158,14 +158,14 @@ fn spans_as_text(document: &Value) -> String {
     ));
     let services = document["services"].as_array().into_iter().flatten();
     lines.extend(services.map(|service| {
-        let name = service["service"].as_str().unwrap_or_default();
+        let name = shown(service["service"].as_str().unwrap_or_default());
         let spans = grouped(service["spans"].as_u64().unwrap_or(0));
         format!(
             "    {spans:>12}  {}",
             if name.is_empty() {
                 "(unknown service)"
             } else {
-                name
+                &name
             }
         )
     }));

@@ -80,11 +80,22 @@ pub fn run(args: &ThreadStatesArgs) -> anyhow::Result<Report> {
         if several && !args.json {
             writeln!(output, "host {}", host.name)?;
         }
-        let (lines, found) = timelines(host, &run, range, false)?;
+        // All of it: who has no event in the window does what it did before.
+        let (lines, found) = timelines(host, &run, TimeRange::ALL, false)?;
         report = report.with(found);
         let everything = range.intersect(lines.range());
+        ensure!(
+            requests.is_some() || !everything.is_empty(),
+            "host {} has no kernel events in the window\n  hint: `slowpath info` shows what time it covers",
+            host.name
+        );
+        let lives = |tid: &&ThreadId| {
+            let life = lines.life(**tid);
+            everything == lines.range()
+                || life.begin < everything.end && everything.begin < life.end
+        };
         let every_thread = || {
-            let threads = lines.threads().iter();
+            let threads = lines.threads().iter().filter(lives);
             threads.map(|&tid| Request::new(tid, everything)).collect()
         };
         for request in requests.clone().unwrap_or_else(every_thread) {

@@ -70,25 +70,35 @@ impl Holdups {
 
 impl Waits {
     fn holdup(self, thread: ThreadId, state: State) -> Holdup {
-        // One more waits, or one less: those who end at a time come before those who begin then.
-        let mut changes: Vec<(i64, i32)> = Vec::with_capacity(2 * self.rows.len());
-        for row in self.rows.iter() {
-            let [begin, end] = row.map(u64::cast_signed);
-            changes.extend([(begin, 1), (end, -1)]);
-        }
-        changes.sort_unstable();
+        let sorted = |side: usize| {
+            let times = self.rows.iter().map(|row| row[side].cast_signed());
+            let mut times: Vec<i64> = times.collect();
+            times.sort_unstable();
+            times
+        };
+        let (begins, ends) = (sorted(0), sorted(1));
+        let mut begins = begins.into_iter().peekable();
         let (mut length, mut waited) = (0, 0_u64);
-        let (mut now, mut at_once) = (0_i32, 0);
+        let (mut now, mut at_once) = (0_u32, 0);
         let mut since = 0;
-        for (at, change) in changes {
-            let apart = at.abs_diff(since);
-            if now > 0 {
-                length += apart;
-                waited = waited.saturating_add(apart.saturating_mul(now.unsigned_abs().into()));
+        // Up to each end, those who begin before it; who begins then comes after it.
+        for end in ends {
+            loop {
+                let begin = begins.next_if(|begin| *begin < end);
+                let at = begin.unwrap_or(end);
+                let apart = at.abs_diff(since);
+                if now > 0 {
+                    length += apart;
+                    waited = waited.saturating_add(apart.saturating_mul(now.into()));
+                }
+                since = at;
+                match begin {
+                    Some(_) => now += 1,
+                    None => break,
+                }
+                at_once = at_once.max(now);
             }
-            since = at;
-            now += change;
-            at_once = at_once.max(now);
+            now = now.saturating_sub(1);
         }
         Holdup {
             host_name: self.host_name,
@@ -97,7 +107,7 @@ impl Waits {
             state,
             length: Nanoseconds(length),
             waited: Nanoseconds(waited),
-            at_once: at_once.unsigned_abs(),
+            at_once,
         }
     }
 }

@@ -239,22 +239,25 @@ impl<'lines> Walk<'_, 'lines> {
     fn tried_since(&self, wait: &Wait<'_>) -> Timestamp {
         /// The look at the lock takes less, unless it is interrupted for long.
         const LOOK: Nanoseconds = Nanoseconds(100_000);
+        /// And who waits for a processor for longer meanwhile does not only wait for the lock.
+        const READY: Nanoseconds = Nanoseconds(5_000_000);
         let Some(frame) = self.frames.last() else {
             return wait.begin;
         };
-        let (mut since, mut at, mut ran) = (wait.begin, wait.begin, Nanoseconds::ZERO);
-        while wait.call == Some("futex") && at > frame.until && ran <= LOOK {
+        let (mut since, mut at) = (wait.begin, wait.begin);
+        let (mut ran, mut ready) = (Nanoseconds::ZERO, Nanoseconds::ZERO);
+        while wait.call == Some("futex") && at > frame.until && ran <= LOOK && ready <= READY {
             let stretch = self.lines.stretch_before(frame.thread, at);
             at = stretch.range.begin.max(frame.until);
             match stretch.doing {
                 Doing::Running { .. } => ran += stretch.range.length(),
-                Doing::Preempted | Doing::WaitingForCpu => {}
+                Doing::Preempted | Doing::WaitingForCpu => ready += stretch.range.length(),
                 Doing::Blocked {
                     wake: Some(wake),
                     uninterruptible,
                     call: Some("futex"),
                 } if self.is_timeout(wake, uninterruptible) => {
-                    (since, ran) = (at, Nanoseconds::ZERO);
+                    (since, ran, ready) = (at, Nanoseconds::ZERO, Nanoseconds::ZERO);
                 }
                 _ => break,
             }

@@ -121,7 +121,11 @@ pub(crate) fn findings(
         .collect();
     stalled.sort_unstable();
     stalled.dedup();
-    let quotas = quotas(slow.lines, &stalled, control_groups, quota_periods);
+    let mut quotas = quotas(slow.lines, &stalled, control_groups, quota_periods);
+    for quota in &mut quotas {
+        (quota.regimes).retain(|regime| !regime.range.intersect(slow.window).is_empty());
+    }
+    quotas.retain(|quota| !quota.regimes.is_empty());
     let mut by_quota: Vec<Taken> = quotas.iter().map(|_| Taken::default()).collect();
     for wait in &waits {
         let (thread, range) = (wait.piece.segment.thread, wait.piece.segment.range);

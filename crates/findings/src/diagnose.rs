@@ -31,7 +31,7 @@ pub struct Host<'run> {
     pub quota_periods: &'run Firings,
     /// What was wrong with its traces.
     pub diagnostics: &'run [Diagnostic],
-    /// Only requests that touch it are looked at.
+    /// Only requests that lie within it are looked at.
     pub window: TimeRange,
 }
 

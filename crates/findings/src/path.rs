@@ -8,7 +8,8 @@ use slowpath_kernel::InterruptedWait;
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, shown};
 use slowpath_requests::{
-    AllHosts, Request, RequestId, RequestOfHost, RequestPath, Requests, SpanKey, ThreadOfHost,
+    AllHosts, Request, RequestId, RequestOfHost, RequestPath, Requests, Shown, SpanKey,
+    ThreadOfHost,
 };
 
 use crate::finding::{Evidence, Finding, FindingId, Severity};
@@ -32,6 +33,8 @@ pub(crate) struct Slow<'run> {
     pub(crate) paths: Vec<(RequestId, RequestPath)>,
     /// Their durations, added up.
     pub(crate) total: Nanoseconds,
+    /// Within which they lie.
+    pub(crate) window: TimeRange,
 }
 
 /// A piece of a slow request's path.
@@ -87,7 +90,8 @@ pub(crate) struct Wait {
 
 impl<'run> Slow<'run> {
     /// Of the requests that lie within `window` the slowest tenth of each operation, at least one of each; of
-    /// very many some that lie evenly among them, the slowest first.
+    /// very many some that lie evenly among them, the slowest first. Those that the recording shows in
+    /// part are of no length that could be compared: they count only where there are no others.
     pub(crate) fn of(
         all: &'run AllHosts<'run>,
         host: HostId,
@@ -106,6 +110,10 @@ impl<'run> Slow<'run> {
         }
         let mut slow = Vec::new();
         for ids in operations.values_mut() {
+            let is_whole = |id: &RequestId| requests.get(*id).shown == Shown::Whole;
+            if ids.iter().any(is_whole) {
+                ids.retain(is_whole);
+            }
             ids.sort_by_key(|&id| (std::cmp::Reverse(requests.get(id).window.length()), id));
             slow.extend(evenly(&ids[..ids.len().div_ceil(10)], MOST_EXAMINED));
         }
@@ -122,6 +130,7 @@ impl<'run> Slow<'run> {
             lines,
             paths: slow.into_iter().map(path).collect(),
             total,
+            window,
         }
     }
 

@@ -25,9 +25,13 @@ pub(crate) fn findings(slow: &Slow<'_>, diagnostics: &[Diagnostic]) -> Vec<Findi
     let has_no_thread = |piece: &Piece| slow.requests.get(piece.request).first_thread().is_none();
     let (without_thread, mut others): (Vec<Piece>, Vec<Piece>) = unknown.partition(has_no_thread);
     others.sort_by_key(|piece| (Reverse(piece.segment.range.length()), piece.request));
-    let recorded = recorded(slow, &others);
     let all = total(&others);
     let missing = Missing::of(diagnostics);
+    // What cannot be read may have been the end of the recording.
+    let is_cut = missing
+        .as_ref()
+        .is_some_and(|missing| !missing.unreadable.is_empty());
+    let recorded = if is_cut { all } else { recorded(slow, &others) };
     let found = match &missing {
         Some(missing) => [
             lost(slow, missing, recorded),

@@ -96,6 +96,8 @@ codes! {
         "none needed here; the clock of whoever wrote the spans may be wrong";
     UnplacedSpans, Warning, "Spans of files belong to no host or time that was recorded; they were left out.",
         "record on the hosts that serve them, or give only files of the recorded time";
+    SpansOfAnotherTime, Note, "Spans of services that were recorded lie before or after the recording; they were left out.",
+        "none needed: applications send spans when they end, and in batches";
     SpansMoveUnseen, Warning, "Spans of a process move between threads unseen: the states of its requests are those of the threads that they began on.",
         "goroutines of Go do so; elsewhere, record with the agent for the language (`make agents`)";
     HostClocksApart, Warning, "The clocks of two hosts differ, as packets between them or distributed traces on both show. Where packets show it, paths that lead from one host to the other are corrected; other times of different hosts cannot be compared.",

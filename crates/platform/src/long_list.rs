@@ -9,7 +9,7 @@ use crate::{Kept, Shelf};
 /// Rows of a block, which goes to the shelf as one.
 const BLOCK_ROWS: usize = 1 << 15;
 /// Bytes of complete blocks that stay in memory.
-const MEMORY: usize = 16 << 20;
+const MEMORY: usize = 2 << 20;
 
 /// A growing list of rows of `N` numbers; see [`Shelf`] for where they lie. Where no temporary file can
 /// be had, they stay in memory.

@@ -243,7 +243,9 @@ impl Manifest {
     }
 }
 
-/// Whether a recording lies in `folder`.
+/// Whether a recording lies in `folder`, of whatever version.
 pub(crate) fn is_recording(folder: &Path) -> bool {
-    folder.join(FILE_NAME).exists()
+    let text = fs::read(folder.join(FILE_NAME)).unwrap_or_default();
+    let document: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
+    document.is_some_and(|document| document["format_version"].is_u64())
 }

@@ -407,6 +407,8 @@ impl Recording {
         self.manifest.triggers.extend(reason);
         own.complete = true;
         own.files = storage::files_of(&folder);
+        // Spans that come late are added to it.
+        own.files.retain(|file, _| !file.starts_with("spans/"));
         own.write(&folder).map_err(told)?;
         self.manifest.snapshots.push(name);
         self.manifest.write(&self.folder).map_err(told)?;

@@ -17,6 +17,19 @@ use crate::manifest;
 /// What is recorded, each in a folder of its own.
 const PARTS: [&str; 3] = ["kernel", "ust", "spans"];
 
+/// What in a recording's folder is none of the recorder's.
+fn foreign(folder: &Path) -> io::Result<Option<PathBuf>> {
+    let entries = fs::read_dir(folder)?.flatten();
+    if let Some(other) = entries.map(|entry| entry.file_name()).find(is_foreign) {
+        return Ok(Some(other.into()));
+    }
+    // One that was not ended in order lists nothing.
+    let listed = manifest::Manifest::read(folder).map_or(BTreeMap::new(), |own| own.files);
+    let mut files = files_of(folder).into_keys();
+    let other = files.find(|file| !listed.is_empty() && !listed.contains_key(file));
+    Ok(other.map(PathBuf::from))
+}
+
 /// Whether an entry of a recording's folder is none of the recorder's.
 fn is_foreign(name: &OsString) -> bool {
     let Some(name) = name.to_str() else {
@@ -68,11 +81,10 @@ impl OutputFolder {
             if crate::control::is_recording_running(folder) {
                 return Err(refused(somebody_records()));
             }
-            let entries = fs::read_dir(folder).map_err(refused)?.flatten();
-            if let Some(other) = entries.map(|entry| entry.file_name()).find(is_foreign) {
+            if let Some(other) = foreign(folder).map_err(refused)? {
                 return Err(RecordError::MoreThanARecording {
                     folder: folder.to_owned(),
-                    other: other.into(),
+                    other,
                 });
             }
             take(folder).and_then(|()| empty(folder)).map_err(refused)?;
@@ -247,7 +259,11 @@ mod tests {
     fn only_a_recording_and_nothing_else_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str| fs::write(folder.path().join(name), "content").unwrap();
-        write("slowpath.json");
+        fs::write(
+            folder.path().join("slowpath.json"),
+            "{\"format_version\": 1}",
+        )
+        .unwrap();
         write("notes.txt");
         let refused = OutputFolder::make(folder.path(), true).unwrap_err();
         assert!(refused.to_string().ends_with("notes.txt"), "{refused}");

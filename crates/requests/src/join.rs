@@ -204,7 +204,9 @@ impl Join<'_> {
             .collect();
         let hosts = self.hosts.iter();
         let processes: Vec<Processes<'_>> = hosts.map(|host| Processes::of(host.lines)).collect();
-        let (mut nowhere, mut elsewhen, mut by_another_name) = (0, 0, 0);
+        let (mut nowhere, mut by_another_name) = (0, 0);
+        // By service: spans of another time, and whether others of it were recorded.
+        let mut elsewhen: FxHashMap<std::sync::Arc<str>, (u64, bool)> = FxHashMap::default();
         let mut made: Vec<Vec<(Order, SpanEvent)>> = vec![Vec::new(); self.hosts.len()];
         for (span, tree) in alone.spans {
             let of_service = alone.hosts_of.get(&span.service).copied().flatten();
@@ -216,10 +218,17 @@ impl Join<'_> {
             let at = |at: Timestamp| Timestamp::from_ns(at.ns().saturating_add(offsets[host]));
             let window = TimeRange::new(at(span.begin), at(span.end));
             let lines = self.hosts[host].lines;
-            if lines.is_some_and(|lines| window.intersect(lines.range()).is_empty()) {
-                elsewhen += 1;
+            let of_time = elsewhen.entry(span.service.clone()).or_default();
+            of_time.1 |= of_service.is_some();
+            let is_outside = |lines: &Timelines| {
+                let range = lines.range();
+                window.end < range.begin || window.begin >= range.end
+            };
+            if lines.is_some_and(is_outside) {
+                of_time.0 += 1;
                 continue;
             }
+            of_time.1 = true;
             let (mut process, mut thread) = (None, None);
             if of_host.by_another_name {
                 by_another_name += u64::from(of_service.is_none());
@@ -243,7 +252,17 @@ impl Join<'_> {
             host.events.sort_by_key(|event| event.at);
         }
         self.left_out(nowhere, "are of no host that was recorded");
-        self.left_out(elsewhen, "lie outside of the time of their host's trace");
+        let count = |recorded: bool| -> u64 {
+            let of_kind = elsewhen.values().filter(|(_, others)| *others == recorded);
+            of_kind.map(|(count, _)| *count).sum()
+        };
+        let (strange, late) = (count(false), count(true));
+        self.left_out(strange, "lie outside of the time of their host's trace");
+        if late > 0 {
+            // An application that runs already sends what it did before.
+            let message = format!("{late} spans of files lie before or after the recording");
+            self.diagnose(DiagnosticCode::SpansOfAnotherTime, "", message, late);
+        }
         if by_another_name > 0 {
             let message = format!(
                 "{by_another_name} spans of files name another host than the only one that was recorded"

@@ -212,7 +212,11 @@ fn spans_of_another_time_are_left_out_and_those_of_containers_kept() {
     assert_eq!(found.requests.all().len(), 3);
     assert_eq!(
         diagnostics,
-        ["UnplacedSpans 1", "UnknownSpanHost 2", "NoThreadKnown 3"]
+        [
+            "SpansOfAnotherTime 1",
+            "UnknownSpanHost 2",
+            "NoThreadKnown 3"
+        ]
     );
 }
 
