@@ -427,7 +427,7 @@ fn a_folder_that_a_recorder_has_locked_is_not_emptied() {
     };
     fs::create_dir(&place.folder).expect("a folder");
     let manifest = place.folder.join("slowpath.json");
-    fs::write(&manifest, "{}").expect("written");
+    fs::write(&manifest, r#"{"format_version": 1}"#).expect("written");
     let lock = fs::File::open(&place.folder).expect("opened");
     lock.lock().expect("locked");
     let mut options = options(&place.folder);
