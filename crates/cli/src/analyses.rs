@@ -146,7 +146,18 @@ pub fn run_latency(args: &LatencyArgs) -> anyhow::Result<Report> {
         Kind::Wakeup => latency::LatencyKind::Wakeup,
     };
     let analysis = |host: &HostKernels<'_>, options: &Options<'_>| {
-        latency::latency(host.source(), kind, options)
+        let mut outcome = latency::latency(host.source(), kind, options)?;
+        if kind == latency::LatencyKind::Block
+            && let Some(report) = &mut outcome.state
+        {
+            let names = host.disk_names();
+            for row in &mut report.entries {
+                if let Some(name) = names.get(&row.name) {
+                    row.name.clone_from(name);
+                }
+            }
+        }
+        Ok(outcome)
     };
     run_on_hosts(&args.report, analysis, tables::latency)
 }

@@ -87,9 +87,7 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
             finding,
         }));
     }
-    if several {
-        findings.sort_by(|one, other| other.finding.share.total_cmp(&one.finding.share));
-    }
+    findings.sort_by(|one, other| other.finding.share.total_cmp(&one.finding.share));
     let report = report.with(found);
     if args.json {
         print_json(&Document { findings })?;

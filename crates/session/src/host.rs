@@ -1,7 +1,7 @@
 //! The traces of an experiment by host, and as one source where a host has several.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 
 use slowpath_engine::{Cancelled, Options};
@@ -231,7 +231,25 @@ impl<'experiment> HostKernels<'experiment> {
             return Ok(DiskUse::default());
         }
         let found = disk_use(self.source(), waits, options)?;
-        Ok(found.state.unwrap_or_default())
+        let mut found = found.state.unwrap_or_default();
+        let names = self.disk_names();
+        let ended_by = found.ended_by.iter_mut().flatten();
+        for disk in ended_by.chain(found.requests.iter_mut().map(|request| &mut request.disk)) {
+            if let Some(name) = names.get(&**disk) {
+                *disk = name.as_str().into();
+            }
+        }
+        Ok(found)
+    }
+
+    /// The names of disks that the recorder kept beside the events, by their numbers (`254:0`).
+    pub fn disk_names(&self) -> BTreeMap<String, String> {
+        let recorded = self.traces.iter().filter(|trace| trace.recording.is_some());
+        let names = recorded.filter_map(|trace| {
+            let text = fs::read(trace.path.join("block_devices.json")).ok()?;
+            serde_json::from_slice::<BTreeMap<String, String>>(&text).ok()
+        });
+        names.flatten().collect()
     }
 
     /// Whose packets ended each of the waits for the network, where the trace tells. Reads nothing
