@@ -120,7 +120,8 @@ fn diagnose_tells_requests_that_outlast_the_recording_from_losses() {
     let (_folder, recording) = without_agents("prices", BEGIN_NS + 1_960_000_000, 1);
     let document = slowpath_succeeds(&["diagnose", "--json"], &recording).json();
     let findings = document["findings"].as_array().expect("findings");
-    let finding = findings.last().expect("a finding");
+    // It takes the most of the time.
+    let finding = findings.first().expect("a finding");
     assert_eq!(finding["id"], "unknown-time", "{findings:#?}");
     assert!(
         finding["share"].as_f64().is_some_and(|share| share > 0.5),
