@@ -87,7 +87,9 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
             finding,
         }));
     }
-    findings.sort_by(|one, other| other.finding.share.total_cmp(&one.finding.share));
+    if several {
+        findings.sort_by(|one, other| other.finding.share.total_cmp(&one.finding.share));
+    }
     let report = report.with(found);
     if args.json {
         print_json(&Document { findings })?;

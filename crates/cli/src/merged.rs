@@ -71,7 +71,9 @@ pub fn write_graph(
     host: Option<&str>,
 ) -> io::Result<()> {
     let graph = Graph::merge(paths);
-    serde_json::to_writer(&mut *output, &document(&graph, host))?;
+    let mut holdups = Holdups::default();
+    paths.iter().for_each(|path| holdups.add(path));
+    serde_json::to_writer(&mut *output, &document(&graph, holdups, host))?;
     writeln!(output)
 }
 
@@ -93,7 +95,11 @@ pub fn write_holdups(
     output.write_all(tables::holdups(&holdups.all(), rows).as_bytes())
 }
 
-fn document<'graph>(graph: &'graph Graph, host: Option<&'graph str>) -> GraphOfHost<'graph> {
+fn document<'graph>(
+    graph: &'graph Graph,
+    holdups: Holdups,
+    host: Option<&'graph str>,
+) -> GraphOfHost<'graph> {
     let paths = graph.paths().iter().map(|path| Path {
         tid: path.thread.0,
         begin_ns: path.window.begin.ns(),
@@ -101,7 +107,7 @@ fn document<'graph>(graph: &'graph Graph, host: Option<&'graph str>) -> GraphOfH
         first: path.nodes.map(|(first, _)| first.0),
         last: path.nodes.map(|(_, last)| last.0),
     });
-    let holdups = graph.holdups().into_iter().map(|holdup| HoldupRow {
+    let holdups = holdups.all().into_iter().map(|holdup| HoldupRow {
         host: holdup.host_name.as_deref().map(str::to_owned),
         tid: holdup.thread.0,
         comm: holdup.comm.to_string(),

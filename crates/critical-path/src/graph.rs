@@ -6,11 +6,10 @@
 //! intervals and the partings, not with the paths times their length. It is not the walk: paths
 //! are computed before they are merged.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
+use slowpath_model::{HostId, ThreadId, TimeRange, Timestamp};
 
 use crate::{CriticalPath, State};
 
@@ -63,25 +62,6 @@ pub struct Edge<'graph> {
     pub to: NodeId,
     /// Who goes there; `None`: all that have no edge of their own.
     pub paths: Option<&'graph [PathId]>,
-}
-
-/// How much others waited for a thread in a state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holdup {
-    /// The host's name, where paths lie on several hosts.
-    pub host_name: Option<Arc<str>>,
-    /// The thread that others waited for.
-    pub thread: ThreadId,
-    /// Its name.
-    pub comm: Arc<str>,
-    /// What it did meanwhile.
-    pub state: State,
-    /// How long anybody waited.
-    pub length: Nanoseconds,
-    /// The waits of all paths together.
-    pub waited: Nanoseconds,
-    /// At most how many waited at once.
-    pub at_once: u32,
 }
 
 /// The critical paths of many threads, merged.
@@ -207,32 +187,6 @@ impl Graph {
             paths.is_none_or(|paths| paths.binary_search(&path).is_ok())
         };
         self.edges(node).find(own).map(|edge| edge.to)
-    }
-
-    /// Which threads held others up, doing what; the longest waits together first.
-    pub fn holdups(&self) -> Vec<Holdup> {
-        let mut holdups: BTreeMap<(HostId, ThreadId, State), Holdup> = BTreeMap::new();
-        for node in self.nodes.iter().filter(|node| node.waiting > 0) {
-            let holdup = holdups
-                .entry((node.host, node.thread, node.state))
-                .or_insert_with(|| Holdup {
-                    host_name: node.host_name.clone(),
-                    thread: node.thread,
-                    comm: Arc::default(),
-                    state: node.state,
-                    length: Nanoseconds::ZERO,
-                    waited: Nanoseconds::ZERO,
-                    at_once: 0,
-                });
-            let length = node.range.length();
-            holdup.comm.clone_from(&node.comm);
-            holdup.length += length;
-            holdup.waited += Nanoseconds(length.get().saturating_mul(node.waiting.into()));
-            holdup.at_once = holdup.at_once.max(node.waiting);
-        }
-        let mut holdups: Vec<Holdup> = holdups.into_values().collect();
-        holdups.sort_by_key(|holdup| std::cmp::Reverse(holdup.waited));
-        holdups
     }
 
     /// Stores the ends of each path, and its way where it leaves a track.

@@ -1,7 +1,7 @@
 //! Which threads held others up, doing what: found from one path after the other.
 //!
-//! What [`Graph::holdups`](crate::Graph::holdups) tells, without the graph: only times in which somebody
-//! waited are kept, as rows that may lie in temporary files.
+//! The merged graph (`graph.rs`) is not needed: only times in which somebody waited are kept, as rows that
+//! may lie in temporary files.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,7 +10,26 @@ use std::sync::Arc;
 use slowpath_model::{HostId, Nanoseconds, ThreadId, Timestamp};
 use slowpath_platform::LongList;
 
-use crate::{CriticalPath, Holdup, State};
+use crate::{CriticalPath, State};
+
+/// How much others waited for a thread in a state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holdup {
+    /// The host's name, where paths lie on several hosts.
+    pub host_name: Option<Arc<str>>,
+    /// The thread that others waited for.
+    pub thread: ThreadId,
+    /// Its name.
+    pub comm: Arc<str>,
+    /// What it did meanwhile.
+    pub state: State,
+    /// How long anybody waited.
+    pub length: Nanoseconds,
+    /// The waits of all paths together.
+    pub waited: Nanoseconds,
+    /// At most how many waited at once.
+    pub at_once: u32,
+}
 
 /// Adds up how long threads waited for others, path by path.
 #[derive(Debug, Default)]

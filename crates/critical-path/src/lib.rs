@@ -22,8 +22,8 @@ mod walk;
 pub use bare::{
     BareLink, BarePath, Cause, Detail, Piece, Words, critical_path, critical_path_among,
 };
-pub use graph::{Edge, Graph, Holdup, Node, NodeId, PathEnds, PathId};
-pub use holdups::Holdups;
+pub use graph::{Edge, Graph, Node, NodeId, PathEnds, PathId};
+pub use holdups::{Holdup, Holdups};
 pub use hosts::{Correction, Host, Hosts};
 pub use lists::{Links, Segments};
 pub use path::{CriticalPath, Link, LinkKind, Segment, Share, State};

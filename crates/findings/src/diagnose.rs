@@ -111,6 +111,7 @@ impl<'run> Diagnosis<'run> {
         findings.extend(blocked::finding(slow));
         findings.extend(runtime::finding(slow, &quotas));
         findings.extend(serial::findings(slow));
+        findings.extend(unknown::findings(slow, host.diagnostics));
         findings.sort_by(|one, other| {
             let rank = |finding: &Finding| (Reverse(finding.severity), finding.id);
             other
@@ -118,7 +119,6 @@ impl<'run> Diagnosis<'run> {
                 .total_cmp(&one.share)
                 .then(rank(one).cmp(&rank(other)))
         });
-        findings.extend(unknown::findings(slow, host.diagnostics));
         findings
     }
 }

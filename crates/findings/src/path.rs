@@ -15,7 +15,7 @@ use slowpath_requests::{
 use crate::finding::{Evidence, Finding, FindingId, Severity};
 
 /// Causes that take less of the slow requests' time are not told.
-const LEAST_SHARE: f64 = 0.1;
+pub(crate) const LEAST_SHARE: f64 = 0.1;
 /// Nor those that cost the requests that they touch less than this, on average.
 const LEAST_EACH: Nanoseconds = Nanoseconds(1_000_000);
 /// Requests of one operation that are examined.

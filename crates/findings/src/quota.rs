@@ -88,19 +88,6 @@ impl Quota {
     }
 }
 
-/// The times that any of `ranges` covers, in order and apart.
-fn covered(mut ranges: Vec<TimeRange>) -> Vec<TimeRange> {
-    ranges.sort_unstable_by_key(|range| (range.begin, range.end));
-    let mut covered: Vec<TimeRange> = Vec::new();
-    for range in ranges {
-        match covered.last_mut() {
-            Some(last) if range.begin <= last.end => last.end = last.end.max(range.end),
-            _ => covered.push(range),
-        }
-    }
-    covered
-}
-
 /// The quota behind a wait for other threads: one that held back whoever the wait was for, for most of it;
 /// or whom those waited for in their turn, as a runtime's thread that asks every few milliseconds
 /// whether all others have stopped.
@@ -175,7 +162,7 @@ pub(crate) fn quotas(
             processes,
             threads,
             regimes,
-            stalls: covered(stalls),
+            stalls: TimeRange::union(stalls),
         })
     };
     all.into_iter().filter_map(quota).collect()

@@ -11,10 +11,8 @@ use slowpath_model::{Diagnostic, DiagnosticCode, Nanoseconds, shown};
 use slowpath_requests::RequestId;
 
 use crate::finding::{Evidence, Finding, FindingId, Severity};
-use crate::path::{Piece, Slow};
+use crate::path::{LEAST_SHARE, Piece, Slow};
 
-/// Unknown time that takes a smaller share is told only where counted events are missing.
-const LEAST_SHARE: f64 = 0.1;
 const MOST_EVIDENCE: usize = 5;
 
 /// What it says about unknown time where any is worth a word.

@@ -79,16 +79,8 @@ pub(crate) struct Times(Vec<TimeRange>);
 
 impl Times {
     /// Puts together what overlaps.
-    pub(crate) fn of(mut ranges: Vec<TimeRange>) -> Self {
-        ranges.sort_by_key(|range| range.begin);
-        ranges.dedup_by(|later, earlier| {
-            let meets = later.begin <= earlier.end;
-            if meets {
-                *earlier = earlier.hull(*later);
-            }
-            meets
-        });
-        Self(ranges)
+    pub(crate) fn of(ranges: Vec<TimeRange>) -> Self {
+        Self(TimeRange::union(ranges))
     }
 
     pub(crate) fn contain(&self, at: Timestamp) -> bool {

@@ -125,6 +125,19 @@ impl TimeRange {
         }
     }
 
+    /// The times that any of `ranges` covers, in order and apart.
+    pub fn union(mut ranges: Vec<Self>) -> Vec<Self> {
+        ranges.sort_unstable_by_key(|range| range.begin);
+        ranges.dedup_by(|later, earlier| {
+            let meets = later.begin <= earlier.end;
+            if meets {
+                *earlier = earlier.hull(*later);
+            }
+            meets
+        });
+        ranges
+    }
+
     /// How long it lasts.
     pub fn length(self) -> Nanoseconds {
         self.end.since(self.begin)

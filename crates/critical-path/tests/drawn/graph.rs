@@ -1,5 +1,6 @@
 //! The merged graph: the paper's Figure 6, and on random paths that each is recovered.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::support::{Tracer, path, range, tid, timelines, trace};
@@ -23,6 +24,12 @@ fn recovered(graph: &Graph, path: PathId) -> Vec<(TimeRange, ThreadId, State, Ar
         }
     }
     pieces
+}
+
+fn holdups(paths: &[CriticalPath]) -> Vec<slowpath_critical_path::Holdup> {
+    let mut holdups = Holdups::default();
+    paths.iter().for_each(|path| holdups.add(path));
+    holdups.all()
 }
 
 /// Segments that differ in depth only are one state.
@@ -94,7 +101,7 @@ fn threads_that_wait_for_one_mutex_share_its_holder() {
     for (number, path) in (0..).zip(&paths) {
         assert_eq!(recovered(&graph, PathId(number)), told(path));
     }
-    let holdups = graph.holdups();
+    let holdups = holdups(&paths);
     let told: Vec<(i32, u64, u64, u32)> = (holdups.iter())
         .map(|h| (h.thread.0, h.length.get(), h.waited.get(), h.at_once))
         .collect();
@@ -201,13 +208,20 @@ proptest! {
             });
             prop_assert_eq!(through.count() as u32, node.paths);
         }
-        let mut holdups = Holdups::default();
-        paths.iter().for_each(|path| holdups.add(path));
-        let sorted = |mut all: Vec<slowpath_critical_path::Holdup>| {
-            all.sort_by_key(|holdup| (holdup.thread, holdup.state));
-            all
+        let waited = |holdup: &slowpath_critical_path::Holdup| {
+            let key = (holdup.thread, holdup.state);
+            (key, (holdup.length.get(), holdup.waited.get(), holdup.at_once))
         };
-        prop_assert_eq!(sorted(holdups.all()), sorted(graph.holdups()));
+        let found: BTreeMap<_, _> = holdups(&paths).iter().map(waited).collect();
+        let mut expected = BTreeMap::new();
+        for node in nodes.iter().filter(|node| node.waiting > 0) {
+            let key = (node.thread, node.state);
+            let (length, waited, at_once) = expected.entry(key).or_insert((0, 0, 0));
+            *length += node.range.length().get();
+            *waited += node.range.length().get() * u64::from(node.waiting);
+            *at_once = node.waiting.max(*at_once);
+        }
+        prop_assert_eq!(found, expected);
         let bounds: usize = paths.iter().map(|path| 2 * path.segments.len()).sum();
         prop_assert!(nodes.len() <= bounds);
     }
