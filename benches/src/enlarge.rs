@@ -101,6 +101,7 @@ pub fn open(folder: &Path) -> anyhow::Result<CtfTrace> {
         Ok(StreamFile {
             stream,
             index: None,
+            is_cut_off: false,
         })
     });
     let files: anyhow::Result<Vec<StreamFile>> = files.collect();

@@ -165,6 +165,7 @@ fn read_packets(input: &[u8]) {
     let files = vec![StreamFile {
         stream,
         index: None,
+        is_cut_off: false,
     }];
     read_everything(&CtfTrace::new(layout, files));
 }
@@ -173,6 +174,7 @@ fn read_index(input: &[u8]) {
     let files = vec![StreamFile {
         stream: NamedBytes::new("stream", fixture("cpu-cgroup-ust/uchan_0")),
         index: Some(NamedBytes::new("index", input.to_vec())),
+        is_cut_off: false,
     }];
     read_everything(&CtfTrace::new(layouts()[0].clone(), files));
 }

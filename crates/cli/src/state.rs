@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use slowpath_history::{AttributeId, History, Interval};
 use slowpath_model::{TimeRange, Timestamp};
-use slowpath_session::HistoryError;
+use slowpath_session::{HistoryError, UNKNOWN_THREAD};
 
 use crate::input::{InputArgs, Report, TimePoint, parse_time};
 use crate::output::print_json;
@@ -46,8 +46,8 @@ pub(crate) struct CpuRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) host: Option<String>,
     pub(crate) cpu: u32,
-    /// 0 while it was idle.
-    pub(crate) tid: i64,
+    /// 0 while it was idle, `null` where nothing tells what it did.
+    pub(crate) tid: Option<i64>,
     pub(crate) comm: String,
 }
 
@@ -148,8 +148,9 @@ fn document(history: &History, at: Timestamp, comm: &[String]) -> Option<Documen
             document.cpus.push(CpuRow {
                 host: host.map(str::to_owned),
                 cpu: u32::try_from(number).ok()?,
-                tid,
+                tid: Some(tid).filter(|tid| *tid != UNKNOWN_THREAD),
                 comm: match tid {
+                    UNKNOWN_THREAD => "unknown".to_owned(),
                     0 => "idle".to_owned(),
                     tid => name_of(host, tid),
                 },

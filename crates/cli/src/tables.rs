@@ -132,10 +132,14 @@ pub(crate) fn count(report: &CountReport) -> anyhow::Result<()> {
 /// Prints how busy processors and threads were.
 pub(crate) fn cpu(report: &CpuReport, top: usize) -> anyhow::Result<()> {
     window(report.begin_ns, report.end_ns)?;
-    let mut columns = Columns::new(&["cpu", "#busy", "#percent"], 0);
+    let some_unknown = (report.cpus.iter()).any(|row| row.unknown_ns > Nanoseconds::ZERO);
+    let titles = ["cpu", "#busy", "#percent", "#unknown"];
+    let mut columns = Columns::new(&titles[..3 + usize::from(some_unknown)], 0);
     for row in &report.cpus {
         let percent = format!("{:.2} %", row.percent);
-        columns.row(vec![row.cpu.to_string(), row.busy_ns.to_string(), percent]);
+        let mut texts = vec![row.cpu.to_string(), row.busy_ns.to_string(), percent];
+        texts.extend(some_unknown.then(|| row.unknown_ns.to_string()));
+        columns.row(texts);
     }
     columns.print()?;
     print("\n")?;
@@ -272,7 +276,8 @@ pub(crate) fn state(document: &Document, at: Timestamp) -> String {
     let mut cpus = Columns::new(&["cpu", "#tid", "thread"], 0);
     for row in &document.cpus {
         let cpu = format!("{}{}", of_host(&row.host), row.cpu);
-        cpus.row(vec![cpu, row.tid.to_string(), row.comm.clone()]);
+        let tid = row.tid.map_or(String::new(), |tid| tid.to_string());
+        cpus.row(vec![cpu, tid, row.comm.clone()]);
     }
     let titles = ["#tid", "thread", "state", "#since", "#for", "request"];
     let mut threads = Columns::new(&titles, 0);

@@ -308,6 +308,7 @@ fn files_below(folder: &Path, root: &Path, files: &mut serde_json::Map<String, s
 #[test]
 fn files_that_the_recording_names_are_missed_or_too_short() {
     let remove = |path: &Path| fs::remove_file(path).expect("removed");
+    let empty = |path: &Path| fs::write(path, "").expect("emptied");
     let cut_at_a_page = |path: &Path| {
         let file = fs::OpenOptions::new()
             .write(true)
@@ -317,10 +318,12 @@ fn files_that_the_recording_names_are_missed_or_too_short() {
         file.set_len(pages / 2 * 4096).expect("cut");
     };
     type Damage<'run> = &'run dyn Fn(&Path);
-    let damages: [(&str, Damage<'_>); 4] = [
+    let damages: [(&str, Damage<'_>); 6] = [
         ("kernel/saved_tgids", &remove),
         ("kernel/statedump.jsonl", &remove),
         ("kernel/cpu0.raw", &cut_at_a_page),
+        ("kernel/cpu0.raw", &remove),
+        ("kernel/cpu1.raw", &empty),
         ("spans/otlp-1.pb", &remove),
     ];
     for (name, damage) in damages {
@@ -348,6 +351,13 @@ fn files_that_the_recording_names_are_missed_or_too_short() {
             let (_folder, whole) = quiet_recording();
             let (before, after) = (unknown_ns(&whole), unknown_ns(&recording));
             assert!(after > before + 100_000_000, "{before} and {after} ns");
+            // Nor is the processor idle then.
+            let told = slowpath(&["state", "--json", "--at", "+1.5s"], &recording).json();
+            let cpus = told["cpus"].as_array().expect("processors").iter();
+            let unknown: Vec<_> = cpus.filter(|cpu| cpu["tid"].is_null()).collect();
+            assert_eq!(unknown.len(), 1, "{told}");
+            assert!(name.ends_with(&format!("cpu{}.raw", unknown[0]["cpu"])));
+            assert_eq!(unknown[0]["comm"], "unknown");
         }
     }
 }
@@ -397,6 +407,39 @@ fn after_the_end_of_a_stream_that_was_cut_nothing_is_known() {
     // Half of the trace, on one of four processors, in some of the threads.
     let after = unknown_ns(&recording);
     assert!(after > before + 1_000_000_000, "{before} and {after} ns");
+}
+
+#[test]
+fn of_a_processor_whose_stream_is_gone_nothing_is_known() {
+    let Some((_folder, recording)) = broken_copy("futex-contention") else {
+        return;
+    };
+    let stream = recording.join("kernel/kchan_1");
+    let bytes = fs::metadata(&stream).expect("a stream").len();
+    let manifest = format!(
+        r#"{{"format_version":1,"complete":true,"begin_ns":1,"end_ns":2,"kernel":{{"tracer":"lttng"}},
+            "files":{{"kernel/kchan_1":{bytes}}}}}"#
+    );
+    fs::write(recording.join("slowpath.json"), manifest).expect("written");
+    fs::remove_dir_all(recording.join("kernel/index")).expect("an index");
+    let before = unknown_ns(&recording);
+    let on_first = |recording: &Path| {
+        let told = slowpath(&["state", "--json", "--at", "+1s"], recording).json();
+        told["cpus"][1].clone()
+    };
+    assert!(on_first(&recording)["tid"].is_i64());
+    for remove in [false, true] {
+        match remove {
+            false => fs::write(&stream, "").expect("emptied"),
+            true => fs::remove_file(&stream).expect("removed"),
+        }
+        let told = slowpath(&["cpu"], &recording);
+        assert_eq!(told.status, Some(1), "{}", told.stderr);
+        let after = unknown_ns(&recording);
+        assert!(after > before + 1_000_000_000, "{before} and {after} ns");
+        let cpu = on_first(&recording);
+        assert_eq!((&cpu["cpu"], &cpu["comm"]), (&1.into(), &"unknown".into()));
+    }
 }
 
 #[test]

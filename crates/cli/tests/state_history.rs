@@ -70,7 +70,10 @@ fn states_are_those_of_the_time_lines() {
             assert!(row["begin_ns"].as_i64() <= Some(at) && row["end_ns"].as_i64() > Some(at));
         }
         let cpus = found["cpus"].as_array().expect("processors").iter();
-        assert_eq!(cpus.filter(|cpu| cpu["tid"] != 0).count(), running);
+        assert_eq!(
+            cpus.filter(|cpu| cpu["tid"].as_i64() > Some(0)).count(),
+            running
+        );
     }
 }
 

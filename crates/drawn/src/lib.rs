@@ -10,6 +10,7 @@
 //! -- packet cpu0              # what follows of this stream lies in a new packet
 //! -- lost 5 cpu0              # the same, and five events were lost before it
 //! -- lost-packets 2 cpu0      # the same, and two packets are missing before it
+//! -- cut-off 1300 cpu0        # from this time on events of the stream are missing
 //! -- domain user              # what was traced: kernel (default) or user
 //! -- environment hostname=web-1
 //! ```
@@ -56,6 +57,8 @@ struct Line {
     cuts: BTreeSet<usize>,
     /// By position in `events`: lost events and lost packets before it. Always a cut.
     losses: BTreeMap<usize, (u64, u64)>,
+    /// From when on events are missing.
+    cut_off_at: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug)]

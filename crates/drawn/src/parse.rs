@@ -67,6 +67,10 @@ impl Parser {
             ("packet", [stream]) => self.cut(stream, 0, 0),
             ("lost", [count, stream]) => self.cut(stream, number(count)?, 0),
             ("lost-packets", [count, stream]) => self.cut(stream, 0, number(count)?),
+            ("cut-off", [at, stream]) => {
+                let at = at.parse().map_err(|_| "the time is not a number")?;
+                self.stream(stream).cut_off_at = Some(Timestamp::from_ns(at));
+            }
             ("domain", ["kernel"]) => self.schema.domain = TracerDomain::Kernel,
             ("domain", ["user"]) => self.schema.domain = TracerDomain::User,
             ("environment", variables) => {

@@ -12,13 +12,16 @@ use crate::{DrawnEvent, DrawnTrace, Line, PackedEvent, PacketContent, Value};
 const SIZE_OF_EVENT: u64 = 64;
 
 impl DrawnTrace {
-    /// Adds the packets of a stream: at least one, however few its events.
+    /// Adds the packets of a stream: at least one, however few its events, but none where nothing is
+    /// left of it.
     pub(crate) fn add_stream(&mut self, line: &Line) {
         let id = StreamId(self.streams.len() as u32);
         let first_packet = self.packets.len() as u32;
         let inner = line.cuts.iter().copied();
         let mut begin = 0;
-        for end in inner.chain([line.events.len()]) {
+        let is_left = line.cut_off_at.is_none() || !line.events.is_empty();
+        let ends = inner.chain([line.events.len()]).filter(|_| is_left);
+        for end in ends {
             let (lost_events, lost_packets) = line.losses.get(&begin).copied().unwrap_or_default();
             let events = &line.events[begin..end];
             let at = |event: Option<&DrawnEvent>| event.map(|event| event.at).unwrap_or_default();
@@ -40,7 +43,7 @@ impl DrawnTrace {
             name: line.name.clone(),
             cpu: line.cpu,
             packets: first_packet..self.packets.len() as u32,
-            is_cut_off: false,
+            cut_off_at: line.cut_off_at,
         });
     }
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use slowpath_model::{CpuId, PacketId, StreamId, TimeRange};
+use slowpath_model::{CpuId, PacketId, StreamId, TimeRange, Timestamp};
 use slowpath_source::Source;
 
 /// A run of whole packets of one stream.
@@ -21,8 +21,9 @@ pub struct Chunk {
     pub range: TimeRange,
     /// Bytes of its packets.
     pub bytes: u64,
-    /// It is the last one of a stream whose end is missing.
-    pub is_cut_off: bool,
+    /// From when on what follows it in its stream is missing. It has no packets where none is left, or
+    /// none that was asked for.
+    pub cut_off_at: Option<Timestamp>,
 }
 
 impl Chunk {
@@ -58,13 +59,21 @@ pub fn chunks(source: &dyn Source, target_bytes: u64, range: TimeRange) -> Vec<C
                         packets: packet.id.0..packet.id.0 + 1,
                         range: packet.range,
                         bytes: packet.size,
-                        is_cut_off: false,
+                        cut_off_at: None,
                     });
                 }
             }
         }
-        if let Some(chunk) = &mut open {
-            chunk.is_cut_off = stream.is_cut_off && chunk.packets.end == stream.packets.end;
+        if let Some(at) = stream.cut_off_at.filter(|at| *at < range.end) {
+            let chunk = open.get_or_insert(Chunk {
+                stream: StreamId(position),
+                cpu: stream.cpu,
+                packets: stream.packets.end..stream.packets.end,
+                range: TimeRange::new(at, at),
+                bytes: 0,
+                cut_off_at: None,
+            });
+            chunk.cut_off_at = Some(at).filter(|_| chunk.packets.end == stream.packets.end);
         }
         chunks.extend(open);
     }

@@ -93,15 +93,19 @@ pub fn run_chunk<A: Analysis>(
             })
         });
     }
-    if let Some(last) = chunk.packet_ids().last().filter(|_| chunk.is_cut_off) {
+    if let Some(at) = chunk.cut_off_at {
         // To an analysis, as if another packet came that says so.
-        let last = &source.packets()[last.index()];
+        let last = chunk.packet_ids().last();
+        let last = last.map(|id| &source.packets()[id.index()]);
         let missing = Packet {
-            range: TimeRange::new(last.range.end, last.range.end),
+            id: PacketId(chunk.packets.end),
+            stream: chunk.stream,
+            offset: 0,
             size: 0,
+            range: TimeRange::new(at, at),
+            cpu: last.map_or(chunk.cpu, |last| last.cpu),
             lost_events: 0,
             lost_packets: 1,
-            ..last.clone()
         };
         analysis.packet(&mut state, &missing);
     }

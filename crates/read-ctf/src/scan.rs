@@ -19,6 +19,8 @@ pub(crate) struct Scanner<'trace> {
     /// Packets that files of the trace may have beyond those that their sizes allow.
     spare_packets: u64,
     pub(crate) diagnostics: Vec<Diagnostic>,
+    /// Positions of files that had packets, of which none is left.
+    pub(crate) nothing_left: Vec<usize>,
 }
 
 /// A listed packet takes some 300 bytes of memory, so a file may have one for each this many bytes.
@@ -35,19 +37,31 @@ impl<'trace> Scanner<'trace> {
             layout,
             spare_packets: SPARE_PACKETS,
             diagnostics: Vec::new(),
+            nothing_left: Vec::new(),
         }
     }
 
     /// All packets of the file at `position` of the trace's list.
     pub(crate) fn packets(&mut self, position: usize, file: &StreamFile) -> Vec<RawPacket> {
+        let mut scanned = self.scan_against_index(position, file);
+        let is_cut_off = (scanned.is_cut_off || file.is_cut_off) && !scanned.is_foreign;
+        match scanned.packets.last_mut() {
+            Some(last) => last.is_cut_off = is_cut_off,
+            None if is_cut_off => self.nothing_left.push(position),
+            None => {}
+        }
+        scanned.packets
+    }
+
+    fn scan_against_index(&mut self, position: usize, file: &StreamFile) -> Scanned {
         let (stream, content) = (&file.stream, file.stream.get());
         let Some(index) = &file.index else {
             if self.plans.lacks_magic(content) && is_text(content) {
                 let what = "it is text and does not begin with a packet's magic number";
                 self.report(DiagnosticCode::IgnoredFile, stream, None, what.to_owned());
-                return Vec::new();
+                return Scanned::default();
             }
-            return self.scan(position, stream, &[]).into_packets();
+            return self.scan(position, stream, &[]);
         };
         let size = content.len() as u64;
         let listed = index_file::parse(index.get()).and_then(|entries| {
@@ -57,12 +71,12 @@ impl<'trace> Scanner<'trace> {
         let entries = listed.as_deref().unwrap_or_default();
         let mut scanned = self.scan(position, stream, entries);
         if scanned.is_foreign {
-            return scanned.packets;
+            return scanned;
         }
         let fits = listed.as_deref().map_err(String::clone);
         if let Err(what) = fits.and_then(|entries| compare(entries, &scanned, size)) {
             self.report(DiagnosticCode::InvalidIndex, index, None, what);
-            return scanned.into_packets();
+            return scanned;
         }
         let missing = entries.iter().filter(|entry| entry.offset >= size).count();
         if missing > 0 {
@@ -76,7 +90,7 @@ impl<'trace> Scanner<'trace> {
             }
             scanned.is_cut_off = true;
         }
-        scanned.into_packets()
+        scanned
     }
 
     /// Goes from packet to packet, and behind a damaged one on to the next that the index lists.
@@ -172,15 +186,6 @@ struct Scanned {
     is_foreign: bool,
     /// The end of the stream is missing.
     is_cut_off: bool,
-}
-
-impl Scanned {
-    fn into_packets(mut self) -> Vec<RawPacket> {
-        if let Some(last) = self.packets.last_mut() {
-            last.is_cut_off = self.is_cut_off;
-        }
-        self.packets
-    }
 }
 
 /// Whether the entries of an index make sense on their own: one packet after the other.

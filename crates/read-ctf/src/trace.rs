@@ -24,6 +24,8 @@ pub struct StreamFile {
     pub stream: NamedBytes,
     /// The index's bytes.
     pub index: Option<NamedBytes>,
+    /// The stream had more bytes when it was recorded; it may have none any more.
+    pub is_cut_off: bool,
 }
 
 /// A CTF 1.8 or CTF 2 trace.
@@ -50,7 +52,7 @@ impl CtfTrace {
             .enumerate()
             .map(|(position, file)| scanner.packets(position, file))
             .collect();
-        let diagnostics = scanner.diagnostics;
+        let (diagnostics, nothing_left) = (scanner.diagnostics, scanner.nothing_left);
         let mut trace = Self {
             schema: schema_of(&layout),
             layout,
@@ -75,6 +77,8 @@ impl CtfTrace {
         for (packet, range) in trace.missing_times() {
             trace.packets[packet.index()].range = range;
         }
+        trace.mark_cut_off();
+        trace.add_empty_streams(&nothing_left);
         trace
     }
 
@@ -107,11 +111,11 @@ impl CtfTrace {
         let name = self.files[first.file].name.clone();
         let losses = losses(&packets);
         lost.add_stream(&name, &losses);
-        let mut is_cut_off = false;
+        let mut after_cut = false;
         for (raw, loss) in packets.iter().zip(losses) {
             // The file before it was cut short.
-            let lost_packets = loss.packets.max(is_cut_off.into());
-            is_cut_off = raw.is_cut_off;
+            let lost_packets = loss.packets.max(after_cut.into());
+            after_cut = raw.is_cut_off;
             self.packets.push(Packet {
                 id: PacketId(self.packets.len() as u32),
                 stream,
@@ -132,8 +136,44 @@ impl CtfTrace {
             name,
             cpu,
             packets,
-            is_cut_off,
+            cut_off_at: None,
         });
+    }
+
+    /// Notes from when on streams tell nothing whose ends are missing.
+    fn mark_cut_off(&mut self) {
+        for stream in &mut self.streams {
+            let last = stream.packets.end.saturating_sub(1) as usize;
+            let is_cut_off = self.raw_packets.get(last).is_some_and(|raw| raw.is_cut_off);
+            stream.cut_off_at = self
+                .packets
+                .get(last)
+                .filter(|_| is_cut_off)
+                .map(|last| last.range.end);
+        }
+    }
+
+    /// Adds the streams of which no packet is left, as far as their files' names tell the processor:
+    /// `NAME_N` is of processor N where this holds for all other files, as it does for LTTng's.
+    fn add_empty_streams(&mut self, files: &[usize]) {
+        let number = |name: &str| name.rsplit_once('_')?.1.parse().ok().map(CpuId);
+        let tells_processor =
+            |stream: &Stream| stream.cpu.is_some() && number(&stream.name) == stream.cpu;
+        let begin = self.packets.iter().map(|packet| packet.range.begin).min();
+        if !self.streams.iter().all(tells_processor) {
+            return;
+        }
+        let end = self.packets.len() as u32;
+        let names = files.iter().map(|&file| &self.files[file].name);
+        let empty = names.filter_map(|name| {
+            Some(Stream {
+                name: name.clone(),
+                cpu: Some(number(name)?),
+                packets: end..end,
+                cut_off_at: begin,
+            })
+        });
+        self.streams.extend(empty);
     }
 
     /// The times of packets that do not state theirs: those of their events. A packet without a

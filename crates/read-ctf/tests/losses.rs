@@ -31,6 +31,7 @@ fn check(layout: &str, streams: &[&str], expected: &[&str]) {
             text.split(' ').flat_map(packet).collect::<Vec<u8>>(),
         ),
         index: None,
+        is_cut_off: false,
     };
     let files = streams.iter().enumerate().map(file).collect();
     let trace = CtfTrace::new(understood(layout).layout, files);

@@ -430,6 +430,7 @@ fn open(metadata: &str, bytes: Vec<u8>) -> CtfTrace {
     let file = StreamFile {
         stream: NamedBytes::new("stream", bytes),
         index: None,
+        is_cut_off: false,
     };
     CtfTrace::new(understood(metadata).layout, vec![file])
 }
@@ -543,6 +544,7 @@ fn open_folder(folder: &Path) -> CtfTrace {
             files.push(StreamFile {
                 stream: NamedBytes::new(name, bytes),
                 index: None,
+                is_cut_off: false,
             });
         }
     }

@@ -82,6 +82,7 @@ fn open(text: &str, files: Vec<File<'_>>) -> CtfTrace {
     let files = files.into_iter().map(|(name, stream, index)| StreamFile {
         stream: NamedBytes::new(name, stream),
         index: index.map(|index| NamedBytes::new(format!("{name}.idx"), index)),
+        is_cut_off: false,
     });
     CtfTrace::new(understood(text).layout, files.collect())
 }

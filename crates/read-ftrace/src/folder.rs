@@ -27,7 +27,7 @@ pub struct FolderFiles {
     pub formats: Vec<EventFormatFile>,
     /// The pages of every processor, in their order.
     pub cpus: Vec<(CpuId, NamedBytes)>,
-    /// The processors of which the last pages are missing.
+    /// The processors of which the last pages are missing, or all.
     pub cut_off: Vec<CpuId>,
     /// Text of `saved_cmdlines`.
     pub saved_cmdlines: String,

@@ -38,7 +38,7 @@ pub(crate) struct RecordedStream {
     pub(crate) data: CpuData,
     /// Where it differs from what `header_page` says.
     pub(crate) page_size: Option<usize>,
-    /// Its last pages are missing.
+    /// Its last pages are missing, or all.
     pub(crate) is_cut_off: bool,
     pub(crate) clock: Clock,
     /// What the tracer says about losses.

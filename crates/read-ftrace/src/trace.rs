@@ -149,7 +149,7 @@ impl FtraceTrace {
             diagnostics,
             ..Listing::default()
         };
-        let (mut streams, mut recorded) = (Vec::new(), Vec::new());
+        let (mut streams, mut recorded, mut cut_off) = (Vec::new(), Vec::new(), Vec::new());
         for (stream, id) in recording.streams.into_iter().zip((0..).map(StreamId)) {
             let pages = PageStream {
                 name: stream.name,
@@ -175,15 +175,18 @@ impl FtraceTrace {
             let known = listing.diagnostics.len();
             pages.list_packets(id, &mut listing);
             let mut found = listing.diagnostics[known..].iter();
+            let is_cut_off = stream.is_cut_off
+                || found.any(|found| found.code == DiagnosticCode::TruncatedPacket);
+            cut_off.push(is_cut_off);
             streams.push(Stream {
                 name: pages.name.clone(),
                 cpu: Some(pages.cpu),
                 packets: first..listing.packets.len() as u32,
-                is_cut_off: stream.is_cut_off
-                    || found.any(|found| found.code == DiagnosticCode::TruncatedPacket),
+                cut_off_at: None,
             });
             recorded.push(pages);
         }
+        mark_cut_off(&mut streams, &cut_off, &listing.packets);
         Ok(Self {
             schema,
             layouts,
@@ -262,6 +265,19 @@ impl Source for FtraceTrace {
 
     fn visit(&self, packet: PacketId, position: u64, visitor: &mut dyn FieldVisitor) {
         visit::visit_event(self, packet, position, visitor);
+    }
+}
+
+/// Notes from when on streams tell nothing that are `cut_off`, by position.
+fn mark_cut_off(streams: &mut [Stream], cut_off: &[bool], packets: &[Packet]) {
+    let begin = packets.iter().map(|packet| packet.range.begin).min();
+    for (stream, _) in streams
+        .iter_mut()
+        .zip(cut_off)
+        .filter(|(_, cut_off)| **cut_off)
+    {
+        let own = &packets[stream.packets.start as usize..stream.packets.end as usize];
+        stream.cut_off_at = own.last().map(|last| last.range.end).or(begin);
     }
 }
 

@@ -26,9 +26,12 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::{Experiment, HostRequests};
 
 /// Raised when what is kept changes: older histories are built again then.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Bytes of a file's begin and end that its key rests on.
 const SAMPLE: u64 = 64 << 10;
+
+/// Who runs on a processor of which that is not known.
+pub const UNKNOWN_THREAD: i64 = -1;
 
 /// Names of vocabularies.
 const STATES: &str = "thread state";
@@ -319,6 +322,7 @@ impl OfHost<'_> {
             }
             writer.close();
         };
+        self.write_unknown(builder)?;
         std::thread::scope(|scope| {
             for _ in 1..jobs.min(threads.len().max(1)) {
                 scope.spawn(work);
@@ -329,6 +333,22 @@ impl OfHost<'_> {
             Some(error) => Err(error),
             None => Ok(()),
         }
+    }
+
+    /// Writes where nobody is known to run.
+    fn write_unknown(&self, builder: &Builder) -> io::Result<()> {
+        let mut writer = builder.writer();
+        for &(cpu, attribute) in &self.cpus {
+            for range in self.lines.unknown_on(cpu) {
+                writer.push(Interval {
+                    attribute,
+                    range,
+                    value: Value(UNKNOWN_THREAD),
+                })?;
+            }
+        }
+        writer.close();
+        Ok(())
     }
 
     fn write_thread(&self, writer: &mut Writer<'_>, thread: &Thread) -> io::Result<()> {

@@ -17,7 +17,7 @@ mod spans;
 mod state_dump;
 
 pub use error::{NotOpened, OpenError};
-pub use history::{HistoryError, OpenedHistory};
+pub use history::{HistoryError, OpenedHistory, UNKNOWN_THREAD};
 pub use host::HostKernels;
 pub use manifest::Manifest;
 pub use merge::{EventPlace, Interrupted, merged_events};

@@ -167,11 +167,8 @@ fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSo
         None
     });
     let opened = match found {
-        Found::Ctf(folder) => open_ctf(folder, diagnostics),
-        Found::FtraceFolder(folder) => {
-            let manifest = recording.as_ref().map(|(_, manifest)| manifest);
-            open_ftrace_folder(folder, manifest, diagnostics)
-        }
+        Found::Ctf(folder) => open_ctf(folder, recording.as_ref(), diagnostics),
+        Found::FtraceFolder(folder) => open_ftrace_folder(folder, recording.as_ref(), diagnostics),
         Found::TraceDat(file) => open_trace_dat(file),
         Found::Spans(..) => return None,
     };
@@ -191,7 +188,11 @@ fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSo
     }
 }
 
-fn open_ctf(folder: &Path, diagnostics: &mut Vec<Diagnostic>) -> Result<OpenedSource, Diagnostic> {
+fn open_ctf(
+    folder: &Path,
+    recording: Option<&(PathBuf, Manifest)>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<OpenedSource, Diagnostic> {
     let description = map(&folder.join("metadata"))?;
     let metadata = metadata::parse(&description)?;
     diagnostics.extend(metadata.diagnostics);
@@ -206,13 +207,30 @@ fn open_ctf(folder: &Path, diagnostics: &mut Vec<Diagnostic>) -> Result<OpenedSo
         let index = folder.join("index").join(format!("{name}.idx"));
         match map(&path) {
             Ok(stream) => files.push(StreamFile {
+                is_cut_off: is_short(&path, stream.get(), recording),
                 stream,
                 index: index.is_file().then(|| map(&index).ok()).flatten(),
             }),
             Err(diagnostic) => diagnostics.push(diagnostic),
         }
     }
-    diagnostics.extend(missing_streams(folder));
+    let without_streams = missing_streams(folder);
+    let what = "this stream is not there; its index is";
+    diagnostics.extend((without_streams.iter()).map(|stream| missing_stream(stream, what)));
+    let is_stream = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name != "metadata" && !name.starts_with('.'))
+    };
+    let mut gone = gone_files(folder, recording);
+    gone.retain(is_stream);
+    gone.extend(without_streams);
+    gone.sort();
+    gone.dedup();
+    files.extend(gone.iter().map(|path| StreamFile {
+        stream: no_bytes(path),
+        index: None,
+        is_cut_off: true,
+    }));
     let format = match metadata.layout.major {
         2 => "CTF 2",
         _ => "CTF 1.8",
@@ -220,8 +238,33 @@ fn open_ctf(folder: &Path, diagnostics: &mut Vec<Diagnostic>) -> Result<OpenedSo
     Ok(opened(format, CtfTrace::new(metadata.layout, files)))
 }
 
+/// Whether a file has fewer bytes than its recording says.
+fn is_short(path: &Path, bytes: &[u8], recording: Option<&(PathBuf, Manifest)>) -> bool {
+    let stated = recording.and_then(|(folder, manifest)| {
+        let name = path.strip_prefix(folder).ok()?.to_str()?;
+        manifest.files.get(name)
+    });
+    stated.is_some_and(|stated| (bytes.len() as u64) < *stated)
+}
+
+/// The files right in `folder` of which the recording says that they have bytes, and that are not there.
+fn gone_files(folder: &Path, recording: Option<&(PathBuf, Manifest)>) -> Vec<PathBuf> {
+    let Some((root, manifest)) = recording else {
+        return Vec::new();
+    };
+    let with_bytes = manifest.files.iter().filter(|(_, bytes)| **bytes > 0);
+    let paths = with_bytes.map(|(name, _)| root.join(name));
+    let gone = paths.filter(|path| path.parent() == Some(folder) && !path.exists());
+    gone.collect()
+}
+
+/// What stands for a file that is not there.
+fn no_bytes(path: &Path) -> NamedBytes {
+    NamedBytes::new(path.display().to_string(), [])
+}
+
 /// The streams of a CTF trace that have an index but are not there.
-fn missing_streams(folder: &Path) -> impl Iterator<Item = Diagnostic> {
+fn missing_streams(folder: &Path) -> Vec<PathBuf> {
     let indexes = files_in(&folder.join("index")).unwrap_or_default();
     let streams = indexes.into_iter().filter_map(|index| {
         let is_index = index
@@ -229,20 +272,20 @@ fn missing_streams(folder: &Path) -> impl Iterator<Item = Diagnostic> {
             .is_some_and(|extension| extension == "idx");
         Some(folder.join(index.file_stem().filter(|_| is_index)?))
     });
-    let missing = streams.filter(|stream| !stream.exists());
-    missing.map(|stream| missing_stream(&stream, "this stream is not there; its index is"))
+    streams.filter(|stream| !stream.exists()).collect()
 }
 
-/// The processors of a folder of ring buffers that have statistics but no pages.
-fn missing_pages(folder: &Path, diagnostics: &mut Vec<Diagnostic>) {
+/// The files of pages that are not there though there are statistics of their processors.
+fn missing_pages(folder: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
     let stats = entries(&folder.join("stats"), diagnostics);
     let pages = stats.into_iter().filter_map(|stats| {
         let cpu = stats.file_name()?.to_str()?;
         Some(folder.join(format!("{cpu}.raw")))
     });
-    let missing = pages.filter(|pages| !pages.exists());
+    let missing: Vec<PathBuf> = pages.filter(|pages| !pages.exists()).collect();
     let what = "these pages are not there; their statistics are";
-    diagnostics.extend(missing.map(|pages| missing_stream(&pages, what)));
+    diagnostics.extend((missing.iter()).map(|pages| missing_stream(pages, what)));
+    missing
 }
 
 /// What recordings at or below `path` say that they hold, and do not.
@@ -271,9 +314,10 @@ fn open_trace_dat(file: &Path) -> Result<OpenedSource, Diagnostic> {
 
 fn open_ftrace_folder(
     folder: &Path,
-    manifest: Option<&Manifest>,
+    recording: Option<&(PathBuf, Manifest)>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<OpenedSource, Diagnostic> {
+    let manifest = recording.map(|(_, manifest)| manifest);
     let header_page = folder.join("header_page");
     let header_page =
         fs::read_to_string(&header_page).map_err(|cause| unreadable(&header_page, &cause))?;
@@ -296,14 +340,7 @@ fn open_ftrace_folder(
     let mut cpus = Vec::new();
     let mut stats = Vec::new();
     for path in files_in(folder).map_err(|cause| unreadable(folder, &cause))? {
-        let name = path
-            .file_name()
-            .and_then(|name| name.to_str())
-            .unwrap_or_default();
-        let number = name
-            .strip_prefix("cpu")
-            .and_then(|rest| rest.strip_suffix(".raw"));
-        let Some(cpu) = number.and_then(|number| number.parse().ok()).map(CpuId) else {
+        let Some(cpu) = cpu_of_pages(&path) else {
             continue;
         };
         stats.push((cpu, text(&format!("stats/cpu{cpu}"))));
@@ -315,14 +352,23 @@ fn open_ftrace_folder(
             Err(diagnostic) => diagnostics.push(diagnostic),
         }
     }
-    missing_pages(folder, diagnostics);
-    cpus.sort_by_key(|(cpu, _)| *cpu);
-    let is_short = |(cpu, pages): &(CpuId, NamedBytes)| {
-        let stated = manifest?.files.get(&format!("kernel/cpu{cpu}.raw"))?;
-        ((pages.get().len() as u64) < *stated).then_some(*cpu)
+    let is_cut = |(_, pages): &&(CpuId, NamedBytes)| {
+        is_short(Path::new(&pages.name), pages.get(), recording)
     };
+    let mut cut_off: Vec<CpuId> = cpus.iter().filter(is_cut).map(|(cpu, _)| *cpu).collect();
+    let mut gone = missing_pages(folder, diagnostics);
+    gone.extend(gone_files(folder, recording));
+    for path in gone {
+        if let Some(cpu) = cpu_of_pages(&path)
+            && !cut_off.contains(&cpu)
+        {
+            cut_off.push(cpu);
+            cpus.push((cpu, no_bytes(&path)));
+        }
+    }
+    cpus.sort_by_key(|(cpu, _)| *cpu);
     let files = FolderFiles {
-        cut_off: cpus.iter().filter_map(is_short).collect(),
+        cut_off,
         header_page,
         header_event,
         formats: event_formats(&folder.join("events"), diagnostics),
@@ -347,6 +393,13 @@ fn open_ftrace_folder(
     Ok(opened_ftrace(
         trace.map_err(|error| damaged(folder, error))?,
     ))
+}
+
+/// The processor that `cpuN.raw` is of.
+fn cpu_of_pages(path: &Path) -> Option<CpuId> {
+    let name = path.file_name()?.to_str()?;
+    let number = name.strip_prefix("cpu")?.strip_suffix(".raw")?;
+    number.parse().ok().map(CpuId)
 }
 
 /// `events/<system>/<event>/format`, in the order of the paths.

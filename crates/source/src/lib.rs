@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use slowpath_model::{
     CpuId, Diagnostic, Event, EventClassId, FieldVisitor, PacketId, Projection, Schema, StreamId,
-    TimeRange,
+    TimeRange, Timestamp,
 };
 
 /// A trace that can be read packet by packet.
@@ -86,8 +86,9 @@ pub struct Stream {
     pub cpu: Option<CpuId>,
     /// Its packets: a range of positions in [`Source::packets`].
     pub packets: Range<u32>,
-    /// Its end is missing: what happened after its last event is not known.
-    pub is_cut_off: bool,
+    /// From when on its events are missing, if its end is: what happened then is not known. The begin
+    /// of the trace where nothing is left of it.
+    pub cut_off_at: Option<Timestamp>,
 }
 
 /// One packet: the unit of I/O and of parallelism.

@@ -5,9 +5,10 @@
 //! run between the last event before the gap and the first after it. Where switches contradict each
 //! other, a second pass looks for other evidence of who ran (`unseen`).
 
+mod known;
 mod unseen;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -45,7 +46,9 @@ pub struct CpuRow {
     pub cpu: CpuId,
     /// Time with a known thread other than the idle one.
     pub busy_ns: Nanoseconds,
-    /// The same as a share of the window.
+    /// Time of the window in which events of it are missing, so that nobody is known to run.
+    pub unknown_ns: Nanoseconds,
+    /// Busy time as a share of the time that is known; 0 where none is.
     pub percent: f64,
 }
 
@@ -58,7 +61,8 @@ pub struct ThreadRow {
     pub comm: String,
     /// Time on any processor.
     pub busy_ns: Nanoseconds,
-    /// The same as a share of the window; 100 keeps one processor busy.
+    /// The same as a share of the window without the time in which no processor is known; 100 keeps one
+    /// processor busy.
     pub percent: f64,
 }
 
@@ -83,6 +87,8 @@ pub fn cpu(source: &dyn Source, options: &Options<'_>) -> Result<Outcome<CpuRepo
 struct CpuUse {
     extent: Extent,
     window: Window,
+    /// All that events or streams with a missing end name.
+    cpus: BTreeSet<CpuId>,
     concepts: Concepts,
     projection: Projection,
     /// Events were lost, so the times of all events are needed to know where the gaps end.
@@ -107,6 +113,10 @@ struct Usage {
 #[derive(Debug, Default, PartialEq)]
 struct Counts {
     busy: BTreeMap<CpuId, Nanoseconds>,
+    /// By processor, how long nobody is known to run.
+    unknown: BTreeMap<CpuId, Nanoseconds>,
+    /// How long nobody is known to run on any of them.
+    unknown_everywhere: Nanoseconds,
     threads: FxHashMap<ThreadId, ThreadUse>,
     /// Where they contradict each other, in the order of processor and time.
     unseen: Vec<Unseen>,
@@ -124,6 +134,8 @@ struct ThreadUse {
 struct Lane {
     /// Busy time that is settled.
     busy: Nanoseconds,
+    /// When it is known who ran: of the settled runs, in order.
+    known: Vec<TimeRange>,
     first: Run,
     /// The run after the last gap, if there is a gap.
     last: Option<Run>,
@@ -206,7 +218,10 @@ impl CpuUse {
         let concepts = Concepts::resolve(source.schema(), &[FactKind::Switch]);
         let has_losses = |packet: &Packet| packet.lost_events > 0 || packet.lost_packets > 0;
         let times_of_all = source.packets().iter().any(has_losses)
-            || source.streams().iter().any(|stream| stream.is_cut_off);
+            || source
+                .streams()
+                .iter()
+                .any(|stream| stream.cut_off_at.is_some());
         let mut projection = concepts.projection().clone();
         if times_of_all {
             for class in (0..source.schema().event_classes.len() as u32).map(EventClassId) {
@@ -215,8 +230,14 @@ impl CpuUse {
                 }
             }
         }
+        let cut_off = source
+            .streams()
+            .iter()
+            .filter(|stream| stream.cut_off_at.is_some());
+        let cut_off = cut_off.filter_map(|stream| stream.cpu);
         Self {
             window: extent.window(range),
+            cpus: extent.first_of_cpu.keys().copied().chain(cut_off).collect(),
             extent,
             concepts,
             projection,
@@ -312,10 +333,12 @@ impl CpuUse {
     }
 
     fn rows(&self, counts: Counts) -> CpuReport {
+        let unknown = |cpu: &CpuId| counts.unknown.get(cpu).copied().unwrap_or_default();
         let cpus = counts.busy.iter().map(|(&cpu, &busy)| CpuRow {
             cpu,
             busy_ns: busy,
-            percent: self.percent(busy),
+            unknown_ns: unknown(&cpu),
+            percent: self.percent(busy, unknown(&cpu)),
         });
         let busy_threads = counts.threads.iter();
         let busy_threads = busy_threads.filter(|(_, usage)| usage.busy > Nanoseconds::ZERO);
@@ -324,7 +347,7 @@ impl CpuUse {
                 tid,
                 comm: usage.named.comm.to_string(),
                 busy_ns: usage.busy,
-                percent: self.percent(usage.busy),
+                percent: self.percent(usage.busy, counts.unknown_everywhere),
             })
             .collect();
         threads.sort_by_key(|row| (std::cmp::Reverse(row.busy_ns), row.tid));
@@ -336,8 +359,9 @@ impl CpuUse {
         }
     }
 
-    fn percent(&self, busy: Nanoseconds) -> f64 {
-        let length = self.window.length().get().max(1);
+    /// A share of the window without what is unknown of it.
+    fn percent(&self, busy: Nanoseconds, unknown: Nanoseconds) -> f64 {
+        let length = (self.window.length() - unknown).get().max(1);
         100.0 * busy.get() as f64 / length as f64
     }
 }
@@ -355,12 +379,14 @@ impl Answer for CpuUse {
 
     fn report(&self, mut state: Usage) -> Counts {
         let mut counts = BTreeMap::new();
-        for (&cpu, &first_event) in &self.extent.first_of_cpu {
+        let (unknown, unknown_everywhere) = self.unknown(&state.lanes);
+        for &cpu in &self.cpus {
             let mut busy = Nanoseconds::ZERO;
             if let Some(lane) = state.lanes.get_mut(&cpu) {
                 busy = lane.busy;
                 let head = lane.first.first_switch.filter(|_| !lane.first.after_gap);
-                let head = head.map(|(until, thread)| (thread, first_event, until));
+                let first_event = self.extent.first_of_cpu.get(&cpu);
+                let head = head.and_then(|(until, thread)| Some((thread, *first_event?, until)));
                 let latest = *lane.latest();
                 let tail = latest.last_switch.filter(|_| !latest.before_gap);
                 let tail = tail.map(|(since, thread)| (thread, since, self.window.end));
@@ -377,6 +403,8 @@ impl Answer for CpuUse {
             .retain(|thread, usage| usage.busy > Nanoseconds::ZERO || ran_unseen.contains(thread));
         Counts {
             busy: counts,
+            unknown,
+            unknown_everywhere,
             threads: state.threads,
             unseen,
         }
@@ -400,6 +428,7 @@ impl Analysis for CpuUse {
         if let Some(stretch) = latest.tail() {
             state.open.busy += self.add(&mut state.threads, stretch);
         }
+        state.open.settle_last();
         state.open.last = Some(Run {
             after_gap: true,
             ..Run::default()
@@ -469,7 +498,11 @@ impl Analysis for CpuUse {
             for stretch in settled.into_iter().flatten() {
                 known.busy += self.add(&mut earlier.threads, stretch);
             }
-            known.last = lane.last.or(known.last);
+            if lane.last.is_some() {
+                known.settle_last();
+                known.known.extend(lane.known);
+                known.last = lane.last;
+            }
         }
         earlier.unseen.merge(later.unseen);
     }
@@ -641,7 +674,58 @@ mod tests {
         let json = serde_json::to_value(&report).unwrap();
         assert_eq!(
             json["cpus"][0],
-            serde_json::json!({"cpu": 0, "busy_ns": 50, "percent": 25.0})
+            serde_json::json!({"cpu": 0, "busy_ns": 50, "unknown_ns": 0, "percent": 25.0})
+        );
+    }
+
+    #[test]
+    fn where_events_are_missing_nothing_is_known() {
+        let check = |text: &str, cpus: &[(u64, u64, f64)], thread: f64| {
+            let trace = drawn(text);
+            let mut counts = every_way::ask(&trace, |source| CpuUse::new(source, TimeRange::ALL));
+            counts.unseen.clear();
+            let report = CpuUse::new(&trace, TimeRange::ALL).rows(counts);
+            let row = |row: &CpuRow| (row.busy_ns.get(), row.unknown_ns.get(), row.percent);
+            assert_eq!(
+                report.cpus.iter().map(row).collect::<Vec<_>>(),
+                cpus,
+                "{text}"
+            );
+            assert_eq!(report.threads[0].percent, thread, "{text}");
+        };
+        let whole = "cpu0 0 0>7\ncpu0 40 7>0\ncpu0 100 tick\ncpu1 0 3>0\ncpu1 50 tick\n";
+        check(whole, &[(40, 0, 40.0), (0, 0, 0.0)], 40.0);
+        let cut = format!("{whole}-- cut-off 50 cpu1");
+        check(&cut, &[(40, 0, 40.0), (0, 50, 0.0)], 40.0);
+        // A processor of which nothing is left.
+        check(
+            "cpu0 0 0>7\ncpu0 40 7>0\ncpu0 100 tick\n-- cut-off 0 cpu1",
+            &[(40, 0, 40.0), (0, 100, 0.0)],
+            40.0,
+        );
+        // Two recordings of one host, and in the middle of the later one a part without a switch.
+        check(
+            "cpu0 0 0>7
+             cpu0 10 7>0
+             cpu0 20 tick
+             cpu1 0 0>8
+             cpu1 20 8>0
+             -- lost-packets 1 cpu0
+             -- lost-packets 1 cpu1
+             cpu0 80 0>7
+             cpu0 82 7>0
+             cpu0 84 tick
+             -- lost-packets 1 cpu0
+             cpu0 86 tick
+             cpu0 88 tick
+             -- lost-packets 1 cpu0
+             cpu0 90 tick
+             cpu0 95 0>7
+             cpu0 100 tick
+             cpu1 80 0>8
+             cpu1 100 8>0",
+            &[(17, 66, 50.0), (40, 60, 100.0)],
+            100.0,
         );
     }
 }

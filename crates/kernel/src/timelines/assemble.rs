@@ -69,6 +69,8 @@ impl Assembly<'_> {
         let interruptions = self.in_parallel(joined.iter().collect(), |one| {
             self.interruptions(&one.segments)
         })?;
+        let unknown =
+            self.in_parallel(joined.iter().collect(), |one| self.unknown(&one.segments))?;
         let (threads, lines) = self.threads(&joined)?;
 
         let mut lost: Vec<(i64, i64)> = (joined.iter())
@@ -87,10 +89,11 @@ impl Assembly<'_> {
             processes,
             segments,
             cpus: (joined.into_iter())
-                .zip(interruptions.into_iter().zip(packets))
-                .map(|(one, (interruptions, packets))| CpuLine {
+                .zip(interruptions.into_iter().zip(unknown).zip(packets))
+                .map(|(one, ((interruptions, unknown), packets))| CpuLine {
                     cpu: one.cpu,
                     interruptions,
+                    unknown,
                     deliveries: packets.deliveries,
                     sendings: packets.sendings,
                     irq_names: one.irq_names,
@@ -145,6 +148,30 @@ impl Assembly<'_> {
                     true => Interruption::between(*floor, kept.end(), kept.source).row(),
                 });
             }
+        }
+        writer.finish()
+    }
+
+    /// Where nobody is known to run, those that touch as one.
+    fn unknown(self, segments: &[Placed]) -> Kept<2> {
+        let count = segments.iter().map(|s| s.segment.unknown.len()).sum();
+        let mut writer = self.shelf.writer(count);
+        let mut open: Option<(i64, i64)> = None;
+        for Placed { segment, floor, .. } in segments {
+            for &[begin, end] in segment.unknown.iter() {
+                let (begin, end) = ((begin as i64).max(*floor), (end as i64).max(*floor));
+                open = Some(match open {
+                    Some((first, last)) if begin <= last => (first, end.max(last)),
+                    Some((first, last)) => {
+                        writer.push([first as u64, last as u64]);
+                        (begin, end)
+                    }
+                    None => (begin, end),
+                });
+            }
+        }
+        if let Some((first, last)) = open {
+            writer.push([first as u64, last as u64]);
         }
         writer.finish()
     }

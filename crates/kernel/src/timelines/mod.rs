@@ -98,6 +98,8 @@ struct CpuLine {
     cpu: CpuId,
     /// Rows of [`Interruption`], in the order of time, apart.
     interruptions: Kept<2>,
+    /// Where nobody is known to run: begin and end, in the order of time, apart.
+    unknown: Kept<2>,
     /// Rows of [`entry::Delivery`], as wakers number them.
     deliveries: Kept<2>,
     /// Rows of [`entry::Sending`], in the order of time; only among hosts.
@@ -301,6 +303,14 @@ impl Timelines {
     /// The processors, in the order of their numbers.
     pub fn processors(&self) -> impl Iterator<Item = CpuId> {
         self.cpus.iter().map(|line| line.cpu)
+    }
+
+    /// When nothing tells who ran on a processor, in the order of time, apart: events are missing, or
+    /// no switch tells.
+    pub fn unknown_on(&self, cpu: CpuId) -> impl Iterator<Item = TimeRange> {
+        let rows = self.cpu(cpu).map_or(&[][..], |line| &line.unknown);
+        rows.iter()
+            .map(|&[begin, end]| range(begin as i64, end as i64))
     }
 
     fn cpu(&self, cpu: CpuId) -> Option<&CpuLine> {

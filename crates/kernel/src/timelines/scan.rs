@@ -150,7 +150,7 @@ impl Scanner {
     /// The last record was the last before `end`.
     pub(super) fn finish(&mut self, end: i64) {
         match self.knows.lost_since {
-            Some(since) => self.found.lost.push((since, end)),
+            Some(since) => self.add_lost(since, end),
             None => {
                 self.end_run(end.max(self.knows.now), None, self.knows.carried_call);
             }
@@ -164,6 +164,7 @@ impl Scanner {
             Some(current) if current != prev.thread => {
                 // A trace of a few chosen threads lacks the others' switches: when the current
                 // thread left and `prev` came is unknown, but what each does elsewhere still holds.
+                self.found.add_unknown(self.knows.since, self.knows.now);
                 self.run(current, self.knows.now, true, None, Call::UNSEEN);
                 self.run(prev.thread, self.knows.now, true, Some(left), call);
             }
@@ -185,6 +186,7 @@ impl Scanner {
     /// to nobody.
     fn runs(&mut self, at: i64, thread: ThreadId) {
         let Some(current) = self.thread() else {
+            self.found.add_unknown(self.knows.since, at);
             return self.run_on(at, thread);
         };
         if current == thread {
@@ -193,6 +195,7 @@ impl Scanner {
         let (last, now) = (self.knows.now, at.max(self.knows.now));
         self.end_run(last, None, Call::UNSEEN);
         self.knows.since = last;
+        self.found.add_unknown(last, now);
         if current != ThreadId::IDLE {
             self.run(current, now, true, None, Call::UNSEEN);
             self.run(thread, now, true, None, Call::UNSEEN);
@@ -216,10 +219,10 @@ impl Scanner {
     }
 
     fn end_run(&mut self, end: i64, left: Option<SwitchOut>, call: Call) {
-        if let Some(thread) = self.thread()
-            && self.knows.since <= end
-        {
-            self.run(thread, end, false, left, call);
+        match self.thread() {
+            Some(thread) if self.knows.since <= end => self.run(thread, end, false, left, call),
+            Some(_) => {}
+            None => self.found.add_unknown(self.knows.since, end),
         }
     }
 
@@ -247,6 +250,11 @@ impl Scanner {
         );
     }
 
+    fn add_lost(&mut self, begin: i64, end: i64) {
+        self.found.lost.push((begin, end));
+        self.found.add_unknown(begin, end);
+    }
+
     /// Events are missing after the record before.
     fn lost(&mut self) {
         if self.knows.lost_since.is_none() {
@@ -266,7 +274,7 @@ impl Scanner {
     fn found_again(&mut self, at: i64, following: impl Iterator<Item = Record>) {
         if let Some(since) = self.knows.lost_since.take() {
             self.knows.now = at.max(self.knows.now);
-            self.found.lost.push((since, self.knows.now));
+            self.add_lost(since, self.knows.now);
             self.knows.current = running_at_the_begin(following);
             self.knows.since = self.knows.now;
         }

@@ -26,6 +26,8 @@ pub(super) struct Found {
     pub(super) receipts: u32,
     /// Where events are missing: begin and end.
     pub(super) lost: Vec<(i64, i64)>,
+    /// Where nobody is known to run, for that or another reason: begin and end.
+    unknown: Vec<[u64; 2]>,
 }
 
 /// What a scanner found over some time.
@@ -43,6 +45,8 @@ pub(super) struct Segment {
     pub(super) steps: Kept<3>,
     pub(super) receipts: u32,
     pub(super) lost: Vec<(i64, i64)>,
+    #[serde(with = "rows")]
+    pub(super) unknown: Kept<2>,
 }
 
 /// Where a thread's entries are in a segment.
@@ -56,7 +60,8 @@ pub(super) struct Share {
 impl Found {
     /// Entries, of which a segment should not have many more than a few hundred thousand.
     pub(super) fn len(&self) -> usize {
-        self.runs.len() + self.wakes.len() + self.interruptions.len() + self.steps.len()
+        let known = self.runs.len() + self.wakes.len() + self.interruptions.len();
+        known + self.steps.len() + self.unknown.len()
     }
 
     #[inline]
@@ -79,6 +84,13 @@ impl Found {
     #[inline]
     pub(super) fn add_step(&mut self, step: Step) {
         self.steps.push(step.row());
+    }
+
+    /// Nobody is known to run on the processor from `begin` to `end`.
+    pub(super) fn add_unknown(&mut self, begin: i64, end: i64) {
+        if begin < end {
+            self.unknown.push([begin as u64, end as u64]);
+        }
     }
 
     #[inline]
@@ -114,6 +126,7 @@ impl Found {
             steps: shelf.keep(self.steps),
             receipts: self.receipts,
             lost: self.lost,
+            unknown: shelf.keep(self.unknown),
         }
     }
 }

@@ -53,7 +53,17 @@ fn told(lines: &Timelines) -> String {
             }
         }
     }
+    for cpu in lines.processors() {
+        text += &format!("nobody known on {cpu}: {:?}\n", unknown_on(lines, cpu.0));
+    }
     text
+}
+
+fn unknown_on(lines: &Timelines, cpu: u32) -> Vec<(i64, i64)> {
+    let ranges = lines.unknown_on(CpuId(cpu));
+    ranges
+        .map(|range| (range.begin.ns(), range.end.ns()))
+        .collect()
 }
 
 fn built(trace: &DrawnTrace, memory: usize, jobs: usize) -> String {
@@ -234,4 +244,42 @@ fn events_tell_who_runs_where_a_switch_is_missing() {
         let cut = trace.recut_at_random(seed, 1 + seed % 5);
         assert_eq!(built(&cut, 0, 2), expected);
     }
+}
+
+#[test]
+fn of_a_processor_whose_stream_ends_early_or_is_gone_nothing_is_known() {
+    const WAITS: &str = "
+        cpu0 10 sched_switch prev_comm=a prev_tid=7 prev_state=1 next_comm=b next_tid=8
+        cpu0 20 sched_waking comm=a tid=7 target_cpu=1
+        cpu0 90 sched_switch prev_comm=b prev_tid=8 prev_state=1 next_comm=a next_tid=7
+        cpu0 100 sched_switch prev_comm=a prev_tid=7 prev_state=1 next_comm=b next_tid=8
+    ";
+    let other =
+        "cpu1 30 sched_switch prev_comm=c prev_tid=9 prev_state=1 next_comm=swapper/1 next_tid=0";
+    let doing = |text: &str, asked: TimeRange| {
+        let trace = DrawnTrace::parse(&format!("{WAITS}{text}")).unwrap();
+        let options = Options {
+            range: asked,
+            ..Options::default()
+        };
+        let lines = Timelines::build(&trace, &options).unwrap().state.unwrap();
+        let stretches = lines.backwards(ThreadId(7), range(20, 90));
+        let states = stretches.map(|stretch| match stretch.doing {
+            Doing::WaitingForCpu => "waits",
+            Doing::Unknown => "unknown",
+            _ => "else",
+        });
+        (states.collect::<Vec<_>>(), unknown_on(&lines, 1))
+    };
+    let all = TimeRange::ALL;
+    assert_eq!(doing(other, all), (vec!["waits"], vec![]));
+    let cut = format!("{other}\n-- cut-off 40 cpu1");
+    assert_eq!(
+        doing(&cut, all),
+        (vec!["unknown", "waits"], vec![(30, 100)])
+    );
+    let gone = "-- cut-off 10 cpu1";
+    assert_eq!(doing(gone, all), (vec!["unknown"], vec![(10, 100)]));
+    // What is missing is missed in a window as well that none of the stream's packets touches.
+    assert_eq!(doing(&cut, range(85, 101)).1, [(85, 100)]);
 }
