@@ -99,25 +99,33 @@ impl InputArgs {
     /// The window that --begin and --end choose.
     ///
     /// # Errors
-    /// Where the end is not after the begin.
+    /// Where the end is not after the begin, or all events lie outside.
     pub fn range(&self, experiment: &Experiment) -> anyhow::Result<TimeRange> {
-        let first = || {
-            // Packets state when their buffers were opened, which is before the first event.
-            let traces = experiment.traces.iter();
-            let bounds = traces.filter_map(|trace| Extent::of(&*trace.source).bounds);
-            let begins = bounds.map(|(first, _)| first);
-            begins.min().unwrap_or(Timestamp::from_ns(0))
-        };
+        if self.begin.is_none() && self.end.is_none() {
+            return Ok(TimeRange::ALL);
+        }
+        // Packets state when their buffers were opened, which is before the first event.
+        let traces = experiment.traces.iter();
+        let bounds = traces.filter_map(|trace| Extent::of(&*trace.source).bounds);
+        let bounds = bounds.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
+        let (first, last) = bounds.unwrap_or_default();
         let point = |point: Option<TimePoint>, default: Timestamp| match point {
             None => default,
             Some(TimePoint::Epoch(ns)) => Timestamp::from_ns(ns),
-            Some(TimePoint::Offset(ns)) => Timestamp::from_ns(first().ns().saturating_add(ns)),
+            Some(TimePoint::Offset(ns)) => Timestamp::from_ns(first.ns().saturating_add(ns)),
         };
         let begin = point(self.begin, Timestamp::MIN);
         let end = point(self.end, Timestamp::MAX);
         anyhow::ensure!(
             begin < end,
             "the window is empty\n  hint: --begin must lie before --end"
+        );
+        anyhow::ensure!(
+            bounds.is_none() || begin <= last && end > first,
+            "nothing was recorded then\n  hint: what was recorded covers {} from {} to {} (nanoseconds since the epoch)",
+            last.since(first),
+            first.ns(),
+            last.ns()
         );
         Ok(TimeRange::new(begin, end))
     }

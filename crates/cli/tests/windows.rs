@@ -6,27 +6,49 @@ use serde_json::Value;
 use support::{quiet_recording, slowpath, slowpath_succeeds};
 
 #[test]
-fn nothing_lies_in_a_window_after_or_before_the_trace() {
+fn a_window_after_or_before_the_trace_is_refused_by_every_command() {
     let (_folder, recording) = quiet_recording();
-    let answer = |arguments: &[&str]| slowpath_succeeds(arguments, &recording).json();
-    for window in [["--begin", "+1000s"], ["--end", "5"]] {
-        let counted = answer(&["count", "--by", "none", "--json", window[0], window[1]]);
-        assert_eq!(counted["events"], 0, "{window:?}");
-        let info = answer(&["info", "--json", window[0], window[1]]);
-        assert_eq!(info["traces"][0]["begin_ns"], Value::Null, "{window:?}");
-        let words = slowpath(&["info", window[0], window[1]], &recording);
-        let words = String::from_utf8_lossy(&words.stdout);
-        assert!(!words.contains(" -"), "{words}");
+    let whole = slowpath_succeeds(&["count", "--by", "none", "--json"], &recording).json();
+    let covered = format!("from {} to {} ", whole["begin_ns"], whole["end_ns"]);
+    let commands: [&[&str]; 13] = [
+        &["count"],
+        &["info"],
+        &["events"],
+        &["cpu"],
+        &["io", "--json"],
+        &["latency"],
+        &["thread-states"],
+        &["critical-path", "--comm", "*"],
+        &["requests"],
+        &["diagnose"],
+        &["compare"],
+        &["export", "--to", "perfetto", "--output", "-"],
+        &["state", "--at", "+1000s"],
+    ];
+    for command in commands {
+        for window in [["--begin", "+1000s"], ["--end", "5"]] {
+            let refused = slowpath(&[command, &window].concat(), &recording);
+            assert_eq!(refused.status, Some(2), "{command:?}: {}", refused.stderr);
+            let said = &refused.stderr;
+            assert!(
+                said.contains("nothing was recorded then"),
+                "{command:?}: {said}"
+            );
+            assert!(said.contains(&covered), "{command:?}: {said}");
+            assert!(refused.stdout.is_empty(), "{command:?}");
+        }
     }
-    let none = slowpath(
-        &["critical-path", "--comm", "*", "--begin", "+1000s"],
-        &recording,
-    );
-    assert!(
-        none.stderr.contains("no thread that lived in the window"),
-        "{}",
-        none.stderr
-    );
+}
+
+#[test]
+fn a_window_that_begins_with_the_last_event_has_that_event() {
+    let (_folder, recording) = quiet_recording();
+    let count = |arguments: &[&str]| {
+        let command = [&["count", "--by", "none", "--json"], arguments].concat();
+        slowpath_succeeds(&command, &recording).json()
+    };
+    let end = count(&[])["end_ns"].to_string();
+    assert!(count(&["--begin", &end])["events"].as_u64() > Some(0));
 }
 
 #[test]
