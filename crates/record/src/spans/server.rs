@@ -1,8 +1,9 @@
 //! The wire: gRPC and HTTP on the same ports, told apart by the request.
 //!
 //! Any exporter finds what it speaks at any of the addresses. All that a stranger can make large is
-//! bounded here: connections, bodies at a time, bytes of a body before and after it is unpacked,
-//! and the time that it takes.
+//! bounded here: connections, bytes of a body before and after it is unpacked, bytes of all bodies, and
+//! the time that one takes. A body has room for what has come of it, no more: one that does not come
+//! keeps nobody else waiting.
 
 use std::convert::Infallible;
 use std::future::{Ready, poll_fn, ready};
@@ -13,7 +14,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName};
 use hyper::service::service_fn;
@@ -25,7 +26,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
 };
 use prost::Message;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 use tonic::body::Body;
 use tonic::codec::CompressionEncoding;
@@ -40,8 +41,12 @@ use super::raw_codec::RawCodec;
 
 /// No message may be larger, unpacked or not.
 pub(crate) const MOST_MESSAGE_BYTES: usize = 8 << 20;
-/// Bodies that are read at the same time; further requests wait.
-const MOST_BODIES: usize = 8;
+/// What bodies that have not been dealt with may take together: eight of the largest.
+const ROOM_FOR_BODIES: usize = 8 * MOST_MESSAGE_BYTES;
+/// How long a body waits for others to be dealt with; its sender is then told to try again.
+const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(1);
+/// What is read ahead of a body over HTTP/1.
+const READ_AHEAD_BYTES: usize = 64 << 10;
 /// For further connections idle ones are closed; where none is idle, they wait.
 const MOST_CONNECTIONS: usize = 512;
 /// Requests at a time on one connection.
@@ -57,7 +62,8 @@ const PATIENCE_WITH_SILENCE: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub(crate) struct Server {
     intake: Arc<Intake>,
-    bodies: Semaphore,
+    /// In bytes.
+    room: Semaphore,
     connections: Arc<Connections>,
 }
 
@@ -69,7 +75,7 @@ impl Server {
     fn with_room_for(connections: usize, intake: Arc<Intake>) -> Self {
         Self {
             intake,
-            bodies: Semaphore::new(MOST_BODIES),
+            room: Semaphore::new(ROOM_FOR_BODIES),
             connections: Arc::new(Connections::new(connections)),
         }
     }
@@ -105,7 +111,8 @@ impl Server {
         protocols
             .http1()
             .timer(TokioTimer::new())
-            .header_read_timeout(PATIENCE_WITH_SILENCE);
+            .header_read_timeout(PATIENCE_WITH_SILENCE)
+            .max_buf_size(READ_AHEAD_BYTES);
         protocols
             .http2()
             .timer(TokioTimer::new())
@@ -138,9 +145,6 @@ impl Server {
                 ),
             };
         };
-        let Ok(_slot) = self.bodies.acquire().await else {
-            return plain(StatusCode::SERVICE_UNAVAILABLE, "the recording ends");
-        };
         let answering = async {
             match over_grpc {
                 true => self.answer_over_grpc(signal, request).await,
@@ -162,6 +166,15 @@ impl Server {
             intake: &self.intake,
             signal,
         };
+        let (head, body) = request.into_parts();
+        let (body, _room) = match self
+            .arrived(body, MOST_MESSAGE_BYTES + GRPC_HEAD_BYTES)
+            .await
+        {
+            Ok(arrived) => arrived,
+            Err(wrong) => return wrong.status().into_http(),
+        };
+        let request = Request::from_parts(head, Full::new(body));
         tonic::server::Grpc::new(RawCodec)
             .accept_compressed(CompressionEncoding::Gzip)
             .max_decoding_message_size(MOST_MESSAGE_BYTES)
@@ -184,24 +197,53 @@ impl Server {
                 "application/x-protobuf and application/json are taken",
             );
         }
-        let result = match read_body(&headers, request.into_body()).await {
-            Ok(message) => self.take(signal, is_json, message),
-            Err(refusal) => Err(refusal),
+        let arrived = self.arrived(request.into_body(), MOST_MESSAGE_BYTES).await;
+        let (packed, _room) = match arrived {
+            Ok(arrived) => arrived,
+            Err(wrong) => return refused(is_json, wrong.refusal()),
         };
+        let message = unpacked(&headers, packed);
+        let result = message.and_then(|message| self.take(signal, is_json, message));
         match result {
             Ok(lost) => structured(StatusCode::OK, is_json, &success(lost), || {
                 json_success(lost)
             }),
-            Err((status, why)) => {
-                let told = RpcStatus {
-                    code: Code::InvalidArgument as i32,
-                    message: why,
-                };
-                structured(status, is_json, &told, || {
-                    serde_json::json!({"code": told.code, "message": told.message}).to_string()
-                })
-            }
+            Err(refusal) => refused(is_json, refusal),
         }
+    }
+
+    /// The whole of a body, with the room that it takes until that is dropped.
+    async fn arrived(
+        &self,
+        mut body: Incoming,
+        most: usize,
+    ) -> Result<(Bytes, SemaphorePermit<'_>), NotArrived> {
+        let mut bytes = Vec::new();
+        let mut room = self
+            .room
+            .try_acquire_many(0)
+            .map_err(|_| NotArrived::NoRoom)?;
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| NotArrived::Broken(error.to_string()))?;
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            if bytes.len() + data.len() > most {
+                return Err(NotArrived::TooLarge);
+            }
+            bytes.reserve(data.len());
+            let more = bytes.capacity().saturating_sub(room.num_permits());
+            let more = self
+                .room
+                .acquire_many(u32::try_from(more).unwrap_or(u32::MAX));
+            match timeout(PATIENCE_WITH_OTHERS, more).await {
+                Ok(Ok(more)) => room.merge(more),
+                Ok(Err(_)) | Err(_) => return Err(NotArrived::NoRoom),
+            }
+            bytes.extend_from_slice(&data);
+        }
+        bytes.shrink_to_fit();
+        Ok((bytes.into(), room))
     }
 
     fn take(&self, signal: Signal, is_json: bool, message: Bytes) -> Result<LostSpans, Refusal> {
@@ -255,14 +297,39 @@ impl UnaryService<Bytes> for Taker<'_> {
     }
 }
 
-/// The body, unpacked.
-async fn read_body(headers: &HeaderMap, body: Incoming) -> Result<Bytes, Refusal> {
-    let collected = Limited::new(body, MOST_MESSAGE_BYTES).collect().await;
-    let packed = match collected {
-        Ok(body) => body.to_bytes(),
-        Err(error) if error.is::<LengthLimitError>() => return Err(too_large()),
-        Err(error) => return Err((StatusCode::BAD_REQUEST, error.to_string())),
-    };
+/// Why a body is not here as a whole.
+enum NotArrived {
+    TooLarge,
+    /// Others take all the room.
+    NoRoom,
+    Broken(String),
+}
+
+impl NotArrived {
+    fn refusal(self) -> Refusal {
+        match self {
+            Self::TooLarge => too_large(),
+            Self::NoRoom => (StatusCode::SERVICE_UNAVAILABLE, NO_ROOM.to_owned()),
+            Self::Broken(why) => (StatusCode::BAD_REQUEST, why),
+        }
+    }
+
+    fn status(self) -> Status {
+        let code = match self {
+            Self::TooLarge => Code::OutOfRange,
+            Self::NoRoom => Code::Unavailable,
+            Self::Broken(_) => Code::InvalidArgument,
+        };
+        Status::new(code, self.refusal().1)
+    }
+}
+
+const NO_ROOM: &str = "other requests take all the room; try again";
+/// What gRPC puts before a message.
+const GRPC_HEAD_BYTES: usize = 5;
+
+/// A body as it was before it was packed.
+fn unpacked(headers: &HeaderMap, packed: Bytes) -> Result<Bytes, Refusal> {
     if is(headers, CONTENT_ENCODING, "gzip") {
         return unpack(&packed);
     }
@@ -332,6 +399,20 @@ struct RpcStatus {
     code: i32,
     #[prost(string, tag = "2")]
     message: String,
+}
+
+fn refused(is_json: bool, (status, why): Refusal) -> Response<Body> {
+    let code = match status {
+        StatusCode::SERVICE_UNAVAILABLE => Code::Unavailable,
+        _ => Code::InvalidArgument,
+    };
+    let told = RpcStatus {
+        code: code as i32,
+        message: why,
+    };
+    structured(status, is_json, &told, || {
+        serde_json::json!({"code": told.code, "message": told.message}).to_string()
+    })
 }
 
 /// An answer in the form of its request.
@@ -444,6 +525,32 @@ mod tests {
         assert_eq!(answer(&silent[0]), "");
         (&busy).write_all(b"{}").expect("sent");
         assert!(answer(&busy).starts_with("HTTP/1.1 200"));
+    }
+
+    #[test]
+    fn bodies_that_do_not_come_keep_nobody_waiting() {
+        let (_folder, address) = serve(100);
+        let large = "POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\n\
+                    content-length: 8000000\r\n\r\n";
+        let chunked = "POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+                       transfer-encoding: chunked\r\n\r\n1\r\n{\r\n";
+        let stalled: Vec<std::net::TcpStream> = [HEAD, large, chunked]
+            .into_iter()
+            .flat_map(|head| {
+                (0..20).map(move |_| {
+                    let mut stream = connect(address);
+                    stream.write_all(head.as_bytes()).expect("sent");
+                    stream
+                })
+            })
+            .collect();
+        let other = connect(address);
+        let soon = Some(PATIENCE_WITH_BODIES / 2);
+        other.set_read_timeout(soon).expect("a timeout");
+        assert!(post(&other).starts_with("HTTP/1.1 200"));
+        // Their bodies may still come.
+        (&stalled[0]).write_all(b"{}").expect("sent");
+        assert!(answer(&stalled[0]).starts_with("HTTP/1.1 200"));
     }
 
     #[test]
