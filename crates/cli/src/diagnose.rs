@@ -60,6 +60,7 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
     let several = hosts.len() > 1;
     let opening = experiment.opening_diagnostics();
     let known: Vec<_> = opening.chain(&found).cloned().collect();
+    let diagnostics = recorded.by_host(&known);
     let mut findings: Vec<Row<'_>> = Vec::new();
     let kernels = experiment.hosts();
     for (host, id) in hosts.iter().zip((0..).map(HostId)) {
@@ -74,7 +75,7 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
             id,
             control_groups: &host.control_groups,
             quota_periods: &quota_periods,
-            diagnostics: &known,
+            diagnostics: &diagnostics,
             window,
         });
         let found_out = kernel.map(|kernel| find_out(&diagnosis, kernel, &run.engine()));

@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
+use slowpath_kernel::InterruptedWait;
 use slowpath_kernel::network::Network;
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{HostId, Nanoseconds, Timestamp};
+use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 
 /// A host.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +61,31 @@ impl<'run> Hosts<'run> {
     /// The name of a host; empty where unknown.
     pub fn name(&self, host: HostId) -> &'run str {
         self.all.get(host.index()).map_or("", |host| host.name)
+    }
+
+    /// The recorded host whose packet ended the wait in which `thread` of `host` was right before `at`, by
+    /// that host's clock; and whether the trace of the other one tells when it was sent.
+    pub fn packet_from(
+        &self,
+        host: HostId,
+        thread: ThreadId,
+        at: Timestamp,
+    ) -> Option<(HostId, bool)> {
+        let wait = InterruptedWait::by_packet(self.lines(host)?, thread, at)?;
+        let received = Timestamp::from_ns(wait.interrupt.end.ns().saturating_sub(1));
+        let during = TimeRange::new(wait.range.begin, received);
+        self.network?.peer(host, thread, wait.cpu, during)
+    }
+
+    /// Whether the trace of `other` has all events of `range`, which is told by the clock of `host`; none
+    /// where the clocks cannot be compared.
+    pub fn covers(&self, other: HostId, range: TimeRange, host: HostId) -> Option<bool> {
+        let lines = self.lines(other)?;
+        let there = |at| match other == host {
+            true => Some(at),
+            false => self.network?.translate(at, host, other),
+        };
+        Some(lines.covers(TimeRange::new(there(range.begin)?, there(range.end)?)))
     }
 
     pub(crate) fn network(&self) -> Option<&'run Network> {

@@ -16,6 +16,7 @@ use slowpath_requests::AllHosts;
 
 use crate::finding::Finding;
 use crate::path::Slow;
+use crate::unknown::Missing;
 use crate::{blocked, cpu, disk, locks, network, runtime, serial, sleep, unknown};
 
 /// What is known of a host.
@@ -29,8 +30,9 @@ pub struct Host<'run> {
     pub control_groups: &'run BTreeMap<ProcessId, String>,
     /// When the periods of control groups' CPU quotas began, by the kernel's timers; none where unknown.
     pub quota_periods: &'run Firings,
-    /// What was wrong with its traces.
-    pub diagnostics: &'run [Diagnostic],
+    /// What was wrong with the traces of each host, by [`HostId`]; what cannot be said to be of one host is
+    /// with all of them.
+    pub diagnostics: &'run [Vec<Diagnostic>],
     /// Only requests that lie within it are looked at.
     pub window: TimeRange,
 }
@@ -102,16 +104,25 @@ impl<'run> Diagnosis<'run> {
         );
         findings.extend(locks::finding(slow, &quotas));
         findings.extend(disk::finding(slow, &self.disk_waits, &found_out.disks));
+        let missing: BTreeMap<HostId, Missing<'_>> = (0..)
+            .map(HostId)
+            .zip(host.diagnostics)
+            .filter_map(|(id, of_host)| Some((id, Missing::of(of_host)?)))
+            .collect();
+        let cut = missing.iter().filter(|(_, missing)| missing.is_cut());
+        let cut: Vec<HostId> = cut.map(|(id, _)| *id).collect();
+        let unseen = network::unseen(slow, &cut);
         findings.extend(network::finding(
             slow,
             &self.network_waits,
             &found_out.peers,
+            &cut,
         ));
-        findings.extend(sleep::finding(slow));
+        findings.extend(sleep::finding(slow, &quotas));
         findings.extend(blocked::finding(slow));
         findings.extend(runtime::finding(slow, &quotas));
         findings.extend(serial::findings(slow));
-        findings.extend(unknown::findings(slow, host.diagnostics));
+        findings.extend(unknown::findings(slow, &missing, &unseen));
         findings.sort_by(|one, other| {
             let rank = |finding: &Finding| (Reverse(finding.severity), finding.id);
             other

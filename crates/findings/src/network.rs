@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 use slowpath_critical_path::{LinkKind, State};
 use slowpath_kernel::InterruptedWait;
 use slowpath_kernel::peers::Peer;
-use slowpath_model::{HostId, Nanoseconds, ThreadId, Timestamp, shown};
+use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 use slowpath_requests::RequestPath;
 
 use crate::finding::{Evidence, Finding, FindingId};
@@ -19,21 +19,40 @@ use crate::path::{Piece, Slow, Taken, each_once, listed, place_of};
 /// A wait for the network, with what is known of where its packet came from.
 struct NetworkWait {
     piece: Piece,
-    /// The recorded host to which the path leads from here.
+    /// The recorded host whose packet it was.
     host: Option<HostId>,
+    /// That host's trace has no sending of it, and lacks events of the time.
+    unseen: bool,
     wait: Option<InterruptedWait>,
+}
+
+/// For how long each other host was waited for of which the trace does not tell what it did meanwhile, as
+/// events are missing from it.
+pub(crate) fn unseen(slow: &Slow<'_>, lacking: &[HostId]) -> BTreeMap<HostId, Nanoseconds> {
+    let mut unseen = BTreeMap::new();
+    for one in network_waits(slow, lacking) {
+        if let (Some(host), true) = (one.host, one.unseen) {
+            *unseen.entry(host).or_default() += one.piece.segment.range.length();
+        }
+    }
+    unseen
 }
 
 /// The waits on the requests' own host, where they are worth a finding; each once.
 pub(crate) fn waits(slow: &Slow<'_>) -> Vec<InterruptedWait> {
-    let all = network_waits(slow);
+    let all = network_waits(slow, &[]);
     if taken(&all).share(slow).is_none() {
         return Vec::new();
     }
     each_once(all.iter().filter_map(|one| one.wait))
 }
 
-fn network_waits(slow: &Slow<'_>) -> Vec<NetworkWait> {
+/// Of hosts that are `lacking` something it is not known when.
+fn network_waits(slow: &Slow<'_>, lacking: &[HostId]) -> Vec<NetworkWait> {
+    let hosts = slow.all.hosts();
+    let lacks = |other: HostId, range: TimeRange| {
+        lacking.contains(&other) || hosts.covers(other, range, slow.host) == Some(false)
+    };
     let mut all = Vec::new();
     for (request, path) in &slow.paths {
         let origins = origins(path);
@@ -46,14 +65,24 @@ fn network_waits(slow: &Slow<'_>) -> Vec<NetworkWait> {
             }
             let (thread, begin) = (segment.thread, segment.range.begin);
             let earlier = last.filter(|(of, end, _)| (*of, *end) == (thread, begin));
-            let host = (origins.get(&(begin, segment.host, thread)).copied())
+            let led = (origins.get(&(begin, segment.host, thread)).copied())
                 .or_else(|| earlier.and_then(|(_, _, host)| host));
-            last = Some((thread, segment.range.end, host));
+            last = Some((thread, segment.range.end, led));
             let is_here = segment.host == slow.host;
             let end = segment.recorded.end;
+            let told = (led.map(|host| (host, true)))
+                .or_else(|| hosts.packet_from(segment.host, thread, end));
+            let (host, is_sending_known) = told.unzip();
+            let is_unknown = is_sending_known == Some(false);
+            let unseen = is_unknown && host.is_some_and(|host| lacks(host, segment.range));
             let wait = is_here.then(|| InterruptedWait::by_packet(slow.lines, thread, end));
             let wait = wait.flatten();
-            all.push(NetworkWait { piece, host, wait });
+            all.push(NetworkWait {
+                piece,
+                host,
+                unseen,
+                wait,
+            });
         }
     }
     all
@@ -82,8 +111,9 @@ pub(crate) fn finding(
     slow: &Slow<'_>,
     waits: &[InterruptedWait],
     peers: &[Option<Peer>],
+    lacking: &[HostId],
 ) -> Option<Finding> {
-    let all = network_waits(slow);
+    let all = network_waits(slow, lacking);
     let mut taken = taken(&all);
     taken.share(slow)?;
     let peer_of = |one: &NetworkWait| *peers.get(place_of(&one.wait?, waits)?)?;
@@ -99,6 +129,7 @@ pub(crate) fn finding(
     // Peers that are no recorded host.
     let mut strangers: BTreeMap<String, Nanoseconds> = BTreeMap::new();
     let mut recorded = Nanoseconds::ZERO;
+    let mut unseen: BTreeMap<String, Nanoseconds> = BTreeMap::new();
     for one in &all {
         let segment = &one.piece.segment;
         let length = segment.range.length();
@@ -109,13 +140,16 @@ pub(crate) fn finding(
         let peer = peer_of(one);
         let address = peer.and_then(|peer| peer.address);
         let host = one.host.or_else(|| hosts.get(&address?).copied());
-        let host = host.map(|host| shown(slow.all.hosts().name(host)));
-        if host.is_some() {
+        let host = host.map(|host| slow.host_name(host));
+        if let Some(host) = &host {
             recorded += length;
+            if one.unseen {
+                *unseen.entry(host.clone()).or_default() += length;
+            }
         }
         match (host, peer) {
             (Some(host), Some(peer)) => taken.blame(format!("{host} ({peer})"), length),
-            (Some(host), None) => taken.blame(host.into_owned(), length),
+            (Some(host), None) => taken.blame(host, length),
             (None, Some(peer)) => {
                 taken.blame(peer.to_string(), length);
                 *strangers.entry(peer.to_string()).or_default() += length;
@@ -136,8 +170,16 @@ pub(crate) fn finding(
         true => String::new(),
         false => format!(" ({})", listed(&causes, 3)),
     };
+    let of_unseen = match unseen.is_empty() {
+        true => String::new(),
+        false => format!(
+            " What the sender did meanwhile is missing from its recording for: {}.",
+            listed(&unseen, 4)
+        ),
+    };
     let explanation = format!(
-        "{} slow requests waited for the network for {} in all{causes}, in these threads: {}.{of_peers}",
+        "{} slow requests waited for the network for {} in all{causes}, in these threads: \
+         {}.{of_peers}{of_unseen}",
         taken.requests(),
         taken.total,
         listed(&threads, 4)
@@ -167,6 +209,10 @@ pub(crate) fn finding(
                 names(&strangers)
             )
         }
+        () if unseen.values().copied().sum::<Nanoseconds>().get() * 2 > recorded.get() => format!(
+            "Record without gaps on {} to see what was done there meanwhile",
+            names(&unseen)
+        ),
         () if recorded > Nanoseconds::ZERO => {
             "What the other recorded hosts did is on the paths already (`slowpath critical-path \
              --span`): here the packets were on their way. Look at the network between the hosts \

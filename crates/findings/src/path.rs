@@ -182,6 +182,10 @@ impl<'run> Slow<'run> {
         }
     }
 
+    pub(crate) fn host_name(&self, host: HostId) -> String {
+        shown(self.all.hosts().name(host)).into_owned()
+    }
+
     /// A thread in words, for instance `worker-A (315)`; one of another host with that host's name.
     pub(crate) fn thread(&self, of: ThreadOfHost) -> String {
         let lines = self.all.hosts().lines(of.host);
@@ -192,7 +196,7 @@ impl<'run> Slow<'run> {
         };
         match of.host == self.host {
             true => thread,
-            false => format!("{thread} on {}", shown(self.all.hosts().name(of.host))),
+            false => format!("{thread} on {}", self.host_name(of.host)),
         }
     }
 }

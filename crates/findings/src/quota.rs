@@ -79,12 +79,29 @@ impl Quota {
         if self.threads.binary_search(&thread).is_err() {
             return Nanoseconds::ZERO;
         }
+        self.stalls_during(range).map(TimeRange::length).sum()
+    }
+
+    fn stalls_during(&self, range: TimeRange) -> impl Iterator<Item = TimeRange> {
         let first = self
             .stalls
             .partition_point(|stall| stall.end <= range.begin);
         let during = self.stalls[first..].iter();
-        let during = during.take_while(|stall| stall.begin < range.end);
-        during.map(|stall| stall.intersect(range).length()).sum()
+        let during = during.take_while(move |stall| stall.begin < range.end);
+        during.map(move |stall| stall.intersect(range))
+    }
+
+    /// The parts of `range` in which no ready thread of its stood still.
+    pub(crate) fn between_stalls(&self, range: TimeRange) -> Vec<TimeRange> {
+        let mut parts = Vec::new();
+        let mut begin = range.begin;
+        for stall in self.stalls_during(range) {
+            parts.push(TimeRange::new(begin, stall.begin));
+            begin = stall.end;
+        }
+        parts.push(TimeRange::new(begin, range.end));
+        parts.retain(|part| !part.is_empty());
+        parts
     }
 }
 

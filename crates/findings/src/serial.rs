@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use slowpath_model::{Nanoseconds, SpanId, TraceId, shown};
+use slowpath_model::{Nanoseconds, SpanId, TimeRange, TraceId, shown};
 use slowpath_read_spans::{AttributeValue, SpanKind};
 use slowpath_requests::{Request, RequestId, Told};
 
@@ -44,7 +44,7 @@ pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
         }
     }
     let servers = servers(slow);
-    let mut operations: BTreeMap<(String, Call), (Taken, usize, usize)> = BTreeMap::new();
+    let mut operations: BTreeMap<(String, Call), Serial> = BTreeMap::new();
     for (id, _) in &slow.paths {
         let whole = slow.requests.get(*id);
         let Some(parts) = parts.get(&(whole.key.trace, whole.key.span)) else {
@@ -58,22 +58,24 @@ pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
             calls.entry(call).or_default().push(part);
         }
         for (call, calls) in calls {
-            let apart = |pair: &[RequestId]| {
-                let [one, other] = pair else {
-                    return false;
-                };
-                slow.requests.get(*one).window.end <= slow.requests.get(*other).window.begin
-            };
+            let window = |call: &RequestId| slow.requests.get(*call).window;
+            let apart = |pair: &[RequestId]| window(&pair[0]).end <= window(&pair[1]).begin;
             if calls.len() < LEAST_CALLS || !calls.windows(2).all(apart) {
                 continue;
             }
-            let window = |call: &RequestId| slow.requests.get(*call).window;
             let longest = calls.iter().map(|call| window(call).length()).max();
             let longest = longest.unwrap_or(Nanoseconds::ZERO);
             let key = (whole.operation().to_owned(), call);
-            let (taken, count, most) = operations.entry(key).or_default();
-            *count += 1;
-            *most = (*most).max(calls.len());
+            let serial = operations.entry(key).or_default();
+            serial.requests += 1;
+            serial.most_calls = serial.most_calls.max(calls.len());
+            let others = parts.iter().filter(|part| !calls.contains(part));
+            if others
+                .map(window)
+                .any(|other| lies_between(other, &calls, window))
+            {
+                serial.with_others += 1;
+            }
             // What could be gained: all but the longest.
             let mut left_out = false;
             for call in &calls {
@@ -82,36 +84,71 @@ pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
                     continue;
                 }
                 let thread = slow.requests.get(*call).threads().first().copied();
-                taken.add(*id, thread.map(|thread| slow.own(thread)), window(call));
+                (serial.taken).add(*id, thread.map(|thread| slow.own(thread)), window(call));
             }
         }
     }
-    let findings = operations
-        .into_iter()
-        .filter_map(|((whole, (part, callee)), of)| {
-            let (mut taken, count, most) = of;
-            let of_callee = match callee.as_str() {
-                "" => String::new(),
-                callee => format!(" of {}", shown(callee)),
-            };
-            let title = format!(
-                "Serial calls: {} calls {}{of_callee} up to {most} times in a row",
-                shown(&whole),
-                shown(&part)
-            );
-            let explanation = format!(
-                "In {count} slow requests these calls follow each other without overlap. At the same \
-                 time they would need {} less in all, if none needs another's result.",
-                taken.total
-            );
-            let mut evidence = taken.evidence(slow, "one of the calls, for");
-            evidence.push(Evidence::text(format!(
-                "{count} slow requests, at most {most} calls"
-            )));
-            let advice = "Make the calls at the same time, or ask for everything in one call.";
-            taken.finding(slow, FindingId::SerialCalls, title, explanation, evidence, advice)
-        });
-    findings.collect()
+    let told = operations.into_iter();
+    told.filter_map(|((whole, call), serial)| serial.told(slow, &whole, &call))
+        .collect()
+}
+
+/// Whether `other` begins after one of these calls and ends before the next.
+fn lies_between(
+    other: TimeRange,
+    calls: &[RequestId],
+    window: impl Fn(&RequestId) -> TimeRange,
+) -> bool {
+    let mut pauses = calls
+        .windows(2)
+        .map(|pair| TimeRange::new(window(&pair[0]).end, window(&pair[1]).begin));
+    pauses.any(|pause| pause.begin <= other.begin && other.end <= pause.end)
+}
+
+/// Calls that the requests of an operation make one after the other.
+#[derive(Default)]
+struct Serial {
+    taken: Taken,
+    requests: usize,
+    /// In which other calls lie between them.
+    with_others: usize,
+    most_calls: usize,
+}
+
+impl Serial {
+    fn told(mut self, slow: &Slow<'_>, whole: &str, (part, callee): &Call) -> Option<Finding> {
+        let of_callee = match callee.as_str() {
+            "" => String::new(),
+            callee => format!(" of {}", shown(callee)),
+        };
+        let (requests, most) = (self.requests, self.most_calls);
+        let (in_a_row, between) = match self.with_others {
+            0 => ("in a row", String::new()),
+            some => (
+                "one after the other",
+                format!(
+                    " In {some} of them other calls lie between, which may need a result or give one."
+                ),
+            ),
+        };
+        let title = format!(
+            "Serial calls: {} calls {}{of_callee} up to {most} times {in_a_row}",
+            shown(whole),
+            shown(part)
+        );
+        let explanation = format!(
+            "In {requests} slow requests these calls follow each other without overlap.{between} At the \
+             same time they would need {} less in all, if none needs another's result.",
+            self.taken.total
+        );
+        let mut evidence = self.taken.evidence(slow, "one of the calls, for");
+        evidence.push(Evidence::text(format!(
+            "{requests} slow requests, at most {most} calls"
+        )));
+        let advice = "Make the calls at the same time, or ask for everything in one call.";
+        let id = FindingId::SerialCalls;
+        (self.taken).finding(slow, id, title, explanation, evidence, advice)
+    }
 }
 
 /// The spans that serve a call, of all hosts, by the span that makes it: with their services.

@@ -4,52 +4,46 @@
 //! are missing, requests of which no thread is known, and what neither explains are told apart.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slowpath_critical_path::State;
-use slowpath_model::{Diagnostic, DiagnosticCode, Nanoseconds, shown};
+use slowpath_model::{Diagnostic, DiagnosticCode, HostId, Nanoseconds, shown};
 use slowpath_requests::RequestId;
 
 use crate::finding::{Evidence, Finding, FindingId, Severity};
-use crate::path::{LEAST_SHARE, Piece, Slow};
+use crate::path::{LEAST_SHARE, Piece, Slow, listed};
 
 const MOST_EVIDENCE: usize = 5;
 
-/// What it says about unknown time where any is worth a word.
-pub(crate) fn findings(slow: &Slow<'_>, diagnostics: &[Diagnostic]) -> Vec<Finding> {
+/// What it says about unknown time where any is worth a word. `missing` is what each host's recording
+/// lacks, `unseen` for how long hosts were waited for of which such events would tell what they did.
+pub(crate) fn findings(
+    slow: &Slow<'_>,
+    missing: &BTreeMap<HostId, Missing<'_>>,
+    unseen: &BTreeMap<HostId, Nanoseconds>,
+) -> Vec<Finding> {
     let unknown = slow
         .pieces()
         .filter(|piece| piece.segment.state == State::Unknown);
     let has_no_thread = |piece: &Piece| slow.requests.get(piece.request).first_thread().is_none();
     let (without_thread, mut others): (Vec<Piece>, Vec<Piece>) = unknown.partition(has_no_thread);
     others.sort_by_key(|piece| (Reverse(piece.segment.range.length()), piece.request));
-    let all = total(&others);
-    let missing = Missing::of(diagnostics);
-    // What cannot be read may have been the end of the recording.
-    let is_cut = missing
-        .as_ref()
-        .is_some_and(|missing| !missing.unreadable.is_empty());
-    let recorded = if is_cut { all } else { recorded(slow, &others) };
-    let found = match &missing {
-        Some(missing) => [
-            lost(slow, missing, recorded),
-            unexplained(slow, &others, all - recorded),
-        ],
-        None => [None, unexplained(slow, &others, all)],
-    };
-    let no_thread = no_thread(slow, &without_thread, missing.as_ref());
-    found.into_iter().flatten().chain(no_thread).collect()
-}
-
-/// As much of their time as lies within the recording of their hosts' kernels: events that are missing
-/// there cannot explain the rest.
-fn recorded(slow: &Slow<'_>, pieces: &[Piece]) -> Nanoseconds {
-    let within = pieces.iter().map(|piece| {
-        let lines = slow.all.hosts().lines(piece.segment.host);
-        let within = lines.map(|lines| piece.segment.range.intersect(lines.range()).length());
-        within.unwrap_or(Nanoseconds::ZERO)
-    });
-    within.sum()
+    let mut explained: BTreeMap<HostId, Nanoseconds> = BTreeMap::new();
+    for piece in &others {
+        let host = piece.segment.host;
+        if let Some(missing) = missing.get(&host) {
+            *explained.entry(host).or_default() += missing.explains(slow, piece);
+        }
+    }
+    explained.retain(|_, length| *length > Nanoseconds::ZERO);
+    let rest = total(&others) - explained.values().copied().sum();
+    let lost = lost(slow, missing, &explained, unseen);
+    let unexplained = unexplained(slow, &others, rest);
+    let no_thread = no_thread(slow, &without_thread, missing.get(&slow.host));
+    [lost, unexplained, no_thread]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn total(pieces: &[Piece]) -> Nanoseconds {
@@ -61,8 +55,8 @@ fn share(slow: &Slow<'_>, unknown: Nanoseconds) -> f64 {
     unknown.get() as f64 / slow.total.get().max(1) as f64
 }
 
-/// What diagnostics tell of events that are not there.
-struct Missing<'run> {
+/// What diagnostics tell of events that are not there in a host's recording.
+pub(crate) struct Missing<'run> {
     told: Vec<&'run Diagnostic>,
     /// Dropped while recording.
     lost: Vec<String>,
@@ -71,7 +65,7 @@ struct Missing<'run> {
 }
 
 impl<'run> Missing<'run> {
-    fn of(diagnostics: &'run [Diagnostic]) -> Option<Self> {
+    pub(crate) fn of(diagnostics: &'run [Diagnostic]) -> Option<Self> {
         use DiagnosticCode::{
             ForeignStream, InvalidEvent, InvalidFormat, InvalidMetadata, InvalidPacket, LostEvents,
             LostPackets, MissingPackets, MissingStream, TooManyPackets, TruncatedPacket,
@@ -112,6 +106,22 @@ impl<'run> Missing<'run> {
         })
     }
 
+    /// Whether something could not be read: it may be of any time, the end of the recording as well.
+    pub(crate) fn is_cut(&self) -> bool {
+        !self.unreadable.is_empty()
+    }
+
+    /// As much of a piece as what is missing may be of: lost events are of the recorded time of their host.
+    fn explains(&self, slow: &Slow<'_>, piece: &Piece) -> Nanoseconds {
+        let segment = &piece.segment;
+        if self.is_cut() {
+            return segment.range.length();
+        }
+        let lines = slow.all.hosts().lines(segment.host);
+        let within = lines.map(|lines| segment.recorded.intersect(lines.range()).length());
+        within.unwrap_or_default().min(segment.range.length())
+    }
+
     fn described(&self) -> String {
         let codes: Vec<&str> = self.unreadable.iter().copied().collect();
         let unreadable =
@@ -119,26 +129,58 @@ impl<'run> Missing<'run> {
         let all: Vec<String> = self.lost.iter().cloned().chain(unreadable).collect();
         all.join(" and ")
     }
-
-    fn advice(&self) -> String {
-        let record =
-            (!self.lost.is_empty()).then_some("Record with larger buffers or fewer events");
-        let copy = (!self.unreadable.is_empty()).then_some("Copy the recording again as a whole");
-        let advice: Vec<&str> = record.into_iter().chain(copy).collect();
-        format!(
-            "{}, and take the other findings with care.",
-            advice.join(". ")
-        )
-    }
 }
 
-/// Missing events, where they make the answers unsafe.
-fn lost(slow: &Slow<'_>, missing: &Missing<'_>, unknown: Nanoseconds) -> Option<Finding> {
-    let share = share(slow, unknown);
-    if unknown == Nanoseconds::ZERO || missing.lost.is_empty() && share < LEAST_SHARE {
+/// Missing events, where they make the answers unsafe: on the requests' own host or another one.
+fn lost(
+    slow: &Slow<'_>,
+    missing: &BTreeMap<HostId, Missing<'_>>,
+    explained: &BTreeMap<HostId, Nanoseconds>,
+    unseen: &BTreeMap<HostId, Nanoseconds>,
+) -> Option<Finding> {
+    let touches = |host: &HostId| explained.contains_key(host) || unseen.contains_key(host);
+    let of_hosts = missing.iter().filter(|(host, _)| touches(host));
+    let of_hosts: Vec<(HostId, &Missing<'_>)> = of_hosts.map(|(host, of)| (*host, of)).collect();
+    let unknown: Nanoseconds = explained.values().copied().sum();
+    let unseen = unseen.iter().filter(|(host, _)| missing.contains_key(host));
+    let unseen: BTreeMap<String, Nanoseconds> = unseen
+        .map(|(host, of)| (slow.host_name(*host), *of))
+        .collect();
+    let share = share(slow, unknown + unseen.values().copied().sum());
+    let is_lost = of_hosts.iter().any(|(_, of)| !of.lost.is_empty());
+    if of_hosts.is_empty() || !is_lost && share < LEAST_SHARE {
         // They are missing elsewhere.
         return None;
     }
+    let several = slow.all.hosts().ids().count() > 1;
+    let described = of_hosts.iter().map(|(host, of)| match several {
+        true => format!(
+            "The recording of {} lacks {}.",
+            slow.host_name(*host),
+            of.described()
+        ),
+        false => format!("The recording lacks {}.", of.described()),
+    });
+    let described: Vec<String> = described.collect();
+    let of_unknown = match unknown {
+        Nanoseconds::ZERO => String::new(),
+        unknown => format!(
+            " Where that is missing the slow requests' time is unknown: {unknown} of {}.",
+            slow.total
+        ),
+    };
+    let of_unseen = match unseen.is_empty() {
+        true => String::new(),
+        false => format!(
+            " They waited for packets of a host of which it is missing what it did meanwhile: {}.",
+            listed(&unseen, 4)
+        ),
+    };
+    let told = of_hosts.iter().flat_map(|(_, of)| of.told.iter());
+    let record = is_lost.then_some("Record with larger buffers or fewer events");
+    let is_cut = of_hosts.iter().any(|(_, of)| of.is_cut());
+    let copy = is_cut.then_some("Copy the recording again as a whole");
+    let advice: Vec<&str> = record.into_iter().chain(copy).collect();
     Some(Finding {
         id: FindingId::LostEvents,
         severity: match share {
@@ -147,16 +189,14 @@ fn lost(slow: &Slow<'_>, missing: &Missing<'_>, unknown: Nanoseconds) -> Option<
             _ => Severity::Low,
         },
         title: "Lost events: parts of the recording are missing".to_owned(),
-        explanation: format!(
-            "The recording lacks {}. Where that is missing the slow requests' time is unknown: \
-             {unknown} of {}.",
-            missing.described(),
-            slow.total
-        ),
-        evidence: (missing.told.iter().take(MOST_EVIDENCE))
+        explanation: format!("{}{of_unknown}{of_unseen}", described.join(" ")),
+        evidence: (told.take(MOST_EVIDENCE))
             .map(|diagnostic| Evidence::text(diagnostic.to_string()))
             .collect(),
-        advice: missing.advice(),
+        advice: format!(
+            "{}, and take the other findings with care.",
+            advice.join(". ")
+        ),
         range: slow.lines.range(),
         share,
     })

@@ -119,13 +119,15 @@ struct OfHost {
     clock: Clock,
 }
 
-/// A segment that another host sent.
+/// A segment of another recorded host.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     cpu: CpuId,
     at: Timestamp,
     connection: u64,
-    origin: Origin,
+    from: HostId,
+    /// `None` where the sending is not in that host's trace, which has other segments of the connection.
+    origin: Option<Origin>,
 }
 
 /// The way from a host's clock to one that all hosts which can be compared have in common.
@@ -163,8 +165,9 @@ impl Network {
             relations: relations(groups()),
         };
         network.compare_clocks();
-        for copies in groups() {
-            network.add_arrivals(&copies);
+        let ends = ends(&all);
+        for seen in all.chunk_by(|(_, one), (_, other)| one.identity == other.identity) {
+            network.add_arrivals(seen, &ends);
         }
         for host in &mut network.hosts {
             (host.arrivals).sort_unstable_by_key(|arrival| (arrival.cpu, arrival.at));
@@ -188,17 +191,43 @@ impl Network {
         cpu: CpuId,
         wait: TimeRange,
     ) -> Option<Origin> {
+        let is_wanted = |arrival: &Arrival| arrival.origin.is_some();
+        self.arrival(host, thread, cpu, wait, is_wanted)?.origin
+    }
+
+    /// The other recorded host of the connection on which that segment came, and whether it is known when
+    /// it was sent.
+    pub fn peer(
+        &self,
+        host: HostId,
+        thread: ThreadId,
+        cpu: CpuId,
+        wait: TimeRange,
+    ) -> Option<(HostId, bool)> {
+        let arrival = self.arrival(host, thread, cpu, wait, |_| true)?;
+        Some((arrival.from, arrival.origin.is_some()))
+    }
+
+    fn arrival(
+        &self,
+        host: HostId,
+        thread: ThreadId,
+        cpu: CpuId,
+        wait: TimeRange,
+        is_wanted: impl Fn(&Arrival) -> bool,
+    ) -> Option<Arrival> {
         /// What the kernel takes from a device in one go (`NAPI_POLL_WEIGHT`).
         const AT_A_TIME: usize = 64;
         let arrivals = &self.hosts.get(host.index())?.arrivals;
         let past = arrivals.partition_point(|arrival| (arrival.cpu, arrival.at) <= (cpu, wait.end));
-        let recent = arrivals[..past].iter().rev().take(AT_A_TIME);
-        let mut recent = recent.take_while(|arrival| arrival.cpu == cpu && arrival.at > wait.begin);
+        let recent = arrivals[..past].iter().rev();
+        let recent = recent.take_while(|arrival| arrival.cpu == cpu && arrival.at > wait.begin);
+        let mut recent = recent.filter(|arrival| is_wanted(arrival)).take(AT_A_TIME);
         let is_own =
             |arrival: &&Arrival| self.sender(host, arrival.connection, arrival.at) == Some(thread);
         let own = recent.clone().find(is_own);
-        let found = own.or_else(|| recent.next().filter(|last| last.at == wait.end));
-        found.map(|arrival| arrival.origin)
+        own.or_else(|| recent.next().filter(|last| last.at == wait.end))
+            .copied()
     }
 
     /// The thread of `host` that was the last to send on a connection before `at`.
@@ -275,33 +304,65 @@ impl Network {
         }
     }
 
-    fn add_arrivals(&mut self, copies: &Copies<'_>) {
-        for &(host, seen) in copies.received {
-            if seen.sent || host == copies.origin {
+    /// Adds the segments of others that hosts received: of `seen`, all that was seen of one segment.
+    fn add_arrivals(&mut self, seen: &[Seen], ends: &[(u64, HostId)]) {
+        let copies = Copies::of(seen);
+        for &(host, received) in seen.iter().filter(|(_, seen)| !seen.sent) {
+            let first_here = seen.iter().find(|(by, _)| *by == host);
+            if first_here.is_some_and(|(_, first)| first.sent) {
+                // It is this host's own.
                 continue;
             }
-            let Some(by_origin) = self.translate(seen.at, host, copies.origin) else {
-                continue;
-            };
-            // Of copies the first: who sent that one wrote what is in it.
-            let earliest = by_origin.ns().saturating_sub(LIFETIME_NS);
-            let sent = (copies.sent.iter()).find(|(_, sent)| sent.sent && sent.at.ns() >= earliest);
-            if let Some((_, sent)) = sent {
-                let origin = Origin {
-                    host: copies.origin,
-                    cpu: sent.cpu,
-                    sent: sent.at,
-                };
-                let arrival = Arrival {
-                    cpu: seen.cpu,
-                    at: seen.at,
-                    connection: seen.connection,
-                    origin,
-                };
-                self.hosts[host.index()].arrivals.push(arrival);
-            }
+            let origin =
+                (copies.as_ref()).and_then(|copies| self.first_sending(copies, host, received.at));
+            let from = origin.map(|origin| origin.host);
+            let from = from.or_else(|| other_end(ends, received.connection, host));
+            let Some(from) = from else { continue };
+            self.hosts[host.index()].arrivals.push(Arrival {
+                cpu: received.cpu,
+                at: received.at,
+                connection: received.connection,
+                from,
+                origin,
+            });
         }
     }
+
+    /// Of the copies of a segment the first: who sent that one wrote what is in it.
+    fn first_sending(
+        &self,
+        copies: &Copies<'_>,
+        host: HostId,
+        received: Timestamp,
+    ) -> Option<Origin> {
+        let by_origin = self.translate(received, host, copies.origin)?;
+        let earliest = by_origin.ns().saturating_sub(LIFETIME_NS);
+        let mut sendings = copies.sent.iter();
+        let (_, sent) = sendings.find(|(_, sent)| sent.sent && sent.at.ns() >= earliest)?;
+        Some(Origin {
+            host: copies.origin,
+            cpu: sent.cpu,
+            sent: sent.at,
+        })
+    }
+}
+
+/// The hosts that saw segments of each connection, in order.
+fn ends(all: &[Seen]) -> Vec<(u64, HostId)> {
+    let ends = all.iter().map(|(host, seen)| (seen.connection, *host));
+    let mut ends: Vec<(u64, HostId)> = ends.collect();
+    ends.sort_unstable();
+    ends.dedup();
+    ends
+}
+
+/// The only other host that saw segments of a connection of `host`.
+fn other_end(ends: &[(u64, HostId)], connection: u64, host: HostId) -> Option<HostId> {
+    let first = ends.partition_point(|(of, _)| *of < connection);
+    let of_this = ends[first..].iter().take_while(|(of, _)| *of == connection);
+    let mut others = of_this.filter(|(_, end)| *end != host);
+    let (_, other) = others.next()?;
+    others.next().is_none().then_some(*other)
 }
 
 /// The threads of a host that sent on each connection.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 
 use slowpath_engine::{Cancelled, Options};
 use slowpath_kernel::InterruptedWait;
@@ -70,6 +71,12 @@ impl Machine<'_> {
 }
 
 impl OpenedSource {
+    /// Where it lies, and the recording that it is part of.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = PathBuf> {
+        let recording = self.recording.as_ref().map(|(folder, _)| folder);
+        [&self.path].into_iter().chain(recording).cloned()
+    }
+
     /// The host that was traced.
     pub(crate) fn machine(&self) -> Machine<'_> {
         let schema = self.source.schema();
@@ -150,6 +157,11 @@ fn with_boot(name: &str, boot: &str, boots: &BTreeSet<String>) -> String {
 }
 
 impl<'experiment> HostKernels<'experiment> {
+    /// Those of all its traces.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = PathBuf> {
+        self.traces.iter().flat_map(|trace| trace.folders())
+    }
+
     pub(crate) fn machine(&self) -> Machine<'experiment> {
         self.traces[0].machine()
     }

@@ -3,7 +3,8 @@
 //! A host is any that a trace names, with or without kernel events; without them its requests are
 //! known, but not where their time went.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use slowpath_critical_path::{Host, Hosts};
 use slowpath_engine::{Cancelled, Options};
@@ -31,6 +32,8 @@ pub struct HostRequests {
     pub requests: Requests,
     /// The control group of each process that was in one below the root, where the recording tells.
     pub control_groups: BTreeMap<ProcessId, String>,
+    /// Where its traces lie, and the recordings that they are part of.
+    folders: BTreeSet<PathBuf>,
 }
 
 /// The requests of all hosts, in the order of the traces.
@@ -45,6 +48,22 @@ pub struct RecordedRequests {
 }
 
 impl RecordedRequests {
+    /// The diagnostics about each host's traces, in the order of the hosts; one that is not about a file of
+    /// any of them is with all.
+    pub fn by_host(&self, diagnostics: &[Diagnostic]) -> Vec<Vec<Diagnostic>> {
+        let is_of = |host: &HostRequests, diagnostic: &Diagnostic| {
+            let file = Path::new(&diagnostic.place.file);
+            host.folders.iter().any(|folder| file.starts_with(folder))
+        };
+        let is_of_none = |one: &Diagnostic| !self.hosts.iter().any(|host| is_of(host, one));
+        let of_host = |host: &HostRequests| {
+            let all = diagnostics.iter();
+            let own = all.filter(|one| is_of(host, one) || is_of_none(one));
+            own.cloned().collect()
+        };
+        self.hosts.iter().map(of_host).collect()
+    }
+
     /// As paths need them, which may lead from host to host.
     pub fn all(&self) -> AllHosts<'_> {
         let hosts = self.hosts.iter().map(|host| Host {
@@ -113,6 +132,7 @@ impl Experiment {
                 control_groups: (host.kernel.as_ref())
                     .map(HostKernels::control_groups)
                     .unwrap_or_default(),
+                folders: host.folders,
                 name: host.name,
                 lines,
                 requests,
@@ -134,6 +154,7 @@ impl Experiment {
             .map(|kernel| SpanHost {
                 name: kernel.name.clone(),
                 machine: kernel.machine(),
+                folders: kernel.folders().collect(),
                 kernel: Some(kernel),
                 spans: Vec::new(),
             })
@@ -152,10 +173,14 @@ impl Experiment {
                     || only_one && (name.is_empty() || host.name.is_empty())
             };
             match hosts.iter_mut().find(fits) {
-                Some(host) => host.spans.push(source),
+                Some(host) => {
+                    host.spans.push(source);
+                    host.folders.extend(trace.folders());
+                }
                 None => hosts.push(SpanHost {
                     name: names.of_machine(&machine),
                     machine,
+                    folders: trace.folders().collect(),
                     kernel: None,
                     spans: vec![source],
                 }),
@@ -181,6 +206,7 @@ struct SpanHost<'experiment> {
     /// As shown.
     name: String,
     machine: Machine<'experiment>,
+    folders: BTreeSet<PathBuf>,
     kernel: Option<HostKernels<'experiment>>,
     spans: Vec<&'experiment dyn Source>,
 }

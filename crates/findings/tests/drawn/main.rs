@@ -5,4 +5,5 @@ mod disk;
 mod network;
 mod placement;
 mod serial;
+mod sleep;
 mod support;

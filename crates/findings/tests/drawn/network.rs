@@ -1,9 +1,9 @@
 //! Waits for other hosts: who is waited for, and whether recording there is advised.
 
-use slowpath_findings::FindingId;
-use slowpath_model::HostId;
+use slowpath_findings::{Finding, FindingId};
+use slowpath_model::{DiagnosticCode, HostId};
 
-use crate::support::{Drawn, findings, only};
+use crate::support::{Drawn, evidence, findings, only};
 
 const CLIENT: u8 = 1;
 const SERVER: u8 = 2;
@@ -134,4 +134,81 @@ fn a_recorded_peer_is_told_by_its_name_and_needs_no_recording() {
     let found = drawn.findings(HostId(0));
     let finding = only(&found, FindingId::NetworkWait);
     assert!(finding.advice.contains("Record on"), "{}", finding.advice);
+}
+
+#[test]
+fn a_recorded_peer_whose_recording_is_cut_explains_the_wait() {
+    let whole = server();
+    // The answer is sent after the cut.
+    let (cut, _) = whole.split_once("cpu0 6000").expect("an answer");
+    let mut drawn = Drawn::hosts(&[("web-1", &client(SERVER)), ("store-1", cut)], Vec::new());
+    let found = drawn.findings(HostId(0));
+    let finding = only(&found, FindingId::NetworkWait);
+    assert!(finding.title.contains("store-1"), "{}", finding.title);
+    let missing =
+        "What the sender did meanwhile is missing from its recording for: store-1 19.992 ms.";
+    assert!(
+        finding.explanation.contains(missing),
+        "{}",
+        finding.explanation
+    );
+    assert!(
+        finding.advice.starts_with("Record without gaps on store-1"),
+        "{}",
+        finding.advice
+    );
+    assert!(!found.iter().any(|one| one.id == FindingId::LostEvents));
+    // The cut is told of with its reason, where there is one.
+    drawn.wrong(HostId(1), DiagnosticCode::TruncatedPacket, None);
+    let found = drawn.findings(HostId(0));
+    let finding = only(&found, FindingId::LostEvents);
+    for words in [
+        "The recording of store-1 lacks what could not be read (TruncatedPacket).",
+        "missing what it did meanwhile: store-1 19.992 ms.",
+    ] {
+        assert!(
+            finding.explanation.contains(words),
+            "{}",
+            finding.explanation
+        );
+    }
+    assert!(finding.share > 0.9, "{finding:?}");
+}
+
+#[test]
+fn what_is_missing_from_one_host_does_not_explain_what_is_unknown_of_another() {
+    let hosts = [("web-1", &*client(SERVER)), ("store-1", &*server())];
+    let mut drawn = Drawn::hosts(&hosts, Vec::new());
+    // By the client's clock a part of the wait lies before the server's recording.
+    drawn.wrong(HostId(0), DiagnosticCode::TruncatedPacket, None);
+    let found = drawn.findings(HostId(0));
+    only(&found, FindingId::UnknownTime);
+    let lost = |found: &[Finding]| {
+        let mut lost = found.iter().filter(|one| one.id == FindingId::LostEvents);
+        lost.next().map(|one| one.explanation.clone())
+    };
+    assert_eq!(lost(&found), None);
+    drawn.wrong(HostId(1), DiagnosticCode::TruncatedPacket, None);
+    let explanation = lost(&drawn.findings(HostId(0))).unwrap_or_default();
+    assert!(
+        explanation.starts_with("The recording of store-1 lacks") && !explanation.contains("web-1"),
+        "{explanation}"
+    );
+}
+
+/// The server's thread for a client that is told nowhere else: it reads the next request, which was sent
+/// before the client began to wait for the answer.
+#[test]
+fn a_wait_for_a_request_on_its_way_has_the_client_as_its_peer() {
+    let drawn = Drawn::hosts(
+        &[("web-1", &client(SERVER)), ("store-1", &server())],
+        Vec::new(),
+    );
+    let found = drawn.findings(HostId(0));
+    let finding = only(&found, FindingId::NetworkWait);
+    // On its way to the server the packet is waited for there, in thread 9.
+    let told = evidence(finding);
+    let peers = told.iter().find(|text| text.starts_with("by peer: "));
+    let peers = peers.unwrap_or_else(|| panic!("no peers in {told:?}"));
+    assert!(peers.contains("web-1"), "{peers}");
 }

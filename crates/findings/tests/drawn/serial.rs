@@ -63,6 +63,24 @@ fn calls_of_several_services_are_not_the_same_call() {
 }
 
 #[test]
+fn calls_with_others_between_them_are_not_called_a_row() {
+    // Between the first and the second; one that runs beside the second lies between none.
+    for (other, is_between) in [("11500..12500", true), ("14000..20000", false)] {
+        let mut spans = calls([""; 3]);
+        spans.push(span(&format!("9 {other} shop PUT client parent=1")));
+        let found = serial(spans);
+        let finding = only(&found, FindingId::SerialCalls);
+        let title = match is_between {
+            true => "Serial calls: /cart calls GET up to 3 times one after the other",
+            false => "Serial calls: /cart calls GET up to 3 times in a row",
+        };
+        assert_eq!(finding.title, title);
+        let words = "In 1 of them other calls lie between";
+        assert_eq!(finding.explanation.contains(words), is_between);
+    }
+}
+
+#[test]
 fn the_service_that_serves_a_call_says_more_than_its_address() {
     let served_by = |services: [&str; 3]| {
         let mut spans = calls(["server.address=gateway"; 3]);

@@ -14,7 +14,9 @@ use slowpath_kernel::peers::peers;
 use slowpath_kernel::priorities::priorities;
 use slowpath_kernel::timelines::Timelines;
 use slowpath_kernel::timers::Firings;
-use slowpath_model::{HostId, SpanId, TimeRange, Timestamp, TraceId};
+use slowpath_model::{
+    Diagnostic, DiagnosticCode, HostId, Place, SpanId, TimeRange, Timestamp, TraceId,
+};
 use slowpath_read_spans::{
     Attribute, AttributeValue, Reference, ReferenceKind, Span, SpanKind, SpanStatus,
 };
@@ -27,6 +29,7 @@ pub struct Drawn {
     lines: Vec<Timelines>,
     network: Network,
     requests: Vec<Requests>,
+    diagnostics: Vec<Vec<Diagnostic>>,
 }
 
 /// The findings about one drawn host, with the spans of a file.
@@ -61,9 +64,22 @@ impl Drawn {
             network: Network::of(&lines.iter().map(Some).collect::<Vec<_>>()),
             kernels: traces.into_iter().map(|[kernel, _]| kernel).collect(),
             names,
+            diagnostics: vec![Vec::new(); lines.len()],
             lines,
             requests,
         }
+    }
+
+    /// Says that something is wrong with the trace of a host.
+    pub fn wrong(&mut self, id: HostId, code: DiagnosticCode, count: Option<u64>) {
+        let place = Place {
+            file: self.names[id.index()].clone(),
+            ..Place::default()
+        };
+        self.diagnostics[id.index()].push(Diagnostic {
+            count,
+            ..Diagnostic::new(code, place, "in a test")
+        });
     }
 
     /// The findings about a host, with all that they ask the trace for.
@@ -81,7 +97,7 @@ impl Drawn {
             id,
             control_groups: &control_groups,
             quota_periods: &quota_periods,
-            diagnostics: &[],
+            diagnostics: &self.diagnostics,
             window: TimeRange::ALL,
         });
         let (kernel, options) = (&self.kernels[id.index()], Default::default());

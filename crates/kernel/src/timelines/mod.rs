@@ -216,6 +216,16 @@ impl Timelines {
         range(self.known.begin, self.known.end)
     }
 
+    /// Whether the trace covers all of `range`, and no events are known to be missing in it.
+    pub fn covers(&self, range: TimeRange) -> bool {
+        let lost = &self.lost;
+        let first = lost.partition_point(|(_, end)| *end <= range.begin.ns());
+        let is_lost = lost
+            .get(first)
+            .is_some_and(|(begin, _)| *begin < range.end.ns());
+        self.range().intersect(range) == range && !is_lost
+    }
+
     /// Every thread that ran or was woken, in the order of their ids; the idle threads are left out.
     pub fn threads(&self) -> &[ThreadId] {
         &self.threads

@@ -1,0 +1,60 @@
+//! Waits that timers end, in a process that a CPU quota holds back: who sleeps is told, who looks now and
+//! then whether others go on is not.
+
+use slowpath_findings::FindingId;
+
+use crate::support::{findings, only};
+
+/// Thread 7 serves a request and waits in `call`; a timer wakes it in the middle of each period of 100 ms.
+/// Thread 8 of the same process uses the quota up within the first ms of each: both stand still until
+/// the next period.
+fn held_back(call: &str) -> String {
+    let switch = |cpu: u32, at: u32, from: u32, state: u32, to: u32| {
+        format!(
+            "cpu{cpu} {at} sched_switch prev_comm=t prev_tid={from} prev_state={state} next_comm=t next_tid={to}\n"
+        )
+    };
+    let waits =
+        |at: u32| format!("cpu0 {at} syscall_entry_{call} fd=1\n") + &switch(0, at + 10, 7, 1, 0);
+    let period = |at: u32| {
+        let timer = at + 50_000;
+        switch(1, at + 5, 0, 0, 8)
+            + &switch(1, at + 1000, 8, 0, 0)
+            + &format!(
+                "cpu0 {timer} timer_hrtimer_expire_entry hrtimer=0x1
+                 cpu0 {timer} sched_waking comm=t tid=7 target_cpu=0
+                 cpu0 {timer} sched_wakeup comm=t tid=7 target_cpu=0
+                 cpu0 {timer} timer_hrtimer_expire_exit hrtimer=0x1\n"
+            )
+            + &switch(0, at + 100_000, 0, 0, 7)
+            + &format!("cpu0 {} syscall_exit_{call} ret=0\n", at + 100_005)
+            + &waits(at + 100_010)
+    };
+    "cpu0 0 sched_process_fork parent_tid=7 parent_pid=7 child_tid=8 child_pid=7 child_comm=t\n"
+        .to_owned()
+        + &switch(0, 1, 0, 0, 7)
+        + "cpu0 2 start 7 1\n"
+        + &waits(5)
+        + &(0..15).map(|n| period(n * 100_000)).collect::<String>()
+        + &switch(0, 1_550_000, 0, 0, 7)
+        + "cpu0 1550010 end 7 1\n"
+        + &switch(0, 1_550_020, 7, 1, 0)
+}
+
+#[test]
+fn who_looks_whether_others_go_on_waits_for_the_quota_and_not_for_a_time() {
+    let found = findings(&held_back("futex"), Vec::new());
+    only(&found, FindingId::CpuQuota);
+    let sleeps = found
+        .iter()
+        .find(|finding| finding.id == FindingId::TimerWait);
+    assert_eq!(sleeps, None);
+}
+
+#[test]
+fn who_means_to_sleep_sleeps_whatever_the_quota_does() {
+    let found = findings(&held_back("clock_nanosleep"), Vec::new());
+    only(&found, FindingId::CpuQuota);
+    let share = only(&found, FindingId::TimerWait).share;
+    assert!((0.4..0.6).contains(&share), "{share}");
+}
