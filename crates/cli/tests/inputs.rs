@@ -5,6 +5,7 @@ mod support;
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -144,6 +145,20 @@ fn a_flight_recorder_that_has_written_nothing_says_so() {
         fs::write(folder.path().join("slowpath.json"), manifest).expect("a file");
     };
     write(17, 17);
+    let cpu_says = || {
+        let told = slowpath(&["cpu"], folder.path());
+        assert_eq!(told.status, Some(3), "{}", told.stderr);
+        told.stderr
+    };
+    // Nobody is there any more.
+    let said = cpu_says();
+    assert!(said.contains("those events are lost"), "{said}");
+    // A guardian is at it.
+    let lock = fs::File::open(folder.path()).expect("a folder");
+    lock.try_lock().expect("nobody else has it");
+    let said = cpu_says();
+    assert!(said.contains("try again in a second"), "{said}");
+    let recorder = UnixListener::bind(folder.path().join("control.sock")).expect("a socket");
     let told = slowpath(&["cpu"], folder.path());
     assert_eq!(told.status, Some(3), "{}", told.stderr);
     let hint = format!("`slowpath snapshot {}`", folder.path().display());
@@ -153,6 +168,7 @@ fn a_flight_recorder_that_has_written_nothing_says_so() {
         told.stderr
     );
     assert!(told.stderr.contains(&hint), "{}", told.stderr);
+    drop((recorder, lock));
     // A guardian that put a killed one away has written its end.
     write(17, 18);
     let told = slowpath(&["cpu"], folder.path());

@@ -88,6 +88,8 @@ codes! {
         "results near this place may be off";
     UnknownClockUnit, Warning, "The tracer's clock counts in a unit that the trace does not state; times are its bare numbers.",
         "record with a clock that counts nanoseconds, for instance `mono`";
+    UnknownWallTime, Warning, "Nothing tells how the tracer's clock relates to wall time; times are by its own, as if it had begun in 1970.",
+        "open the whole recording, whose `slowpath.json` tells it; offsets such as --begin +2s mean the same either way";
     IgnoredFile, Note, "A file in the folder is not part of the trace.",
         "none needed";
     InvalidFormat, Error, "The description of an event's layout cannot be understood; its events are skipped.",
@@ -126,8 +128,10 @@ codes! {
         "whatever made the spans reuses ids";
     DuplicateSpan, Note, "A span is there more than once; one is kept.",
         "none needed";
-    SameTrace, Warning, "A trace is there twice.",
-        "one of the two is read; name only one of them";
+    SameTrace, Warning, "A trace is there twice, the second time perhaps in part: a damaged copy, or a snapshot of it.",
+        "the one that holds more is read; name only that one";
+    OverlappingTraces, Warning, "Two traces hold the same events in part, and each has some that the other lacks. Both are read: what counts events or adds up times has those of both twice. Spans count once.",
+        "name only one of them: a snapshot holds a part of what the recording that it is of goes on to hold";
     SameHostName, Warning, "Hosts that were started at different times have the same name.",
         "they are kept apart; give each host its own name, or open recordings of before and after a restart one by one";
     ClockSkew, Warning, "Spans lie outside of the time of their callers: clocks of hosts differ.",

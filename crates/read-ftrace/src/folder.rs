@@ -90,14 +90,21 @@ impl FtraceTrace {
         }
         let clock = Clock::new(clock_name, None, options.clock_offset_ns);
         let environment = vec![("clock".to_owned(), clock_name.to_owned())];
-        let stats_of = |cpu: CpuId| files.stats.iter().find(|(of, _)| *of == cpu);
+        let mut losses = Vec::new();
+        for (cpu, stats) in &files.stats {
+            let (of_cpu, misread) = parse_stats(stats);
+            let missing = "what was lost may not be known";
+            diagnostics.extend(misread.diagnostic(&format!("stats/cpu{cpu}"), missing));
+            losses.push((*cpu, of_cpu));
+        }
+        let losses_of = |cpu: CpuId| losses.iter().find(|(of, _)| *of == cpu);
         let streams = files.cpus.into_iter().map(|(cpu, file)| RecordedStream {
             name: file.name.clone(),
             cpu,
             page_size: None,
             is_cut_off: files.cut_off.contains(&cpu),
             clock: clock.clone(),
-            losses: stats_of(cpu).map_or(Losses::default(), |(_, stats)| parse_stats(stats)),
+            losses: losses_of(cpu).map_or(Losses::default(), |(_, losses)| *losses),
             data: CpuData {
                 storage: Storage::Plain(0..file.get().len()),
                 file,

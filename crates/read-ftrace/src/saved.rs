@@ -1,29 +1,79 @@
 //! The small text files beside the pages: names and processes of threads, and buffer statistics.
 //!
-//! Lines that do not fit are skipped: the kernel itself writes such (`<...>`) where it knows nothing.
+//! A thread of which the kernel knew no name is skipped (`<...>`). Lines that cannot be understood are
+//! counted: what is said on the others is used.
 
-use slowpath_model::{ProcessId, ThreadId};
+use slowpath_model::{Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId};
+
+/// The lines of a text that cannot be understood.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Misread {
+    /// How many.
+    pub(crate) lines: u64,
+    /// The number of the first one, from 1.
+    pub(crate) first: u32,
+}
+
+impl Misread {
+    /// Nothing where every line was understood; else that `missing` follows from it.
+    pub(crate) fn diagnostic(self, file: &str, missing: &str) -> Option<Diagnostic> {
+        let place = Place {
+            file: file.to_owned(),
+            line: Some((self.first, 1)),
+            ..Place::default()
+        };
+        let message = format!("{} lines cannot be understood; {missing}", self.lines);
+        (self.lines > 0).then(|| Diagnostic {
+            count: Some(self.lines),
+            ..Diagnostic::new(DiagnosticCode::InvalidFile, place, message)
+        })
+    }
+}
+
+/// Reads `text` line by line; blank ones say nothing.
+fn read_lines<'text, Row>(
+    text: &'text str,
+    read: impl Fn(&'text str) -> Option<Row>,
+) -> (Vec<Row>, Misread) {
+    let mut rows = Vec::new();
+    let mut misread = Misread::default();
+    for (line, number) in text.lines().zip(1..) {
+        // `trace.dat` may end texts with a zero.
+        let line = line.trim_end_matches('\0');
+        match read(line) {
+            _ if line.trim().is_empty() => {}
+            Some(row) => rows.push(row),
+            None => {
+                misread.lines += 1;
+                if misread.lines == 1 {
+                    misread.first = number;
+                }
+            }
+        }
+    }
+    (rows, misread)
+}
 
 /// `saved_cmdlines`: a thread's id and its name on each line.
-pub(crate) fn parse_cmdlines(text: &str) -> Vec<(ThreadId, String)> {
-    pairs(text)
-        .filter(|(_, comm)| *comm != "<...>")
-        .map(|(tid, comm)| (tid, comm.to_owned()))
-        .collect()
+pub(crate) fn parse_cmdlines(text: &str) -> (Vec<(ThreadId, String)>, Misread) {
+    let (mut rows, misread) = read_lines(text, |line| {
+        pair(line).map(|(tid, comm)| (tid, comm.to_owned()))
+    });
+    rows.retain(|(_, comm)| comm != "<...>");
+    (rows, misread)
 }
 
 /// `saved_tgids`: a thread's id and its process's id on each line.
-pub(crate) fn parse_tgids(text: &str) -> Vec<(ThreadId, ProcessId)> {
-    pairs(text)
-        .filter_map(|(tid, tgid)| Some((tid, ProcessId(tgid.trim().parse().ok()?))))
-        .collect()
+pub(crate) fn parse_tgids(text: &str) -> (Vec<(ThreadId, ProcessId)>, Misread) {
+    read_lines(text, |line| {
+        let (tid, tgid) = pair(line)?;
+        Some((tid, ProcessId(tgid.trim().parse().ok()?)))
+    })
 }
 
-fn pairs(text: &str) -> impl Iterator<Item = (ThreadId, &str)> {
-    text.lines().filter_map(|line| {
-        let (tid, rest) = line.trim_start().split_once(' ')?;
-        Some((ThreadId(tid.parse().ok()?), rest))
-    })
+fn pair(line: &str) -> Option<(ThreadId, &str)> {
+    let (tid, rest) = line.trim_start().split_once(' ')?;
+    Some((ThreadId(tid.parse().ok()?), rest))
 }
 
 /// What `per_cpu/cpuN/stats` says of events that are not in the pages.
@@ -35,53 +85,67 @@ pub(crate) struct Losses {
     pub(crate) dropped: u64,
 }
 
-/// Reads the text of `per_cpu/cpuN/stats`.
-pub(crate) fn parse_stats(stats: &str) -> Losses {
+/// Reads the text of `per_cpu/cpuN/stats`: a name and a number on each line, some of them with a
+/// fraction.
+pub(crate) fn parse_stats(stats: &str) -> (Losses, Misread) {
+    let (rows, misread) = read_lines(stats, |line| {
+        let (key, value) = line.split_once(':')?;
+        let (key, value) = (key.trim(), value.trim());
+        let count: Option<u64> = value.parse().ok();
+        let is_loss = matches!(key, "overrun" | "commit overrun" | "dropped events");
+        match count {
+            None if is_loss => None,
+            None => value.parse::<f64>().ok().map(|_| (key, 0)),
+            Some(count) => Some((key, count)),
+        }
+    });
     let mut losses = Losses::default();
-    for line in stats.lines() {
-        let Some((key, value)) = line.split_once(':') else {
-            continue;
-        };
-        let count: u64 = value.trim().parse().unwrap_or(0);
-        let sum = match key.trim() {
+    for (key, count) in rows {
+        let sum = match key {
             "overrun" => &mut losses.overwritten,
             "commit overrun" | "dropped events" => &mut losses.dropped,
             _ => continue,
         };
         *sum = sum.saturating_add(count);
     }
-    losses
+    (losses, misread)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn misread(lines: u64, first: u32) -> Misread {
+        Misread { lines, first }
+    }
+
     #[test]
     fn threads_by_id() {
+        let named = |tid, comm: &str| (ThreadId(tid), comm.to_owned());
         assert_eq!(
-            parse_cmdlines("1 systemd\n 77 Web Content\nbad\nx y\n9 <...>\n"),
-            [
-                (ThreadId(1), "systemd".to_owned()),
-                (ThreadId(77), "Web Content".to_owned())
-            ]
+            parse_cmdlines("1 systemd\n 77 Web Content\n\nbad\nx y\n9 <...>\n\0"),
+            (
+                vec![named(1, "systemd"), named(77, "Web Content")],
+                misread(2, 4)
+            )
         );
+        let of = |tid, process| (ThreadId(tid), ProcessId(process));
         assert_eq!(
             parse_tgids("7 5\n8 \n9 9\n"),
-            [(ThreadId(7), ProcessId(5)), (ThreadId(9), ProcessId(9))]
+            (vec![of(7, 5), of(9, 9)], misread(1, 2))
         );
     }
 
     #[test]
     fn losses_with_and_without_a_mark() {
-        let stats = "entries: 20\noverrun: 7\ncommit overrun: 1\nbytes: 1360\ndropped events: 3\nread events: 0\n";
-        assert_eq!(
-            parse_stats(stats),
-            Losses {
-                overwritten: 7,
-                dropped: 4
-            }
-        );
-        assert_eq!(parse_stats("dropped events: x\nnothing"), Losses::default());
+        let stats = "entries: 20\noverrun: 7\ncommit overrun: 1\nbytes: 1360\noldest event ts:  2185.062121\ndropped events: 3\nread events: 0\n";
+        let losses = Losses {
+            overwritten: 7,
+            dropped: 4,
+        };
+        assert_eq!(parse_stats(stats), (losses, Misread::default()));
+        let damaged = "dropped events: x\nnothing\noverrun: 1";
+        assert_eq!(parse_stats(damaged).0.overwritten, 1);
+        assert_eq!(parse_stats(damaged).1, misread(2, 1));
     }
 }

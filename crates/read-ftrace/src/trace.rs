@@ -145,6 +145,13 @@ impl FtraceTrace {
         let type_offset = type_offset(&layouts);
         diagnostics.extend(bad_formats.0);
 
+        let (saved_cmdlines, misread) = saved::parse_cmdlines(&recording.saved_cmdlines);
+        let missing = "names of threads may be missing";
+        diagnostics.extend(misread.diagnostic("saved_cmdlines", missing));
+        let (saved_tgids, misread) = saved::parse_tgids(&recording.saved_tgids);
+        let missing = "processes of threads may be missing";
+        diagnostics.extend(misread.diagnostic("saved_tgids", missing));
+
         let mut listing = Listing {
             diagnostics,
             ..Listing::default()
@@ -197,8 +204,8 @@ impl FtraceTrace {
             packets: listing.packets,
             positions: listing.positions,
             diagnostics: listing.diagnostics,
-            saved_cmdlines: saved::parse_cmdlines(&recording.saved_cmdlines),
-            saved_tgids: saved::parse_tgids(&recording.saved_tgids),
+            saved_cmdlines,
+            saved_tgids,
             expanded: Mutex::default(),
         })
     }

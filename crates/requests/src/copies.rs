@@ -2,13 +2,15 @@
 //! another's, and different spans may have one id by mistake.
 //!
 //! One of each id and side of a call is kept, as services have it. Copies say the same, but for the
-//! microseconds that some formats round to.
+//! microseconds that some formats round to. Spans' own events are told twice where two recordings hold
+//! them, as a snapshot and the recording that it is of do: then they are the same to the last bit.
 
 use std::cmp::Ordering;
 
 use slowpath_model::Timestamp;
 use slowpath_read_spans::{Span, SpanKind};
 
+use crate::events::SpanEvent;
 use crate::join::key_of;
 use crate::request::SpanKey;
 
@@ -44,6 +46,26 @@ pub(crate) fn one_of_each(spans: Vec<Span>) -> (Vec<Span>, Repeated) {
     let kept = spans.into_iter().zip(is_kept);
     let kept = kept.filter_map(|(span, is_kept)| is_kept.then_some(span));
     (kept.collect(), repeated)
+}
+
+/// Leaves out events that are there already, by the same thread at the same time; how many these are.
+/// `events` are in the order of time.
+pub(crate) fn told_once(events: &mut Vec<SpanEvent>) -> u64 {
+    /// Of more events at one time, as of a trace without a clock, the later ones are not compared.
+    const MOST_ALIKE: usize = 64;
+    let before = events.len();
+    let mut at_one_time: Vec<SpanEvent> = Vec::new();
+    events.retain(|event| {
+        if at_one_time.first().is_none_or(|first| first.at != event.at) {
+            at_one_time.clear();
+        }
+        let is_new = !at_one_time.contains(event);
+        if is_new && at_one_time.len() < MOST_ALIKE {
+            at_one_time.push(*event);
+        }
+        is_new
+    });
+    (before - events.len()) as u64
 }
 
 /// Both sides of a call may have one id.

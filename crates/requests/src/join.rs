@@ -14,7 +14,7 @@ use slowpath_model::{
 use slowpath_read_spans::{Attribute, AttributeValue, Span};
 
 use crate::assign::{Moving, moving_unseen, spans_alone};
-use crate::copies::{Repeated, one_of_each};
+use crate::copies::{Repeated, one_of_each, told_once};
 use crate::events::{SpanEvent, SpanEventKind};
 use crate::request::{PlacedBy, Request, SpanKey, Told};
 use crate::requests::Requests;
@@ -44,10 +44,17 @@ pub fn join(hosts: Vec<HostEvents<'_>>, spans: Vec<Span>) -> (Vec<Requests>, Vec
         told: FxHashMap::default(),
         diagnostics: Vec::new(),
     };
+    let mut told_again = 0;
     for host in &mut join.hosts {
+        told_again += told_once(&mut host.events);
         if let Some(lines) = host.lines {
             threads::resolve(&mut host.events, lines);
         }
+    }
+    if told_again > 0 {
+        let message =
+            format!("{told_again} events of spans are there more than once; each counts once");
+        join.diagnose(DiagnosticCode::DuplicateSpan, "", message, told_again);
     }
     let (spans, repeated) = one_of_each(spans);
     join.tell_repeated(&repeated);

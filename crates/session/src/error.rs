@@ -1,5 +1,8 @@
 //! Why nothing could be opened, with what the user can do.
 
+use std::fs::{File, TryLockError};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use slowpath_model::{Diagnostic, shown};
@@ -67,6 +70,24 @@ pub enum OpenError {
         /// The recording.
         path: PathBuf,
     },
+    /// A flight recorder's folder that somebody works on who takes no orders.
+    #[error(
+        "nothing is written yet to {}: its recorder starts, or was killed and its guardian writes what it kept in memory\n  hint: try again in a second",
+        named(path)
+    )]
+    NotWrittenYet {
+        /// The recording.
+        path: PathBuf,
+    },
+    /// A flight recorder's folder to which nothing was written, and nothing will be.
+    #[error(
+        "nothing was written to {}: its recorder was killed, and so was its guardian, which writes what it kept in memory\n  hint: those events are lost; record again",
+        named(path)
+    )]
+    NeverWritten {
+        /// The recording.
+        path: PathBuf,
+    },
     /// Every trace that was found is damaged at its root.
     #[error("nothing below {} could be read", named(path))]
     AllDamaged {
@@ -76,6 +97,23 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    /// Nothing has been written to the flight recorder's folder `path`.
+    pub(crate) fn not_written(path: PathBuf) -> Self {
+        // By a descriptor, as a socket's address may have 107 bytes only (docs/formats/recording.md).
+        let held = File::open(&path);
+        let answers = held.as_ref().is_ok_and(|held| {
+            let socket = format!("/proc/self/fd/{}/control.sock", held.as_raw_fd());
+            UnixStream::connect(socket).is_ok()
+        });
+        let is_locked =
+            held.is_ok_and(|held| matches!(held.try_lock_shared(), Err(TryLockError::WouldBlock)));
+        match (answers, is_locked) {
+            (true, _) => Self::StillInMemory { path },
+            (false, true) => Self::NotWrittenYet { path },
+            (false, false) => Self::NeverWritten { path },
+        }
+    }
+
     /// Nothing was found below `path`, which may be a recording all the same.
     pub(crate) fn nothing_in(path: &Path) -> Self {
         let path = path.to_owned();

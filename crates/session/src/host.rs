@@ -1,7 +1,7 @@
 //! The traces of an experiment by host, and as one source where a host has several.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
@@ -13,7 +13,9 @@ use slowpath_kernel::peers::{Peer, peers};
 use slowpath_kernel::priorities::{Priorities, priorities};
 use slowpath_kernel::timelines::Timelines;
 use slowpath_kernel::timers::{Firings, firings};
-use slowpath_model::{Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TimeRange};
+use slowpath_model::{
+    Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TimeRange, Timestamp,
+};
 use slowpath_source::{Joined, Source};
 
 use crate::{Experiment, OpenedSource, state_dump};
@@ -23,6 +25,7 @@ pub struct HostKernels<'experiment> {
     /// The host's name, with its boot where several hosts have that name; empty where the traces do
     /// not say.
     pub name: String,
+    /// In the order of their begin.
     traces: Vec<&'experiment OpenedSource>,
     joined: Option<Joined<'experiment>>,
 }
@@ -45,6 +48,9 @@ impl Experiment {
             }
         }
         for host in &mut hosts {
+            // What several of them say must not depend on which was named first.
+            host.traces
+                .sort_by_key(|trace| (trace.begin(), trace.path.clone()));
             if host.traces.len() > 1 {
                 host.joined = Some(Joined::new(host.traces.iter().map(|trace| &*trace.source)));
             }
@@ -75,6 +81,12 @@ impl OpenedSource {
     pub(crate) fn folders(&self) -> impl Iterator<Item = PathBuf> {
         let recording = self.recording.as_ref().map(|(folder, _)| folder);
         [&self.path].into_iter().chain(recording).cloned()
+    }
+
+    /// When its first packet begins.
+    fn begin(&self) -> Option<Timestamp> {
+        let packets = self.source.packets().iter();
+        packets.map(|packet| packet.range.begin).min()
     }
 
     /// The host that was traced.
@@ -256,12 +268,9 @@ impl<'experiment> HostKernels<'experiment> {
 
     /// The names of disks that the recorder kept beside the events, by their numbers (`254:0`).
     pub fn disk_names(&self) -> BTreeMap<String, String> {
-        let recorded = self.traces.iter().filter(|trace| trace.recording.is_some());
-        let names = recorded.filter_map(|trace| {
-            let text = fs::read(trace.path.join("block_devices.json")).ok()?;
-            serde_json::from_slice::<BTreeMap<String, String>>(&text).ok()
-        });
-        names.flatten().collect()
+        let recorded = self.traces.iter();
+        let names = recorded.flat_map(|trace| trace.disk_names.clone());
+        names.collect()
     }
 
     /// Whose packets ended each of the waits for the network, where the trace tells. Reads nothing

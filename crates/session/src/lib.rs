@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod copies;
 mod discover;
 mod error;
 mod history;

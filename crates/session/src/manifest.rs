@@ -121,8 +121,17 @@ impl Manifest {
 
     /// Epoch time minus the monotonic clock, in nanoseconds; 0 where it is not stated.
     pub fn monotonic_offset_ns(&self) -> i64 {
-        let clock = self.clocks.iter().find(|clock| clock.name == "monotonic");
+        let clock = self.monotonic_clock();
         clock.map_or(0, |clock| clock.offset_to_epoch_ns)
+    }
+
+    /// Whether it says how the monotonic clock relates to wall time.
+    pub(crate) fn states_monotonic_offset(&self) -> bool {
+        self.monotonic_clock().is_some()
+    }
+
+    fn monotonic_clock(&self) -> Option<&ClockOffset> {
+        self.clocks.iter().find(|clock| clock.name == "monotonic")
     }
 }
 

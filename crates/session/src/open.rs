@@ -1,6 +1,6 @@
 //! Opens everything below some paths as one experiment.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io;
 use std::ops::Range;
@@ -11,8 +11,9 @@ use slowpath_model::{CpuId, Diagnostic, DiagnosticCode, Place, ProcessId, Thread
 use slowpath_platform::MappedFile;
 use slowpath_read_ctf::{CtfTrace, StreamFile, metadata};
 use slowpath_read_ftrace::{EventFormatFile, FolderFiles, FtraceTrace, ReadOptions};
-use slowpath_source::{FileBytes, NamedBytes, Packet, Source};
+use slowpath_source::{FileBytes, NamedBytes, Source};
 
+use crate::copies::{InCommon, in_common};
 use crate::discover::{Found, discover, unreadable};
 use crate::host;
 use crate::{Manifest, NotOpened, OpenError, SpanFile, manifest, state_dump};
@@ -43,11 +44,46 @@ pub struct OpenedSource {
     pub saved_processes: Vec<(ThreadId, ProcessId)>,
     /// The recording that it is part of, with its folder.
     pub recording: Option<(PathBuf, Manifest)>,
+    /// Names of disks by their numbers (`254:0`), as its recorder saw them.
+    pub(crate) disk_names: BTreeMap<String, String>,
     /// What its recorder saw of processes.
     pub(crate) state_dump: Vec<state_dump::Line>,
 }
 
 impl Experiment {
+    /// Adds a trace, unless it holds nothing new; it may take the place of others that hold less.
+    fn add(&mut self, trace: OpenedSource) {
+        let mut parts = Vec::new();
+        for (known, position) in self.traces.iter().zip(0..) {
+            match in_common(known, &trace) {
+                None => {}
+                Some(InCommon::SecondIsPart) => {
+                    self.diagnostics.push(same_trace(&trace, known));
+                    return;
+                }
+                Some(InCommon::FirstIsPart) => {
+                    self.diagnostics.push(same_trace(known, &trace));
+                    parts.push(position);
+                }
+                Some(InCommon::Some) => {
+                    let what = format!(
+                        "it shares packets with {}, and each has some that the other lacks; both are read",
+                        known.path.display()
+                    );
+                    self.diagnostics.push(Diagnostic {
+                        code: DiagnosticCode::OverlappingTraces,
+                        ..damaged(&trace.path, what)
+                    });
+                }
+            }
+        }
+        let place = parts.first().copied().unwrap_or(self.traces.len());
+        for part in parts.into_iter().rev() {
+            self.traces.remove(part);
+        }
+        self.traces.insert(place, trace);
+    }
+
     /// The traces of kernels.
     pub fn kernels(&self) -> impl Iterator<Item = &OpenedSource> {
         let is_kernel = |trace: &&OpenedSource| {
@@ -100,7 +136,7 @@ pub fn open(paths: &[PathBuf]) -> Result<Experiment, NotOpened> {
             if let Ok(Some((folder, manifest))) = Manifest::above(found.path())
                 && manifest.is_still_in_memory()
             {
-                return Err((OpenError::StillInMemory { path: folder }, Vec::new()));
+                return Err((OpenError::not_written(folder), Vec::new()));
             }
             // A trace that is named twice is one trace.
             let is_new = fs::canonicalize(found.path()).is_ok_and(|place| opened.insert(place));
@@ -113,20 +149,7 @@ pub fn open(paths: &[PathBuf]) -> Result<Experiment, NotOpened> {
                     format: *format,
                 });
             } else if let Some(trace) = open_one(found, &mut experiment.diagnostics) {
-                match experiment
-                    .traces
-                    .iter()
-                    .find(|known| is_copy(known, &trace))
-                {
-                    Some(known) => {
-                        let what = format!("it is a copy of {}; one is read", known.path.display());
-                        experiment.diagnostics.push(Diagnostic {
-                            code: DiagnosticCode::SameTrace,
-                            ..damaged(&trace.path, what)
-                        });
-                    }
-                    None => experiment.traces.push(trace),
-                }
+                experiment.add(trace);
             }
         }
         let missing = missing_parts(path, &found);
@@ -141,29 +164,24 @@ pub fn open(paths: &[PathBuf]) -> Result<Experiment, NotOpened> {
     Ok(experiment)
 }
 
-/// Whether two traces are of one machine and have the same packets at the same times.
-fn is_copy(one: &OpenedSource, other: &OpenedSource) -> bool {
-    let about = |trace: &OpenedSource| {
-        let (schema, machine) = (trace.source.schema(), trace.machine());
-        let host = (machine.name.to_owned(), machine.boot);
-        (
-            host,
-            trace.format,
-            schema.domain,
-            schema.event_classes.len(),
-        )
-    };
-    let [packets, others] = [one, other].map(|trace| trace.source.packets());
-    let what = |packet: &Packet| (packet.range, packet.size, packet.cpu);
-    packets.iter().any(|packet| !packet.range.is_empty())
-        && about(one) == about(other)
-        && packets.iter().map(what).eq(others.iter().map(what))
+/// Says that a trace is not read as `whole` holds all that it holds.
+fn same_trace(part: &OpenedSource, whole: &OpenedSource) -> Diagnostic {
+    let what = format!(
+        "{} holds all that it holds; that one is read",
+        whole.path.display()
+    );
+    Diagnostic {
+        code: DiagnosticCode::SameTrace,
+        ..damaged(&part.path, what)
+    }
 }
 
 fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSource> {
     let path = found.path();
+    let mut is_told_of_clock = false;
     let recording = Manifest::above(path).unwrap_or_else(|wrong| {
         diagnostics.push(wrong);
+        is_told_of_clock = true;
         None
     });
     let opened = match found {
@@ -172,11 +190,20 @@ fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSo
         Found::TraceDat(file) => open_trace_dat(file),
         Found::Spans(..) => return None,
     };
+    if let (Found::FtraceFolder(_), Ok(opened)) = (found, &opened)
+        && !is_told_of_clock
+    {
+        let manifest = recording.as_ref().map(|(_, manifest)| manifest);
+        diagnostics.extend(unknown_wall_time(path, &*opened.source, manifest));
+    }
     match opened {
         Ok(opened) => Some(OpenedSource {
             path: path.to_owned(),
             state_dump: (recording.as_ref())
                 .map(|(_, manifest)| state_dump::read(path, manifest, diagnostics))
+                .unwrap_or_default(),
+            disk_names: (recording.as_ref())
+                .map(|_| disk_names(path, diagnostics))
                 .unwrap_or_default(),
             recording,
             ..opened
@@ -186,6 +213,27 @@ fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSo
             None
         }
     }
+}
+
+/// Says so where nothing tells how the clock of a folder of pages relates to wall time.
+fn unknown_wall_time(
+    folder: &Path,
+    source: &dyn Source,
+    manifest: Option<&Manifest>,
+) -> Option<Diagnostic> {
+    let is_known = manifest.is_some_and(Manifest::states_monotonic_offset);
+    let is_other_unit = |known: &Diagnostic| known.code == DiagnosticCode::UnknownClockUnit;
+    let has_times = !source.packets().is_empty() && !source.diagnostics().iter().any(is_other_unit);
+    let what = match manifest {
+        None => {
+            "there is no slowpath.json, which tells wall time; times count from the machine's start"
+        }
+        Some(_) => "slowpath.json does not tell wall time; times count from the machine's start",
+    };
+    (has_times && !is_known).then(|| Diagnostic {
+        code: DiagnosticCode::UnknownWallTime,
+        ..damaged(folder, what)
+    })
 }
 
 fn open_ctf(
@@ -402,6 +450,21 @@ fn cpu_of_pages(path: &Path) -> Option<CpuId> {
     number.parse().ok().map(CpuId)
 }
 
+/// `block_devices.json`: the names of disks by their numbers; nothing where there is none.
+fn disk_names(folder: &Path, diagnostics: &mut Vec<Diagnostic>) -> BTreeMap<String, String> {
+    let path = folder.join("block_devices.json");
+    let read = match fs::read(&path) {
+        Ok(text) => serde_json::from_slice(&text)
+            .map_err(|error| damaged(&path, format!("{error}; disks go by their numbers"))),
+        Err(cause) if is_absent(&cause) => return BTreeMap::new(),
+        Err(cause) => Err(unreadable(&path, &cause)),
+    };
+    read.unwrap_or_else(|wrong| {
+        diagnostics.push(wrong);
+        BTreeMap::new()
+    })
+}
+
 /// `events/<system>/<event>/format`, in the order of the paths.
 fn event_formats(events: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<EventFormatFile> {
     let mut formats = Vec::new();
@@ -450,6 +513,7 @@ fn opened(format: &'static str, source: impl Source + 'static) -> OpenedSource {
         saved_names: Vec::new(),
         saved_processes: Vec::new(),
         recording: None,
+        disk_names: BTreeMap::new(),
         state_dump: Vec::new(),
     }
 }

@@ -35,9 +35,11 @@ struct Descriptor {
     path: String,
 }
 
-/// What is known about processes besides the events of `traces`.
+/// What is known about processes besides the events of `traces`, which are in the order of their begin.
 pub(crate) fn known(traces: &[&OpenedSource]) -> Known {
-    let saved = traces.iter().flat_map(|trace| &trace.saved_processes);
+    // The earliest says most about a thread when it is first seen.
+    let latest_first = traces.iter().rev();
+    let saved = latest_first.flat_map(|trace| &trace.saved_processes);
     Known::new(
         traces.iter().flat_map(|trace| dumps(trace)).collect(),
         saved.copied(),

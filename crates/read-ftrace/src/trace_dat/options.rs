@@ -99,7 +99,7 @@ impl Options {
                 .and_then(|cpu| cpu.trim().parse().ok())
             {
                 self.losses
-                    .push((self.stats_of.clone(), CpuId(cpu), parse_stats(text)));
+                    .push((self.stats_of.clone(), CpuId(cpu), parse_stats(text).0));
             }
         }
     }

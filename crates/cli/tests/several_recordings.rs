@@ -1,0 +1,225 @@
+//! Several recordings of one host at once: one after the other, copies that are damaged, and a
+//! recording with a snapshot of itself. What is the same is read once, and no order of names matters.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use support::{Printed, quiet_recording, slowpath};
+
+/// Runs `slowpath COMMAND... ONE OTHER`.
+fn on_both(command: &[&str], one: &Path, other: &Path) -> Printed {
+    let one = one.to_str().expect("a plain path");
+    slowpath(&[command, &[one]].concat(), other)
+}
+
+/// The number of events of two traces together, and what was said about them.
+fn events(one: &Path, other: &Path) -> (Option<u64>, String) {
+    let counted = on_both(&["count", "--by", "none", "--json"], one, other);
+    (counted.json()["events"].as_u64(), counted.stderr)
+}
+
+/// Makes a recording one of the same host, a thousand seconds later.
+fn put_later(recording: &Path) {
+    let path = recording.join("slowpath.json");
+    let mut manifest: Value =
+        serde_json::from_slice(&fs::read(&path).expect("a manifest")).expect("JSON");
+    let offset = &mut manifest["clocks"][0]["offset_to_epoch_ns"];
+    *offset = (offset.as_i64().expect("a time") + 1_000_000_000_000).into();
+    fs::write(&path, manifest.to_string()).expect("written");
+    fs::remove_dir_all(recording.join("ust")).expect("events of applications");
+}
+
+/// Cuts a file after half of its pages.
+fn cut(path: &Path) {
+    let file = fs::OpenOptions::new().write(true).open(path);
+    let file = file.expect("a file");
+    let pages = file.metadata().expect("a file").len() / 4096;
+    file.set_len(pages / 2 * 4096).expect("cut");
+}
+
+#[test]
+fn no_answer_depends_on_which_recording_is_named_first() {
+    let (_folder, first) = quiet_recording();
+    let (_other_folder, second) = quiet_recording();
+    put_later(&second);
+    // Numbers of threads are used again: in the second recording they are of another process.
+    let saved = second.join("kernel/saved_tgids");
+    let text = fs::read_to_string(&saved).expect("threads");
+    let of_one = text.lines().map(|line| {
+        let (thread, _) = line.split_once(' ').expect("a thread and its process");
+        format!("{thread} 1\n")
+    });
+    fs::write(&saved, of_one.collect::<String>()).expect("written");
+    for command in [
+        &["io", "--json"][..],
+        &["cpu", "--json"],
+        &["thread-states", "--json"],
+    ] {
+        let [one, other] = [(&first, &second), (&second, &first)]
+            .map(|(one, other)| on_both(command, one, other).stdout);
+        assert!(!one.is_empty());
+        assert_eq!(
+            String::from_utf8_lossy(&one),
+            String::from_utf8_lossy(&other),
+            "{command:?}"
+        );
+    }
+}
+
+#[test]
+fn the_time_between_two_recordings_is_unknown_not_idle() {
+    let (_folder, first) = quiet_recording();
+    let (_other_folder, second) = quiet_recording();
+    put_later(&second);
+    let alone = slowpath(&["cpu", "--json"], &first).json();
+    let both = on_both(&["cpu", "--json"], &first, &second).json();
+    let rows = |document: &Value| document["cpus"].as_array().expect("processors").clone();
+    for (alone, both) in rows(&alone).iter().zip(rows(&both)) {
+        assert_eq!(alone["unknown_ns"], 0);
+        let unknown = both["unknown_ns"].as_u64().expect("a time");
+        assert!(
+            (990_000_000_000..1_000_000_000_000).contains(&unknown),
+            "{unknown}"
+        );
+        let [alone, both] = [alone, &both].map(|row| row["percent"].as_f64().expect("a share"));
+        assert!((alone - both).abs() < 1.0, "{alone} and {both}");
+    }
+    let busiest = |document: &Value| document["threads"][0]["percent"].as_f64().expect("a share");
+    assert!((busiest(&alone) - busiest(&both)).abs() < 1.0, "{both}");
+    let table = on_both(&["cpu"], &first, &second).stdout;
+    assert!(String::from_utf8_lossy(&table).contains("unknown"));
+}
+
+#[test]
+fn of_a_damaged_copy_and_a_whole_one_the_whole_one_is_read() {
+    let (_folder, whole) = quiet_recording();
+    let alone = slowpath(&["count", "--by", "none", "--json"], &whole).json();
+    let alone = alone["events"].as_u64();
+    // One has fewer pages, the other as many of which one is unreadable.
+    type Damage<'run> = &'run dyn Fn(&Path);
+    let damages: [Damage<'_>; 2] = [&cut, &|path: &Path| {
+        let mut bytes = fs::read(path).expect("pages");
+        let middle = bytes.len() / 2 / 4096 * 4096;
+        bytes[middle + 64..middle + 4096].fill(0xff);
+        fs::write(path, bytes).expect("written");
+    }];
+    for damage in damages {
+        let (_folder, damaged) = quiet_recording();
+        damage(&damaged.join("kernel/cpu0.raw"));
+        for (one, other) in [(&whole, &damaged), (&damaged, &whole)] {
+            let (events, said) = events(one, other);
+            assert_eq!(events, alone, "{said}");
+            assert!(said.contains("warning[SameTrace]"), "{said}");
+            let kernel = damaged.join("kernel").display().to_string();
+            assert!(
+                said.contains(&format!("{kernel}: {}", whole.display())),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn of_two_copies_with_damage_in_different_places_both_are_read_and_that_is_said() {
+    let [(_folder, one), (_other_folder, other)] = [(); 2].map(|()| quiet_recording());
+    cut(&one.join("kernel/cpu0.raw"));
+    cut(&other.join("kernel/cpu1.raw"));
+    let said = events(&one, &other).1;
+    assert_eq!(
+        said.matches("warning[OverlappingTraces]").count(),
+        1,
+        "{said}"
+    );
+}
+
+/// The user-space trace of a recording, changed as a snapshot or another part of it may be.
+fn part_of_ust(change: impl Fn(&Path)) -> (tempfile::TempDir, PathBuf) {
+    let (folder, recording) = quiet_recording();
+    let trace = recording.join("ust/uid/0/64-bit");
+    fs::remove_dir_all(trace.join("index")).expect("an index");
+    change(&trace);
+    (folder, trace)
+}
+
+#[test]
+fn a_request_that_two_recordings_hold_is_one() {
+    let (_folder, whole) = part_of_ust(|_| ());
+    let (_snapshot_folder, snapshot) = part_of_ust(|trace| cut(&trace.join("slowpath_0")));
+    let (_later_folder, later) = part_of_ust(|trace| {
+        fs::remove_file(trace.join("slowpath_1")).expect("a stream");
+    });
+    let requests = |printed: Printed| {
+        let document = printed.json();
+        let requests = document["requests"].as_array().expect("requests");
+        let said = |request: &Value| {
+            let keys = ["trace_id", "span_id", "begin_ns", "end_ns"];
+            keys.map(|key| request[key].to_string())
+        };
+        let mut found: Vec<_> = requests.iter().map(said).collect();
+        found.sort();
+        (found, printed.stderr)
+    };
+    let (alone, _) = requests(slowpath(&["requests", "--json"], &whole));
+    assert!(alone.len() > 10);
+    let (both, said) = requests(on_both(&["requests", "--json"], &snapshot, &later));
+    assert_eq!(both, alone, "{said}");
+    assert!(said.contains("warning[OverlappingTraces]"), "{said}");
+    let (both, said) = requests(on_both(&["requests", "--json"], &snapshot, &whole));
+    assert_eq!(both, alone, "{said}");
+    assert!(said.contains("warning[SameTrace]"), "{said}");
+}
+
+#[test]
+fn pages_whose_wall_time_nothing_tells_are_said_to_be() {
+    let (_folder, recording) = quiet_recording();
+    assert_eq!(slowpath(&["cpu"], &recording).stderr, "");
+    fs::remove_file(recording.join("slowpath.json")).expect("a manifest");
+    for path in [recording.clone(), recording.join("kernel")] {
+        let told = slowpath(&["cpu"], &path);
+        assert_eq!(told.status, Some(0), "{}", told.stderr);
+        let said = told.stderr.matches("warning[UnknownWallTime]").count();
+        assert_eq!(said, 1, "{}", told.stderr);
+    }
+}
+
+#[test]
+fn garbage_in_the_files_beside_the_pages_is_told() {
+    let texts = [
+        "saved_cmdlines",
+        "saved_tgids",
+        "stats/cpu0",
+        "statedump.jsonl",
+    ];
+    for name in texts {
+        let (_folder, recording) = quiet_recording();
+        let path = recording.join("kernel").join(name);
+        let text = fs::read_to_string(&path).expect("a text");
+        let lines = text.lines().enumerate();
+        let with_garbage = lines.map(|(position, line)| match position {
+            1 | 3 => "~".repeat(line.len()) + "\n",
+            _ => line.to_owned() + "\n",
+        });
+        fs::write(&path, with_garbage.collect::<String>()).expect("written");
+        let told = slowpath(&["cpu"], &recording);
+        assert_eq!(told.status, Some(1), "{name}: {}", told.stderr);
+        assert_eq!(told.stderr.matches("error[").count(), 1, "{}", told.stderr);
+        assert!(
+            told.stderr.contains(&format!("{name}:2:1: ")),
+            "{}",
+            told.stderr
+        );
+    }
+    for name in texts.into_iter().chain(["block_devices.json"]) {
+        let (_folder, recording) = quiet_recording();
+        let path = recording.join("kernel").join(name);
+        let garbage = fs::read(&path).expect("a file").into_iter();
+        let garbage: Vec<u8> = garbage.map(|byte| byte ^ 0xa5).collect();
+        fs::write(&path, garbage).expect("written");
+        let told = slowpath(&["cpu"], &recording);
+        assert_eq!(told.status, Some(1), "{name}: {}", told.stderr);
+        assert!(told.stderr.contains(name), "{}", told.stderr);
+    }
+}
