@@ -30,44 +30,59 @@ impl Misread {
     }
 }
 
-/// Reads `text` line by line; blank ones say nothing.
+/// Reads `text` line by line, blank ones left out. `read` adds what a line says to the rows; false where
+/// it cannot be understood.
 fn read_lines<'text, Row>(
     text: &'text str,
-    read: impl Fn(&'text str) -> Option<Row>,
+    read: impl Fn(&'text str, &mut Vec<Row>) -> bool,
 ) -> (Vec<Row>, Misread) {
     let mut rows = Vec::new();
     let mut misread = Misread::default();
     for (line, number) in text.lines().zip(1..) {
         // `trace.dat` may end texts with a zero.
         let line = line.trim_end_matches('\0');
-        match read(line) {
-            _ if line.trim().is_empty() => {}
-            Some(row) => rows.push(row),
-            None => {
-                misread.lines += 1;
-                if misread.lines == 1 {
-                    misread.first = number;
-                }
+        if !line.trim().is_empty() && !read(line, &mut rows) {
+            misread.lines += 1;
+            if misread.lines == 1 {
+                misread.first = number;
             }
         }
     }
     (rows, misread)
 }
 
-/// `saved_cmdlines`: a thread's id and its name on each line.
+/// `saved_cmdlines`: a thread's id and its name on each line. A name may have several lines.
 pub(crate) fn parse_cmdlines(text: &str) -> (Vec<(ThreadId, String)>, Misread) {
-    let (mut rows, misread) = read_lines(text, |line| {
-        pair(line).map(|(tid, comm)| (tid, comm.to_owned()))
-    });
+    /// The kernel keeps no more of a name, in bytes.
+    const LONGEST_NAME: usize = 15;
+    let read = |line: &str, rows: &mut Vec<(ThreadId, String)>| {
+        if let Some((tid, comm)) = pair(line) {
+            rows.push((tid, comm.to_owned()));
+            return true;
+        }
+        match rows.last_mut() {
+            Some((_, name)) if name.len() + 1 + line.len() <= LONGEST_NAME => {
+                name.push('\n');
+                name.push_str(line);
+                true
+            }
+            _ => false,
+        }
+    };
+    let (mut rows, misread) = read_lines(text, read);
     rows.retain(|(_, comm)| comm != "<...>");
     (rows, misread)
 }
 
 /// `saved_tgids`: a thread's id and its process's id on each line.
 pub(crate) fn parse_tgids(text: &str) -> (Vec<(ThreadId, ProcessId)>, Misread) {
-    read_lines(text, |line| {
-        let (tid, tgid) = pair(line)?;
-        Some((tid, ProcessId(tgid.trim().parse().ok()?)))
+    read_lines(text, |line, rows| {
+        let row = pair(line).and_then(|(tid, tgid)| {
+            let process = tgid.trim().parse().ok()?;
+            Some((tid, ProcessId(process)))
+        });
+        rows.extend(row);
+        row.is_some()
     })
 }
 
@@ -88,20 +103,20 @@ pub(crate) struct Losses {
 /// Reads the text of `per_cpu/cpuN/stats`: a name and a number on each line, some of them with a
 /// fraction.
 pub(crate) fn parse_stats(stats: &str) -> (Losses, Misread) {
-    let (rows, misread) = read_lines(stats, |line| {
-        let (key, value) = line.split_once(':')?;
+    let read = |line: &'_ str, counts: &mut Vec<(String, u64)>| {
+        let Some((key, value)) = line.split_once(':') else {
+            return false;
+        };
         let (key, value) = (key.trim(), value.trim());
-        let count: Option<u64> = value.parse().ok();
+        let count = value.parse().ok();
+        counts.extend(count.map(|count| (key.to_owned(), count)));
         let is_loss = matches!(key, "overrun" | "commit overrun" | "dropped events");
-        match count {
-            None if is_loss => None,
-            None => value.parse::<f64>().ok().map(|_| (key, 0)),
-            Some(count) => Some((key, count)),
-        }
-    });
+        count.is_some() || !is_loss && value.parse::<f64>().is_ok()
+    };
+    let (counts, misread) = read_lines(stats, read);
     let mut losses = Losses::default();
-    for (key, count) in rows {
-        let sum = match key {
+    for (key, count) in counts {
+        let sum = match key.as_str() {
             "overrun" => &mut losses.overwritten,
             "commit overrun" | "dropped events" => &mut losses.dropped,
             _ => continue,
@@ -123,10 +138,17 @@ mod tests {
     fn threads_by_id() {
         let named = |tid, comm: &str| (ThreadId(tid), comm.to_owned());
         assert_eq!(
-            parse_cmdlines("1 systemd\n 77 Web Content\n\nbad\nx y\n9 <...>\n\0"),
+            parse_cmdlines("1 systemd\n 77 Web Content\n\nbadly\nx of no use\n9 <...>\n\0"),
             (
                 vec![named(1, "systemd"), named(77, "Web Content")],
                 misread(2, 4)
+            )
+        );
+        assert_eq!(
+            parse_cmdlines("5 one\ntwo\n6 three\n"),
+            (
+                vec![named(5, "one\ntwo"), named(6, "three")],
+                Misread::default()
             )
         );
         let of = |tid, process| (ThreadId(tid), ProcessId(process));
