@@ -186,7 +186,7 @@ fn held_back(
     /// Processes that are named; others are counted.
     const MOST_NAMED: usize = 3;
     let first = quota.regimes.first()?;
-    let amounts: Vec<String> = quota.regimes.iter().map(|r| r.quota.to_string()).collect();
+    let amounts: Vec<String> = quota.regimes.iter().map(Regime::amount).collect();
     let mut processes: Vec<String> = (quota.processes.iter().take(MOST_NAMED))
         .map(|process| slow.thread(slow.own(ThreadId(process.0))))
         .collect();
@@ -226,8 +226,8 @@ fn held_back(
              threads stood still for {} in all",
             regime.periods,
             regime.period,
-            regime.quota,
-            percent(regime.quota, regime.period),
+            regime.amount(),
+            percent(regime.about(), regime.period),
             regime.stood_still
         ),
         range: Some(regime.range),
@@ -253,7 +253,7 @@ fn held_back(
     evidence.extend(taken.evidence(slow, "ready, but held back for"));
     let micro = |time: Nanoseconds| (time.get() + 500) / 1000;
     let settings: Vec<String> = (quota.regimes.iter())
-        .map(|regime| format!("`{} {}`", micro(regime.quota), micro(regime.period)))
+        .map(|regime| format!("`{} {}`", micro(regime.about()), micro(regime.period)))
         .collect();
     let advice = format!(
         "Raise the quota of {} (its cpu.max is about {}; a container's CPU \

@@ -20,6 +20,8 @@ const STALL: Nanoseconds = Nanoseconds(2_000_000);
 /// A process with ready threads of which none runs for longer is stopped, or others have the
 /// processors: slices are of a few milliseconds, and only a quota ends such times in step.
 pub(crate) const SILENCE: Nanoseconds = Nanoseconds(10_000_000);
+/// A processor that was idle takes no longer to run who was woken there.
+const LATE: Nanoseconds = Nanoseconds(100_000);
 /// Periods that the kernel allows: 1 ms to 1 s; below 5 ms a stall cannot be told from its period.
 const SHORTEST_PERIOD: f64 = 5e6;
 const LONGEST_PERIOD: f64 = 1e9;
@@ -44,12 +46,28 @@ pub(crate) struct Quota {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Regime {
     pub(crate) period: Nanoseconds,
-    /// CPU time of all threads in a period.
+    /// CPU time of all threads in a period; at least, and at most where begins of runs were not recorded.
     pub(crate) quota: Nanoseconds,
+    pub(crate) most: Nanoseconds,
     pub(crate) range: TimeRange,
     pub(crate) periods: usize,
     /// How long ready threads stood still, all threads together.
     pub(crate) stood_still: Nanoseconds,
+}
+
+impl Regime {
+    /// How much it is, in words: the two bounds where they are well apart.
+    pub(crate) fn amount(&self) -> String {
+        match self.most.get() * 20 > self.quota.get() * 21 {
+            true => format!("between {} and {}", self.quota, self.most),
+            false => self.quota.to_string(),
+        }
+    }
+
+    /// The middle of the bounds.
+    pub(crate) fn about(&self) -> Nanoseconds {
+        Nanoseconds(self.quota.get().midpoint(self.most.get()))
+    }
 }
 
 impl Quota {
@@ -201,11 +219,27 @@ fn regimes(
     for row in rows_of_periods(&ends, period) {
         let (begins, period) = told_by_timer(&row, period, timers).unwrap_or((row, period));
         let mut used = vec![0_u64; begins.len() - 1];
+        let mut perhaps = vec![0_u64; begins.len() - 1];
         let mut stopped = vec![0_u64; begins.len() - 1];
         for &thread in threads {
             for (run, _) in lines.runs_of(thread) {
                 spread(run, &begins, &mut used);
             }
+            for ready in lines.perhaps_ran(thread) {
+                let end = ready.end.ns();
+                let in_period = begins[..begins.partition_point(|at| *at <= end)].last();
+                let earliest = end.saturating_sub(LATE.get() as i64);
+                let begin = ready
+                    .begin
+                    .ns()
+                    .max(earliest)
+                    .max(*in_period.unwrap_or(&end));
+                let range = TimeRange::new(Timestamp::from_ns(begin), ready.end);
+                spread(range, &begins, &mut perhaps);
+            }
+        }
+        for (perhaps, used) in perhaps.iter_mut().zip(&used) {
+            *perhaps += used;
         }
         for &stall in stalls {
             spread(stall, &begins, &mut stopped);
@@ -219,10 +253,12 @@ fn regimes(
         let parts = held_parts(&rates, &periods).into_iter();
         for (first, last) in parts.flat_map(|part| levels_of_steps(&rates, &periods, part)) {
             let quota = slope(&periods[first..last], &used[first..last]);
+            let most = slope(&periods[first..last], &perhaps[first..last]);
             let periods: f64 = periods[first..last].iter().sum();
             regimes.push(Regime {
                 period: Nanoseconds(period.round() as u64),
                 quota: Nanoseconds(quota as u64),
+                most: Nanoseconds(most.max(quota) as u64),
                 range: TimeRange::new(
                     Timestamp::from_ns(begins[first]),
                     Timestamp::from_ns(begins[last]),
@@ -303,9 +339,13 @@ fn joined(regimes: Vec<Regime>) -> Vec<Regime> {
                     && regime.range.begin.since(last.range.end).get() < 4 * period =>
             {
                 let periods = last.periods + regime.periods;
-                let used =
-                    last.quota.get() as f64 * last.periods as f64 + quota * regime.periods as f64;
-                last.quota = Nanoseconds((used / periods as f64) as u64);
+                let mean = |one: Nanoseconds, other: Nanoseconds| {
+                    let of_one = one.get() as f64 * last.periods as f64;
+                    let of_other = other.get() as f64 * regime.periods as f64;
+                    Nanoseconds(((of_one + of_other) / periods as f64) as u64)
+                };
+                let means = (mean(last.quota, regime.quota), mean(last.most, regime.most));
+                (last.quota, last.most) = means;
                 last.periods = periods;
                 last.stood_still += regime.stood_still;
                 last.range.end = regime.range.end;
@@ -656,18 +696,13 @@ mod tests {
     }
 
     /// Two threads, processes of their own, on a processor each. In every one of 60 periods of 100 ms they
-    /// run for 0.6 ms and 0.4 ms, then stand still, ready.
-    fn held_together() -> DrawnTrace {
-        let switch = |cpu: i32, at: i64, from: i32, to: i32| {
-            format!(
-                "cpu{cpu} {at} sched_switch prev_comm=t prev_tid={from} prev_state=0 next_comm=t next_tid={to}\n"
-            )
-        };
+    /// run for 0.6 ms and 0.4 ms, then stand still, ready. `first` tells of the first one that it runs.
+    fn held_together(first: impl Fn(i64) -> String) -> DrawnTrace {
         let periods = (0..60).map(|n| n * 100 * MS);
         let drawing: String = periods
             .flat_map(|at| {
                 [
-                    switch(0, at, 0, 97) + &switch(0, at + 6 * MS / 10, 97, 0),
+                    first(at) + &switch(0, at + 6 * MS / 10, 97, 0),
                     switch(1, at + 10, 0, 98) + &switch(1, at + 10 + 4 * MS / 10, 98, 0),
                 ]
             })
@@ -675,9 +710,43 @@ mod tests {
         DrawnTrace::parse(&drawing).expect("the drawing can be read")
     }
 
+    fn switch(cpu: i32, at: i64, from: i32, to: i32) -> String {
+        format!(
+            "cpu{cpu} {at} sched_switch prev_comm=t prev_tid={from} prev_state=0 next_comm=t next_tid={to} \
+             @tid={from}\n"
+        )
+    }
+
+    #[test]
+    fn a_quota_has_two_bounds_where_switches_are_missing() {
+        // The first event of each run comes 0.06 ms after its begin.
+        let unseen = |at: i64| {
+            let at = at + 6 * MS / 100;
+            format!(
+                "cpu0 {at} irq_handler_entry irq=1 name=x @tid=97\n\
+                 cpu0 {} irq_handler_exit irq=1 ret=1 @tid=97\n",
+                at + 1
+            )
+        };
+        let lines = Timelines::build(&held_together(unseen), &Default::default()).unwrap();
+        let lines = lines.state.unwrap();
+        let groups = [97, 98].map(|process| (ProcessId(process), "/shop".to_owned()));
+        let threads = [97, 98].map(ThreadId);
+        let found = quotas(&lines, &threads, &BTreeMap::from(groups), &Firings::new());
+        let regime = &found[0].regimes[0];
+        let ms = |time: Nanoseconds| (time.get() as f64 / 1e4).round() / 1e2;
+        assert_eq!((ms(regime.quota), ms(regime.most)), (0.94, 1.0));
+        assert!(
+            regime.amount().starts_with("between 9"),
+            "{}",
+            regime.amount()
+        );
+    }
+
     #[test]
     fn a_quota_is_that_of_all_processes_in_the_group() {
-        let lines = Timelines::build(&held_together(), &Default::default()).unwrap();
+        let seen = |at| switch(0, at, 0, 97);
+        let lines = Timelines::build(&held_together(seen), &Default::default()).unwrap();
         let lines = lines.state.unwrap();
         let check = |groups: &BTreeMap<ProcessId, String>, expected: &[(&[i32], f64)]| {
             let found = quotas(

@@ -32,6 +32,8 @@ pub(super) struct Run {
     pub(super) cpu: u32,
     /// The thread ran for an unknown part of the time only.
     pub(super) in_part: bool,
+    /// The switch to the thread, from the idle thread, is missing: it may have begun a little earlier.
+    pub(super) begun_unseen: bool,
     /// System call that it was in at the end.
     pub(super) call: Call,
     /// Why it ended; `None` where the trace ends or events are missing.
@@ -137,7 +139,8 @@ impl Run {
         let word = u64::from(self.cpu)
             | u64::from(self.in_part) << 32
             | left << 33
-            | u64::from(self.call.0) << 36;
+            | u64::from(self.call.0) << 36
+            | u64::from(self.begun_unseen) << 52;
         [self.begin.cast_unsigned(), self.end.cast_unsigned(), word]
     }
 
@@ -149,6 +152,7 @@ impl Run {
             end: end.cast_signed(),
             cpu: word as u32,
             in_part: word >> 32 & 1 != 0,
+            begun_unseen: word >> 52 & 1 != 0,
             call: Call((word >> 36) as u16),
             left: (left != NOT_LEFT).then(|| switch_out_of(left)),
         }
@@ -321,6 +325,7 @@ mod tests {
                 end: -1,
                 cpu: u32::MAX,
                 in_part: left.is_none(),
+                begun_unseen: left.is_some(),
                 call: Call::named(2045),
                 left,
             };

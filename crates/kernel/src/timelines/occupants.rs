@@ -1,10 +1,10 @@
 //! Who ran on processors at chosen times: who was there instead of a thread that had to wait.
 
 use rustc_hash::FxHashMap;
-use slowpath_model::{CpuId, Nanoseconds, ThreadId, TimeRange};
+use slowpath_model::{CpuId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 
-use super::Timelines;
 use super::entry::Run;
+use super::{Doing, Timelines};
 
 /// The runs on some processors at some times.
 #[derive(Debug, Default)]
@@ -49,6 +49,21 @@ impl Timelines {
         known.filter_map(|run| {
             let line = self.cpu_at(run.cpu)?;
             Some((super::range(run.begin, run.end), line.cpu))
+        })
+    }
+
+    /// Times right before runs of a thread in which it was ready and may have run already: the processor
+    /// was idle, and the switch to the thread is missing.
+    pub fn perhaps_ran(&self, thread: ThreadId) -> impl Iterator<Item = TimeRange> {
+        let (runs, _) = self.line(thread);
+        let unseen = runs
+            .iter()
+            .map(Run::from_row)
+            .filter(|run| run.begun_unseen);
+        unseen.filter_map(move |run| {
+            let before = self.stretch_before(thread, Timestamp::from_ns(run.begin));
+            let is_ready = matches!(before.doing, Doing::Preempted | Doing::WaitingForCpu);
+            is_ready.then_some(before.range)
         })
     }
 }

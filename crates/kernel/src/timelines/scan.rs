@@ -31,6 +31,8 @@ pub(super) struct Scanner {
 pub(super) struct Known {
     current: Option<Runner>,
     since: i64,
+    /// The switch from the idle thread to `current` is missing.
+    begun_unseen: bool,
     /// Time of the last record.
     pub(super) now: i64,
     /// Interrupts that are being handled, packed, outermost first, with their begins.
@@ -47,6 +49,7 @@ impl Known {
         Self {
             current: None,
             since,
+            begun_unseen: false,
             now: since,
             interrupts: Vec::new(),
             lost_since: None,
@@ -174,6 +177,7 @@ impl Scanner {
         self.knows.receipt = None;
         self.knows.current = Some(next);
         self.knows.since = self.knows.now;
+        self.knows.begun_unseen = false;
     }
 
     /// The thread that runs.
@@ -201,12 +205,14 @@ impl Scanner {
             self.run(thread, now, true, None, Call::UNSEEN);
         }
         self.run_on(now, thread);
+        self.knows.begun_unseen = current == ThreadId::IDLE;
     }
 
     /// From `at` on `thread` runs, after a switch that is not in the trace.
     fn run_on(&mut self, at: i64, thread: ThreadId) {
         self.knows.now = at.max(self.knows.now);
         self.knows.since = self.knows.now;
+        self.knows.begun_unseen = false;
         self.knows.current = Some(Runner::unnamed(thread));
         self.knows.carried_call = Call::UNSEEN;
         self.knows.interrupts.clear();
@@ -244,6 +250,7 @@ impl Scanner {
                 end,
                 cpu: 0,
                 in_part,
+                begun_unseen: self.knows.begun_unseen && !in_part,
                 call,
                 left,
             },

@@ -283,3 +283,23 @@ fn of_a_processor_whose_stream_ends_early_or_is_gone_nothing_is_known() {
     // What is missing is missed in a window as well that none of the stream's packets touches.
     assert_eq!(doing(&cut, range(85, 101)).1, [(85, 100)]);
 }
+
+#[test]
+fn a_run_from_the_idle_thread_whose_switch_is_missing_may_have_begun_earlier() {
+    // 8 is woken twice; only the second switch to it is told.
+    let drawing = "
+        cpu0 10 sched_switch prev_comm=b prev_tid=8 prev_state=1 next_comm=idle next_tid=0 @tid=8
+        cpu0 20 sched_wakeup comm=b tid=8 target_cpu=0 @tid=0
+        cpu0 30 irq_handler_entry irq=1 name=x @tid=8
+        cpu0 31 irq_handler_exit irq=1 ret=1 @tid=8
+        cpu0 40 sched_switch prev_comm=b prev_tid=8 prev_state=1 next_comm=idle next_tid=0 @tid=8
+        cpu0 50 sched_wakeup comm=b tid=8 target_cpu=0 @tid=0
+        cpu0 60 sched_switch prev_comm=idle prev_tid=0 prev_state=0 next_comm=b next_tid=8 @tid=0
+        cpu0 70 sched_switch prev_comm=b prev_tid=8 prev_state=1 next_comm=idle next_tid=0 @tid=8";
+    let trace = DrawnTrace::parse(drawing).unwrap();
+    let lines = Timelines::build(&trace, &Options::default()).unwrap();
+    let lines = lines.state.unwrap();
+    let perhaps: Vec<TimeRange> = lines.perhaps_ran(ThreadId(8)).collect();
+    let range = TimeRange::new(Timestamp::from_ns(20), Timestamp::from_ns(30));
+    assert_eq!(perhaps, [range]);
+}
