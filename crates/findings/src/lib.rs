@@ -14,6 +14,7 @@ mod finding;
 mod locks;
 mod network;
 mod path;
+mod period;
 mod quota;
 mod runtime;
 mod serial;
