@@ -93,6 +93,7 @@ impl<'source> Joined<'source> {
                 ..packet.clone()
             }));
         if !goes_on {
+            self.end_streams_without_successor(first_stream as usize);
             let firsts = self.streams[first_stream as usize..].iter();
             for first in firsts.filter(|stream| !stream.packets.is_empty()) {
                 self.packets[first.packets.start as usize].lost_packets += 1;
@@ -100,6 +101,23 @@ impl<'source> Joined<'source> {
         }
         let diagnostics = source.diagnostics().iter().cloned();
         self.diagnostics.extend(diagnostics);
+    }
+
+    /// Ends the streams before `first_new` of processors that the part behind it has no events of: what they
+    /// did between the two parts, and in the later one, is not known.
+    fn end_streams_without_successor(&mut self, first_new: usize) {
+        let (earlier, new) = self.streams.split_at_mut(first_new);
+        let has_successor = |stream: &Stream| {
+            let goes_on = |new: &Stream| new.cpu == stream.cpu && !new.packets.is_empty();
+            new.iter().any(goes_on)
+        };
+        for stream in earlier {
+            if stream.cut_off_at.is_none() && stream.cpu.is_some() && !has_successor(stream) {
+                let last = stream.packets.clone().next_back();
+                let last = last.map(|last| &self.packets[last as usize]);
+                stream.cut_off_at = last.map(|last| last.range.end);
+            }
+        }
     }
 
     /// The position of the part that a packet is of, and the packet's id there.
