@@ -207,7 +207,7 @@ fn garbage_in_the_files_beside_the_pages_is_told() {
         assert_eq!(told.status, Some(1), "{name}: {}", told.stderr);
         assert_eq!(told.stderr.matches("error[").count(), 1, "{}", told.stderr);
         assert!(
-            told.stderr.contains(&format!("{name}:2:1: ")),
+            told.stderr.contains(&format!("{}:2:1: ", path.display())),
             "{}",
             told.stderr
         );

@@ -17,6 +17,8 @@ use crate::trace::{FtraceTrace, ReadOptions};
 /// The contents of a folder of raw ring-buffer pages. Texts that were not kept are empty.
 #[derive(Clone, Debug, Default)]
 pub struct FolderFiles {
+    /// Where they lie, for messages; may be empty.
+    pub folder: String,
     /// Byte order of the recorded machine.
     pub byte_order: ByteOrder,
     /// Text of `events/header_page`.
@@ -111,7 +113,12 @@ impl FtraceTrace {
             },
         });
         let streams = streams.collect();
+        let texts_in = match files.folder.as_str() {
+            "" => String::new(),
+            folder => format!("{folder}/"),
+        };
         Self::assemble(Recording {
+            texts_in,
             order: files.byte_order,
             header_page: files.header_page,
             header_event: files.header_event,

@@ -12,6 +12,8 @@ use crate::saved::Losses;
 
 /// A recording, taken apart but not yet understood.
 pub(crate) struct Recording {
+    /// What messages put before the names of its texts.
+    pub(crate) texts_in: String,
     pub(crate) order: ByteOrder,
     /// Text of `events/header_page`.
     pub(crate) header_page: String,

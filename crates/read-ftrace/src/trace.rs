@@ -152,6 +152,9 @@ impl FtraceTrace {
         let missing = "processes of threads may be missing";
         diagnostics.extend(misread.diagnostic("saved_tgids", missing));
 
+        for about_text in &mut diagnostics {
+            about_text.place.file.insert_str(0, &recording.texts_in);
+        }
         let mut listing = Listing {
             diagnostics,
             ..Listing::default()

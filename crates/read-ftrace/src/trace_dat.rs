@@ -200,6 +200,7 @@ impl Reading<'_> {
         }
         let mut words = options.uname.split_whitespace().skip(1).map(str::to_owned);
         Recording {
+            texts_in: String::new(),
             order: self.order,
             header_page: self.parts.header_page,
             header_event: self.parts.header_event,

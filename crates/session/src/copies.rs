@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use slowpath_model::{CpuId, EventClassId, Projection, TimeRange, Timestamp};
+use slowpath_model::{CpuId, EventClassId, Projection, TimeRange, Timestamp, TracerDomain};
 use slowpath_source::{Packet, Source, Stream};
 
 use crate::OpenedSource;
@@ -36,11 +36,12 @@ pub(crate) fn in_common(first: &OpenedSource, second: &OpenedSource) -> Option<I
             false => InCommon::SecondIsPart,
         });
     }
-    // Without these, alike times may be chance, as in traces that were made by hand.
+    // Without these, alike times may be chance: traces that were made by hand, or by a device whose clock
+    // begins at 0 with every run.
     let says_whence = |trace: &OpenedSource| {
         let schema = trace.source.schema();
-        let is_of_some_run = !schema.session.is_empty() || !trace.machine().boot.is_empty();
-        is_of_some_run && !schema.tracer.is_empty()
+        let is_of_some_run = !schema.session.is_empty() || trace.format == "ftrace";
+        is_of_some_run && !schema.tracer.is_empty() && schema.domain != TracerDomain::Unknown
     };
     let overlap = hull(one).intersect(hull(other));
     if !says_whence(first) || !says_whence(second) || overlap.is_empty() {

@@ -416,6 +416,7 @@ fn open_ftrace_folder(
     }
     cpus.sort_by_key(|(cpu, _)| *cpu);
     let files = FolderFiles {
+        folder: folder.display().to_string(),
         cut_off,
         header_page,
         header_event,
