@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use support::{Printed, quiet_recording, slowpath};
+use support::{Printed, quiet_recording, slowpath, unpacked};
 
 /// Runs `slowpath COMMAND... ONE OTHER`.
 fn on_both(command: &[&str], one: &Path, other: &Path) -> Printed {
@@ -222,4 +222,59 @@ fn garbage_in_the_files_beside_the_pages_is_told() {
         assert_eq!(told.status, Some(1), "{name}: {}", told.stderr);
         assert!(told.stderr.contains(name), "{}", told.stderr);
     }
+}
+
+/// The packets of a stream that LTTng wrote, each with all its bytes.
+fn packets(stream: &Path) -> Vec<Vec<u8>> {
+    // Behind 32 bytes of header and 24 of context: the packet's size in bits.
+    const SIZE_AT: usize = 56;
+    let whole = fs::read(stream).expect("a stream");
+    let (mut packets, mut rest) = (Vec::new(), &whole[..]);
+    while let Some(size) = rest.get(SIZE_AT..SIZE_AT + 8) {
+        let bits = u64::from_le_bytes(size.try_into().expect("eight bytes"));
+        let (packet, behind) = rest.split_at(bits as usize / 8);
+        packets.push(packet.to_owned());
+        rest = behind;
+    }
+    packets
+}
+
+#[test]
+fn chunks_of_one_session_are_all_read_and_a_damaged_copy_of_one_is_not() {
+    let Some(trace) = unpacked("io-mix/io-mix.tar.zst") else {
+        return;
+    };
+    let kernel = trace.join("io-mix/kernel");
+    let alone = slowpath(&["count", "--by", "none", "--json"], &kernel).json();
+    let folder = tempfile::tempdir().expect("a folder");
+    // The second chunk's copy lacks the last packet of every stream.
+    let [first, second, damaged] = ["first", "second", "damaged"].map(|name| {
+        let chunk = folder.path().join(name);
+        fs::create_dir(&chunk).expect("a folder");
+        fs::copy(kernel.join("metadata"), chunk.join("metadata")).expect("copied");
+        chunk
+    });
+    for entry in fs::read_dir(&kernel).expect("streams").flatten() {
+        let name = entry.file_name();
+        if !name.to_string_lossy().starts_with("kchan_") {
+            continue;
+        }
+        let packets = packets(&entry.path());
+        let middle = packets.len() / 2;
+        assert!(middle > 0 && middle + 1 < packets.len(), "{name:?}");
+        let write = |chunk: &Path, packets: &[Vec<u8>]| {
+            fs::write(chunk.join(&name), packets.concat()).expect("written");
+        };
+        write(&first, &packets[..middle]);
+        write(&second, &packets[middle..]);
+        write(&damaged, &packets[middle..packets.len() - 1]);
+    }
+    let (chunks, said) = events(&first, &second);
+    assert_eq!((chunks, said.as_str()), (alone["events"].as_u64(), ""));
+    let (all, said) = {
+        let counted = slowpath(&["count", "--by", "none", "--json"], folder.path());
+        (counted.json()["events"].as_u64(), counted.stderr)
+    };
+    assert_eq!(all, chunks, "{said}");
+    assert_eq!(said.matches("warning[SameTrace]").count(), 1, "{said}");
 }
