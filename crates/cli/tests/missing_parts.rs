@@ -346,6 +346,7 @@ fn files_that_the_recording_names_are_missed_or_too_short() {
             "{}",
             told.stderr
         );
+        assert_eq!(told.stderr.matches(name).count(), 1, "{}", told.stderr);
         if name.ends_with(".raw") {
             // What ran when the pages end does not run on until the others end.
             let (_folder, whole) = quiet_recording();

@@ -153,6 +153,12 @@ pub fn open(paths: &[PathBuf]) -> Result<Experiment, NotOpened> {
             }
         }
         let missing = missing_parts(path, &found);
+        // Whoever opened the trace may have missed the same files.
+        let is_told_again = |known: &Diagnostic| {
+            let is_same = |one: &Diagnostic| one.code == known.code && one.place == known.place;
+            missing.iter().any(is_same)
+        };
+        experiment.diagnostics.retain(|known| !is_told_again(known));
         experiment.diagnostics.extend(missing);
         if experiment.traces.is_empty() && experiment.span_files.is_empty() {
             let error = OpenError::AllDamaged { path: path.clone() };
