@@ -89,6 +89,13 @@ fn the_time_between_two_recordings_is_unknown_not_idle() {
     }
     let busiest = |document: &Value| document["threads"][0]["percent"].as_f64().expect("a share");
     assert!((busiest(&alone) - busiest(&both)).abs() < 1.0, "{both}");
+    let between = on_both(&["state", "--at", "+500s", "--json"], &first, &second).json();
+    for cpu in rows(&between) {
+        assert_eq!(
+            (&cpu["tid"], &cpu["comm"]),
+            (&Value::Null, &"unknown".into())
+        );
+    }
     let table = on_both(&["cpu"], &first, &second).stdout;
     assert!(String::from_utf8_lossy(&table).contains("unknown"));
 }

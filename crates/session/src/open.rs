@@ -271,12 +271,8 @@ fn open_ctf(
     let without_streams = missing_streams(folder);
     let what = "this stream is not there; its index is";
     diagnostics.extend((without_streams.iter()).map(|stream| missing_stream(stream, what)));
-    let is_stream = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name != "metadata" && !name.starts_with('.'))
-    };
+    // Of what else is gone the name tells no processor, so that it does not count.
     let mut gone = gone_files(folder, recording);
-    gone.retain(is_stream);
     gone.extend(without_streams);
     gone.sort();
     gone.dedup();
