@@ -69,12 +69,12 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
         let quota_periods = kernel.map(|kernel| kernel.quota_periods(&run.engine()));
         let quota_periods = (quota_periods.transpose())
             .map_err(|_| anyhow::anyhow!("interrupted"))?
-            .unwrap_or_default();
+            .flatten();
         let diagnosis = Diagnosis::begin(Host {
             all: &all,
             id,
             control_groups: &host.control_groups,
-            quota_periods: &quota_periods,
+            quota_periods: quota_periods.as_ref(),
             diagnostics: &diagnostics,
             window,
         });

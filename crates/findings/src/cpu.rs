@@ -78,7 +78,7 @@ impl Preferred {
 pub(crate) fn findings(
     slow: &Slow<'_>,
     control_groups: &BTreeMap<ProcessId, String>,
-    quota_periods: &Firings,
+    quota_periods: Option<&Firings>,
     priorities: &Priorities,
 ) -> (Vec<Finding>, Vec<Quota>) {
     let mut waits: Vec<CpuWait> = pieces(slow)

@@ -28,8 +28,9 @@ pub struct Host<'run> {
     pub id: HostId,
     /// The control group of each process that was in one below the root, as far as known.
     pub control_groups: &'run BTreeMap<ProcessId, String>,
-    /// When the periods of control groups' CPU quotas began, by the kernel's timers; none where unknown.
-    pub quota_periods: &'run Firings,
+    /// When the periods of control groups' CPU quotas began, by the kernel's timers; `None` where
+    /// that is not known.
+    pub quota_periods: Option<&'run Firings>,
     /// What was wrong with the traces of each host, by [`HostId`]; what cannot be said to be of one host is
     /// with all of them.
     pub diagnostics: &'run [Vec<Diagnostic>],

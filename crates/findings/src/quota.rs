@@ -144,7 +144,7 @@ pub(crate) fn quotas(
     lines: &Timelines,
     threads: &[ThreadId],
     control_groups: &BTreeMap<ProcessId, String>,
-    timers: &Firings,
+    timers: Option<&Firings>,
 ) -> Vec<Quota> {
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     enum Held<'run> {
@@ -204,7 +204,7 @@ fn regimes(
     lines: &Timelines,
     threads: &[ThreadId],
     stalls: &[TimeRange],
-    timers: &Firings,
+    timers: Option<&Firings>,
 ) -> Vec<Regime> {
     let mut ends: Vec<i64> = stalls.iter().map(|stall| stall.end.ns()).collect();
     ends.sort_unstable();
@@ -214,7 +214,12 @@ fn regimes(
     let ends = in_step(&ends, period);
     let mut regimes = Vec::new();
     for row in rows_of_periods(&ends, period) {
-        let (begins, period) = told_by_timer(&row, period, timers).unwrap_or((row, period));
+        if timers.is_some_and(|timers| !has_timer(&row, period, timers)) {
+            // Others in step take the processor, for instance.
+            continue;
+        }
+        let told = timers.and_then(|timers| told_by_timer(&row, period, timers));
+        let (begins, period) = told.unwrap_or((row, period));
         let mut used = vec![0_u64; begins.len() - 1];
         let mut perhaps = vec![0_u64; begins.len() - 1];
         let mut stopped = vec![0_u64; begins.len() - 1];
@@ -266,6 +271,20 @@ fn regimes(
         }
     }
     joined(regimes)
+}
+
+/// Whether any timer of a quota fired about once in each of a row's periods, or every few of them. Without
+/// one no quota holds anybody.
+fn has_timer(row: &[i64], period: f64, timers: &Firings) -> bool {
+    let (Some(first), Some(last)) = (row.first(), row.last()) else {
+        return false;
+    };
+    let begin = Timestamp::from_ns(first.saturating_sub(period as i64));
+    let range = TimeRange::new(begin, Timestamp::from_ns(*last));
+    let fired = |firings: &Vec<Timestamp>| firings.iter().filter(|at| range.contains(**at)).count();
+    timers
+        .values()
+        .any(|firings| fired(firings) * 2 > row.len())
 }
 
 /// The begins and the length of a row's periods by the kernel's timer of this quota: the one that fires
@@ -581,7 +600,7 @@ mod tests {
         let lines = lines.state.unwrap();
         let groups = [97, 98].map(|process| (ProcessId(process), "/shop".to_owned()));
         let threads = [97, 98].map(ThreadId);
-        let found = quotas(&lines, &threads, &BTreeMap::from(groups), &Firings::new());
+        let found = quotas(&lines, &threads, &BTreeMap::from(groups), None);
         let regime = &found[0].regimes[0];
         let ms = |time: Nanoseconds| (time.get() as f64 / 1e4).round() / 1e2;
         assert_eq!((ms(regime.quota), ms(regime.most)), (0.94, 1.0));
@@ -598,12 +617,7 @@ mod tests {
         let lines = Timelines::build(&held_together(seen), &Default::default()).unwrap();
         let lines = lines.state.unwrap();
         let check = |groups: &BTreeMap<ProcessId, String>, expected: &[(&[i32], f64)]| {
-            let found = quotas(
-                &lines,
-                &[ThreadId(97), ThreadId(98)],
-                groups,
-                &Firings::new(),
-            );
+            let found = quotas(&lines, &[ThreadId(97), ThreadId(98)], groups, None);
             assert_eq!(found.len(), expected.len(), "{found:?}");
             for (found, (processes, amount)) in found.iter().zip(expected) {
                 let of: Vec<i32> = found.processes.iter().map(|process| process.0).collect();
@@ -622,6 +636,24 @@ mod tests {
         let shop = |process| (ProcessId(process), "/shop".to_owned());
         check(&BTreeMap::from([shop(97), shop(98)]), &[(&[97, 98], 1.0)]);
         check(&BTreeMap::new(), &[(&[97], 0.6), (&[98], 0.4)]);
+    }
+
+    #[test]
+    fn without_its_timer_there_is_no_quota() {
+        let lines = Timelines::build(
+            &held_together(|at| switch(0, at, 0, 97)),
+            &Default::default(),
+        );
+        let lines = lines.unwrap().state.unwrap();
+        let found = |timers: &Firings| {
+            quotas(&lines, &[ThreadId(97)], &BTreeMap::new(), Some(timers)).len()
+        };
+        assert_eq!(found(&Firings::new()), 0);
+        let at = |n: i64| Timestamp::from_ns(n * 100 * MS);
+        let rarely = (0..60).step_by(10).map(at).collect();
+        assert_eq!(found(&Firings::from([(TimerId(1), rarely)])), 0);
+        let each = (0..60).map(at).collect();
+        assert_eq!(found(&Firings::from([(TimerId(1), each)])), 1);
     }
 
     #[test]

@@ -16,7 +16,8 @@ pub struct TimerId(pub u64);
 /// When each timer fired, in the order of time.
 pub type Firings = BTreeMap<TimerId, Vec<Timestamp>>;
 
-/// Finds when the timers whose function lies at the address `function` fired.
+/// Finds when the timers whose function lies at the address `function` fired. The state is `None` where
+/// the trace does not record timers, or nothing else either.
 ///
 /// # Errors
 ///
@@ -32,6 +33,7 @@ pub fn firings(
         function,
     };
     let mut outcome = slowpath_engine::run(source, concepts.projection(), &find, options)?;
+    outcome.state = outcome.state.filter(|_| concepts.has(FactKind::TimerEntry));
     for times in outcome.state.iter_mut().flat_map(BTreeMap::values_mut) {
         times.sort_unstable();
     }

@@ -222,23 +222,21 @@ impl<'experiment> HostKernels<'experiment> {
     }
 
     /// When the periods of control groups' CPU quotas began, as each group's timer in the kernel told;
-    /// empty where the recording does not say which timers these are.
+    /// `None` where the recording does not say which timers these are.
     ///
     /// # Errors
     ///
     /// Where it was cancelled.
-    pub fn quota_periods(&self, options: &Options<'_>) -> Result<Firings, Cancelled> {
+    pub fn quota_periods(&self, options: &Options<'_>) -> Result<Option<Firings>, Cancelled> {
         let address = |trace: &&OpenedSource| kernel_symbol(trace, "sched_cfs_period_timer");
         let Some(function) = self.traces.iter().find_map(address) else {
-            return Ok(Firings::new());
+            return Ok(None);
         };
         let options = Options {
             range: TimeRange::ALL,
             ..*options
         };
-        Ok(firings(self.source(), function, &options)?
-            .state
-            .unwrap_or_default())
+        Ok(firings(self.source(), function, &options)?.state)
     }
 
     /// What the host's disks did while somebody waited for them. Reads nothing where nobody did.
@@ -308,7 +306,8 @@ impl<'experiment> HostKernels<'experiment> {
     }
 }
 
-/// The address of a function of the kernel, where the recorder wrote it down (`kernel/kallsyms`).
+/// The address of a function of the kernel, where the recorder wrote it down (`kernel/kallsyms`): zero is
+/// what those are told who may not know.
 fn kernel_symbol(trace: &OpenedSource, name: &str) -> Option<u64> {
     trace.recording.as_ref()?;
     let symbols = BufReader::new(File::open(trace.path.join("kallsyms")).ok()?);
@@ -317,5 +316,6 @@ fn kernel_symbol(trace: &OpenedSource, name: &str) -> Option<u64> {
         let (address, _kind) = (words.next()?, words.next()?);
         (words.next()? == name).then(|| u64::from_str_radix(address, 16).ok())?
     };
-    symbols.lines().map_while(Result::ok).find_map(address)
+    let mut found = symbols.lines().map_while(Result::ok).filter_map(address);
+    found.next().filter(|address| *address != 0)
 }

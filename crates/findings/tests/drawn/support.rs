@@ -13,7 +13,6 @@ use slowpath_kernel::network::Network;
 use slowpath_kernel::peers::peers;
 use slowpath_kernel::priorities::priorities;
 use slowpath_kernel::timelines::Timelines;
-use slowpath_kernel::timers::Firings;
 use slowpath_model::{
     Diagnostic, DiagnosticCode, HostId, Place, SpanId, TimeRange, Timestamp, TraceId,
 };
@@ -91,12 +90,12 @@ impl Drawn {
         });
         let hosts = Hosts::new(hosts.collect(), Some(&self.network));
         let all = AllHosts::new(hosts, self.requests.iter().collect());
-        let (control_groups, quota_periods) = (BTreeMap::new(), Firings::new());
+        let control_groups = BTreeMap::new();
         let diagnosis = Diagnosis::begin(Host {
             all: &all,
             id,
             control_groups: &control_groups,
-            quota_periods: &quota_periods,
+            quota_periods: None,
             diagnostics: &self.diagnostics,
             window: TimeRange::ALL,
         });
