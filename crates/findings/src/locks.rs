@@ -48,9 +48,17 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
         1 => format!("Lock: requests wait for {}", slow.thread(**first)),
         _ => title,
     };
+    let unless = match slow.lines.records_timers() {
+        true => "",
+        false => {
+            " The trace has no timers: where the time of a wait was up, whoever ran then seems to have \
+             woken it."
+        }
+    };
     let explanation = format!(
         "{} slow requests waited {} in all in futex, for a lock or a condition, until another \
-         thread woke them. The one that was waited for most is {} ({} of it); meanwhile it was: {}.",
+         thread woke them. The one that was waited for most is {} ({} of it); meanwhile it was: \
+         {}.{unless}",
         taken.requests(),
         taken.total,
         slow.thread(**first),

@@ -2,6 +2,7 @@
 
 mod contention;
 mod disk;
+mod locks;
 mod network;
 mod placement;
 mod serial;

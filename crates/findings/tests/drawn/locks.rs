@@ -1,0 +1,30 @@
+//! Waits for locks: what is said of who woke the thread.
+
+use slowpath_findings::FindingId;
+
+use crate::support::{findings, only};
+
+/// Thread 7 waits in futex until thread 8, which runs meanwhile, wakes it; or a timer that was not recorded.
+const WAITED: &str =
+    "cpu0 0 sched_switch prev_comm=swapper/0 prev_tid=0 prev_state=0 next_comm=shop next_tid=7
+    cpu0 10 start 7 1
+    cpu0 100 syscall_entry_futex op=0
+    cpu0 110 sched_switch prev_comm=shop prev_tid=7 prev_state=1 next_comm=other next_tid=8
+    cpu0 20000 sched_waking comm=shop tid=7 target_cpu=0
+    cpu0 20001 sched_wakeup comm=shop tid=7 target_cpu=0
+    cpu0 20010 sched_switch prev_comm=other prev_tid=8 prev_state=1 next_comm=shop next_tid=7
+    cpu0 20020 syscall_exit_futex ret=0
+    cpu0 20100 end 7 1
+    cpu0 21000 sched_switch prev_comm=shop prev_tid=7 prev_state=1 next_comm=swapper/0 next_tid=0";
+
+#[test]
+fn without_timers_it_is_said_that_a_wait_may_have_ended_by_itself() {
+    let with_timers = format!("{WAITED}\ncpu0 21010 timer_hrtimer_expire_entry hrtimer=0x1");
+    for (drawing, is_sure) in [(WAITED, false), (&with_timers, true)] {
+        let found = findings(drawing, Vec::new());
+        let finding = only(&found, FindingId::LockContention);
+        assert!(finding.title.contains("other (8)"), "{}", finding.title);
+        let doubt = "The trace has no timers";
+        assert_eq!(!finding.explanation.contains(doubt), is_sure, "{drawing}");
+    }
+}
