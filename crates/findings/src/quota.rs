@@ -252,7 +252,13 @@ fn regimes(
         let rates: Vec<f64> = (used.iter().zip(&periods))
             .map(|(used, periods)| *used as f64 / periods)
             .collect();
-        let parts = held_parts(&rates, &periods).into_iter();
+        // Periods in which nobody goes on are those in which all pay for what one has overdrawn.
+        let is_held = |(first, last): &(usize, usize)| {
+            let steps = *first..*last;
+            let missing = periods[steps.clone()].iter().sum::<f64>() - steps.len() as f64;
+            stopped[steps].iter().sum::<u64>() as f64 * 2.0 >= missing * period
+        };
+        let parts = held_parts(&rates, &periods).into_iter().filter(is_held);
         for (first, last) in parts.flat_map(|part| levels_of_steps(&rates, &periods, part)) {
             let quota = slope(&periods[first..last], &used[first..last]);
             let most = slope(&periods[first..last], &perhaps[first..last]);
@@ -407,46 +413,74 @@ fn spread(range: TimeRange, begins: &[i64], sums: &mut [u64]) {
     }
 }
 
+/// A time in which a thread was ready, where it ran before and after.
+struct Ready {
+    range: TimeRange,
+    from: CpuId,
+    /// `None` where it does not run again.
+    to: Option<CpuId>,
+}
+
 /// When threads were ready while their processor was idle for most of the time, or while all of
-/// them stood still.
+/// them stood still until one of them took a processor from somebody or found it idle.
 fn stalls(lines: &Timelines, threads: &[ThreadId]) -> Vec<TimeRange> {
     let silences = silences(lines, threads);
-    let mut waits: Vec<(CpuId, TimeRange)> = Vec::new();
+    let mut waits: Vec<Ready> = Vec::new();
     for &thread in threads {
         // Going backwards, the run before a wait comes after it.
-        let mut open: Vec<TimeRange> = Vec::new();
+        let mut open: Vec<(TimeRange, Option<CpuId>)> = Vec::new();
+        let mut later = None;
         for stretch in lines.backwards(thread, lines.range()) {
             match stretch.doing {
                 Doing::Preempted | Doing::WaitingForCpu if stretch.range.length() >= STALL => {
-                    open.push(stretch.range);
+                    open.push((stretch.range, later));
                 }
-                Doing::Running { cpu } => waits.extend(open.drain(..).map(|range| (cpu, range))),
+                Doing::Running { cpu: from } => {
+                    let ready = open.drain(..);
+                    waits.extend(ready.map(|(range, to)| Ready { range, from, to }));
+                    later = Some(from);
+                }
                 _ => {}
             }
         }
     }
-    let occupants = lines.occupants(&waits);
-    let is_idle = |(cpu, range): &(CpuId, TimeRange)| {
+    let places = waits.iter().flat_map(|wait| {
+        let cpus = [Some(wait.from), wait.to.filter(|to| *to != wait.from)];
+        cpus.into_iter().flatten().map(|cpu| (cpu, wait.range))
+    });
+    let occupants = lines.occupants(&places.collect::<Vec<_>>());
+    let is_idle = |cpu: CpuId, range: TimeRange| {
         let busy: u64 = occupants
-            .during(*cpu, *range)
+            .during(cpu, range)
             .map(|(_, time)| time.get())
             .sum();
         busy * 2 < range.length().get()
     };
-    let is_in_silence = |(_, range): &(CpuId, TimeRange)| {
+    let is_in_silence = |range: TimeRange| {
         // The last one that begins before the wait ends: who is ready then is who ends it.
         let next = silences.partition_point(|silence| silence.begin < range.end);
         let last = silences[..next].last();
         last.is_some_and(|silence| {
-            silence.intersect(*range).length() >= SILENCE
+            silence.intersect(range).length() >= SILENCE
                 && range.end.ns() - silence.end.ns() < STALL.get() as i64
         })
     };
-    waits
-        .into_iter()
-        .filter(|wait| is_idle(wait) || is_in_silence(wait))
-        .map(|(_, range)| range)
-        .collect()
+    // Who only waits until others have done with a processor goes on when they leave it.
+    let is_taken = |cpu: CpuId, range: TimeRange| {
+        let begin = range.end.ns().saturating_sub(LATE.get() as i64);
+        let at_last = TimeRange::new(Timestamp::from_ns(begin), range.end);
+        let past = Timestamp::from_ns(range.end.ns().saturating_add(1));
+        let wants_more = |thread| lines.stretch_before(thread, past).doing == Doing::Preempted;
+        is_idle(cpu, at_last)
+            || (occupants.during(cpu, at_last)).any(|(thread, _)| wants_more(thread))
+    };
+    let is_stall = |wait: &Ready| {
+        let to = wait.to.unwrap_or(wait.from);
+        let is_idle = is_idle(wait.from, wait.range) && is_idle(to, wait.range);
+        is_idle || is_in_silence(wait.range) && is_taken(to, wait.range)
+    };
+    let stalls = waits.into_iter().filter(is_stall);
+    stalls.map(|wait| wait.range).collect()
 }
 
 /// When none of the threads ran, for long; in the order of time.

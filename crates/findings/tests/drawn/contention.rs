@@ -70,3 +70,28 @@ fn equal_and_worse_priorities_are_not_told() {
         "{told:?}"
     );
 }
+
+/// In every one of 20 periods of 60 ms thread 8 takes the processor for 25 ms.
+fn in_step() -> String {
+    let switch = |at: u32, from: u32, state: u32, to: u32| {
+        format!(
+            "cpu0 {at} sched_switch prev_comm=t prev_tid={from} prev_state={state} next_comm=t next_tid={to}\n"
+        )
+    };
+    let periods = (1..20).map(|n| 60_000 * n);
+    let taken = periods.map(|at| switch(at, 7, 0, 8) + &switch(at + 25_000, 8, 1, 7));
+    switch(0, 0, 0, 7)
+        + "cpu0 10 start 7 1\n"
+        + &taken.collect::<String>()
+        + "cpu0 1200000 end 7 1\n"
+        + &switch(1_200_100, 7, 1, 0)
+}
+
+#[test]
+fn others_that_run_in_step_are_no_quota() {
+    let found = findings(&in_step(), Vec::new());
+    let finding = only(&found, FindingId::CpuContention);
+    assert!((finding.share - 0.39).abs() < 0.02, "{finding:?}");
+    let quota = found.iter().find(|one| one.id == FindingId::CpuQuota);
+    assert_eq!(quota, None);
+}
