@@ -165,6 +165,38 @@ fn diagnose_names_what_could_not_be_read() {
 }
 
 #[test]
+fn diagnose_names_the_host_whose_recording_is_cut_where_the_other_one_waits() {
+    let Some((_folder, recording)) = broken_copy("two-hosts") else {
+        return;
+    };
+    for stream in ["kchan_0", "kchan_1"] {
+        let stream = recording.join("server/kernel").join(stream);
+        let stream = fs::File::options().write(true).open(stream);
+        let stream = stream.expect("a stream");
+        let length = stream.metadata().expect("its length").len();
+        stream.set_len(length / 20 * 13).expect("cut");
+    }
+    let document = slowpath(&["diagnose", "--json"], &recording).json();
+    let of_client = |id: &str| {
+        let findings = document["findings"].as_array().expect("findings");
+        let mut found = (findings.iter()).filter(|one| one["id"] == id && one["host"] == "client");
+        let explanation = found.next().map(|one| one["explanation"].to_string());
+        explanation.unwrap_or_else(|| panic!("no {id} of the client in {findings:#?}"))
+    };
+    let lost = of_client("lost-events");
+    for words in [
+        "The recording of server lacks",
+        "events of there are missing: server",
+    ] {
+        assert!(lost.contains(words), "{lost}");
+    }
+    assert!(!lost.contains("recording of client"), "{lost}");
+    let network = of_client("network-wait");
+    let words = "missing from its recording for: server";
+    assert!(network.contains(words), "{network}");
+}
+
+#[test]
 fn a_stream_of_which_only_the_index_is_there_is_missed() {
     let Some((_folder, recording)) = broken_copy("io-mix") else {
         return;

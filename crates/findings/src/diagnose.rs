@@ -112,13 +112,14 @@ impl<'run> Diagnosis<'run> {
             .collect();
         let cut = missing.iter().filter(|(_, missing)| missing.is_cut());
         let cut: Vec<HostId> = cut.map(|(id, _)| *id).collect();
-        let unseen = network::unseen(slow, &cut);
+        let network_waits = network::network_waits(slow, &cut);
         findings.extend(network::finding(
             slow,
+            &network_waits,
             &self.network_waits,
             &found_out.peers,
-            &cut,
         ));
+        let unseen = network::unseen(&network_waits);
         findings.extend(sleep::finding(slow, &quotas));
         findings.extend(blocked::finding(slow));
         findings.extend(runtime::finding(slow, &quotas));

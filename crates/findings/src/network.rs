@@ -17,7 +17,7 @@ use crate::finding::{Evidence, Finding, FindingId};
 use crate::path::{Piece, Slow, Taken, each_once, listed, place_of};
 
 /// A wait for the network, with what is known of where its packet came from.
-struct NetworkWait {
+pub(crate) struct NetworkWait {
     piece: Piece,
     /// The recorded host whose packet it was.
     host: Option<HostId>,
@@ -28,10 +28,10 @@ struct NetworkWait {
 
 /// For how long each other host was waited for of which the trace does not tell what it did meanwhile, as
 /// events are missing from it.
-pub(crate) fn unseen(slow: &Slow<'_>, lacking: &[HostId]) -> BTreeMap<HostId, Nanoseconds> {
+pub(crate) fn unseen(all: &[NetworkWait]) -> BTreeMap<HostId, Nanoseconds> {
     let mut unseen = BTreeMap::new();
-    for one in network_waits(slow, lacking) {
-        if let (Some(host), true) = (one.host, one.unseen) {
+    for one in all.iter().filter(|one| one.unseen) {
+        if let Some(host) = one.host {
             *unseen.entry(host).or_default() += one.piece.segment.range.length();
         }
     }
@@ -47,8 +47,8 @@ pub(crate) fn waits(slow: &Slow<'_>) -> Vec<InterruptedWait> {
     each_once(all.iter().filter_map(|one| one.wait))
 }
 
-/// Of hosts that are `lacking` something it is not known when.
-fn network_waits(slow: &Slow<'_>, lacking: &[HostId]) -> Vec<NetworkWait> {
+/// All waits for the network. Of hosts that are `lacking` something it is not known when.
+pub(crate) fn network_waits(slow: &Slow<'_>, lacking: &[HostId]) -> Vec<NetworkWait> {
     let hosts = slow.all.hosts();
     let lacks = |other: HostId, range: TimeRange| {
         lacking.contains(&other) || hosts.covers(other, range, slow.host) == Some(false)
@@ -106,19 +106,18 @@ fn taken(all: &[NetworkWait]) -> Taken {
     taken
 }
 
-/// `waits` are those that [`waits`] gave, `peers` whose packets ended them.
+/// About `all` waits; `waits` are those that [`waits`] gave, `peers` whose packets ended them.
 pub(crate) fn finding(
     slow: &Slow<'_>,
+    all: &[NetworkWait],
     waits: &[InterruptedWait],
     peers: &[Option<Peer>],
-    lacking: &[HostId],
 ) -> Option<Finding> {
-    let all = network_waits(slow, lacking);
-    let mut taken = taken(&all);
+    let mut taken = taken(all);
     taken.share(slow)?;
     let peer_of = |one: &NetworkWait| *peers.get(place_of(&one.wait?, waits)?)?;
     let mut hosts: BTreeMap<Ipv4Addr, HostId> = BTreeMap::new();
-    for one in &all {
+    for one in all {
         if let (Some(host), Some(address)) = (one.host, peer_of(one).and_then(|peer| peer.address))
         {
             hosts.insert(address, host);
@@ -130,7 +129,7 @@ pub(crate) fn finding(
     let mut strangers: BTreeMap<String, Nanoseconds> = BTreeMap::new();
     let mut recorded = Nanoseconds::ZERO;
     let mut unseen: BTreeMap<String, Nanoseconds> = BTreeMap::new();
-    for one in &all {
+    for one in all {
         let segment = &one.piece.segment;
         let length = segment.range.length();
         *threads.entry(slow.thread(one.piece.whose())).or_default() += length;

@@ -172,7 +172,7 @@ fn lost(
     let of_unseen = match unseen.is_empty() {
         true => String::new(),
         false => format!(
-            " They waited for packets of a host of which it is missing what it did meanwhile: {}.",
+            " They waited for packets of hosts while events of there are missing: {}.",
             listed(&unseen, 4)
         ),
     };

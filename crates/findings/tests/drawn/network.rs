@@ -164,7 +164,7 @@ fn a_recorded_peer_whose_recording_is_cut_explains_the_wait() {
     let finding = only(&found, FindingId::LostEvents);
     for words in [
         "The recording of store-1 lacks what could not be read (TruncatedPacket).",
-        "missing what it did meanwhile: store-1 19.992 ms.",
+        "while events of there are missing: store-1 19.992 ms.",
     ] {
         assert!(
             finding.explanation.contains(words),
