@@ -307,24 +307,26 @@ impl Network {
     /// Adds the segments of others that hosts received: of `seen`, all that was seen of one segment.
     fn add_arrivals(&mut self, seen: &[Seen], ends: &[(u64, HostId)]) {
         let copies = Copies::of(seen);
-        for &(host, received) in seen.iter().filter(|(_, seen)| !seen.sent) {
-            let first_here = seen.iter().find(|(by, _)| *by == host);
-            if first_here.is_some_and(|(_, first)| first.sent) {
+        for of_host in seen.chunk_by(|(one, _), (other, _)| one == other) {
+            let (host, first) = of_host[0];
+            if first.sent {
                 // It is this host's own.
                 continue;
             }
-            let origin =
-                (copies.as_ref()).and_then(|copies| self.first_sending(copies, host, received.at));
-            let from = origin.map(|origin| origin.host);
-            let from = from.or_else(|| other_end(ends, received.connection, host));
-            let Some(from) = from else { continue };
-            self.hosts[host.index()].arrivals.push(Arrival {
-                cpu: received.cpu,
-                at: received.at,
-                connection: received.connection,
-                from,
-                origin,
-            });
+            for (_, received) in of_host.iter().filter(|(_, seen)| !seen.sent) {
+                let copies = copies.as_ref();
+                let origin = copies.and_then(|of| self.first_sending(of, host, received.at));
+                let from = origin.map(|origin| origin.host);
+                let from = from.or_else(|| other_end(ends, received.connection, host));
+                let Some(from) = from else { continue };
+                self.hosts[host.index()].arrivals.push(Arrival {
+                    cpu: received.cpu,
+                    at: received.at,
+                    connection: received.connection,
+                    from,
+                    origin,
+                });
+            }
         }
     }
 
