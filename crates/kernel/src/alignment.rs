@@ -102,8 +102,11 @@ pub fn align(to_clock: &[Passage], from_clock: &[Passage]) -> Option<Alignment> 
         (true, false) => (low, None),
         _ => (high, None),
     };
+    // Rounded away from zero, so that the clocks may change places.
+    let twice = 2 * guess + (2.0 * offset).round() as i128;
+    let offset_ns = (twice + twice.signum()) / 2;
     Some(Alignment {
-        offset_ns: i64::try_from(guess + offset.round() as i128).ok()?,
+        offset_ns: i64::try_from(offset_ns).ok()?,
         at: Timestamp::from_ns(middle),
         drift_ns_per_s: drift,
         uncertainty,
@@ -198,6 +201,24 @@ mod tests {
             assert_eq!(alignment.drift_ns_per_s, 0.0);
             assert_eq!(alignment.uncertainty, Some(Nanoseconds(20_000)));
             assert_eq!(alignment.packets, 2000);
+        }
+    }
+
+    #[test]
+    fn clocks_may_change_places() {
+        let passage = |sent, received| Passage {
+            sent: Timestamp::from_ns(sent),
+            received: Timestamp::from_ns(received),
+        };
+        // The middle lies on a nanosecond or between two.
+        for delay in 0..4 {
+            for ahead in [-1000, -1, 0, 1, 1000] {
+                let to = [passage(0, 7 + ahead)];
+                let from = [passage(50 + ahead, 57 + delay)];
+                let one = align(&to, &from).unwrap().offset_ns;
+                let other = align(&from, &to).unwrap().offset_ns;
+                assert_eq!(one, -other, "{delay} {ahead}");
+            }
         }
     }
 
