@@ -71,6 +71,10 @@ pub(crate) struct ThreadRow {
 
 /// Runs the command.
 pub fn run(args: &StateArgs) -> anyhow::Result<Report> {
+    ensure!(
+        args.input.begin.is_none() && args.input.end.is_none(),
+        "--begin and --end do not apply to state, which is of one time\n  hint: give the time by --at"
+    );
     let experiment = args.input.open()?;
     let mut report = Report::begin(&experiment);
     let at = InputArgs {

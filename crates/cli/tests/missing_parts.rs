@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
 use support::{quiet_recording, skip, slowpath, slowpath_succeeds, unpacked};
 
 /// Commands that read a kernel trace.
@@ -321,7 +322,7 @@ fn folders_that_the_recording_names_are_missed() {
 }
 
 /// The files below `folder` with their bytes, by path within `root`.
-fn files_below(folder: &Path, root: &Path, files: &mut serde_json::Map<String, serde_json::Value>) {
+fn files_below(folder: &Path, root: &Path, files: &mut serde_json::Map<String, Value>) {
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
         let (path, about) = (entry.path(), entry.metadata().expect("a file"));
         if about.is_dir() {
@@ -362,7 +363,7 @@ fn files_that_the_recording_names_are_missed_or_too_short() {
         let (_folder, recording) = quiet_recording();
         let manifest = recording.join("slowpath.json");
         let text = fs::read_to_string(&manifest).expect("a manifest");
-        let mut document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let mut document: Value = serde_json::from_str(&text).expect("JSON");
         let mut files = serde_json::Map::new();
         for part in ["kernel", "ust", "spans"] {
             files_below(&recording.join(part), &recording, &mut files);
@@ -418,7 +419,7 @@ fn blank_pages_are_told_wherever_they_lie() {
 fn unknown_ns(trace: &Path) -> u64 {
     let told = slowpath(&["thread-states", "--json"], trace);
     let rows = told.lines().into_iter().map(|line| {
-        let row: serde_json::Value = serde_json::from_slice(line).expect("JSON");
+        let row: Value = serde_json::from_slice(line).expect("JSON");
         row["unknown_ns"].as_u64().expect("a number")
     });
     rows.sum()
@@ -552,4 +553,36 @@ fn a_recording_without_events_is_called_one() {
         );
         assert!(told.stderr.contains(why), "{}", told.stderr);
     }
+}
+
+#[test]
+fn a_trace_without_any_stream_is_damaged() {
+    let Some(trace) = unpacked("io-mix/io-mix.tar.zst") else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let metadata = trace.join("io-mix/kernel/metadata");
+    fs::copy(metadata, folder.path().join("metadata")).expect("copied");
+    let told = slowpath(&["cpu"], folder.path());
+    assert_eq!(told.status, Some(1), "{}", told.stderr);
+    let said = "error[MissingStream]";
+    assert!(told.stderr.contains(said), "{}", told.stderr);
+}
+
+#[test]
+fn nothing_is_known_of_a_processor_without_pages_whose_recorder_was_killed() {
+    let (_folder, recording) = quiet_recording();
+    fs::write(recording.join("kernel/cpu1.raw"), []).expect("emptied");
+    let path = recording.join("slowpath.json");
+    let text = fs::read(&path).expect("a manifest");
+    let mut manifest: Value = serde_json::from_slice(&text).expect("JSON");
+    manifest["complete"] = false.into();
+    manifest["files"] = Value::Object(Default::default());
+    fs::write(&path, manifest.to_string()).expect("written");
+    let report = slowpath(&["cpu", "--json"], &recording).json();
+    let window = report["end_ns"].as_i64().zip(report["begin_ns"].as_i64());
+    let window = window.map(|(end, begin)| end - begin);
+    let second = &report["cpus"][1];
+    assert_eq!(second["cpu"], 1);
+    assert_eq!(second["unknown_ns"].as_i64(), window, "{report}");
 }

@@ -247,6 +247,44 @@ fn packets(stream: &Path) -> Vec<Vec<u8>> {
 }
 
 #[test]
+fn the_copy_that_describes_more_events_is_read() {
+    let (_folder, whole) = quiet_recording();
+    let (_other_folder, damaged) = quiet_recording();
+    let format = damaged.join("kernel/events/sched/sched_switch/format");
+    fs::remove_file(format).expect("a format");
+    let cpus = |one: &Path, other: &Path| {
+        let told = on_both(&["cpu", "--json"], one, other);
+        assert!(told.stderr.contains("[SameTrace]"), "{}", told.stderr);
+        told.json()["cpus"].clone()
+    };
+    assert_eq!(cpus(&whole, &damaged), cpus(&damaged, &whole));
+    // Without switches nothing tells who ran.
+    let alone = slowpath(&["cpu", "--json"], &damaged).json();
+    for row in alone["cpus"].as_array().expect("processors") {
+        assert!(row["unknown_ns"].as_u64() > Some(0), "{row}");
+        assert_eq!((&row["busy_ns"], &row["percent"]), (&0.into(), &0.0.into()));
+    }
+}
+
+#[test]
+fn what_cannot_be_opened_keeps_nothing_from_being_read() {
+    let Some(trace) = unpacked("io-mix/io-mix.tar.zst") else {
+        return;
+    };
+    let kernel = trace.join("io-mix/kernel");
+    let folder = tempfile::tempdir().expect("a folder");
+    let metadata = fs::read(kernel.join("metadata")).expect("metadata");
+    let half = &metadata[..metadata.len() / 2];
+    fs::write(folder.path().join("metadata"), half).expect("written");
+    let (alone, _) = events(&kernel, &kernel);
+    for (one, other) in [(folder.path(), &*kernel), (&*kernel, folder.path())] {
+        let told = on_both(&["count", "--by", "none", "--json"], one, other);
+        assert_eq!(told.status, Some(1), "{}", told.stderr);
+        assert_eq!(told.json()["events"].as_u64(), alone);
+    }
+}
+
+#[test]
 fn chunks_of_one_session_are_all_read_and_a_damaged_copy_of_one_is_not() {
     let Some(trace) = unpacked("io-mix/io-mix.tar.zst") else {
         return;

@@ -10,7 +10,7 @@ fn a_window_after_or_before_the_trace_is_refused_by_every_command() {
     let (_folder, recording) = quiet_recording();
     let whole = slowpath_succeeds(&["count", "--by", "none", "--json"], &recording).json();
     let covered = format!("from {} to {} ", whole["begin_ns"], whole["end_ns"]);
-    let commands: [&[&str]; 13] = [
+    let commands: [&[&str]; 12] = [
         &["count"],
         &["info"],
         &["events"],
@@ -23,7 +23,6 @@ fn a_window_after_or_before_the_trace_is_refused_by_every_command() {
         &["diagnose"],
         &["compare"],
         &["export", "--to", "perfetto", "--output", "-"],
-        &["state", "--at", "+1000s"],
     ];
     for command in commands {
         for window in [["--begin", "+1000s"], ["--end", "5"]] {
@@ -38,6 +37,22 @@ fn a_window_after_or_before_the_trace_is_refused_by_every_command() {
             assert!(refused.stdout.is_empty(), "{command:?}");
         }
     }
+}
+
+#[test]
+fn a_state_is_of_a_time_and_has_no_window() {
+    let (_folder, recording) = quiet_recording();
+    let refused = |arguments: &[&str], expected: &str| {
+        let refused = slowpath(&[&["state"], arguments].concat(), &recording);
+        assert_eq!(refused.status, Some(2), "{arguments:?}: {}", refused.stderr);
+        let said = &refused.stderr;
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+        assert!(refused.stdout.is_empty(), "{arguments:?}");
+    };
+    refused(&["--at", "+1000s"], "nothing was recorded then");
+    refused(&["--at", "+10ms", "--begin", "+1ms"], "of one time");
+    refused(&["--at", "+10ms", "--end", "+20ms"], "of one time");
+    slowpath_succeeds(&["state", "--at", "+10ms"], &recording);
 }
 
 #[test]

@@ -50,14 +50,17 @@ pub(crate) fn in_common(first: &OpenedSource, second: &OpenedSource) -> Option<I
     let streams_of_one = by_begin(one);
     let streams_of_other = by_begin(other);
     if !is_any_shared(&streams_of_one, &streams_of_other) {
-        None
-    } else if is_held(other, one, &streams_of_one) {
-        Some(InCommon::SecondIsPart)
-    } else if is_held(one, other, &streams_of_other) {
-        Some(InCommon::FirstIsPart)
-    } else {
-        Some(InCommon::Some)
+        return None;
     }
+    let second_is_part = is_held(other, one, &streams_of_one);
+    let first_is_part = is_held(one, other, &streams_of_other);
+    Some(match (first_is_part, second_is_part) {
+        // The same packets, of which one does not describe all events.
+        (true, true) if events(one) < events(other) => InCommon::FirstIsPart,
+        (_, true) => InCommon::SecondIsPart,
+        (true, false) => InCommon::FirstIsPart,
+        (false, false) => InCommon::Some,
+    })
 }
 
 /// Whether nothing but their packets tells the traces apart.

@@ -160,10 +160,13 @@ pub fn open(paths: &[PathBuf]) -> Result<Experiment, NotOpened> {
         };
         experiment.diagnostics.retain(|known| !is_told_again(known));
         experiment.diagnostics.extend(missing);
-        if experiment.traces.is_empty() && experiment.span_files.is_empty() {
-            let error = OpenError::AllDamaged { path: path.clone() };
-            return Err((error, experiment.diagnostics));
-        }
+    }
+    if experiment.traces.is_empty()
+        && experiment.span_files.is_empty()
+        && let Some(path) = paths.first()
+    {
+        let error = OpenError::AllDamaged { path: path.clone() };
+        return Err((error, experiment.diagnostics));
     }
     let same_names = host::same_names(&experiment.traces);
     experiment.diagnostics.extend(same_names);
@@ -276,6 +279,13 @@ fn open_ctf(
     gone.extend(without_streams);
     gone.sort();
     gone.dedup();
+    // Made by hand, a trace may consist of its description alone.
+    let environment = &metadata.layout.environment;
+    let names_tracer = environment.iter().any(|(key, _)| key == "tracer_name");
+    if files.is_empty() && gone.is_empty() && names_tracer {
+        let what = "no stream is there; the description of their events is";
+        diagnostics.push(missing_stream(folder, what));
+    }
     files.extend(gone.iter().map(|path| StreamFile {
         stream: no_bytes(path),
         index: None,
@@ -402,8 +412,12 @@ fn open_ftrace_folder(
             Err(diagnostic) => diagnostics.push(diagnostic),
         }
     }
+    // Its recorder was killed: of a processor without pages nothing is known, busy or not.
+    let was_killed =
+        manifest.is_some_and(|manifest| !manifest.complete && manifest.files.is_empty());
     let is_cut = |(_, pages): &&(CpuId, NamedBytes)| {
-        is_short(Path::new(&pages.name), pages.get(), recording)
+        let is_empty = pages.get().is_empty();
+        is_short(Path::new(&pages.name), pages.get(), recording) || was_killed && is_empty
     };
     let mut cut_off: Vec<CpuId> = cpus.iter().filter(is_cut).map(|(cpu, _)| *cpu).collect();
     let mut gone = missing_pages(folder, diagnostics);
