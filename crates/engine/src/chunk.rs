@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use slowpath_model::{CpuId, PacketId, StreamId, TimeRange, Timestamp};
-use slowpath_source::Source;
+use slowpath_source::{Source, Stream};
 
 /// A run of whole packets of one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub struct Chunk {
     pub range: TimeRange,
     /// Bytes of its packets.
     pub bytes: u64,
-    /// From when on what follows it in its stream is missing. It has no packets where none is left, or
-    /// none that was asked for.
+    /// From when on what follows it in its stream is missing, be it only up to the next packet. It has no
+    /// packets where none is left, or none that was asked for.
     pub cut_off_at: Option<Timestamp>,
 }
 
@@ -74,9 +74,35 @@ pub fn chunks(source: &dyn Source, target_bytes: u64, range: TimeRange) -> Vec<C
                 cut_off_at: None,
             });
             chunk.cut_off_at = Some(at).filter(|_| chunk.packets.end == stream.packets.end);
+        } else if lost_behind(source, stream, open.as_ref(), range) {
+            let chunk = open.get_or_insert(Chunk {
+                stream: StreamId(position),
+                cpu: stream.cpu,
+                packets: stream.packets.start..stream.packets.start,
+                range: TimeRange::new(range.end, range.end),
+                bytes: 0,
+                cut_off_at: None,
+            });
+            chunk.cut_off_at = Some(range.end);
         }
         chunks.extend(open);
     }
     chunks.sort_by_key(|chunk| (chunk.range.begin, chunk.stream));
     chunks
+}
+
+/// Whether events are missing between the end of `range` and the last packet of a stream that is read, or
+/// before all of them: the packet that says so begins behind the range.
+fn lost_behind(
+    source: &dyn Source,
+    stream: &Stream,
+    read: Option<&Chunk>,
+    range: TimeRange,
+) -> bool {
+    let next = read.map_or(stream.packets.start, |chunk| chunk.packets.end);
+    let next = stream.packets.contains(&next).then_some(next as usize);
+    let next = next.and_then(|next| source.packets().get(next));
+    next.is_some_and(|packet| {
+        packet.range.begin >= range.end && (packet.lost_events > 0 || packet.lost_packets > 0)
+    })
 }

@@ -10,8 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use slowpath_model::{Diagnostic, Event, PacketId, Projection, TimeRange, Timestamp};
-use slowpath_source::{Decoder, Packet, Source};
+use slowpath_model::{
+    CpuId, Diagnostic, Event, PacketId, Projection, StreamId, TimeRange, Timestamp,
+};
+use slowpath_source::{Decoder, EventSink, Packet, Source};
 
 use crate::{Analysis, Chunk, chunks};
 
@@ -88,31 +90,63 @@ pub fn run_chunk<A: Analysis>(
                 analysis.tally(&mut state, class, count)
             })
         } else {
-            decoder.decode(id, &mut |event: &Event<'_>| {
-                analysis.event(&mut state, event)
-            })
+            let mut taker = Taker {
+                analysis,
+                state: &mut state,
+                packet,
+                last: packet.range.begin,
+            };
+            decoder.decode(id, &mut taker)
         });
     }
     if let Some(at) = chunk.cut_off_at {
-        // To an analysis, as if another packet came that says so.
         let last = chunk.packet_ids().last();
         let last = last.map(|id| &source.packets()[id.index()]);
-        let missing = Packet {
-            id: PacketId(chunk.packets.end),
-            stream: chunk.stream,
-            offset: 0,
-            size: 0,
-            range: TimeRange::new(at, at),
-            cpu: last.map_or(chunk.cpu, |last| last.cpu),
-            lost_events: 0,
-            lost_packets: 1,
-        };
-        analysis.packet(&mut state, &missing);
+        let id = PacketId(chunk.packets.end);
+        let cpu = last.map_or(chunk.cpu, |last| last.cpu);
+        analysis.packet(&mut state, &missing(id, chunk.stream, cpu, at));
     }
     analysis.end(&mut state, chunk);
     // In the worker, as taking pages away costs time, too.
     source.release(PacketId(chunk.packets.start)..PacketId(chunk.packets.end));
     (state, diagnostics)
+}
+
+/// What tells an analysis that events are missing from `at` on: a packet that says so.
+fn missing(id: PacketId, stream: StreamId, cpu: Option<CpuId>, at: Timestamp) -> Packet {
+    Packet {
+        id,
+        stream,
+        offset: 0,
+        size: 0,
+        range: TimeRange::new(at, at),
+        cpu,
+        lost_events: 0,
+        lost_packets: 1,
+    }
+}
+
+/// Hands the events of a packet to an analysis.
+struct Taker<'run, A: Analysis> {
+    analysis: &'run A,
+    state: &'run mut A::State,
+    packet: &'run Packet,
+    /// When the last event happened.
+    last: Timestamp,
+}
+
+impl<A: Analysis> EventSink for Taker<'_, A> {
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) {
+        self.last = event.at;
+        self.analysis.event(self.state, event);
+    }
+
+    fn gap(&mut self) {
+        let packet = self.packet;
+        let missing = missing(packet.id, packet.stream, packet.cpu, self.last);
+        self.analysis.packet(self.state, &missing);
+    }
 }
 
 /// Runs `analysis` over the packets of `source`, decoding what `projection` wants.

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use slowpath_model::{CpuId, Event, Nanoseconds, PacketId, Projection, TimeRange, Timestamp};
-use slowpath_source::{Decoder, Source, Stream};
+use slowpath_source::{Decoder, Packet, Source, Stream};
 
 /// The times of the first and last events of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,6 +69,36 @@ fn times(decoder: &dyn Decoder, packet: PacketId) -> Option<(Timestamp, Timestam
 fn cpu_of(source: &dyn Source, stream: &Stream) -> Option<CpuId> {
     let packet = source.packets().get(stream.packets.start as usize);
     stream.cpu.or(packet?.cpu)
+}
+
+/// When events of any processor are missing, as packets and streams state it: in the order of time, apart
+/// from each other.
+pub(crate) fn missing(source: &dyn Source) -> Vec<TimeRange> {
+    let packets = source.packets();
+    let has_losses = |packet: &&Packet| packet.lost_events > 0 || packet.lost_packets > 0;
+    let gap_before = |after: &Packet| {
+        let is_before = |other: &&Packet| {
+            other.cpu == after.cpu && other.id != after.id && other.range.end <= after.range.begin
+        };
+        let of_stream = &source.streams()[after.stream.index()].packets;
+        let end = match after.id.0 > of_stream.start {
+            true => Some(packets[after.id.index() - 1].range.end),
+            false => packets
+                .iter()
+                .filter(is_before)
+                .map(|other| other.range.end)
+                .max(),
+        };
+        let begin = end.unwrap_or(Timestamp::MIN).min(after.range.begin);
+        TimeRange::new(begin, after.range.begin)
+    };
+    let gaps = packets.iter().filter(has_losses).map(gap_before);
+    let cut_off = source
+        .streams()
+        .iter()
+        .filter_map(|stream| stream.cut_off_at);
+    let cut_off = cut_off.map(|at| TimeRange::new(at, Timestamp::MAX));
+    TimeRange::union(gaps.chain(cut_off).collect())
 }
 
 /// Whether several streams hold events of one processor at the same time: then no stream alone

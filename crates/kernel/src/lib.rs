@@ -24,5 +24,6 @@ pub mod priorities;
 pub mod timelines;
 pub mod timers;
 
+use extent::missing;
 pub use extent::{Extent, Window};
 pub use interrupted::InterruptedWait;

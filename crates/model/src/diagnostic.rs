@@ -64,7 +64,7 @@ codes! {
         "the metadata may be older than the stream; copy both again";
     UnknownEventClass, Error, "An event has an id that the metadata does not describe; the rest of its packet is skipped.",
         "the metadata may be older than the stream; copy both again";
-    InvalidPacket, Error, "A packet's header or size makes no sense; it is skipped, and the rest of its stream as well where no index says how to go on.",
+    InvalidPacket, Error, "A packet's header, size or time makes no sense; it is skipped, and the rest of its stream as well where no index says how to go on.",
         "the file is damaged from this place on";
     TooManyPackets, Error, "Packets are so small that listing them would take more memory than the trace is worth; the rest of the stream is skipped.",
         "the file is damaged, or not a stream of this trace";

@@ -256,7 +256,11 @@ fn slots_by_field(fields: &[Option<FieldId>]) -> (Vec<Vec<Target>>, u128) {
 
 impl Decoder for CtfDecoder<'_> {
     fn decode(&self, packet: PacketId, sink: &mut dyn EventSink) -> Vec<Diagnostic> {
-        self.go_through(packet, &mut Delivery(sink))
+        let diagnostics = self.go_through(packet, &mut Delivery(sink));
+        if !diagnostics.is_empty() {
+            sink.gap();
+        }
+        diagnostics
     }
 
     fn tally(&self, packet: PacketId, tell: &mut dyn FnMut(EventClassId, u64)) -> Vec<Diagnostic> {

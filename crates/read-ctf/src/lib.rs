@@ -14,6 +14,7 @@ pub mod layout;
 mod losses;
 mod machine;
 pub mod metadata;
+mod order;
 mod packets;
 mod plan;
 mod scan;

@@ -13,6 +13,7 @@ use crate::decode::{ClockScale, CtfDecoder};
 use crate::fields::{fields, scopes};
 use crate::layout::{EnvironmentValue, TraceLayout};
 use crate::losses::{LossReport, losses};
+use crate::order::leave_out_of_order;
 use crate::packets::{PacketPlans, RawPacket, is_bookkeeping};
 use crate::scan::Scanner;
 use crate::walk::{self, Decoding};
@@ -40,6 +41,9 @@ pub struct CtfTrace {
     streams: Vec<Stream>,
     diagnostics: Vec<Diagnostic>,
 }
+
+/// Streams that are rotated together begin new packets within so much time: nothing is missing before.
+const ROTATION_NS: i64 = 10_000_000;
 
 impl CtfTrace {
     /// Lists the packets of `files`, whose layout the metadata has given.
@@ -78,6 +82,7 @@ impl CtfTrace {
             trace.packets[packet.index()].range = range;
         }
         trace.mark_cut_off();
+        trace.mark_missing_begins();
         trace.add_empty_streams(&nothing_left);
         trace
     }
@@ -100,7 +105,10 @@ impl CtfTrace {
         Some((raw, self.files.get(raw.file)?))
     }
 
-    fn add_stream(&mut self, packets: Vec<RawPacket>, lost: &mut LossReport) {
+    fn add_stream(&mut self, mut packets: Vec<RawPacket>, lost: &mut LossReport) {
+        let files = &self.files;
+        let name = |packet: &RawPacket| files[packet.file].name.clone();
+        leave_out_of_order(&mut packets, name, &mut self.diagnostics);
         let Some(first) = packets.first() else {
             return;
         };
@@ -113,7 +121,7 @@ impl CtfTrace {
         lost.add_stream(&name, &losses);
         let mut after_cut = false;
         for (raw, loss) in packets.iter().zip(losses) {
-            // The file before it was cut short.
+            // What followed the one before it is missing.
             let lost_packets = loss.packets.max(after_cut.into());
             after_cut = raw.is_cut_off;
             self.packets.push(Packet {
@@ -150,6 +158,21 @@ impl CtfTrace {
                 .get(last)
                 .filter(|_| is_cut_off)
                 .map(|last| last.range.end);
+        }
+    }
+
+    /// Notes where the first packets of a stream are missing: its numbers do not begin with 0, and it
+    /// begins later than others.
+    fn mark_missing_begins(&mut self) {
+        let begin = self.packets.iter().map(|packet| packet.range.begin).min();
+        let together = begin.map(|begin| begin.ns().saturating_add(ROTATION_NS));
+        for stream in &self.streams {
+            let first = stream.packets.start as usize;
+            let is_numbered = self.raw_packets[first].sequence.unwrap_or(0) > 0;
+            let packet = &mut self.packets[first];
+            if is_numbered && Some(packet.range.begin.ns()) > together {
+                packet.lost_packets = packet.lost_packets.max(1);
+            }
         }
     }
 

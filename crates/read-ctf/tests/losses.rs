@@ -106,3 +106,63 @@ fn what_was_lost_before_the_first_packet_is_told_but_not_counted() {
         &["0+0 4+0 0+0", "LostEvents s0 x4: 4 events were lost"],
     );
 }
+
+/// With times: `SEQUENCE/DISCARDED/BEGIN/END`, in milliseconds.
+const TIMED: &str = r#"/* CTF 1.8 */
+    typealias integer { size = 8; align = 8; signed = false; } := u8;
+    typealias integer { size = 32; align = 8; signed = false; } := u32;
+    trace { major = 1; minor = 8; byte_order = le; };
+    clock { name = c; freq = 1000; };
+    typealias integer { size = 32; align = 8; signed = false; map = clock.c.value; } := time;
+    stream {
+        packet.context := struct {
+            u8 packet_size; u32 packet_seq_num; u32 events_discarded;
+            time timestamp_begin; time timestamp_end;
+        };
+    };
+    event { name = "tick"; };"#;
+
+#[test]
+fn a_stream_whose_first_packets_are_gone_begins_with_a_gap() {
+    let whole = "0/0/100/200 1/0/200/400";
+    check(TIMED, &[whole, "0/0/300/400"], &["0+0 0+0", "0+0"]);
+    check(TIMED, &[whole, "1/0/300/400"], &["0+0 0+0", "0+1"]);
+    // The trace begins with its earliest packet, and rotated streams begin nearly together.
+    check(TIMED, &["5/0/100/400", "1/0/300/400"], &["0+0", "0+1"]);
+    check(TIMED, &["5/0/100/400", "9/0/105/400"], &["0+0", "0+0"]);
+    check(TIMED, &["5/0/100/400", "9/0/111/400"], &["0+0", "0+1"]);
+}
+
+#[test]
+fn a_packet_whose_times_its_neighbours_contradict_is_left_out() {
+    let left_out = |offset: u64, times: &str| {
+        format!(
+            "InvalidPacket s0 at byte {offset} x?: the packet's clock goes from {times}, which the \
+             packets around it contradict"
+        )
+    };
+    let missing = "LostPackets s0 x1: 1 packets are missing";
+    for wrong in ["5 to 300", "900 to 300", "200 to 900"] {
+        let (begin, end) = wrong.split_once(" to ").expect("two times");
+        let stream = format!("0/0/100/200 1/0/{begin}/{end} 2/0/300/400 3/0/400/500");
+        let expected = ["0+0 0+1 0+0", &left_out(17, wrong), missing];
+        check(TIMED, &[&stream], &expected);
+    }
+    check(
+        TIMED,
+        &["0/0/100/200 1/0/5/300"],
+        &["0+0", &left_out(17, "5 to 300")],
+    );
+    // An overlap is told; where neighbours contradict each other, nobody knows which is wrong.
+    let overlap = "TimeGoesBack s0 x1: 1 packets begin before the packet before them ends";
+    check(
+        TIMED,
+        &["0/0/100/200 1/0/199/300 2/0/300/400"],
+        &["0+0 0+0 0+0", overlap],
+    );
+    check(
+        TIMED,
+        &["0/0/900/950 1/0/200/300 2/0/300/400"],
+        &["0+0 0+0 0+0", overlap],
+    );
+}

@@ -113,6 +113,7 @@ impl<'trace> FtraceDecoder<'trace> {
                                 "a record runs past its page; the rest of the page is skipped";
                             (stream.place(position + at), message.into())
                         });
+                        sink.gap();
                         break;
                     }
                 };

@@ -73,6 +73,9 @@ impl PageStream {
     pub(crate) fn list_packets(&self, stream: StreamId, listing: &mut Listing) {
         let runs = self.runs(&mut listing.diagnostics);
         let lost = self.lost_before(&runs);
+        let is_overwritten = runs.first().is_some_and(|run| run.lost != Lost::Nothing);
+        // No loss to be counted, and yet nothing is known of the time before.
+        let mut missing_before = u64::from(self.is_snapshot && is_overwritten);
         for (index, run) in runs.iter().enumerate() {
             let begin = self.clock.time(run.begin);
             let end = match runs.get(index + 1) {
@@ -87,7 +90,7 @@ impl PageStream {
                 range: TimeRange::new(begin, end),
                 cpu: Some(self.cpu),
                 lost_events: lost[index],
-                lost_packets: 0,
+                lost_packets: std::mem::take(&mut missing_before),
             });
             listing.positions.push(run.position);
         }

@@ -197,6 +197,7 @@ impl FtraceTrace {
             recorded.push(pages);
         }
         mark_cut_off(&mut streams, &cut_off, &listing.packets);
+        forget_before_all(&mut listing.packets);
         Ok(Self {
             schema,
             layouts,
@@ -289,6 +290,15 @@ fn mark_cut_off(streams: &mut [Stream], cut_off: &[bool], packets: &[Packet]) {
         let own = &packets[stream.packets.start as usize..stream.packets.end as usize];
         stream.cut_off_at = own.last().map(|last| last.range.end).or(begin);
     }
+}
+
+/// What is missing before the trace's first packet is missing before the trace, not in it.
+fn forget_before_all(packets: &mut [Packet]) {
+    let begin = packets.iter().map(|packet| packet.range.begin).min();
+    let first = packets
+        .iter_mut()
+        .filter(|packet| Some(packet.range.begin) == begin);
+    first.for_each(|packet| packet.lost_packets = 0);
 }
 
 fn format_place(system: &str) -> Place {

@@ -4,7 +4,7 @@ mod support;
 
 use slowpath_model::{DiagnosticCode, ProcessId, ThreadId, Timestamp};
 use slowpath_read_ftrace::{FtraceTrace, ReadOptions};
-use slowpath_source::Source;
+use slowpath_source::{NamedBytes, Source};
 use support::values::all_events;
 use support::{fixture_text, raw_pages_folder};
 
@@ -103,6 +103,36 @@ fn a_snapshot_lost_nothing_before_its_begin() {
         let expected = if is_first { 0 } else { packet.lost_events };
         assert_eq!(of_snapshot.lost_events, expected);
     }
+}
+
+#[test]
+fn rings_of_a_snapshot_may_reach_back_unequally_far() {
+    let is_told = |is_snapshot: bool, overwritten: [bool; 2]| {
+        let mut folder = raw_pages_folder();
+        folder.is_snapshot = is_snapshot;
+        // The first page of a ring is marked where the one before it was overwritten.
+        for ((_, pages), overwritten) in folder.cpus.iter_mut().zip(overwritten) {
+            let mut bytes = pages.get().to_vec();
+            bytes[11] = (bytes[11] & 0x7f) | u8::from(overwritten) << 7;
+            *pages = NamedBytes::new(pages.name.clone(), bytes);
+        }
+        let trace = FtraceTrace::from_folder(folder, ReadOptions::default()).expect("the folder");
+        let firsts = trace.streams().iter().map(|stream| stream.packets.start);
+        let firsts = firsts.map(|first| &trace.packets()[first as usize]);
+        let begins: Vec<_> = firsts.clone().map(|packet| packet.range.begin).collect();
+        assert!(begins[0] != begins[1], "one begins later");
+        let later = usize::from(begins[1] > begins[0]);
+        let lost: Vec<_> = firsts.map(|packet| packet.lost_packets).collect();
+        assert_eq!(
+            lost[1 - later],
+            0,
+            "nothing of the trace is before its begin"
+        );
+        lost[later]
+    };
+    assert_eq!(is_told(true, [true, true]), 1);
+    assert_eq!(is_told(true, [false, false]), 0);
+    assert_eq!(is_told(false, [false, false]), 0);
 }
 
 #[test]

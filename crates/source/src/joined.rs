@@ -194,12 +194,9 @@ impl Decoder for JoinedDecoder<'_> {
         let Some((part, packet)) = self.joined.part_of(packet) else {
             return Vec::new();
         };
-        let first_class = self.joined.parts[part].first_class;
-        let mut renumbered = |event: &Event<'_>| {
-            sink.event(&Event {
-                class: EventClassId(event.class.0 + first_class),
-                ..*event
-            });
+        let mut renumbered = Renumbered {
+            sink,
+            first_class: self.joined.parts[part].first_class,
         };
         self.decoders[part].decode(packet, &mut renumbered)
     }
@@ -213,5 +210,24 @@ impl Decoder for JoinedDecoder<'_> {
             tell(EventClassId(class.0 + first_class), count);
         };
         self.decoders[part].tally(packet, &mut renumbered)
+    }
+}
+
+/// Hands on the events of a part with the classes that they have in the whole.
+struct Renumbered<'sink> {
+    sink: &'sink mut dyn EventSink,
+    first_class: u32,
+}
+
+impl EventSink for Renumbered<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        self.sink.event(&Event {
+            class: EventClassId(event.class.0 + self.first_class),
+            ..*event
+        });
+    }
+
+    fn gap(&mut self) {
+        self.sink.gap();
     }
 }

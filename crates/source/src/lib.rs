@@ -55,7 +55,8 @@ pub trait Source: Send + Sync {
 pub trait Decoder: Send + Sync {
     /// Gives every wanted event of `packet` to `sink`, in the order of the packet.
     ///
-    /// Events before a damaged place are given; what was wrong is returned.
+    /// Events before a damaged place are given, then [`EventSink::gap`] where any may be missing; what was
+    /// wrong is returned.
     fn decode(&self, packet: PacketId, sink: &mut dyn EventSink) -> Vec<Diagnostic>;
 
     /// Tells how many wanted events of each class `packet` has, without their times and values; a
@@ -69,6 +70,9 @@ pub trait Decoder: Send + Sync {
 pub trait EventSink {
     /// One event, gone after the call.
     fn event(&mut self, event: &Event<'_>);
+
+    /// Events that follow the last one could not be read.
+    fn gap(&mut self) {}
 }
 
 impl<F: FnMut(&Event<'_>)> EventSink for F {

@@ -1,7 +1,7 @@
 //! How long it is known who runs on a processor, and how long not as events are missing.
 //!
 //! A run of events between two gaps tells from its first event to its last, if it has a switch. A
-//! processor without a gap counts as known, before its first event as well: its switches tell of that.
+//! processor without a gap counts as known, before its first event as well, if it has a switch at all.
 
 use std::collections::BTreeMap;
 
@@ -32,13 +32,17 @@ impl Lane {
         self.known.extend(settled);
     }
 
+    /// Whether only a switch behind the window, if there is one, tells who ran at the window's end.
+    pub(super) fn waits_for_switch(&self) -> bool {
+        let run = self.last.unwrap_or(self.first);
+        run.first_switch.is_none() && (!run.after_gap || run.first_event.is_some())
+    }
+
     /// When it is known who ran, within `window`.
     fn known_in(&self, window: TimeRange) -> Vec<TimeRange> {
-        let Some(last) = self.last else {
-            return vec![window];
-        };
-        let outer = [self.first, last]
+        let outer = [Some(self.first), self.last]
             .into_iter()
+            .flatten()
             .filter_map(|run| run.known(window));
         let all = outer.chain(self.known.iter().copied());
         TimeRange::union(all.map(|range| range.intersect(window)).collect())
@@ -60,7 +64,7 @@ impl CpuUse {
         let mut by_cpu = BTreeMap::new();
         for &cpu in &self.cpus {
             let lane = lanes.get(&cpu);
-            let known = lane.map_or(vec![window], |lane| lane.known_in(window));
+            let known = lane.map_or(Vec::new(), |lane| lane.known_in(window));
             by_cpu.insert(cpu, unknown(&known));
             anywhere.extend(known);
         }

@@ -193,6 +193,33 @@ mod tests {
     }
 
     #[test]
+    fn no_wake_up_is_measured_over_missing_events() {
+        let wakes_and_switches = "cpu0 10 sched_wakeup comm=a tid=7
+             cpu0 20 sched_switch prev_tid=0 next_tid=7 next_comm=a
+             cpu0 30 sched_switch prev_tid=7 next_tid=0 next_comm=b
+             cpu0 80 sched_wakeup comm=a tid=7
+             cpu0 90 sched_switch prev_tid=0 next_tid=7 next_comm=a";
+        let check = |cpu1: &str, expected: &[&str]| {
+            let text = format!("{wakes_and_switches}\n{cpu1}");
+            check(LatencyKind::Wakeup, &text, expected);
+        };
+        check("cpu1 40 tick", &["a-7: 2 of 10..10"]);
+        check(
+            "-- lost-packets 1 cpu1\ncpu1 40 tick",
+            &["a-7: 1 of 10..10"],
+        );
+        check(
+            "cpu1 40 tick\n-- lost 1 cpu1\ncpu1 85 tick",
+            &["a-7: 1 of 10..10"],
+        );
+        check("cpu1 40 tick\n-- cut-off 45 cpu1", &["a-7: 1 of 10..10"]);
+        check(
+            "cpu1 22 tick\n-- lost 1 cpu1\ncpu1 70 tick",
+            &["a-7: 2 of 10..10"],
+        );
+    }
+
+    #[test]
     fn calls_without_names_on_exit() {
         check(
             LatencyKind::Syscall,

@@ -16,12 +16,14 @@ use super::{LatencyKind, LatencyReport, report};
 use crate::answer::Answer;
 use crate::comm::Comm;
 use crate::lanes::{Lane, Lanes, Record, Whose};
-use crate::{Extent, Window};
+use crate::{Extent, Window, missing};
 
 /// The analysis.
 pub(super) struct Wakeups {
     window: Window,
     concepts: Concepts,
+    /// When any processor's events are missing: whoever was woken may have run there unseen.
+    missing: Vec<TimeRange>,
 }
 
 /// What a chunk, or several, told.
@@ -56,7 +58,14 @@ impl Wakeups {
         Self {
             window: Extent::of(source).window(range),
             concepts: Concepts::resolve(source.schema(), KINDS),
+            missing: missing(source),
         }
+    }
+
+    /// Whether no events are missing between two times.
+    fn is_whole(&self, from: Timestamp, to: Timestamp) -> bool {
+        let first = self.missing.partition_point(|gap| gap.end <= from);
+        self.missing.get(first).is_none_or(|gap| gap.begin >= to)
     }
 
     fn drain(&self, told: &mut Told, until: Timestamp, end: bool) {
@@ -69,6 +78,7 @@ impl Wakeups {
                     if let Some(from) = woken.remove(&next)
                         && self.window.contains(from)
                         && self.window.contains(at)
+                        && self.is_whole(from, at)
                     {
                         let (name, taken) = taken.entry(next).or_default();
                         *name = comm;
