@@ -9,7 +9,8 @@ use slowpath_model::{CpuId, Nanoseconds, ProcessId, ThreadId, TimeRange, Timesta
 
 use crate::finding::{Evidence, Finding, FindingId};
 use crate::path::{Piece, Slow, Taken, listed, percent, wants_cpu};
-use crate::quota::{Quota, Regime, SILENCE, quota_behind, quotas};
+use crate::quota::{Quota, Regime, quota_behind, quotas};
+use crate::stalls::SILENCE;
 
 /// Shorter waits are those of every wake-up.
 const SHORT: Nanoseconds = Nanoseconds(200_000);

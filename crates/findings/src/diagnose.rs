@@ -26,7 +26,7 @@ pub struct Host<'run> {
     pub all: &'run AllHosts<'run>,
     /// The one that is asked about.
     pub id: HostId,
-    /// The control group of each process that was in one below the root, as far as known.
+    /// The control group of each process, as far as known; `/` is the root.
     pub control_groups: &'run BTreeMap<ProcessId, String>,
     /// When the periods of control groups' CPU quotas began, by the kernel's timers; `None` where
     /// that is not known.

@@ -19,6 +19,7 @@ mod quota;
 mod runtime;
 mod serial;
 mod sleep;
+mod stalls;
 mod unknown;
 
 pub use diagnose::{Diagnosis, FoundOut, Host};

@@ -8,20 +8,14 @@
 use std::collections::BTreeMap;
 
 use slowpath_critical_path::State;
-use slowpath_kernel::timelines::{Doing, Timelines};
+use slowpath_kernel::timelines::Timelines;
 use slowpath_kernel::timers::Firings;
-use slowpath_model::{CpuId, Nanoseconds, ProcessId, ThreadId, TimeRange, Timestamp};
+use slowpath_model::{Nanoseconds, ProcessId, ThreadId, TimeRange, Timestamp};
 
 use crate::path::{Wait, wants_cpu};
 use crate::period::{in_step, period_of_a_part};
+use crate::stalls::{LATE, SILENCE, Stall, are_of_one_busy_processor, stalls};
 
-/// A ready thread that waits longer for an idle processor is stopped: wake-ups take microseconds.
-const STALL: Nanoseconds = Nanoseconds(2_000_000);
-/// A process with ready threads of which none runs for longer is stopped, or others have the
-/// processors: slices are of a few milliseconds, and only a quota ends such times in step.
-pub(crate) const SILENCE: Nanoseconds = Nanoseconds(10_000_000);
-/// A processor that was idle takes no longer to run who was woken there.
-const LATE: Nanoseconds = Nanoseconds(100_000);
 /// A time with fewer periods in a row is no evidence.
 pub(crate) const LEAST_PERIODS: usize = 3;
 
@@ -139,6 +133,9 @@ pub(crate) fn quota_behind<'run>(quotas: &'run [Quota], wait: &Wait) -> Option<&
     })
 }
 
+/// The control group that all others are below; none of its own threads is ever held to a quota.
+const ROOT: &str = "/";
+
 /// Finds quotas on the control groups of `threads`, or on their processes where groups are not known.
 pub(crate) fn quotas(
     lines: &Timelines,
@@ -163,6 +160,7 @@ pub(crate) fn quotas(
     for &thread in threads {
         all.entry(held(process(thread))).or_default();
     }
+    all.remove(&Held::Group(ROOT));
     for &thread in lines.threads() {
         if let Some(threads) = all.get_mut(&held(process(thread))) {
             threads.push(thread);
@@ -171,11 +169,12 @@ pub(crate) fn quotas(
     let quota = |(held, threads): (Held<'_>, Vec<ThreadId>)| {
         let mut stalls = stalls(lines, &threads);
         let regimes = regimes(lines, &threads, &stalls, timers);
-        let is_held = |stall: &TimeRange| {
+        let is_held = |stall: &Stall| {
             let mut regimes = regimes.iter();
-            regimes.any(|regime| !regime.range.intersect(*stall).is_empty())
+            regimes.any(|regime| !regime.range.intersect(stall.range).is_empty())
         };
         stalls.retain(is_held);
+        let stalls = stalls.into_iter().map(|stall| stall.range).collect();
         let all = regimes.iter().map(|regime| regime.range);
         let all = all.reduce(TimeRange::hull)?;
         let ran = |thread: &&ThreadId| {
@@ -203,10 +202,10 @@ pub(crate) fn quotas(
 fn regimes(
     lines: &Timelines,
     threads: &[ThreadId],
-    stalls: &[TimeRange],
+    stalls: &[Stall],
     timers: Option<&Firings>,
 ) -> Vec<Regime> {
-    let mut ends: Vec<i64> = stalls.iter().map(|stall| stall.end.ns()).collect();
+    let mut ends: Vec<i64> = stalls.iter().map(|stall| stall.range.end.ns()).collect();
     ends.sort_unstable();
     let Some(period) = period_of_a_part(&ends) else {
         return Vec::new();
@@ -214,12 +213,22 @@ fn regimes(
     let ends = in_step(&ends, period);
     let mut regimes = Vec::new();
     for row in rows_of_periods(&ends, period) {
-        if timers.is_some_and(|timers| !has_timer(&row, period, timers)) {
-            // Others in step take the processor, for instance.
+        let told = match timers {
+            // Without its timer there is no quota: others in step take the processor, for instance.
+            Some(timers) => told_by_timer(&row, period, timers),
+            None => {
+                let (begin, end) = (row.first(), row.last());
+                let is_of_row = |stall: &&Stall| {
+                    let at = stall.range.end.ns();
+                    begin.is_some_and(|begin| *begin <= at) && end.is_some_and(|end| at <= *end)
+                };
+                let is_taken = are_of_one_busy_processor(stalls.iter().filter(is_of_row));
+                (!is_taken).then_some((row, period))
+            }
+        };
+        let Some((begins, period)) = told else {
             continue;
-        }
-        let told = timers.and_then(|timers| told_by_timer(&row, period, timers));
-        let (begins, period) = told.unwrap_or((row, period));
+        };
         let mut used = vec![0_u64; begins.len() - 1];
         let mut perhaps = vec![0_u64; begins.len() - 1];
         let mut stopped = vec![0_u64; begins.len() - 1];
@@ -244,7 +253,7 @@ fn regimes(
             *perhaps += used;
         }
         for &stall in stalls {
-            spread(stall, &begins, &mut stopped);
+            spread(stall.range, &begins, &mut stopped);
         }
         let periods: Vec<f64> = (begins.windows(2))
             .map(|pair| ((pair[1] - pair[0]) as f64 / period).round())
@@ -277,20 +286,6 @@ fn regimes(
         }
     }
     joined(regimes)
-}
-
-/// Whether any timer of a quota fired about once in each of a row's periods, or every few of them. Without
-/// one no quota holds anybody.
-fn has_timer(row: &[i64], period: f64, timers: &Firings) -> bool {
-    let (Some(first), Some(last)) = (row.first(), row.last()) else {
-        return false;
-    };
-    let begin = Timestamp::from_ns(first.saturating_sub(period as i64));
-    let range = TimeRange::new(begin, Timestamp::from_ns(*last));
-    let fired = |firings: &Vec<Timestamp>| firings.iter().filter(|at| range.contains(**at)).count();
-    timers
-        .values()
-        .any(|firings| fired(firings) * 2 > row.len())
 }
 
 /// The begins and the length of a row's periods by the kernel's timer of this quota: the one that fires
@@ -411,93 +406,6 @@ fn spread(range: TimeRange, begins: &[i64], sums: &mut [u64]) {
         }
         *sum += (end.min(pair[1]) - begin.max(pair[0])).max(0) as u64;
     }
-}
-
-/// A time in which a thread was ready, where it ran before and after.
-struct Ready {
-    range: TimeRange,
-    from: CpuId,
-    /// `None` where it does not run again.
-    to: Option<CpuId>,
-}
-
-/// When threads were ready while their processor was idle for most of the time, or while all of
-/// them stood still until one of them took a processor from somebody or found it idle.
-fn stalls(lines: &Timelines, threads: &[ThreadId]) -> Vec<TimeRange> {
-    let silences = silences(lines, threads);
-    let mut waits: Vec<Ready> = Vec::new();
-    for &thread in threads {
-        // Going backwards, the run before a wait comes after it.
-        let mut open: Vec<(TimeRange, Option<CpuId>)> = Vec::new();
-        let mut later = None;
-        for stretch in lines.backwards(thread, lines.range()) {
-            match stretch.doing {
-                Doing::Preempted | Doing::WaitingForCpu if stretch.range.length() >= STALL => {
-                    open.push((stretch.range, later));
-                }
-                Doing::Running { cpu: from } => {
-                    let ready = open.drain(..);
-                    waits.extend(ready.map(|(range, to)| Ready { range, from, to }));
-                    later = Some(from);
-                }
-                _ => {}
-            }
-        }
-    }
-    let places = waits.iter().flat_map(|wait| {
-        let cpus = [Some(wait.from), wait.to.filter(|to| *to != wait.from)];
-        cpus.into_iter().flatten().map(|cpu| (cpu, wait.range))
-    });
-    let occupants = lines.occupants(&places.collect::<Vec<_>>());
-    let is_idle = |cpu: CpuId, range: TimeRange| {
-        let busy: u64 = occupants
-            .during(cpu, range)
-            .map(|(_, time)| time.get())
-            .sum();
-        busy * 2 < range.length().get()
-    };
-    let is_in_silence = |range: TimeRange| {
-        // The last one that begins before the wait ends: who is ready then is who ends it.
-        let next = silences.partition_point(|silence| silence.begin < range.end);
-        let last = silences[..next].last();
-        last.is_some_and(|silence| {
-            silence.intersect(range).length() >= SILENCE
-                && range.end.ns() - silence.end.ns() < STALL.get() as i64
-        })
-    };
-    // Who only waits until others have done with a processor goes on when they leave it.
-    let is_taken = |cpu: CpuId, range: TimeRange| {
-        let begin = range.end.ns().saturating_sub(LATE.get() as i64);
-        let at_last = TimeRange::new(Timestamp::from_ns(begin), range.end);
-        let past = Timestamp::from_ns(range.end.ns().saturating_add(1));
-        let wants_more = |thread| lines.stretch_before(thread, past).doing == Doing::Preempted;
-        is_idle(cpu, at_last)
-            || (occupants.during(cpu, at_last)).any(|(thread, _)| wants_more(thread))
-    };
-    let is_stall = |wait: &Ready| {
-        let to = wait.to.unwrap_or(wait.from);
-        let is_idle = is_idle(wait.from, wait.range) && is_idle(to, wait.range);
-        is_idle || is_in_silence(wait.range) && is_taken(to, wait.range)
-    };
-    let stalls = waits.into_iter().filter(is_stall);
-    stalls.map(|wait| wait.range).collect()
-}
-
-/// When none of the threads ran, for long; in the order of time.
-fn silences(lines: &Timelines, threads: &[ThreadId]) -> Vec<TimeRange> {
-    let runs = threads.iter().flat_map(|thread| lines.runs_of(*thread));
-    let mut runs: Vec<TimeRange> = runs.map(|(run, _)| run).collect();
-    runs.sort_unstable_by_key(|run| run.begin);
-    let mut silences = Vec::new();
-    let mut ran_until = lines.range().begin;
-    for run in runs {
-        let silence = TimeRange::new(ran_until, run.begin.max(ran_until));
-        if silence.length() >= SILENCE {
-            silences.push(silence);
-        }
-        ran_until = ran_until.max(run.end);
-    }
-    silences
 }
 
 /// Parts of a row in which its threads were held back, as first and last step. Before and after it,
@@ -686,8 +594,59 @@ mod tests {
         let at = |n: i64| Timestamp::from_ns(n * 100 * MS);
         let rarely = (0..60).step_by(10).map(at).collect();
         assert_eq!(found(&Firings::from([(TimerId(1), rarely)])), 0);
-        let each = (0..60).map(at).collect();
-        assert_eq!(found(&Firings::from([(TimerId(1), each)])), 1);
+        let each: Vec<Timestamp> = (0..60).map(at).collect();
+        assert_eq!(found(&Firings::from([(TimerId(1), each.clone())])), 1);
+        // That of another group, which fires as often, but at other times.
+        let late = |at: &Timestamp| Timestamp::from_ns(at.ns() + 48 * MS);
+        let others = each.iter().map(late).collect();
+        assert_eq!(found(&Firings::from([(TimerId(1), others)])), 0);
+    }
+
+    #[test]
+    fn the_root_group_has_no_quota() {
+        let lines = Timelines::build(
+            &held_together(|at| switch(0, at, 0, 97)),
+            &Default::default(),
+        );
+        let lines = lines.unwrap().state.unwrap();
+        let found = |group: &str| {
+            let groups = BTreeMap::from([(ProcessId(97), group.to_owned())]);
+            quotas(&lines, &[ThreadId(97)], &groups, None).len()
+        };
+        assert_eq!(found("/shop"), 1);
+        assert_eq!(found(ROOT), 0);
+    }
+
+    #[test]
+    fn who_waits_for_one_busy_processor_is_held_by_who_runs_there() {
+        // In every 50 ms, 98 has processor 0 for 35 ms, 97 and 99 the rest; processor 1 idles, or 99 is
+        // there and stands still meanwhile.
+        let found = |second: i32| {
+            let drawing: String = (0..60_i64)
+                .flat_map(|n| {
+                    let at = n * 50 * MS;
+                    let most = [
+                        switch(0, at, 98, 97),
+                        switch(0, at + 9 * MS, 97, 96),
+                        switch(0, at + 15 * MS, 96, 98),
+                    ];
+                    let there = [
+                        switch(1, at + 100, 0, second),
+                        switch(1, at + 9 * MS, second, 0),
+                    ];
+                    most.into_iter()
+                        .chain(there.into_iter().filter(move |_| second != 0))
+                })
+                .collect();
+            let trace = DrawnTrace::parse(&drawing).expect("the drawing can be read");
+            let lines = Timelines::build(&trace, &Default::default()).unwrap();
+            let group = |process| (ProcessId(process), "/shop".to_owned());
+            let groups = BTreeMap::from([group(97), group(99)]);
+            let lines = lines.state.unwrap();
+            quotas(&lines, &[ThreadId(97)], &groups, None).len()
+        };
+        assert_eq!(found(0), 0);
+        assert_eq!(found(99), 1);
     }
 
     #[test]

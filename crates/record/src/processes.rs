@@ -3,6 +3,7 @@
 //! Processes vanish while one looks at them; whatever cannot be read any more is left out.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::Serialize;
@@ -46,9 +47,16 @@ pub(crate) fn threads(process: ProcessId) -> Vec<ThreadId> {
 }
 
 /// The control group in which the process gets CPU time: of version 1 that of the controller cpu, else of
-/// version 2. `None` where it is the root.
+/// version 2. `/` is the root of all groups: `None` where only the recorder's container has it for one.
 pub(crate) fn control_group(process: ProcessId) -> Option<String> {
-    parse_control_group(&fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?)
+    /// Number of the first namespace of control groups (`PROC_CGROUP_INIT_INO` of the kernel).
+    const OUTERMOST: u64 = 0xEFFF_FFFB;
+    let group = parse_control_group(&fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?)?;
+    let is_outermost = || {
+        let own = fs::metadata("/proc/self/ns/cgroup");
+        own.is_ok_and(|namespace| namespace.ino() == OUTERMOST)
+    };
+    (group != "/" || is_outermost()).then_some(group)
 }
 
 /// Lines are `number:controllers:path`; version 2 has number 0 and no controllers.
@@ -61,13 +69,13 @@ fn parse_control_group(text: &str) -> Option<String> {
     let mut version_2 = None;
     for (controllers, path) in parts {
         if has_cpu(controllers) {
-            return Some(path.to_owned()).filter(|path| path != "/");
+            return Some(path.to_owned());
         }
         if controllers.is_empty() {
             version_2 = Some(path);
         }
     }
-    version_2.filter(|path| *path != "/").map(str::to_owned)
+    version_2.map(str::to_owned)
 }
 
 /// Name and parent of a thread.
@@ -139,8 +147,8 @@ mod tests {
         );
         let mixed = "4:memory:/all\n3:cpu,cpuacct:/limited:1\n0::/other\n";
         assert_eq!(group(mixed), "/limited:1");
-        assert_eq!(group("1:cpu:/\n0::/other\n"), "");
-        assert_eq!(group("0::/\n"), "");
+        assert_eq!(group("1:cpu:/\n0::/other\n"), "/");
+        assert_eq!(group("0::/\n"), "/");
         assert_eq!(group("nonsense"), "");
     }
 

@@ -216,7 +216,7 @@ impl<'experiment> HostKernels<'experiment> {
         names.into_iter().collect()
     }
 
-    /// The control group of each process that was in one below the root when it was last looked at.
+    /// The control group of each process when it was last looked at; `/` is the root.
     pub fn control_groups(&self) -> BTreeMap<ProcessId, String> {
         state_dump::control_groups(&self.traces)
     }

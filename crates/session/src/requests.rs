@@ -30,7 +30,7 @@ pub struct HostRequests {
     pub lines: Option<Timelines>,
     /// Its requests.
     pub requests: Requests,
-    /// The control group of each process that was in one below the root, where the recording tells.
+    /// The control group of each process, where the recording tells; `/` is the root.
     pub control_groups: BTreeMap<ProcessId, String>,
     /// Where its traces lie, and the recordings that they are part of.
     folders: BTreeSet<PathBuf>,

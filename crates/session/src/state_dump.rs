@@ -52,12 +52,23 @@ pub(crate) fn names(traces: &[&OpenedSource]) -> BTreeMap<ThreadId, String> {
     dumps.map(|dump| (dump.tid, dump.comm)).collect()
 }
 
-/// The control groups that processes were in when they were last looked at; those of the root left out.
+/// The control groups that processes were in when they were last looked at; `/` is the root.
 pub(crate) fn control_groups(traces: &[&OpenedSource]) -> BTreeMap<ProcessId, String> {
-    let lines = traces.iter().flat_map(|trace| &trace.state_dump);
-    lines
-        .filter_map(|line| Some((ProcessId(line.pid), line.cgroup.clone()?)))
-        .collect()
+    control_groups_of(traces.iter().flat_map(|trace| &trace.state_dump))
+}
+
+fn control_groups_of<'run>(lines: impl Iterator<Item = &'run Line>) -> BTreeMap<ProcessId, String> {
+    let mut groups = BTreeMap::new();
+    for line in lines {
+        let Some(group) = &line.cgroup else {
+            continue;
+        };
+        // A process that has ended, and has no files any more, may be shown in the root.
+        if group != "/" || !line.fds.is_empty() {
+            groups.insert(ProcessId(line.pid), group.clone());
+        }
+    }
+    groups
 }
 
 /// The state dumps of one trace.
@@ -121,5 +132,27 @@ fn dump(line: &Line, offset_ns: i64) -> StatedumpProcess {
         fds: fds
             .map(|descriptor| (descriptor.fd, descriptor.path.clone()))
             .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_group_is_told_from_an_unknown_one_and_from_a_process_that_has_ended() {
+        let lines: Vec<Line> = [
+            r#"{"at_ns":1,"tid":7,"pid":7,"cgroup":"/shop","fds":[{"fd":0,"path":"a"}]}"#,
+            r#"{"at_ns":1,"tid":8,"pid":8,"cgroup":"/","fds":[{"fd":0,"path":"a"}]}"#,
+            r#"{"at_ns":1,"tid":9,"pid":9,"fds":[{"fd":0,"path":"a"}]}"#,
+            r#"{"at_ns":2,"tid":7,"pid":7,"cgroup":"/","fds":[]}"#,
+        ]
+        .map(|line| serde_json::from_str(line).expect("a line"))
+        .into();
+        let groups = control_groups_of(lines.iter());
+        let groups: Vec<(i32, &str)> = (groups.iter())
+            .map(|(process, group)| (process.0, group.as_str()))
+            .collect();
+        assert_eq!(groups, [(7, "/shop"), (8, "/")]);
     }
 }
