@@ -58,9 +58,10 @@ pub(crate) fn leave_out_of_order(
     *packets = kept;
 }
 
-/// From when to when, by the stream's clock, where a packet states both.
+/// From when to when, by the stream's clock, where a packet states both: the end of one that was never
+/// closed, as its tracer crashed, is 0.
 fn times(packet: &RawPacket) -> Option<(u64, u64)> {
-    packet.begin().zip(packet.end)
+    packet.begin().zip(packet.end.filter(|end| *end > 0))
 }
 
 /// Whether a packet's times are possible between those of its neighbours. Where these contradict each

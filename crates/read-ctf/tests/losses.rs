@@ -153,6 +153,12 @@ fn a_packet_whose_times_its_neighbours_contradict_is_left_out() {
         &["0/0/100/200 1/0/5/300"],
         &["0+0", &left_out(17, "5 to 300")],
     );
+    // Never closed, as the tracer crashed.
+    check(
+        TIMED,
+        &["0/0/100/200 1/0/200/0 2/0/300/0"],
+        &["0+0 0+0 0+0"],
+    );
     // An overlap is told; where neighbours contradict each other, nobody knows which is wrong.
     let overlap = "TimeGoesBack s0 x1: 1 packets begin before the packet before them ends";
     check(
