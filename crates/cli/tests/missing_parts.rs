@@ -586,3 +586,23 @@ fn nothing_is_known_of_a_processor_without_pages_whose_recorder_was_killed() {
     assert_eq!(second["cpu"], 1);
     assert_eq!(second["unknown_ns"].as_i64(), window, "{report}");
 }
+
+#[test]
+fn the_rest_of_a_damaged_page_is_unknown() {
+    let (_folder, recording) = quiet_recording();
+    let unknown = || {
+        let report = slowpath(&["cpu", "--json"], &recording).json();
+        let rows = report["cpus"].as_array().expect("processors").clone();
+        let unknown = |row: &Value| row["unknown_ns"].as_u64().expect("a time");
+        rows.iter().map(unknown).collect::<Vec<_>>()
+    };
+    assert_eq!(unknown(), [0, 0]);
+    let pages = recording.join("kernel/cpu0.raw");
+    let mut bytes = fs::read(&pages).expect("pages");
+    let middle = bytes.len() / 2 / 4096 * 4096;
+    bytes[middle + 2048..middle + 4096].fill(0xff);
+    fs::write(&pages, bytes).expect("written");
+    let damaged = unknown();
+    assert!(damaged[0] > 0, "{damaged:?}");
+    assert_eq!(damaged[1], 0);
+}
