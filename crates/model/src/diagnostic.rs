@@ -98,7 +98,7 @@ codes! {
         "none needed here; the clock of whoever wrote the spans may be wrong";
     UnplacedSpans, Warning, "Spans of files belong to no host or time that was recorded; they were left out.",
         "record on the hosts that serve them, or give only files of the recorded time";
-    SpansOfAnotherTime, Note, "Spans of services that were recorded lie before or after the recording; they were left out.",
+    SpansOfAnotherTime, Warning, "Spans of services that were recorded lie before or after the recording; they were left out.",
         "none needed: applications send spans when they end, and in batches";
     SpansMoveUnseen, Warning, "Spans of a process move between threads unseen: the states of its requests are those of the threads that they began on.",
         "goroutines of Go do so; elsewhere, record with the agent for the language (`make agents`)";
@@ -122,9 +122,9 @@ codes! {
         "none needed";
     TracingSystemWarning, Note, "The tracing system itself has marked spans with a warning.",
         "its times may be adjusted already; compare with the raw spans";
-    MissingParentSpan, Warning, "A span's parent is not in the input; it is taken for a root.",
+    MissingParentSpan, Warning, "A span's parent is not in the input; `services` takes the span for a root, for `requests` its place in the tree is unknown.",
         "the parent was not sampled, not sent yet, or lies in another file";
-    SpanCycle, Warning, "Spans are each other's ancestors; the earliest is taken for a root.",
+    SpanCycle, Warning, "Spans are each other's ancestors; `services` takes the earliest for a root, for `requests` their places in the tree are unknown.",
         "whatever made the spans reuses ids";
     DuplicateSpan, Note, "A span is there more than once; one is kept.",
         "none needed";

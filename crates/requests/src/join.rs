@@ -6,10 +6,10 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{
-    Diagnostic, DiagnosticCode, Place, ProcessId, SpanId, ThreadId, TimeRange, Timestamp,
+    Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TimeRange, Timestamp,
 };
 use slowpath_read_spans::{Attribute, AttributeValue, Span};
 
@@ -19,6 +19,7 @@ use crate::events::{SpanEvent, SpanEventKind};
 use crate::request::{PlacedBy, Request, SpanKey, Told};
 use crate::requests::Requests;
 use crate::threads;
+use crate::trees::{Tree, Trees};
 
 /// What is known of one host before its requests are made of it.
 #[derive(Debug)]
@@ -59,16 +60,18 @@ pub fn join(hosts: Vec<HostEvents<'_>>, spans: Vec<Span>) -> (Vec<Requests>, Vec
     let (spans, repeated) = one_of_each(spans);
     join.tell_repeated(&repeated);
     if !spans.is_empty() {
-        let trees = trees(&spans);
-        let spans: Vec<(Span, Option<Tree>)> = spans.into_iter().zip(trees).collect();
+        let Trees {
+            places,
+            orphans,
+            circles,
+        } = Trees::of(&spans);
+        join.tell_broken(&spans, &orphans, circles);
+        let spans: Vec<(Span, Option<Tree>)> = spans.into_iter().zip(places).collect();
         let alone = join.match_events(spans);
         join.place(alone);
     }
     join.finish()
 }
-
-/// A span's place in the tree of its trace.
-type Tree = (u32, u32);
 
 /// What a file tells about a request, to be found by its host, span and first event.
 struct ToldOf {
@@ -122,6 +125,32 @@ impl Join<'_> {
                 "{conflicting} spans have the id of another one but differ; they were left out"
             );
             self.diagnose(DiagnosticCode::ConflictingSpans, "", message, conflicting);
+        }
+    }
+
+    /// Tells of trees that are not whole; a parent may be known by its events alone.
+    fn tell_broken(&mut self, spans: &[Span], orphans: &[usize], circles: u64) {
+        if !orphans.is_empty() {
+            let events = self.hosts.iter().flat_map(|host| &host.events);
+            let known: FxHashSet<SpanKey> = events.map(SpanEvent::key).collect();
+            let is_missing = |position: &&usize| {
+                let span = &spans[**position];
+                let key = |parent| SpanKey {
+                    trace: span.trace,
+                    span: parent,
+                };
+                span.parent()
+                    .is_some_and(|parent| !known.contains(&key(parent)))
+            };
+            let missing = orphans.iter().filter(is_missing).count() as u64;
+            if missing > 0 {
+                let message = format!("{missing} spans have a parent that is missing");
+                self.diagnose(DiagnosticCode::MissingParentSpan, "", message, missing);
+            }
+        }
+        if circles > 0 {
+            let message = format!("{circles} circles of spans that are their own ancestors");
+            self.diagnose(DiagnosticCode::SpanCycle, "", message, circles);
         }
     }
 
@@ -504,44 +533,4 @@ pub(crate) fn key_of(span: &Span) -> SpanKey {
         trace: span.trace,
         span: span.span,
     }
-}
-
-/// Numbers every span whose way up to a root is known, so that descendants lie within their
-/// ancestors' numbers. Spans whose parent is missing, or who are their own ancestors, have none.
-fn trees(spans: &[Span]) -> Vec<Option<Tree>> {
-    let mut first_of: FxHashMap<SpanKey, usize> = FxHashMap::default();
-    for (position, span) in spans.iter().enumerate() {
-        first_of.entry(key_of(span)).or_insert(position);
-    }
-    let mut children: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
-    let mut open: Vec<(usize, bool)> = Vec::new();
-    for (position, span) in spans.iter().enumerate() {
-        let at = |parent: SpanId| SpanKey {
-            trace: span.trace,
-            span: parent,
-        };
-        match span.parent().filter(|parent| *parent != SpanId(0)) {
-            None => open.push((position, false)),
-            Some(parent) => {
-                if let Some(&parent) = first_of.get(&at(parent)) {
-                    children.entry(parent).or_default().push(position);
-                }
-            }
-        }
-    }
-    let mut trees: Vec<Option<Tree>> = vec![None; spans.len()];
-    let mut next = 0;
-    while let Some((position, is_left)) = open.pop() {
-        match &mut trees[position] {
-            Some(tree) if is_left => tree.1 = next,
-            tree => {
-                *tree = Some((next, next));
-                next += 1;
-                open.push((position, true));
-                let own = children.remove(&position).unwrap_or_default();
-                open.extend(own.into_iter().map(|child| (child, false)));
-            }
-        }
-    }
-    trees
 }

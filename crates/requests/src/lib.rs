@@ -20,6 +20,7 @@ mod request;
 mod requests;
 mod summary;
 mod threads;
+mod trees;
 
 pub use bands::{Band, Operation, Operations};
 pub use clocks::{ClockOffset, ToldBy, clock_offsets};

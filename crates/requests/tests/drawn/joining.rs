@@ -221,6 +221,28 @@ fn spans_of_another_time_are_left_out_and_those_of_containers_kept() {
 }
 
 #[test]
+fn broken_trees_are_told() {
+    let file = "
+        1.1 1000..2000 shop GET
+        1.2 1000..2000 shop GET parent=1
+        1.3 1000..2000 shop GET parent=4
+        1.4 1000..2000 shop GET parent=5
+        1.5 1000..2000 shop GET parent=3
+        1.6 1000..2000 shop GET parent=3
+        1.7 1000..2000 shop GET parent=7
+        1.8 1000..2000 shop GET parent=99
+        2.1 1000..2000 shop GET parent=2";
+    let (found, diagnostics) = joined(ONE_RUNS, file);
+    assert_eq!(found.requests.all().len(), 9);
+    assert_eq!(diagnostics[..2], ["MissingParentSpan 2", "SpanCycle 2"]);
+    let (_, whole) = joined(
+        ONE_RUNS,
+        "1.1 1000..2000 shop GET\n1.2 1000..2000 shop GET parent=1",
+    );
+    assert_eq!(whole, ["NoThreadKnown 2"]);
+}
+
+#[test]
 fn among_several_hosts_a_span_of_none_of_them_is_left_out() {
     let lines = [ONE_RUNS, TWO_RUN].map(|text| Drawing::parse(text).find(1, u64::MAX).lines);
     let host = |name: &str, lines| HostEvents {

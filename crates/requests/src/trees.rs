@@ -1,0 +1,101 @@
+//! The trees that spans of files form, by the parents that they name.
+//!
+//! Spans may name parents that are not there, or be their own ancestors: they have no place then, and
+//! are told. Which span is whose request, and on which host, is `join`'s matter.
+
+use rustc_hash::FxHashMap;
+use slowpath_model::SpanId;
+use slowpath_read_spans::Span;
+
+use crate::join::key_of;
+use crate::request::SpanKey;
+
+/// A span's place in the tree of its trace: descendants lie within their ancestors' numbers.
+pub(crate) type Tree = (u32, u32);
+
+/// What spans say about each other.
+pub(crate) struct Trees {
+    /// By span: its place, where its way up to a root is known.
+    pub(crate) places: Vec<Option<Tree>>,
+    /// Positions of the spans that name a parent which is none of them.
+    pub(crate) orphans: Vec<usize>,
+    /// How many circles of spans there are that are their own ancestors.
+    pub(crate) circles: u64,
+}
+
+impl Trees {
+    pub(crate) fn of(spans: &[Span]) -> Self {
+        let mut first_of: FxHashMap<SpanKey, usize> = FxHashMap::default();
+        for (position, span) in spans.iter().enumerate() {
+            first_of.entry(key_of(span)).or_insert(position);
+        }
+        let mut parents: Vec<Option<usize>> = vec![None; spans.len()];
+        let mut children: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+        let mut roots: Vec<usize> = Vec::new();
+        let mut orphans = Vec::new();
+        for (position, span) in spans.iter().enumerate() {
+            let Some(parent) = span.parent().filter(|parent| *parent != SpanId(0)) else {
+                roots.push(position);
+                continue;
+            };
+            let key = SpanKey {
+                trace: span.trace,
+                span: parent,
+            };
+            match first_of.get(&key) {
+                Some(&parent) => {
+                    parents[position] = Some(parent);
+                    children.entry(parent).or_default().push(position);
+                }
+                None => orphans.push(position),
+            }
+        }
+        Self {
+            places: places(roots, children, spans.len()),
+            orphans,
+            circles: circles(&parents),
+        }
+    }
+}
+
+fn places(
+    roots: Vec<usize>,
+    mut children: FxHashMap<usize, Vec<usize>>,
+    spans: usize,
+) -> Vec<Option<Tree>> {
+    let mut places: Vec<Option<Tree>> = vec![None; spans];
+    let mut open: Vec<(usize, bool)> = roots.into_iter().map(|root| (root, false)).collect();
+    let mut next = 0;
+    while let Some((position, is_left)) = open.pop() {
+        match &mut places[position] {
+            Some(tree) if is_left => tree.1 = next,
+            tree => {
+                *tree = Some((next, next));
+                next += 1;
+                open.push((position, true));
+                let own = children.remove(&position).unwrap_or_default();
+                open.extend(own.into_iter().map(|child| (child, false)));
+            }
+        }
+    }
+    places
+}
+
+/// Goes up from each span until a root or a span that was passed already: one of the same way closes
+/// a circle.
+fn circles(parents: &[Option<usize>]) -> u64 {
+    let mut circles = 0;
+    let mut passed_from: Vec<Option<usize>> = vec![None; parents.len()];
+    for start in 0..parents.len() {
+        let mut at = Some(start);
+        while let Some(position) = at {
+            if let Some(other) = passed_from[position] {
+                circles += u64::from(other == start);
+                break;
+            }
+            passed_from[position] = Some(start);
+            at = parents[position];
+        }
+    }
+    circles
+}
