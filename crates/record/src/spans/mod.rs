@@ -10,6 +10,7 @@ mod counts;
 mod forward;
 mod glance;
 mod intake;
+mod json;
 mod listen;
 mod raw_codec;
 mod rules;

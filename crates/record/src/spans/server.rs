@@ -55,6 +55,9 @@ const MOST_STREAMS: u32 = 16;
 const WINDOW_BYTES: u32 = 256 << 10;
 /// How long the body of a request may take to arrive.
 const PATIENCE_WITH_BODIES: Duration = Duration::from_secs(10);
+/// How long the rest of a refused body is read and thrown away: whoever sends all of it before it looks
+/// for an answer would find the connection broken instead.
+const PATIENCE_WITH_REFUSED: Duration = Duration::from_secs(4);
 /// How long a connection may be idle.
 const PATIENCE_WITH_SILENCE: Duration = Duration::from_secs(120);
 
@@ -166,9 +169,9 @@ impl Server {
             intake: &self.intake,
             signal,
         };
-        let (head, body) = request.into_parts();
+        let (head, mut body) = request.into_parts();
         let (body, _room) = match self
-            .arrived(body, MOST_MESSAGE_BYTES + GRPC_HEAD_BYTES)
+            .arrived(&mut body, MOST_MESSAGE_BYTES + GRPC_HEAD_BYTES)
             .await
         {
             Ok(arrived) => arrived,
@@ -197,10 +200,15 @@ impl Server {
                 "application/x-protobuf and application/json are taken",
             );
         }
-        let arrived = self.arrived(request.into_body(), MOST_MESSAGE_BYTES).await;
-        let (packed, _room) = match arrived {
+        let mut body = request.into_body();
+        let (packed, _room) = match self.arrived(&mut body, MOST_MESSAGE_BYTES).await {
             Ok(arrived) => arrived,
-            Err(wrong) => return refused(is_json, wrong.refusal()),
+            Err(wrong) => {
+                let thrown_away = async { while let Some(Ok(_)) = body.frame().await {} };
+                // The answer is the same where more comes.
+                let _ = timeout(PATIENCE_WITH_REFUSED, thrown_away).await;
+                return refused(is_json, wrong.refusal());
+            }
         };
         let message = unpacked(&headers, packed);
         let result = message.and_then(|message| self.take(signal, is_json, message));
@@ -215,7 +223,7 @@ impl Server {
     /// The whole of a body, with the room that it takes until that is dropped.
     async fn arrived(
         &self,
-        mut body: Incoming,
+        body: &mut Incoming,
         most: usize,
     ) -> Result<(Bytes, SemaphorePermit<'_>), NotArrived> {
         let mut bytes = Vec::new();
@@ -551,6 +559,17 @@ mod tests {
         // Their bodies may still come.
         (&stalled[0]).write_all(b"{}").expect("sent");
         assert!(answer(&stalled[0]).starts_with("HTTP/1.1 200"));
+    }
+
+    #[test]
+    fn who_sends_all_before_it_looks_for_an_answer_gets_a_refusal_too() {
+        let (_folder, address) = serve(3);
+        let bytes = 4 * MOST_MESSAGE_BYTES;
+        let head = "POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
+        let mut stream = connect(address);
+        write!(stream, "{head}content-length: {bytes}\r\n\r\n").expect("sent");
+        stream.write_all(&vec![b' '; bytes]).expect("all is taken");
+        assert!(answer(&stream).starts_with("HTTP/1.1 413"));
     }
 
     #[test]
