@@ -14,7 +14,7 @@ use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 use slowpath_requests::RequestPath;
 
 use crate::finding::{Evidence, Finding, FindingId};
-use crate::path::{Piece, Slow, Taken, each_once, listed, place_of};
+use crate::path::{Piece, Slow, Taken, each_once, listed, percent, place_of};
 
 /// A wait for the network, with what is known of where its packet came from.
 pub(crate) struct NetworkWait {
@@ -194,6 +194,16 @@ pub(crate) fn finding(
         true => taken.evidence_by(slow, what, "peer"),
         false => taken.evidence(slow, what),
     };
+    for told in &mut evidence {
+        let is_told = |one: &&NetworkWait| {
+            one.unseen
+                && told.range == Some(one.piece.segment.range)
+                && told.request == Some(slow.key(one.piece.request))
+        };
+        if all.iter().any(|one| is_told(&one)) {
+            told.text += "; what the sender did meanwhile is missing";
+        }
+    }
     evidence.push(Evidence::text(format!(
         "by thread: {}",
         listed(&threads, 6)
@@ -208,16 +218,7 @@ pub(crate) fn finding(
                 names(&strangers)
             )
         }
-        () if unseen.values().copied().sum::<Nanoseconds>().get() * 2 > recorded.get() => format!(
-            "Record without gaps on {} to see what was done there meanwhile",
-            names(&unseen)
-        ),
-        () if recorded > Nanoseconds::ZERO => {
-            "What the other recorded hosts did is on the paths already (`slowpath critical-path \
-             --span`): here the packets were on their way. Look at the network between the hosts \
-             (distance, queues, packets sent again)"
-                .to_owned()
-        }
+        () if recorded > Nanoseconds::ZERO => of_recorded(recorded, &unseen),
         () if is_alone => {
             "Record on the other host as well to see what it did meanwhile".to_owned()
         }
@@ -236,6 +237,32 @@ pub(crate) fn finding(
     )
 }
 
+/// What to do about waits for recorded hosts, of which `recorded` in all: where what some of these did is
+/// missing, nobody knows whether the packets were on their way.
+fn of_recorded(recorded: Nanoseconds, unseen: &BTreeMap<String, Nanoseconds>) -> String {
+    let missing: Nanoseconds = unseen.values().copied().sum();
+    let gaps = format!(
+        "Record without gaps on {} to see what was done there meanwhile",
+        names(unseen)
+    );
+    let look = "Look at the network between the hosts (distance, queues, packets sent again)";
+    if missing.get() * 2 > recorded.get() {
+        return gaps;
+    }
+    // Less does not change the answer.
+    if missing.get() * 10 >= recorded.get() {
+        return format!(
+            "{gaps}: that is not known for {missing} of {recorded} ({}). For the rest the packets were on \
+             their way. {look}",
+            percent(missing, recorded)
+        );
+    }
+    format!(
+        "What the other recorded hosts did is on the paths already (`slowpath critical-path --span`): \
+         here the packets were on their way. {look}"
+    )
+}
+
 /// Those that were waited for longest.
 fn names(peers: &BTreeMap<String, Nanoseconds>) -> String {
     let mut ranked: Vec<(&String, &Nanoseconds)> = peers.iter().collect();
@@ -246,4 +273,26 @@ fn names(peers: &BTreeMap<String, Nanoseconds>) -> String {
         .map(|(name, _)| name.as_str())
         .collect();
     names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_sender_s_recording_has_gaps_the_network_is_not_blamed_for_them() {
+        let advice = |missing: u64| {
+            let missing = BTreeMap::from([("store".to_owned(), Nanoseconds(missing))]);
+            of_recorded(Nanoseconds(1_000), &missing)
+        };
+        let says = |missing: u64, words: &str| advice(missing).contains(words);
+        assert!(says(600, "without gaps on store") && !says(600, "Look at the network"));
+        assert!(
+            says(374, "not known for 374 ns of 1.000 µs (37 %)"),
+            "{}",
+            advice(374)
+        );
+        assert!(says(374, "without gaps on store") && says(374, "For the rest"));
+        assert!(says(50, "on the paths already") && !says(50, "gaps"));
+    }
 }

@@ -157,6 +157,11 @@ fn a_recorded_peer_whose_recording_is_cut_explains_the_wait() {
         "{}",
         finding.advice
     );
+    let told = evidence(finding);
+    assert!(
+        told[0].ends_with("; what the sender did meanwhile is missing"),
+        "{told:?}"
+    );
     assert!(!found.iter().any(|one| one.id == FindingId::LostEvents));
     // The cut is told of with its reason, where there is one.
     drawn.wrong(HostId(1), DiagnosticCode::TruncatedPacket, None);
