@@ -299,10 +299,13 @@ impl<'experiment> HostKernels<'experiment> {
         Ok(found.state.unwrap_or_default())
     }
 
-    /// Processes of threads that the tracers kept beside the events.
+    /// Processes of threads that the recorder saw, or that the tracers kept beside the events: these
+    /// may have forgotten threads that ended. The first that is said of a thread counts.
     pub fn saved_processes(&self) -> Vec<(ThreadId, ProcessId)> {
-        let processes = self.traces.iter().flat_map(|trace| &trace.saved_processes);
-        processes.copied().collect()
+        let kept = self.traces.iter().flat_map(|trace| &trace.saved_processes);
+        let mut processes = state_dump::processes(&self.traces);
+        processes.extend(kept);
+        processes
     }
 }
 

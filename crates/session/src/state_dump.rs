@@ -52,6 +52,18 @@ pub(crate) fn names(traces: &[&OpenedSource]) -> BTreeMap<ThreadId, String> {
     dumps.map(|dump| (dump.tid, dump.comm)).collect()
 }
 
+/// Processes of the threads that were seen, in the order they were looked at.
+pub(crate) fn processes(traces: &[&OpenedSource]) -> Vec<(ThreadId, ProcessId)> {
+    processes_of(traces.iter().flat_map(|trace| &trace.state_dump))
+}
+
+fn processes_of<'run>(lines: impl Iterator<Item = &'run Line>) -> Vec<(ThreadId, ProcessId)> {
+    // Lines that do not tell the process have 0.
+    let told = lines.filter(|line| line.pid > 0);
+    told.map(|line| (ThreadId(line.tid), ProcessId(line.pid)))
+        .collect()
+}
+
 /// The control groups that processes were in when they were last looked at; `/` is the root.
 pub(crate) fn control_groups(traces: &[&OpenedSource]) -> BTreeMap<ProcessId, String> {
     control_groups_of(traces.iter().flat_map(|trace| &trace.state_dump))
@@ -138,6 +150,14 @@ fn dump(line: &Line, offset_ns: i64) -> StatedumpProcess {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_are_of_the_processes_that_they_were_seen_in() {
+        let lines: Vec<Line> = [r#"{"at_ns":1,"tid":8,"pid":7}"#, r#"{"at_ns":1,"tid":9}"#]
+            .map(|line| serde_json::from_str(line).expect("a line"))
+            .into();
+        assert_eq!(processes_of(lines.iter()), [(ThreadId(8), ProcessId(7))]);
+    }
 
     #[test]
     fn the_root_group_is_told_from_an_unknown_one_and_from_a_process_that_has_ended() {
