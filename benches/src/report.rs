@@ -208,8 +208,8 @@ fn memory(slowpath: &Path, small: &Path, data: &Path, megabytes: u64) -> anyhow:
         enlarge(small, &target, size << 20)?;
         let path = target.to_string_lossy();
         let explain = [&slowpath, "critical-path", "--json", "--tid", "315", &path];
-        // A short path: the time lines alone. The other is as long as the trace.
-        let explain_a_second = [&explain[..], &["--end", "+1s"]].concat();
+        // A short path: the time lines alone. The other is as long as the trace. The thread begins after 1.3 s.
+        let explain_a_second = [&explain[..], &["--end", "+2s"]].concat();
         let commands: [&[&str]; 4] = [
             &[&slowpath, "count", &path],
             &[&slowpath, "io", &path],
