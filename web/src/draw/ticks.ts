@@ -1,0 +1,58 @@
+// Where a time axis has its marks and what they say. Steps are 1, 2 or 5 times a power of ten. Where
+// seconds would need too many digits, marks tell the distance from a base that the axis names once.
+import { xOfTime, type TimeScale } from './time-scale';
+import { wordTime } from '../model/wording';
+
+export interface Tick {
+  time: number;
+  x: number;
+  label: string;
+}
+
+export interface Ticks {
+  /** null: labels are times since the begin; else they are distances from here. */
+  base: number | null;
+  baseLabel: string;
+  marks: Tick[];
+}
+
+export function tickStep(range: number, wanted: number): number {
+  const rough = Math.max(1, range / Math.max(1, wanted));
+  const power = 10 ** Math.floor(Math.log10(rough));
+  for (const factor of [1, 2, 5, 10]) {
+    if (factor * power >= rough * 0.9999) return Math.max(1, factor * power);
+  }
+  return 10 * power;
+}
+
+export function ticksOf(scale: TimeScale, pixelsApart = 110): Ticks {
+  const { begin, end } = scale.range;
+  const step = tickStep(end - begin, scale.width / pixelsApart);
+  const relative = begin >= step * 1000;
+  const base = relative ? Math.floor(begin / (step * 100)) * step * 100 : null;
+  const largest = Math.max(step, end - (base ?? 0));
+  const marks: Tick[] = [];
+  const first = Math.ceil(begin / step);
+  const last = Math.floor((end - 1e-6) / step);
+  for (let number = first; number <= last && marks.length < 400; number += 1) {
+    const time = number * step;
+    const label = `${base === null ? '' : '+'}${tickLabel(time - (base ?? 0), step, largest)}`;
+    marks.push({ time, x: xOfTime(scale, time), label });
+  }
+  return { base, baseLabel: base === null ? '' : wordTime(base, step * 100), marks };
+}
+
+/** All labels of an axis share a unit, that of the largest, and have as many decimals as the step needs. */
+function tickLabel(time: number, step: number, largest: number): string {
+  if (time === 0) return '0';
+  const [factor, unit] =
+    largest >= 1e9
+      ? ([1e9, 's'] as const)
+      : largest >= 1e6
+        ? ([1e6, 'ms'] as const)
+        : largest >= 1e3
+          ? ([1e3, 'µs'] as const)
+          : ([1, 'ns'] as const);
+  const decimals = Math.max(0, Math.round(Math.log10(factor) - Math.floor(Math.log10(step) + 1e-9)));
+  return `${(time / factor).toFixed(decimals)}\u202f${unit}`;
+}

@@ -1,0 +1,70 @@
+// Time ranges and their mapping to pixels. Times are nanoseconds since the recording's begin; ranges are
+// half open. Pure arithmetic: what zoom and pan mean is said here once, for mouse and keyboard alike.
+
+export interface TimeRange {
+  begin: number;
+  end: number;
+}
+
+export interface TimeScale {
+  range: TimeRange;
+  width: number;
+}
+
+/** The closest that one can look, in ns across the picture. */
+export const SHORTEST_RANGE = 200;
+
+export function span(range: TimeRange): number {
+  return range.end - range.begin;
+}
+
+export function xOfTime(scale: TimeScale, time: number): number {
+  return ((time - scale.range.begin) / span(scale.range)) * scale.width;
+}
+
+export function timeOfX(scale: TimeScale, x: number): number {
+  return scale.range.begin + (x / scale.width) * span(scale.range);
+}
+
+/** Moves and, if it must, shrinks a range until it lies within bounds. Whole nanoseconds. */
+export function fitInto(range: TimeRange, bounds: TimeRange): TimeRange {
+  const longest = span(bounds);
+  const length = Math.min(Math.max(span(range), Math.min(SHORTEST_RANGE, longest)), longest);
+  const begin = Math.min(Math.max(range.begin, bounds.begin), bounds.end - length);
+  return { begin: Math.round(begin), end: Math.round(begin + length) };
+}
+
+/** factor < 1 zooms in. The time under `anchor` stays where it is, as long as the bounds allow. */
+export function zoom(range: TimeRange, factor: number, anchor: number, bounds: TimeRange): TimeRange {
+  const length = Math.min(Math.max(span(range) * factor, SHORTEST_RANGE), span(bounds));
+  const position = span(range) > 0 ? (anchor - range.begin) / span(range) : 0.5;
+  const begin = anchor - position * length;
+  return fitInto({ begin, end: begin + length }, bounds);
+}
+
+/** Moves by a share of what is shown; positive is later. */
+export function pan(range: TimeRange, share: number, bounds: TimeRange): TimeRange {
+  const shift = span(range) * share;
+  return fitInto({ begin: range.begin + shift, end: range.end + shift }, bounds);
+}
+
+/** A range with some air around it. */
+export function withMargin(range: TimeRange, share: number, bounds: TimeRange): TimeRange {
+  const air = Math.max(span(range) * share, SHORTEST_RANGE / 2);
+  return fitInto({ begin: range.begin - air, end: range.end + air }, bounds);
+}
+
+export function contains(range: TimeRange, time: number): boolean {
+  return time >= range.begin && time < range.end;
+}
+
+export function sameRange(one: TimeRange, other: TimeRange): boolean {
+  return one.begin === other.begin && one.end === other.end;
+}
+
+/** Moves a range by the least that brings a time into it, with a little air. */
+export function showTime(range: TimeRange, time: number, bounds: TimeRange): TimeRange {
+  if (contains(range, time)) return range;
+  const middle = time - span(range) / 2;
+  return fitInto({ begin: middle, end: middle + span(range) }, bounds);
+}

@@ -1,0 +1,245 @@
+// The recording's events around the selected time, as far as one scrolls in either direction. Selecting an
+// event selects its time in all views; selecting a time elsewhere brings its events here.
+import { useLayoutEffect, useRef, useState, type KeyboardEvent } from 'react';
+import type { EventLine } from '../../model/interface';
+import { toThread } from '../../model/jumps';
+import { addressOf, adjust, usePlace } from '../../model/place-store';
+import { useHostName, useRecording, useSharedRange } from '../../model/recording';
+import { wordDuration, wordTime } from '../../model/wording';
+import { csvOf, type ValueColumn } from '../../parts/data-table/table-rows';
+import { useElementSize } from '../../parts/element-size';
+import { EmptyNotice, ErrorNotice, WaitingNotice } from '../../parts/notices';
+import { saveText } from '../../parts/save-file';
+import { SearchField } from '../../parts/search-field';
+import { indexOfTime, keyOfEvent, useEvents, type Events as EventList } from './event-pages';
+
+const ROW = 24;
+const HEAD = 28;
+
+export function Events() {
+  const { filters, at } = usePlace();
+  const { range } = useSharedRange();
+  const time = at ?? range.begin;
+  const name = filters.name ?? '';
+  const text = filters.text ?? '';
+  const events = useEvents(time, name, text);
+  const { stretch } = events;
+  return (
+    <div className="view-column">
+      <div className="tool-bar" role="search">
+        <SearchField
+          label="Names of events"
+          placeholder="Name, as sched_switch"
+          value={name}
+          onChange={(value) => adjust({ filters: { name: value } })}
+        />
+        <SearchField
+          label="Text of events"
+          placeholder="Text in the fields"
+          value={text}
+          onChange={(value) => adjust({ filters: { text: value } })}
+        />
+        <span className="muted">
+          {events.loading
+            ? 'Looking …'
+            : at === null
+              ? 'from the begin of the shown time'
+              : `around ${wordTime(at, 1)}`}
+        </span>
+        <span className="spacer" />
+        {stretch && stretch.events.length > 0 && (
+          <button
+            type="button"
+            className="quiet-button"
+            onClick={() => saveText('events.csv', 'text/csv', csvOf(stretch.events, CSV_COLUMNS))}
+          >
+            Save these as CSV
+          </button>
+        )}
+      </div>
+      <div className="view-rest">
+        <EventsAround events={events} time={time} filtered={name !== '' || text !== ''} />
+      </div>
+    </div>
+  );
+}
+
+interface EventsAroundProps {
+  events: EventList;
+  time: number;
+  filtered: boolean;
+}
+
+/** The events around a time, for this view and beside a request. */
+export function EventsAround({ events, time, filtered }: EventsAroundProps) {
+  const { stretch, error } = events;
+  if (error) return <ErrorNotice error={error} />;
+  if (!stretch) return <WaitingNotice waiting={null} />;
+  if (stretch.events.length === 0) {
+    return (
+      <EmptyNotice title="No such events here">
+        {filtered
+          ? 'No event near this time fits the names and texts above.'
+          : 'The recording has no events here.'}
+      </EmptyNotice>
+    );
+  }
+  return <EventRows events={events} time={time} />;
+}
+
+const CSV_COLUMNS: ValueColumn<EventLine>[] = [
+  { key: 'at', title: 'at_ns', value: (event) => event.at_ns },
+  { key: 'host', title: 'host', value: (event) => event.host },
+  { key: 'cpu', title: 'cpu', value: (event) => event.cpu },
+  { key: 'tid', title: 'tid', value: (event) => event.tid },
+  { key: 'name', title: 'name', value: (event) => event.name },
+  { key: 'text', title: 'fields', value: (event) => event.text },
+];
+
+function EventRows({ events, time }: { events: EventList; time: number }) {
+  const { at } = usePlace();
+  const { hosts } = useRecording();
+  const hostName = useHostName();
+  const { bounds } = useSharedRange();
+  const element = useRef<HTMLDivElement>(null);
+  const { height } = useElementSize(element);
+  const [scrollTop, setScrollTop] = useState(0);
+  const lines = events.stretch!.events;
+  const anchor = useRef<{ key: string; offset: number } | null>(null);
+  const chosenHere = useRef<number | null>(null);
+
+  // Where events were put before those in sight, the ones in sight stay where they are.
+  useLayoutEffect(() => {
+    const present = element.current;
+    if (!present || !anchor.current) return;
+    const index = lines.findIndex((event) => keyOfEvent(event) === anchor.current!.key);
+    if (index >= 0) present.scrollTop = index * ROW - anchor.current.offset;
+  }, [lines]);
+
+  // A time that was selected elsewhere comes into sight.
+  useLayoutEffect(() => {
+    const present = element.current;
+    if (!present || height === 0 || chosenHere.current === time) return;
+    const index = indexOfTime(lines, time);
+    present.scrollTop = Math.max(0, index * ROW - height / 3);
+    setScrollTop(present.scrollTop);
+  }, [time, height === 0, events.loading]);
+
+  const onScroll = () => {
+    const present = element.current!;
+    setScrollTop(present.scrollTop);
+    const top = Math.min(lines.length - 1, Math.max(0, Math.floor(present.scrollTop / ROW)));
+    const first = lines[top];
+    anchor.current = first ? { key: keyOfEvent(first), offset: top * ROW - present.scrollTop } : null;
+    if (present.scrollTop < ROW * 30) events.loadEarlier();
+    if (present.scrollTop + height > lines.length * ROW - ROW * 30) events.loadLater();
+  };
+
+  const first = Math.max(0, Math.floor(scrollTop / ROW) - 5);
+  const end = Math.min(lines.length, Math.ceil((scrollTop + height) / ROW) + 5);
+  const selectedIndex = at === null ? -1 : lines.findIndex((event) => event.at_ns === at);
+  const choose = (index: number) => {
+    const event = lines[index];
+    if (!event) return;
+    chosenHere.current = event.at_ns;
+    adjust({ at: event.at_ns });
+    const present = element.current!;
+    if (index * ROW < present.scrollTop) present.scrollTop = index * ROW;
+    const below = (index + 1) * ROW + HEAD - (present.scrollTop + height);
+    if (below > 0) present.scrollTop += below;
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    const from = selectedIndex >= 0 ? selectedIndex : Math.floor(scrollTop / ROW);
+    choose(Math.min(lines.length - 1, Math.max(0, from + step)));
+  };
+
+  return (
+    <div
+      ref={element}
+      className="event-table"
+      role="grid"
+      aria-label="Events"
+      aria-rowcount={-1}
+      aria-activedescendant={
+        selectedIndex >= first && selectedIndex < end ? `event-${selectedIndex}` : undefined
+      }
+      tabIndex={0}
+      onScroll={onScroll}
+      onKeyDown={onKeyDown}
+    >
+      <div className="event-row is-head" role="row">
+        <div role="columnheader" className="is-right">
+          Time
+        </div>
+        <div role="columnheader" className="is-right">
+          Step
+        </div>
+        {hosts.length > 1 && <div role="columnheader">Host</div>}
+        <div role="columnheader" className="is-right">
+          CPU
+        </div>
+        <div role="columnheader" className="is-right">
+          Thread
+        </div>
+        <div role="columnheader">Event</div>
+        <div role="columnheader">Fields</div>
+      </div>
+      <div className="event-space" role="rowgroup" style={{ height: lines.length * ROW }}>
+        {lines.slice(first, end).map((event, offset) => {
+          const index = first + offset;
+          const before = lines[index - 1];
+          return (
+            <div
+              key={index}
+              id={`event-${index}`}
+              role="row"
+              aria-selected={index === selectedIndex}
+              className={`event-row ${index === selectedIndex ? 'is-selected' : ''}`}
+              style={{ top: index * ROW }}
+              onClick={() => choose(index)}
+            >
+              <div role="gridcell" className="is-right">
+                {wordTime(event.at_ns, 1)}
+              </div>
+              <div role="gridcell" className="is-right muted">
+                {before ? `+${wordDuration(event.at_ns - before.at_ns)}` : ''}
+              </div>
+              {hosts.length > 1 && <div role="gridcell">{hostName(event.host)}</div>}
+              <div role="gridcell" className="is-right">
+                {event.cpu ?? ''}
+              </div>
+              <div role="gridcell" className="is-right">
+                {event.tid !== null && event.tid !== 0 ? (
+                  <a
+                    href={addressOf(
+                      toThread(
+                        event.tid,
+                        event.host,
+                        { begin: event.at_ns, end: event.at_ns + 1_000_000 },
+                        bounds,
+                      ),
+                    )}
+                    title="Show the thread at this time"
+                  >
+                    {event.tid}
+                  </a>
+                ) : (
+                  (event.tid ?? '')
+                )}
+              </div>
+              <div role="gridcell" className="event-name">
+                {event.name}
+              </div>
+              <div role="gridcell" className="mono" title={event.text}>
+                {event.text}
+              </div>
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}

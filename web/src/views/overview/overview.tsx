@@ -1,0 +1,160 @@
+// The first view: what was recorded and what was lost, what slows requests down (worst first, with links to
+// the evidence), how long requests take and what slow ones do with their time. From here the slowest
+// request's answer is one click away.
+import { useAnswer, type Answer } from '../../model/answers';
+import { withQuery } from '../../model/client';
+import type { Findings, Operation, RequestDetail, RequestPage } from '../../model/interface';
+import { toRequest } from '../../model/jumps';
+import { useRecording, useSharedRange } from '../../model/recording';
+import { wordDuration, wordNumberOf, wordTime } from '../../model/wording';
+import { Answered, EmptyNotice } from '../../parts/notices';
+import { PlaceLink } from '../../parts/place-link';
+import { StateBar, StateLegend } from '../../parts/state-bar';
+import { STATE_NAMES } from '../../model/interface';
+import { BusiestThreads } from './busiest-threads';
+import { FindingCard } from './finding-card';
+import { OperationsPanel } from './operations-panel';
+import { RecordingFacts } from './recording-facts';
+
+const SLOWEST = 20;
+
+export function Overview() {
+  const { span_files: spanFiles } = useRecording();
+  const slowest = useAnswer<RequestPage>({
+    path: withQuery('/api/requests', { sort: 'duration', order: 'desc', offset: 0, limit: SLOWEST }),
+  });
+  return (
+    <div className="overview">
+      <RecordingFacts requests={slowest.value?.total ?? null} />
+      {slowest.value?.total === 0 ? (
+        <div className="overview-columns">
+          <BusiestThreads />
+          <section className="panel" aria-label="No requests">
+            {(spanFiles ?? 0) > 0 ? (
+              <EmptyNotice title="Spans, but no requests that a trace tells more of">
+                None of the spans is of a recorded host.{' '}
+                <PlaceLink to={{ view: 'services', filters: {} }}>
+                  What the spans tell by themselves
+                </PlaceLink>
+              </EmptyNotice>
+            ) : (
+              <EmptyNotice title="No requests in this recording">
+                Requests come from spans: record with an agent that tells of them, or open a file of spans
+                together with the trace. What every thread and processor did is there all the same.
+              </EmptyNotice>
+            )}
+          </section>
+        </div>
+      ) : (
+        <RequestsAtAGlance slowest={slowest} />
+      )}
+    </div>
+  );
+}
+
+function RequestsAtAGlance({ slowest }: { slowest: Answer<RequestPage> }) {
+  const operations = useAnswer<{ operations: Operation[] }>({ path: '/api/operations' });
+  const findings = useAnswer<Findings>({ path: '/api/findings' });
+  return (
+    <div className="overview-columns">
+      <div className="overview-column">
+        <section className="panel" aria-label="Findings">
+          <div className="panel-head">
+            <h2>What slows requests down</h2>
+            {findings.value && <Examined findings={findings.value} />}
+          </div>
+          <Answered answer={findings}>
+            {(value) =>
+              value.findings.length === 0 ? (
+                <EmptyNotice title="Nothing found">
+                  No cause takes a tenth of the slow requests' time.
+                </EmptyNotice>
+              ) : (
+                <ol className="finding-list">
+                  {value.findings.map((finding, index) => (
+                    <FindingCard
+                      key={`${finding.host} ${finding.id} ${finding.begin_ns} ${index}`}
+                      finding={finding}
+                      open={index === 0}
+                    />
+                  ))}
+                </ol>
+              )
+            }
+          </Answered>
+        </section>
+        <OperationsPanel operations={operations} />
+      </div>
+      <div className="overview-column">
+        <section className="panel" aria-label="Slowest requests">
+          <div className="panel-head">
+            <h2>Slowest requests</h2>
+            <PlaceLink to={{ view: 'requests', request: null, filters: {} }} optional>
+              All requests
+            </PlaceLink>
+          </div>
+          <Answered answer={slowest}>{(page) => <SlowestRequests page={page} />}</Answered>
+        </section>
+      </div>
+    </div>
+  );
+}
+
+function Examined({ findings }: { findings: Findings }) {
+  const { examined, requests } = findings;
+  if (examined === undefined && requests === undefined) return null;
+  return (
+    <span className="muted">
+      {examined !== undefined
+        ? `in the slowest ${wordNumberOf(examined, 'request')}`
+        : `in the slowest tenth of ${wordNumberOf(requests ?? 0, 'request')}`}
+    </span>
+  );
+}
+
+function SlowestRequests({ page }: { page: RequestPage }) {
+  const { bounds } = useSharedRange();
+  const first = page.requests[0]!;
+  const worst = useAnswer<RequestDetail>({ path: `/api/requests/${first.id}` });
+  const shown = STATE_NAMES.filter((state) =>
+    page.requests.some((request) => (request.states[state] ?? 0) > 0.02 * request.duration_ns),
+  );
+  return (
+    <div className="panel-body">
+      {worst.value && (
+        <p className="worst-verdict">
+          <PlaceLink to={toRequest(first, bounds)}>{first.operation || first.comm}</PlaceLink> took{' '}
+          <strong>{wordDuration(first.duration_ns)}</strong>: {worst.value.verdict}
+        </p>
+      )}
+      <ul className="slowest-list">
+        {page.requests.map((request) => (
+          <li key={request.id}>
+            <PlaceLink to={toRequest(request, bounds)} className="slowest-link">
+              <span className="slowest-name">
+                {request.operation || request.comm || request.span_id}
+                <span className="muted"> {request.service || `at ${wordTime(request.begin_ns, 1e6)}`}</span>
+              </span>
+              <StateBar
+                states={request.states}
+                of={totalOfStates(request.states) / lengthOf(request.duration_ns, first.duration_ns)}
+                label="Its time"
+              />
+              <span className="is-right">{wordDuration(request.duration_ns)}</span>
+            </PlaceLink>
+          </li>
+        ))}
+      </ul>
+      <StateLegend states={shown} />
+    </div>
+  );
+}
+
+/** How long a bar is, of the longest: never so short that one can't see what it consists of. */
+function lengthOf(duration: number, longest: number): number {
+  return Math.max(0.15, duration / Math.max(1, longest));
+}
+
+function totalOfStates(states: Record<string, number | undefined>): number {
+  return Object.values(states).reduce<number>((sum, time) => sum + (time ?? 0), 0);
+}

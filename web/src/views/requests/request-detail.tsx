@@ -1,0 +1,260 @@
+// One request: the verdict in words, where its time went, what it waited for; its spans, and its critical
+// path through threads and hosts with arrows where it goes from one to the other.
+import { useMemo, useState } from 'react';
+import { useAnswer } from '../../model/answers';
+import type { RequestDetail } from '../../model/interface';
+import { toRequest, toThread } from '../../model/jumps';
+import { parseRange } from '../../model/place';
+import { adjust, go, usePlace } from '../../model/place-store';
+import { useHostName, useRecording, useSharedRange } from '../../model/recording';
+import { isReport } from '../../model/report';
+import { STATE_WORDS, wordDuration, wordShare, wordTime, wordWait } from '../../model/wording';
+import { withMargin } from '../../draw/time-scale';
+import { Answered } from '../../parts/notices';
+import { PlaceLink } from '../../parts/place-link';
+import { StateTable } from '../../parts/state-bar';
+import { useEvents } from '../events/event-pages';
+import { EventsAround } from '../events/events';
+import { PathGraph } from './path-graph';
+import { SegmentStrip } from './segment-strip';
+import { SegmentTable } from './segment-table';
+
+export function RequestDetailPanel({ id }: { id: number }) {
+  const answer = useAnswer<RequestDetail>({ path: `/api/requests/${id}` }, false);
+  return (
+    <section className="request-detail" aria-label="The selected request">
+      {answer.error && (
+        <div className="request-lines-bar">
+          <button type="button" onClick={() => go({ request: null, filters: { focus: null } })}>
+            Close
+          </button>
+        </div>
+      )}
+      <Answered answer={answer}>{(detail) => <OneRequest detail={detail} />}</Answered>
+    </section>
+  );
+}
+
+function OneRequest({ detail }: { detail: RequestDetail }) {
+  const { request, path } = detail;
+  const { filters, at } = usePlace();
+  const { bounds } = useSharedRange();
+  const { hosts } = useRecording();
+  const hostName = useHostName();
+  const [form, setForm] = useState<'line' | 'table' | 'events'>('line');
+  const whole = useMemo(
+    () => withMargin({ begin: request.begin_ns, end: request.end_ns }, 0.03, bounds),
+    [request, bounds],
+  );
+  const range = parseRange(filters.focus ?? null) ?? whole;
+  return (
+    <>
+      <header className="request-head">
+        <div className="request-title">
+          <h2>
+            {request.operation || request.comm}
+            <span className="muted"> {request.service}</span>
+          </h2>
+          <span className="request-duration">{wordDuration(request.duration_ns)}</span>
+          <span className="muted">
+            {request.percentile >= 100
+              ? 'the slowest of its operation'
+              : `percentile ${Math.floor(request.percentile * 10) / 10} of its operation`}
+          </span>
+          <span className="muted">
+            began at {wordTime(request.begin_ns, 1000)}
+            {hosts.length > 1 ? ` on ${hostName(request.host)}` : ''}
+          </span>
+          <span className="muted mono" title="Trace id">
+            {request.trace_id}
+          </span>
+          <span className="spacer" />
+          <PlaceLink to={{ view: 'threads', range, filters: { tids: threadFilter(detail) } }} optional>
+            Its threads
+          </PlaceLink>
+          <PlaceLink to={{ view: 'events', range, at: request.begin_ns }} optional>
+            Its events
+          </PlaceLink>
+          <button
+            type="button"
+            className="quiet-button"
+            aria-label="Close the request"
+            onClick={() => go({ request: null, filters: { focus: null } })}
+          >
+            ✕
+          </button>
+        </div>
+        <p className="verdict">{detail.verdict}</p>
+      </header>
+      <div className="request-body">
+        <aside className="request-facts" aria-label="Where its time went">
+          <Breakdown detail={detail} />
+          <Waits detail={detail} />
+          <BlockedBy detail={detail} />
+        </aside>
+        <div className="request-lines">
+          <div className="request-lines-bar">
+            <span className="choice" role="group" aria-label="Form">
+              <button type="button" aria-pressed={form === 'line'} onClick={() => setForm('line')}>
+                Time line
+              </button>
+              <button type="button" aria-pressed={form === 'table'} onClick={() => setForm('table')}>
+                Table
+              </button>
+              {!isReport && (
+                <button type="button" aria-pressed={form === 'events'} onClick={() => setForm('events')}>
+                  Events
+                </button>
+              )}
+            </span>
+            <SegmentStrip path={path} at={at} of={request.duration_ns} />
+          </div>
+          <div className="view-rest">
+            {form === 'line' ? (
+              <PathGraph
+                name="Spans and critical path of the request"
+                path={path}
+                spans={detail.spans}
+                ownSpan={request.span_id}
+                saveAs={`request-${request.id}`}
+                range={range}
+                bounds={bounds}
+                whole={whole}
+                onRange={(next) =>
+                  adjust({ filters: { focus: `${Math.round(next.begin)}-${Math.round(next.end)}` } })
+                }
+              />
+            ) : form === 'table' ? (
+              <SegmentTable path={path} name={`request-${request.id}`} />
+            ) : (
+              <EventsOfRequest time={at ?? request.begin_ns} />
+            )}
+          </div>
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** The recording's events around the selected time; selecting one selects the path's segment. */
+function EventsOfRequest({ time }: { time: number }) {
+  const events = useEvents(time, '', '');
+  return <EventsAround events={events} time={time} filtered={false} />;
+}
+
+function threadFilter(detail: RequestDetail): string {
+  const keys = new Set(detail.path.segments.map((segment) => `${segment.host}:${segment.tid}`));
+  return [...keys].slice(0, 60).join('.');
+}
+
+function Breakdown({ detail }: { detail: RequestDetail }) {
+  const [own, setOwn] = useState(false);
+  return (
+    <section>
+      <div className="facts-head">
+        <h3>Where its time went</h3>
+        <span className="choice is-small" role="group" aria-label="Count waits for other threads">
+          <button
+            type="button"
+            aria-pressed={!own}
+            title="Waits for other threads count as what these threads did meanwhile"
+            onClick={() => setOwn(false)}
+          >
+            followed
+          </button>
+          <button
+            type="button"
+            aria-pressed={own}
+            title="Waits for other threads count as blocked"
+            onClick={() => setOwn(true)}
+          >
+            own
+          </button>
+        </span>
+      </div>
+      <StateTable
+        states={own ? detail.request.own_states : detail.request.states}
+        caption="Time of the request by state"
+      />
+    </section>
+  );
+}
+
+function Waits({ detail }: { detail: RequestDetail }) {
+  const { bounds } = useSharedRange();
+  const { request, waits } = detail;
+  if (waits.length === 0) return null;
+  return (
+    <section>
+      <h3>Longest waits</h3>
+      <ol className="wait-list">
+        {waits.map((wait) => {
+          const length = wait.end_ns - wait.begin_ns;
+          const onThread = wait.on === 'THREAD';
+          return (
+            <li key={`${wait.begin_ns} ${wait.tid}`}>
+              <button
+                type="button"
+                className="wait-jump"
+                title="Point it out in the time line"
+                onClick={() => {
+                  const range = withMargin({ begin: wait.begin_ns, end: wait.end_ns }, 0.25, bounds);
+                  adjust({ at: wait.begin_ns, filters: { focus: `${range.begin}-${range.end}` } });
+                }}
+              >
+                <strong>{wordDuration(length)}</strong>{' '}
+                <span className="muted">({wordShare(length / Math.max(1, request.duration_ns))})</span>
+              </button>{' '}
+              {onThread
+                ? `for thread ${wait.waker_comm ?? ''} (${wait.waker_tid ?? '?'})`
+                : wordWait(wait.on)}
+              {wait.call ? ` in ${wait.call}` : ''}
+              {onThread && wait.mostly_state
+                ? `; meanwhile mostly ${STATE_WORDS[wait.mostly_state].title.toLowerCase()}${
+                    wait.mostly_tid !== undefined && wait.mostly_tid !== null
+                      ? ` (thread ${wait.mostly_tid})`
+                      : ''
+                  }`
+                : ''}{' '}
+              <PlaceLink
+                to={toThread(wait.tid, request.host, { begin: wait.begin_ns, end: wait.end_ns }, bounds)}
+                optional
+              >
+                thread
+              </PlaceLink>
+            </li>
+          );
+        })}
+      </ol>
+    </section>
+  );
+}
+
+function BlockedBy({ detail }: { detail: RequestDetail }) {
+  const { bounds } = useSharedRange();
+  if (detail.blocked_by.length === 0) return null;
+  return (
+    <section>
+      <h3>Held up by other requests</h3>
+      <ol className="wait-list">
+        {detail.blocked_by.map((other, index) => (
+          <li key={index}>
+            <strong>{wordDuration(other.ns)}</strong>{' '}
+            {other.id === null ? (
+              other.described
+            ) : (
+              <PlaceLink
+                to={toRequest(
+                  { id: other.id, begin_ns: detail.request.begin_ns, end_ns: detail.request.end_ns },
+                  bounds,
+                )}
+              >
+                {other.described}
+              </PlaceLink>
+            )}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

@@ -1,0 +1,286 @@
+// Threads and processors over time: what every processor ran, what every thread did, who woke whom; the use
+// of processors above, the selected thread below. Rows can be coloured by state or by the request that the
+// thread works for.
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import type { RowSpan } from '../../draw/row-layout';
+import { arrowsBetweenRows } from '../../draw/arrows';
+import { useAnswer } from '../../model/answers';
+import type { Processor, RequestDetail, StateName, Thread } from '../../model/interface';
+import { adjust, go, usePlace } from '../../model/place-store';
+import { useHasKernel, useHostName, useRecording, useSharedRange } from '../../model/recording';
+import { wordShare } from '../../model/wording';
+import { ErrorNotice, NoKernel, WaitingNotice } from '../../parts/notices';
+import { useSettled } from '../../parts/settled';
+import { Split } from '../../parts/split';
+import { useTheme } from '../../parts/theme';
+import { savePicture } from '../../parts/time-graph/save-picture';
+import {
+  NOTHING,
+  type GraphColumn,
+  type GraphMark,
+  type RowContent,
+} from '../../parts/time-graph/graph-types';
+import { TimeGraph, type TimeGraphHandle } from '../../parts/time-graph/time-graph';
+import { StateLegend } from '../../parts/state-bar';
+import { useRowPictures, useWakeUps } from './row-data';
+import { useRowMeaning, valueAt } from './row-meaning';
+import { RowTip } from './row-tip';
+import { ThreadToolBar } from './thread-tool-bar';
+import { keyOfThread, runningTime, threadRows, type ThreadFilter, type ThreadRow } from './thread-rows';
+import { ThreadDetail } from './thread-detail';
+import { UsageChart } from './usage-chart';
+
+/** What is common on threads; the help has all. */
+const LEGEND: readonly StateName[] = [
+  'RUNNING',
+  'PREEMPTED',
+  'WAIT_CPU',
+  'INTERRUPTED',
+  'BLOCKED',
+  'NETWORK',
+  'BLOCK_DEVICE',
+  'TIMER',
+];
+const NAME_WIDTH = 230;
+const BUSY_WIDTH = 76;
+
+export function Threads() {
+  return useHasKernel() ? <ThreadsOfKernel /> : <NoKernel />;
+}
+
+function ThreadsOfKernel() {
+  const threads = useAnswer<{ threads: Thread[] }>({ path: '/api/threads' });
+  const cpus = useAnswer<{ cpus: Processor[] }>({ path: '/api/cpus' });
+  const error = threads.error ?? cpus.error;
+  if (error) return <ErrorNotice error={error} />;
+  if (!threads.value || !cpus.value) return <WaitingNotice waiting={threads.waiting ?? cpus.waiting} />;
+  if (threads.value.threads.length === 0) return <NoKernel />;
+  return <ThreadsOverTime threads={threads.value.threads} cpus={cpus.value.cpus} />;
+}
+
+function ThreadsOverTime({ threads, cpus }: { threads: Thread[]; cpus: Processor[] }) {
+  const place = usePlace();
+  const { filters } = place;
+  const { range, bounds, setRange } = useSharedRange();
+  const { hosts, duration_ns: duration } = useRecording();
+  const hostName = useHostName();
+  const theme = useTheme();
+  const graph = useRef<TimeGraphHandle>(null);
+  const [sight, setSight] = useState<{ rows: RowSpan; pixels: number }>({
+    rows: { first: 0, end: 0 },
+    pixels: 0,
+  });
+
+  const settledRange = useSettled(range);
+  const onlyAlive = filters.alive === 'yes';
+  const filter = useMemo<ThreadFilter>(
+    () => ({
+      text: filters.text ?? '',
+      onlyServing: filters.serving === 'yes',
+      only: filters.tids ? new Set(filters.tids.split('.')) : null,
+      alive: onlyAlive ? settledRange : null,
+    }),
+    [filters.text, filters.serving, filters.tids, onlyAlive, onlyAlive ? settledRange : null],
+  );
+  const rows = useMemo(
+    () => threadRows(threads, cpus, filter, hosts.length > 1 ? hostName : null),
+    [threads, cpus, filter, hosts, hostName],
+  );
+  useThreadOfAddress(threads);
+
+  const seen = useMemo(() => rows.slice(sight.rows.first, sight.rows.end), [rows, sight]);
+  const seenThreads = useMemo(() => seen.flatMap((row) => (row.thread ? [row.thread.row] : [])), [seen]);
+  const seenCpus = useMemo(() => seen.flatMap((row) => (row.processor ? [row.processor.row] : [])), [seen]);
+  const byRequest = filters.colour === 'requests';
+  const states = useRowPictures(byRequest ? 'requests' : 'threads', seenThreads, range, bounds, sight.pixels);
+  const running = useRowPictures('cpus', seenCpus, range, bounds, sight.pixels);
+  const withArrows = filters.arrows !== 'no';
+  const wakeUps = useWakeUps(seenThreads, range, withArrows);
+
+  const meaning = useRowMeaning(threads, byRequest);
+  const content = useCallback(
+    (index: number): RowContent => {
+      const row = rows[index];
+      if (!row || row.heading) return NOTHING;
+      const from = row.thread ? states : running;
+      const number = row.thread?.row ?? row.processor?.row ?? -1;
+      const inkOf = meaning.inkOf(row);
+      const runs = from.runs.get(number);
+      if (runs) return { kind: 'runs', runs, inkOf, textOf: (run) => meaning.labelOf(row, run.value) };
+      const screen = from.screens.get(number);
+      return screen ? { kind: 'screen', screen, inkOf } : NOTHING;
+    },
+    [rows, states, running, meaning],
+  );
+
+  const arrows = useMemo(() => {
+    if (!withArrows) return null;
+    const rowOf = new Map<string, number>();
+    rows.forEach((row, index) => {
+      if (row.thread) rowOf.set(String(row.thread.row), index);
+    });
+    return {
+      arrows: arrowsBetweenRows(
+        wakeUps.arrows,
+        (wake) => ({
+          from: String(wake.from_row),
+          fromTime: wake.from_ns,
+          to: String(wake.to_row),
+          toTime: wake.to_ns,
+        }),
+        rowOf,
+      ),
+      incomplete: !wakeUps.complete,
+    };
+  }, [withArrows, wakeUps, rows]);
+
+  const columns: GraphColumn<ThreadRow>[] = [
+    {
+      key: 'name',
+      title: 'Thread',
+      width: NAME_WIDTH,
+      cell: (row) =>
+        row.thread ? (
+          <span className="thread-name" title={row.label}>
+            {row.thread.comm || 'unnamed'} <span className="muted">{row.thread.tid}</span>
+          </span>
+        ) : (
+          <span className="thread-name">{row.label}</span>
+        ),
+    },
+    {
+      key: 'busy',
+      title: 'Running',
+      width: BUSY_WIDTH,
+      align: 'right',
+      cell: (row) => (
+        <span className="muted" title="Share of the recording in which it ran">
+          {wordShare(
+            (row.thread ? runningTime(row.thread) : (row.processor?.busy_ns ?? 0)) / Math.max(1, duration),
+          )}
+        </span>
+      ),
+    },
+  ];
+
+  // On a processor's row, a click selects the thread that runs there.
+  const pick = (row: ThreadRow, index: number, time: number) => {
+    if (!row.processor) return;
+    const value = valueAt(content(index), time);
+    const found = value === null ? null : meaning.threadOf(row, value);
+    if (found) go({ thread: found.row });
+  };
+  const isShown = (row: number) => rows.some((one) => one.thread?.row === row);
+  const marks = useRequestMark(place.request);
+  const selectedThread = threads.find((thread) => thread.row === place.thread) ?? null;
+  const onSight = useCallback(
+    (seenRows: RowSpan, pixels: number) => setSight({ rows: seenRows, pixels }),
+    [],
+  );
+  const error = states.error ?? running.error;
+
+  return (
+    <div className="view-column">
+      <ThreadToolBar filter={filter} byRequest={byRequest} withArrows={withArrows}>
+        {(['png', 'svg'] as const).map((form) => (
+          <button
+            key={form}
+            type="button"
+            className="quiet-button"
+            onClick={() =>
+              savePicture(form, {
+                name: 'threads',
+                rows,
+                content,
+                range,
+                arrows: arrows?.arrows ?? [],
+                theme,
+                sight: graph.current?.inSight() ?? null,
+              })
+            }
+          >
+            Save {form.toUpperCase()}
+          </button>
+        ))}
+      </ThreadToolBar>
+      <UsageChart
+        range={range}
+        left={NAME_WIDTH + BUSY_WIDTH}
+        width={Math.round(sight.pixels / Math.min(2, window.devicePixelRatio || 1))}
+      />
+      <div className="view-rest">
+        <Split
+          name="Border between the threads and the selected thread"
+          firstShare={0.62}
+          upper={
+            error ? (
+              <ErrorNotice error={error} />
+            ) : (
+              <div className="graph-with-bar">
+                <TimeGraph<ThreadRow>
+                  name="Processors and threads over time"
+                  rows={rows}
+                  columns={columns}
+                  content={content}
+                  range={range}
+                  bounds={bounds}
+                  onRange={setRange}
+                  at={place.at}
+                  onAt={(time) => adjust({ at: time })}
+                  selected={place.thread === null ? null : keyOfThread(place.thread)}
+                  onSelect={(row) => {
+                    if (row.thread && row.thread.row !== place.thread) go({ thread: row.thread.row });
+                  }}
+                  onPick={pick}
+                  arrows={arrows}
+                  marks={marks}
+                  onSight={onSight}
+                  handle={graph}
+                  tooltip={(row, index, time) =>
+                    row.heading ? null : (
+                      <RowTip row={row} shown={content(index)} time={time} meaning={meaning} />
+                    )
+                  }
+                />
+                <div className="graph-bar">
+                  {byRequest ? (
+                    <span className="muted">A colour is a request; processors are coloured by thread</span>
+                  ) : (
+                    <StateLegend states={LEGEND} />
+                  )}
+                </div>
+              </div>
+            )
+          }
+          lower={
+            selectedThread && (
+              <ThreadDetail key={selectedThread.row} thread={selectedThread} isShown={isShown} />
+            )
+          }
+        />
+      </div>
+    </div>
+  );
+}
+
+const NO_MARKS: readonly GraphMark[] = [];
+
+/** When the selected request ran is pointed out. */
+function useRequestMark(id: number | null): readonly GraphMark[] {
+  const answer = useAnswer<RequestDetail>(id === null ? null : { path: `/api/requests/${id}` });
+  const request = id === null ? undefined : answer.value?.request;
+  return useMemo(() => (request ? [{ begin: request.begin_ns, end: request.end_ns }] : NO_MARKS), [request]);
+}
+
+/** Links name a thread by host and number; here it becomes the selected row. */
+function useThreadOfAddress(threads: readonly Thread[]): void {
+  const { filters } = usePlace();
+  const { tid, host } = filters;
+  useEffect(() => {
+    if (!tid) return;
+    const found = threads.find(
+      (thread) => thread.tid === Number(tid) && (host === undefined || thread.host === Number(host)),
+    );
+    adjust({ thread: found?.row ?? null, filters: { tid: null, host: null } });
+  }, [tid, host, threads]);
+}

@@ -1,0 +1,268 @@
+// Walks through every view as a user does: the slowest request within three clicks, links that restore the
+// view, zooming by mouse and keyboard, following wake-ups, exports. No message on the console is allowed.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+import { coloursIn, keepPicture, noBrowser, realServer, settled, startBrowser } from './browser.mjs';
+
+const onlyMock = realServer ? 'for the made-up recording' : false;
+
+describe('the application', { skip: noBrowser }, () => {
+  let browser;
+  before(async () => {
+    browser = await startBrowser();
+  });
+  after(() => browser?.close());
+
+  for (const theme of ['light', 'dark']) {
+    for (const view of ['overview', 'requests', 'threads', 'services', 'events', 'analyses']) {
+      test(`${view} opens, ${theme}`, async () => {
+        const page = await browser.open(`#/${view}`, { theme });
+        await settled(page);
+        await keepPicture(page, `${view}-${theme}`);
+        assert.equal(await page.locator('.notice.is-error').count(), 0);
+        assert.deepEqual(page.complaints, []);
+      });
+    }
+  }
+
+  test('one click from the overview says why the slowest request was slow', async () => {
+    const page = await browser.open('#/overview');
+    await page.locator('.slowest-link').first().click();
+    const detail = page.getByRole('region', { name: 'The selected request' });
+    assert.match(await detail.locator('.verdict').innerText(), /\w+ \w+/);
+    await detail.getByRole('table', { name: 'Time of the request by state' }).waitFor();
+    await settled(page);
+    assert.ok((await coloursIn(page, '.request-lines .time-graph canvas')) > 2);
+    await keepPicture(page, 'request');
+    assert.deepEqual(page.complaints, []);
+  });
+
+  test('a finding leads to its evidence', async () => {
+    const page = await browser.open('#/overview');
+    await page.locator('.evidence-jump').first().click();
+    await settled(page);
+    assert.match(page.url(), /#\/(requests|threads)\?/);
+    assert.deepEqual(page.complaints, []);
+  });
+
+  test('a link restores range, time and selection, and back undoes a selection', async () => {
+    const page = await browser.open('#/requests');
+    await page
+      .locator('.time-graph-row')
+      .nth(2)
+      .click({ position: { x: 80, y: 10 } });
+    await settled(page);
+    const link = page.url();
+    assert.match(link, /request=\d+/);
+    const other = await browser.open(link.slice(link.indexOf('#')));
+    await settled(other);
+    const title = (each) => each.locator('.request-title').innerText();
+    assert.equal(await title(other), await title(page));
+    await page.goBack();
+    await page.locator('.request-title').waitFor({ state: 'detached' });
+  });
+
+  test('search, sort and percentiles narrow the list', { skip: onlyMock }, async () => {
+    const page = await browser.open('#/requests');
+    await settled(page);
+    const grid = page.getByRole('grid', { name: 'Requests and their critical paths' });
+    const rows = async () => Number(await grid.getAttribute('aria-rowcount')) - 1;
+    const all = await rows();
+    await page.getByLabel('Search requests').fill('store order');
+    await page.waitForURL(/text=store/);
+    await settled(page);
+    const found = await rows();
+    assert.ok(found > 0 && found < all, `${found} of ${all}`);
+    await page.getByLabel('Durations').selectOption('90-100');
+    await settled(page);
+    assert.ok((await rows()) < found);
+    await grid.getByRole('button', { name: 'Duration' }).click();
+    assert.match(page.url(), /order=asc/);
+    assert.deepEqual(page.complaints, []);
+  });
+
+  test('two groups are compared', { skip: onlyMock }, async () => {
+    const page = await browser.open('#/requests');
+    await page.getByRole('button', { name: 'Compare' }).click();
+    const table = page.getByRole('grid', { name: 'Differences, mean per request' });
+    await table.waitFor();
+    assert.match(await table.locator('[role=row]').nth(1).innerText(), /Preempted/);
+    assert.deepEqual(page.complaints, []);
+  });
+
+  test('requests are marked with the keyboard, and compared', { skip: onlyMock }, async () => {
+    const page = await browser.open('#/requests');
+    const grid = page.getByRole('grid', { name: 'Requests and their critical paths' });
+    await grid.focus();
+    for (const key of ['ArrowDown', ' ', 'ArrowDown', ' ']) {
+      await page.keyboard.press(key);
+      await settled(page);
+    }
+    await page.getByRole('button', { name: 'Compare (2 marked)' }).click();
+    const panel = page.getByRole('region', { name: 'Comparison' });
+    await panel.getByText('on average in 2 requests').waitFor();
+    await keepPicture(page, 'comparison');
+    assert.deepEqual(page.complaints, []);
+  });
+
+  test('the keyboard zooms, pans and shows all', async () => {
+    const page = await browser.open('#/threads');
+    await settled(page);
+    const shown = () => page.locator('.range-facts span').first().innerText();
+    const all = await shown();
+    await page.getByRole('grid', { name: 'Processors and threads over time' }).focus();
+    await page.keyboard.press('w');
+    await page.keyboard.press('w');
+    const near = await shown();
+    assert.notEqual(near, all);
+    await page.keyboard.press('d');
+    assert.equal(await shown(), near);
+    await page.waitForURL(/range=/);
+    await page.keyboard.press('0');
+    assert.equal(await shown(), all);
+    await page.keyboard.press('ArrowDown');
+    await page.waitForURL(/thread=|threads$/);
+    assert.deepEqual(page.complaints, []);
+  });
+
+  test('the mouse zooms by wheel, drags, and zooms into a stretch of the axis', async () => {
+    const page = await browser.open('#/threads');
+    await settled(page);
+    const box = await page.locator('.time-graph-canvas').boundingBox();
+    const range = () =>
+      new URL(page.url()).hash
+        .match(/range=(\d+)-(\d+)/)
+        ?.slice(1)
+        .map(Number);
+    await page.mouse.move(box.x + box.width / 2, box.y + 60);
+    await page.keyboard.down('Control');
+    await page.mouse.wheel(0, -500);
+    await page.keyboard.up('Control');
+    await page.waitForURL(/range=/);
+    await settled(page);
+    const zoomed = range();
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width / 2 - 200, box.y + 60, { steps: 4 });
+    await page.mouse.up();
+    await settled(page);
+    const dragged = range();
+    assert.ok(dragged[0] > zoomed[0], `${dragged} is later than ${zoomed}`);
+    assert.ok(Math.abs(dragged[1] - dragged[0] - (zoomed[1] - zoomed[0])) <= 2);
+    const axis = await page.locator('.time-axis').boundingBox();
+    await page.mouse.move(axis.x + 200, axis.y + 10);
+    await page.mouse.down();
+    await page.mouse.move(axis.x + 300, axis.y + 10, { steps: 4 });
+    await page.mouse.up();
+    await settled(page);
+    assert.ok(range()[1] - range()[0] < dragged[1] - dragged[0]);
+    assert.deepEqual(page.complaints, []);
+  });
+
+  test('a thread is followed to who woke it', { skip: onlyMock }, async () => {
+    const page = await browser.open('#/threads?range=1295000000-1325000000&thread=8&at=1312000000');
+    const detail = page.getByRole('region', { name: 'The selected thread' });
+    await detail.getByRole('button', { name: 'who woke it' }).click();
+    await page.waitForURL((url) => !/thread=8(&|$)/.test(url.hash));
+    await settled(page);
+    await detail.getByRole('button', { name: 'Critical path' }).click();
+    await detail.getByRole('grid', { name: /Critical path of thread/ }).waitFor();
+    await keepPicture(page, 'thread');
+    assert.deepEqual(page.complaints, []);
+  });
+
+  test('events follow the selected time, and grow when scrolled', async () => {
+    const page = await browser.open('#/events');
+    await settled(page);
+    const table = page.getByRole('grid', { name: 'Events' });
+    await table.locator('[role=row]').nth(5).click();
+    await page.waitForURL(/at=\d+/);
+    const height = () => page.locator('.event-space').evaluate((space) => space.clientHeight);
+    const first = await height();
+    await table.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+    await settled(page);
+    assert.ok((await height()) >= first);
+    assert.deepEqual(page.complaints, []);
+  });
+
+  test('pictures and tables are saved', { skip: onlyMock }, async () => {
+    const page = await browser.open('#/requests?request=712');
+    const saved = async (button) => {
+      const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
+      return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
+    };
+    const detail = page.getByRole('region', { name: 'The selected request' });
+    await detail.locator('canvas').first().waitFor();
+    await settled(page);
+    const svg = await saved(detail.getByRole('button', { name: 'Save SVG' }));
+    assert.equal(svg.name, 'request-712.svg');
+    assert.match(svg.bytes.toString(), /^<svg [\s\S]*<rect[\s\S]*<\/svg>$/);
+    const png = await saved(detail.getByRole('button', { name: 'Save PNG' }));
+    assert.equal(png.bytes.subarray(1, 4).toString(), 'PNG');
+    await detail.getByRole('button', { name: 'Table' }).click();
+    const csv = await saved(detail.getByRole('button', { name: 'Save as CSV' }));
+    assert.match(csv.bytes.toString(), /^Begin,Duration,State,Thread,Detail\r\n\d+,\d+,/);
+    assert.deepEqual(page.complaints, []);
+  });
+
+  test('the theme can be chosen, and is kept', async () => {
+    const page = await browser.open('#/overview');
+    const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
+    assert.equal(await theme(), 'light');
+    await page.getByRole('button', { name: 'Colours' }).click();
+    await page.getByRole('button', { name: 'Colours' }).click();
+    assert.equal(await theme(), 'dark');
+    await page.reload();
+    assert.equal(await theme(), 'dark');
+  });
+
+  test('panning keeps drawing (how fast is printed, not held to a number: machines differ)', async () => {
+    const page = await browser.open('#/threads');
+    await settled(page);
+    const box = await page.locator('.time-graph-canvas').boundingBox();
+    await page.mouse.move(box.x + 600, box.y + 80);
+    await page.keyboard.down('Control');
+    await page.mouse.wheel(0, -700);
+    await page.keyboard.up('Control');
+    await settled(page);
+    const frames = page.evaluate(
+      () =>
+        new Promise((resolve) => {
+          const began = performance.now();
+          let count = 0;
+          const tick = () => {
+            count += 1;
+            if (performance.now() - began < 1500) requestAnimationFrame(tick);
+            else resolve((count * 1000) / (performance.now() - began));
+          };
+          requestAnimationFrame(tick);
+        }),
+    );
+    await page.mouse.down();
+    for (let step = 0; step < 60; step += 1) {
+      await page.mouse.move(box.x + 600 - step * 4, box.y + 80);
+      await page.waitForTimeout(16);
+    }
+    await page.mouse.up();
+    const rate = await frames;
+    console.log(`# ${rate.toFixed(0)} frames a second while panning`);
+    assert.deepEqual(page.complaints, []);
+  });
+});
+
+describe('while analyses run', { skip: noBrowser }, () => {
+  test('views say how far they are, then show what was found', async () => {
+    const browser = await startBrowser({ slow: true });
+    try {
+      const page = await browser.open('#/overview');
+      await page.getByText('Looking for what slows requests down').waitFor();
+      await page.locator('.jobs-chip').waitFor();
+      await keepPicture(page, 'waiting');
+      await page.locator('.finding').first().waitFor({ timeout: 10_000 });
+      await page.locator('.jobs-chip').waitFor({ state: 'detached' });
+      assert.deepEqual(page.complaints, []);
+    } finally {
+      await browser.close();
+    }
+  });
+});

@@ -1,0 +1,119 @@
+// The mock's answers that are not about requests or rows: calling contexts, events, analyses. And what both
+// files use: numbers of a query, nearest-rank percentiles, refusals.
+import { DURATION, cpus, events, groups, threads } from './recording.mjs';
+
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export const number = (query, name, otherwise) => (query.has(name) ? Number(query.get(name)) : otherwise);
+export const rank = (group, percent) => group[Math.max(0, Math.ceil((percent / 100) * group.length) - 1)];
+
+export function services() {
+  const contexts = [
+    ['frontend[GET /orders]'],
+    ['frontend[GET /orders]', 'orders[load order]'],
+    ['frontend[POST /orders]'],
+    ['frontend[POST /orders]', 'orders[store order]'],
+  ].map((path) => {
+    const [, service, operation] = /^(.*)\[(.*)\]$/.exec(path.at(-1));
+    const group = groups.get(`${service}\n${operation}`);
+    const total = group.reduce((all, one) => all + one.duration_ns, 0);
+    const own = path.length === 1 ? Math.round(total * 0.06) : total;
+    return {
+      path,
+      count: group.length,
+      inclusive: total,
+      exclusive: own,
+      critical: own,
+      drag: own,
+      inclusive_p50: rank(group, 50).duration_ns,
+      inclusive_p99: rank(group, 99).duration_ns,
+    };
+  });
+  const most = (key) => Math.max(...contexts.map((one) => one[key]));
+  const [inclusive, exclusive] = [most('inclusive'), most('exclusive')];
+  return {
+    paths: contexts
+      .map((one) => {
+        const x = one.inclusive / inclusive;
+        const y = one.exclusive / exclusive;
+        return { ...one, inclusive_normalized: x, exclusive_normalized: y, distance: Math.hypot(x, y) };
+      })
+      .sort((a, b) => b.distance - a.distance)
+      .map((one, index) => ({ rank: index + 1, ...one })),
+  };
+}
+
+export function eventPage(query) {
+  const fits = events.filter(
+    (one) => one.name.includes(query.get('name') ?? '') && one.text.includes(query.get('text') ?? ''),
+  );
+  const at = number(query, 'at_ns', 0);
+  let index = fits.findIndex((one) => one.at_ns >= at);
+  if (index < 0) index = fits.length;
+  const from = Math.max(0, index - number(query, 'before', 0));
+  const to = Math.min(fits.length, index + number(query, 'after', 100));
+  return { events: fits.slice(from, to), has_earlier: from > 0, has_later: to < fits.length };
+}
+
+export function analysis(kind, query) {
+  const window = { begin_ns: 0, end_ns: DURATION };
+  const percent = (time) => (100 * time) / DURATION;
+  switch (kind) {
+    case 'cpu':
+      return {
+        ...window,
+        cpus: cpus.map(({ cpu, busy_ns }) => ({ cpu, busy_ns, percent: percent(busy_ns) })),
+        threads: threads
+          .map(({ tid, comm, states }) => ({
+            tid,
+            comm,
+            busy_ns: states.RUNNING ?? 0,
+            percent: percent(states.RUNNING ?? 0),
+          }))
+          .sort((a, b) => b.busy_ns - a.busy_ns),
+      };
+    case 'io':
+      return {
+        ...window,
+        processes: [
+          { pid: 400, comm: 'backup', read_bytes: 734_003_200, write_bytes: 4096, reads: 5600, writes: 2 },
+          {
+            pid: 300,
+            comm: 'redis-server',
+            read_bytes: 120_400,
+            write_bytes: 894_000,
+            reads: 310,
+            writes: 305,
+          },
+        ],
+        files: [{ path: '/srv/data/orders.db', read_bytes: 734_003_200, write_bytes: 0 }],
+      };
+    case 'latency':
+      return {
+        ...window,
+        kind: query.get('kind'),
+        entries: ['futex', 'epoll_wait', 'recvfrom', 'fsync'].map((name, index) => ({
+          name,
+          count: 4000 >> index,
+          min_ns: 900,
+          mean_ns: 41_000 * (index + 1),
+          p50_ns: 12_000 * (index + 1),
+          p99_ns: 900_000 * (index + 1),
+          max_ns: 6_400_000 * (index + 1),
+          total_ns: (4000 >> index) * 41_000 * (index + 1),
+        })),
+      };
+    case 'count': {
+      const by = {};
+      for (const { name } of events) by[name] = (by[name] ?? 0) + 1;
+      return { ...window, events: events.length, lost: 12, packets: 136, streams: 5, by };
+    }
+    default:
+      throw new Refused(404, `There is no analysis ${kind}`);
+  }
+}

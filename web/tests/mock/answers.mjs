@@ -1,0 +1,449 @@
+// What the mock answers to each question of the interface, computed from the made-up recording.
+// Simple rather than fast: it looks through everything each time.
+import { Refused, analysis, eventPage, number, rank, services } from './analyses.mjs';
+import { DURATION, STATES, arrows, cpus, groups, requests, sum, threads } from './recording.mjs';
+
+const publicThread = ({ row, host, tid, pid, comm, begin_ns, end_ns, states, serves_requests }) => ({
+  row,
+  host,
+  tid,
+  pid,
+  comm,
+  begin_ns,
+  end_ns,
+  states,
+  serves_requests,
+});
+const publicRequest = ({ path, ...rest }) => rest;
+
+export function answerOf(path, query, body) {
+  const parts = path.split('/').slice(2);
+  switch (parts[0]) {
+    case 'recording':
+      return {
+        name: 'shop',
+        paths: ['shop'],
+        origin_ns: '1783764000123456789',
+        duration_ns: DURATION,
+        hosts: [{ id: 0, name: 'shop-1', has_kernel: true, cpus: [0, 1, 2, 3] }],
+        traces: [
+          {
+            path: 'shop/kernel',
+            format: 'ctf',
+            host: 0,
+            kind: 'kernel',
+            begin_ns: 0,
+            end_ns: DURATION,
+            packets: 128,
+            lost_events: 12,
+          },
+          {
+            path: 'shop/ust',
+            format: 'ctf',
+            host: 0,
+            kind: 'user space',
+            begin_ns: 0,
+            end_ns: DURATION,
+            packets: 8,
+            lost_events: 0,
+          },
+        ],
+        diagnostics: [
+          {
+            code: 'LostEvents',
+            severity: 'warning',
+            message: '12 events of processor 2 were lost at 3.1 s',
+            count: 1,
+          },
+          {
+            code: 'ClockSkew',
+            severity: 'note',
+            message: 'Spans of orders begin up to 2 ms before their parents',
+            count: 3,
+          },
+        ],
+        version: '0.1.0',
+        states: STATES,
+      };
+    case 'threads':
+      if (parts.length === 3) return threadPath(Number(parts[1]), query);
+      return { threads: threads.map(publicThread) };
+    case 'cpus':
+      return { cpus: cpus.map(({ row, host, cpu, busy_ns }) => ({ row, host, cpu, busy_ns })) };
+    case 'screen':
+      return screen(body);
+    case 'intervals': {
+      const rows = rowsOf(body).map((intervals) =>
+        intervals.filter((one) => one.end_ns > body.begin_ns && one.begin_ns < body.end_ns),
+      );
+      const complete = rows.reduce((all, row) => all + row.length, 0) <= body.limit;
+      return { rows: complete ? rows : rows.map(() => []), complete };
+    }
+    case 'arrows': {
+      const rows = new Set(body.rows);
+      const found = arrows.filter(
+        (one) =>
+          one.to_ns > body.begin_ns &&
+          one.from_ns < body.end_ns &&
+          (body.touching === undefined
+            ? rows.has(one.from_row) && rows.has(one.to_row)
+            : one.from_row === body.touching || one.to_row === body.touching),
+      );
+      return { arrows: found.slice(0, body.limit), complete: found.length <= body.limit };
+    }
+    case 'usage':
+      return usage(query);
+    case 'requests':
+      return parts.length === 2 ? detail(Number(parts[1])) : list(query);
+    case 'paths':
+      return { paths: body.requests.map((id) => ({ id, path: requests[id].path })) };
+    case 'operations':
+      return { operations: operations() };
+    case 'distribution':
+      return distribution(query);
+    case 'compare':
+      return compare(body);
+    case 'findings':
+      return findings();
+    case 'services':
+      return services();
+    case 'events':
+      return eventPage(query);
+    case 'analyses':
+      return analysis(parts[1], query);
+    default:
+      throw new Refused(404, 'There is no such address');
+  }
+}
+
+function rowsOf({ of, rows }) {
+  const source =
+    of === 'cpus'
+      ? cpus.map((one) => one.values)
+      : threads.map((one) => (of === 'requests' ? one.works : one.values));
+  return rows.map((row) => {
+    if (!source[row]) throw new Refused(400, `there is no row ${row}`);
+    return source[row];
+  });
+}
+
+function screen(body) {
+  const { begin_ns, end_ns, pixels } = body;
+  const rows = rowsOf(body);
+  const values = new Uint32Array(rows.length * pixels);
+  const shares = new Uint8Array(rows.length * pixels);
+  const step = (end_ns - begin_ns) / pixels;
+  rows.forEach((intervals, row) => {
+    let first = 0;
+    for (let x = 0; x < pixels; x += 1) {
+      const from = begin_ns + x * step;
+      const to = from + step;
+      while (first < intervals.length && intervals[first].end_ns <= from) first += 1;
+      const filled = new Map();
+      for (let index = first; index < intervals.length && intervals[index].begin_ns < to; index += 1) {
+        const { begin_ns: begin, end_ns: end, value } = intervals[index];
+        filled.set(value, (filled.get(value) ?? 0) + Math.min(end, to) - Math.max(begin, from));
+      }
+      const best = [...filled].sort((a, b) => b[1] - a[1])[0];
+      if (!best) continue;
+      values[row * pixels + x] = best[0];
+      shares[row * pixels + x] = Math.max(1, Math.round((255 * best[1]) / step));
+    }
+  });
+  return Buffer.concat([Buffer.from(values.buffer), Buffer.from(shares.buffer)]);
+}
+
+function usage(query) {
+  const begin = number(query, 'begin_ns', 0);
+  const end = number(query, 'end_ns', DURATION);
+  const buckets = number(query, 'buckets', 100);
+  const step = (end - begin) / buckets;
+  const all = cpus.map(({ host, cpu, values }) => {
+    const busy = new Array(buckets).fill(0);
+    for (const one of values) {
+      if (one.value === 0 || one.end_ns <= begin || one.begin_ns >= end) continue;
+      const from = Math.max(one.begin_ns, begin);
+      const to = Math.min(one.end_ns, end);
+      for (
+        let index = Math.floor((from - begin) / step);
+        index < buckets && begin + index * step < to;
+        index += 1
+      ) {
+        const low = Math.max(from, begin + index * step);
+        busy[index] += (Math.min(to, begin + (index + 1) * step) - low) / step;
+      }
+    }
+    return { host, cpu, values: busy };
+  });
+  return {
+    cpus: all,
+    total: Array.from(
+      { length: buckets },
+      (_, index) => all.reduce((sum, { values }) => sum + values[index], 0) / all.length,
+    ),
+  };
+}
+
+function threadPath(row, query) {
+  const one = threads[row];
+  const begin = number(query, 'begin_ns', 0);
+  const end = number(query, 'end_ns', DURATION);
+  const segments = one.intervals
+    .filter((each) => each.end_ns > begin && each.begin_ns < end)
+    .map((each) => ({
+      begin_ns: Math.max(begin, each.begin_ns),
+      end_ns: Math.min(end, each.end_ns),
+      host: 0,
+      tid: one.tid,
+      comm: one.comm,
+      state: each.state,
+      depth: 0,
+      detail: each.detail,
+      blocked_by: null,
+    }));
+  return { host: 0, tid: one.tid, begin_ns: begin, end_ns: end, segments, links: [], states: sum(segments) };
+}
+
+function list(query) {
+  const text = (query.get('text') ?? '').toLowerCase();
+  const sort = query.get('sort') ?? 'duration';
+  const sign = query.get('order') === 'asc' ? 1 : -1;
+  const key =
+    { duration: (one) => one.duration_ns, begin: (one) => one.begin_ns }[sort] ?? ((one) => one[sort]);
+  const found = requests.filter(
+    (one) =>
+      (!query.get('service') || one.service === query.get('service')) &&
+      (!query.get('operation') || one.operation === query.get('operation')) &&
+      (!query.get('trace') || one.trace_id === query.get('trace')) &&
+      one.percentile > number(query, 'from_percentile', -1) &&
+      one.percentile <= number(query, 'to_percentile', 100) &&
+      one.duration_ns >= number(query, 'min_ns', 0) &&
+      one.duration_ns <= number(query, 'max_ns', Infinity) &&
+      one.end_ns > number(query, 'begin_ns', 0) &&
+      one.begin_ns < number(query, 'end_ns', DURATION) &&
+      [one.service, one.operation, one.trace_id, one.span_id].some((part) =>
+        part.toLowerCase().includes(text),
+      ),
+  );
+  found.sort((a, b) => (key(a) < key(b) ? -sign : key(a) > key(b) ? sign : a.id - b.id));
+  const offset = number(query, 'offset', 0);
+  return {
+    total: found.length,
+    requests: found.slice(offset, offset + number(query, 'limit', 100)).map(publicRequest),
+  };
+}
+
+function detail(id) {
+  const request = requests[id];
+  if (!request) throw new Refused(404, `There is no request ${id}`);
+  const [state, time] = Object.entries(request.states).sort((a, b) => b[1] - a[1])[0];
+  const waits = request.path.segments
+    .filter((one) => one.state !== 'RUNNING' && one.end_ns - one.begin_ns > 100_000)
+    .sort((a, b) => b.end_ns - b.begin_ns - (a.end_ns - a.begin_ns))
+    .slice(0, 3)
+    .map((one) => ({
+      begin_ns: one.begin_ns,
+      end_ns: one.end_ns,
+      tid: one.tid,
+      on: one.depth > 0 && request.service === 'frontend' ? 'THREAD' : one.state,
+      waker_tid: one.tid,
+      waker_comm: one.comm,
+      call: one.state === 'BLOCKED' ? 'futex' : undefined,
+      mostly_tid: one.tid,
+      mostly_state: one.state,
+    }));
+  const blockers = new Map();
+  for (const one of request.path.segments) {
+    if (one.blocked_by !== null)
+      blockers.set(one.blocked_by, (blockers.get(one.blocked_by) ?? 0) + one.end_ns - one.begin_ns);
+  }
+  const verdict =
+    state === 'PREEMPTED'
+      ? `${Math.round((100 * time) / request.duration_ns)} % of its time it was able to run but did not: its control group had used up its processor quota, while other processors were idle.`
+      : `Most of its time (${Math.round((100 * time) / request.duration_ns)} %) is ${state}.`;
+  return {
+    request: publicRequest(request),
+    path: request.path,
+    waits,
+    blocked_by: [...blockers].map(([other, ns]) => ({
+      id: other,
+      described: `${requests[other].operation} ${requests[other].span_id}`,
+      ns,
+    })),
+    verdict,
+    spans: requests
+      .filter((one) => one.trace_id === request.trace_id)
+      .map(({ id: spanId, span_id, parent_span_id, service, operation, host, begin_ns, end_ns }) => ({
+        id: spanId,
+        span_id,
+        parent_span_id,
+        service,
+        operation,
+        host,
+        begin_ns,
+        end_ns,
+      })),
+  };
+}
+
+function operations() {
+  return [...groups.values()].map((group) => ({
+    service: group[0].service,
+    operation: group[0].operation,
+    comm: '',
+    count: group.length,
+    p50_ns: rank(group, 50).duration_ns,
+    p90_ns: rank(group, 90).duration_ns,
+    p99_ns: rank(group, 99).duration_ns,
+    max_ns: rank(group, 100).duration_ns,
+    bands: [
+      [0, 50],
+      [50, 90],
+      [90, 99],
+      [99, 100],
+    ].map(([from, to]) => {
+      const part = group.filter((one) => one.percentile > from && one.percentile <= to);
+      return {
+        from_percentile: from,
+        to_percentile: to,
+        count: part.length,
+        min_ns: part[0]?.duration_ns ?? 0,
+        max_ns: part.at(-1)?.duration_ns ?? 0,
+        states: sum(part.flatMap((one) => one.path.segments)),
+        own_states: {},
+      };
+    }),
+  }));
+}
+
+function distribution(query) {
+  const group = requests.filter(
+    (one) =>
+      (!query.get('service') || one.service === query.get('service')) &&
+      (!query.get('operation') || one.operation === query.get('operation')),
+  );
+  const times = group.map((one) => one.duration_ns);
+  const low = Math.min(...times);
+  const high = Math.max(...times) * 1.0001;
+  const buckets = number(query, 'buckets', 60);
+  const edges = Array.from({ length: buckets + 1 }, (_, index) =>
+    Math.round(low * (high / low) ** (index / buckets)),
+  );
+  const counts = new Array(buckets).fill(0);
+  for (const time of times) {
+    counts[Math.min(buckets - 1, Math.floor((Math.log(time / low) / Math.log(high / low)) * buckets))] += 1;
+  }
+  return { edges_ns: edges, counts };
+}
+
+function compare({ one, other }) {
+  const members = (group) =>
+    group.requests
+      ? group.requests.map((id) => requests[id])
+      : requests.filter(
+          (each) =>
+            each.service === group.service &&
+            each.operation === group.operation &&
+            each.percentile > group.percentiles[0] &&
+            each.percentile <= group.percentiles[1],
+        );
+  const means = (list) => {
+    const found = new Map();
+    for (const { state, comm, detail, begin_ns, end_ns } of list.flatMap((each) => each.path.segments)) {
+      const key = JSON.stringify([state, comm.replace(/\d+/g, ''), detail]);
+      found.set(key, (found.get(key) ?? 0) + (end_ns - begin_ns) / list.length);
+    }
+    return found;
+  };
+  const first = members(one);
+  const second = members(other);
+  const [firstMeans, secondMeans] = [means(first), means(second)];
+  const mean = (list) =>
+    Math.round(list.reduce((all, each) => all + each.duration_ns, 0) / Math.max(1, list.length));
+  return {
+    one: { count: first.length, mean_ns: mean(first) },
+    other: { count: second.length, mean_ns: mean(second) },
+    differences: [...new Set([...firstMeans.keys(), ...secondMeans.keys()])]
+      .map((key) => {
+        const [state, comm, detail] = JSON.parse(key);
+        const one_ns = Math.round(firstMeans.get(key) ?? 0);
+        const other_ns = Math.round(secondMeans.get(key) ?? 0);
+        return { state, comm, detail, one_ns, other_ns, difference_ns: one_ns - other_ns };
+      })
+      .sort((a, b) => Math.abs(b.difference_ns) - Math.abs(a.difference_ns)),
+  };
+}
+
+function findings() {
+  const slowest = [...requests].sort((a, b) => b.duration_ns - a.duration_ns)[0];
+  const locked = requests.find((one) => one.path.segments.some((each) => each.blocked_by !== null));
+  return {
+    examined: 84,
+    findings: [
+      {
+        host: 0,
+        id: 'cpu-quota',
+        severity: 'high',
+        title: 'orders is held back by its processor quota',
+        explanation:
+          'Threads of process 200 (orders) stood still 16 times, for 82 ms of every 100 ms, while the processors that they last used were idle. The quota is about 18 ms per 100 ms.',
+        advice:
+          'Raise cpu.max of the control group, or give the service fewer threads so that it uses its quota evenly.',
+        share: 0.71,
+        begin_ns: 1_200_000_000,
+        end_ns: 2_800_000_000,
+        evidence: [
+          {
+            text: `GET /orders stood still for 82 ms of ${Math.round(slowest.duration_ns / 1e6)} ms`,
+            begin_ns: slowest.begin_ns,
+            end_ns: slowest.end_ns,
+            tid: slowest.tids[0],
+            request: slowest.id,
+          },
+          {
+            text: 'orders-1 (201) was preempted with no thread in its place',
+            begin_ns: 1_218_000_000,
+            end_ns: 1_300_000_000,
+            tid: 201,
+            request: null,
+          },
+        ],
+      },
+      {
+        host: 0,
+        id: 'lock-contention',
+        severity: 'medium',
+        title: 'Requests wait for a lock that other requests hold',
+        explanation:
+          'Workers of orders wait in futex for each other, while the holder waits for its answer from the data store.',
+        advice: 'Do not hold the lock during the call of the data store.',
+        share: 0.18,
+        begin_ns: 0,
+        end_ns: DURATION,
+        evidence: locked
+          ? [
+              {
+                text: `${locked.operation} waited for another request`,
+                begin_ns: locked.begin_ns,
+                end_ns: locked.end_ns,
+                tid: locked.tids[0],
+                request: locked.id,
+              },
+            ]
+          : [],
+      },
+      {
+        host: 0,
+        id: 'disk-wait',
+        severity: 'low',
+        title: 'store order waits for the disk vda',
+        explanation: 'fsync takes up to 7 ms while backup (400) reads from the same disk.',
+        advice: 'Run the backup at another time, or give it a lower priority.',
+        share: 0.11,
+        begin_ns: 300_000_000,
+        end_ns: DURATION,
+        evidence: [],
+      },
+    ],
+  };
+}

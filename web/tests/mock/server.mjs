@@ -1,0 +1,97 @@
+// A server with the interface of `slowpath serve` over the made-up recording, for development and for the
+// browser tests: the same paths, shapes and security policy, and the built application from dist/.
+// Usage: node tests/mock/server.mjs [--port 7601] [--slow]; --slow: analyses take a few seconds at first.
+import { createServer } from 'node:http';
+import { readFile } from 'node:fs/promises';
+import { extname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { answerOf } from './answers.mjs';
+
+const DIST = fileURLToPath(new URL('../../dist/', import.meta.url));
+const TYPES = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+};
+const WORKED_OUT = /^\/api\/(threads|cpus|screen|findings|requests|operations|services|paths|compare)/;
+const SLOW = 2500;
+
+export function startMock({ port = 0, slow = false } = {}) {
+  const began = Date.now();
+  const server = createServer(async (request, response) => {
+    const url = new URL(request.url, 'http://localhost');
+    response.setHeader('content-security-policy', "default-src 'self'");
+    response.setHeader('x-content-type-options', 'nosniff');
+    if (!url.pathname.startsWith('/api/')) return serveFile(url.pathname, response);
+    const done = slow ? Math.min(1, (Date.now() - began) / SLOW) : 1;
+    if (url.pathname === '/api/progress') return json(response, 200, progress(done));
+    if (done < 1 && WORKED_OUT.test(url.pathname)) {
+      return json(response, 202, {
+        job: url.pathname.split('/')[2] === 'findings' ? 'findings' : 'requests',
+        done,
+      });
+    }
+    try {
+      const body = request.method === 'POST' ? JSON.parse(await textOf(request)) : null;
+      const answer = answerOf(url.pathname, url.searchParams, body);
+      if (answer instanceof Buffer) {
+        response.setHeader('content-type', 'application/octet-stream');
+        response.end(answer);
+      } else json(response, 200, answer);
+    } catch (failure) {
+      json(response, failure.status ?? 500, { title: failure.message, detail: 'hint: this is the mock' });
+    }
+  });
+  return new Promise((resolve) => {
+    server.listen(port, '127.0.0.1', () => {
+      resolve({ address: `http://127.0.0.1:${server.address().port}`, close: () => server.close() });
+    });
+  });
+}
+
+function progress(done) {
+  const jobs = ['count', 'cpu', 'io', 'latency', 'history', 'requests', 'operations', 'findings', 'services'];
+  return {
+    jobs: jobs.map((id, index) => ({
+      id,
+      state: done >= 1 || index < 4 ? 'done' : index < 6 ? 'running' : 'waiting',
+      done: done >= 1 || index < 4 ? 1 : index < 6 ? done : 0,
+      message: null,
+    })),
+    done: done >= 1,
+  };
+}
+
+async function serveFile(path, response) {
+  const name = normalize(path === '/' ? '/index.html' : path);
+  try {
+    const bytes = await readFile(join(DIST, name));
+    response.setHeader('content-type', TYPES[extname(name)] ?? 'application/octet-stream');
+    response.end(bytes);
+  } catch {
+    response.statusCode = 404;
+    response.end('not found');
+  }
+}
+
+function json(response, status, value) {
+  response.statusCode = status;
+  response.setHeader('content-type', 'application/json');
+  response.end(JSON.stringify(value));
+}
+
+async function textOf(request) {
+  const parts = [];
+  for await (const part of request) parts.push(part);
+  return Buffer.concat(parts).toString('utf8');
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const at = process.argv.indexOf('--port');
+  const { address } = await startMock({
+    port: at > 0 ? Number(process.argv[at + 1]) : 7601,
+    slow: process.argv.includes('--slow'),
+  });
+  console.log(address);
+}
