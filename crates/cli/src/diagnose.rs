@@ -2,10 +2,8 @@
 
 use clap::Args;
 use serde::Serialize;
-use slowpath_engine::{Cancelled, Options};
-use slowpath_findings::{Diagnosis, Finding, FoundOut, Host, MOST_EXAMINED, Severity};
-use slowpath_model::HostId;
-use slowpath_session::HostKernels;
+use slowpath_findings::{MOST_EXAMINED, Severity};
+use slowpath_views::{FindingOfHost, diagnose};
 
 use crate::input::{self, InputArgs, Report};
 use crate::output::print_json;
@@ -21,18 +19,9 @@ pub struct DiagnoseArgs {
     json: bool,
 }
 
-/// A finding with its host, where there are several.
 #[derive(Serialize)]
-struct Row<'run> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    host: Option<&'run str>,
-    #[serde(flatten)]
-    finding: Finding,
-}
-
-#[derive(Serialize)]
-struct Document<'run> {
-    findings: Vec<Row<'run>>,
+struct Document {
+    findings: Vec<FindingOfHost>,
 }
 
 /// Runs the command.
@@ -42,7 +31,7 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
     let window = args.input.range(&experiment)?;
     let run = args.input.options();
     let (recorded, found) = input::requests(&experiment, &run)?;
-    let (hosts, all) = (&recorded.hosts, recorded.all());
+    let hosts = &recorded.hosts;
     ensure_spans(&recorded)?;
     anyhow::ensure!(
         hosts.iter().any(|host| host.lines.is_some()),
@@ -57,40 +46,8 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
         requests > 0,
         "no request lies in the window from its begin to its end\n  hint: `slowpath requests` lists them"
     );
-    let several = hosts.len() > 1;
-    let opening = experiment.opening_diagnostics();
-    let known: Vec<_> = opening.chain(&found).cloned().collect();
-    let diagnostics = recorded.by_host(&known);
-    let mut findings: Vec<Row<'_>> = Vec::new();
-    let kernels = experiment.hosts();
-    for (host, id) in hosts.iter().zip((0..).map(HostId)) {
-        // Hosts with kernel events come first, in the same order.
-        let kernel = kernels.get(id.index());
-        let quota_periods = kernel.map(|kernel| kernel.quota_periods(&run.engine()));
-        let quota_periods = (quota_periods.transpose())
-            .map_err(|_| anyhow::anyhow!("interrupted"))?
-            .flatten();
-        let diagnosis = Diagnosis::begin(Host {
-            all: &all,
-            id,
-            control_groups: &host.control_groups,
-            quota_periods: quota_periods.as_ref(),
-            diagnostics: &diagnostics,
-            window,
-        });
-        let found_out = kernel.map(|kernel| find_out(&diagnosis, kernel, &run.engine()));
-        let found_out = (found_out.transpose())
-            .map_err(|_| anyhow::anyhow!("interrupted"))?
-            .unwrap_or_default();
-        let of_host = diagnosis.findings(&found_out);
-        findings.extend(of_host.into_iter().map(|finding| Row {
-            host: several.then_some(host.name.as_str()),
-            finding,
-        }));
-    }
-    if several {
-        findings.sort_by(|one, other| other.finding.share.total_cmp(&one.finding.share));
-    }
+    let findings = diagnose(&experiment, &recorded, &found, window, &run.engine())
+        .map_err(|_| anyhow::anyhow!("interrupted"))?;
     let report = report.with(found);
     if args.json {
         print_json(&Document { findings })?;
@@ -100,23 +57,7 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-/// Reads from the trace what the diagnosis asks for: each a pass over few events.
-fn find_out(
-    diagnosis: &Diagnosis<'_>,
-    kernel: &HostKernels<'_>,
-    options: &Options<'_>,
-) -> Result<FoundOut, Cancelled> {
-    Ok(FoundOut {
-        disks: kernel.disk_use(diagnosis.disk_waits(), options)?,
-        peers: kernel.peers(diagnosis.network_waits(), options)?,
-        priorities: match diagnosis.asks_for_priorities() {
-            true => kernel.priorities(options)?,
-            false => Default::default(),
-        },
-    })
-}
-
-fn text(findings: &[Row<'_>], requests: usize) -> String {
+fn text(findings: &[FindingOfHost], requests: usize) -> String {
     if findings.is_empty() {
         return format!("{requests} requests: nothing stands out.\n");
     }
@@ -132,6 +73,7 @@ fn text(findings: &[Row<'_>], requests: usize) -> String {
         };
         let host = row
             .host
+            .as_ref()
             .map_or(String::new(), |host| format!(", host {host}"));
         let share = finding.share * 100.0;
         text += &format!(

@@ -76,6 +76,17 @@ pub(crate) fn open_span_files(
 }
 
 impl InputArgs {
+    /// All of the traces at these paths.
+    pub fn all_of(paths: &[PathBuf], jobs: Option<NonZeroUsize>) -> Self {
+        Self {
+            paths: paths.to_vec(),
+            begin: None,
+            end: None,
+            jobs,
+            chunk_bytes: None,
+        }
+    }
+
     /// Opens the traces.
     ///
     /// # Errors

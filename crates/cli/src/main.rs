@@ -17,9 +17,11 @@ mod merged;
 mod output;
 mod pattern;
 mod record;
+mod report;
 mod request_path;
 mod request_tables;
 mod requests;
+mod serve;
 mod service_tables;
 mod services;
 mod state;
@@ -58,6 +60,8 @@ enum Command {
     State(state::StateArgs),
     Services(services::ServicesArgs),
     Export(export::ExportArgs),
+    Serve(serve::ServeArgs),
+    Report(report::ReportArgs),
 }
 
 fn main() -> ExitCode {
@@ -92,6 +96,8 @@ fn run(command: Command) -> anyhow::Result<u8> {
         Command::State(args) => state::run(args),
         Command::Services(args) => services::run(args),
         Command::Export(args) => export::run(args),
+        Command::Serve(args) => serve::run(args),
+        Command::Report(args) => report::run(args),
     };
     Ok(report?.exit_status())
 }

@@ -133,9 +133,10 @@ fn document(history: &History, at: Timestamp, comm: &[String]) -> Option<Documen
     for interval in history.all_at(at) {
         let (host, kind, number, of) = parts(path(interval.attribute))?;
         if kind == "threads" {
-            let place = ["state", "name", "request"]
-                .iter()
-                .position(|name| *name == of)?;
+            let shown = ["state", "name", "request"];
+            let Some(place) = shown.iter().position(|name| *name == of) else {
+                continue;
+            };
             threads.entry((host, number)).or_default()[place] = Some(interval);
         }
     }

@@ -26,7 +26,8 @@ impl History {
             return cells;
         }
         let bounds = bounds(range, pixels);
-        let width = (bounds[pixels] - bounds[0]) / pixels as i64;
+        let length = i128::from(bounds[pixels]) - i128::from(bounds[0]);
+        let width = i64::try_from(length / pixels as i128).unwrap_or(i64::MAX);
         let level = self
             .levels
             .iter()
@@ -85,7 +86,7 @@ impl Open {
         let held = self.held.0.iter();
         let most = held.max_by_key(|(value, held)| (*held, std::cmp::Reverse(*value)));
         if let Some(&(value, held)) = most.filter(|(_, held)| *held > 0) {
-            let width = bounds[self.pixel + 1] - bounds[self.pixel];
+            let width = bounds[self.pixel + 1].saturating_sub(bounds[self.pixel]);
             cells[self.pixel] = Cell {
                 value: Value(value),
                 share: share(held, width),

@@ -6,6 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::num::NonZeroUsize;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,10 +24,10 @@ use slowpath_requests::Requests;
 use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::{Experiment, HostRequests};
+use crate::{Experiment, HostRequests, RecordedRequests};
 
 /// Raised when what is kept changes: older histories are built again then.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Bytes of a file's begin and end that its key rests on.
 const SAMPLE: u64 = 64 << 10;
 
@@ -77,32 +78,50 @@ impl Experiment {
     ///
     /// It was cancelled, or neither the cache nor a temporary folder can be written.
     pub fn history(&self, options: &Options<'_>) -> Result<OpenedHistory, HistoryError> {
-        let key = self.history_key();
-        let cache = self.cache_folder();
-        if let Some(cache) = &cache
-            && let Ok(history) = History::open(cache, &key)
-        {
-            let notes = history.notes().iter();
-            return Ok(OpenedHistory {
-                diagnostics: notes
-                    .filter_map(|note| serde_json::from_str(note).ok())
-                    .collect(),
-                history,
-                from_cache: true,
-                _folder: None,
-            });
+        if let Some(opened) = self.kept_history() {
+            return Ok(opened);
         }
         let (recorded, diagnostics) = self.requests(options)?;
+        self.build_history(&recorded, diagnostics, options.jobs)
+    }
+
+    /// The experiment's history, if an earlier run left it in the cache.
+    pub fn kept_history(&self) -> Option<OpenedHistory> {
+        let history = History::open(&self.cache_folder()?, &self.history_key()).ok()?;
+        let notes = history.notes().iter();
+        Some(OpenedHistory {
+            diagnostics: notes
+                .filter_map(|note| serde_json::from_str(note).ok())
+                .collect(),
+            history,
+            from_cache: true,
+            _folder: None,
+        })
+    }
+
+    /// Builds the history out of the experiment's requests and puts it into the cache. `diagnostics`
+    /// are those of the requests.
+    ///
+    /// # Errors
+    ///
+    /// Neither the cache nor a temporary folder can be written.
+    pub fn build_history(
+        &self,
+        recorded: &RecordedRequests,
+        diagnostics: Vec<Diagnostic>,
+        jobs: NonZeroUsize,
+    ) -> Result<OpenedHistory, HistoryError> {
+        let key = self.history_key();
         let build = |target: &Path| {
             let notes = diagnostics.iter().map(serde_json::to_string);
             let notes = notes.collect::<Result<_, _>>().map_err(io::Error::other)?;
-            build(target, &key, &recorded.hosts, options.jobs.get(), notes)
+            build(target, &key, &recorded.hosts, jobs.get(), notes)
         };
-        if let Some(cache) = &cache
-            && build(cache).is_ok()
+        if let Some(cache) = self.cache_folder()
+            && build(&cache).is_ok()
         {
             return Ok(OpenedHistory {
-                history: History::open(cache, &key)?,
+                history: History::open(&cache, &key)?,
                 from_cache: false,
                 diagnostics,
                 _folder: None,
@@ -227,6 +246,8 @@ struct Thread {
     request: AttributeId,
     /// With its value.
     name: (AttributeId, Value),
+    /// With its value, where known.
+    process: Option<(AttributeId, Value)>,
 }
 
 fn build(
@@ -266,6 +287,7 @@ fn build(
                     .thread_names
                     .push(lines.name(thread, lines.range().end).into_owned());
                 let path = |what: &str| format!("{prefix}threads/{thread}/{what}");
+                let process = lines.process(thread, lines.range().end);
                 Thread {
                     thread,
                     state: names.attribute(path("state"), Some(STATES)),
@@ -274,6 +296,10 @@ fn build(
                         names.attribute(path("name"), Some(THREAD_NAMES)),
                         Value(names.thread_names.len() as i64 - 1),
                     ),
+                    process: process.map(|process| {
+                        let attribute = names.attribute(path("process"), None);
+                        (attribute, Value(process.0.into()))
+                    }),
                 }
             })
             .collect();
@@ -370,11 +396,10 @@ impl OfHost<'_> {
                 push(self.cpus[place].1, stretch.range, thread.thread.0.into())?;
             }
         }
-        push(
-            thread.name.0,
-            self.lines.life(thread.thread),
-            thread.name.1.0,
-        )?;
+        let life = self.lines.life(thread.thread);
+        for (attribute, value) in [Some(thread.name), thread.process].into_iter().flatten() {
+            push(attribute, life, value.0)?;
+        }
         for (range, request) in self.requests.active(thread.thread, all) {
             push(
                 thread.request,

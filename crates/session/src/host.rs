@@ -5,10 +5,11 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
-use slowpath_engine::{Cancelled, Options};
+use slowpath_engine::{Cancelled, Options, Outcome};
 use slowpath_kernel::InterruptedWait;
 use slowpath_kernel::disks::{DiskUse, disk_use};
 use slowpath_kernel::io::Known;
+use slowpath_kernel::latency::{LatencyKind, LatencyReport, latency};
 use slowpath_kernel::peers::{Peer, peers};
 use slowpath_kernel::priorities::{Priorities, priorities};
 use slowpath_kernel::timelines::Timelines;
@@ -56,6 +57,21 @@ impl Experiment {
             }
         }
         hosts
+    }
+}
+
+impl Experiment {
+    /// For each trace the position of its host among [`Experiment::hosts`]; `None` where that is not known.
+    pub fn hosts_of_traces(&self) -> Vec<Option<usize>> {
+        let hosts = self.hosts();
+        let only_one = hosts.len() == 1;
+        let of_trace = |trace: &OpenedSource| {
+            let machine = trace.machine();
+            let fits = |host: &HostKernels<'_>| host.machine().may_be(&machine);
+            let found = hosts.iter().position(fits);
+            found.or(only_one.then_some(0))
+        };
+        self.traces.iter().map(of_trace).collect()
     }
 }
 
@@ -262,6 +278,30 @@ impl<'experiment> HostKernels<'experiment> {
             }
         }
         Ok(found)
+    }
+
+    /// How long things took on the host; disks go by their names where these were kept.
+    ///
+    /// # Errors
+    ///
+    /// Where it was cancelled.
+    pub fn latency(
+        &self,
+        kind: LatencyKind,
+        options: &Options<'_>,
+    ) -> Result<Outcome<LatencyReport>, Cancelled> {
+        let mut outcome = latency(self.source(), kind, options)?;
+        if kind == LatencyKind::Block
+            && let Some(report) = &mut outcome.state
+        {
+            let names = self.disk_names();
+            for row in &mut report.entries {
+                if let Some(name) = names.get(&row.name) {
+                    row.name.clone_from(name);
+                }
+            }
+        }
+        Ok(outcome)
     }
 
     /// The names of disks that the recorder kept beside the events, by their numbers (`254:0`).

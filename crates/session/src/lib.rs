@@ -14,6 +14,7 @@ mod manifest;
 mod merge;
 mod open;
 mod requests;
+mod span_traces;
 mod spans;
 mod state_dump;
 
@@ -21,7 +22,8 @@ pub use error::{NotOpened, OpenError};
 pub use history::{HistoryError, OpenedHistory, UNKNOWN_THREAD};
 pub use host::HostKernels;
 pub use manifest::Manifest;
-pub use merge::{EventPlace, Interrupted, merged_events};
+pub use merge::{EventPlace, Interrupted, merged_events, merged_events_by};
 pub use open::{Experiment, OpenedSource, open};
 pub use requests::{HostRequests, RecordedRequests};
+pub use span_traces::{SPANS_SPILLED, span_traces};
 pub use spans::{SpanFile, span_files};

@@ -35,6 +35,18 @@ pub fn merged_events(
     sources: &[&dyn Source],
     wanted: &[Projection],
     range: TimeRange,
+    receive: impl FnMut(EventPlace) -> Result<(), Interrupted>,
+) -> (Vec<Diagnostic>, Result<(), Interrupted>) {
+    merged_events_by(sources, wanted, |_| range, |_, at| at.ns(), receive)
+}
+
+/// The same where traces have clocks of their own: `range` of each trace, in the order of `shown` times,
+/// which are those of a trace's clock as a common one has them.
+pub fn merged_events_by(
+    sources: &[&dyn Source],
+    wanted: &[Projection],
+    range: impl Fn(usize) -> TimeRange,
+    shown: impl Fn(usize, Timestamp) -> i64,
     mut receive: impl FnMut(EventPlace) -> Result<(), Interrupted>,
 ) -> (Vec<Diagnostic>, Result<(), Interrupted>) {
     let decoders: Vec<Box<dyn Decoder + '_>> = sources
@@ -51,24 +63,25 @@ pub fn merged_events(
                 source: *source,
                 decoder: &*decoders[trace],
                 packets: stream.packets.clone(),
-                range,
+                range: range(trace),
                 places: Vec::new(),
                 next: 0,
             });
         }
     }
-    let mut heads: BinaryHeap<Reverse<(Timestamp, usize)>> = BinaryHeap::new();
+    let mut heads: BinaryHeap<Reverse<(i64, usize)>> = BinaryHeap::new();
     for (position, cursor) in cursors.iter_mut().enumerate() {
         let head = cursor.peek(&mut diagnostics);
-        heads.extend(head.map(|head| Reverse((head.at, position))));
+        heads.extend(head.map(|head| Reverse((shown(head.trace, head.at), position))));
     }
     while let Some(Reverse((_, position))) = heads.pop() {
         let limit = heads.peek().map(|Reverse(head)| *head);
         let cursor = &mut cursors[position];
         // Stay with this stream as long as its events come first.
         while let Some(head) = cursor.peek(&mut diagnostics) {
-            if limit.is_some_and(|limit| (head.at, position) > limit) {
-                heads.push(Reverse((head.at, position)));
+            let at = shown(head.trace, head.at);
+            if limit.is_some_and(|limit| (at, position) > limit) {
+                heads.push(Reverse((at, position)));
                 break;
             }
             cursor.next += 1;

@@ -9,7 +9,7 @@ use slowpath_model::{DisplayBase, EnumerationValue, FieldVisitor, Scope};
 use slowpath_session::{EventPlace, OpenedSource};
 use slowpath_source::Source;
 
-use super::{class_name, walk};
+use slowpath_views::class_name;
 
 /// Prints events one JSON object each.
 pub(super) struct JsonLines<'run> {
@@ -42,7 +42,7 @@ impl<'run> JsonLines<'run> {
             need_comma: false,
             in_fields: false,
         };
-        walk(source, place, &mut fields);
+        source.visit(place.packet, place.position, &mut fields);
         if !fields.in_fields {
             fields.open_fields();
         }

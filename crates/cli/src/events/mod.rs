@@ -4,16 +4,15 @@
 //! field and prints nothing, to measure reading.
 
 mod jsonl;
-mod local_time;
-mod text;
 
 use std::io::{self, BufWriter, Write};
 
 use clap::{Args, ValueEnum};
 use slowpath_engine::{Analysis, Chunk};
-use slowpath_model::{Event, EventClassId, FieldVisitor, Projection, Scope, TimeRange};
+use slowpath_model::{Event, Projection, Scope, TimeRange};
 use slowpath_session::{EventPlace, Experiment, Interrupted, OpenedSource, merged_events};
 use slowpath_source::Source;
+use slowpath_views::TextForm;
 
 use crate::input::{InputArgs, Report};
 use crate::pattern::matches_any;
@@ -86,7 +85,7 @@ pub fn run(args: &EventsArgs) -> anyhow::Result<Report> {
             })
         }
         Form::Text | Form::Null => {
-            let mut form = text::TextForm::new(&experiment.traces);
+            let mut form = TextForm::new(&experiment.traces);
             merged_events(&sources, &wanted, range, |place| {
                 if !filter.lets_through(&sources, place) {
                     return Ok(());
@@ -260,17 +259,4 @@ impl Analysis for Discard {
         std::hint::black_box(event);
     }
     fn merge(&self, (): &mut (), (): ()) {}
-}
-
-/// What the forms of output share: names of event classes by trace.
-fn class_name(traces: &[OpenedSource], trace: usize, class: EventClassId) -> &str {
-    let classes = &traces[trace].source.schema().event_classes;
-    classes
-        .get(class.index())
-        .map_or("", |class| class.name.as_str())
-}
-
-/// Walks an event's fields into `visitor`.
-fn walk(source: &dyn Source, place: EventPlace, visitor: &mut dyn FieldVisitor) {
-    source.visit(place.packet, place.position, visitor);
 }

@@ -5,13 +5,13 @@ use slowpath_model::Timestamp;
 /// Prints `HH:MM:SS.nnnnnnnnn`. The zone's offset is looked up once per quarter of an hour of trace
 /// time, which is the finest step in which zones change theirs.
 #[derive(Default)]
-pub(super) struct LocalTime {
+pub(crate) struct LocalTime {
     quarter: Option<i64>,
     offset_seconds: i64,
 }
 
 impl LocalTime {
-    pub(super) fn write(&mut self, line: &mut Vec<u8>, at: Timestamp) {
+    pub(crate) fn write(&mut self, line: &mut Vec<u8>, at: Timestamp) {
         let seconds = at.ns().div_euclid(1_000_000_000);
         let nanoseconds = at.ns().rem_euclid(1_000_000_000) as u32;
         let quarter = seconds.div_euclid(900);

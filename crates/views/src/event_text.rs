@@ -3,15 +3,16 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use slowpath_model::{DisplayBase, EnumerationValue, FieldVisitor, Scope, Timestamp, shown};
+use slowpath_model::{
+    DisplayBase, EnumerationValue, EventClassId, FieldVisitor, Scope, Timestamp, shown,
+};
 use slowpath_session::{EventPlace, OpenedSource};
 use slowpath_source::Source;
 
-use super::local_time::LocalTime;
-use super::{class_name, walk};
+use crate::local_time::LocalTime;
 
 /// Prints events one line each.
-pub(super) struct TextForm<'run> {
+pub struct TextForm<'run> {
     traces: &'run [OpenedSource],
     /// By trace: what stands between the time and the event's name.
     origins: Vec<String>,
@@ -20,7 +21,8 @@ pub(super) struct TextForm<'run> {
 }
 
 impl<'run> TextForm<'run> {
-    pub(super) fn new(traces: &'run [OpenedSource]) -> Self {
+    /// Of these traces, none of whose events was printed yet.
+    pub fn new(traces: &'run [OpenedSource]) -> Self {
         Self {
             traces,
             origins: traces.iter().map(origin).collect(),
@@ -29,7 +31,8 @@ impl<'run> TextForm<'run> {
         }
     }
 
-    pub(super) fn write(&mut self, line: &mut Vec<u8>, place: EventPlace, source: &dyn Source) {
+    /// Adds an event's line, with its end, to `line`. `source` is that of the event's trace.
+    pub fn write(&mut self, line: &mut Vec<u8>, place: EventPlace, source: &dyn Source) {
         if source.has_clock(place.packet) {
             line.push(b'[');
             self.clock.write(line, place.at);
@@ -50,16 +53,29 @@ impl<'run> TextForm<'run> {
             name => line.extend_from_slice(shown(name).as_bytes()),
         }
         line.extend_from_slice(b": ");
-        let mut fields = FieldText {
-            line,
-            first_scope: true,
-            levels: Vec::with_capacity(8),
-            scope_begin: 0,
-            optional_scope: false,
-        };
-        walk(source, place, &mut fields);
+        write_fields(line, place, source);
         line.push(b'\n');
     }
+}
+
+/// Adds an event's fields, as they stand in its line, to `line`.
+pub(crate) fn write_fields(line: &mut Vec<u8>, place: EventPlace, source: &dyn Source) {
+    let mut fields = FieldText {
+        line,
+        first_scope: true,
+        levels: Vec::with_capacity(8),
+        scope_begin: 0,
+        optional_scope: false,
+    };
+    source.visit(place.packet, place.position, &mut fields);
+}
+
+/// The name of an event class of a trace; empty where it has none.
+pub fn class_name(traces: &[OpenedSource], trace: usize, class: EventClassId) -> &str {
+    let classes = &traces[trace].source.schema().event_classes;
+    classes
+        .get(class.index())
+        .map_or("", |class| class.name.as_str())
 }
 
 /// `host process (pid) `, as far as the trace states them.

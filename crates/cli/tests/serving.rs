@@ -1,0 +1,985 @@
+//! What `slowpath serve` answers agrees with what the other commands print, and it stands up to
+//! questions that are none: nothing but what was opened can be read.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use support::{slowpath_succeeds, unpacked};
+
+/// A server, ended with the test.
+struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What came back.
+struct Answer {
+    status: u16,
+    headers: String,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| {
+            panic!(
+                "{error}: {}",
+                String::from_utf8_lossy(&self.body[..self.body.len().min(300)])
+            )
+        })
+    }
+}
+
+impl Server {
+    fn of(trace: &Path) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_slowpath"))
+            .args(["serve", "--port", "0"])
+            .arg(trace)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("slowpath runs");
+        let mut said = BufReader::new(child.stderr.take().expect("standard error"));
+        let mut line = String::new();
+        while !line.contains("http://127.0.0.1:") {
+            line.clear();
+            assert!(
+                said.read_line(&mut line).expect("it says something") > 0,
+                "the server ended"
+            );
+        }
+        let port = line
+            .trim_end()
+            .trim_end_matches('/')
+            .rsplit(':')
+            .next()
+            .unwrap();
+        Self {
+            port: port.parse().expect("a port"),
+            child,
+        }
+    }
+
+    /// Sends bytes as they are and reads all that comes back.
+    fn raw(&self, question: &[u8]) -> Vec<u8> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
+        stream.write_all(question).expect("it reads");
+        let mut back = Vec::new();
+        let _ = stream.read_to_end(&mut back);
+        back
+    }
+
+    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+        let has_host = headers.to_lowercase().contains("host:");
+        let host = match has_host {
+            true => String::new(),
+            false => format!("Host: localhost:{}\r\n", self.port),
+        };
+        let question = format!(
+            "{method} {path} HTTP/1.1\r\n{host}{headers}Connection: close\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let back = self.raw(question.as_bytes());
+        let end = back
+            .windows(4)
+            .position(|window| window == b"\r\n\r\n")
+            .expect("a head");
+        let head = String::from_utf8_lossy(&back[..end]).into_owned();
+        let mut body = back[end + 4..].to_vec();
+        if head.to_lowercase().contains("transfer-encoding: chunked") {
+            body = unchunked(&body);
+        }
+        Answer {
+            status: head
+                .split(' ')
+                .nth(1)
+                .and_then(|code| code.parse().ok())
+                .expect("a status"),
+            headers: head,
+            body,
+        }
+    }
+
+    /// Asks until the answer is there.
+    fn answer(&self, method: &str, path: &str, body: &Value) -> Answer {
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        for _ in 0..1_200 {
+            let answer = self.ask(method, path, "", &body);
+            if answer.status != 202 {
+                return answer;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("{path} is not answered");
+    }
+
+    fn get(&self, path: &str) -> Value {
+        let answer = self.answer("GET", path, &Value::Null);
+        assert_eq!(
+            answer.status,
+            200,
+            "{path}: {}",
+            String::from_utf8_lossy(&answer.body)
+        );
+        answer.json()
+    }
+
+    fn post(&self, path: &str, body: Value) -> Value {
+        let answer = self.answer("POST", path, &body);
+        assert_eq!(
+            answer.status,
+            200,
+            "{path}: {}",
+            String::from_utf8_lossy(&answer.body)
+        );
+        answer.json()
+    }
+}
+
+fn unchunked(mut body: &[u8]) -> Vec<u8> {
+    let mut whole = Vec::new();
+    while let Some(end) = body.windows(2).position(|window| window == b"\r\n") {
+        let length = String::from_utf8_lossy(&body[..end]).into_owned();
+        let length = usize::from_str_radix(&length, 16).expect("a length");
+        if length == 0 {
+            break;
+        }
+        whole.extend_from_slice(&body[end + 2..end + 2 + length]);
+        body = &body[end + 2 + length + 2..];
+    }
+    whole
+}
+
+/// A recording with requests, and the server that shows it.
+fn served(archive: &str, folder: &str) -> Option<(Server, std::path::PathBuf, tempfile::TempDir)> {
+    let traces = unpacked(archive)?.join(folder);
+    // A folder of its own, as the state history is kept beside it.
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let link = home.path().join(folder);
+    std::os::unix::fs::symlink(&traces, &link).expect("a link");
+    Some((Server::of(&link), traces, home))
+}
+
+fn i64_of(value: &Value, key: &str) -> i64 {
+    value[key]
+        .as_i64()
+        .unwrap_or_else(|| panic!("{key} of {value}"))
+}
+
+#[test]
+fn requests_are_those_of_the_command_line() {
+    let Some((server, trace, _home)) = served("cpu-cgroup/cpu-cgroup.tar.zst", "cpu-cgroup") else {
+        return;
+    };
+    let recording = server.get("/api/recording");
+    let origin: i64 = recording["origin_ns"].as_str().unwrap().parse().unwrap();
+    let expected = slowpath_succeeds(&["requests", "--json"], &trace).json();
+    let expected = expected["requests"].as_array().unwrap();
+    let page = server.get("/api/requests?limit=10000");
+    let found = page["requests"].as_array().unwrap();
+    assert_eq!(i64_of(&page, "total") as usize, expected.len());
+    let by_span = |rows: &[Value], offset: i64| -> BTreeMap<String, (i64, i64, String, String)> {
+        let row = |row: &Value| {
+            let summaries = (["summary", "states"].iter())
+                .find_map(|key| row.get(key))
+                .unwrap();
+            let own = (["own_summary", "own_states"].iter())
+                .find_map(|key| row.get(key))
+                .unwrap();
+            let times = (
+                i64_of(row, "begin_ns") + offset,
+                i64_of(row, "end_ns") + offset,
+            );
+            (
+                row["span_id"].to_string(),
+                (times.0, times.1, summaries.to_string(), own.to_string()),
+            )
+        };
+        rows.iter().map(row).collect()
+    };
+    assert_eq!(by_span(found, origin), by_span(expected, 0));
+    // The longest first; sorted and filtered otherwise where asked.
+    let durations: Vec<i64> = found.iter().map(|row| i64_of(row, "duration_ns")).collect();
+    assert!(durations.is_sorted_by(|one, other| one >= other));
+    let begins = server.get("/api/requests?sort=begin&limit=10&offset=5");
+    let begins: Vec<i64> = begins["requests"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| i64_of(row, "begin_ns"))
+        .collect();
+    assert!(begins.len() == 10 && begins.is_sorted());
+    let by_name = server.get("/api/requests?sort=operation&limit=10000");
+    let by_name: Vec<(String, i64)> = (by_name["requests"].as_array().unwrap().iter())
+        .map(|row| (row["comm"].to_string(), -i64_of(row, "duration_ns")))
+        .collect();
+    assert!(by_name.is_sorted() && by_name.len() == expected.len());
+    let longest = &found[0];
+    let span = longest["span_id"].as_str().unwrap();
+    let one = server.get(&format!("/api/requests?text={span}"));
+    assert_eq!(
+        (i64_of(&one, "total"), &one["requests"][0]["id"]),
+        (1, &longest["id"])
+    );
+    let least = durations[durations.len() / 2];
+    let long = server.get(&format!("/api/requests?min_ns={least}"));
+    let at_least = durations
+        .iter()
+        .filter(|duration| **duration >= least)
+        .count();
+    assert_eq!(i64_of(&long, "total") as usize, at_least);
+
+    // One in full: its path is that of the command line, and adds up.
+    let id = i64_of(longest, "id");
+    let detail = server.get(&format!("/api/requests/{id}"));
+    let path = slowpath_succeeds(&["critical-path", "--json", "--span", span], &trace).json();
+    let tiles = |path: &Value, offset: i64| -> Vec<(i64, i64, String, i64)> {
+        let segment = |one: &Value| {
+            let times = (
+                i64_of(one, "begin_ns") + offset,
+                i64_of(one, "end_ns") + offset,
+            );
+            (
+                times.0,
+                times.1,
+                one["state"].to_string(),
+                i64_of(one, "tid"),
+            )
+        };
+        path["segments"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(segment)
+            .collect()
+    };
+    assert_eq!(tiles(&detail["path"], origin), tiles(&path, 0));
+    assert_eq!(detail["path"]["states"], path["summary"]);
+    assert!(
+        detail["verdict"]
+            .as_str()
+            .unwrap()
+            .starts_with("What dominated: ")
+    );
+    let spans = detail["spans"].as_array().unwrap();
+    assert!(spans.iter().any(|one| one["id"] == longest["id"]));
+    let paths = server.post("/api/paths", json!({ "requests": [id, 1_000_000_000_u64] }));
+    assert_eq!(paths["paths"].as_array().unwrap().len(), 1);
+    assert_eq!(paths["paths"][0]["path"], detail["path"]);
+    let coarse = server.post(
+        "/api/paths",
+        json!({ "requests": [id], "least_ns": 1_000_000 }),
+    );
+    let lengths = |path: &Value| -> i64 {
+        tiles(path, 0)
+            .iter()
+            .map(|(begin, end, ..)| end - begin)
+            .sum()
+    };
+    assert_eq!(
+        lengths(&coarse["paths"][0]["path"]),
+        lengths(&detail["path"])
+    );
+    assert!(tiles(&coarse["paths"][0]["path"], 0).len() < tiles(&detail["path"], 0).len());
+
+    // Groups, and what they add up to.
+    let counts = server.get("/api/distribution?buckets=7");
+    let counts: i64 = counts["counts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_i64)
+        .sum();
+    assert_eq!(counts as usize, expected.len());
+    let operations = server.get("/api/operations");
+    let of_operations = operations["operations"].as_array().unwrap().iter();
+    assert_eq!(
+        of_operations.map(|one| i64_of(one, "count")).sum::<i64>() as usize,
+        expected.len()
+    );
+    let halves =
+        json!({ "one": { "percentiles": [0, 50] }, "other": { "percentiles": [50, 100] } });
+    let comparison = server.post("/api/compare", halves);
+    let compared = i64_of(&comparison["one"], "count") + i64_of(&comparison["other"], "count");
+    assert_eq!(compared as usize, expected.len());
+    let mean = |side: &str| comparison[side]["mean_ns"].as_f64().unwrap();
+    let differences = comparison["differences"].as_array().unwrap().iter();
+    let sum: f64 = differences
+        .filter_map(|one| one["difference_ns"].as_f64())
+        .sum();
+    assert!(
+        (sum - (mean("other") - mean("one"))).abs() < 1_000.0,
+        "{sum}"
+    );
+}
+
+#[test]
+fn findings_are_those_of_diagnose_and_lead_to_requests() {
+    let Some((server, trace, _home)) = served("cpu-cgroup/cpu-cgroup.tar.zst", "cpu-cgroup") else {
+        return;
+    };
+    let expected = slowpath_succeeds(&["diagnose", "--json"], &trace).json();
+    let found = server.get("/api/findings");
+    let told = |document: &Value| -> Vec<(String, String, String)> {
+        let findings = document["findings"].as_array().unwrap().iter();
+        let told = findings.map(|one| {
+            (
+                one["id"].to_string(),
+                one["title"].to_string(),
+                one["share"].to_string(),
+            )
+        });
+        told.collect()
+    };
+    assert!(!told(&found).is_empty());
+    assert_eq!(told(&found), told(&expected));
+    let findings = found["findings"].as_array().unwrap().iter();
+    let evidence = findings.flat_map(|one| one["evidence"].as_array().unwrap());
+    let requests: Vec<i64> = evidence.filter_map(|one| one["request"].as_i64()).collect();
+    assert!(!requests.is_empty());
+    for request in requests {
+        server.get(&format!("/api/requests/{request}"));
+    }
+}
+
+#[test]
+fn threads_and_processors_are_those_of_the_command_line() {
+    let archive = "futex-contention/futex-contention.tar.zst";
+    let Some((server, trace, _home)) = served(archive, "futex-contention") else {
+        return;
+    };
+    let threads = server.get("/api/threads");
+    let threads = threads["threads"].as_array().unwrap();
+    let expected = slowpath_succeeds(&["thread-states", "--json"], &trace);
+    let expected: BTreeMap<i64, Value> = (expected.lines().iter())
+        .map(|line| serde_json::from_slice::<Value>(line).unwrap())
+        .map(|row| (i64_of(&row, "tid"), row))
+        .collect();
+    assert_eq!(threads.len(), expected.len());
+    for thread in threads {
+        let states = &expected[&i64_of(thread, "tid")];
+        let time = |state: &str| thread["states"][state].as_i64().unwrap_or(0);
+        assert_eq!(time("RUNNING"), i64_of(states, "running_ns"), "{thread}");
+        let runnable = time("PREEMPTED") + time("WAIT_CPU");
+        assert_eq!(runnable, i64_of(states, "runnable_ns"), "{thread}");
+    }
+    // A screen of a row in one pixel is what it did most; in many, its parts.
+    let row = threads
+        .iter()
+        .find(|thread| thread["comm"] == "worker-A")
+        .expect("worker-A");
+    let (begin, end) = (i64_of(row, "begin_ns"), i64_of(row, "end_ns"));
+    let asked = json!({
+        "of": "threads", "rows": [row["row"], 1_000_000], "begin_ns": begin, "end_ns": end, "pixels": 1,
+    });
+    let screen = server.answer("POST", "/api/screen", &asked);
+    assert_eq!(screen.body.len(), 2 * 5);
+    let states = server.get("/api/recording");
+    let shown = screen.body[0] as usize;
+    let longest = row["states"].as_object().unwrap().iter();
+    let longest = longest.max_by_key(|(_, time)| time.as_i64()).unwrap().0;
+    assert_eq!(states["states"][shown].as_str().unwrap(), longest);
+    assert_eq!(screen.body[9], 0, "a row that is not there shows nothing");
+    let exact = server.post(
+        "/api/intervals",
+        json!({ "rows": [row["row"]], "begin_ns": begin, "end_ns": end, "limit": 100_000 }),
+    );
+    let mut times: BTreeMap<String, i64> = BTreeMap::new();
+    for interval in exact["rows"][0].as_array().unwrap() {
+        let state = states["states"][i64_of(interval, "value") as usize]
+            .as_str()
+            .unwrap();
+        let within = (
+            i64_of(interval, "begin_ns").max(begin),
+            i64_of(interval, "end_ns").min(end),
+        );
+        *times.entry(state.to_owned()).or_default() += within.1 - within.0;
+    }
+    assert_eq!(serde_json::to_value(&times).unwrap(), row["states"]);
+    // Every wake-up that is told is of rows that were asked for.
+    let rows: Vec<usize> = (0..threads.len()).collect();
+    let question =
+        json!({ "rows": rows, "begin_ns": 2_000_000_000_i64, "end_ns": 2_100_000_000_i64 });
+    let arrows = server.post("/api/arrows", question);
+    let arrows = arrows["arrows"].as_array().unwrap();
+    assert!(!arrows.is_empty());
+    let touching = json!({ "touching": row["row"], "begin_ns": 0, "end_ns": 12_000_000_000_i64 });
+    let touching = server.post("/api/arrows", touching);
+    let touching = touching["arrows"].as_array().unwrap();
+    assert!(!touching.is_empty());
+    assert!(
+        touching
+            .iter()
+            .all(|arrow| arrow["from_row"] == row["row"] || arrow["to_row"] == row["row"])
+    );
+
+    let used = server.get("/api/analyses/cpu");
+    assert_eq!(used, slowpath_succeeds(&["cpu", "--json"], &trace).json());
+    let cpus = server.get("/api/cpus");
+    let busy = |rows: &Value| -> Vec<i64> {
+        rows["cpus"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|cpu| i64_of(cpu, "busy_ns"))
+            .collect()
+    };
+    assert_eq!(busy(&cpus), busy(&used));
+}
+
+#[test]
+fn a_page_of_events_is_a_part_of_all_events() {
+    let Some((server, trace, _home)) = served("io-mix/io-mix.tar.zst", "io-mix") else {
+        return;
+    };
+    let recording = server.get("/api/recording");
+    let origin: i64 = recording["origin_ns"].as_str().unwrap().parse().unwrap();
+    let all = slowpath_succeeds(&["events", "--format", "jsonl"], &trace);
+    let all: Vec<(i64, String)> = (all.lines().iter())
+        .map(|line| serde_json::from_slice::<Value>(line).unwrap())
+        .map(|event| {
+            (
+                i64_of(&event, "ns"),
+                event["name"].as_str().unwrap().to_owned(),
+            )
+        })
+        .collect();
+    let rows = |page: &Value| -> Vec<(i64, String)> {
+        let row = |event: &Value| {
+            (
+                i64_of(event, "at_ns") + origin,
+                event["name"].as_str().unwrap().to_owned(),
+            )
+        };
+        page["events"].as_array().unwrap().iter().map(row).collect()
+    };
+    for place in [0, 1, 7, all.len() / 2, all.len() - 2, all.len() - 1] {
+        let at = all[place].0;
+        let first = all.partition_point(|(time, _)| *time < at);
+        let url = format!("/api/events?at_ns={}&before=40&after=60", at - origin);
+        let page = server.get(&url);
+        let expected = &all[first.saturating_sub(40)..(first + 60).min(all.len())];
+        assert_eq!(rows(&page), expected, "around {place}");
+        assert_eq!(page["has_earlier"], first > 40);
+        assert_eq!(page["has_later"], first + 60 < all.len());
+    }
+    let only = server.get("/api/events?at_ns=0&after=30&name=sched_switch");
+    let expected: Vec<_> = all
+        .iter()
+        .filter(|(_, name)| name == "sched_switch")
+        .take(30)
+        .cloned()
+        .collect();
+    assert_eq!(rows(&only), expected);
+}
+
+#[test]
+fn what_is_no_question_is_refused() {
+    let Some((server, _, _home)) = served("cpu-cgroup/cpu-cgroup.tar.zst", "cpu-cgroup") else {
+        return;
+    };
+    server.get("/api/threads");
+    // Names that are not ours, pages of others.
+    for host in [
+        "Host: evil.example\r\n",
+        "Host: localhost:1\r\n",
+        "Host:\r\n",
+    ] {
+        assert_eq!(
+            server.ask("GET", "/api/recording", host, "").status,
+            403,
+            "{host}"
+        );
+    }
+    let origin = "Origin: http://evil.example\r\n";
+    let refused = server.ask("GET", "/api/recording", origin, "");
+    assert_eq!(refused.status, 403);
+    assert!(
+        !refused
+            .headers
+            .to_lowercase()
+            .contains("access-control-allow-origin")
+    );
+    let answer = server.ask("GET", "/api/recording", "", "");
+    for header in [
+        "content-security-policy: default-src 'self'",
+        "x-content-type-options: nosniff",
+    ] {
+        assert!(
+            answer.headers.to_lowercase().contains(header),
+            "{}",
+            answer.headers
+        );
+    }
+    // No file of the disk.
+    for path in [
+        "/../../../../etc/passwd",
+        "/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+        "/..%2f..%2f..%2fetc%2fpasswd",
+        "//etc/passwd",
+        "/assets/../../../etc/passwd",
+        "/api/../../etc/passwd",
+        "/etc/passwd",
+        "/....//....//etc/passwd",
+        "/%00",
+        "/tsp/api/traces/..%2f..%2fetc%2fpasswd",
+    ] {
+        let answer = server.ask("GET", path, "", "");
+        assert!(
+            !String::from_utf8_lossy(&answer.body).contains("root:"),
+            "{path}"
+        );
+    }
+    let open = json!({ "parameters": { "uri": "/etc", "name": "x" } }).to_string();
+    assert_eq!(server.ask("POST", "/tsp/api/traces", "", &open).status, 404);
+    // Too much, too little, nonsense: the reason comes back, and the server goes on.
+    let rows: Vec<usize> = (0..20_000).collect();
+    let questions = [
+        (
+            "/api/screen",
+            json!({ "rows": rows, "begin_ns": 0, "end_ns": 10, "pixels": 10 }),
+        ),
+        (
+            "/api/screen",
+            json!({ "rows": [0], "begin_ns": 0, "end_ns": 10, "pixels": 4_000_000_000_u64 }),
+        ),
+        (
+            "/api/screen",
+            json!({ "rows": rows[..9_000], "begin_ns": 0, "end_ns": 10, "pixels": 16_000 }),
+        ),
+        (
+            "/api/screen",
+            json!({ "rows": [0], "begin_ns": 10, "end_ns": 10, "pixels": 10 }),
+        ),
+        (
+            "/api/screen",
+            json!({ "rows": [-1], "begin_ns": 0, "end_ns": 10, "pixels": 10 }),
+        ),
+        (
+            "/api/screen",
+            json!({ "rows": [0], "begin_ns": "x", "end_ns": 10, "pixels": 10 }),
+        ),
+        ("/api/paths", json!({ "requests": rows })),
+        ("/api/compare", json!({ "one": {}, "other": {} })),
+        (
+            "/api/compare",
+            json!({ "one": { "percentiles": [50, 20] }, "other": { "percentiles": [0, 101] } }),
+        ),
+    ];
+    for (path, question) in &questions {
+        let answer = server.answer("POST", path, question);
+        assert_eq!(answer.status, 400, "{path} {}", answer.headers);
+        assert!(
+            answer.json()["title"]
+                .as_str()
+                .is_some_and(|title| !title.is_empty()),
+            "{path}"
+        );
+    }
+    for (path, status) in [
+        ("/api/requests?limit=x", 400),
+        ("/api/requests?trace=zz", 400),
+        ("/api/requests/99999999", 404),
+        ("/api/requests/x", 400),
+        ("/api/analyses/latency?kind=x", 400),
+        ("/api/analyses/x", 404),
+        ("/api/x", 404),
+        ("/api/events", 400),
+        ("/api/events?at_ns=0&after=100000", 400),
+        ("/api/usage?begin_ns=0&end_ns=-5&buckets=3", 400),
+        ("/api/threads/99999/path?begin_ns=0&end_ns=9", 404),
+    ] {
+        assert_eq!(
+            server.answer("GET", path, &Value::Null).status,
+            status,
+            "{path}"
+        );
+    }
+    // As far as numbers go.
+    let far = json!({ "rows": [0, 1], "begin_ns": i64::MIN, "end_ns": i64::MAX, "pixels": 100 });
+    assert_eq!(server.answer("POST", "/api/screen", &far).status, 200);
+    server.get(&format!(
+        "/api/usage?begin_ns={}&end_ns={}&buckets=10",
+        i64::MIN,
+        i64::MAX
+    ));
+    server.get(&format!("/api/events?at_ns={}&before=5&after=5", i64::MAX));
+    server.get(&format!("/api/events?at_ns={}&before=5&after=5", i64::MIN));
+    // What is no HTTP at all, and a body that is too long.
+    server.raw(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03");
+    server.raw(b"GET\r\n\r\n");
+    let long = "x".repeat(2 << 20);
+    let answer = server.raw(
+        format!("POST /api/screen HTTP/1.1\r\nHost: localhost:{}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", server.port, long.len()).as_bytes(),
+    );
+    assert!(
+        String::from_utf8_lossy(&answer).starts_with("HTTP/1.1 4"),
+        "{}",
+        String::from_utf8_lossy(&answer)
+    );
+    server.get("/api/threads");
+}
+
+#[test]
+fn fifty_who_zoom_at_once_are_all_answered_alike() {
+    let Some((server, _, _home)) = served("cpu-cgroup/cpu-cgroup.tar.zst", "cpu-cgroup") else {
+        return;
+    };
+    let threads = server.get("/api/threads");
+    let rows: Vec<usize> = (0..threads["threads"].as_array().unwrap().len()).collect();
+    let question = |step: i64| {
+        let (begin, end) = (step * 10_000_000, 10_000_000_000 - step * 10_000_000);
+        json!({ "rows": rows, "begin_ns": begin, "end_ns": end, "pixels": 800 })
+    };
+    let expected: Vec<Vec<u8>> = (0..8)
+        .map(|step| server.answer("POST", "/api/screen", &question(step)).body)
+        .collect();
+    std::thread::scope(|scope| {
+        for client in 0..50 {
+            let (server, expected, question) = (&server, &expected, &question);
+            scope.spawn(move || {
+                for turn in 0..8 {
+                    let step = (client + turn) % 8;
+                    let answer = server.answer("POST", "/api/screen", &question(step));
+                    assert_eq!(answer.status, 200);
+                    assert!(answer.body == expected[step as usize], "client {client}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn hosts_whose_clocks_are_far_apart_are_shown_at_one_time() {
+    let Some((server, trace, _home)) = served("two-hosts/two-hosts.tar.zst", "two-hosts") else {
+        return;
+    };
+    let recording = server.answer("GET", "/api/recording", &Value::Null).json();
+    // The clocks are 5,855.696 s apart; both were recorded for some seconds.
+    let duration = i64_of(&recording, "duration_ns");
+    assert!(duration < 60_000_000_000, "{duration}");
+    let traces = recording["traces"].as_array().unwrap();
+    let within = |row: &Value, slack: i64| {
+        i64_of(row, "begin_ns") >= -slack && i64_of(row, "end_ns") <= duration + slack
+    };
+    assert!(traces.iter().all(|trace| within(trace, 1)), "{traces:?}");
+    let page = server.get("/api/requests?limit=10000");
+    let requests = page["requests"].as_array().unwrap();
+    assert!(
+        requests
+            .iter()
+            .all(|request| within(request, 1_000_000_000))
+    );
+    // What the server did for a question lies within what the client waited for it.
+    let by_span: BTreeMap<String, Vec<&Value>> = {
+        let mut spans: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
+        for request in requests {
+            spans
+                .entry(request["trace_id"].to_string())
+                .or_default()
+                .push(request);
+        }
+        spans
+    };
+    let mut pairs = 0;
+    for both in by_span
+        .values()
+        .filter(|both| both.len() == 2 && both[0]["host"] != both[1]["host"])
+    {
+        let (outer, inner) = match i64_of(both[0], "duration_ns") >= i64_of(both[1], "duration_ns")
+        {
+            true => (both[0], both[1]),
+            false => (both[1], both[0]),
+        };
+        // As exactly as packets tell the clocks' difference.
+        const SLACK: i64 = 1_000_000;
+        assert!(
+            i64_of(inner, "begin_ns") >= i64_of(outer, "begin_ns") - SLACK,
+            "{outer} {inner}"
+        );
+        assert!(
+            i64_of(inner, "end_ns") <= i64_of(outer, "end_ns") + SLACK,
+            "{outer} {inner}"
+        );
+        pairs += 1;
+    }
+    assert!(pairs > 100, "{pairs}");
+    // Paths of one host that lead to the other one show its threads when their rows do.
+    let threads = server.get("/api/threads");
+    let threads = threads["threads"].as_array().unwrap();
+    let row_of = |host: i64, tid: i64| {
+        let found = threads
+            .iter()
+            .find(|row| i64_of(row, "host") == host && i64_of(row, "tid") == tid);
+        found.map(|row| i64_of(row, "row"))
+    };
+    let longest = server.get(&format!("/api/requests/{}", requests[0]["id"]));
+    let own = i64_of(&longest["path"], "host");
+    let elsewhere = longest["path"]["segments"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|segment| i64_of(segment, "host") != own && segment["state"] == "RUNNING");
+    let elsewhere = elsewhere.expect("it leads to the other host");
+    let (begin, end) = (i64_of(elsewhere, "begin_ns"), i64_of(elsewhere, "end_ns"));
+    let row = row_of(i64_of(elsewhere, "host"), i64_of(elsewhere, "tid")).expect("a row");
+    let shown = server.post(
+        "/api/intervals",
+        json!({ "rows": [row], "begin_ns": begin, "end_ns": end }),
+    );
+    let running = shown["rows"][0].as_array().unwrap().iter().any(|interval| {
+        i64_of(interval, "value") == 0 && (i64_of(interval, "begin_ns") - begin).abs() < 1_000_000
+    });
+    assert!(running, "{elsewhere} {shown}");
+    // Events come in one order, none is left out.
+    let mut at = i64::MIN / 2;
+    let mut seen = 0;
+    loop {
+        let page = server.get(&format!(
+            "/api/events?at_ns={at}&after=1000&name=sched_process"
+        ));
+        let events = page["events"].as_array().unwrap();
+        let times: Vec<i64> = events.iter().map(|event| i64_of(event, "at_ns")).collect();
+        assert!(times.is_sorted());
+        seen += events.len();
+        match times.last() {
+            Some(last) if page["has_later"] == true => at = last + 1,
+            _ => break,
+        }
+    }
+    let all = slowpath_succeeds(&["count", "--json"], &trace).json();
+    let counts = all["by"].as_object().unwrap().iter();
+    let of_kind = counts.filter(|(name, _)| name.contains("sched_process"));
+    let expected: i64 = of_kind.filter_map(|(_, count)| count.as_i64()).sum();
+    assert_eq!(seen as i64, expected);
+}
+
+/// Small and the same on every machine (xorshift64*).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % most
+    }
+
+    /// Numbers, texts and lists, few of them sensible.
+    fn value(&mut self, depth: usize) -> Value {
+        match self.below(if depth == 0 { 8 } else { 12 }) {
+            0 => json!(null),
+            1 => json!(self.below(2) == 0),
+            2 => json!(i64::MIN),
+            3 => json!(i64::MAX),
+            4 => json!(u64::MAX),
+            5 => json!(self.below(1_000)),
+            6 => json!(-1.5e300),
+            7 => json!(
+                [
+                    "",
+                    "threads",
+                    "duration",
+                    "\u{0}",
+                    "../..",
+                    "9999999999999999999",
+                    "NaN"
+                ][self.below(7)]
+            ),
+            8 | 9 => (0..self.below(5)).map(|_| self.value(depth - 1)).collect(),
+            _ => {
+                const NAMES: [&str; 10] = [
+                    "parameters",
+                    "requested_timerange",
+                    "start",
+                    "end",
+                    "nbTimes",
+                    "requested_items",
+                    "rows",
+                    "begin_ns",
+                    "end_ns",
+                    "pixels",
+                ];
+                let fields = (0..self.below(6)).map(|_| {
+                    (
+                        NAMES[self.below(NAMES.len())].to_owned(),
+                        self.value(depth - 1),
+                    )
+                });
+                Value::Object(fields.collect())
+            }
+        }
+    }
+}
+
+#[test]
+fn nonsense_of_the_right_form_breaks_nothing() {
+    let Some((server, _, _home)) = served("cpu-cgroup/cpu-cgroup.tar.zst", "cpu-cgroup") else {
+        return;
+    };
+    for ready in [
+        "/api/threads",
+        "/api/requests",
+        "/api/operations",
+        "/api/findings",
+    ] {
+        server.get(ready);
+    }
+    let experiments = server.get("/tsp/api/experiments");
+    let outputs = format!(
+        "/tsp/api/experiments/{}/outputs",
+        experiments[0]["UUID"].as_str().unwrap()
+    );
+    let own =
+        ["screen", "intervals", "arrows", "paths", "compare"].map(|name| format!("/api/{name}"));
+    let of_outputs = [
+        "timeGraph/slowpath.threads/tree",
+        "timeGraph/slowpath.threads/states",
+        "timeGraph/slowpath.cpus/states",
+        "timeGraph/slowpath.requests/states",
+        "timeGraph/slowpath.threads/arrows",
+        "timeGraph/slowpath.threads/tooltip",
+        "XY/slowpath.cpu-usage/xy",
+        "XY/slowpath.histogram/xy",
+        "genericXY/slowpath.latency/xy",
+        "table/slowpath.events/lines",
+        "table/slowpath.request-table/lines",
+        "data/slowpath.statistics/tree",
+        "slowpath.threads/annotations",
+        "slowpath.threads/style",
+    ];
+    let posts: Vec<String> = own
+        .into_iter()
+        .chain(of_outputs.iter().map(|path| format!("{outputs}/{path}")))
+        .collect();
+    let gets = [
+        "/api/requests",
+        "/api/usage",
+        "/api/events",
+        "/api/distribution",
+        "/api/threads/3/path",
+    ];
+    let mut chance = Chance(0x510);
+    for turn in 0..600 {
+        let (method, path, body) = if turn % 3 == 0 {
+            const NAMES: [&str; 9] = [
+                "begin_ns", "end_ns", "buckets", "at_ns", "before", "after", "limit", "offset",
+                "sort",
+            ];
+            let query = (0..4).map(|_| {
+                let value = chance.value(0).to_string().replace(['"', ' ', '\\'], "");
+                format!("{}={value}&", NAMES[chance.below(NAMES.len())])
+            });
+            let query: String = query.collect();
+            (
+                "GET",
+                format!("{}?{query}", gets[chance.below(gets.len())]),
+                String::new(),
+            )
+        } else {
+            // Most have what is asked for, some of it sensible.
+            let time = |chance: &mut Chance| match chance.below(3) {
+                0 => chance.value(0),
+                _ => json!(chance.below(20) as i64 * 1_000_000_000),
+            };
+            let rows = json!(
+                (0..chance.below(5))
+                    .map(|_| chance.below(30))
+                    .collect::<Vec<_>>()
+            );
+            let range = json!({ "start": time(&mut chance), "end": time(&mut chance), "nbTimes": chance.below(2_000) });
+            let body = match chance.below(3) {
+                0 => chance.value(3),
+                1 => {
+                    json!({ "of": "cpus", "rows": rows, "begin_ns": time(&mut chance), "end_ns": time(&mut chance),
+                             "pixels": chance.below(3_000), "limit": chance.below(1_000), "requests": rows })
+                }
+                _ => json!({ "parameters": { "requested_timerange": range, "requested_items": rows,
+                             "requested_table_count": chance.below(50), "requested_table_index": time(&mut chance),
+                             "requested_times": [time(&mut chance)],
+                             "requested_element": { "elementType": "STATE", "time": 1, "duration": chance.below(9) } } }),
+            };
+            (
+                "POST",
+                posts[chance.below(posts.len())].clone(),
+                body.to_string(),
+            )
+        };
+        let answer = server.ask(method, &path, "", &body);
+        assert!(
+            matches!(answer.status, 200 | 202 | 400 | 404 | 405 | 409),
+            "{method} {path} {body}: {} {}",
+            answer.status,
+            String::from_utf8_lossy(&answer.body),
+        );
+    }
+    server.get("/api/threads");
+}
+
+#[test]
+fn a_report_holds_what_the_server_answers() {
+    let Some((server, trace, home)) = served("cpu-cgroup/cpu-cgroup.tar.zst", "cpu-cgroup") else {
+        return;
+    };
+    let file = home.path().join("report.html");
+    let output = [
+        "report",
+        "--slowest",
+        "7",
+        "--output",
+        file.to_str().unwrap(),
+    ];
+    let printed = support::slowpath(&output, &trace);
+    if printed
+        .stderr
+        .contains("built without the browser application")
+    {
+        support::skip("the browser application is not built: make web");
+        return;
+    }
+    assert_eq!(printed.status, Some(0), "{}", printed.stderr);
+    let page = std::fs::read_to_string(&file).unwrap();
+    let begin = page.find("id=\"slowpath-report\">").expect("the answers")
+        + "id=\"slowpath-report\">".len();
+    let end = begin + page[begin..].find("</script>").unwrap();
+    let held: Value = serde_json::from_str(&page[begin..end]).expect("JSON");
+    let answers = held["answers"].as_object().unwrap();
+    assert_eq!(answers["/api/findings"], server.get("/api/findings"));
+    let full = answers
+        .keys()
+        .filter(|key| key.strip_prefix("/api/requests/").is_some());
+    assert_eq!(full.count(), 7);
+    let list = "/api/requests?sort=duration&order=desc&offset=0&limit=";
+    assert_eq!(
+        answers[&format!("{list}20")],
+        server.get(&format!("{list}20"))
+    );
+    assert_eq!(answers[&format!("{list}100")]["total"], 7);
+    // One file: nothing is fetched from anywhere.
+    for outside in ["src=\"", "href=\"http", "@import", "url(http"] {
+        assert!(!page[..begin].contains(outside), "{outside}");
+    }
+}

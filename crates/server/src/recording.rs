@@ -1,0 +1,439 @@
+//! What was opened, with everything that is computed from it in the background.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use serde_json::Value;
+use slowpath_engine::{Cancelled, Options, Outcome};
+use slowpath_kernel::{Extent, count, cpu, io, latency};
+use slowpath_model::{Diagnostic, TimeRange, Timestamp};
+use slowpath_requests::Operations;
+use slowpath_services::{Names, Order, Report, SurveyOptions, survey};
+use slowpath_session::{
+    Experiment, HostKernels, OpenedHistory, RecordedRequests, SPANS_SPILLED, span_traces,
+};
+use slowpath_source::Joined;
+use slowpath_views::{
+    Clocks, EventIndex, FindingOfHost, OperationName, RequestNumbers, Rows, TraceClocks, diagnose,
+    merge_documents,
+};
+
+use crate::jobs::{JobReport, NotThere, Part};
+
+/// The kinds of latency by the names that the command line has for them.
+pub(crate) const LATENCIES: [(&str, &str, latency::LatencyKind); 5] = [
+    ("syscall", "latency-syscall", latency::LatencyKind::Syscall),
+    ("irq", "latency-irq", latency::LatencyKind::Irq),
+    ("softirq", "latency-softirq", latency::LatencyKind::Softirq),
+    ("block", "latency-block", latency::LatencyKind::Block),
+    ("wakeup", "latency-wakeup", latency::LatencyKind::Wakeup),
+];
+
+/// The state history and its rows.
+pub(crate) struct HistoryPart {
+    pub(crate) opened: OpenedHistory,
+    pub(crate) rows: Rows,
+}
+
+/// The requests.
+pub(crate) struct RequestsPart {
+    pub(crate) recorded: RecordedRequests,
+    pub(crate) numbers: RequestNumbers,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+/// A recording, or several as one, that is looked at.
+pub struct Recording {
+    pub(crate) experiment: Experiment,
+    pub(crate) name: String,
+    /// How times are shown, and the time that is; of several hosts known with their requests.
+    clocks: OnceLock<(Clocks, TimeRange)>,
+    jobs: NonZeroUsize,
+    cancel: AtomicBool,
+    wanted: Mutex<Option<Sender<Job>>>,
+    pub(crate) history: Part<HistoryPart>,
+    pub(crate) requests: Part<RequestsPart>,
+    pub(crate) findings: Part<Vec<FindingOfHost>>,
+    pub(crate) operations: Part<Operations<OperationName>>,
+    pub(crate) services: Part<Report>,
+    pub(crate) event_index: Part<EventIndex>,
+    pub(crate) count: Part<Value>,
+    pub(crate) cpu: Part<Value>,
+    pub(crate) io: Part<Value>,
+    pub(crate) latencies: [Part<Value>; LATENCIES.len()],
+}
+
+/// What can be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Job {
+    /// The history, if it is in the cache.
+    KeptHistory,
+    History,
+    Requests,
+    Findings,
+    Operations,
+    Services,
+    EventIndex,
+    Count,
+    Cpu,
+    Io,
+    Latency(usize),
+}
+
+const CANCELLED: &str = "the server is going down";
+
+impl Recording {
+    /// Makes an experiment ready to be looked at; so many workers compute. Nothing is computed before
+    /// [`Self::start`].
+    pub fn new(experiment: Experiment, jobs: NonZeroUsize) -> Self {
+        let clocks = OnceLock::new();
+        if experiment.hosts().len() < 2 {
+            let ranges = ranges_of(&experiment);
+            let range = ranges.into_iter().flatten().reduce(TimeRange::hull);
+            let range =
+                range.unwrap_or(TimeRange::new(Timestamp::from_ns(0), Timestamp::from_ns(0)));
+            // Nobody else knows of it yet.
+            let _ = clocks.set((Clocks::one(range.begin), range));
+        }
+        let names = experiment.paths.iter().map(|path| {
+            let full = path.canonicalize().unwrap_or_else(|_| path.clone());
+            let name = full.file_name().map(PathBuf::from).unwrap_or(full);
+            name.display().to_string()
+        });
+        Self {
+            name: names.collect::<Vec<_>>().join(", "),
+            clocks,
+            jobs,
+            cancel: AtomicBool::new(false),
+            wanted: Mutex::new(None),
+            history: Part::new("history"),
+            requests: Part::new("requests"),
+            findings: Part::new("findings"),
+            operations: Part::new("operations"),
+            services: Part::new("services"),
+            event_index: Part::new("event-index"),
+            count: Part::new("count"),
+            cpu: Part::new("cpu"),
+            io: Part::new("io"),
+            latencies: LATENCIES.map(|(_, name, _)| Part::new(name)),
+            experiment,
+        }
+    }
+
+    /// Begins to compute in the background what every view needs.
+    pub fn start(self: &Arc<Self>) {
+        let (sender, receiver) = channel();
+        *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+        let recording = Arc::clone(self);
+        std::thread::spawn(move || recording.work(receiver));
+        self.queue(Job::KeptHistory);
+        let of_every_view = [
+            Job::Requests,
+            Job::History,
+            Job::Findings,
+            Job::Operations,
+            Job::EventIndex,
+        ];
+        for job in of_every_view {
+            self.want(job);
+        }
+    }
+
+    /// Ends what is being computed.
+    pub fn stop(&self) {
+        self.cancel.store(true, Ordering::Relaxed);
+        *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Sees to it that a part will be made.
+    pub(crate) fn want(&self, job: Job) {
+        let is_new = match job {
+            Job::KeptHistory => true,
+            Job::History => self.history.want(),
+            Job::Requests => self.requests.want(),
+            Job::Findings => self.findings.want(),
+            Job::Operations => self.operations.want(),
+            Job::Services => self.services.want(),
+            Job::EventIndex => self.event_index.want(),
+            Job::Count => self.count.want(),
+            Job::Cpu => self.cpu.want(),
+            Job::Io => self.io.want(),
+            Job::Latency(kind) => self.latencies[kind].want(),
+        };
+        if is_new {
+            self.queue(job);
+        }
+    }
+
+    fn queue(&self, job: Job) {
+        let sender = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = &*sender {
+            // Nobody works any more where the server goes down.
+            let _ = sender.send(job);
+        }
+    }
+
+    fn work(&self, receiver: Receiver<Job>) {
+        for job in receiver {
+            if self.cancel.load(Ordering::Relaxed) {
+                return;
+            }
+            match job {
+                Job::KeptHistory => self.open_history(),
+                Job::History => self.history.make(|_| self.make_history()),
+                Job::Requests => self.requests.make(|progress| self.make_requests(progress)),
+                Job::Findings => self.findings.make(|progress| self.make_findings(progress)),
+                Job::Operations => self
+                    .operations
+                    .make(|progress| self.make_operations(progress)),
+                Job::Services => self.services.make(|progress| self.make_services(progress)),
+                Job::EventIndex => self.event_index.make(|progress| {
+                    let clocks = self.trace_clocks().map_err(|_| NO_REQUESTS.to_owned())?;
+                    let options = self.options(progress);
+                    EventIndex::of(&self.experiment, clocks, &options).map_err(cancelled)
+                }),
+                Job::Count => self.count.make(|progress| self.make_count(progress)),
+                Job::Cpu => self.cpu.make(|progress| {
+                    self.on_hosts(progress, |host, options| cpu::cpu(host.source(), options))
+                }),
+                Job::Io => self.io.make(|progress| {
+                    self.on_hosts(progress, |host, options| {
+                        io::io(host.source(), &host.known(), options)
+                    })
+                }),
+                Job::Latency(kind) => self.latencies[kind].make(|progress| {
+                    self.on_hosts(progress, |host, options| {
+                        host.latency(LATENCIES[kind].2, options)
+                    })
+                }),
+            }
+        }
+    }
+
+    /// How far everything is.
+    pub(crate) fn progress(&self) -> Vec<JobReport> {
+        let mut reports = vec![
+            self.history.report(),
+            self.requests.report(),
+            self.findings.report(),
+            self.operations.report(),
+            self.services.report(),
+            self.event_index.report(),
+            self.count.report(),
+            self.cpu.report(),
+            self.io.report(),
+        ];
+        reports.extend(self.latencies.iter().map(Part::report));
+        reports
+    }
+
+    fn options<'run>(&'run self, progress: &'run (dyn Fn(u64, u64) + Sync)) -> Options<'run> {
+        Options {
+            jobs: self.jobs,
+            progress: Some(progress),
+            cancel: Some(&self.cancel),
+            ..Options::default()
+        }
+    }
+
+    fn host_names(&self) -> Vec<String> {
+        self.experiment
+            .hosts()
+            .into_iter()
+            .map(|host| host.name)
+            .collect()
+    }
+
+    /// How times are shown.
+    pub(crate) fn clocks(&self) -> Result<&Clocks, NotThere> {
+        self.shown().map(|(clocks, _)| clocks)
+    }
+
+    /// The time of the recording, by the first host's clock.
+    pub(crate) fn range(&self) -> Result<TimeRange, NotThere> {
+        self.shown().map(|(_, range)| *range)
+    }
+
+    fn shown(&self) -> Result<&(Clocks, TimeRange), NotThere> {
+        match (self.clocks.get(), self.requests.get()) {
+            (Some(known), _) => Ok(known),
+            (None, Err(not_there)) => Err(not_there),
+            (None, Ok(_)) => Err(NotThere::Failed("the clocks are not known".to_owned())),
+        }
+    }
+
+    /// How times of traces are shown.
+    pub(crate) fn trace_clocks(&self) -> Result<TraceClocks, NotThere> {
+        Ok(TraceClocks::of(
+            self.clocks()?,
+            &self.experiment.hosts_of_traces(),
+        ))
+    }
+
+    fn history_part(&self, opened: OpenedHistory) -> Result<HistoryPart, String> {
+        let clocks = self.clocks().map_err(|_| NO_REQUESTS.to_owned())?;
+        let rows = Rows::of(&opened.history, &self.host_names(), clocks.clone());
+        Ok(HistoryPart { opened, rows })
+    }
+
+    /// Without the requests, so at once; of several hosts they are needed for the clocks.
+    fn open_history(&self) {
+        if self.clocks.get().is_some()
+            && let Some(opened) = self.experiment.kept_history()
+        {
+            self.history.make(|_| self.history_part(opened));
+        }
+    }
+
+    fn make_history(&self) -> Result<HistoryPart, String> {
+        let requests = self.requests.get().map_err(|_| NO_REQUESTS.to_owned())?;
+        let opened = match self.experiment.kept_history() {
+            Some(opened) => opened,
+            None => (self.experiment)
+                .build_history(&requests.recorded, requests.diagnostics.clone(), self.jobs)
+                .map_err(|error| error.to_string())?,
+        };
+        if opened.history.is_empty() {
+            return Err(NO_THREADS.to_owned());
+        }
+        self.history_part(opened)
+    }
+
+    fn make_requests(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<RequestsPart, String> {
+        let (recorded, diagnostics) = (self.experiment)
+            .requests(&self.options(progress))
+            .map_err(cancelled)?;
+        let known = self.clocks.get_or_init(|| {
+            let mut ranges = ranges_of(&self.experiment);
+            // Hosts of which nothing but spans is known.
+            ranges.resize(recorded.hosts.len(), None);
+            Clocks::of(&recorded.network, &ranges)
+        });
+        Ok(RequestsPart {
+            numbers: RequestNumbers::of(&recorded, known.0.clone()),
+            recorded,
+            diagnostics,
+        })
+    }
+
+    fn make_findings(
+        &self,
+        progress: &(dyn Fn(u64, u64) + Sync),
+    ) -> Result<Vec<FindingOfHost>, String> {
+        let requests = self.requests.get().map_err(|_| NO_REQUESTS.to_owned())?;
+        let options = self.options(progress);
+        diagnose(
+            &self.experiment,
+            &requests.recorded,
+            &requests.diagnostics,
+            TimeRange::ALL,
+            &options,
+        )
+        .map_err(cancelled)
+    }
+
+    fn make_operations(
+        &self,
+        progress: &(dyn Fn(u64, u64) + Sync),
+    ) -> Result<Operations<OperationName>, String> {
+        let requests = self.requests.get().map_err(|_| NO_REQUESTS.to_owned())?;
+        let all = requests.recorded.all();
+        let numbers = 0..requests.numbers.len();
+        let chosen: Vec<_> = numbers
+            .clone()
+            .filter_map(|number| requests.numbers.get(number))
+            .collect();
+        let names = numbers.zip(&chosen).map(|(number, of)| {
+            let duration = all.get(*of).window.length();
+            (requests.numbers.name(number).clone(), duration)
+        });
+        let mut operations = Operations::of(names);
+        let total = chosen.len() as u64;
+        all.for_each_summary(&chosen, self.jobs, |position, summary| {
+            operations.add(position, &summary);
+            progress(position as u64 + 1, total);
+            match self.cancel.load(Ordering::Relaxed) {
+                true => Err(CANCELLED.to_owned()),
+                false => Ok(()),
+            }
+        })?;
+        Ok(operations)
+    }
+
+    fn make_services(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Report, String> {
+        let files = self.experiment.span_files();
+        if files.is_empty() {
+            return Err(NO_SPAN_FILES.to_owned());
+        }
+        let names = Names::default();
+        let spilled = |error: std::io::Error| format!("{SPANS_SPILLED}: {error}");
+        let (traces, _) = span_traces(files, &names, self.jobs, progress).map_err(spilled)?;
+        let options = SurveyOptions {
+            requests: None,
+            jobs: self.jobs,
+            progress: &|_| (),
+        };
+        let summary = survey(traces, &names, options).map_err(spilled)?;
+        Ok(Report::new(&summary, &names, Order::default(), 0))
+    }
+
+    fn make_count(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Value, String> {
+        let traces = self.experiment.traces.iter();
+        let joined = Joined::new(traces.map(|trace| &*trace.source));
+        let options = self.options(progress);
+        let counted = count::count(&joined, count::CountBy::Event, &options).map_err(cancelled)?;
+        as_json(&counted.state.unwrap_or_default())
+    }
+
+    /// An analysis of kernel events on every host, as one document.
+    fn on_hosts<R: serde::Serialize>(
+        &self,
+        progress: &(dyn Fn(u64, u64) + Sync),
+        analysis: impl Fn(&HostKernels<'_>, &Options<'_>) -> Result<Outcome<R>, Cancelled>,
+    ) -> Result<Value, String> {
+        let hosts = self.experiment.hosts();
+        if hosts.is_empty() {
+            return Err(NO_THREADS.to_owned());
+        }
+        let options = self.options(progress);
+        let mut documents = Vec::new();
+        for host in &hosts {
+            let found = analysis(host, &options).map_err(cancelled)?;
+            if let Some(report) = &found.state {
+                documents.push((host.name.as_str(), as_json(report)?));
+            }
+        }
+        Ok(merge_documents(documents))
+    }
+}
+
+/// When each host was recorded, by its own clock: from its first event to its last.
+fn ranges_of(experiment: &Experiment) -> Vec<Option<TimeRange>> {
+    let mut ranges = vec![None; experiment.hosts().len().max(1)];
+    for (trace, host) in experiment.traces.iter().zip(experiment.hosts_of_traces()) {
+        let bounds = Extent::of(&*trace.source).bounds;
+        if let Some((first, last)) = bounds {
+            let range = TimeRange::new(first, last);
+            let known = &mut ranges[host.unwrap_or(0)];
+            *known = Some(known.map_or(range, |known: TimeRange| known.hull(range)));
+        }
+    }
+    ranges
+}
+
+const NO_REQUESTS: &str = "the requests could not be read";
+const NO_THREADS: &str = "no kernel events were recorded, so nothing tells what threads did\n  hint: \
+     `slowpath record` records them where it has the rights";
+const NO_SPAN_FILES: &str = "no spans were recorded\n  hint: applications send theirs to the recorder by \
+     OTLP; files of Jaeger or OTLP spans can be opened too";
+
+fn cancelled(_: Cancelled) -> String {
+    CANCELLED.to_owned()
+}
+
+fn as_json(report: &impl serde::Serialize) -> Result<Value, String> {
+    serde_json::to_value(report).map_err(|error| error.to_string())
+}

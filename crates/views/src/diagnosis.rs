@@ -1,0 +1,86 @@
+//! The diagnosis of an experiment: its hosts' findings, for which parts of the traces are read again.
+//!
+//! What is found is the matter of crate `slowpath-findings`; this brings it together with the traces.
+
+use serde::Serialize;
+use slowpath_engine::{Cancelled, Options};
+use slowpath_findings::{Diagnosis, Finding, FoundOut, Host};
+use slowpath_model::{Diagnostic, HostId, TimeRange};
+use slowpath_session::{Experiment, HostKernels, RecordedRequests};
+
+/// A finding with its host, where there are several.
+#[derive(Clone, Debug, Serialize)]
+pub struct FindingOfHost {
+    /// The host's name, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Which host.
+    #[serde(skip)]
+    pub id: HostId,
+    /// What was found.
+    #[serde(flatten)]
+    pub finding: Finding,
+}
+
+/// What makes the slow requests in `window` slow, on every host: the most share of their time first.
+/// `diagnostics` tell what was wrong with the traces when the requests were read.
+///
+/// # Errors
+/// Where it was cancelled.
+pub fn diagnose(
+    experiment: &Experiment,
+    recorded: &RecordedRequests,
+    diagnostics: &[Diagnostic],
+    window: TimeRange,
+    options: &Options<'_>,
+) -> Result<Vec<FindingOfHost>, Cancelled> {
+    let (hosts, all) = (&recorded.hosts, recorded.all());
+    let several = hosts.len() > 1;
+    let opening = experiment.opening_diagnostics();
+    let known: Vec<_> = opening.chain(diagnostics).cloned().collect();
+    let diagnostics = recorded.by_host(&known);
+    let mut findings: Vec<FindingOfHost> = Vec::new();
+    let kernels = experiment.hosts();
+    for (host, id) in hosts.iter().zip((0..).map(HostId)) {
+        // Hosts with kernel events come first, in the same order.
+        let kernel = kernels.get(id.index());
+        let quota_periods = kernel.map(|kernel| kernel.quota_periods(options));
+        let quota_periods = quota_periods.transpose()?.flatten();
+        let diagnosis = Diagnosis::begin(Host {
+            all: &all,
+            id,
+            control_groups: &host.control_groups,
+            quota_periods: quota_periods.as_ref(),
+            diagnostics: &diagnostics,
+            window,
+        });
+        let found_out = kernel.map(|kernel| find_out(&diagnosis, kernel, options));
+        let found_out = found_out.transpose()?.unwrap_or_default();
+        let of_host = diagnosis.findings(&found_out);
+        findings.extend(of_host.into_iter().map(|finding| FindingOfHost {
+            host: several.then(|| host.name.clone()),
+            id,
+            finding,
+        }));
+    }
+    if several {
+        findings.sort_by(|one, other| other.finding.share.total_cmp(&one.finding.share));
+    }
+    Ok(findings)
+}
+
+/// Reads from the trace what the diagnosis asks for: each a pass over few events.
+fn find_out(
+    diagnosis: &Diagnosis<'_>,
+    kernel: &HostKernels<'_>,
+    options: &Options<'_>,
+) -> Result<FoundOut, Cancelled> {
+    Ok(FoundOut {
+        disks: kernel.disk_use(diagnosis.disk_waits(), options)?,
+        peers: kernel.peers(diagnosis.network_waits(), options)?,
+        priorities: match diagnosis.asks_for_priorities() {
+            true => kernel.priorities(options)?,
+            false => Default::default(),
+        },
+    })
+}

@@ -1,0 +1,38 @@
+//! What people look at, as plain data: rows of threads, screens of states, tables of requests, paths,
+//! findings, pages of events.
+//!
+//! Takes what `session` opened and what the analyses found, and gives rows and numbers. Knows no HTTP
+//! and no pixels' colours. Times in rows are nanoseconds from the begin of the recording
+//! ([`Origin`]), which any program can hold exactly.
+
+#![forbid(unsafe_code)]
+
+mod arrows;
+mod diagnosis;
+mod event_index;
+mod event_page;
+mod event_text;
+mod groups;
+mod local_time;
+mod origin;
+mod paths;
+mod reports;
+mod requests;
+mod threads;
+mod usage;
+
+pub use arrows::{Arrow, Arrows, arrows};
+pub use diagnosis::{FindingOfHost, diagnose};
+pub use event_index::EventIndex;
+pub use event_page::{EventPage, EventQuery, EventRow, event_page};
+pub use event_text::{TextForm, class_name};
+pub use groups::{Comparison, Difference, Distribution, GroupSize, compare, distribution};
+pub use origin::{Clocks, Origin, TraceClocks};
+pub use paths::{LinkRow, PathRow, SegmentRow, path_row};
+pub use reports::merge_documents;
+pub use requests::{
+    BlockedByRow, OperationName, Order, RequestDetail, RequestNumbers, RequestPage, RequestQuery,
+    RequestRow, SpanRow, WaitRow,
+};
+pub use threads::{CpuRow, Rows, Screen, ThreadRow, Track, intervals, screen};
+pub use usage::{CpuUsage, Usage, usage};

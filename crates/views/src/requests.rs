@@ -1,0 +1,554 @@
+//! Requests as a table that can be searched and sorted, and one request in full.
+//!
+//! Requests of all hosts are numbered as in the state history: those of hosts with time lines first,
+//! in the order of hosts and of their begin.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use slowpath_critical_path::State;
+use slowpath_model::{HostId, Nanoseconds, SpanId, ThreadId, TraceId};
+use slowpath_requests::{AllHosts, PlacedBy, Request, RequestOfHost, Summary, WaitFor};
+use slowpath_session::RecordedRequests;
+
+use crate::paths::{PathRow, path_row};
+use crate::{Clocks, Origin};
+
+/// The numbers of all requests.
+#[derive(Debug)]
+pub struct RequestNumbers {
+    /// By number.
+    of: Vec<RequestOfHost>,
+    /// By host: the number of its first request.
+    first: Vec<usize>,
+    /// By number: when it was, as offsets.
+    windows: Vec<(i64, i64)>,
+    /// By number: the share of the requests of its operation that took no longer, in per cent.
+    percentiles: Vec<f32>,
+    /// By number: its operation.
+    operations: Vec<u32>,
+    names: Vec<OperationName>,
+    clocks: Clocks,
+}
+
+/// What requests are grouped by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct OperationName {
+    /// The service; empty where no file names it.
+    pub service: String,
+    /// The operation; empty where no file names it.
+    pub operation: String,
+    /// The thread's name, where the operation has none.
+    pub comm: String,
+}
+
+/// What comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The longest.
+    #[default]
+    Duration,
+    /// The earliest.
+    Begin,
+    /// By operation, then the longest.
+    Operation,
+    /// By service, then the longest.
+    Service,
+    /// By host, then the longest.
+    Host,
+}
+
+/// Which requests are meant, in which order.
+#[derive(Clone, Debug, Default)]
+pub struct RequestQuery {
+    /// What comes first.
+    pub order: Order,
+    /// The other way round.
+    pub reversed: bool,
+    /// Only of this operation, by its name or that of its thread.
+    pub operation: Option<String>,
+    /// Only of this service.
+    pub service: Option<String>,
+    /// Only of this distributed trace.
+    pub trace: Option<TraceId>,
+    /// A part of the operation, the service or an id.
+    pub text: String,
+    /// Only those that took at least so long.
+    pub least: Nanoseconds,
+    /// Only those that took no longer.
+    pub most: Option<Nanoseconds>,
+    /// Only those above the first and not above the second percentile of their operation.
+    pub percentiles: Option<(f32, f32)>,
+    /// Only those that touch the time between two offsets.
+    pub range: Option<(i64, i64)>,
+    /// So many are left out first.
+    pub offset: usize,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// A part of the requests.
+#[derive(Debug, Serialize)]
+pub struct RequestPage {
+    /// How many fit.
+    pub total: usize,
+    /// Those of the page.
+    pub requests: Vec<RequestRow>,
+}
+
+/// A request.
+#[derive(Clone, Debug, Serialize)]
+pub struct RequestRow {
+    /// Its number.
+    pub id: usize,
+    /// Its host.
+    pub host: HostId,
+    /// Its distributed trace.
+    pub trace_id: TraceId,
+    /// Its span.
+    pub span_id: SpanId,
+    /// The span that it is part of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_span_id: Option<SpanId>,
+    /// Its service.
+    pub service: String,
+    /// What was done.
+    pub operation: String,
+    /// The thread that served it first.
+    pub comm: String,
+    /// Threads that served it.
+    pub tids: Vec<ThreadId>,
+    /// When it began.
+    pub begin_ns: i64,
+    /// When it ended.
+    pub end_ns: i64,
+    /// How long it took.
+    pub duration_ns: Nanoseconds,
+    /// How its threads are known.
+    pub placed_by: PlacedBy,
+    /// Where its time went, waits followed to their causes.
+    pub states: BTreeMap<&'static str, u64>,
+    /// What its own threads did.
+    pub own_states: BTreeMap<&'static str, u64>,
+    /// The share of the requests of its operation that took no longer, in per cent.
+    pub percentile: f32,
+}
+
+/// A request in full.
+#[derive(Debug, Serialize)]
+pub struct RequestDetail {
+    /// Itself.
+    pub request: RequestRow,
+    /// Where its time went.
+    pub path: PathRow,
+    /// Its longest waits.
+    pub waits: Vec<WaitRow>,
+    /// Other requests that threads on its path worked for meanwhile.
+    pub blocked_by: Vec<BlockedByRow>,
+    /// What dominated, in a sentence.
+    pub verdict: String,
+    /// The spans of its distributed trace that were recorded.
+    pub spans: Vec<SpanRow>,
+}
+
+/// A wait of the thread that served the request.
+#[derive(Debug, Serialize)]
+pub struct WaitRow {
+    /// When it began.
+    pub begin_ns: i64,
+    /// When it ended.
+    pub end_ns: i64,
+    /// Who waited.
+    pub tid: ThreadId,
+    /// `THREAD`, or the state.
+    pub on: &'static str,
+    /// The thread that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waker_tid: Option<ThreadId>,
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waker_comm: Option<String>,
+    /// The system call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// The thread that the path was in for most of it.
+    pub mostly_tid: ThreadId,
+    /// What that did.
+    pub mostly_state: &'static str,
+}
+
+/// Another request that was worked for.
+#[derive(Debug, Serialize)]
+pub struct BlockedByRow {
+    /// Its number.
+    pub id: usize,
+    /// In words.
+    pub described: String,
+    /// How long.
+    pub ns: Nanoseconds,
+}
+
+/// A span of the same distributed trace.
+#[derive(Debug, Serialize)]
+pub struct SpanRow {
+    /// Its number.
+    pub id: usize,
+    /// Its span.
+    pub span_id: SpanId,
+    /// The span that it is part of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_span_id: Option<SpanId>,
+    /// Its service.
+    pub service: String,
+    /// What was done.
+    pub operation: String,
+    /// Its host.
+    pub host: HostId,
+    /// When it began.
+    pub begin_ns: i64,
+    /// When it ended.
+    pub end_ns: i64,
+}
+
+impl RequestNumbers {
+    /// Numbers all requests.
+    pub fn of(recorded: &RecordedRequests, clocks: Clocks) -> Self {
+        let hosts = &recorded.hosts;
+        let mut numbers = Self {
+            of: Vec::new(),
+            first: vec![0; hosts.len()],
+            windows: Vec::new(),
+            percentiles: Vec::new(),
+            operations: Vec::new(),
+            names: Vec::new(),
+            clocks,
+        };
+        let mut known: BTreeMap<OperationName, u32> = BTreeMap::new();
+        let mut durations: Vec<Vec<(Nanoseconds, usize)>> = Vec::new();
+        for with_lines in [true, false] {
+            for (place, host) in hosts.iter().enumerate() {
+                if host.lines.is_some() != with_lines {
+                    continue;
+                }
+                numbers.first[place] = numbers.of.len();
+                for (request, about) in host.requests.ids() {
+                    let name = OperationName::of(about, host.lines.as_ref());
+                    let operation = *known.entry(name).or_insert_with_key(|name| {
+                        numbers.names.push(name.clone());
+                        durations.push(Vec::new());
+                        numbers.names.len() as u32 - 1
+                    });
+                    let number = numbers.of.len();
+                    durations[operation as usize].push((about.window.length(), number));
+                    numbers.operations.push(operation);
+                    let origin = numbers.clocks.of_host(HostId(place as u32));
+                    let window = about.window;
+                    numbers
+                        .windows
+                        .push((origin.offset(window.begin), origin.offset(window.end)));
+                    numbers.of.push(RequestOfHost {
+                        host: HostId(place as u32),
+                        request,
+                    });
+                }
+            }
+        }
+        numbers.percentiles = vec![0.0; numbers.of.len()];
+        for mut of_operation in durations {
+            of_operation.sort_unstable();
+            let count = of_operation.len() as f64;
+            for ((_, number), rank) in of_operation.into_iter().zip(1..) {
+                let percent = f64::from(rank) / count * 100.0;
+                numbers.percentiles[number] = ((percent * 100.0).round() / 100.0) as f32;
+            }
+        }
+        numbers
+    }
+
+    /// The clocks by which times are shown.
+    pub fn clocks(&self) -> &Clocks {
+        &self.clocks
+    }
+
+    /// How many requests.
+    pub fn len(&self) -> usize {
+        self.of.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// The request of a number.
+    pub fn get(&self, number: usize) -> Option<RequestOfHost> {
+        self.of.get(number).copied()
+    }
+
+    /// The number of a request.
+    pub fn number(&self, of: RequestOfHost) -> usize {
+        self.first[of.host.index()] + of.request.index()
+    }
+
+    /// What a request's operation goes by.
+    pub fn name(&self, number: usize) -> &OperationName {
+        &self.names[self.operations[number] as usize]
+    }
+
+    /// The requests that fit, in order, with their number.
+    fn chosen(&self, all: &AllHosts<'_>, query: &RequestQuery) -> Vec<usize> {
+        let text = query.text.to_lowercase();
+        let fits_text = |name: &OperationName| {
+            [&name.service, &name.operation, &name.comm]
+                .iter()
+                .any(|part| part.to_lowercase().contains(&text))
+        };
+        let is = |wanted: &Option<String>, found: &str| {
+            wanted.as_deref().is_none_or(|wanted| wanted == found)
+        };
+        // By operation, of which there are few.
+        let fits: Vec<(bool, bool)> = (self.names.iter())
+            .map(|name| {
+                let operation = is(&query.operation, &name.operation)
+                    || name.operation.is_empty() && is(&query.operation, &name.comm);
+                (
+                    operation && is(&query.service, &name.service),
+                    fits_text(name),
+                )
+            })
+            .collect();
+        // In one place, so that a great many are looked through fast.
+        let mut chosen: Vec<(i64, usize)> = (0..self.of.len())
+            .filter(|&number| {
+                let (meant, text_fits) = fits[self.operations[number] as usize];
+                let (begin, end) = self.windows[number];
+                let length = Nanoseconds(end.saturating_sub(begin).max(0) as u64);
+                meant
+                    && length >= query.least
+                    && query.most.is_none_or(|most| length <= most)
+                    && query.percentiles.is_none_or(|(from, to)| {
+                        from < self.percentiles[number] && self.percentiles[number] <= to
+                    })
+                    && query
+                        .range
+                        .is_none_or(|range| begin < range.1 && end >= range.0)
+                    && query
+                        .trace
+                        .is_none_or(|trace| trace == all.get(self.of[number]).key.trace)
+                    && (text_fits || {
+                        let key = all.get(self.of[number]).key;
+                        key.span.to_string().contains(&text)
+                            || key.trace.to_string().contains(&text)
+                    })
+            })
+            .map(|number| {
+                let (begin, end) = self.windows[number];
+                let shortness = begin.saturating_sub(end);
+                match query.order {
+                    Order::Begin => (begin, number),
+                    _ => (shortness, number),
+                }
+            })
+            .collect();
+        // Equal ones stay in the order of their numbers.
+        chosen.sort_unstable();
+        let mut chosen: Vec<usize> = chosen.into_iter().map(|(_, number)| number).collect();
+        // By the rank of the name, of which there are few.
+        let ranked = |by: fn(&OperationName) -> (&str, &str)| {
+            let mut order: Vec<usize> = (0..self.names.len()).collect();
+            order.sort_by_key(|&place| by(&self.names[place]));
+            let mut ranks = vec![0; order.len()];
+            for pair in order.windows(2) {
+                let same = by(&self.names[pair[0]]) == by(&self.names[pair[1]]);
+                ranks[pair[1]] = ranks[pair[0]] + usize::from(!same);
+            }
+            ranks
+        };
+        let mut sort_by = |ranks: Vec<usize>| {
+            chosen.sort_by_key(|&number| ranks[self.operations[number] as usize]);
+        };
+        match query.order {
+            Order::Duration | Order::Begin => {}
+            Order::Operation => sort_by(ranked(|name| (&name.operation, &name.comm))),
+            Order::Service => sort_by(ranked(|name| (&name.service, ""))),
+            Order::Host => chosen.sort_by_key(|&number| self.of[number].host),
+        }
+        if query.reversed {
+            chosen.reverse();
+        }
+        chosen
+    }
+
+    /// How long the requests that fit took.
+    pub fn durations(&self, all: &AllHosts<'_>, query: &RequestQuery) -> Vec<Nanoseconds> {
+        let chosen = self.chosen(all, query).into_iter();
+        chosen
+            .map(|number| all.get(self.of[number]).window.length())
+            .collect()
+    }
+
+    /// The page that is asked for.
+    pub fn page(&self, all: &AllHosts<'_>, query: &RequestQuery) -> RequestPage {
+        let chosen = self.chosen(all, query);
+        let page = chosen.iter().skip(query.offset).take(query.limit);
+        RequestPage {
+            total: chosen.len(),
+            requests: page
+                .map(|&number| self.row(all, number, &all.summary(self.of[number])))
+                .collect(),
+        }
+    }
+
+    /// The numbers of all requests of an operation, or of all, the fastest first.
+    pub fn of_operation(
+        &self,
+        all: &AllHosts<'_>,
+        service: Option<&str>,
+        operation: Option<&str>,
+    ) -> Vec<usize> {
+        let query = RequestQuery {
+            service: service.map(str::to_owned),
+            operation: operation.map(str::to_owned),
+            reversed: true,
+            ..RequestQuery::default()
+        };
+        self.chosen(all, &query)
+    }
+
+    fn row(&self, all: &AllHosts<'_>, number: usize, summary: &Summary<'_>) -> RequestRow {
+        let of = self.of[number];
+        let origin = self.clocks.of_host(of.host);
+        let request = all.get(of);
+        RequestRow {
+            id: number,
+            host: of.host,
+            trace_id: request.key.trace,
+            span_id: request.key.span,
+            parent_span_id: request.told.as_ref().and_then(|told| told.parent),
+            service: request.service().to_owned(),
+            operation: request.operation().to_owned(),
+            comm: own_comm(all, of, request),
+            tids: request.threads(),
+            begin_ns: origin.offset(request.window.begin),
+            end_ns: origin.offset(request.window.end),
+            duration_ns: request.window.length(),
+            placed_by: request.placed_by,
+            states: summary.states.by_name(),
+            own_states: summary.own.by_name(),
+            percentile: self.percentiles[number],
+        }
+    }
+
+    /// The critical path of a request.
+    pub fn path(&self, all: &AllHosts<'_>, of: RequestOfHost) -> PathRow {
+        let origin = self.clocks.of_host(of.host);
+        let path = all.path(of);
+        path_row(&path.path, &self.blockers(&path.blocked_by), origin)
+    }
+
+    fn blockers(&self, blocked_by: &[Option<RequestOfHost>]) -> Vec<Option<usize>> {
+        let number = |other: &Option<RequestOfHost>| other.map(|other| self.number(other));
+        blocked_by.iter().map(number).collect()
+    }
+
+    /// A request in full; `None` where there is none of that number.
+    pub fn detail(&self, all: &AllHosts<'_>, number: usize) -> Option<RequestDetail> {
+        let of = self.get(number)?;
+        let origin = self.clocks.of_host(of.host);
+        let request = all.get(of);
+        let summary = all.summary(of);
+        let path = all.path(of);
+        let blocked_by = path.blockers().into_iter();
+        let blocked_by = blocked_by.map(|(other, ns)| BlockedByRow {
+            id: self.number(other),
+            described: all.described(other),
+            ns,
+        });
+        let mut spans: Vec<SpanRow> = (self.of.iter().enumerate())
+            .map(|(number, &other)| (number, other, all.get(other)))
+            .filter(|(.., other)| other.key.trace == request.key.trace)
+            .map(|(number, of, other)| {
+                span_row(number, of.host, other, self.clocks.of_host(of.host))
+            })
+            .collect();
+        spans.sort_by_key(|span| (span.begin_ns, -span.end_ns));
+        Some(RequestDetail {
+            request: self.row(all, number, &summary),
+            waits: waits(all, of, &summary, origin),
+            blocked_by: blocked_by.collect(),
+            verdict: path.path.verdict(),
+            path: path_row(&path.path, &self.blockers(&path.blocked_by), origin),
+            spans,
+        })
+    }
+}
+
+impl OperationName {
+    /// The name of a request's operation.
+    pub fn of(request: &Request, lines: Option<&slowpath_kernel::timelines::Timelines>) -> Self {
+        let operation = request.operation().to_owned();
+        Self {
+            service: request.service().to_owned(),
+            comm: match operation.is_empty() {
+                true => request.name(lines),
+                false => String::new(),
+            },
+            operation,
+        }
+    }
+}
+
+fn own_comm(all: &AllHosts<'_>, of: RequestOfHost, request: &Request) -> String {
+    let lines = all.hosts().lines(of.host);
+    let named = lines.zip(request.first_thread());
+    named.map_or(String::new(), |(lines, thread)| {
+        lines.name(thread, request.window.end).into_owned()
+    })
+}
+
+fn span_row(number: usize, host: HostId, request: &Request, origin: Origin) -> SpanRow {
+    SpanRow {
+        id: number,
+        span_id: request.key.span,
+        parent_span_id: request.told.as_ref().and_then(|told| told.parent),
+        service: request.service().to_owned(),
+        operation: request.operation().to_owned(),
+        host,
+        begin_ns: origin.offset(request.window.begin),
+        end_ns: origin.offset(request.window.end),
+    }
+}
+
+fn waits(
+    all: &AllHosts<'_>,
+    of: RequestOfHost,
+    summary: &Summary<'_>,
+    origin: Origin,
+) -> Vec<WaitRow> {
+    let end = all.get(of).window.end;
+    let waits = summary.waits.iter().map(|wait| {
+        let waker = match wait.on {
+            WaitFor::Thread(waker) => Some(waker),
+            WaitFor::Request(_) | WaitFor::State(_) => None,
+        };
+        WaitRow {
+            begin_ns: origin.offset(wait.range.begin),
+            end_ns: origin.offset(wait.range.end),
+            tid: wait.thread,
+            on: match wait.on {
+                WaitFor::Thread(_) => "THREAD",
+                WaitFor::Request(_) => State::BlockedByRequest.name(),
+                WaitFor::State(state) => state.name(),
+            },
+            waker_tid: waker.map(|waker| waker.thread),
+            waker_comm: waker.and_then(|waker| {
+                let lines = all.hosts().lines(waker.host)?;
+                Some(lines.name(waker.thread, end).into_owned())
+            }),
+            call: wait.call.map(str::to_owned),
+            mostly_tid: wait.mostly.0.thread,
+            mostly_state: wait.mostly.1.name(),
+        }
+    });
+    waits.collect()
+}

@@ -1,0 +1,307 @@
+//! Threads and processors as rows of a time line, and what each row shows over a time.
+//!
+//! Rows are numbered in the order of host, process and thread. Everything comes out of the state
+//! history, so that it is there at once when a recording is opened again.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use slowpath_critical_path::State;
+use slowpath_history::{AttributeId, History};
+use slowpath_model::{HostId, TimeRange};
+
+use crate::{Clocks, Origin};
+
+/// A thread, as a row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ThreadRow {
+    /// Its place.
+    pub row: usize,
+    /// Its host.
+    pub host: HostId,
+    /// Its number.
+    pub tid: i64,
+    /// Its process, where known.
+    pub pid: Option<i64>,
+    /// Its name.
+    pub comm: String,
+    /// When it began to exist, as far as the recording shows.
+    pub begin_ns: i64,
+    /// When it ended.
+    pub end_ns: i64,
+    /// How long it was in each state.
+    pub states: BTreeMap<&'static str, u64>,
+    /// Whether it ever worked for a request.
+    pub serves_requests: bool,
+}
+
+/// A processor, as a row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CpuRow {
+    /// Its place.
+    pub row: usize,
+    /// Its host.
+    pub host: HostId,
+    /// Its number.
+    pub cpu: u32,
+    /// How long threads ran on it.
+    pub busy_ns: u64,
+}
+
+/// What a row can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Track {
+    /// What threads did: the position of a state in [`State::ALL`].
+    Threads,
+    /// Who ran on processors: the thread's number.
+    Cpus,
+    /// What threads worked for: the number of a request.
+    Requests,
+}
+
+/// The attributes of a thread.
+#[derive(Clone, Copy, Default)]
+struct Attributes {
+    state: Option<AttributeId>,
+    name: Option<AttributeId>,
+    process: Option<AttributeId>,
+    request: Option<AttributeId>,
+}
+
+/// All rows of a recording, with where the history keeps them.
+pub struct Rows {
+    /// Threads by row.
+    pub threads: Vec<ThreadRow>,
+    /// Processors by row.
+    pub cpus: Vec<CpuRow>,
+    states_of: Vec<AttributeId>,
+    requests_of: Vec<Option<AttributeId>>,
+    cpus_of: Vec<AttributeId>,
+    by_thread: BTreeMap<(HostId, i64), usize>,
+    clocks: Clocks,
+}
+
+impl Rows {
+    /// Finds the rows. `hosts` are the hosts with time lines in their order.
+    pub fn of(history: &History, hosts: &[String], clocks: Clocks) -> Self {
+        let host_of = |name: Option<&str>| match name {
+            None => Some(HostId(0)),
+            Some(name) => {
+                let place = hosts.iter().position(|host| host == name);
+                place.map(|place| HostId(place as u32))
+            }
+        };
+        let mut threads: BTreeMap<(HostId, i64), Attributes> = BTreeMap::new();
+        let mut cpus: BTreeMap<(HostId, u32), AttributeId> = BTreeMap::new();
+        for (attribute, id) in history.attributes().iter().zip((0..).map(AttributeId)) {
+            let mut parts = attribute.path.rsplitn(4, '/');
+            let parts = (parts.next(), parts.next(), parts.next(), parts.next());
+            let (Some(of), Some(number), Some(kind), host) = parts else {
+                continue;
+            };
+            let (Some(host), Ok(number)) = (host_of(host), number.parse::<i64>()) else {
+                continue;
+            };
+            match (kind, of) {
+                ("cpus", "thread") => {
+                    cpus.insert((host, number as u32), id);
+                }
+                ("threads", of) => {
+                    let known = threads.entry((host, number)).or_default();
+                    match of {
+                        "state" => known.state = Some(id),
+                        "name" => known.name = Some(id),
+                        "process" => known.process = Some(id),
+                        "request" => known.request = Some(id),
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut rows = Self {
+            threads: Vec::with_capacity(threads.len()),
+            cpus: Vec::with_capacity(cpus.len()),
+            states_of: Vec::new(),
+            requests_of: Vec::new(),
+            cpus_of: Vec::new(),
+            by_thread: BTreeMap::new(),
+            clocks,
+        };
+        let mut found: Vec<(ThreadRow, AttributeId, Option<AttributeId>)> = threads
+            .into_iter()
+            .filter_map(|((host, tid), attributes)| {
+                let state = attributes.state?;
+                let origin = rows.clocks.of_host(host);
+                let row = thread_row(history, host, tid, state, attributes, origin);
+                Some((row, state, attributes.request))
+            })
+            .collect();
+        found.sort_by_key(|(row, ..)| (row.host, row.pid.unwrap_or(row.tid), row.tid));
+        for ((row, state, request), place) in found.into_iter().zip(0..) {
+            rows.by_thread.insert((row.host, row.tid), place);
+            rows.threads.push(ThreadRow { row: place, ..row });
+            rows.states_of.push(state);
+            rows.requests_of.push(request);
+        }
+        for (((host, cpu), id), row) in cpus.into_iter().zip(0..) {
+            let busy = history.times(id, TimeRange::ALL).into_iter();
+            let busy = busy.filter(|(thread, _)| thread.0 > 0);
+            rows.cpus.push(CpuRow {
+                row,
+                host,
+                cpu,
+                busy_ns: busy.map(|(_, length)| length.get()).sum(),
+            });
+            rows.cpus_of.push(id);
+        }
+        rows
+    }
+
+    /// The row of a thread.
+    pub fn of_thread(&self, host: HostId, tid: i64) -> Option<usize> {
+        self.by_thread.get(&(host, tid)).copied()
+    }
+
+    /// How times of the row's host become offsets; the first host's where there is no such row.
+    pub(crate) fn origin(&self, track: Track, row: usize) -> Origin {
+        let host = match track {
+            Track::Threads | Track::Requests => self.threads.get(row).map(|row| row.host),
+            Track::Cpus => self.cpus.get(row).map(|row| row.host),
+        };
+        self.clocks.of_host(host.unwrap_or_default())
+    }
+
+    /// The clocks by which times are shown.
+    pub fn clocks(&self) -> &Clocks {
+        &self.clocks
+    }
+
+    /// What the history calls a row; `None` where there is no such row.
+    fn attribute(&self, track: Track, row: usize) -> Option<AttributeId> {
+        match track {
+            Track::Threads => self.states_of.get(row).copied(),
+            Track::Cpus => self.cpus_of.get(row).copied(),
+            Track::Requests => self.requests_of.get(row).copied().flatten(),
+        }
+    }
+
+    pub(crate) fn cpu_attributes(&self) -> impl Iterator<Item = (&CpuRow, AttributeId)> {
+        self.cpus.iter().zip(self.cpus_of.iter().copied())
+    }
+}
+
+fn thread_row(
+    history: &History,
+    host: HostId,
+    tid: i64,
+    state: AttributeId,
+    attributes: Attributes,
+    origin: Origin,
+) -> ThreadRow {
+    let last =
+        |attribute: Option<AttributeId>| history.intervals(attribute?, TimeRange::ALL).last();
+    let name = last(attributes.name);
+    let life = name.map_or(history.range(), |name| name.range);
+    let comm = name.and_then(|name| history.value_name(name.attribute, name.value));
+    let mut states = BTreeMap::new();
+    for (value, length) in history.times(state, TimeRange::ALL) {
+        let known = usize::try_from(value.0)
+            .ok()
+            .and_then(|at| State::ALL.get(at));
+        if let Some(known) = known {
+            states.insert(known.name(), length.get());
+        }
+    }
+    ThreadRow {
+        row: 0,
+        host,
+        tid,
+        pid: last(attributes.process).map(|process| process.value.0),
+        comm: comm.unwrap_or_default().to_owned(),
+        begin_ns: origin.offset(life.begin),
+        end_ns: origin.offset(life.end),
+        states,
+        serves_requests: last(attributes.request).is_some(),
+    }
+}
+
+/// What rows show over a time, pixel by pixel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Screen {
+    /// Row after row, pixel after pixel; without meaning where the share is 0.
+    pub values: Vec<u32>,
+    /// How much of the pixel's time the value filled, in 255ths; 0 where nothing is known.
+    pub shares: Vec<u8>,
+}
+
+/// What `wanted` rows show between two offsets, in so many pixels. Rows that are not there show nothing.
+pub fn screen(
+    history: &History,
+    rows: &Rows,
+    track: Track,
+    wanted: &[usize],
+    (begin, end): (i64, i64),
+    pixels: usize,
+) -> Screen {
+    let size = wanted.len().saturating_mul(pixels);
+    let mut screen = Screen {
+        values: vec![0; size],
+        shares: vec![0; size],
+    };
+    // By host, as the same offsets are other times there.
+    let mut by_host: BTreeMap<HostId, (Origin, Vec<(usize, AttributeId)>)> = BTreeMap::new();
+    for (place, &row) in wanted.iter().enumerate() {
+        let Some(attribute) = rows.attribute(track, row) else {
+            continue;
+        };
+        let host = match track {
+            Track::Cpus => rows.cpus[row].host,
+            Track::Threads | Track::Requests => rows.threads[row].host,
+        };
+        let of_host = by_host.entry(host);
+        let of_host = of_host.or_insert_with(|| (rows.clocks.of_host(host), Vec::new()));
+        of_host.1.push((place, attribute));
+    }
+    for (origin, known) in by_host.into_values() {
+        let attributes: Vec<AttributeId> = known.iter().map(|(_, attribute)| *attribute).collect();
+        let cells = history.screen(&attributes, origin.range(begin, end), pixels);
+        for (row, (place, _)) in cells.chunks(pixels.max(1)).zip(&known) {
+            let begin = place * pixels;
+            for (cell, at) in row.iter().zip(begin..) {
+                // Less than 0 stands for what is not known.
+                if let Ok(value) = u32::try_from(cell.value.0) {
+                    (screen.values[at], screen.shares[at]) = (value, cell.share);
+                }
+            }
+        }
+    }
+    screen
+}
+
+/// The exact intervals of a row that touch the time between two offsets, with begin, end and value, at most
+/// `limit`; and whether that is all. What is known to be unknown is left out.
+pub fn intervals(
+    history: &History,
+    rows: &Rows,
+    track: Track,
+    row: usize,
+    (begin, end): (i64, i64),
+    limit: usize,
+) -> (Vec<(i64, i64, i64)>, bool) {
+    let Some(attribute) = rows.attribute(track, row) else {
+        return (Vec::new(), true);
+    };
+    let origin = rows.origin(track, row);
+    let offsets = |range: TimeRange| (origin.offset(range.begin), origin.offset(range.end));
+    let mut found: Vec<(i64, i64, i64)> = history
+        .intervals(attribute, origin.range(begin, end))
+        .filter(|interval| interval.value.0 >= 0)
+        .take(limit.saturating_add(1))
+        .map(|interval| (offsets(interval.range), interval.value.0))
+        .map(|((begin, end), value)| (begin, end, value))
+        .collect();
+    let complete = found.len() <= limit;
+    found.truncate(limit);
+    (found, complete)
+}
