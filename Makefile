@@ -8,7 +8,7 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 SLOWPATH := $(TARGET_DIR)/release/slowpath
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo bench bench-overhead lint check generate fuzz-smoke agents test-agents test-jaeger clean
+.PHONY: help setup build web test demo bench bench-overhead lint check generate fuzz-smoke agents test-agents test-jaeger clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -16,10 +16,13 @@ help: ## Say what can be made
 setup: ## Install the Debian packages that are missing
 	@sh scripts/setup.sh
 
-build: setup ## Build slowpath (target/release/slowpath)
+web: setup ## Build the browser application that `slowpath serve` shows (needs Node 20)
+	@sh scripts/web.sh
+
+build: web ## Build slowpath (target/release/slowpath)
 	$(CARGO) build --release --package slowpath-cli
 
-test: setup ## Everything that CI checks: lint, checks of the repository, tests, a minute of fuzzing
+test: web ## Everything that CI checks: lint, checks of the repository, tests, a minute of fuzzing
 	@sh scripts/test.sh
 
 demo: build ## Record a small workload that has something to find, and explain it

@@ -18,6 +18,7 @@ zstd:tests on packed traces
 default-jdk-headless:the Java span agent is not built
 maven:the Java span agent is not built
 python3-venv:tests that send spans from Python
+chromium:tests of the browser application
 "
 
 say() { printf 'setup: %s\n' "$*" >&2; }
