@@ -5,4 +5,4 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 into=${1:-$here/build}
 mkdir -p "$into"
-"${CC:-cc}" -std=gnu11 -O2 -Wall -Wextra -o "$into/orders" "$here/orders.c" "$here/record.c" -pthread
+"${CC:-cc}" -std=gnu11 -O2 -Wall -Wextra -o "$into/orders" "$here/orders.c" "$here/record.c" "$here/spans.c" -pthread

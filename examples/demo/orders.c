@@ -119,7 +119,7 @@ static void *order(void *argument)
 	unsigned number = (unsigned)(uintptr_t)argument;
 	char comm[16];
 	snprintf(comm, sizeof comm, "order-%u", number + 1);
-	struct page *page = record_join(FIRST_ORDER + number, comm, "books orders in the ledger");
+	struct page *page = record_join(FIRST_ORDER + number, comm, "books orders in the ledger", "book order");
 	char *entry = calloc(1, ORDER_BYTES);
 	must(entry != NULL, "get memory");
 	while (time_left()) {
@@ -138,7 +138,7 @@ static void *order(void *argument)
 
 static void *checkpoint(void *unused)
 {
-	struct page *page = record_join(CHECKPOINT, "checkpoint", "syncs the ledger under its lock");
+	struct page *page = record_join(CHECKPOINT, "checkpoint", "syncs the ledger under its lock", NULL);
 	char *snapshot = malloc(CHECKPOINT_BYTES);
 	must(snapshot != NULL, "get memory");
 	memset(snapshot, 'c', CHECKPOINT_BYTES);
@@ -157,7 +157,7 @@ static void *checkpoint(void *unused)
 
 static void *price_client(void *unused)
 {
-	struct page *page = record_join(PRICE_CLIENT, "price-client", "asks for prices over TCP");
+	struct page *page = record_join(PRICE_CLIENT, "price-client", "asks for prices over TCP", "ask price");
 	int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	must(connect(connection, (struct sockaddr *)&price_address, sizeof price_address) == 0,
 	     "connect to price-server");
@@ -178,7 +178,8 @@ static void *price_client(void *unused)
 /* A process of its own; ends when the client hangs up. */
 static void price_server(int listener)
 {
-	struct page *page = record_join(PRICE_SERVER, "price-server", "computes prices");
+	struct page *page = record_join(PRICE_SERVER, "price-server", "computes prices", "compute price");
+	record_answers(page, PRICE_CLIENT);
 	int connection = accept(listener, NULL, NULL);
 	must(connection >= 0, "accept the client");
 	setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
@@ -194,7 +195,7 @@ static void price_server(int listener)
 
 static void *audit_writer(void *unused)
 {
-	struct page *page = record_join(AUDIT_WRITER, "audit-writer", "writes past the page cache");
+	struct page *page = record_join(AUDIT_WRITER, "audit-writer", "writes past the page cache", "write audit");
 	void *block;
 	must(posix_memalign(&block, 4096, AUDIT_BYTES) == 0, "get memory");
 	memset(block, 'a', AUDIT_BYTES);
@@ -233,7 +234,7 @@ static void *report(void *argument)
 	unsigned number = (unsigned)(uintptr_t)argument;
 	char comm[16];
 	snprintf(comm, sizeof comm, "report-%u", number + 1);
-	record_join(FIRST_REPORT + number, comm, "computes all the time");
+	record_join(FIRST_REPORT + number, comm, "computes all the time", NULL);
 	share_one_processor();
 	while (time_left())
 		compute_ms(50);
@@ -242,7 +243,7 @@ static void *report(void *argument)
 
 static void *heartbeat(void *unused)
 {
-	struct page *page = record_join(HEARTBEAT, "heartbeat", "beats on the processor of the reports");
+	struct page *page = record_join(HEARTBEAT, "heartbeat", "beats on the processor of the reports", "beat");
 	share_one_processor();
 	setpriority(PRIO_PROCESS, (id_t)page->tid, 3);
 	for (uint64_t due = now_ns() + 50 * MS; due < deadline_ns; due += 50 * MS) {

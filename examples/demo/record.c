@@ -37,15 +37,21 @@ int record_open(unsigned participants)
 	return 0;
 }
 
-struct page *record_join(unsigned participant, const char *comm, const char *role)
+struct page *record_join(unsigned participant, const char *comm, const char *role, const char *operation)
 {
 	struct page *page = &pages[participant];
 	prctl(PR_SET_NAME, comm);
 	snprintf(page->comm, sizeof page->comm, "%s", comm);
 	page->role = role;
+	page->operation = operation;
 	page->pid = getpid();
 	page->tid = gettid();
 	return page;
+}
+
+void record_answers(struct page *page, unsigned caller)
+{
+	page->caller = &pages[caller];
 }
 
 void record_request(struct page *page, struct request request)
@@ -158,6 +164,7 @@ int record_write(const char *path, FILE *words, struct stretch run)
 	if (!out)
 		return -1;
 	uint64_t offset_ns = clock_ns(CLOCK_REALTIME) - now_ns();
+	spans_send(pages, page_count, offset_ns);
 	fprintf(out,
 		"{\"type\":\"run\",\"program\":\"orders\",\"pid\":%d,\"clock\":\"CLOCK_MONOTONIC\","
 		"\"realtime_minus_monotonic_ns\":%llu,\"start_ns\":%llu,\"end_ns\":%llu}\n",

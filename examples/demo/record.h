@@ -28,6 +28,10 @@ enum { MOST_ENTRIES = 4096 };
 struct page {
 	char comm[16];
 	const char *role;
+	/* What its requests are called; NULL where it serves none. */
+	const char *operation;
+	/* Whose question each of its requests answers, one after the other; NULL where nobody's. */
+	const struct page *caller;
 	pid_t pid, tid;
 	unsigned request_count, hold_count;
 	struct request requests[MOST_ENTRIES];
@@ -38,13 +42,19 @@ struct page {
 int record_open(unsigned participants);
 
 /* Names the calling thread and takes it into the record. To be called by the participant. */
-struct page *record_join(unsigned participant, const char *comm, const char *role);
+struct page *record_join(unsigned participant, const char *comm, const char *role, const char *operation);
+
+/* Whose questions the participant answers. */
+void record_answers(struct page *page, unsigned caller);
 
 /* Entries past the room for them are dropped; five seconds fill a tenth of it. */
 void record_request(struct page *page, struct request request);
 void record_hold(struct page *page, struct stretch hold);
 
-/* Writes the record as JSON lines and says in words, on `words`, which request was the slowest. */
+/* Tells all requests as spans; times plus `offset_ns` are since the Unix epoch. See spans.c. */
+void spans_send(const struct page *pages, unsigned count, uint64_t offset_ns);
+
+/* Tells the requests as spans, writes the record as JSON lines and says in words, on `words`, which request was the slowest. */
 int record_write(const char *path, FILE *words, struct stretch run);
 
 uint64_t now_ns(void);

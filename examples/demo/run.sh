@@ -69,6 +69,15 @@ show 24 cpu "$recording" --top 10
 caption "4. Who moved bytes, and in which files."
 show 36 io "$recording" --top 8
 
+number=5
+if [ -d "$recording/spans" ]; then
+    caption "5. Which requests were slow."
+    show 40 requests "$recording" --slowest 8
+    caption "6. What makes slow requests slow."
+    show 40 diagnose "$recording"
+    number=7
+fi
+
 grep '"type":"slowest"' "$truth" >"$build/slowest"
 tid=$(value tid "$build/slowest")
 comm=$(value comm "$build/slowest")
@@ -76,7 +85,16 @@ offset_ns=$(value offset_to_epoch_ns "$recording/slowpath.json")
 begin_ns=$(($(value start_ns "$build/slowest") + offset_ns))
 end_ns=$(($(value end_ns "$build/slowest") + offset_ns))
 
-caption "5. Why the slowest request, one of $comm, took so long."
+caption "$number. Why the slowest request, one of $comm, took so long."
 show 40 critical-path "$recording" --tid "$tid" --begin "$begin_ns" --end "$end_ns"
 
 caption "The program's own record, to hold this against, is in $truth."
+
+# A terminal has somebody who can end the server; the browser opens where there is one.
+caption "$((number + 1)). The same in the browser."
+if [ -t 1 ] && [ -t 0 ]; then
+    [ -z "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] || open=--open
+    printf '$ slowpath serve %s\n' "$recording"
+    exec "$slowpath" serve "$recording" ${open:-}
+fi
+printf '$ slowpath serve %s     # then open http://localhost:7447/\n' "$recording"
