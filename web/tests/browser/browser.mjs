@@ -18,6 +18,8 @@ export async function startBrowser(options = {}) {
   const pages = [];
   return {
     address,
+    /** Lets the slow made-up recording be ready. */
+    release: () => mock?.release(),
     async open(hash, { theme = 'light', width = 1440, height = 900, address: other } = {}) {
       const context = await browser.newContext({
         viewport: { width, height },

@@ -258,7 +258,8 @@ describe('while analyses run', { skip: noBrowser }, () => {
       await page.getByText('Looking for what slows requests down').waitFor();
       await page.locator('.jobs-chip').waitFor();
       await keepPicture(page, 'waiting');
-      await page.locator('.finding').first().waitFor({ timeout: 10_000 });
+      browser.release();
+      await page.locator('.finding').first().waitFor();
       await page.locator('.jobs-chip').waitFor({ state: 'detached' });
       assert.deepEqual(page.complaints, []);
     } finally {

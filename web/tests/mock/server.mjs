@@ -18,13 +18,14 @@ const WORKED_OUT = /^\/api\/(threads|cpus|screen|findings|requests|operations|se
 const SLOW = 2500;
 
 export function startMock({ port = 0, slow = false } = {}) {
-  const began = Date.now();
+  // A slow one is halfway until it is released.
+  let halfway = slow;
   const server = createServer(async (request, response) => {
     const url = new URL(request.url, 'http://localhost');
     response.setHeader('content-security-policy', "default-src 'self'");
     response.setHeader('x-content-type-options', 'nosniff');
     if (!url.pathname.startsWith('/api/')) return serveFile(url.pathname, response);
-    const done = slow ? Math.min(1, (Date.now() - began) / SLOW) : 1;
+    const done = halfway ? 0.5 : 1;
     if (url.pathname === '/api/progress') return json(response, 200, progress(done));
     if (done < 1 && WORKED_OUT.test(url.pathname)) {
       return json(response, 202, {
@@ -45,7 +46,13 @@ export function startMock({ port = 0, slow = false } = {}) {
   });
   return new Promise((resolve) => {
     server.listen(port, '127.0.0.1', () => {
-      resolve({ address: `http://127.0.0.1:${server.address().port}`, close: () => server.close() });
+      resolve({
+        address: `http://127.0.0.1:${server.address().port}`,
+        release: () => {
+          halfway = false;
+        },
+        close: () => server.close(),
+      });
     });
   });
 }
@@ -89,9 +96,10 @@ async function textOf(request) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const at = process.argv.indexOf('--port');
-  const { address } = await startMock({
+  const { address, release } = await startMock({
     port: at > 0 ? Number(process.argv[at + 1]) : 7601,
     slow: process.argv.includes('--slow'),
   });
+  setTimeout(release, SLOW);
   console.log(address);
 }
