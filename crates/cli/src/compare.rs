@@ -9,10 +9,11 @@ use serde::Serialize;
 use slowpath_model::Nanoseconds;
 use slowpath_requests::{AllHosts, Breakdown, Difference};
 use slowpath_session::RecordedRequests;
+use slowpath_views::OperationName;
 
 use crate::input::{self, InputArgs, Report};
 use crate::output::print_json;
-use crate::requests::{Chosen, ChosenArgs, OperationName, ensure_spans};
+use crate::requests::{Chosen, ChosenArgs, ensure_spans};
 use crate::tables;
 
 /// Compare slow requests with fast ones, or two recordings: what makes the difference.
@@ -128,7 +129,7 @@ impl CompareArgs {
     ) -> BTreeMap<OperationName, Vec<Chosen<'run>>> {
         let mut operations: BTreeMap<OperationName, Vec<Chosen<'run>>> = BTreeMap::new();
         for chosen in self.chosen.choose(recorded, all, range) {
-            let name = OperationName::of(chosen);
+            let name = chosen.operation();
             operations.entry(name).or_default().push(chosen);
         }
         operations

@@ -3,8 +3,9 @@
 use slowpath_critical_path::State;
 use slowpath_model::{Nanoseconds, ThreadId};
 use slowpath_requests::{Operation, States, Summary, ThreadOfHost, WaitFor};
+use slowpath_views::OperationName;
 
-use crate::requests::{Chosen, OperationName};
+use crate::requests::Chosen;
 use crate::tables::Columns;
 
 /// How many letters a bar has.

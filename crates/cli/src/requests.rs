@@ -16,6 +16,7 @@ use slowpath_requests::{
     ThreadOfHost, WaitFor,
 };
 use slowpath_session::{HostRequests, RecordedRequests};
+use slowpath_views::OperationName;
 
 use crate::input::{self, InputArgs, Report};
 use crate::output::print_json;
@@ -137,6 +138,11 @@ impl<'run> Chosen<'run> {
         first.map_or(String::new(), |thread| self.comm(thread))
     }
 
+    /// What it is grouped by.
+    pub(crate) fn operation(self) -> OperationName {
+        OperationName::of(self.request(), self.host.lines.as_ref())
+    }
+
     /// What it goes by: its operation, else its thread.
     pub(crate) fn name(self) -> String {
         self.request().name(self.host.lines.as_ref())
@@ -206,7 +212,7 @@ pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
             Operations::of(
                 chosen
                     .iter()
-                    .map(|chosen| OperationName::of(*chosen))
+                    .map(|chosen| chosen.operation())
                     .zip(durations),
             )
         })),
@@ -310,31 +316,6 @@ impl Serialize for Rows<'_, '_> {
             rows.serialize_element(&row(chosen, &summary, self.0.several_hosts))
         })?;
         rows.end()
-    }
-}
-
-/// What requests are grouped by.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct OperationName {
-    pub(crate) service: String,
-    /// The operation; empty where no file names it.
-    pub(crate) operation: String,
-    /// The thread's name, where the operation has none.
-    pub(crate) comm: String,
-}
-
-impl OperationName {
-    pub(crate) fn of(chosen: Chosen<'_>) -> Self {
-        let request = chosen.request();
-        let operation = request.operation().to_owned();
-        Self {
-            service: request.service().to_owned(),
-            comm: match operation.is_empty() {
-                true => chosen.own_comm(),
-                false => String::new(),
-            },
-            operation,
-        }
     }
 }
 

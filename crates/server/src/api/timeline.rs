@@ -70,6 +70,14 @@ pub(super) struct RowsPosted {
     touching: Option<usize>,
 }
 
+impl RowsPosted {
+    /// The time that is asked for, if it is one, and the rows are not too many.
+    fn range(&self) -> Result<(i64, i64), Problem> {
+        limited("rows", self.rows.len(), MOST_ROWS)?;
+        range_of(self.begin_ns, self.end_ns)
+    }
+}
+
 fn some() -> usize {
     10_000
 }
@@ -82,9 +90,8 @@ pub(super) async fn screen_of_rows(
     shared
         .answer(move |recording| {
             let history = recording.history.get()?;
-            let range = range_of(question.begin_ns, question.end_ns)?;
+            let range = question.range()?;
             let pixels = limited("pixels", question.pixels, MOST_PIXELS)?;
-            limited("rows", question.rows.len(), MOST_ROWS)?;
             limited("cells", question.rows.len() * pixels, MOST_CELLS)?;
             let shown = screen(
                 &history.opened.history,
@@ -113,8 +120,7 @@ pub(super) async fn intervals_of_rows(
     shared
         .answer(move |recording| {
             let history = recording.history.get()?;
-            let range = range_of(question.begin_ns, question.end_ns)?;
-            limited("rows", question.rows.len(), MOST_ROWS)?;
+            let range = question.range()?;
             let mut left = limited("intervals", question.limit, MOST_ITEMS)?;
             let mut complete = true;
             let mut rows = Vec::with_capacity(question.rows.len());
@@ -149,8 +155,7 @@ pub(super) async fn arrows_of_rows(
         .answer(move |recording| {
             let history = recording.history.get()?;
             let requests = recording.requests.get()?;
-            let range = range_of(question.begin_ns, question.end_ns)?;
-            limited("rows", question.rows.len(), MOST_ROWS)?;
+            let range = question.range()?;
             let limit = limited("arrows", question.limit, MOST_ITEMS)?;
             let lines = |host: HostId| {
                 let host = requests.recorded.hosts.get(host.index());

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use slowpath_kernel::Extent;
 use slowpath_model::{TimeRange, Timestamp};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::parameters;
 use crate::api::Answer;
@@ -46,20 +47,14 @@ struct Bookmark {
 
 /// A UUID made of a text: always the same one for the same text (version 8 of RFC 9562).
 fn uuid_of(text: &str) -> String {
-    let half = |seed: u64| {
-        // FNV-1a; two of them with different beginnings.
-        (text.bytes()).fold(seed, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        })
-    };
-    let (high, low) = (half(0xcbf2_9ce4_8422_2325), half(0x8422_2325_cbf2_9ce4));
+    let hash = xxh3_128(text.as_bytes());
     format!(
         "{:08x}-{:04x}-8{:03x}-{:04x}-{:012x}",
-        high >> 32,
-        (high >> 16) & 0xffff,
-        high & 0xfff,
-        (low >> 48) & 0x3fff | 0x8000,
-        low & 0xffff_ffff_ffff
+        (hash >> 96) as u32,
+        (hash >> 80) as u16,
+        (hash >> 64) as u16 & 0xfff,
+        (hash >> 48) as u16 & 0x3fff | 0x8000,
+        hash as u64 & 0xffff_ffff_ffff
     )
 }
 
