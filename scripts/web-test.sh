@@ -1,6 +1,7 @@
 #!/bin/sh
 # Tests of the browser application: without a browser, in headless Chromium on a made-up recording, and on
-# `slowpath serve` with real traces. What is missing here is skipped, visibly. web.sh has built it before.
+# `slowpath serve` with real traces and with a recording that is made here. What is missing here is skipped,
+# visibly. web.sh has built it before.
 #     web-test.sh SLOWPATH
 set -eu
 slowpath=$(readlink -f "$1")
@@ -18,16 +19,33 @@ if [ ! -x "${CHROMIUM:-/usr/bin/chromium}" ]; then
     skipped "tests in a browser: there is no Chromium; CHROMIUM names one"
     exit 0
 fi
-npm run --silent test:browser
 
 work=$(mktemp -d)
-server=
+servers=
 ended() {
-    [ -z "$server" ] || kill "$server" 2>/dev/null || true
+    for server in $servers; do kill "$server" 2>/dev/null || true; done
     rm -rf "$work"
 }
 trap ended EXIT
 trap 'exit 130' INT TERM
+
+# Serves a recording of $work. All are served from the start: they compute while others are looked at.
+serve() {
+    "$slowpath" serve "$work/$1" --port 0 2>"$work/$1.said" &
+    servers="$servers $!"
+}
+
+recordings=
+mkdir "$work/data"
+if ! sh ../examples/demo/build.sh "$work" ||
+    ! "$slowpath" record -o "$work/recorded" -- "$work/orders" "$work/truth" "$work/data" >"$work/record.said" 2>&1; then
+    skipped "the application on a recording made here: $(tail -n 1 "$work/record.said" 2>/dev/null)"
+elif grep -q '"tracer": *"none"' "$work/recorded/slowpath.json"; then
+    skipped "the application on a recording made here: kernel events cannot be recorded"
+else
+    recordings=recorded
+    serve recorded
+fi
 for trace in futex-contention cpu-cgroup two-hosts; do
     archive=$traces/$trace/$trace.tar.zst
     if [ ! -f "$archive" ]; then
@@ -35,17 +53,18 @@ for trace in futex-contention cpu-cgroup two-hosts; do
         continue
     fi
     zstd -dcq "$archive" | tar -xf - -C "$work"
-    "$slowpath" serve "$work/$trace" --port 0 2>"$work/said" &
-    server=$!
+    recordings="$recordings $trace"
+    serve "$trace"
+done
+
+npm run --silent test:browser
+for recording in $recordings; do
     tries=0
-    until grep -q 'http://' "$work/said"; do
+    until grep -q 'http://' "$work/$recording.said"; do
         tries=$((tries + 1))
-        [ "$tries" -lt 100 ] || { cat "$work/said" >&2; exit 1; }
+        [ "$tries" -lt 100 ] || { cat "$work/$recording.said" >&2; exit 1; }
         sleep 0.1
     done
-    echo "== the application on $trace"
-    SLOWPATH_SERVER=$(sed -n 's#.*\(http://[0-9.:]*\).*#\1#p' "$work/said") npm run --silent test:browser
-    kill "$server"
-    wait "$server" || true
-    server=
+    echo "== the application on $recording"
+    SLOWPATH_SERVER=$(sed -n 's#.*\(http://[0-9.:]*\).*#\1#p' "$work/$recording.said") npm run --silent test:browser
 done

@@ -9,6 +9,7 @@
 mod contexts;
 mod histogram;
 mod links;
+mod map;
 mod names;
 mod path;
 mod record;
@@ -21,6 +22,7 @@ mod what_if;
 pub use contexts::{Context, ContextId, ContextTree, DEEPEST, Totals};
 pub use histogram::Histogram;
 pub use links::Mended;
+pub use map::{CallRow, Served, ServiceMap, ServiceRow};
 pub use names::{NameId, Names};
 pub use path::{Stretch, critical_path};
 pub use record::SpanRecord;

@@ -11,6 +11,7 @@ use slowpath_model::Nanoseconds;
 
 use crate::contexts::{Context, ContextTree};
 use crate::links::Mended;
+use crate::map::ServiceMap;
 use crate::names::Names;
 use crate::survey::Summary;
 
@@ -55,6 +56,8 @@ pub struct Report {
     pub contexts: usize,
     /// The paths, best rank first.
     pub paths: Vec<PathRow>,
+    /// Who calls whom.
+    pub map: ServiceMap,
 }
 
 /// A path of calls.
@@ -174,6 +177,7 @@ impl Report {
             paths: rows
                 .map(|((_, context), rank)| row(rank, context, summary, &largest, names))
                 .collect(),
+            map: ServiceMap::new(summary, names),
         }
     }
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use slowpath_model::Nanoseconds;
-use slowpath_services::{Order, PathRow, Report};
+use slowpath_services::{Order, PathRow, Report, Served};
 use support::{Way, report_of, spans};
 
 /// One line per path, sorted: path, count, failed, inclusive, exclusive, critical, drag, slack.
@@ -179,4 +179,53 @@ fn each_order_puts_its_own_measure_first() {
     assert_eq!(first(Order::Exclusive), ["last[call]", "long[other]"]);
     assert_eq!(first(Order::Critical), ["last[call]", "slow[call]"]);
     assert_eq!(first(Order::Drag), ["shop[buy]", "last[call]"]);
+}
+
+/// One line per service, then per call: count, failed, mean, longest, critical time.
+fn map_lines(report: &Report) -> Vec<String> {
+    let told = |name: String, served: &Served| {
+        let Served { count, errors, .. } = served;
+        let times = [served.mean, served.max, served.critical].map(Nanoseconds::get);
+        format!("{name}: {count} {errors} {times:?}")
+    };
+    let map = &report.map;
+    let services = map.services.iter();
+    let calls = map.calls.iter();
+    services
+        .map(|row| told(row.service.clone(), &row.served))
+        .chain(calls.map(|row| told(format!("{} > {}", row.caller, row.callee), &row.served)))
+        .collect()
+}
+
+#[test]
+fn calls_within_a_service_are_no_calls_and_the_time_of_all_calls_is_the_requests() {
+    let drawing = "
+        A shop[buy] 0-100
+          B shop[pay] 10-90
+            C bank[book] 20-60 failed
+              D bank[check] 30-50
+            E bank[print] 65-75
+          F db[store] 92-96";
+    let all: Vec<_> = [1, 2].iter().flat_map(|&n| spans(n, drawing)).collect();
+    for jobs in [1, 8] {
+        let way = Way {
+            jobs,
+            ..Way::default()
+        };
+        let report = report_of(&all, &way, Order::Distance);
+        assert_eq!(
+            map_lines(&report),
+            [
+                "bank: 4 2 [25, 40, 100]",
+                "shop: 2 0 [100, 100, 92]",
+                "db: 2 0 [4, 4, 8]",
+                "shop > bank: 4 2 [25, 40, 100]",
+                "shop > db: 2 0 [4, 4, 8]",
+            ]
+        );
+        let shares: f64 = (report.map.services.iter())
+            .map(|row| row.served.critical_share)
+            .sum();
+        assert!((shares - 1.0).abs() < 1e-9, "{shares}");
+    }
 }

@@ -295,6 +295,32 @@ export interface CallingContext {
   inclusive_p99: number;
 }
 
+/** Calls that came to a service, and its own time on the requests' critical paths. */
+export interface Served {
+  count: number;
+  errors: number;
+  mean: number;
+  p50: number;
+  p99: number;
+  max: number;
+  critical: number;
+  critical_share: number;
+}
+
+export interface ServiceOfMap extends Served {
+  service: string;
+}
+
+export interface ServiceCall extends Served {
+  caller: string;
+  callee: string;
+}
+
+export interface ServiceMapAnswer {
+  services: ServiceOfMap[];
+  calls: ServiceCall[];
+}
+
 export interface EventLine {
   at_ns: number;
   host: number;

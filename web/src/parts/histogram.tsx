@@ -7,7 +7,11 @@ import type { PlaceChange } from '../model/place';
 import { addressOf } from '../model/place-store';
 import { leadsSomewhere } from '../model/report';
 import { wordDuration, wordNumberOf } from '../model/wording';
+import { csvOf } from './data-table/table-rows';
 import { useElementSize } from './element-size';
+import { SaveButtons } from './save-buttons';
+import { saveSvgOf } from './save-element';
+import { saveText } from './save-file';
 
 interface HistogramProps {
   name: string;
@@ -81,6 +85,22 @@ export function Histogram({ name, distribution, placeOfBar, marks = [] }: Histog
           ))}
         </svg>
       )}
+      <SaveButtons
+        what="the distribution"
+        savers={{
+          svg: () => saveSvgOf(element.current, 'distribution'),
+          csv: () => saveText('distribution.csv', 'text/csv', csvOfDistribution(distribution)),
+        }}
+      />
     </div>
   );
+}
+
+function csvOfDistribution({ edges_ns: edges, counts }: Distribution): string {
+  const rows = counts.map((count, index) => ({ from: edges[index]!, to: edges[index + 1]!, count }));
+  return csvOf(rows, [
+    { key: 'from', title: 'from_ns', value: (row) => row.from },
+    { key: 'to', title: 'to_ns', value: (row) => row.to },
+    { key: 'count', title: 'requests', value: (row) => row.count },
+  ]);
 }

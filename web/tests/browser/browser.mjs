@@ -5,6 +5,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 import { startMock } from '../mock/server.mjs';
+import { offerFont } from './pictures.mjs';
 
 const EXECUTABLE = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const PICTURES = fileURLToPath(new URL('./pictures/', import.meta.url));
@@ -25,9 +26,23 @@ export async function startBrowser(options = {}) {
         viewport: { width, height },
         colorScheme: theme,
         acceptDownloads: true,
+        locale: 'en-GB',
+        timezoneId: 'UTC',
       });
+      await offerFont(context);
       const page = await context.newPage();
       page.complaints = [];
+      page.asking = 0;
+      page.latestAnswer = Date.now();
+      page.on('request', () => {
+        page.asking += 1;
+      });
+      for (const over of ['requestfinished', 'requestfailed']) {
+        page.on(over, () => {
+          page.asking -= 1;
+          page.latestAnswer = Date.now();
+        });
+      }
       page.on('console', (message) => {
         if (['error', 'warning'].includes(message.type())) page.complaints.push(message.text());
       });
@@ -45,10 +60,20 @@ export async function startBrowser(options = {}) {
   };
 }
 
-/** Once nothing is being loaded any more. */
+/** Longer than the application waits before it asks or writes its address (0.25 s at most). */
+const QUIET = 320;
+const LONGEST = 60_000;
+
+/** Once nothing has been loaded for a while and nothing says that it is being worked out. */
 export async function settled(page) {
-  await page.waitForLoadState('networkidle');
-  await page.waitForTimeout(500);
+  const begin = Date.now();
+  for (let quietSince = begin; Date.now() - quietSince < QUIET;) {
+    await page.waitForTimeout(40);
+    const working = await page.locator('.notice[role=status]').count();
+    if (page.asking > 0 || working > 0) quietSince = Date.now();
+    quietSince = Math.max(quietSince, page.latestAnswer);
+    if (Date.now() - begin > LONGEST) throw new Error(`${page.url()} is not at rest after ${LONGEST} ms`);
+  }
 }
 
 export async function keepPicture(page, name) {

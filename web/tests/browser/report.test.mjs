@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { answerOf } from '../mock/answers.mjs';
-import { keepPicture, noBrowser, settled, startBrowser } from './browser.mjs';
+import { keepPicture, noBrowser, realServer, settled, startBrowser } from './browser.mjs';
 
 const DIST = fileURLToPath(new URL('../../dist/report/', import.meta.url));
 
@@ -44,7 +44,7 @@ async function reportPage() {
 <body><div id="application"></div><script type="application/json" id="slowpath-report">${data}</script><script>${script}</script></body></html>`;
 }
 
-describe('a report', { skip: noBrowser }, () => {
+describe('a report', { skip: noBrowser || (realServer ? 'for the made-up recording' : false) }, () => {
   test('opens from disk, and leads from the overview to a request', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'slowpath-report-'));
     const browser = await startBrowser();

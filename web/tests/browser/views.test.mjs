@@ -1,4 +1,4 @@
-// Walks through every view as a user does: the slowest request within three clicks, links that restore the
+// Works with the application as a user does: the slowest request within three clicks, links that restore the
 // view, zooming by mouse and keyboard, following wake-ups, exports. No message on the console is allowed.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -13,18 +13,6 @@ describe('the application', { skip: noBrowser }, () => {
     browser = await startBrowser();
   });
   after(() => browser?.close());
-
-  for (const theme of ['light', 'dark']) {
-    for (const view of ['overview', 'requests', 'threads', 'services', 'events', 'analyses']) {
-      test(`${view} opens, ${theme}`, async () => {
-        const page = await browser.open(`#/${view}`, { theme });
-        await settled(page);
-        await keepPicture(page, `${view}-${theme}`);
-        assert.equal(await page.locator('.notice.is-error').count(), 0);
-        assert.deepEqual(page.complaints, []);
-      });
-    }
-  }
 
   test('one click from the overview says why the slowest request was slow', async () => {
     const page = await browser.open('#/overview');
@@ -185,12 +173,48 @@ describe('the application', { skip: noBrowser }, () => {
     assert.deepEqual(page.complaints, []);
   });
 
+  const saver = (page) => async (button) => {
+    const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
+    return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
+  };
+
+  test('a box of the map of services leads to its requests', { skip: onlyMock }, async () => {
+    const page = await browser.open('#/services');
+    const saved = saver(page);
+    const map = page.getByRole('group', { name: /^Map of services/ });
+    await map.waitFor();
+    const svg = (await saved(page.getByRole('button', { name: 'Save SVG' }))).bytes.toString();
+    assert.match(svg, /^<svg [\s\S]*fill="rgb[\s\S]*>inventory<[\s\S]*<\/svg>$/);
+    assert.doesNotMatch(svg, /class=|href=/);
+    const table = page.getByRole('group', { name: 'Save calls between services' });
+    const csv = (await saved(table.getByRole('button'))).bytes.toString();
+    assert.match(csv, /^Caller,Called,Calls,[^\n]*\r\nfrontend,orders,597,/);
+    await map.getByRole('link', { name: /^orders *597 · .* failed$/ }).focus();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/requests\?service=orders/);
+    assert.deepEqual(page.complaints, []);
+  });
+
+  test('every picture is saved', { skip: onlyMock }, async () => {
+    for (const [hash, what, form] of [
+      ['#/overview', 'the distribution', 'SVG'],
+      ['#/threads', 'CPU use', 'PNG'],
+      ['#/services?show=contexts', 'calling contexts', 'PNG'],
+      ['#/services?show=contexts', 'the plot', 'PNG'],
+    ]) {
+      const page = await browser.open(hash);
+      await settled(page);
+      const group = page.getByRole('group', { name: `Save ${what}` });
+      const { bytes } = await saver(page)(group.getByRole('button', { name: form }));
+      assert.match(bytes.subarray(0, 4).toString('latin1'), form === 'PNG' ? /PNG/ : /^<svg/, what);
+      assert.ok(bytes.length > 500, `${what}: ${bytes.length} bytes`);
+      assert.deepEqual(page.complaints, []);
+    }
+  });
+
   test('pictures and tables are saved', { skip: onlyMock }, async () => {
     const page = await browser.open('#/requests?request=712');
-    const saved = async (button) => {
-      const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
-      return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
-    };
+    const saved = saver(page);
     const detail = page.getByRole('region', { name: 'The selected request' });
     await detail.locator('canvas').first().waitFor();
     await settled(page);
@@ -200,12 +224,12 @@ describe('the application', { skip: noBrowser }, () => {
     const png = await saved(detail.getByRole('button', { name: 'Save PNG' }));
     assert.equal(png.bytes.subarray(1, 4).toString(), 'PNG');
     await detail.getByRole('button', { name: 'Table' }).click();
-    const csv = await saved(detail.getByRole('button', { name: 'Save as CSV' }));
+    const csv = await saved(detail.getByRole('button', { name: 'Save CSV' }));
     assert.match(csv.bytes.toString(), /^Begin,Duration,State,Thread,Detail\r\n\d+,\d+,/);
     assert.deepEqual(page.complaints, []);
   });
 
-  test('the theme can be chosen, and is kept', async () => {
+  test('the theme can be chosen, and is kept', { skip: onlyMock }, async () => {
     const page = await browser.open('#/overview');
     const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
     assert.equal(await theme(), 'light');
@@ -216,41 +240,45 @@ describe('the application', { skip: noBrowser }, () => {
     assert.equal(await theme(), 'dark');
   });
 
-  test('panning keeps drawing (how fast is printed, not held to a number: machines differ)', async () => {
-    const page = await browser.open('#/threads');
-    await settled(page);
-    const box = await page.locator('.time-graph-canvas').boundingBox();
-    await page.mouse.move(box.x + 600, box.y + 80);
-    await page.keyboard.down('Control');
-    await page.mouse.wheel(0, -700);
-    await page.keyboard.up('Control');
-    await settled(page);
-    const frames = page.evaluate(
-      () =>
-        new Promise((resolve) => {
-          const began = performance.now();
-          let count = 0;
-          const tick = () => {
-            count += 1;
-            if (performance.now() - began < 1500) requestAnimationFrame(tick);
-            else resolve((count * 1000) / (performance.now() - began));
-          };
-          requestAnimationFrame(tick);
-        }),
-    );
-    await page.mouse.down();
-    for (let step = 0; step < 60; step += 1) {
-      await page.mouse.move(box.x + 600 - step * 4, box.y + 80);
-      await page.waitForTimeout(16);
-    }
-    await page.mouse.up();
-    const rate = await frames;
-    console.log(`# ${rate.toFixed(0)} frames a second while panning`);
-    assert.deepEqual(page.complaints, []);
-  });
+  test(
+    'panning keeps drawing (how fast is printed, not held to a number: machines differ)',
+    { skip: onlyMock },
+    async () => {
+      const page = await browser.open('#/threads');
+      await settled(page);
+      const box = await page.locator('.time-graph-canvas').boundingBox();
+      await page.mouse.move(box.x + 600, box.y + 80);
+      await page.keyboard.down('Control');
+      await page.mouse.wheel(0, -700);
+      await page.keyboard.up('Control');
+      await settled(page);
+      const frames = page.evaluate(
+        () =>
+          new Promise((resolve) => {
+            const began = performance.now();
+            let count = 0;
+            const tick = () => {
+              count += 1;
+              if (performance.now() - began < 1500) requestAnimationFrame(tick);
+              else resolve((count * 1000) / (performance.now() - began));
+            };
+            requestAnimationFrame(tick);
+          }),
+      );
+      await page.mouse.down();
+      for (let step = 0; step < 60; step += 1) {
+        await page.mouse.move(box.x + 600 - step * 4, box.y + 80);
+        await page.waitForTimeout(16);
+      }
+      await page.mouse.up();
+      const rate = await frames;
+      console.log(`# ${rate.toFixed(0)} frames a second while panning`);
+      assert.deepEqual(page.complaints, []);
+    },
+  );
 });
 
-describe('while analyses run', { skip: noBrowser }, () => {
+describe('while analyses run', { skip: noBrowser || onlyMock }, () => {
   test('views say how far they are, then show what was found', async () => {
     const browser = await startBrowser({ slow: true });
     try {

@@ -30,6 +30,7 @@ export function services() {
       exclusive: own,
       critical: own,
       drag: own,
+      errors: 0,
       inclusive_p50: rank(group, 50).duration_ns,
       inclusive_p99: rank(group, 99).duration_ns,
     };
@@ -37,6 +38,7 @@ export function services() {
   const most = (key) => Math.max(...contexts.map((one) => one[key]));
   const [inclusive, exclusive] = [most('inclusive'), most('exclusive')];
   return {
+    map: serviceMap(),
     paths: contexts
       .map((one) => {
         const x = one.inclusive / inclusive;
@@ -45,6 +47,38 @@ export function services() {
       })
       .sort((a, b) => b.distance - a.distance)
       .map((one, index) => ({ rank: index + 1, ...one })),
+  };
+}
+
+function serviceMap() {
+  const served = (names, share, errors) => {
+    const group = names.flatMap((name) => groups.get(name));
+    group.sort((a, b) => a.duration_ns - b.duration_ns);
+    return {
+      count: group.length,
+      errors,
+      mean: Math.round(group.reduce((all, one) => all + one.duration_ns, 0) / group.length),
+      p50: rank(group, 50).duration_ns,
+      p99: rank(group, 99).duration_ns,
+      max: rank(group, 100).duration_ns,
+      critical: share * 1e9,
+      critical_share: share,
+    };
+  };
+  const orders = ['orders\nload order', 'orders\nstore order'];
+  return {
+    services: [
+      { service: 'orders', ...served(orders, 0.61, 7) },
+      { service: 'inventory', ...served(orders.slice(0, 1), 0.21, 0) },
+      { service: 'payments', ...served(orders.slice(1), 0.12, 0) },
+      { service: 'frontend', ...served(['frontend\nGET /orders', 'frontend\nPOST /orders'], 0.06, 7) },
+    ],
+    calls: [
+      { caller: 'frontend', callee: 'orders', ...served(orders, 0.61, 7) },
+      { caller: 'orders', callee: 'inventory', ...served(orders.slice(0, 1), 0.21, 0) },
+      { caller: 'orders', callee: 'payments', ...served(orders.slice(1), 0.1, 0) },
+      { caller: 'frontend', callee: 'payments', ...served(orders.slice(1), 0.02, 0) },
+    ],
   };
 }
 

@@ -3,6 +3,7 @@
 // the events table.
 import { useId, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 import { useElementSize } from '../element-size';
+import { SaveButtons } from '../save-buttons';
 import { saveText } from '../save-file';
 import { csvOf, orderedRows, type Order, type ValueColumn } from './table-rows';
 
@@ -75,13 +76,10 @@ export function DataTable<R>(props: DataTableProps<R>) {
         <div className="data-table-bar">
           <div>{props.heading}</div>
           {props.saveAs && (
-            <button
-              type="button"
-              className="quiet-button"
-              onClick={() => saveText(`${props.saveAs}.csv`, 'text/csv', csvOf(ordered, columns))}
-            >
-              Save as CSV
-            </button>
+            <SaveButtons
+              what={props.name.toLowerCase()}
+              savers={{ csv: () => saveText(`${props.saveAs}.csv`, 'text/csv', csvOf(ordered, columns)) }}
+            />
           )}
         </div>
       )}

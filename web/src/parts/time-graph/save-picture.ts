@@ -7,6 +7,7 @@ import { layoutRows, topOf, totalHeight, type RowSpan } from '../../draw/row-lay
 import { svgPicture, type SvgRow } from '../../draw/svg-picture';
 import { ticksOf } from '../../draw/ticks';
 import type { TimeRange } from '../../draw/time-scale';
+import type { Savers } from '../save-buttons';
 import { saveCanvas, saveText } from '../save-file';
 import { ROW_HEIGHT, type GraphRow, type RowContent } from './graph-types';
 import { paintStates } from './paint-graph';
@@ -27,7 +28,12 @@ const LABELS = 230;
 const AXIS = 26;
 const DENSITY = 2;
 
-export function savePicture(form: 'png' | 'svg', picture: PictureToSave): void {
+/** What the buttons below a time graph do; the picture is asked for when one is clicked. */
+export function graphSavers(picture: () => PictureToSave): Savers {
+  return { png: () => savePicture('png', picture()), svg: () => savePicture('svg', picture()) };
+}
+
+function savePicture(form: 'png' | 'svg', picture: PictureToSave): void {
   const first = picture.sight?.rows.first ?? 0;
   const end = Math.min(picture.sight?.rows.end ?? picture.rows.length, first + MOST_ROWS);
   const rows = picture.rows.slice(first, end);

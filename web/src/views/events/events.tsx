@@ -9,6 +9,7 @@ import { wordDuration, wordTime } from '../../model/wording';
 import { csvOf, type ValueColumn } from '../../parts/data-table/table-rows';
 import { useElementSize } from '../../parts/element-size';
 import { EmptyNotice, ErrorNotice, WaitingNotice } from '../../parts/notices';
+import { SaveButtons } from '../../parts/save-buttons';
 import { saveText } from '../../parts/save-file';
 import { SearchField } from '../../parts/search-field';
 import { indexOfTime, keyOfEvent, useEvents, type Events as EventList } from './event-pages';
@@ -48,13 +49,10 @@ export function Events() {
         </span>
         <span className="spacer" />
         {stretch && stretch.events.length > 0 && (
-          <button
-            type="button"
-            className="quiet-button"
-            onClick={() => saveText('events.csv', 'text/csv', csvOf(stretch.events, CSV_COLUMNS))}
-          >
-            Save these as CSV
-          </button>
+          <SaveButtons
+            what="these events"
+            savers={{ csv: () => saveText('events.csv', 'text/csv', csvOf(stretch.events, CSV_COLUMNS)) }}
+          />
         )}
       </div>
       <div className="view-rest">

@@ -3,12 +3,15 @@
 import { useState } from 'react';
 import { useAnswer, type Answer } from '../../model/answers';
 import { withQuery } from '../../model/client';
-import { STATE_NAMES, type Distribution, type Operation } from '../../model/interface';
+import { STATE_NAMES, type Band, type Distribution, type Operation } from '../../model/interface';
 import { operationFilter, operationTitle } from '../../model/operations';
 import { wordCount, wordDuration } from '../../model/wording';
 import { Histogram } from '../../parts/histogram';
 import { Answered, EmptyNotice } from '../../parts/notices';
 import { PlaceLink } from '../../parts/place-link';
+import { csvOf, type ValueColumn } from '../../parts/data-table/table-rows';
+import { SaveButtons } from '../../parts/save-buttons';
+import { saveText } from '../../parts/save-file';
 import { StateBar, StateLegend } from '../../parts/state-bar';
 
 export function OperationsPanel({ operations }: { operations: Answer<{ operations: Operation[] }> }) {
@@ -111,7 +114,26 @@ function OneOperation({ operation }: { operation: Operation }) {
           ))}
         </tbody>
       </table>
-      <StateLegend states={shown} />
+      <div className="legend-and-saving">
+        <StateLegend states={shown} />
+        <SaveButtons
+          what="the bands"
+          savers={{ csv: () => saveText('bands.csv', 'text/csv', csvOf(bands, BAND_COLUMNS)) }}
+        />
+      </div>
     </div>
   );
 }
+
+const BAND_COLUMNS: readonly ValueColumn<Band>[] = [
+  { key: 'from', title: 'from_percentile', value: (band) => band.from_percentile },
+  { key: 'to', title: 'to_percentile', value: (band) => band.to_percentile },
+  { key: 'count', title: 'requests', value: (band) => band.count },
+  { key: 'min', title: 'min_ns', value: (band) => band.min_ns },
+  { key: 'max', title: 'max_ns', value: (band) => band.max_ns },
+  ...STATE_NAMES.map((state) => ({
+    key: state,
+    title: `${state.toLowerCase()}_ns`,
+    value: (band: Band) => band.states[state] ?? 0,
+  })),
+];

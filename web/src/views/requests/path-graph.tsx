@@ -10,7 +10,8 @@ import { adjust, go, usePlace } from '../../model/place-store';
 import { useHostName, useRecording } from '../../model/recording';
 import { STATE_WORDS, wordDuration, wordShare } from '../../model/wording';
 import { PlaceLink } from '../../parts/place-link';
-import { savePicture } from '../../parts/time-graph/save-picture';
+import { SaveButtons } from '../../parts/save-buttons';
+import { graphSavers } from '../../parts/time-graph/save-picture';
 import { useTheme } from '../../parts/theme';
 import { TimeGraph, type TimeGraphHandle } from '../../parts/time-graph/time-graph';
 import {
@@ -207,26 +208,17 @@ export function PathGraph(props: PathGraphProps) {
         <button type="button" className="quiet-button" onClick={() => onRange(whole)}>
           Whole path
         </button>
-        {(['png', 'svg'] as const).map((form) => (
-          <button
-            key={form}
-            type="button"
-            className="quiet-button"
-            onClick={() =>
-              savePicture(form, {
-                name: props.saveAs,
-                rows,
-                content,
-                range,
-                arrows: arrows.arrows,
-                theme,
-                sight: graph.current?.inSight() ?? null,
-              })
-            }
-          >
-            Save {form.toUpperCase()}
-          </button>
-        ))}
+        <SaveButtons
+          savers={graphSavers(() => ({
+            name: props.saveAs,
+            rows,
+            content,
+            range,
+            arrows: arrows.arrows,
+            theme,
+            sight: graph.current?.inSight() ?? null,
+          }))}
+        />
       </div>
     </div>
   );

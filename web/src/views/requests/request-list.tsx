@@ -13,7 +13,8 @@ import { isReport } from '../../model/report';
 import { wordDuration, wordTime } from '../../model/wording';
 import { StateLegend } from '../../parts/state-bar';
 import { useTheme } from '../../parts/theme';
-import { savePicture } from '../../parts/time-graph/save-picture';
+import { SaveButtons } from '../../parts/save-buttons';
+import { graphSavers } from '../../parts/time-graph/save-picture';
 import { TimeGraph, type TimeGraphHandle } from '../../parts/time-graph/time-graph';
 import {
   NOTHING,
@@ -268,24 +269,12 @@ export function RequestList({ query, pages, total, alignment, marked }: RequestL
       <div className="graph-bar">
         <StateLegend states={LEGEND} />
         <span className="spacer" />
-        {!isReport && (
-          <button
-            type="button"
-            className="quiet-button"
-            title="The requests of the list, in its order"
-            onClick={() => void saveRequests(query, total, hosts.length > 1 ? hostName : null)}
-          >
-            Save CSV
-          </button>
-        )}
-        {!inProportion &&
-          (['png', 'svg'] as const).map((form) => (
-            <button
-              key={form}
-              type="button"
-              className="quiet-button"
-              onClick={() =>
-                savePicture(form, {
+        <SaveButtons
+          savers={{
+            // A picture of proportions has no axis of times.
+            ...(inProportion
+              ? {}
+              : graphSavers(() => ({
                   name: 'requests',
                   rows,
                   content,
@@ -293,12 +282,13 @@ export function RequestList({ query, pages, total, alignment, marked }: RequestL
                   arrows: arrows?.arrows ?? [],
                   theme,
                   sight: graph.current?.inSight() ?? null,
-                })
-              }
-            >
-              Save {form.toUpperCase()}
-            </button>
-          ))}
+                }))),
+            // A report holds the slowest requests only.
+            ...(isReport
+              ? {}
+              : { csv: () => void saveRequests(query, total, hosts.length > 1 ? hostName : null) }),
+          }}
+        />
       </div>
     </div>
   );

@@ -6,7 +6,8 @@ import { icicleBoxes, icicleDepth, icicleTree, type IcicleBox } from '../../draw
 import type { CallingContext } from '../../model/interface';
 import { wordCount, wordDuration } from '../../model/wording';
 import { useElementSize } from '../../parts/element-size';
-import { saveCanvas } from '../../parts/save-file';
+import { SaveButtons } from '../../parts/save-buttons';
+import { saveCanvasesOf } from '../../parts/save-element';
 import { styleColour, useTheme } from '../../parts/theme';
 import { Facts, Tooltip } from '../../parts/tooltip';
 import { keyOfContext, partsOfCall } from './services';
@@ -112,13 +113,10 @@ export function ContextIcicle({ contexts, measure, selected, onSelect }: Context
           }}
         />
       </div>
-      <button
-        type="button"
-        className="quiet-button icicle-save"
-        onClick={() => canvas.current && saveCanvas('calling-contexts.png', canvas.current)}
-      >
-        Save PNG
-      </button>
+      <SaveButtons
+        what="calling contexts"
+        savers={{ png: () => saveCanvasesOf(element.current, 'calling-contexts') }}
+      />
       {hover && (
         <Tooltip x={hover.x} y={hover.y}>
           <p className="tooltip-title">{hover.box.node.name}</p>

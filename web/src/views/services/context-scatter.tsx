@@ -9,6 +9,8 @@ import { CanvasRenderer } from 'echarts/renderers';
 import { cssColour, identityColour, textIdentity } from '../../draw/colours';
 import type { CallingContext } from '../../model/interface';
 import { useElementSize } from '../../parts/element-size';
+import { SaveButtons } from '../../parts/save-buttons';
+import { saveCanvasesOf } from '../../parts/save-element';
 import { styleColour, useTheme } from '../../parts/theme';
 import { Tooltip } from '../../parts/tooltip';
 import { ContextFacts } from './context-icicle';
@@ -100,6 +102,10 @@ export function ContextScatter({ contexts, selected, onSelect }: ContextScatterP
         className="scatter"
         role="img"
         aria-label="Exclusive against inclusive time of calling contexts; the ranking table has the same in words"
+      />
+      <SaveButtons
+        what="the plot"
+        savers={{ png: () => saveCanvasesOf(element.current, 'exclusive-and-inclusive-time') }}
       />
       {hover && (
         <Tooltip x={hover.x} y={hover.y}>

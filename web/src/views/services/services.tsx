@@ -1,24 +1,67 @@
-// Calling contexts of services: the ranking table, the icicle (who calls whom, and how long it takes), and
-// the plot of exclusive against inclusive time. Selecting one selects it in all three.
+// Services, from spans: the map of who calls whom; or their calling contexts, as the ranking table, the icicle,
+// and the plot of exclusive against inclusive time. Selecting a context selects it in all three.
 import { useMemo, useState } from 'react';
 import { useAnswer } from '../../model/answers';
-import type { CallingContext } from '../../model/interface';
-import { addressOf, usePlace, adjust } from '../../model/place-store';
+import type { CallingContext, ServiceMapAnswer } from '../../model/interface';
+import { addressOf, adjust, go, usePlace } from '../../model/place-store';
 import { useRecording } from '../../model/recording';
 import { wordCount, wordDuration } from '../../model/wording';
 import { BarCell, DataTable, type DataColumn } from '../../parts/data-table/data-table';
 import { Answered, EmptyNotice } from '../../parts/notices';
 import { ContextIcicle, type IcicleMeasure } from './context-icicle';
 import { ContextScatter } from './context-scatter';
+import { ServiceMap } from './service-map';
+import { ServiceTables } from './service-tables';
 
 export function Services() {
   const { span_files: spanFiles } = useRecording();
-  const answer = useAnswer<{ paths: CallingContext[] }>(spanFiles === 0 ? null : { path: '/api/services' });
+  const { filters } = usePlace();
+  const answer = useAnswer<{ paths: CallingContext[]; map: ServiceMapAnswer }>(
+    spanFiles === 0 ? null : { path: '/api/services' },
+  );
   if (spanFiles === 0) return <NoServices />;
   return (
     <Answered answer={answer}>
-      {(value) => (value.paths.length === 0 ? <NoServices /> : <Contexts contexts={value.paths} />)}
+      {({ paths, map }) => {
+        if (paths.length === 0) return <NoServices />;
+        // A link to a context means the contexts.
+        const shown = filters.show === 'contexts' || filters.context ? 'contexts' : 'map';
+        return (
+          <div className="view-column">
+            <div className="tool-bar">
+              <span className="choice" role="group" aria-label="What is shown of services">
+                {(['map', 'contexts'] as const).map((name) => (
+                  <button
+                    key={name}
+                    type="button"
+                    aria-pressed={shown === name}
+                    onClick={() => go({ filters: { show: name === 'map' ? null : name, context: null } })}
+                  >
+                    {name === 'map' ? 'Map' : 'Calling contexts'}
+                  </button>
+                ))}
+              </span>
+            </div>
+            <div className="view-rest">
+              {shown === 'map' ? <MapAndTables map={map} /> : <Contexts contexts={paths} />}
+            </div>
+          </div>
+        );
+      }}
     </Answered>
+  );
+}
+
+function MapAndTables({ map }: { map: ServiceMapAnswer }) {
+  return (
+    <div className="services is-map">
+      <section className="panel" aria-label="Map of services">
+        <ServiceMap map={map} />
+      </section>
+      <section className="panel" aria-label="Services and calls in words">
+        <ServiceTables map={map} />
+      </section>
+    </div>
   );
 }
 

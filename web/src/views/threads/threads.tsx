@@ -13,7 +13,8 @@ import { ErrorNotice, NoKernel, WaitingNotice } from '../../parts/notices';
 import { useSettled } from '../../parts/settled';
 import { Split } from '../../parts/split';
 import { useTheme } from '../../parts/theme';
-import { savePicture } from '../../parts/time-graph/save-picture';
+import { SaveButtons } from '../../parts/save-buttons';
+import { graphSavers } from '../../parts/time-graph/save-picture';
 import {
   NOTHING,
   type GraphColumn,
@@ -182,26 +183,17 @@ function ThreadsOverTime({ threads, cpus }: { threads: Thread[]; cpus: Processor
   return (
     <div className="view-column">
       <ThreadToolBar filter={filter} byRequest={byRequest} withArrows={withArrows}>
-        {(['png', 'svg'] as const).map((form) => (
-          <button
-            key={form}
-            type="button"
-            className="quiet-button"
-            onClick={() =>
-              savePicture(form, {
-                name: 'threads',
-                rows,
-                content,
-                range,
-                arrows: arrows?.arrows ?? [],
-                theme,
-                sight: graph.current?.inSight() ?? null,
-              })
-            }
-          >
-            Save {form.toUpperCase()}
-          </button>
-        ))}
+        <SaveButtons
+          savers={graphSavers(() => ({
+            name: 'threads',
+            rows,
+            content,
+            range,
+            arrows: arrows?.arrows ?? [],
+            theme,
+            sight: graph.current?.inSight() ?? null,
+          }))}
+        />
       </ThreadToolBar>
       <UsageChart
         range={range}

@@ -4,13 +4,17 @@ import { useEffect, useMemo, useRef } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { cssColour, identityColour } from '../../draw/colours';
-import type { TimeRange } from '../../draw/time-scale';
+import { span, type TimeRange } from '../../draw/time-scale';
 import { useAnswer } from '../../model/answers';
 import { withQuery } from '../../model/client';
 import type { Usage } from '../../model/interface';
 import { useHostName, useRecording } from '../../model/recording';
 import { wordShare } from '../../model/wording';
 import { useSettled } from '../../parts/settled';
+import { csvOf } from '../../parts/data-table/table-rows';
+import { SaveButtons } from '../../parts/save-buttons';
+import { saveCanvasesOf } from '../../parts/save-element';
+import { saveText } from '../../parts/save-file';
 import { styleColour, useTheme } from '../../parts/theme';
 
 interface UsageChartProps {
@@ -109,6 +113,15 @@ export function UsageChart({ range: present, left, width }: UsageChartProps) {
         <span className="muted" title={words}>
           {mean === null ? '' : `${wordShare(mean)} of all processors`}
         </span>
+        {usage && (
+          <SaveButtons
+            what="CPU use"
+            savers={{
+              png: () => saveCanvasesOf(element.current, 'cpu-use'),
+              csv: () => saveText('cpu-use.csv', 'text/csv', csvOfUsage(usage, range, hostName)),
+            }}
+          />
+        )}
       </div>
       <div
         ref={element}
@@ -119,4 +132,19 @@ export function UsageChart({ range: present, left, width }: UsageChartProps) {
       />
     </div>
   );
+}
+
+/** A row per part of the shown time, a column per processor. */
+function csvOfUsage(usage: Usage, range: TimeRange, hostName: (host: number) => string): string {
+  const step = span(range) / Math.max(1, usage.total.length);
+  const parts = usage.total.map((total, index) => ({ total, index }));
+  return csvOf(parts, [
+    { key: 'begin', title: 'begin_ns', value: ({ index }) => Math.round(range.begin + index * step) },
+    { key: 'all', title: 'all', value: ({ total }) => total },
+    ...usage.cpus.map(({ host, cpu, values }) => ({
+      key: `${host} ${cpu}`,
+      title: `${hostName(host)} cpu${cpu}`,
+      value: ({ index }: { index: number }) => values[index] ?? null,
+    })),
+  ]);
 }
