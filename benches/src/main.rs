@@ -13,6 +13,7 @@ mod recording;
 mod report;
 mod requests;
 mod scaling;
+mod serve;
 mod spans;
 
 use std::path::PathBuf;
@@ -60,6 +61,8 @@ enum Command {
     },
     /// All requests' critical paths, by size of the recording.
     Requests(requests::Settings),
+    /// The browser's server: the first picture, zooming, jumping, frames.
+    Serve(serve::Settings),
     /// What recording costs a service: HotROD without tracing, with spans, and recorded.
     Overhead(overhead::Settings),
     /// Make a large CTF trace out of a small one.
@@ -88,6 +91,7 @@ fn main() -> anyhow::Result<()> {
             folder,
         } => spans::run(count, seed, folder.as_deref())?,
         Command::Requests(settings) => requests::run(&settings)?,
+        Command::Serve(settings) => serve::run(&settings)?,
         Command::Overhead(settings) => overhead::run(&settings)?,
         Command::Enlarge {
             source,

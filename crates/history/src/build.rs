@@ -8,10 +8,11 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array, U
 use arrow_schema::{Field, Schema};
 use tempfile::TempDir;
 
-use crate::pyramid::{Lengths, Level, Summary, widths};
+use crate::pyramid::{Lengths, widths};
 use crate::runs::{Merged, Row, Run};
 use crate::store::{self, FileEntry, Key, LevelEntry, Manifest};
-use crate::table::{self, TableWriter};
+use crate::table;
+use crate::write::write_tables;
 use crate::{Attribute, Interval, Vocabulary};
 
 /// Rows that a worker sorts in memory at once: 32 MB.
@@ -204,112 +205,6 @@ impl Builder {
         self.collected
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-type NamedTables = Vec<(String, TableWriter)>;
-
-/// Writes the intervals and all levels in one pass; also how many intervals were cut.
-fn write_tables(
-    folder: &Path,
-    mut merged: Merged,
-    widths: &[i64],
-    attributes: usize,
-) -> io::Result<(NamedTables, u64)> {
-    let intervals = TableWriter::create(&folder.join(store::INTERVALS), false)?;
-    let mut tables = vec![(store::INTERVALS.to_owned(), intervals)];
-    let mut levels = Vec::new();
-    for (number, width) in widths.iter().enumerate() {
-        let name = store::level_file(number);
-        let writer = TableWriter::create(&folder.join(&name), true)?;
-        tables.push((name, writer));
-        levels.push(Level::new(*width));
-    }
-    let mut scratch = Scratch::default();
-    let mut overlaps = 0;
-    let mut before: Option<Row> = None;
-    while let Some(row) = merged.next()? {
-        if row.attribute as usize >= attributes {
-            return Err(io::Error::other(format!(
-                "an interval of attribute {}, but there are {attributes}",
-                row.attribute
-            )));
-        }
-        if let Some(mut complete) = before.replace(row) {
-            if complete.attribute == row.attribute && complete.end > row.begin {
-                complete.end = row.begin;
-                overlaps += 1;
-            }
-            if complete.begin < complete.end {
-                scratch.write(&mut tables, &mut levels, Summary::of(complete))?;
-            }
-        }
-    }
-    if let Some(complete) = before {
-        scratch.write(&mut tables, &mut levels, Summary::of(complete))?;
-    }
-    for number in 0..levels.len() {
-        let mut complete = Vec::new();
-        levels[number].flush(&mut complete);
-        scratch.hand_on(&mut tables, &mut levels, number, &complete)?;
-    }
-    Ok((tables, overlaps))
-}
-
-/// Lists that are used again and again.
-#[derive(Default)]
-struct Scratch {
-    free: Vec<Vec<Summary>>,
-}
-
-impl Scratch {
-    fn write(
-        &mut self,
-        tables: &mut NamedTables,
-        levels: &mut [Level],
-        summary: Summary,
-    ) -> io::Result<()> {
-        tables[0].1.push(&summary)?;
-        self.rise(tables, levels, 0, summary)
-    }
-
-    /// Adds a summary to a level, and hands on what that completes.
-    fn rise(
-        &mut self,
-        tables: &mut NamedTables,
-        levels: &mut [Level],
-        level: usize,
-        summary: Summary,
-    ) -> io::Result<()> {
-        if level == levels.len() {
-            return Ok(());
-        }
-        let mut complete = self.free.pop().unwrap_or_default();
-        levels[level].add(summary, &mut complete);
-        self.hand_on(tables, levels, level, &complete)?;
-        complete.clear();
-        self.free.push(complete);
-        Ok(())
-    }
-
-    /// Writes what a level has completed, of each bucket the value that was held longest, and adds
-    /// all of it to the level above.
-    fn hand_on(
-        &mut self,
-        tables: &mut NamedTables,
-        levels: &mut [Level],
-        level: usize,
-        complete: &[Summary],
-    ) -> io::Result<()> {
-        let mut written = None;
-        for summary in complete {
-            let bucket = (summary.row.attribute, summary.row.begin);
-            if written.replace(bucket) != Some(bucket) {
-                tables[level + 1].1.push(summary)?;
-            }
-            self.rise(tables, levels, level + 1, *summary)?;
-        }
-        Ok(())
     }
 }
 

@@ -15,6 +15,7 @@ mod runs;
 mod screen;
 mod store;
 mod table;
+mod write;
 
 pub use build::{Builder, Writer};
 pub use interval::{Attribute, AttributeId, Interval, Value, Vocabulary};
