@@ -58,11 +58,15 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
 }
 
 fn text(findings: &[FindingOfHost], requests: usize) -> String {
+    let requests = match requests {
+        1 => "1 request".to_owned(),
+        several => format!("{several} requests"),
+    };
     if findings.is_empty() {
-        return format!("{requests} requests: nothing stands out.\n");
+        return format!("{requests}: nothing stands out.\n");
     }
     let mut text = format!(
-        "{requests} requests, the slowest tenth of each operation examined (at most {MOST_EXAMINED}).\n"
+        "{requests}, the slowest tenth of each operation examined (at most {MOST_EXAMINED}).\n"
     );
     for (row, number) in findings.iter().zip(1..) {
         let finding = &row.finding;

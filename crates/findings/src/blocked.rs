@@ -19,8 +19,8 @@ pub(crate) fn finding(slow: &Slow<'_>) -> Option<Finding> {
     }
     let title = "Queueing: requests wait while their thread works for other requests".to_owned();
     let explanation = format!(
-        "{} slow requests waited {} in all for a thread that worked for others: {}.",
-        taken.requests(),
+        "{} waited {} in all for a thread that worked for others: {}.",
+        taken.slow_requests(),
         taken.total,
         taken.blamed()
     );

@@ -8,9 +8,9 @@ use slowpath_kernel::timers::Firings;
 use slowpath_model::{CpuId, Nanoseconds, ProcessId, ThreadId, TimeRange, Timestamp};
 
 use crate::finding::{Evidence, Finding, FindingId};
-use crate::path::{Piece, Slow, Taken, listed, percent, wants_cpu};
+use crate::path::{Piece, Slow, Taken, counted, listed, percent, wants_cpu};
 use crate::quota::{Quota, Regime, quota_behind, quotas};
-use crate::stalls::SILENCE;
+use crate::stalls::{SILENCE, STALL};
 
 /// Shorter waits are those of every wake-up.
 const SHORT: Nanoseconds = Nanoseconds(200_000);
@@ -116,8 +116,13 @@ pub(crate) fn findings(
         // A processor that was idle may have fetched the thread; on a busy one it has waited.
         wait.moved_to = wait.moved_to.filter(|cpu| !is_idle(*cpu));
     }
+    // On a busy processor only the quota's own timer tells short stalls from waits of every thread.
+    let least = match quota_periods {
+        Some(_) => STALL,
+        None => SILENCE,
+    };
     let mut stalled: Vec<ThreadId> = (waits.iter())
-        .filter(|wait| wait.idle || wait.piece.segment.range.length() >= SILENCE)
+        .filter(|wait| wait.idle || wait.piece.segment.range.length() >= least)
         .map(|wait| wait.piece.segment.thread)
         .collect();
     stalled.sort_unstable();
@@ -130,23 +135,35 @@ pub(crate) fn findings(
     let mut by_quota: Vec<Taken> = quotas.iter().map(|_| Taken::default()).collect();
     for wait in &waits {
         let (thread, range) = (wait.piece.segment.thread, wait.piece.segment.range);
-        let whose = wait.piece.whose();
-        if let Some(held) = quotas.iter().position(|quota| quota.holds(thread, range)) {
-            by_quota[held].add(wait.piece.request, whose, range);
-        } else if wait.idle {
-            placement.add(wait.piece.request, whose, range);
-            if let Some(to) = wait.moved_to {
-                let (who, from) = (slow.thread(whose), wait.cpu);
-                placement.blame(
-                    format!("{who} from processor {from} to {to}"),
-                    range.length(),
-                );
+        let (request, whose) = (wait.piece.request, wait.piece.whose());
+        let mut others = vec![range];
+        for (quota, taken) in quotas.iter().zip(&mut by_quota) {
+            let parts = others.iter().flat_map(|part| quota.stopped(thread, *part));
+            for part in parts {
+                taken.add(request, whose, part);
             }
-        } else {
-            contention.add(wait.piece.request, whose, range);
-            for (other, time) in occupants.during(wait.cpu, range) {
-                contention.blame(slow.thread(slow.own(other)), time);
-                preferred.add(slow, priorities, [other, thread], time);
+            let parts = others
+                .iter()
+                .flat_map(|part| quota.not_stopped(thread, *part));
+            others = parts.collect();
+        }
+        others.retain(|part| part.length() >= SHORT);
+        for range in others {
+            if wait.idle {
+                placement.add(request, whose, range);
+                if let Some(to) = wait.moved_to {
+                    let (who, from) = (slow.thread(whose), wait.cpu);
+                    placement.blame(
+                        format!("{who} from processor {from} to {to}"),
+                        range.length(),
+                    );
+                }
+            } else {
+                contention.add(request, whose, range);
+                for (other, time) in occupants.during(wait.cpu, range) {
+                    contention.blame(slow.thread(slow.own(other)), time);
+                    preferred.add(slow, priorities, [other, thread], time);
+                }
             }
         }
     }
@@ -193,7 +210,7 @@ fn held_back(
         .collect();
     match quota.processes.len().saturating_sub(MOST_NAMED) {
         0 => {}
-        more => processes.push(format!("{more} others")),
+        more => processes.push(counted(more, "other", "others")),
     }
     let processes = match &processes[..] {
         [one] => format!("process {one}"),
@@ -212,20 +229,23 @@ fn held_back(
         first.period
     );
     let periods: usize = quota.regimes.iter().map(|regime| regime.periods).sum();
+    let together = match quota.threads.len() {
+        1 => "its only thread stood still and went on when the next began".to_owned(),
+        threads => format!("all {threads} threads stood still together and went on together"),
+    };
     let explanation = format!(
-        "{} slow requests were ready to run for {} in all, but stood still, whether their processors \
-         idled or not. In {periods} periods of {} all {} threads went on together and then stood \
-         still together: this is how the kernel holds a control group to its CPU quota (cpu.max).",
-        taken.requests(),
+        "{} stood still for {} in all, ready to run, whether processors idled or not. In {} of \
+         {} {together}: this is how the kernel holds a control group to its CPU quota (cpu.max).",
+        taken.slow_requests(),
         taken.total,
+        counted(periods, "period", "periods"),
         first.period,
-        quota.threads.len(),
     );
     let regime = |regime: &Regime| Evidence {
         text: format!(
-            "{} periods of {}, in each its threads ran for {} on average ({} of one processor); ready \
+            "{} of {}, in each its threads ran for {} on average ({} of one processor); ready \
              threads stood still for {} in all",
-            regime.periods,
+            counted(regime.periods, "period", "periods"),
             regime.period,
             regime.amount(),
             percent(regime.about(), regime.period),
@@ -237,7 +257,7 @@ fn held_back(
     };
     let mut evidence: Vec<Evidence> = quota.regimes.iter().map(regime).collect();
     let is_of_this = |found: &Quota| std::ptr::eq(found, quota);
-    let (mut waited, mut times) = (Nanoseconds::ZERO, 0_u64);
+    let (mut waited, mut times) = (Nanoseconds::ZERO, 0);
     for wait in slow.waits() {
         if quota_behind(quotas, &wait).is_some_and(is_of_this) {
             waited += wait.range.length();
@@ -246,16 +266,14 @@ fn held_back(
     }
     if times > 0 {
         let text = format!(
-            "{times} waits for other threads (locks, tasks, the runtime), {waited} in all, are a \
-             consequence: most of each, one of these was held back itself"
+            "{} for other threads (locks, tasks, the runtime), {waited} in all: for most of each, one \
+             of these was held back itself",
+            counted(times, "wait", "waits")
         );
         evidence.push(Evidence::text(text));
     }
     evidence.extend(taken.evidence(slow, "ready, but held back for"));
-    let micro = |time: Nanoseconds| (time.get() + 500) / 1000;
-    let settings: Vec<String> = (quota.regimes.iter())
-        .map(|regime| format!("`{} {}`", micro(regime.about()), micro(regime.period)))
-        .collect();
+    let settings: Vec<String> = quota.regimes.iter().map(Regime::setting).collect();
     let advice = format!(
         "Raise the quota of {} (its cpu.max is about {}; a container's CPU \
          limit), or use fewer threads at once so that it lasts longer.",
@@ -285,8 +303,8 @@ fn contended(slow: &Slow<'_>, mut taken: Taken, preferred: &Preferred) -> Option
     };
     let title = "CPU contention: ready threads wait while others run".to_owned();
     let explanation = format!(
-        "{} slow requests waited {} in all for a processor that others used: {}.{because}",
-        taken.requests(),
+        "{} waited {} in all for a processor that others used: {}.{because}",
+        taken.slow_requests(),
         taken.total,
         taken.blamed()
     );
@@ -315,9 +333,9 @@ fn misplaced(slow: &Slow<'_>, mut taken: Taken) -> Option<Finding> {
         None => String::new(),
     };
     let explanation = format!(
-        "{} slow requests waited {} in all for a processor although nobody ran on the last one they \
+        "{} waited {} in all for a processor although nobody ran on the last one they \
          used, and no quota's period shows.{moves}",
-        taken.requests(),
+        taken.slow_requests(),
         taken.total
     );
     let what = "ready, but not running for";

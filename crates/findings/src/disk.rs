@@ -90,8 +90,8 @@ pub(crate) fn finding(
         false => format!(" ({})", words.join("; ")),
     };
     let explanation = format!(
-        "{} slow requests waited for a disk for {} in all{words}, in these threads: {}.",
-        taken.requests(),
+        "{} waited for a disk for {} in all{words}, in these threads: {}.",
+        taken.slow_requests(),
         taken.total,
         taken.blamed()
     );

@@ -6,7 +6,7 @@ use slowpath_model::Nanoseconds;
 use slowpath_requests::ThreadOfHost;
 
 use crate::finding::{Evidence, Finding, FindingId};
-use crate::path::{Slow, Taken, Wait, listed, percent};
+use crate::path::{Slow, Taken, Wait, counted, listed, percent};
 use crate::quota::{Quota, quota_behind};
 use crate::runtime::is_runtime;
 
@@ -40,9 +40,9 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
     ranked.sort_by_key(|(thread, holder)| (std::cmp::Reverse(holder.waited), **thread));
     let (first, most) = ranked.first()?;
     let title = format!(
-        "Locks: requests wait for {} and {} other holders",
+        "Locks: requests wait for {} and {}",
         slow.thread(**first),
-        ranked.len() - 1
+        counted(ranked.len() - 1, "other holder", "other holders")
     );
     let title = match ranked.len() {
         1 => format!("Lock: requests wait for {}", slow.thread(**first)),
@@ -56,10 +56,10 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
         }
     };
     let explanation = format!(
-        "{} slow requests waited {} in all in futex, for a lock or a condition, until another \
+        "{} waited {} in all in futex, for a lock or a condition, until another \
          thread woke them. The one that was waited for most is {} ({} of it); meanwhile it was: \
          {}.{unless}",
-        taken.requests(),
+        taken.slow_requests(),
         taken.total,
         slow.thread(**first),
         percent(most.waited, taken.total),

@@ -177,9 +177,9 @@ pub(crate) fn finding(
         ),
     };
     let explanation = format!(
-        "{} slow requests waited for the network for {} in all{causes}, in these threads: \
+        "{} waited for the network for {} in all{causes}, in these threads: \
          {}.{of_peers}{of_unseen}",
-        taken.requests(),
+        taken.slow_requests(),
         taken.total,
         listed(&threads, 4)
     );

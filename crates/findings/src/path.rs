@@ -62,6 +62,11 @@ pub(crate) fn place_of(wait: &InterruptedWait, waits: &[InterruptedWait]) -> Opt
     waits.binary_search_by_key(&order(wait), order).ok()
 }
 
+/// How many of something.
+pub(crate) fn counted(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
+}
+
 fn order(wait: &InterruptedWait) -> [i64; 4] {
     let times = [wait.range.end, wait.range.begin, wait.interrupt.begin];
     let [end, begin, interrupt] = times.map(|at| at.ns());
@@ -291,8 +296,8 @@ impl Taken {
         self.longest.truncate(MOST_EVIDENCE);
     }
 
-    pub(crate) fn requests(&self) -> usize {
-        self.by_request.len()
+    pub(crate) fn slow_requests(&self) -> String {
+        counted(self.by_request.len(), "slow request", "slow requests")
     }
 
     /// The longest single occasions.
@@ -304,7 +309,7 @@ impl Taken {
     /// The share of the slow requests' time, if it is worth telling.
     pub(crate) fn share(&self, slow: &Slow<'_>) -> Option<f64> {
         let share = self.total.get() as f64 / slow.total.get().max(1) as f64;
-        let each = self.total.get() / self.requests().max(1) as u64;
+        let each = self.total.get() / self.by_request.len().max(1) as u64;
         (share >= LEAST_SHARE && each >= LEAST_EACH.get()).then_some(share)
     }
 

@@ -44,8 +44,8 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
     }
     let title = "Runtime: requests wait for threads of the language's runtime".to_owned();
     let explanation = format!(
-        "{} slow requests waited {} in all for the runtime's own threads: {}.",
-        taken.requests(),
+        "{} waited {} in all for the runtime's own threads: {}.",
+        taken.slow_requests(),
         taken.total,
         taken.blamed()
     );

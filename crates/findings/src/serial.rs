@@ -11,7 +11,7 @@ use slowpath_read_spans::{AttributeValue, SpanKind};
 use slowpath_requests::{Request, RequestId, Told};
 
 use crate::finding::{Evidence, Finding, FindingId};
-use crate::path::{Slow, Taken};
+use crate::path::{Slow, Taken, counted};
 
 /// Fewer calls in a row are how programs are written.
 const LEAST_CALLS: usize = 3;
@@ -121,7 +121,8 @@ impl Serial {
             "" => String::new(),
             callee => format!(" of {}", shown(callee)),
         };
-        let (requests, most) = (self.requests, self.most_calls);
+        let requests = counted(self.requests, "slow request", "slow requests");
+        let most = self.most_calls;
         let (in_a_row, between) = match self.with_others {
             0 => ("in a row", String::new()),
             some => (
@@ -137,14 +138,12 @@ impl Serial {
             shown(part)
         );
         let explanation = format!(
-            "In {requests} slow requests these calls follow each other without overlap.{between} At the \
+            "In {requests} these calls follow each other without overlap.{between} At the \
              same time they would need {} less in all, if none needs another's result.",
             self.taken.total
         );
         let mut evidence = self.taken.evidence(slow, "one of the calls, for");
-        evidence.push(Evidence::text(format!(
-            "{requests} slow requests, at most {most} calls"
-        )));
+        evidence.push(Evidence::text(format!("{requests}, at most {most} calls")));
         let advice = "Make the calls at the same time, or ask for everything in one call.";
         let id = FindingId::SerialCalls;
         (self.taken).finding(slow, id, title, explanation, evidence, advice)

@@ -28,8 +28,8 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
         false => format!(" ({})", listed(&causes, 3)),
     };
     let explanation = format!(
-        "{} slow requests slept for {} in all{causes}, in these threads: {}.",
-        taken.requests(),
+        "{} slept for {} in all{causes}, in these threads: {}.",
+        taken.slow_requests(),
         taken.total,
         taken.blamed()
     );
@@ -57,7 +57,7 @@ fn slept(slow: &Slow<'_>, quotas: &[Quota], piece: &Piece) -> Vec<TimeRange> {
     let of_thread = |quota: &&Quota| quota.threads.binary_search(&segment.thread).is_ok();
     match quotas.iter().find(of_thread) {
         Some(quota) if segment.host == slow.host && !is_meant => {
-            quota.between_stalls(segment.range)
+            quota.not_stopped(segment.thread, segment.range)
         }
         _ => vec![segment.range],
     }

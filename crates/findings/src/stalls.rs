@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use slowpath_kernel::timelines::{Doing, Timelines};
+use slowpath_kernel::timelines::{Doing, Occupants, Timelines};
 use slowpath_model::{CpuId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 
 /// A ready thread that waits longer for an idle processor is stopped: wake-ups take microseconds.
-const STALL: Nanoseconds = Nanoseconds(2_000_000);
+pub(crate) const STALL: Nanoseconds = Nanoseconds(2_000_000);
 /// A process with ready threads of which none runs for longer is stopped, or others have the
 /// processors: slices are of a few milliseconds, and only a quota ends such times in step.
 pub(crate) const SILENCE: Nanoseconds = Nanoseconds(10_000_000);
@@ -75,13 +75,7 @@ pub(crate) fn stalls(lines: &Timelines, threads: &[ThreadId]) -> Vec<Stall> {
         cpus.into_iter().flatten().map(|cpu| (cpu, wait.range))
     });
     let occupants = lines.occupants(&places.collect::<Vec<_>>());
-    let is_idle = |cpu: CpuId, range: TimeRange| {
-        let busy: u64 = occupants
-            .during(cpu, range)
-            .map(|(_, time)| time.get())
-            .sum();
-        busy * 2 < range.length().get()
-    };
+    let is_idle = |cpu: CpuId, range: TimeRange| is_idle(&occupants, cpu, range);
     let is_in_silence = |range: TimeRange| {
         // The last one that begins before the wait ends: who is ready then is who ends it.
         let next = silences.partition_point(|silence| silence.begin < range.end);
@@ -91,19 +85,11 @@ pub(crate) fn stalls(lines: &Timelines, threads: &[ThreadId]) -> Vec<Stall> {
                 && range.end.ns() - silence.end.ns() < STALL.get() as i64
         })
     };
-    // Who only waits until others have done with a processor goes on when they leave it.
-    let is_taken = |cpu: CpuId, range: TimeRange| {
-        let begin = range.end.ns().saturating_sub(LATE.get() as i64);
-        let at_last = TimeRange::new(Timestamp::from_ns(begin), range.end);
-        let past = Timestamp::from_ns(range.end.ns().saturating_add(1));
-        let wants_more = |thread| lines.stretch_before(thread, past).doing == Doing::Preempted;
-        is_idle(cpu, at_last)
-            || (occupants.during(cpu, at_last)).any(|(thread, _)| wants_more(thread))
-    };
     let stall = |wait: Ready| {
         let (range, cpu) = (wait.range, wait.to.unwrap_or(wait.from));
         let was_idle = is_idle(wait.from, range) && is_idle(cpu, range);
-        let stood_still = was_idle || is_in_silence(range) && is_taken(cpu, range);
+        let stood_still =
+            was_idle || is_in_silence(range) && is_taken(lines, &occupants, cpu, range.end);
         stood_still.then_some(Stall {
             range,
             cpu,
@@ -111,6 +97,28 @@ pub(crate) fn stalls(lines: &Timelines, threads: &[ThreadId]) -> Vec<Stall> {
         })
     };
     waits.into_iter().filter_map(stall).collect()
+}
+
+/// Whether who goes on at a time takes the processor from somebody, or finds it idle. Who only waits until
+/// others have done with it goes on when they leave it. `occupants` must tell who was there before.
+pub(crate) fn is_taken(
+    lines: &Timelines,
+    occupants: &Occupants,
+    cpu: CpuId,
+    at: Timestamp,
+) -> bool {
+    let begin = at.ns().saturating_sub(LATE.get() as i64);
+    let at_last = TimeRange::new(Timestamp::from_ns(begin), at);
+    let past = Timestamp::from_ns(at.ns().saturating_add(1));
+    let wants_more = |thread| lines.stretch_before(thread, past).doing == Doing::Preempted;
+    is_idle(occupants, cpu, at_last)
+        || (occupants.during(cpu, at_last)).any(|(thread, _)| wants_more(thread))
+}
+
+/// Whether nobody ran there for most of the time.
+fn is_idle(occupants: &Occupants, cpu: CpuId, range: TimeRange) -> bool {
+    let busy: Nanoseconds = (occupants.during(cpu, range)).map(|(_, time)| time).sum();
+    busy.get() * 2 < range.length().get()
 }
 
 /// When none of the threads ran, for long; in the order of time.

@@ -1,0 +1,569 @@
+//! Quotas by the kernel's own timers: a group's timer fires where a period of its quota begins, and
+//! whom the quota stopped goes on.
+//!
+//! A timer is that of some threads' quota where they go on right after it far more often than by chance;
+//! so it does not matter whether the quota holds in every period or now and then. Where a recording
+//! does not have these timers, `quota_estimate` estimates the periods.
+
+use slowpath_kernel::timelines::{Doing, Timelines};
+use slowpath_kernel::timers::{Firings, TimerId};
+use slowpath_model::{CpuId, Nanoseconds, ThreadId, TimeRange, Timestamp};
+
+use crate::quota::{LEAST_PERIODS, Regime};
+use crate::quota_levels::{levels_of_steps, slope, spread};
+use crate::stalls::{LATE, STALL, is_taken};
+
+/// A busy processor is given to who may go on at its next tick, or earlier.
+const TICK: Nanoseconds = Nanoseconds(4_000_000);
+/// What a processor may keep of a period's quota for the next when its threads have gone to sleep (the
+/// kernel's `min_cfs_rq_runtime`).
+const KEPT: Nanoseconds = Nanoseconds(1_000_000);
+
+/// Who uses a smaller share of the quota in a period is not stopped at its end: some of it may be left with
+/// processors on which nobody wants to run any more.
+const LEAST_USED: f64 = 0.7;
+
+/// A timer of a quota.
+pub(crate) struct Timer<'run> {
+    pub(crate) id: TimerId,
+    /// In nanoseconds.
+    period: f64,
+    firings: &'run [Timestamp],
+}
+
+impl<'run> Timer<'run> {
+    /// Those that fired often enough for a period to show.
+    pub(crate) fn all(firings: &'run Firings) -> Vec<Self> {
+        let timer = |(id, firings): (&TimerId, &'run Vec<Timestamp>)| {
+            let mut apart: Vec<f64> = (firings.windows(2))
+                .map(|pair| (pair[1].ns() - pair[0].ns()) as f64)
+                .collect();
+            apart.sort_unstable_by(f64::total_cmp);
+            // It does not fire while nobody wants to run, but once more after they have.
+            let near = *apart.get(apart.len() / 4).filter(|near| **near > 0.0)?;
+            let periods: f64 = apart.iter().map(|apart| (apart / near).round()).sum();
+            (apart.len() >= LEAST_PERIODS).then_some(Self {
+                id: *id,
+                period: apart.iter().sum::<f64>() / periods,
+                firings,
+            })
+        };
+        firings.iter().filter_map(timer).collect()
+    }
+
+    /// The last firing until then.
+    fn last_before(&self, at: Timestamp) -> Option<Timestamp> {
+        let next = self.firings.partition_point(|firing| *firing <= at);
+        self.firings[..next].last().copied()
+    }
+
+    /// Of a silence the part until it first fired.
+    fn stopped_until(&self, silence: TimeRange) -> Option<TimeRange> {
+        let next = self.firings.partition_point(|at| *at < silence.begin);
+        let fired = self.firings.get(next).filter(|at| **at < silence.end)?;
+        Some(TimeRange::new(silence.begin, *fired))
+    }
+
+    /// So many periods until `end`.
+    fn periods_before(&self, end: Timestamp, periods: f64) -> TimeRange {
+        let begin = end.ns().saturating_sub((self.period * periods) as i64);
+        TimeRange::new(Timestamp::from_ns(begin), end)
+    }
+
+    /// Of `silences`, those that end because it fired; empty where that may be chance.
+    fn ends<'silences>(&self, silences: &[&'silences Silence]) -> Vec<&'silences Silence> {
+        let (Some(first), Some(last)) = (self.firings.first(), self.firings.last()) else {
+            return Vec::new();
+        };
+        let is_during = |silence: &Silence| {
+            silence.ends_taking && silence.range.end >= *first && silence.range.begin <= *last
+        };
+        let during = silences.iter().filter(|silence| is_during(silence));
+        let during: Vec<&Silence> = during.copied().collect();
+        let tick = Nanoseconds((self.period / 10.0) as u64).min(TICK);
+        for late in [tick, LATE] {
+            let is_ended = |silence: &Silence| {
+                let end = silence.range.end;
+                self.last_before(end)
+                    .is_some_and(|at| silence.range.begin <= at && end.since(at) <= late)
+            };
+            // Of short ones there are too many without a quota.
+            let is_long =
+                |silence: &Silence| silence.range.length().get() as f64 * 10.0 >= self.period;
+            let long = during.iter().filter(|silence| is_long(silence));
+            let (all, count) = long.fold((0, 0), |(all, count), silence| {
+                (all + 1, count + usize::from(is_ended(silence)))
+            });
+            if count >= LEAST_PERIODS
+                && is_beyond_chance(count, all, late.get() as f64 / self.period)
+            {
+                return during
+                    .into_iter()
+                    .filter(|silence| is_ended(silence))
+                    .collect();
+            }
+        }
+        Vec::new()
+    }
+}
+
+/// Whether so many of all are no chance, where each is with the probability `each`: the bound of
+/// Chernoff (H. Chernoff, 1952) for the upper tail, one in a hundred million.
+fn is_beyond_chance(count: usize, all: usize, each: f64) -> bool {
+    const SURE: f64 = 18.4;
+    let share = count as f64 / all as f64;
+    let rest = match share < 1.0 {
+        true => (1.0 - share) * ((1.0 - share) / (1.0 - each)).ln(),
+        false => 0.0,
+    };
+    share > each && all as f64 * (share * (share / each).ln() + rest) > SURE
+}
+
+/// A time in which none of some threads ran, although one of them was ready.
+pub(crate) struct Silence {
+    range: TimeRange,
+    /// Who ends it takes the processor from somebody, or finds it idle.
+    ends_taking: bool,
+}
+
+/// The silences of each of these sets of threads, in the order of time.
+pub(crate) fn silences(lines: &Timelines, sets: &[&[ThreadId]]) -> Vec<Vec<Silence>> {
+    let found: Vec<Vec<(TimeRange, CpuId)>> = (sets.iter())
+        .map(|threads| silences_of(lines, threads))
+        .collect();
+    let places = found.iter().flatten();
+    let places: Vec<_> = places.map(|(range, cpu)| (*cpu, *range)).collect();
+    let occupants = lines.occupants(&places);
+    let silence = |(range, cpu): (TimeRange, CpuId)| Silence {
+        range,
+        ends_taking: is_taken(lines, &occupants, cpu, range.end),
+    };
+    let silences = |found: Vec<_>| found.into_iter().map(silence).collect();
+    found.into_iter().map(silences).collect()
+}
+
+/// When none of these threads ran although one was ready, and on which processor one went on.
+fn silences_of(lines: &Timelines, threads: &[ThreadId]) -> Vec<(TimeRange, CpuId)> {
+    let mut runs: Vec<(TimeRange, CpuId)> = (threads.iter())
+        .flat_map(|thread| lines.runs_of(*thread))
+        .collect();
+    runs.sort_unstable_by_key(|(run, _)| run.begin);
+    let waits: Vec<Vec<TimeRange>> = threads.iter().map(|t| waits(lines, *t)).collect();
+    let mut silences = Vec::new();
+    let mut ran_until = lines.range().begin;
+    for (run, cpu) in runs {
+        if run.begin.since(ran_until.min(run.begin)) >= STALL {
+            let ready = waits.iter().filter_map(|waits| {
+                let wait = waits.get(waits.partition_point(|wait| wait.end < run.begin))?;
+                (wait.begin < run.begin).then_some(wait.begin)
+            });
+            if let Some(begin) = ready.min().map(|begin| begin.max(ran_until))
+                && run.begin.since(begin) >= STALL
+            {
+                silences.push((TimeRange::new(begin, run.begin), cpu));
+            }
+        }
+        ran_until = ran_until.max(run.end);
+    }
+    silences
+}
+
+/// When a thread was ready for long, in the order of time.
+fn waits(lines: &Timelines, thread: ThreadId) -> Vec<TimeRange> {
+    let stretches = lines.backwards(thread, lines.range());
+    let ready = stretches.filter(|stretch| {
+        matches!(stretch.doing, Doing::Preempted | Doing::WaitingForCpu)
+            && stretch.range.length() >= STALL
+    });
+    let mut waits: Vec<TimeRange> = ready.map(|stretch| stretch.range).collect();
+    waits.reverse();
+    waits
+}
+
+/// The timers that let threads with these silences go on, the one that does most often first. What
+/// one of them ends is no evidence of another.
+pub(crate) fn timers_of(silences: &[Silence], timers: &[Timer<'_>]) -> Vec<TimerId> {
+    let mut left: Vec<&Silence> = silences.iter().collect();
+    let mut found = Vec::new();
+    loop {
+        let ends = timers.iter().map(|timer| (timer.id, timer.ends(&left)));
+        let Some((id, ended)) = ends.max_by_key(|(_, ended)| ended.len()) else {
+            return found;
+        };
+        if ended.is_empty() {
+            return found;
+        }
+        left.retain(|silence| !ended.iter().any(|ended| std::ptr::eq(*ended, *silence)));
+        found.push(id);
+    }
+}
+
+/// Whether the quota of `timer`, which stops `threads`, stops `others` too: they do not run while those
+/// stand still, though they could.
+pub(crate) fn stops_too(
+    lines: &Timelines,
+    timer: &Timer<'_>,
+    threads: &[ThreadId],
+    others: &[ThreadId],
+) -> bool {
+    let silences: Vec<Silence> = silences(lines, &[threads]).into_iter().flatten().collect();
+    let ended = timer.ends(&silences.iter().collect::<Vec<_>>());
+    // At first they may still use up what their processors have been given.
+    let ranges = ended.iter().filter_map(|silence| {
+        let fired = timer.last_before(silence.range.end)?;
+        let middle = silence.range.begin.ns().midpoint(fired.ns());
+        Some(TimeRange::new(Timestamp::from_ns(middle), fired))
+    });
+    let ranges: Vec<TimeRange> = ranges.collect();
+    let (mut ran, mut waited) = (vec![false; ranges.len()], vec![false; ranges.len()]);
+    let mark = |marks: &mut [bool], range: TimeRange, is_so: fn(TimeRange, TimeRange) -> bool| {
+        let first = ranges.partition_point(|part| part.end <= range.begin);
+        for (part, mark) in ranges.iter().zip(marks).skip(first) {
+            if part.begin >= range.end {
+                break;
+            }
+            *mark |= is_so(*part, range);
+        }
+    };
+    for &thread in others {
+        for (run, _) in lines.runs_of(thread) {
+            mark(&mut ran, run, |_, _| true);
+        }
+        for wait in waits(lines, thread) {
+            let covers =
+                |part: TimeRange, wait: TimeRange| wait.begin <= part.begin && part.end <= wait.end;
+            mark(&mut waited, wait, covers);
+        }
+    }
+    let count = |marks: &[bool]| marks.iter().filter(|mark| **mark).count();
+    count(&waited) >= LEAST_PERIODS && count(&ran) * 5 <= ranges.len()
+}
+
+/// Periods at whose end a quota held: several where threads still had to pay for what they had overdrawn.
+struct Step {
+    range: TimeRange,
+    periods: f64,
+    /// The quota held at the end of the period before, too.
+    follows: bool,
+    /// What its threads used.
+    used: u64,
+    stall: TimeRange,
+}
+
+impl Step {
+    fn rate(&self) -> f64 {
+        self.used as f64 / self.periods
+    }
+}
+
+/// How much the quota of `timer` is, and when `threads`, which are all that it is for, stood still.
+pub(crate) fn regimes(
+    lines: &Timelines,
+    threads: &[ThreadId],
+    timer: &Timer<'_>,
+) -> (Vec<Regime>, Vec<TimeRange>) {
+    let silences: Vec<Silence> = silences(lines, &[threads]).into_iter().flatten().collect();
+    let ended = timer.ends(&silences.iter().collect::<Vec<_>>());
+    let all_used = |ranges: &[TimeRange]| used(lines, threads, timer, ranges);
+    let steps = steps(timer, &ended, all_used);
+    let others: Vec<TimeRange> = (silences.iter())
+        .filter(|silence| !ended.iter().any(|ended| std::ptr::eq(*ended, *silence)))
+        .filter_map(|silence| timer.stopped_until(silence.range))
+        .collect();
+    let before: Vec<TimeRange> = (others.iter())
+        .map(|stall| timer.periods_before(stall.end, 1.0))
+        .collect();
+    let used_before = all_used(&before);
+    let mut regimes = Vec::new();
+    let mut stalls = Vec::new();
+    for (level, quota, most) in levels(&steps) {
+        // Who goes on at a firing by chance has not used up the quota.
+        let is_used_up = |step: &&Step| {
+            step.follows || step.periods > 1.0 || step.used as f64 >= LEAST_USED * quota as f64
+        };
+        let of_level = steps
+            .iter()
+            .filter(|step| !level.intersect(step.range).is_empty());
+        let held: Vec<&Step> = of_level.filter(is_used_up).collect();
+        let mut stood_still: Vec<TimeRange> = held.iter().map(|step| step.stall).collect();
+        let periods: f64 = held.iter().map(|step| step.periods).sum();
+        // Others may have the processor when the timer fires.
+        let waited_on = (others.iter().zip(&before).zip(&used_before))
+            .filter(|((_, before), _)| !level.intersect(**before).is_empty())
+            .filter(|(_, used)| **used as f64 >= LEAST_USED * quota as f64)
+            .map(|((stall, _), _)| *stall);
+        let until = stood_still.len();
+        stood_still.extend(waited_on);
+        regimes.push(Regime {
+            period: Nanoseconds(timer.period.round() as u64),
+            quota: Nanoseconds(quota),
+            most: Nanoseconds(most),
+            range: level,
+            periods: periods as usize + stood_still.len() - until,
+            stood_still: stood_still.iter().map(|stall| stall.length()).sum(),
+        });
+        stalls.extend(stood_still);
+    }
+    (regimes, stalls)
+}
+
+/// The periods that end with these silences.
+fn steps(
+    timer: &Timer<'_>,
+    ended: &[&Silence],
+    used: impl Fn(&[TimeRange]) -> Vec<u64>,
+) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for silence in ended {
+        let Some(end) = timer.last_before(silence.range.end) else {
+            continue;
+        };
+        let stood_still = end.since(silence.range.begin.min(end)).get() as f64;
+        let periods = (stood_still / timer.period).ceil().max(1.0);
+        let mut range = timer.periods_before(end, periods);
+        let before = steps.last().map(|step| step.range.end);
+        let follows = before
+            .is_some_and(|before| (range.begin.ns() - before.ns()) as f64 <= timer.period / 4.0);
+        range.begin = range.begin.max(before.unwrap_or(range.begin)).min(end);
+        steps.push(Step {
+            range,
+            periods,
+            follows,
+            used: 0,
+            stall: silence.range,
+        });
+    }
+    let ranges: Vec<TimeRange> = steps.iter().map(|step| step.range).collect();
+    for (step, used) in steps.iter_mut().zip(used(&ranges)) {
+        step.used = used;
+    }
+    steps
+}
+
+/// When the quota had one value, and how much that was at least and at most.
+fn levels(steps: &[Step]) -> Vec<(TimeRange, u64, u64)> {
+    // What was left of the period before is used besides.
+    let following: Vec<&Step> = steps.iter().filter(|step| step.follows).collect();
+    let (chosen, left) = match following.len() >= LEAST_PERIODS {
+        true => (following, 0),
+        false => (steps.iter().collect(), KEPT.get()),
+    };
+    let rates: Vec<f64> = chosen.iter().map(|step| step.rate()).collect();
+    let periods: Vec<f64> = chosen.iter().map(|step| step.periods).collect();
+    let level = |(first, last): (usize, usize)| {
+        let range = TimeRange::new(
+            chosen.get(first)?.range.begin,
+            chosen[..last].last()?.range.end,
+        );
+        let mut sorted = rates[first..last].to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let middle = *sorted.get(sorted.len() / 2)?;
+        let of_level = &chosen[first..last];
+        let used_up = of_level
+            .iter()
+            .filter(|step| step.follows || step.rate() >= LEAST_USED * middle);
+        let (periods, used): (Vec<f64>, Vec<u64>) =
+            used_up.map(|step| (step.periods, step.used)).unzip();
+        let most = slope(&periods, &used) as u64;
+        Some((range, most.saturating_sub(left).max(most / 2), most))
+    };
+    let parts = levels_of_steps(&rates, &periods, (0, chosen.len()));
+    let mut levels: Vec<_> = parts.into_iter().filter_map(level).collect();
+    // Steps that were not chosen belong to the level that they are next to.
+    let mut end = steps.last().map(|step| step.range.end);
+    for (range, ..) in levels.iter_mut().rev() {
+        range.end = end.unwrap_or(range.end);
+        end = Some(range.begin);
+    }
+    if let (Some((range, ..)), Some(step)) = (levels.first_mut(), steps.first()) {
+        range.begin = step.range.begin;
+    }
+    levels
+}
+
+/// What the threads used in each of these times, which do not overlap and are in order.
+fn used(
+    lines: &Timelines,
+    threads: &[ThreadId],
+    timer: &Timer<'_>,
+    ranges: &[TimeRange],
+) -> Vec<u64> {
+    let bounds: Vec<i64> = (ranges.iter())
+        .flat_map(|range| [range.begin.ns(), range.end.ns()])
+        .collect();
+    let mut sums = vec![0; bounds.len()];
+    for &thread in threads {
+        for (run, _) in lines.runs_of(thread) {
+            spread(run, &bounds, &mut sums);
+        }
+        // Who stood still before an idle processor goes on as soon as the timer fires, though a trace
+        // may tell so only at the next tick.
+        for ready in lines.perhaps_ran(thread) {
+            let fired = timer.last_before(ready.end);
+            let fired = fired.filter(|at| *at >= ready.begin && ready.end.since(*at) <= TICK);
+            spread(
+                TimeRange::new(fired.unwrap_or(ready.end), ready.end),
+                &bounds,
+                &mut sums,
+            );
+        }
+    }
+    sums.into_iter().step_by(2).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use slowpath_drawn::DrawnTrace;
+    use slowpath_model::ProcessId;
+
+    use super::*;
+    use crate::quota::{Quota, quotas};
+
+    const MS: i64 = 1_000_000;
+    const PERIOD: i64 = 100 * MS;
+
+    fn switch(at: i64, from: i32, state: u8, to: i32) -> String {
+        format!(
+            "cpu0 {at} sched_switch prev_comm=t prev_tid={from} prev_state={state} next_comm=t \
+             next_tid={to} @tid={from}\n"
+        )
+    }
+
+    fn firings(times: impl IntoIterator<Item = i64>) -> Firings {
+        let times = times.into_iter().map(Timestamp::from_ns).collect();
+        Firings::from([(TimerId(1), times)])
+    }
+
+    /// The quotas of the processes 97 and 98, which are in these groups.
+    fn found(drawing: &str, groups: [&str; 2], timers: &Firings) -> Vec<Quota> {
+        let trace = DrawnTrace::parse(drawing).expect("the drawing can be read");
+        let lines = Timelines::build(&trace, &Default::default()).unwrap();
+        let groups = [97, 98]
+            .map(ProcessId)
+            .into_iter()
+            .zip(groups.map(str::to_owned));
+        let threads = [ThreadId(97)];
+        let lines = lines.state.unwrap();
+        quotas(&lines, &threads, &groups.collect(), Some(timers))
+    }
+
+    fn near(found: Nanoseconds, ms: f64) -> bool {
+        (found.get() as f64 / 1e6 - ms).abs() < 0.02 * ms
+    }
+
+    /// Every third period 97 wants 12 ms of the only processor, which 96 has all the time otherwise: for
+    /// 5 ms each time it is not its turn, and after 10 ms it is stopped until `goes_on`.
+    fn now_and_then(goes_on: impl Fn(i64, i64) -> i64) -> String {
+        let row = (0..24).map(|n| {
+            let begin = n * 3 * PERIOD;
+            let woken = begin + (15 + n * n % 60) * MS;
+            let goes_on = goes_on(n, begin + PERIOD);
+            [
+                format!("cpu0 {woken} sched_wakeup comm=t tid=97 target_cpu=0\n"),
+                switch(woken + MS, 96, 0, 97),
+                switch(woken + 5 * MS, 97, 0, 96),
+                switch(woken + 10 * MS, 96, 0, 97),
+                switch(woken + 16 * MS, 97, 0, 96),
+                switch(goes_on, 96, 0, 97),
+                switch(goes_on + 2 * MS, 97, 1, 96),
+            ]
+            .concat()
+        });
+        row.collect()
+    }
+
+    #[test]
+    fn a_quota_that_holds_now_and_then_on_a_busy_processor_is_found() {
+        let timers = firings((0..24).flat_map(|n| [1, 2, 3].map(|at| (3 * n + at) * PERIOD)));
+        // It goes on at the next tick.
+        let drawing = now_and_then(|n, fires| fires + n % 4 * MS);
+        let [quota] = &found(&drawing, ["/shop", "/"], &timers)[..] else {
+            panic!("no quota");
+        };
+        let [regime] = &quota.regimes[..] else {
+            panic!("one regime in {quota:?}");
+        };
+        assert!(
+            near(regime.period, 100.0) && near(regime.quota, 9.0),
+            "{regime:?}"
+        );
+        assert!(near(regime.most, 10.0), "{regime:?}");
+        // Its first wait in the first period is not the quota's, the second one is.
+        let range = |begin, end| {
+            TimeRange::new(Timestamp::from_ns(begin * MS), Timestamp::from_ns(end * MS))
+        };
+        let stopped = quota.stopped(ThreadId(97), range(0, 200));
+        assert_eq!(stopped, [range(31, 100)]);
+        assert_eq!(
+            quota.not_stopped(ThreadId(97), range(0, 200)),
+            [range(0, 31), range(100, 200)]
+        );
+
+        // Others keep it waiting for about as long.
+        let drawing = now_and_then(|n, fires| fires + (n * 17 % 40 - 20) * MS);
+        assert_eq!(found(&drawing, ["/shop", "/"], &timers), []);
+    }
+
+    #[test]
+    fn a_quota_of_a_group_above_is_that_of_all_below() {
+        // 97 uses it up in each period. 98 seldom wants to run, and is stopped then, too; or it is not.
+        let drawing = |is_stopped: bool| -> String {
+            let row = (0..40).map(|n| {
+                let begin = n * PERIOD;
+                let woken = begin + 20 * MS;
+                let wakes = format!("cpu0 {woken} sched_wakeup comm=t tid=98 target_cpu=0\n");
+                let later = switch(begin + 8 * MS, 97, 0, 98) + &switch(begin + 9 * MS, 98, 1, 0);
+                let at_once = switch(woken, 0, 0, 98) + &switch(woken + 60 * MS, 98, 1, 0);
+                switch(begin, 0, 0, 97)
+                    + &match (n % 10, is_stopped) {
+                        (8, true) => later,
+                        (7, true) => switch(begin + 8 * MS, 97, 0, 0) + &wakes,
+                        (7, false) => switch(begin + 8 * MS, 97, 0, 0) + &wakes + &at_once,
+                        _ => switch(begin + 8 * MS, 97, 0, 0),
+                    }
+            });
+            row.collect()
+        };
+        let timers = firings((0..40).map(|n| n * PERIOD));
+        let groups = ["/pods/web/app", "/pods/web/log"];
+        let group = |drawing: &str| {
+            let found = found(drawing, groups, &timers);
+            found.first().and_then(|quota| quota.group.clone())
+        };
+        assert_eq!(group(&drawing(false)).as_deref(), Some("/pods/web/app"));
+        assert_eq!(group(&drawing(true)).as_deref(), Some("/pods/web"));
+    }
+
+    #[test]
+    fn what_ran_unseen_since_the_timer_fired_counts() {
+        // The switch from the idle thread is missing: the tick after 3 ms is the first that tells of it.
+        let row = (0..40).map(|n| {
+            let tick = n * PERIOD + 3 * MS;
+            format!(
+                "cpu0 {tick} irq_handler_entry irq=1 name=x @tid=97\n\
+                 cpu0 {} irq_handler_exit irq=1 ret=1 @tid=97\n",
+                tick + 1
+            ) + &switch(n * PERIOD + 8 * MS, 97, 0, 0)
+        });
+        let drawing: String = row.collect();
+        let found = found(
+            &drawing,
+            ["/shop", "/"],
+            &firings((0..40).map(|n| n * PERIOD)),
+        );
+        let regimes = found.first().map(|quota| &quota.regimes[..]);
+        let Some([regime]) = regimes else {
+            panic!("one regime in {found:?}");
+        };
+        assert!(near(regime.quota, 8.0), "{regime:?}");
+    }
+
+    #[test]
+    fn what_chance_explains_is_no_evidence() {
+        assert!(is_beyond_chance(6, 6, 0.04));
+        assert!(is_beyond_chance(30, 175, 0.04));
+        assert!(!is_beyond_chance(4, 4, 0.04));
+        assert!(!is_beyond_chance(12, 175, 0.04));
+        assert!(!is_beyond_chance(1, 100, 0.04));
+    }
+}
