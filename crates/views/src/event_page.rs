@@ -1,4 +1,7 @@
 //! Pages of events around a time: so many before it and after it, without reading the rest.
+//!
+//! Where few events fit what is looked for, a page ends after a bounded part of the recording and says
+//! how far it looked, so that whoever asks can show that and go on from there.
 
 use std::collections::VecDeque;
 
@@ -34,6 +37,10 @@ pub struct EventPage {
     pub has_earlier: bool,
     /// Whether there are more after them.
     pub has_later: bool,
+    /// Where the search for earlier ones ended before there were enough; there may be more.
+    pub searched_from_ns: Option<i64>,
+    /// Where the search for later ones ended before there were enough; there may be more.
+    pub searched_to_ns: Option<i64>,
 }
 
 /// An event.
@@ -55,18 +62,47 @@ pub struct EventRow {
     pub text: String,
 }
 
+/// Bytes of packets that a search for names looks at before it says how far it came.
+const SEARCHED_FOR_NAMES: u64 = 256 << 20;
+/// The same of a search in printed fields, which takes longer.
+const SEARCHED_FOR_TEXTS: u64 = 32 << 20;
+
 /// The page of events that is asked for.
 pub fn event_page(experiment: &Experiment, query: &EventQuery, clocks: &TraceClocks) -> EventPage {
-    let reader = Reader::new(experiment, query, clocks);
-    let (mut events, has_later) = reader.after();
-    let (earlier, has_earlier) = reader.before();
-    let mut page = earlier;
-    page.append(&mut events);
+    let most = match (query.name.is_empty(), query.text.is_empty()) {
+        (true, true) => u64::MAX,
+        (false, true) => SEARCHED_FOR_NAMES,
+        (_, false) => SEARCHED_FOR_TEXTS,
+    };
+    event_page_within(experiment, query, clocks, most)
+}
+
+/// The same, where a search for names or texts looks at so many bytes in each direction.
+fn event_page_within(
+    experiment: &Experiment,
+    query: &EventQuery,
+    clocks: &TraceClocks,
+    most_bytes: u64,
+) -> EventPage {
+    let reader = Reader::new(experiment, query, clocks, most_bytes);
+    let (later, earlier) = (reader.after(), reader.before());
+    let mut events = earlier.events;
+    events.extend(later.events);
     EventPage {
-        events: page,
-        has_earlier,
-        has_later,
+        events,
+        has_earlier: earlier.has_more,
+        has_later: later.has_more,
+        searched_from_ns: earlier.searched,
+        searched_to_ns: later.searched,
     }
+}
+
+/// One direction of a page.
+struct Found {
+    events: Vec<EventRow>,
+    has_more: bool,
+    /// Where it ended without having found enough.
+    searched: Option<i64>,
 }
 
 struct Reader<'run> {
@@ -77,7 +113,10 @@ struct Reader<'run> {
     wanted: Vec<Projection>,
     /// What the packets state, as offsets.
     bounds: (i64, i64),
-    packets: i64,
+    /// The first stretch of time to look at on the way back; those after it are longer.
+    stride: i64,
+    /// The most time to look at in each direction.
+    patience: i64,
 }
 
 impl<'run> Reader<'run> {
@@ -85,6 +124,7 @@ impl<'run> Reader<'run> {
         experiment: &'run Experiment,
         query: &'run EventQuery,
         clocks: &'run TraceClocks,
+        most_bytes: u64,
     ) -> Self {
         let name = query.name.to_lowercase();
         let traces = experiment.traces.iter();
@@ -100,7 +140,7 @@ impl<'run> Reader<'run> {
             wanted
         });
         let wanted = wanted.collect();
-        let (mut bounds, mut packets) = (None, 0);
+        let (mut bounds, mut packets, mut bytes) = (None, 0, 0);
         for (trace, source) in sources.iter().enumerate() {
             let origin = clocks.of_trace(trace);
             for packet in source.packets() {
@@ -111,15 +151,24 @@ impl<'run> Reader<'run> {
                 let known = bounds.get_or_insert(range);
                 *known = (known.0.min(range.0), known.1.max(range.1));
                 packets += 1;
+                bytes += packet.size;
             }
         }
+        let bounds = bounds.unwrap_or((query.at, query.at));
+        let length = bounds.1.saturating_sub(bounds.0).saturating_add(1);
+        // A part of a packet's time, as pages are small beside packets.
+        let stride = (length / packets.max(1) / 16).max(1);
         Self {
             experiment,
             query,
             clocks,
             wanted,
-            bounds: bounds.unwrap_or((query.at, query.at)),
-            packets,
+            bounds,
+            stride,
+            patience: match bytes <= most_bytes {
+                true => i64::MAX,
+                false => (length as f64 * (most_bytes as f64 / bytes as f64)) as i64,
+            },
             sources,
         }
     }
@@ -150,28 +199,40 @@ impl<'run> Reader<'run> {
         event_row(self.experiment, place, self.clocks)
     }
 
-    fn after(&self) -> (Vec<EventRow>, bool) {
-        let (mut events, mut has_later) = (Vec::new(), false);
-        self.read(self.query.at, i64::MAX, |place| {
-            has_later = events.len() == self.query.after;
-            if has_later {
+    fn after(&self) -> Found {
+        let most = self.query.after;
+        let (mut events, mut is_full) = (Vec::new(), false);
+        let (first, last) = self.bounds;
+        let end = self.query.at.max(first).saturating_add(self.patience);
+        let searched = (end <= last).then_some(end);
+        self.read(self.query.at, searched.unwrap_or(i64::MAX), |place| {
+            is_full = events.len() == most;
+            if is_full {
                 return Err(Interrupted);
             }
             events.push(self.row(place));
             Ok(())
         });
-        (events, has_later)
+        Found {
+            events,
+            has_more: is_full || searched.is_some(),
+            searched: searched.filter(|_| !is_full),
+        }
     }
 
     /// Goes back in ever longer strides until there are enough.
-    fn before(&self) -> (Vec<EventRow>, bool) {
+    fn before(&self) -> Found {
         let most = self.query.before;
         let mut found: VecDeque<EventPlace> = VecDeque::new();
+        let mut searched = None;
         let (first, last) = self.bounds;
-        let mut end = self.query.at.min(last.saturating_add(1));
-        // A part of a packet's time, as pages are small beside packets.
-        let mut stride = (last.saturating_sub(first) / self.packets.max(1) / 16).max(1);
+        let until = self.query.at.min(last.saturating_add(1));
+        let (mut end, mut stride) = (until, self.stride);
         while most > 0 && end > first && found.len() <= most {
+            if until - end > self.patience {
+                searched = Some(end);
+                break;
+            }
             let begin = end.saturating_sub(stride).max(first);
             let mut stretch = VecDeque::new();
             self.read(begin, end, |place| {
@@ -183,16 +244,18 @@ impl<'run> Reader<'run> {
             });
             stretch.append(&mut found);
             found = stretch;
-            (end, stride) = (begin, stride.saturating_mul(4));
+            let longer = stride.saturating_mul(4).min(self.patience / 8);
+            (end, stride) = (begin, longer.max(stride));
         }
-        let has_earlier = found.len() > most;
-        if has_earlier {
+        let is_full = found.len() > most;
+        if is_full {
             found.pop_front();
         }
-        (
-            found.into_iter().map(|place| self.row(place)).collect(),
-            has_earlier,
-        )
+        Found {
+            events: found.into_iter().map(|place| self.row(place)).collect(),
+            has_more: is_full || searched.is_some(),
+            searched,
+        }
     }
 }
 
@@ -245,5 +308,98 @@ impl FieldVisitor for ThreadContext {
         if self.named {
             self.tid = Some(value);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use slowpath_model::Timestamp;
+
+    use super::*;
+    use crate::Clocks;
+
+    /// Events of a small recording that was made once.
+    fn opened() -> (Experiment, TraceClocks) {
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/cpu-cgroup-ust");
+        let experiment = slowpath_session::open(&[path]).unwrap();
+        let packets = experiment.traces[0].source.packets().iter();
+        let first = packets.map(|packet| packet.range.begin).min();
+        let clocks = Clocks::one(first.unwrap_or(Timestamp::from_ns(0)));
+        let clocks = TraceClocks::of(&clocks, &experiment.hosts_of_traces());
+        (experiment, clocks)
+    }
+
+    fn query(at: i64, before: usize, after: usize, text: &str) -> EventQuery {
+        EventQuery {
+            at,
+            before,
+            after,
+            name: String::new(),
+            text: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_search_that_says_how_far_it_came_can_go_on_from_there() {
+        let (experiment, clocks) = opened();
+        let all = event_page(
+            &experiment,
+            &query(i64::MIN / 2, 0, usize::MAX, ""),
+            &clocks,
+        );
+        let texts: Vec<&str> = all.events.iter().map(|event| &*event.text).collect();
+        // The rarest of the texts, so that most of the recording is looked through for it.
+        let wanted = texts
+            .iter()
+            .copied()
+            .min_by_key(|text| texts.iter().filter(|other| *other == text).count());
+        let wanted = wanted.unwrap();
+        let expected: Vec<&EventRow> = all
+            .events
+            .iter()
+            .filter(|event| event.text == wanted)
+            .collect();
+        assert!(!expected.is_empty() && expected.len() * 10 < all.events.len());
+
+        let within = 4_096;
+        let (mut at, mut later, mut questions) = (0, Vec::new(), 0);
+        loop {
+            let page =
+                event_page_within(&experiment, &query(at, 0, 100_000, wanted), &clocks, within);
+            questions += 1;
+            later.extend(page.events);
+            assert_eq!(page.has_later, page.searched_to_ns.is_some());
+            match page.searched_to_ns {
+                Some(reached) if reached > at => at = reached,
+                Some(reached) => panic!("no step was made from {at} to {reached}"),
+                None => break,
+            }
+        }
+        assert!(questions > 2, "{questions}");
+        assert_eq!(later.iter().collect::<Vec<_>>(), expected);
+
+        let (mut at, mut earlier) = (i64::MAX / 2, Vec::new());
+        loop {
+            let page =
+                event_page_within(&experiment, &query(at, 100_000, 0, wanted), &clocks, within);
+            earlier.splice(0..0, page.events);
+            match page.searched_from_ns {
+                Some(reached) if reached < at => at = reached,
+                Some(reached) => panic!("no step was made from {at} to {reached}"),
+                None => break,
+            }
+        }
+        assert_eq!(earlier.iter().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn without_a_search_nothing_is_bounded() {
+        let (experiment, clocks) = opened();
+        let page = event_page(&experiment, &query(0, 0, 5, ""), &clocks);
+        assert_eq!(page.events.len(), 5);
+        assert_eq!((page.has_later, page.searched_to_ns), (true, None));
     }
 }

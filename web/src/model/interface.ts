@@ -335,6 +335,9 @@ export interface EventPage {
   events: EventLine[];
   has_earlier: boolean;
   has_later: boolean;
+  /** Where a search ended before it had found enough; it can go on from there. */
+  searched_from_ns: number | null;
+  searched_to_ns: number | null;
 }
 
 export interface ProcessorUse {

@@ -91,7 +91,13 @@ export function eventPage(query) {
   if (index < 0) index = fits.length;
   const from = Math.max(0, index - number(query, 'before', 0));
   const to = Math.min(fits.length, index + number(query, 'after', 100));
-  return { events: fits.slice(from, to), has_earlier: from > 0, has_later: to < fits.length };
+  return {
+    events: fits.slice(from, to),
+    has_earlier: from > 0,
+    has_later: to < fits.length,
+    searched_from_ns: null,
+    searched_to_ns: null,
+  };
 }
 
 export function analysis(kind, query) {

@@ -9,30 +9,58 @@ export interface EventStretch {
   events: readonly EventLine[];
   hasEarlier: boolean;
   hasLater: boolean;
+  /** The time that was looked through; where to go on at either end. */
+  from: number;
+  to: number;
+  /** Which way a search that found nothing new goes on by itself. */
+  goesOn: 'later' | 'earlier' | null;
 }
 
 const MOST = 3000;
 const AT_ONCE = 300;
+
+export function stretchOf(page: EventPage, time: number): EventStretch {
+  const { events, has_earlier, has_later } = page;
+  return {
+    events,
+    hasEarlier: has_earlier,
+    hasLater: has_later,
+    from: page.searched_from_ns ?? events[0]?.at_ns ?? time,
+    to: page.searched_to_ns ?? events[events.length - 1]?.at_ns ?? time,
+    goesOn: events.length > 0 ? null : has_later ? 'later' : has_earlier ? 'earlier' : null,
+  };
+}
 
 /** Adds later events behind a stretch; what both have (the boundary's time) is not repeated. */
 export function withLater(stretch: EventStretch, page: EventPage): EventStretch {
   const fresh = withoutKnown(page.events, stretch.events);
   const events = [...stretch.events, ...fresh];
   const dropped = Math.max(0, events.length - MOST);
+  const kept = events.slice(dropped);
+  const hasLater = page.has_later && (fresh.length > 0 || page.searched_to_ns !== null);
+  const onlyEarlier = kept.length === 0 && stretch.hasEarlier;
   return {
-    events: events.slice(dropped),
+    events: kept,
     hasEarlier: stretch.hasEarlier || dropped > 0,
-    hasLater: page.has_later && fresh.length > 0,
+    hasLater,
+    from: dropped > 0 ? kept[0]!.at_ns : stretch.from,
+    to: page.searched_to_ns ?? kept[kept.length - 1]?.at_ns ?? stretch.to,
+    goesOn: fresh.length > 0 ? null : hasLater ? 'later' : onlyEarlier ? 'earlier' : null,
   };
 }
 
 export function withEarlier(stretch: EventStretch, page: EventPage): EventStretch {
   const fresh = withoutKnown(page.events, stretch.events);
   const events = [...fresh, ...stretch.events];
+  const kept = events.slice(0, MOST);
+  const hasEarlier = page.has_earlier && (fresh.length > 0 || page.searched_from_ns !== null);
   return {
-    events: events.slice(0, MOST),
-    hasEarlier: page.has_earlier && fresh.length > 0,
+    events: kept,
+    hasEarlier,
     hasLater: stretch.hasLater || events.length > MOST,
+    from: page.searched_from_ns ?? kept[0]?.at_ns ?? stretch.from,
+    to: events.length > MOST ? kept[kept.length - 1]!.at_ns : stretch.to,
+    goesOn: fresh.length === 0 && hasEarlier ? 'earlier' : null,
   };
 }
 
@@ -88,11 +116,7 @@ export function useEvents(time: number, name: string, text: string): Events {
             if (gone) return;
             filter.current = key;
             setError(null);
-            setStretch({
-              events: page.events,
-              hasEarlier: page.has_earlier,
-              hasLater: page.has_later,
-            });
+            setStretch(stretchOf(page, time));
           },
           (failure: unknown) => {
             if (!gone) setError(failure as Error);
@@ -111,11 +135,13 @@ export function useEvents(time: number, name: string, text: string): Events {
   const grow = useCallback(
     (later: boolean) => {
       const present = latest.current;
-      if (!present || busy.current || present.events.length === 0) return;
+      if (!present || busy.current) return;
       if (later ? !present.hasLater : !present.hasEarlier) return;
       busy.current = true;
-      const edge = later ? present.events[present.events.length - 1]!.at_ns : present.events[0]!.at_ns;
-      const path = later ? address(edge, 0, AT_ONCE, name, text) : address(edge, AT_ONCE, 0, name, text);
+      const path = later
+        ? address(present.to, 0, AT_ONCE, name, text)
+        : // Events of the boundary's own time may have been left out.
+          address(present.from + 1, AT_ONCE, 0, name, text);
       askOnce<EventPage>({ path })
         .then((page) => {
           if (latest.current !== present) return;
@@ -129,6 +155,13 @@ export function useEvents(time: number, name: string, text: string): Events {
   );
   const loadLater = useCallback(() => grow(true), [grow]);
   const loadEarlier = useCallback(() => grow(false), [grow]);
+
+  useEffect(() => {
+    const next = filter.current === `${name}\n${text}` ? stretch?.goesOn : null;
+    if (!next) return;
+    const timer = window.setTimeout(() => grow(next === 'later'), 0);
+    return () => window.clearTimeout(timer);
+  }, [stretch, grow, name, text]);
   return { stretch, error, loading, loadLater, loadEarlier };
 }
 

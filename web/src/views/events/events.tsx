@@ -73,11 +73,18 @@ export function EventsAround({ events, time, filtered }: EventsAroundProps) {
   const { stretch, error } = events;
   if (error) return <ErrorNotice error={error} />;
   if (!stretch) return <WaitingNotice waiting={null} />;
+  if (stretch.events.length === 0 && stretch.goesOn) {
+    return (
+      <EmptyNotice title="Searching …">
+        Nothing fits between {wordTime(stretch.from, 1)} and {wordTime(stretch.to, 1)}.
+      </EmptyNotice>
+    );
+  }
   if (stretch.events.length === 0) {
     return (
       <EmptyNotice title="No such events here">
         {filtered
-          ? 'No event near this time fits the names and texts above.'
+          ? 'No event of the recording fits the names and texts above.'
           : 'The recording has no events here.'}
       </EmptyNotice>
     );
