@@ -41,6 +41,11 @@ enum Command {
         #[arg(long, default_value_t = 5)]
         times: usize,
     },
+    /// What 32 workers would give, modelled from the time of each chunk and merge on one.
+    Scaling {
+        /// A folder with a CTF trace of a kernel.
+        trace: PathBuf,
+    },
     /// The state history: building, a point query, a screen.
     History {
         /// How many, about.
@@ -84,6 +89,7 @@ fn main() -> anyhow::Result<()> {
             megabytes,
             times,
         } => report::run_all(&slowpath, megabytes, times)?,
+        Command::Scaling { trace } => report::model(&trace)?,
         Command::History { intervals } => history::run(intervals)?,
         Command::Spans {
             count,

@@ -7,6 +7,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use slowpath_engine::{ChunkTiming, Options};
@@ -229,7 +230,10 @@ fn memory(slowpath: &Path, small: &Path, data: &Path, megabytes: u64) -> anyhow:
 }
 
 /// Modelled efficiency of many workers, from measured chunks and merges.
-fn model(trace: &Path) -> anyhow::Result<()> {
+///
+/// # Errors
+/// Where the trace cannot be read.
+pub fn model(trace: &Path) -> anyhow::Result<()> {
     let source = open(trace)?;
     let options = Options {
         jobs: NonZeroUsize::MIN,
@@ -267,11 +271,15 @@ fn model(trace: &Path) -> anyhow::Result<()> {
     println!("  modelled parallel efficiency (chunks of 1 MiB):");
     for (what, timings) in runs {
         let at = |workers| modelled_efficiency(&timings, workers);
+        let sum = |time: fn(&ChunkTiming) -> Duration| timings.iter().map(time).sum::<Duration>();
         println!(
-            "    {what:12} 2: {:.2}  8: {:.2}  32: {:.2}",
+            "    {what:12} 2: {:.2}  8: {:.2}  32: {:.2}  ({} chunks: {:.0?} in passes, {:.1?} in merges)",
             at(2),
             at(8),
-            at(32)
+            at(32),
+            timings.len(),
+            sum(|chunk| chunk.pass),
+            sum(|chunk| chunk.merge),
         );
     }
     Ok(())

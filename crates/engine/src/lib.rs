@@ -58,4 +58,8 @@ pub trait Analysis: Sync {
     /// Every event before `watermark` has been merged into `state`: what waited for such events
     /// may be resolved now, to keep memory bounded. Must not change the final result.
     fn settle(&self, _state: &mut Self::State, _watermark: Timestamp) {}
+
+    /// A worker is free: does what merging and settling have left for anybody. Called by all workers,
+    /// also at once, before each chunk and when there are no more. Must not change the final result.
+    fn assist(&self) {}
 }

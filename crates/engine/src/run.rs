@@ -60,7 +60,7 @@ pub struct Outcome<State> {
 pub struct ChunkTiming {
     /// Its bytes.
     pub bytes: u64,
-    /// The pass over it.
+    /// The pass over it, and what was left to be done by anybody before.
     pub pass: Duration,
     /// Merging its state.
     pub merge: Duration,
@@ -247,12 +247,13 @@ impl<A: Analysis> Pipeline<'_, A> {
         loop {
             let position = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(chunk) = self.chunks.get(position) else {
-                return;
+                return self.analysis.assist();
             };
             if !self.may_begin(position) {
                 return;
             }
             let begin = Instant::now();
+            self.analysis.assist();
             let (state, diagnostics) = run_chunk(self.source, self.decoder, self.analysis, chunk);
             let passed = Passed {
                 state,

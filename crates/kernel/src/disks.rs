@@ -140,7 +140,7 @@ impl<'waits> Disks<'waits> {
     fn drain(&self, told: &mut Told, until: Timestamp, end: bool) {
         let (issued, requests) = (&mut told.issued, &mut told.requests);
         let inserted = &mut told.inserted;
-        told.lanes.drain(until, end, |Record { at, what, .. }| {
+        told.lanes.drain(until, end, |_, Record { at, what, .. }| {
             let End {
                 device,
                 sector,

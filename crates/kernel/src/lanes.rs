@@ -223,13 +223,13 @@ impl<What> Lanes<What> {
 
     /// Hands out all records before `until` whose threads are settled, with those of all lanes in
     /// one order; stops at the first whose thread is not, unless this is the `end`: nothing more will
-    /// be merged.
+    /// be merged. Returns when that one happened, else `until`: what comes later has to wait.
     pub(crate) fn drain(
         &mut self,
         until: Timestamp,
         end: bool,
-        mut take: impl FnMut(Record<What>),
-    ) {
+        mut take: impl FnMut(CpuId, Record<What>),
+    ) -> Timestamp {
         let mut limit = until;
         let mut heads = BinaryHeap::new();
         for (&cpu, lane) in &mut self.0 {
@@ -257,7 +257,7 @@ impl<What> Lanes<What> {
             let is_first = |at| settled(at) && others.is_none_or(|other| (at, cpu) < other);
             loop {
                 if let Some(Item::Record(record)) = lane.pop() {
-                    take(record);
+                    take(cpu, record);
                 }
                 match lane.next() {
                     Some(at) if is_first(at) => {}
@@ -266,6 +266,7 @@ impl<What> Lanes<What> {
                 }
             }
         }
+        limit
     }
 }
 

@@ -21,6 +21,7 @@ pub mod latency;
 pub mod network;
 pub mod peers;
 pub mod priorities;
+mod shards;
 pub mod timelines;
 pub mod timers;
 

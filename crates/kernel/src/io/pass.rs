@@ -199,7 +199,7 @@ impl Answer for Io<'_> {
 
     fn report(&self, mut told: Told) -> IoReport {
         let resolver = &mut told.resolver;
-        let take = |record| resolver.take(record, self.known);
+        let take = |_, record| resolver.take(record, self.known);
         told.lanes.drain(Timestamp::MAX, true, take);
         resolver.advance(self.known, true);
         for dump in &self.known.dumps {
@@ -330,9 +330,9 @@ impl Analysis for Io<'_> {
 
     fn settle(&self, state: &mut Told, watermark: Timestamp) {
         let resolver = &mut state.resolver;
-        state
-            .lanes
-            .drain(watermark, false, |record| resolver.take(record, self.known));
+        state.lanes.drain(watermark, false, |_, record| {
+            resolver.take(record, self.known)
+        });
         resolver.advance(self.known, false);
     }
 }

@@ -58,7 +58,7 @@ impl Block {
 
     fn drain(&self, told: &mut Told, until: Timestamp, end: bool) {
         let (issued, taken) = (&mut told.issued, &mut told.taken);
-        told.lanes.drain(until, end, |Record { at, what, .. }| {
+        told.lanes.drain(until, end, |_, Record { at, what, .. }| {
             let on_device = issued.entry(what.device).or_default();
             if !what.completes {
                 on_device.insert(what.sector, at);

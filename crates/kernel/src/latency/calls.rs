@@ -1,7 +1,10 @@
 //! System calls, from entry to exit of the same thread.
 //!
 //! A call that its thread does not leave the processor in is measured in its chunk; the ends of
-//! others are brought together in the order of time.
+//! others are brought together in the order of time, by thread.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -15,6 +18,7 @@ use super::{LatencyKind, LatencyReport, report};
 use crate::answer::Answer;
 use crate::extent::shares_processors;
 use crate::lanes::{Lanes, Occupant, Record, Switch, Whose};
+use crate::shards::{Happened, Shards, Sorted};
 use crate::{Extent, Window};
 
 /// The analysis.
@@ -22,6 +26,11 @@ pub(super) struct Calls {
     window: Window,
     concepts: Concepts,
     shares_processors: bool,
+    shards: Shards<End, OfThreads>,
+    /// What chunks have measured, by number of the call.
+    measured: Mutex<Vec<Vec<Distribution>>>,
+    /// All of that which was added up.
+    all: Mutex<Vec<Distribution>>,
 }
 
 /// Position of a call in the list of names.
@@ -34,15 +43,27 @@ enum End {
     Returned(Option<CallNumber>),
 }
 
+/// What is known of the threads of a shard.
+#[derive(Default)]
+struct OfThreads {
+    /// Calls that threads are in.
+    entered: FxHashMap<ThreadId, (CallNumber, Timestamp)>,
+    /// By number of the call.
+    taken: Vec<Distribution>,
+}
+
 /// What a chunk, or several, told.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Told {
-    /// By number of the call.
-    taken: Vec<Distribution>,
+    /// Of each chunk, by number of the call.
+    taken: Vec<Vec<Distribution>>,
+    /// Ends of which the thread is not known yet.
     lanes: Lanes<End>,
-    /// Calls that threads are in, in merged states.
-    entered: FxHashMap<ThreadId, (CallNumber, Timestamp)>,
-    /// Only while a chunk is passed over.
+    /// Ends of which it is.
+    sorted: Sorted<End>,
+    /// Only while a chunk is passed over: the same.
+    of_threads: Vec<Happened<End>>,
+    own: Vec<Distribution>,
     occupant: Occupant<End>,
     /// The call that the current thread is in, entered since it was switched to.
     current: Option<(Timestamp, Whose, CallNumber)>,
@@ -51,8 +72,14 @@ pub(super) struct Told {
 impl Told {
     fn leave_call(&mut self) {
         if let Some((at, thread, call)) = self.current.take() {
-            let what = End::Entered(call);
-            self.occupant.lane.push(Record { at, thread, what });
+            self.push(at, thread, End::Entered(call));
+        }
+    }
+
+    fn push(&mut self, at: Timestamp, thread: Whose, what: End) {
+        match thread {
+            Whose::Thread(thread) => self.of_threads.push(Happened { at, thread, what }),
+            thread => self.occupant.lane.push(Record { at, thread, what }),
         }
     }
 }
@@ -69,7 +96,25 @@ impl Calls {
             window: Extent::of(source).window(range),
             concepts: Concepts::resolve(source.schema(), KINDS),
             shares_processors: shares_processors(source),
+            shards: Shards::new(),
+            measured: Mutex::default(),
+            all: Mutex::default(),
         }
+    }
+
+    /// Adds up what chunks have measured and the merge has handed over.
+    fn add_measured(&self) {
+        if let Ok(mut all) = self.all.try_lock() {
+            let measured = std::mem::take(&mut *lock(&self.measured));
+            for of_chunk in measured {
+                add_all(&mut all, of_chunk);
+            }
+        }
+    }
+
+    fn all_measured(&self) -> Vec<Distribution> {
+        self.add_measured();
+        std::mem::take(&mut *lock(&self.all))
     }
 
     fn measure(
@@ -89,27 +134,57 @@ impl Calls {
         taken[call].add(to.since(from));
     }
 
-    fn drain(&self, told: &mut Told, until: Timestamp, end: bool) {
-        let (entered, taken) = (&mut told.entered, &mut told.taken);
-        told.lanes.drain(until, end, |record| {
+    /// Hands over all before `until`, and what was measured.
+    fn hand_over(&self, told: &mut Told, until: Timestamp, end: bool) {
+        let mut labelled: BTreeMap<CpuId, Vec<Happened<End>>> = BTreeMap::new();
+        let limit = told.lanes.drain(until, end, |cpu, record| {
             let thread = match record.thread {
                 Whose::Thread(thread) => thread,
                 // No thread has a negative number, whatever processor a stretch is of.
                 Whose::Unknown(stretch) => ThreadId((stretch | 1 << 31) as i32),
                 Whose::Current | Whose::Nobody => return,
             };
-            match record.what {
-                End::Entered(call) => drop(entered.insert(thread, (call, record.at))),
-                End::Returned(call) => {
-                    if let Some(&(entered_call, from)) = entered.get(&thread)
-                        && call.is_none_or(|call| call == entered_call)
-                    {
-                        entered.remove(&thread);
-                        self.measure(taken, entered_call, from, record.at);
-                    }
+            let Record { at, what, .. } = record;
+            let of_cpu = labelled.entry(cpu).or_default();
+            of_cpu.push(Happened { at, thread, what });
+        });
+        // Before those of its chunk: they are of the thread that ran when it began.
+        let mut sorted = Sorted::default();
+        for (cpu, records) in labelled {
+            sorted.merge(Sorted::of(cpu, records));
+        }
+        sorted.merge(std::mem::take(&mut told.sorted));
+        self.shards.hand_over(sorted, limit);
+        lock(&self.measured).append(&mut told.taken);
+    }
+
+    fn take(&self, threads: &mut OfThreads, record: Happened<End>) {
+        let OfThreads { entered, taken } = threads;
+        match record.what {
+            End::Entered(call) => drop(entered.insert(record.thread, (call, record.at))),
+            End::Returned(call) => {
+                if let Some(&(entered_call, from)) = entered.get(&record.thread)
+                    && call.is_none_or(|call| call == entered_call)
+                {
+                    entered.remove(&record.thread);
+                    self.measure(taken, entered_call, from, record.at);
                 }
             }
-        });
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Adds distributions by number of the call.
+fn add_all(known: &mut Vec<Distribution>, more: Vec<Distribution>) {
+    if known.len() < more.len() {
+        known.resize_with(more.len(), Distribution::default);
+    }
+    for (known, more) in known.iter_mut().zip(more) {
+        known.merge(more);
     }
 }
 
@@ -125,9 +200,16 @@ impl Answer for Calls {
     }
 
     fn report(&self, mut told: Told) -> LatencyReport {
-        self.drain(&mut told, Timestamp::MAX, true);
+        self.hand_over(&mut told, Timestamp::MAX, true);
+        let threads = self
+            .shards
+            .finish(|threads, record| self.take(threads, record));
+        let mut all = self.all_measured();
+        for threads in threads {
+            add_all(&mut all, threads.taken);
+        }
         let names = self.concepts.syscall_names().iter().cloned();
-        report(LatencyKind::Syscall, self.window, names.zip(told.taken))
+        report(LatencyKind::Syscall, self.window, names.zip(all))
     }
 }
 
@@ -169,12 +251,11 @@ impl Analysis for Calls {
                 let call = exit.call.map(|call| call.0);
                 match told.current.take() {
                     Some((from, _, entered)) if call.is_none_or(|call| call == entered) => {
-                        self.measure(&mut told.taken, entered, from, at);
+                        self.measure(&mut told.own, entered, from, at);
                     }
                     _ => {
                         let thread = whose(exit.thread, told);
-                        let what = End::Returned(call);
-                        told.occupant.lane.push(Record { at, thread, what });
+                        told.push(at, thread, End::Returned(call));
                     }
                 }
             }
@@ -187,21 +268,23 @@ impl Analysis for Calls {
         let cpu = chunk.cpu.unwrap_or(CpuId(chunk.stream.0));
         let occupant = std::mem::take(&mut told.occupant);
         told.lanes = Lanes::of(cpu, occupant.finish());
+        told.sorted = Sorted::of(cpu, std::mem::take(&mut told.of_threads));
+        told.taken = vec![std::mem::take(&mut told.own)];
     }
 
     fn merge(&self, earlier: &mut Told, later: Told) {
         earlier.lanes.merge(later.lanes);
-        if earlier.taken.len() < later.taken.len() {
-            earlier
-                .taken
-                .resize_with(later.taken.len(), Distribution::default);
-        }
-        for (known, more) in earlier.taken.iter_mut().zip(later.taken) {
-            known.merge(more);
-        }
+        earlier.sorted.merge(later.sorted);
+        earlier.taken.extend(later.taken);
     }
 
     fn settle(&self, told: &mut Told, watermark: Timestamp) {
-        self.drain(told, watermark, false);
+        self.hand_over(told, watermark, false);
+    }
+
+    fn assist(&self) {
+        self.shards
+            .work_off(|threads, record| self.take(threads, record));
+        self.add_measured();
     }
 }

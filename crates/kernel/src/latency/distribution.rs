@@ -73,14 +73,13 @@ impl Distribution {
         }
     }
 
-    pub(super) fn merge(&mut self, mut later: Self) {
+    pub(super) fn merge(&mut self, later: Self) {
         self.count += later.count;
         self.total = self.total.saturating_add(later.total);
         self.min = self.min.min(later.min);
         self.max = self.max.max(later.max);
         if self.count > EXACT as u64 {
             self.use_buckets();
-            later.use_buckets();
         }
         match (&mut self.values, later.values) {
             (Values::Exact(values), Values::Exact(more)) => values.extend(more),
@@ -89,8 +88,13 @@ impl Distribution {
                     count(buckets, bucket, values);
                 }
             }
-            // Both have the same form: more than EXACT values on one side are on the sum, too.
-            (Values::Exact(_), Values::Buckets(_)) | (Values::Buckets(_), Values::Exact(_)) => {}
+            (Values::Buckets(buckets), Values::Exact(more)) => {
+                for value in more {
+                    count(buckets, bucket_of(value), 1);
+                }
+            }
+            // More than EXACT values on one side are on the sum, too.
+            (Values::Exact(_), Values::Buckets(_)) => {}
         }
     }
 

@@ -71,7 +71,7 @@ impl Wakeups {
     fn drain(&self, told: &mut Told, until: Timestamp, end: bool) {
         let (woken, taken) = (&mut told.woken, &mut told.taken);
         told.lanes
-            .drain(until, end, |Record { at, what, .. }| match what {
+            .drain(until, end, |_, Record { at, what, .. }| match what {
                 What::Woken(thread) => drop(woken.entry(thread).or_insert(at)),
                 What::Switched { prev, next, comm } => {
                     woken.remove(&prev);
