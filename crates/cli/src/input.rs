@@ -60,6 +60,9 @@ pub(crate) fn parse_time(text: &str) -> Result<TimePoint, String> {
             _ => return Err(explain()),
         };
         let number: f64 = digits.parse().map_err(|_| explain())?;
+        if number < 0.0 {
+            return Err(explain());
+        }
         return Ok(TimePoint::Offset((number * scale).round() as i64));
     }
     text.parse().map(TimePoint::Epoch).map_err(|_| explain())
@@ -127,12 +130,13 @@ impl InputArgs {
         };
         let begin = point(self.begin, Timestamp::MIN);
         let end = point(self.end, Timestamp::MAX);
+        let are_both_given = self.begin.is_some() && self.end.is_some();
         anyhow::ensure!(
-            begin < end,
+            begin < end || !are_both_given,
             "the window is empty\n  hint: --begin must lie before --end"
         );
         anyhow::ensure!(
-            bounds.is_none() || begin <= last && end > first,
+            bounds.is_none() || begin < end && begin <= last && end > first,
             "nothing was recorded then\n  hint: what was recorded covers {} from {} to {} (nanoseconds since the epoch)",
             last.since(first),
             first.ns(),
@@ -300,5 +304,6 @@ mod tests {
         check("+7", Some(TimePoint::Offset(7)));
         check("soon", None);
         check("+3h", None);
+        check("+-1s", None);
     }
 }

@@ -3,6 +3,8 @@
 //! The history is built the first time and reused after that (`RECORDING.slowpath-cache/`).
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 use clap::Args;
@@ -19,8 +21,12 @@ use crate::tables;
 /// Show what every processor and thread was doing at a time.
 #[derive(Args)]
 pub struct StateArgs {
-    #[command(flatten)]
-    input: InputArgs,
+    /// Recordings, CTF traces, trace.dat files, or folders with any of them.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Workers; by default as many as there are processors.
+    #[arg(long, short, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
     /// When: nanoseconds since the epoch, or an offset from the first event such as +2.5s.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     at: TimePoint,
@@ -71,19 +77,14 @@ pub(crate) struct ThreadRow {
 
 /// Runs the command.
 pub fn run(args: &StateArgs) -> anyhow::Result<Report> {
-    ensure!(
-        args.input.begin.is_none() && args.input.end.is_none(),
-        "--begin and --end do not apply to state, which is of one time\n  hint: give the time by --at"
-    );
-    let experiment = args.input.open()?;
-    let mut report = Report::begin(&experiment);
-    let at = InputArgs {
+    let input = InputArgs {
         begin: Some(args.at),
-        end: None,
-        ..args.input.clone()
+        ..InputArgs::all_of(&args.paths, args.jobs)
     };
-    let at = at.range(&experiment)?.begin;
-    let run = args.input.options();
+    let experiment = input.open()?;
+    let mut report = Report::begin(&experiment);
+    let at = input.range(&experiment)?.begin;
+    let run = input.options();
     let opened = experiment
         .history(&run.engine())
         .map_err(|error| match error {

@@ -579,7 +579,14 @@ fn nothing_is_known_of_a_processor_without_pages_whose_recorder_was_killed() {
     manifest["complete"] = false.into();
     manifest["files"] = Value::Object(Default::default());
     fs::write(&path, manifest.to_string()).expect("written");
-    let report = slowpath(&["cpu", "--json"], &recording).json();
+    let told = slowpath(&["cpu", "--json"], &recording);
+    assert_eq!(told.status, Some(1), "{}", told.stderr);
+    assert!(
+        told.stderr.contains("cpu1.raw: it is empty"),
+        "{}",
+        told.stderr
+    );
+    let report = told.json();
     let window = report["end_ns"].as_i64().zip(report["begin_ns"].as_i64());
     let window = window.map(|(end, begin)| end - begin);
     let second = &report["cpus"][1];

@@ -28,6 +28,11 @@ fn put_later(recording: &Path) {
         serde_json::from_slice(&fs::read(&path).expect("a manifest")).expect("JSON");
     let offset = &mut manifest["clocks"][0]["offset_to_epoch_ns"];
     *offset = (offset.as_i64().expect("a time") + 1_000_000_000_000).into();
+    for key in ["begin_ns", "end_ns"] {
+        manifest[key] = (manifest[key].as_i64().expect("a time") + 1_000_000_000_000).into();
+    }
+    manifest["clocks"][0]["offset_to_epoch_at_end_ns"] =
+        manifest["clocks"][0]["offset_to_epoch_ns"].clone();
     fs::write(&path, manifest.to_string()).expect("written");
     fs::remove_dir_all(recording.join("ust")).expect("events of applications");
 }
@@ -219,15 +224,37 @@ fn garbage_in_the_files_beside_the_pages_is_told() {
             told.stderr
         );
     }
-    for name in texts.into_iter().chain(["block_devices.json"]) {
+    let tables = ["block_devices.json", "interrupts.json", "kallsyms"];
+    for name in texts.into_iter().chain(tables) {
         let (_folder, recording) = quiet_recording();
         let path = recording.join("kernel").join(name);
+        if name == "kallsyms" {
+            let symbols = "ffffffff81000000 T _stext\nffffffffc0000000 t begin\t[module]\n";
+            fs::write(&path, symbols).expect("written");
+            assert_eq!(slowpath(&["cpu"], &recording).stderr, "");
+        }
         let garbage = fs::read(&path).expect("a file").into_iter();
-        let garbage: Vec<u8> = garbage.map(|byte| byte ^ 0xa5).collect();
+        let garbage = garbage.map(|byte| if byte == b'\n' { byte } else { byte ^ 0xa5 });
+        let garbage: Vec<u8> = garbage.collect();
         fs::write(&path, garbage).expect("written");
         let told = slowpath(&["cpu"], &recording);
         assert_eq!(told.status, Some(1), "{name}: {}", told.stderr);
         assert!(told.stderr.contains(name), "{}", told.stderr);
+    }
+}
+
+#[test]
+fn a_copy_that_lost_its_description_is_no_other_host() {
+    let (_folder, whole) = quiet_recording();
+    let (_other_folder, copy) = quiet_recording();
+    fs::remove_file(copy.join("slowpath.json")).expect("a manifest");
+    let alone = slowpath(&["cpu", "--json"], &whole);
+    for (one, other) in [(&whole, &copy), (&copy, &whole)] {
+        let both = on_both(&["cpu", "--json"], one, other);
+        assert_eq!(both.json(), alone.json(), "{}", both.stderr);
+        let kernel = copy.join("kernel").display().to_string();
+        let said = format!("warning[SameTrace]: {kernel}: {}", whole.display());
+        assert!(both.stderr.contains(&said), "{}", both.stderr);
     }
 }
 
@@ -322,4 +349,39 @@ fn chunks_of_one_session_are_all_read_and_a_damaged_copy_of_one_is_not() {
     };
     assert_eq!(all, chunks, "{said}");
     assert_eq!(said.matches("warning[SameTrace]").count(), 1, "{said}");
+}
+
+#[test]
+fn between_two_snapshots_of_one_session_nothing_is_known() {
+    let Some(trace) = unpacked("io-mix/io-mix.tar.zst") else {
+        return;
+    };
+    let kernel = trace.join("io-mix/kernel");
+    let folder = tempfile::tempdir().expect("a folder");
+    let [first, second] = ["first", "second"].map(|name| {
+        let snapshot = folder.path().join(name);
+        fs::create_dir(&snapshot).expect("a folder");
+        fs::copy(kernel.join("metadata"), snapshot.join("metadata")).expect("copied");
+        snapshot
+    });
+    for name in ["kchan_0", "kchan_1"] {
+        let packets = packets(&kernel.join(name));
+        let middle = packets.len() / 2;
+        let left_out = middle / 2..middle + middle / 2;
+        fs::write(first.join(name), packets[..left_out.start].concat()).expect("written");
+        fs::write(second.join(name), packets[left_out.end..].concat()).expect("written");
+    }
+    let unknown = |trace: &Path| {
+        let report = slowpath(&["cpu", "--json"], trace).json();
+        let rows = report["cpus"].as_array().expect("processors").clone();
+        let unknown = rows.iter().map(|row| row["unknown_ns"].as_u64());
+        unknown.collect::<Option<Vec<u64>>>().expect("times")
+    };
+    let alone = unknown(&first).into_iter().zip(unknown(&second));
+    for ((first, second), both) in alone.zip(unknown(folder.path())) {
+        assert!(
+            both > first + second + 500_000_000,
+            "{first}, {second}, {both}"
+        );
+    }
 }

@@ -49,9 +49,20 @@ fn a_state_is_of_a_time_and_has_no_window() {
         assert!(said.contains(expected), "{arguments:?}: {said}");
         assert!(refused.stdout.is_empty(), "{arguments:?}");
     };
-    refused(&["--at", "+1000s"], "nothing was recorded then");
-    refused(&["--at", "+10ms", "--begin", "+1ms"], "of one time");
-    refused(&["--at", "+10ms", "--end", "+20ms"], "of one time");
+    for late in ["+1000s", "+1000000000000s"] {
+        refused(&["--at", late], "nothing was recorded then");
+    }
+    refused(&["--at", "+-1s"], "is neither nanoseconds");
+    for option in ["--begin", "--end"] {
+        refused(&["--at", "+10ms", option, "+1ms"], option);
+    }
+    let help = slowpath_succeeds(&["state", "--help"], &recording).stdout;
+    let help = String::from_utf8_lossy(&help);
+    assert!(help.contains("--at <TIME>"), "{help}");
+    assert!(
+        !help.contains("--begin") && !help.contains("--end"),
+        "{help}"
+    );
     slowpath_succeeds(&["state", "--at", "+10ms"], &recording);
 }
 

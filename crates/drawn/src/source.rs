@@ -35,6 +35,7 @@ impl DrawnTrace {
                 cpu: line.cpu,
                 lost_events,
                 lost_packets,
+                number: None,
             });
             self.contents.push(content);
             begin = end;

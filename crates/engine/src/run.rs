@@ -123,6 +123,7 @@ fn missing(id: PacketId, stream: StreamId, cpu: Option<CpuId>, at: Timestamp) ->
         cpu,
         lost_events: 0,
         lost_packets: 1,
+        number: None,
     }
 }
 

@@ -86,6 +86,10 @@ codes! {
         "record with larger buffers; a snapshot overwrites old packets by design";
     TimeGoesBack, Warning, "A stream's time goes backwards.",
         "results near this place may be off";
+    UnlikelyTime, Warning, "A stream begins long before or ends long after everything else in the trace, with no event in between: the time of a packet may be damaged.",
+        "if the times are wrong, so are lengths and shares of the whole trace: choose a window by --begin and --end, or leave the stream out";
+    UnknownBegin, Warning, "Streams begin later than others, and their packets have no numbers: packets may be missing before, or nothing happened.",
+        "nothing tells; what is said of their processors before their first events may be wrong. Tracers of today number packets (LTTng since 2.8)";
     UnknownClockUnit, Warning, "The tracer's clock counts in a unit that the trace does not state; times are its bare numbers.",
         "record with a clock that counts nanoseconds, for instance `mono`";
     UnknownWallTime, Warning, "Nothing tells how the tracer's clock relates to wall time; times are by its own, as if it had begun in 1970.",

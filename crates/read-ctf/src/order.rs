@@ -1,48 +1,43 @@
-//! Whether the times that packets of a stream state follow each other.
+//! Whether the times that packets of a stream state can be true.
 //!
-//! A packet's begin is what its events' times are counted from: one damaged number moves them all. So a
-//! packet whose times do not lie between those of its neighbours, which agree with each other, is left
-//! out. Overlaps alone are told: tracers leave them where they close a packet late.
+//! A packet's begin is what its events' times are counted from: one damaged number moves them all. So
+//! packets are left out that lie outside the time of the recording, and those that contradict the
+//! others. Overlaps alone are told: tracers leave them where they close a packet late.
 
-use slowpath_model::{Diagnostic, DiagnosticCode, Place};
+use slowpath_model::{Diagnostic, DiagnosticCode, Place, TimeRange};
+use slowpath_source::contradicting;
 
+use crate::decode::ClockScale;
 use crate::packets::RawPacket;
 
-/// Takes the packets out of a stream whose times contradict those around them, and says so.
+/// Takes the packets out of a stream whose times cannot be true, and says so; whether those were the
+/// first ones is returned.
 pub(crate) fn leave_out_of_order(
     packets: &mut Vec<RawPacket>,
+    clock: ClockScale,
+    recorded: TimeRange,
     file_name: impl Fn(&RawPacket) -> String,
     diagnostics: &mut Vec<Diagnostic>,
-) {
-    let mut kept: Vec<RawPacket> = Vec::with_capacity(packets.len());
-    let mut overlaps = 0;
-    let mut all = std::mem::take(packets).into_iter().peekable();
-    while let Some(packet) = all.next() {
-        let (before, after) = (kept.last().and_then(times), all.peek().and_then(times));
-        let Some(own) = times(&packet) else {
-            kept.push(packet);
-            continue;
-        };
-        if !fits(before, own, after) {
-            let place = Place {
-                file: file_name(&packet),
-                byte: Some(packet.offset),
-                ..Place::default()
-            };
-            let what = format!(
-                "the packet's clock goes from {} to {}, which the packets around it contradict",
-                own.0, own.1
-            );
-            diagnostics.push(Diagnostic::new(DiagnosticCode::InvalidPacket, place, what));
-            if let Some(last) = kept.last_mut() {
-                last.is_cut_off = true;
-            }
-            continue;
-        }
-        overlaps += u64::from(before.is_some_and(|before| own.0 < before.1));
-        kept.push(packet);
-    }
-    if let Some(first) = kept.first()
+) -> bool {
+    let outside: Vec<usize> = (packets.iter().enumerate())
+        .filter(|(_, packet)| !was_recorded(packet, clock, recorded))
+        .map(|(position, _)| position)
+        .collect();
+    let why = "is not the time of the recording";
+    let mut is_begin = leave_out(packets, &outside, why, &file_name, diagnostics);
+    let timed = packets.iter().enumerate();
+    let timed: Vec<(usize, (u64, u64))> = timed
+        .filter_map(|(position, packet)| Some((position, times(packet)?)))
+        .collect();
+    let stated: Vec<(u64, u64)> = timed.iter().map(|(_, times)| *times).collect();
+    let wrong: Vec<usize> = (contradicting(&stated).into_iter())
+        .map(|position| timed[position].0)
+        .collect();
+    let why = "the packets around it contradict";
+    is_begin |= leave_out(packets, &wrong, why, &file_name, diagnostics);
+    let left: Vec<(u64, u64)> = packets.iter().filter_map(times).collect();
+    let overlaps = left.windows(2).filter(|pair| pair[1].0 < pair[0].1).count() as u64;
+    if let Some(first) = packets.first()
         && overlaps > 0
     {
         let place = Place {
@@ -55,7 +50,40 @@ pub(crate) fn leave_out_of_order(
             ..Diagnostic::new(DiagnosticCode::TimeGoesBack, place, what)
         });
     }
+    is_begin
+}
+
+/// Takes out the packets at `positions`, which are in order; whether the first one of all is among them.
+fn leave_out(
+    packets: &mut Vec<RawPacket>,
+    positions: &[usize],
+    why: &str,
+    file_name: impl Fn(&RawPacket) -> String,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> bool {
+    if positions.is_empty() {
+        return false;
+    }
+    let mut kept: Vec<RawPacket> = Vec::with_capacity(packets.len());
+    for (position, packet) in std::mem::take(packets).into_iter().enumerate() {
+        if positions.binary_search(&position).is_err() {
+            kept.push(packet);
+            continue;
+        }
+        let place = Place {
+            file: file_name(&packet),
+            byte: Some(packet.offset),
+            ..Place::default()
+        };
+        let (begin, end) = (packet.begin().unwrap_or(0), packet.end.unwrap_or(0));
+        let what = format!("the packet's clock goes from {begin} to {end}, which {why}");
+        diagnostics.push(Diagnostic::new(DiagnosticCode::InvalidPacket, place, what));
+        if let Some(last) = kept.last_mut() {
+            last.is_cut_off = true;
+        }
+    }
     *packets = kept;
+    positions.first() == Some(&0)
 }
 
 /// From when to when, by the stream's clock, where a packet states both: the end of one that was never
@@ -64,14 +92,12 @@ fn times(packet: &RawPacket) -> Option<(u64, u64)> {
     packet.begin().zip(packet.end.filter(|end| *end > 0))
 }
 
-/// Whether a packet's times are possible between those of its neighbours. Where these contradict each
-/// other, nothing tells which packet is wrong.
-fn fits(before: Option<(u64, u64)>, own: (u64, u64), after: Option<(u64, u64)>) -> bool {
-    match (before, after) {
-        (Some(before), Some(after)) if before.1 <= after.0 => {
-            before.0 <= own.0 && own.0 <= own.1 && own.1 <= after.1
-        }
-        (Some(before), None) => before.0 <= own.0,
-        _ => true,
-    }
+/// Whether a packet lies in the time of the recording, as far as it states its own.
+pub(crate) fn was_recorded(packet: &RawPacket, clock: ClockScale, recorded: TimeRange) -> bool {
+    let end = packet.end.filter(|end| *end > 0);
+    let mut stated = packet.begin().into_iter().chain(end);
+    stated.all(|value| {
+        let at = clock.time(value);
+        recorded.begin <= at && at <= recorded.end
+    })
 }

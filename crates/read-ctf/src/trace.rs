@@ -13,7 +13,7 @@ use crate::decode::{ClockScale, CtfDecoder};
 use crate::fields::{fields, scopes};
 use crate::layout::{EnvironmentValue, TraceLayout};
 use crate::losses::{LossReport, losses};
-use crate::order::leave_out_of_order;
+use crate::order::{leave_out_of_order, was_recorded};
 use crate::packets::{PacketPlans, RawPacket, is_bookkeeping};
 use crate::scan::Scanner;
 use crate::walk::{self, Decoding};
@@ -48,6 +48,12 @@ const ROTATION_NS: i64 = 10_000_000;
 impl CtfTrace {
     /// Lists the packets of `files`, whose layout the metadata has given.
     pub fn new(layout: TraceLayout, files: Vec<StreamFile>) -> Self {
+        Self::recorded_in(TimeRange::ALL, layout, files)
+    }
+
+    /// The same for a trace that was recorded in this time: packets outside are damaged. Where all of them
+    /// are, it is the time that is wrong.
+    pub fn recorded_in(recorded: TimeRange, layout: TraceLayout, files: Vec<StreamFile>) -> Self {
         let plans = PacketPlans::new(&layout);
         let clocks = clock_scales(&layout);
         let mut scanner = Scanner::new(&plans, &layout);
@@ -56,7 +62,10 @@ impl CtfTrace {
             .enumerate()
             .map(|(position, file)| scanner.packets(position, file))
             .collect();
-        let (diagnostics, nothing_left) = (scanner.diagnostics, scanner.nothing_left);
+        let (diagnostics, mut nothing_left) = (scanner.diagnostics, scanner.nothing_left);
+        let mut all = found.iter().flatten();
+        let is_inside = all.any(|raw| was_recorded(raw, clocks[raw.stream_class], recorded));
+        let recorded = if is_inside { recorded } else { TimeRange::ALL };
         let mut trace = Self {
             schema: schema_of(&layout),
             layout,
@@ -75,7 +84,12 @@ impl CtfTrace {
         });
         let mut lost = LossReport::default();
         for packets in streams {
-            trace.add_stream(packets, &mut lost);
+            let file = packets.first().map(|packet| packet.file);
+            let known = trace.streams.len();
+            trace.add_stream(packets, recorded, &mut lost);
+            if trace.streams.len() == known {
+                nothing_left.extend(file);
+            }
         }
         trace.diagnostics.extend(lost.diagnostics());
         for (packet, range) in trace.missing_times() {
@@ -105,23 +119,31 @@ impl CtfTrace {
         Some((raw, self.files.get(raw.file)?))
     }
 
-    fn add_stream(&mut self, mut packets: Vec<RawPacket>, lost: &mut LossReport) {
-        let files = &self.files;
+    fn add_stream(
+        &mut self,
+        mut packets: Vec<RawPacket>,
+        recorded: TimeRange,
+        lost: &mut LossReport,
+    ) {
+        let Some(first) = packets.first() else {
+            return;
+        };
+        let (files, clock) = (&self.files, self.clocks[first.stream_class]);
         let name = |packet: &RawPacket| files[packet.file].name.clone();
-        leave_out_of_order(&mut packets, name, &mut self.diagnostics);
+        let diagnostics = &mut self.diagnostics;
+        let lacks_begin = leave_out_of_order(&mut packets, clock, recorded, name, diagnostics);
         let Some(first) = packets.first() else {
             return;
         };
         let stream = StreamId(self.streams.len() as u32);
         let begin = self.raw_packets.len() as u32;
         let cpu = first.cpu.map(|cpu| CpuId(cpu as u32));
-        let clock = self.clocks[first.stream_class];
         let name = self.files[first.file].name.clone();
         let losses = losses(&packets);
         lost.add_stream(&name, &losses);
-        let mut after_cut = false;
+        // What followed the one before it is missing, or was left out before the first one.
+        let mut after_cut = lacks_begin;
         for (raw, loss) in packets.iter().zip(losses) {
-            // What followed the one before it is missing.
             let lost_packets = loss.packets.max(after_cut.into());
             after_cut = raw.is_cut_off;
             self.packets.push(Packet {
@@ -136,6 +158,7 @@ impl CtfTrace {
                 cpu: raw.cpu.map(|cpu| CpuId(cpu as u32)),
                 lost_events: loss.events,
                 lost_packets,
+                number: raw.sequence,
             });
         }
         self.raw_packets.extend(packets);

@@ -4,6 +4,7 @@
 
 mod support;
 
+use slowpath_model::{TimeRange, Timestamp};
 use slowpath_read_ctf::{CtfTrace, StreamFile};
 use slowpath_source::{NamedBytes, Source};
 use support::understood;
@@ -17,14 +18,15 @@ const LAYOUT: &str = r#"/* CTF 1.8 */
     };
     event { name = "tick"; };"#;
 
+fn packet(text: &str) -> Vec<u8> {
+    let numbers = text.split('/').map(|number| number.parse::<u32>());
+    let numbers = numbers.map(|number| number.expect("a number").to_le_bytes());
+    let content: Vec<u8> = numbers.flatten().collect();
+    [vec![(content.len() + 1) as u8 * 8], content].concat()
+}
+
 /// The losses of each packet of each stream as `EVENTS+PACKETS`, then the diagnostics.
 fn check(layout: &str, streams: &[&str], expected: &[&str]) {
-    let packet = |text: &str| -> Vec<u8> {
-        let numbers = text.split('/').map(|number| number.parse::<u32>());
-        let numbers = numbers.map(|number| number.expect("a number").to_le_bytes());
-        let content: Vec<u8> = numbers.flatten().collect();
-        [vec![(content.len() + 1) as u8 * 8], content].concat()
-    };
     let file = |(position, text): (usize, &&str)| StreamFile {
         stream: NamedBytes::new(
             format!("s{position}"),
@@ -150,8 +152,8 @@ fn a_packet_whose_times_its_neighbours_contradict_is_left_out() {
     }
     check(
         TIMED,
-        &["0/0/100/200 1/0/5/300"],
-        &["0+0", &left_out(17, "5 to 300")],
+        &["0/0/100/200 1/0/200/300 2/0/5/400"],
+        &["0+0 0+0", &left_out(34, "5 to 400")],
     );
     // Never closed, as the tracer crashed.
     check(
@@ -166,9 +168,50 @@ fn a_packet_whose_times_its_neighbours_contradict_is_left_out() {
         &["0/0/100/200 1/0/199/300 2/0/300/400"],
         &["0+0 0+0 0+0", overlap],
     );
+    let set_back = "0/0/900/950 1/0/950/990 2/0/200/300 3/0/300/400";
+    check(TIMED, &[set_back], &["0+0 0+0 0+0 0+0", overlap]);
+    // The fewest are left out, be they the first ones or several in a row.
+    let first = "InvalidPacket s0 at byte 0 x?: the packet's clock goes from 900 to 950, which the \
+                 packets around it contradict";
     check(
         TIMED,
         &["0/0/900/950 1/0/200/300 2/0/300/400"],
-        &["0+0 0+0 0+0", overlap],
+        &["0+1 0+0", first],
     );
+    let two = "0/0/100/200 1/0/900/950 2/0/950/990 3/0/300/400 4/0/400/500 5/0/500/600";
+    let expected = [
+        "0+0 0+2 0+0 0+0",
+        &left_out(17, "900 to 950"),
+        &left_out(34, "950 to 990"),
+        "LostPackets s0 x2: 2 packets are missing",
+    ];
+    check(TIMED, &[two], &expected);
+}
+
+#[test]
+fn packets_outside_of_the_time_of_the_recording_are_left_out() {
+    const TICK_NS: i64 = 1_000_000;
+    let tick = |number: i64| Timestamp::from_ns(number * TICK_NS);
+    let within = |from: i64, to: i64, stream: &str| {
+        let file = StreamFile {
+            stream: NamedBytes::new(
+                "s0",
+                stream.split(' ').flat_map(packet).collect::<Vec<u8>>(),
+            ),
+            index: None,
+            is_cut_off: false,
+        };
+        let recorded = TimeRange::new(tick(from), tick(to));
+        let trace = CtfTrace::recorded_in(recorded, understood(TIMED).layout, vec![file]);
+        let begins = trace.packets().iter();
+        let begins: Vec<i64> = begins
+            .map(|packet| packet.range.begin.ns() / TICK_NS)
+            .collect();
+        (begins, trace.diagnostics().len())
+    };
+    let stream = "0/0/100/200 1/0/200/300 2/0/300/9000";
+    assert_eq!(within(50, 10_000, stream), (vec![100, 200, 300], 0));
+    assert_eq!(within(150, 1000, stream), (vec![200], 2));
+    // Where nothing fits, it is the time of the recording that is wrong.
+    assert_eq!(within(1, 2, stream), (vec![100, 200, 300], 0));
 }

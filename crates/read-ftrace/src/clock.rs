@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use slowpath_model::Timestamp;
+use slowpath_model::{TimeRange, Timestamp};
 
 /// `uptime` counts in the 100 Hz of the kernel's user interface, whatever the timer's real rate.
 const NANOSECONDS_PER_USER_TICK: u64 = 10_000_000;
@@ -83,6 +83,18 @@ impl Clock {
     /// Whether its readings could be turned into nanoseconds.
     pub(crate) fn has_unit(&self) -> bool {
         self.unit != Unit::Unknown
+    }
+
+    /// The first and last reading in `range`, where its readings are nanoseconds.
+    pub(crate) fn readings(&self, range: TimeRange) -> Option<(u64, u64)> {
+        let is_plain = self.unit == Unit::Nanoseconds && self.corrections.is_empty();
+        let reading = |at: Timestamp| at.ns().saturating_sub(self.offset_ns).max(0) as u64;
+        let until = if range.end == Timestamp::MAX {
+            u64::MAX
+        } else {
+            reading(range.end)
+        };
+        is_plain.then(|| (reading(range.begin), until))
     }
 
     /// The time of one reading.

@@ -94,6 +94,7 @@ impl<'trace> FtraceDecoder<'trace> {
         stream: &PageStream,
         position: usize,
         bytes: &[u8],
+        until: u64,
         sink: &mut dyn EventSink,
     ) -> Vec<Diagnostic> {
         let mut findings = Findings::default();
@@ -103,6 +104,11 @@ impl<'trace> FtraceDecoder<'trace> {
                 break;
             };
             let mut records = stream.layout.records::<BIG>(bytes, begin, &header);
+            let until = stream
+                .layout
+                .next_page_begin(&bytes[begin..])
+                .unwrap_or(until);
+            let mut last = header.timestamp;
             loop {
                 let record = match records.step() {
                     Walk::Record(record) => record,
@@ -117,6 +123,15 @@ impl<'trace> FtraceDecoder<'trace> {
                         break;
                     }
                 };
+                if !(last..=until).contains(&record.time) {
+                    findings.add(DiagnosticCode::InvalidEvent, || {
+                        let message = "a record's time lies outside of its page's; the rest of the page is skipped";
+                        (stream.place(position + record.position), message.into())
+                    });
+                    sink.gap();
+                    break;
+                }
+                last = record.time;
                 let data = &bytes[record.begin..record.end];
                 match self.plan::<BIG>(data) {
                     Ok(Some(plan)) => {
@@ -174,9 +189,10 @@ impl Decoder for FtraceDecoder<'_> {
         else {
             return Vec::new();
         };
+        let (bytes, until) = (bytes.get(), self.trace.until(packet));
         match stream.layout.order {
-            ByteOrder::Little => self.decode_pages::<false>(stream, position, bytes.get(), sink),
-            ByteOrder::Big => self.decode_pages::<true>(stream, position, bytes.get(), sink),
+            ByteOrder::Little => self.decode_pages::<false>(stream, position, bytes, until, sink),
+            ByteOrder::Big => self.decode_pages::<true>(stream, position, bytes, until, sink),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! This is what `slowpath record` writes: each text as tracefs gave it, each `cpuN.raw` a plain run
 //! of pages of the size that `header_page` states. Whoever opens the folder hands over the contents.
 
-use slowpath_model::{CpuId, Diagnostic, DiagnosticCode, Place};
+use slowpath_model::{CpuId, Diagnostic, DiagnosticCode, Place, TimeRange};
 use slowpath_source::NamedBytes;
 
 use crate::byte_order::ByteOrder;
@@ -42,6 +42,9 @@ pub struct FolderFiles {
     /// The buffer was meant to overwrite old events until it was read: what is missing before the
     /// first page of a processor is then no loss.
     pub is_snapshot: bool,
+    /// When it was recorded, with the clock offset applied, where that is known: pages outside are damaged.
+    /// Where all of them are, it is this time that is wrong.
+    pub recorded: Option<TimeRange>,
     /// The host that was traced.
     pub host: String,
     /// Release of its kernel.
@@ -127,6 +130,7 @@ impl FtraceTrace {
             saved_tgids: files.saved_tgids,
             streams,
             is_snapshot: files.is_snapshot,
+            recorded: files.recorded.unwrap_or(TimeRange::ALL),
             host: files.host,
             tracer_version: files.kernel_release,
             environment,

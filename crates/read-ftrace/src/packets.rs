@@ -2,10 +2,11 @@
 //!
 //! A page is too small to be a unit of work, so a packet is a run of pages: 64 of the usual size.
 //! A run ends where events were lost or time goes back, so that both stand between packets, where
-//! the contract of `Source` has a place for them.
+//! the contract of `Source` has a place for them. Pages whose times cannot be true are left out.
 
+use rustc_hash::FxHashSet;
 use slowpath_model::{CpuId, Diagnostic, DiagnosticCode, PacketId, Place, StreamId, TimeRange};
-use slowpath_source::Packet;
+use slowpath_source::{Packet, contradicting};
 
 use crate::clock::Clock;
 use crate::cpu_data::CpuData;
@@ -27,6 +28,8 @@ pub(crate) struct PageStream {
     pub(crate) losses: Losses,
     /// What was overwritten before the first page was meant to be.
     pub(crate) is_snapshot: bool,
+    /// The first and last clock reading that a page may have.
+    pub(crate) readings: (u64, u64),
 }
 
 /// A run of pages that will be a packet.
@@ -48,6 +51,10 @@ struct Run {
 pub(crate) struct Listing {
     pub(crate) packets: Vec<Packet>,
     pub(crate) positions: Vec<usize>,
+    /// The clock reading that no record of the packet can be after.
+    pub(crate) until: Vec<u64>,
+    /// The last pages of the stream that was listed last were left out.
+    pub(crate) lacks_end: bool,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
@@ -71,16 +78,19 @@ impl PageStream {
 
     /// Appends this stream's packets, as those of `stream`, to `listing`.
     pub(crate) fn list_packets(&self, stream: StreamId, listing: &mut Listing) {
-        let runs = self.runs(&mut listing.diagnostics);
+        let (runs, lacks_end) = self.runs_in_order(&mut listing.diagnostics);
+        listing.lacks_end = lacks_end;
         let lost = self.lost_before(&runs);
         let is_overwritten = runs.first().is_some_and(|run| run.lost != Lost::Nothing);
         // No loss to be counted, and yet nothing is known of the time before.
         let mut missing_before = u64::from(self.is_snapshot && is_overwritten);
         for (index, run) in runs.iter().enumerate() {
             let begin = self.clock.time(run.begin);
-            let end = match runs.get(index + 1) {
-                Some(next) if next.begin >= run.last_page_begin => self.clock.time(next.begin),
-                _ => self.time_of_last_record(run),
+            let next = runs.get(index + 1).map(|next| next.begin);
+            let next = next.filter(|next| *next >= run.last_page_begin);
+            let end = match next {
+                Some(next) => self.clock.time(next),
+                None => self.time_of_last_record(run),
             };
             listing.packets.push(Packet {
                 id: PacketId(listing.packets.len() as u32),
@@ -91,8 +101,10 @@ impl PageStream {
                 cpu: Some(self.cpu),
                 lost_events: lost[index],
                 lost_packets: std::mem::take(&mut missing_before),
+                number: None,
             });
             listing.positions.push(run.position);
+            listing.until.push(next.unwrap_or(self.readings.1));
         }
         let dropped = if runs.is_empty() {
             self.losses.dropped
@@ -134,13 +146,51 @@ impl PageStream {
         lost
     }
 
-    fn runs(&self, diagnostics: &mut Vec<Diagnostic>) -> Vec<Run> {
+    /// The runs without the pages whose times contradict those of the others, and whether the last pages
+    /// were left out.
+    fn runs_in_order(&self, diagnostics: &mut Vec<Diagnostic>) -> (Vec<Run>, bool) {
+        let mut found = Vec::new();
+        let runs = self.runs(&FxHashSet::default(), &mut found);
+        let goes_back = |found: &Diagnostic| found.code == DiagnosticCode::TimeGoesBack;
+        if !found.iter().any(goes_back) {
+            diagnostics.extend(found);
+            return runs;
+        }
+        let mut pages = Vec::new();
+        let visit = |position: usize, page: &[u8]| {
+            if let Some(header) = self.layout.header(page)
+                && !self.layout.is_empty(&header)
+                && self.may_be(header.timestamp)
+            {
+                pages.push((position, header.timestamp));
+            }
+        };
+        self.data
+            .for_each_page(self.layout.page_size, visit, |_| ());
+        let times: Vec<(u64, u64)> = pages.iter().map(|(_, at)| (*at, *at)).collect();
+        let wrong = contradicting(&times).into_iter();
+        let wrong: FxHashSet<usize> = wrong.map(|page| pages[page].0).collect();
+        self.runs(&wrong, diagnostics)
+    }
+
+    fn may_be(&self, reading: u64) -> bool {
+        (self.readings.0..=self.readings.1).contains(&reading)
+    }
+
+    /// The runs of all pages but those at the positions `left_out`, whose times are wrong; and whether the
+    /// last pages were left out.
+    fn runs(
+        &self,
+        left_out: &FxHashSet<usize>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> (Vec<Run>, bool) {
         let mut runs: Vec<Run> = Vec::new();
         let mut bad_pages = Findings::default();
         let mut bad_chunks = Findings::default();
         let mut backwards = 0;
         // Empty ones that have no time are no page of the kernel's.
         let mut blanks: Vec<usize> = Vec::new();
+        let mut after_wrong = false;
         let visit = |position: usize, page: &[u8]| {
             let size = page.len();
             let Some(header) = self.layout.header(page) else {
@@ -167,9 +217,23 @@ impl PageStream {
                 blanks.extend((header.timestamp == 0).then_some(position));
                 return;
             }
-            let lost = match blanks.is_empty() {
-                true => header.lost,
-                false => Lost::Unknown,
+            let at = header.timestamp;
+            let why = match (self.may_be(at), left_out.contains(&position)) {
+                (false, _) => Some("is not in the time of the recording"),
+                (true, true) => Some("contradicts the pages around it"),
+                (true, false) => None,
+            };
+            if let Some(why) = why {
+                bad_pages.add(DiagnosticCode::InvalidPacket, || {
+                    (self.place(position), format!("a page's time, {at}, {why}"))
+                });
+                after_wrong = true;
+                return;
+            }
+            let is_after_damage = std::mem::take(&mut after_wrong) || !blanks.is_empty();
+            let lost = match is_after_damage {
+                false => header.lost,
+                true => Lost::Unknown,
             };
             for blank in blanks.drain(..) {
                 bad_pages.add(DiagnosticCode::InvalidPacket, || {
@@ -227,14 +291,14 @@ impl PageStream {
                 ..diagnostic
             });
         }
-        runs
+        (runs, after_wrong)
     }
 
     fn time_of_last_record(&self, run: &Run) -> slowpath_model::Timestamp {
         let end = (run.last_page + self.layout.page_size).min(self.data.length());
         let page = self.data.bytes(run.last_page..end);
-        self.clock
-            .time(self.layout.last_time(&page).unwrap_or(run.last_page_begin))
+        let last = self.layout.last_time(&page, self.readings.1);
+        self.clock.time(last.unwrap_or(run.last_page_begin))
     }
 }
 

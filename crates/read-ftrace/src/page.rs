@@ -153,12 +153,22 @@ impl PageLayout {
         }
     }
 
-    /// The clock reading at the last record of a page.
-    pub(crate) fn last_time(&self, page: &[u8]) -> Option<u64> {
+    /// The time of the next page with records, of the pages that `bytes` are: no record of the first one can
+    /// be after it.
+    pub(crate) fn next_page_begin(&self, bytes: &[u8]) -> Option<u64> {
+        let mut pages = bytes.chunks(self.page_size).skip(1);
+        pages.find_map(|page| {
+            let header = self.header(page)?;
+            (!self.is_empty(&header)).then_some(header.timestamp)
+        })
+    }
+
+    /// The clock reading at the last record of a page, of those not after `until`.
+    pub(crate) fn last_time(&self, page: &[u8], until: u64) -> Option<u64> {
         let header = self.header(page)?;
         Some(match self.order {
-            ByteOrder::Little => self.records::<false>(page, 0, &header).last_time(),
-            ByteOrder::Big => self.records::<true>(page, 0, &header).last_time(),
+            ByteOrder::Little => self.records::<false>(page, 0, &header).last_time(until),
+            ByteOrder::Big => self.records::<true>(page, 0, &header).last_time(until),
         })
     }
 }
@@ -286,9 +296,11 @@ impl<'bytes, const BIG: bool> Records<'bytes, BIG> {
         }
     }
 
-    fn last_time(mut self) -> u64 {
+    fn last_time(mut self, until: u64) -> u64 {
         let mut last = self.time;
-        while let Walk::Record(record) = self.step() {
+        while let Walk::Record(record) = self.step()
+            && (last..=until).contains(&record.time)
+        {
             last = record.time;
         }
         last

@@ -2,7 +2,7 @@
 //!
 //! `trace_dat` and `folder` fill this in; `trace` makes a readable trace out of it.
 
-use slowpath_model::{CpuId, Diagnostic};
+use slowpath_model::{CpuId, Diagnostic, TimeRange};
 
 use crate::byte_order::ByteOrder;
 use crate::clock::Clock;
@@ -27,6 +27,8 @@ pub(crate) struct Recording {
     pub(crate) streams: Vec<RecordedStream>,
     /// What was overwritten before the first pages was meant to be.
     pub(crate) is_snapshot: bool,
+    /// When it was recorded, with the clock offset applied: what lies outside is damaged.
+    pub(crate) recorded: TimeRange,
     pub(crate) host: String,
     pub(crate) tracer_version: String,
     pub(crate) environment: Vec<(String, String)>,

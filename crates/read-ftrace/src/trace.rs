@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::{FxHashMap, FxHashSet};
 use slowpath_model::{
     Diagnostic, DiagnosticCode, EventClass, FieldKind, FieldVisitor, PacketId, Place, ProcessId,
-    Projection, Schema, Scope, StreamId, ThreadId, TracerDomain,
+    Projection, Schema, Scope, StreamId, ThreadId, TimeRange, TracerDomain,
 };
 use slowpath_source::{Decoder, Packet, Source, Stream};
 
@@ -20,7 +20,7 @@ use crate::format::parse_event_format;
 use crate::layout::{Content, Field, Place as FieldPlace};
 use crate::packets::{Findings, Listing, PageStream};
 use crate::page::PageLayout;
-use crate::recording::Recording;
+use crate::recording::{RecordedStream, Recording};
 use crate::{saved, visit};
 
 /// Arrays of at most so many numbers can be asked for number by number.
@@ -46,6 +46,8 @@ pub struct FtraceTrace {
     packets: Vec<Packet>,
     /// By packet: where it begins in its stream's pages.
     positions: Vec<usize>,
+    /// By packet: the clock reading that no record of it can be after.
+    until: Vec<u64>,
     diagnostics: Vec<Diagnostic>,
     saved_cmdlines: Vec<(ThreadId, String)>,
     saved_tgids: Vec<(ThreadId, ProcessId)>,
@@ -160,6 +162,9 @@ impl FtraceTrace {
             ..Listing::default()
         };
         let (mut streams, mut recorded, mut cut_off) = (Vec::new(), Vec::new(), Vec::new());
+        let time = recording.recorded;
+        let mut all = recording.streams.iter();
+        let was_in_time = all.any(|stream| has_page_in(stream, time, page_layout));
         for (stream, id) in recording.streams.into_iter().zip((0..).map(StreamId)) {
             let pages = PageStream {
                 name: stream.name,
@@ -168,6 +173,9 @@ impl FtraceTrace {
                 layout: stream
                     .page_size
                     .map_or(page_layout, |size| page_layout.with_page_size(size)),
+                readings: (stream.clock.readings(time))
+                    .filter(|_| was_in_time)
+                    .unwrap_or((0, u64::MAX)),
                 clock: stream.clock,
                 losses: stream.losses,
                 is_snapshot: recording.is_snapshot,
@@ -186,6 +194,7 @@ impl FtraceTrace {
             pages.list_packets(id, &mut listing);
             let mut found = listing.diagnostics[known..].iter();
             let is_cut_off = stream.is_cut_off
+                || listing.lacks_end
                 || found.any(|found| found.code == DiagnosticCode::TruncatedPacket);
             cut_off.push(is_cut_off);
             streams.push(Stream {
@@ -207,6 +216,7 @@ impl FtraceTrace {
             streams,
             packets: listing.packets,
             positions: listing.positions,
+            until: listing.until,
             diagnostics: listing.diagnostics,
             saved_cmdlines,
             saved_tgids,
@@ -219,6 +229,11 @@ impl FtraceTrace {
         let listed = self.packets.get(packet.index())?;
         let stream = self.recorded.get(listed.stream.index())?;
         Some((stream, *self.positions.get(packet.index())?))
+    }
+
+    /// The clock reading that no record of `packet` can be after.
+    pub(crate) fn until(&self, packet: PacketId) -> u64 {
+        self.until.get(packet.index()).copied().unwrap_or(u64::MAX)
     }
 
     /// The pages of `packet`.
@@ -277,6 +292,22 @@ impl Source for FtraceTrace {
     fn visit(&self, packet: PacketId, position: u64, visitor: &mut dyn FieldVisitor) {
         visit::visit_event(self, packet, position, visitor);
     }
+}
+
+/// Whether the first or last page of a stream lies in the time `recorded`.
+fn has_page_in(stream: &RecordedStream, recorded: TimeRange, layout: PageLayout) -> bool {
+    let length = stream.data.length();
+    let last = (length / layout.page_size).saturating_sub(1) * layout.page_size;
+    let is_inside = |begin: usize| {
+        let end = (begin + layout.page_size).min(length);
+        let header = layout.header(&stream.data.bytes(begin..end));
+        let readings = stream.clock.readings(recorded);
+        (header
+            .filter(|header| !layout.is_empty(header))
+            .zip(readings))
+        .is_some_and(|(header, (from, to))| (from..=to).contains(&header.timestamp))
+    };
+    is_inside(0) || is_inside(last)
 }
 
 /// Notes from when on streams tell nothing that are `cut_off`, by position.

@@ -9,7 +9,7 @@ mod parts;
 mod sections;
 mod sequence;
 
-use slowpath_model::{CpuId, Diagnostic, DiagnosticCode, Place};
+use slowpath_model::{CpuId, Diagnostic, DiagnosticCode, Place, TimeRange};
 use slowpath_source::NamedBytes;
 
 use crate::byte_order::{ByteOrder, Cursor};
@@ -209,6 +209,7 @@ impl Reading<'_> {
             saved_tgids: String::new(),
             streams,
             is_snapshot: false,
+            recorded: TimeRange::ALL,
             host: words.next().unwrap_or_default(),
             tracer_version: words.next().unwrap_or_default(),
             environment,

@@ -3,14 +3,15 @@
 //!
 //! Packets are compared by processor and begin, which no two packets of one tracer share by accident;
 //! events are counted only where all packets are alike. Parts of a rotated session, and traces of
-//! several domains, have no packet in common.
+//! several domains, have no packet in common. Pages whose `slowpath.json` is lost tell neither their host
+//! nor wall time: they are compared by the tracer's own clock.
 
 use std::collections::HashMap;
 
 use slowpath_model::{CpuId, EventClassId, Projection, TimeRange, Timestamp, TracerDomain};
 use slowpath_source::{Packet, Source, Stream};
 
-use crate::OpenedSource;
+use crate::{Manifest, OpenedSource};
 
 /// What two traces have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,10 +29,15 @@ pub(crate) fn in_common(first: &OpenedSource, second: &OpenedSource) -> Option<I
     if !may_be_one(first, second) {
         return None;
     }
-    let (one, other) = (&*first.source, &*second.source);
-    if has_same_packets(one, other) {
-        let is_less = events(one) < events(other);
-        return Some(match is_less {
+    let [one, other] = match [first, second].map(lost_its_manifest).contains(&true) {
+        true => [first, second].map(InItsClock::own),
+        false => [first, second].map(InItsClock::as_it_is),
+    };
+    if has_same_packets(&one, &other) {
+        // Of two that hold the same, the one that tells more besides.
+        let tells = |trace: &OpenedSource| u64::from(trace.recording.is_some());
+        let one = (events(one.source), tells(first));
+        return Some(match one < (events(other.source), tells(second)) {
             true => InCommon::FirstIsPart,
             false => InCommon::SecondIsPart,
         });
@@ -43,20 +49,20 @@ pub(crate) fn in_common(first: &OpenedSource, second: &OpenedSource) -> Option<I
         let is_of_some_run = !schema.session.is_empty() || trace.format == "ftrace";
         is_of_some_run && !schema.tracer.is_empty() && schema.domain != TracerDomain::Unknown
     };
-    let overlap = hull(one).intersect(hull(other));
+    let overlap = hull(&one).intersect(hull(&other));
     if !says_whence(first) || !says_whence(second) || overlap.is_empty() {
         return None;
     }
-    let streams_of_one = by_begin(one);
-    let streams_of_other = by_begin(other);
+    let streams_of_one = by_begin(&one);
+    let streams_of_other = by_begin(&other);
     if !is_any_shared(&streams_of_one, &streams_of_other) {
         return None;
     }
-    let second_is_part = is_held(other, one, &streams_of_one);
-    let first_is_part = is_held(one, other, &streams_of_other);
+    let second_is_part = is_held(&other, &one, &streams_of_one);
+    let first_is_part = is_held(&one, &other, &streams_of_other);
     Some(match (first_is_part, second_is_part) {
         // The same packets, of which one does not describe all events.
-        (true, true) if events(one) < events(other) => InCommon::FirstIsPart,
+        (true, true) if events(one.source) < events(other.source) => InCommon::FirstIsPart,
         (_, true) => InCommon::SecondIsPart,
         (true, false) => InCommon::FirstIsPart,
         (false, false) => InCommon::Some,
@@ -66,20 +72,67 @@ pub(crate) fn in_common(first: &OpenedSource, second: &OpenedSource) -> Option<I
 /// Whether nothing but their packets tells the traces apart.
 fn may_be_one(first: &OpenedSource, second: &OpenedSource) -> bool {
     let about = |trace: &OpenedSource| {
-        let (schema, machine) = (trace.source.schema(), trace.machine());
-        let host = (machine.name.to_owned(), machine.boot);
-        (host, trace.format, schema.domain, schema.session.clone())
+        let schema = trace.source.schema();
+        (trace.format, schema.domain, schema.session.clone())
     };
-    about(first) == about(second)
+    let host = |trace: &OpenedSource| {
+        let machine = trace.machine();
+        (machine.name.to_owned(), machine.boot)
+    };
+    let tells_no_host = [first, second].map(lost_its_manifest).contains(&true);
+    about(first) == about(second) && (tells_no_host || host(first) == host(second))
 }
 
-fn has_same_packets(one: &dyn Source, other: &dyn Source) -> bool {
-    let what = |packet: &Packet| (packet.range, packet.size, packet.cpu);
-    let classes = |source: &dyn Source| source.schema().event_classes.len();
-    let has_times = one.packets().iter().any(|packet| !packet.range.is_empty());
-    has_times
+/// Whether these are pages of a folder without `slowpath.json`.
+fn lost_its_manifest(trace: &OpenedSource) -> bool {
+    trace.format == "ftrace" && trace.recording.is_none() && trace.source.schema().host.is_empty()
+}
+
+/// A trace with times as they are, or as the tracer's clock had them.
+struct InItsClock<'trace> {
+    source: &'trace dyn Source,
+    offset_ns: i64,
+}
+
+impl<'trace> InItsClock<'trace> {
+    fn as_it_is(trace: &'trace OpenedSource) -> Self {
+        Self {
+            source: &*trace.source,
+            offset_ns: 0,
+        }
+    }
+
+    /// Wall time was stated beside it.
+    fn own(trace: &'trace OpenedSource) -> Self {
+        let manifest = trace.recording.as_ref().map(|(_, manifest)| manifest);
+        let manifest = manifest.filter(|_| trace.format == "ftrace");
+        Self {
+            source: &*trace.source,
+            offset_ns: manifest.map_or(0, Manifest::monotonic_offset_ns),
+        }
+    }
+
+    fn at(&self, at: Timestamp) -> Timestamp {
+        Timestamp::from_ns(at.ns().wrapping_sub(self.offset_ns))
+    }
+
+    fn range(&self, packet: &Packet) -> TimeRange {
+        TimeRange::new(self.at(packet.range.begin), self.at(packet.range.end))
+    }
+}
+
+fn has_same_packets(one: &InItsClock<'_>, other: &InItsClock<'_>) -> bool {
+    let packets = |trace: &InItsClock<'_>| {
+        let packets = trace.source.packets().iter();
+        let what = packets.map(|packet| (trace.range(packet), packet.size, packet.cpu));
+        what.collect::<Vec<_>>()
+    };
+    let classes = |trace: &InItsClock<'_>| trace.source.schema().event_classes.len();
+    let mut all = one.source.packets().iter();
+    all.any(|packet| !packet.range.is_empty())
         && classes(one) == classes(other)
-        && (one.packets().iter().map(what)).eq(other.packets().iter().map(what))
+        && one.source.packets().len() == other.source.packets().len()
+        && packets(one) == packets(other)
 }
 
 /// How many events can be read.
@@ -93,8 +146,8 @@ fn events(source: &dyn Source) -> u64 {
     events
 }
 
-fn hull(source: &dyn Source) -> TimeRange {
-    let ranges = source.packets().iter().map(|packet| packet.range);
+fn hull(trace: &InItsClock<'_>) -> TimeRange {
+    let ranges = (trace.source.packets().iter()).map(|packet| trace.range(packet));
     let none = TimeRange::new(Timestamp::MIN, Timestamp::MIN);
     ranges.reduce(TimeRange::hull).unwrap_or(none)
 }
@@ -102,10 +155,11 @@ fn hull(source: &dyn Source) -> TimeRange {
 /// Positions of streams by the processor and begin of their packets.
 type ByBegin = HashMap<(Option<CpuId>, Timestamp), usize>;
 
-fn by_begin(source: &dyn Source) -> ByBegin {
-    let packets = source.packets().iter();
+fn by_begin(trace: &InItsClock<'_>) -> ByBegin {
+    let key = |packet: &Packet| (packet.cpu, trace.at(packet.range.begin));
+    let packets = trace.source.packets().iter();
     packets
-        .map(|packet| ((packet.cpu, packet.range.begin), packet.stream.index()))
+        .map(|packet| (key(packet), packet.stream.index()))
         .collect()
 }
 
@@ -115,20 +169,23 @@ fn is_any_shared(one: &ByBegin, other: &ByBegin) -> bool {
 
 /// Whether every packet of `part` lies in a packet of `whole`, of the stream with which its own one
 /// shares some.
-fn is_held(part: &dyn Source, whole: &dyn Source, streams_of_whole: &ByBegin) -> bool {
-    part.streams().iter().all(|stream| {
-        let packets = packets_of(part, stream);
-        let shared = |packet: &Packet| streams_of_whole.get(&(packet.cpu, packet.range.begin));
+fn is_held(part: &InItsClock<'_>, whole: &InItsClock<'_>, streams_of_whole: &ByBegin) -> bool {
+    part.source.streams().iter().all(|stream| {
+        let packets = packets_of(part.source, stream);
+        let key = |packet: &Packet| (packet.cpu, part.at(packet.range.begin));
+        let shared = |packet: &Packet| streams_of_whole.get(&key(packet));
         let Some(&of_whole) = packets.iter().find_map(shared) else {
             return packets.is_empty();
         };
-        let of_whole = packets_of(whole, &whole.streams()[of_whole]);
+        let of_whole = packets_of(whole.source, &whole.source.streams()[of_whole]);
         packets.iter().all(|packet| {
-            let after = of_whole.partition_point(|known| known.range.begin <= packet.range.begin);
+            let range = part.range(packet);
+            let after = of_whole.partition_point(|known| whole.range(known).begin <= range.begin);
             let known = after.checked_sub(1).map(|position| &of_whole[position]);
             known.is_some_and(|known| {
-                known.range.end >= packet.range.end
-                    && (known.range.begin < packet.range.begin || known.size >= packet.size)
+                let known_range = whole.range(known);
+                known_range.end >= range.end
+                    && (known_range.begin < range.begin || known.size >= packet.size)
             })
         })
     })

@@ -7,6 +7,7 @@
 
 mod copies;
 mod discover;
+mod doubts;
 mod error;
 mod history;
 mod host;
@@ -17,6 +18,7 @@ mod requests;
 mod span_traces;
 mod spans;
 mod state_dump;
+mod texts_beside;
 
 pub use error::{NotOpened, OpenError};
 pub use history::{HistoryError, OpenedHistory, UNKNOWN_THREAD};

@@ -6,7 +6,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use slowpath_model::{Diagnostic, DiagnosticCode, Place};
+use slowpath_model::{Diagnostic, DiagnosticCode, Place, TimeRange, Timestamp};
+
+/// The wall clock is read shortly before tracing begins and after it ends; applications' events end when the
+/// tracer has written them out, which may take a while.
+const BEGINS_EARLIER_NS: i64 = 2_000_000_000;
+const ENDS_LATER_NS: i64 = 15_000_000_000;
 
 /// The version of the folder's format that is understood.
 const FORMAT_VERSION: u32 = 1;
@@ -63,6 +68,8 @@ pub struct ClockOffset {
     pub name: String,
     /// Epoch time minus the clock, in nanoseconds.
     pub offset_to_epoch_ns: i64,
+    /// The same at the end, which differs where wall time was adjusted meanwhile.
+    pub offset_to_epoch_at_end_ns: Option<i64>,
 }
 
 impl Manifest {
@@ -128,6 +135,34 @@ impl Manifest {
     /// Whether it says how the monotonic clock relates to wall time.
     pub(crate) fn states_monotonic_offset(&self) -> bool {
         self.monotonic_clock().is_some()
+    }
+
+    /// When events can have happened, as far as it says that.
+    pub(crate) fn recorded(&self) -> TimeRange {
+        let clock = self.monotonic_clock();
+        let adjusted = clock.and_then(|clock| {
+            let at_end = clock.offset_to_epoch_at_end_ns?;
+            Some(
+                at_end
+                    .saturating_sub(clock.offset_to_epoch_ns)
+                    .saturating_abs(),
+            )
+        });
+        let adjusted = adjusted.unwrap_or(0);
+        // What a ring in memory was filling when the snapshot before was taken keeps its time.
+        let begin = match self.mode.as_str() {
+            "snapshot" => Timestamp::MIN,
+            _ => Timestamp::from_ns(
+                (self.begin_ns.saturating_sub(BEGINS_EARLIER_NS)).saturating_sub(adjusted),
+            ),
+        };
+        let end = match self.end_ns > self.begin_ns {
+            true => Timestamp::from_ns(
+                (self.end_ns.saturating_add(ENDS_LATER_NS)).saturating_add(adjusted),
+            ),
+            false => Timestamp::MAX,
+        };
+        TimeRange::new(begin, end)
     }
 
     fn monotonic_clock(&self) -> Option<&ClockOffset> {

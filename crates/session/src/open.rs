@@ -7,7 +7,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use slowpath_model::{CpuId, Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TracerDomain};
+use slowpath_model::{
+    CpuId, Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TimeRange, TracerDomain,
+};
 use slowpath_platform::MappedFile;
 use slowpath_read_ctf::{CtfTrace, StreamFile, metadata};
 use slowpath_read_ftrace::{EventFormatFile, FolderFiles, FtraceTrace, ReadOptions};
@@ -15,8 +17,9 @@ use slowpath_source::{FileBytes, NamedBytes, Source};
 
 use crate::copies::{InCommon, in_common};
 use crate::discover::{Found, discover, unreadable};
+use crate::doubts::doubts;
 use crate::host;
-use crate::{Manifest, NotOpened, OpenError, SpanFile, manifest, state_dump};
+use crate::{Manifest, NotOpened, OpenError, SpanFile, manifest, state_dump, texts_beside};
 
 /// Everything that was opened, as one.
 #[derive(Default)]
@@ -205,23 +208,58 @@ fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSo
         let manifest = recording.as_ref().map(|(_, manifest)| manifest);
         diagnostics.extend(unknown_wall_time(path, &*opened.source, manifest));
     }
+    if let (Ok(opened), Some((root, manifest))) = (&opened, &recording) {
+        diagnostics.extend(recorded_at_another_time(
+            path,
+            &*opened.source,
+            root,
+            manifest,
+        ));
+        texts_beside::check(path, diagnostics);
+    }
     match opened {
-        Ok(opened) => Some(OpenedSource {
-            path: path.to_owned(),
-            state_dump: (recording.as_ref())
-                .map(|(_, manifest)| state_dump::read(path, manifest, diagnostics))
-                .unwrap_or_default(),
-            disk_names: (recording.as_ref())
-                .map(|_| disk_names(path, diagnostics))
-                .unwrap_or_default(),
-            recording,
-            ..opened
-        }),
+        Ok(opened) => {
+            diagnostics.extend(doubts(&*opened.source));
+            Some(OpenedSource {
+                path: path.to_owned(),
+                state_dump: (recording.as_ref())
+                    .map(|(_, manifest)| state_dump::read(path, manifest, diagnostics))
+                    .unwrap_or_default(),
+                disk_names: (recording.as_ref())
+                    .map(|_| texts_beside::disk_names(path, diagnostics))
+                    .unwrap_or_default(),
+                recording,
+                ..opened
+            })
+        }
         Err(diagnostic) => {
             diagnostics.push(diagnostic);
             None
         }
     }
+}
+
+/// Says so where all events lie outside of the time that the recording states: that one is wrong then.
+fn recorded_at_another_time(
+    trace: &Path,
+    source: &dyn Source,
+    recording: &Path,
+    manifest: &Manifest,
+) -> Option<Diagnostic> {
+    let recorded = manifest.recorded();
+    let mut packets = source.packets().iter();
+    let is_outside = |at| at < recorded.begin || recorded.end < at;
+    let all_are =
+        packets.all(|packet| is_outside(packet.range.begin) && is_outside(packet.range.end));
+    let what = format!(
+        "it says that recording began at {} and ended at {} (nanoseconds since the epoch), but all events of {} \
+         lie outside of that",
+        manifest.begin_ns,
+        manifest.end_ns,
+        trace.display()
+    );
+    (all_are && !source.packets().is_empty())
+        .then(|| damaged(&recording.join("slowpath.json"), what))
 }
 
 /// Says so where nothing tells how the clock of a folder of pages relates to wall time.
@@ -295,7 +333,9 @@ fn open_ctf(
         2 => "CTF 2",
         _ => "CTF 1.8",
     };
-    Ok(opened(format, CtfTrace::new(metadata.layout, files)))
+    let recorded = recording.map_or(TimeRange::ALL, |(_, manifest)| manifest.recorded());
+    let trace = CtfTrace::recorded_in(recorded, metadata.layout, files);
+    Ok(opened(format, trace))
 }
 
 /// Whether a file has fewer bytes than its recording says.
@@ -415,9 +455,12 @@ fn open_ftrace_folder(
     // Its recorder was killed: of a processor without pages nothing is known, busy or not.
     let was_killed =
         manifest.is_some_and(|manifest| !manifest.complete && manifest.files.is_empty());
+    let is_emptied = |pages: &NamedBytes| was_killed && pages.get().is_empty();
+    let what = "it is empty, and its recorder has not ended in order: what this processor did is not known";
+    let emptied = cpus.iter().filter(|(_, pages)| is_emptied(pages));
+    diagnostics.extend(emptied.map(|(_, pages)| missing_stream(Path::new(&pages.name), what)));
     let is_cut = |(_, pages): &&(CpuId, NamedBytes)| {
-        let is_empty = pages.get().is_empty();
-        is_short(Path::new(&pages.name), pages.get(), recording) || was_killed && is_empty
+        is_short(Path::new(&pages.name), pages.get(), recording) || is_emptied(pages)
     };
     let mut cut_off: Vec<CpuId> = cpus.iter().filter(is_cut).map(|(cpu, _)| *cpu).collect();
     let mut gone = missing_pages(folder, diagnostics);
@@ -443,6 +486,7 @@ fn open_ftrace_folder(
         trace_clock,
         stats,
         is_snapshot: manifest.is_some_and(|manifest| manifest.mode == "snapshot"),
+        recorded: manifest.map(Manifest::recorded),
         host: manifest
             .map(|manifest| manifest.host.clone())
             .unwrap_or_default(),
@@ -465,21 +509,6 @@ fn cpu_of_pages(path: &Path) -> Option<CpuId> {
     let name = path.file_name()?.to_str()?;
     let number = name.strip_prefix("cpu")?.strip_suffix(".raw")?;
     number.parse().ok().map(CpuId)
-}
-
-/// `block_devices.json`: the names of disks by their numbers; nothing where there is none.
-fn disk_names(folder: &Path, diagnostics: &mut Vec<Diagnostic>) -> BTreeMap<String, String> {
-    let path = folder.join("block_devices.json");
-    let read = match fs::read(&path) {
-        Ok(text) => serde_json::from_slice(&text)
-            .map_err(|error| damaged(&path, format!("{error}; disks go by their numbers"))),
-        Err(cause) if is_absent(&cause) => return BTreeMap::new(),
-        Err(cause) => Err(unreadable(&path, &cause)),
-    };
-    read.unwrap_or_else(|wrong| {
-        diagnostics.push(wrong);
-        BTreeMap::new()
-    })
 }
 
 /// `events/<system>/<event>/format`, in the order of the paths.
@@ -517,7 +546,7 @@ fn entries(folder: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
     paths
 }
 
-fn is_absent(cause: &io::Error) -> bool {
+pub(crate) fn is_absent(cause: &io::Error) -> bool {
     use io::ErrorKind::{NotADirectory, NotFound};
     matches!(cause.kind(), NotFound | NotADirectory)
 }
@@ -578,7 +607,7 @@ impl FileBytes for Mapped {
     }
 }
 
-fn damaged(path: &Path, what: impl std::fmt::Display) -> Diagnostic {
+pub(crate) fn damaged(path: &Path, what: impl std::fmt::Display) -> Diagnostic {
     let place = Place {
         file: path.display().to_string(),
         ..Place::default()

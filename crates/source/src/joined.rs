@@ -2,8 +2,9 @@
 //!
 //! For the parts that a recorder leaves when it rotates a session, and for traces that were taken
 //! side by side. Streams, packets and event classes of the parts are put one after the other and
-//! keep their order; nothing is merged in time, as sources never promise that. Parts of different
-//! tracing sessions do not go on where the other ends: what lies between them counts as lost.
+//! keep their order; nothing is merged in time, as sources never promise that. What lies between two parts
+//! counts as lost: always where they are of different tracing sessions, else where numbers of packets are
+//! missing (two snapshots), or time where packets have none.
 
 use std::ops::Range;
 
@@ -22,8 +23,12 @@ pub struct Joined<'source> {
     diagnostics: Vec<Diagnostic>,
 }
 
+/// Parts of a session whose packets have no numbers go on within so much time.
+const ROTATION_NS: i64 = 10_000_000;
+
 struct Part<'source> {
     source: &'source dyn Source,
+    first_stream: u32,
     first_packet: u32,
     first_class: u32,
 }
@@ -56,13 +61,6 @@ impl<'source> Joined<'source> {
     }
 
     fn add(&mut self, source: &'source dyn Source) {
-        let session = &source.schema().session;
-        let goes_on = self.parts.is_empty()
-            || (!session.is_empty()
-                && self
-                    .parts
-                    .iter()
-                    .any(|part| part.source.schema().session == *session));
         let first_packet = self.packets.len() as u32;
         let first_stream = self.streams.len() as u32;
         if self.parts.is_empty() {
@@ -76,6 +74,7 @@ impl<'source> Joined<'source> {
         }
         self.parts.push(Part {
             source,
+            first_stream,
             first_packet,
             first_class: self.schema.event_classes.len() as u32,
         });
@@ -92,15 +91,56 @@ impl<'source> Joined<'source> {
                 stream: StreamId(packet.stream.0 + first_stream),
                 ..packet.clone()
             }));
-        if !goes_on {
+        let new = self.streams[first_stream as usize..].iter();
+        let new = new.filter(|stream| !stream.packets.is_empty());
+        let missing: Vec<(u32, u64)> = (new.map(|stream| self.missing_before(stream)))
+            .filter(|(_, missing)| *missing > 0)
+            .collect();
+        if !missing.is_empty() {
             self.end_streams_without_successor(first_stream as usize);
-            let firsts = self.streams[first_stream as usize..].iter();
-            for first in firsts.filter(|stream| !stream.packets.is_empty()) {
-                self.packets[first.packets.start as usize].lost_packets += 1;
-            }
+        }
+        for (first, missing) in missing {
+            let lost = &mut self.packets[first as usize].lost_packets;
+            *lost = lost.saturating_add(missing);
         }
         let diagnostics = source.diagnostics().iter().cloned();
         self.diagnostics.extend(diagnostics);
+    }
+
+    /// The first packet of a stream of the part that was added last, and how many packets are missing
+    /// between it and the parts before; 1 where that is not known.
+    fn missing_before(&self, stream: &Stream) -> (u32, u64) {
+        let file = |stream: &Stream| stream.name.rsplit('/').next().map(str::to_owned);
+        let (first, before) = (stream.packets.start, self.parts.len() - 1);
+        let session = &self.parts[before].source.schema().session;
+        let mut of_session = (self.parts[..before].iter().zip(&self.parts[1..]))
+            .filter(|(part, _)| !session.is_empty() && part.source.schema().session == *session)
+            .peekable();
+        if of_session.peek().is_none() {
+            return (first, u64::from(before > 0));
+        }
+        let mut streams = of_session.flat_map(|(part, next)| {
+            &self.streams[part.first_stream as usize..next.first_stream as usize]
+        });
+        let is_same = |known: &&Stream| {
+            known.cpu == stream.cpu && file(known) == file(stream) && !known.packets.is_empty()
+        };
+        let first_packet = &self.packets[first as usize];
+        let last = streams.rfind(is_same);
+        let last = last.map(|known| &self.packets[known.packets.end as usize - 1]);
+        let missing = match (last, first_packet.number) {
+            (None, Some(number)) => number.min(1),
+            (None, None) => 1,
+            (Some(last), Some(number)) => {
+                let next = last.number.map_or(number, |last| last.saturating_add(1));
+                number.saturating_sub(next)
+            }
+            (Some(last), None) => {
+                let goes_on = last.range.end.ns().saturating_add(ROTATION_NS);
+                u64::from(first_packet.range.begin.ns() > goes_on)
+            }
+        };
+        (first, missing)
     }
 
     /// Ends the streams before `first_new` of processors that the part behind it has no events of: what they

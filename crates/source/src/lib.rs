@@ -7,10 +7,12 @@
 
 mod bytes;
 mod joined;
+mod order;
 mod sniff;
 
 pub use bytes::{Bytes, FileBytes, NamedBytes};
 pub use joined::Joined;
+pub use order::contradicting;
 pub use sniff::{Format, sniff};
 
 use std::ops::Range;
@@ -115,4 +117,6 @@ pub struct Packet {
     pub lost_events: u64,
     /// Packets that are missing before this one.
     pub lost_packets: u64,
+    /// Its number in its stream, from 0, where the tracer counts packets.
+    pub number: Option<u64>,
 }
