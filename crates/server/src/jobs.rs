@@ -30,7 +30,31 @@ pub(crate) struct Part<T> {
     running: AtomicBool,
     done: AtomicU64,
     total: AtomicU64,
-    made: OnceLock<Result<Arc<T>, String>>,
+    made: OnceLock<Result<Arc<T>, Unmade>>,
+}
+
+/// Why a part is not made.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Unmade {
+    /// The server is going down.
+    Cancelled,
+    /// It cannot be made; why.
+    Failed(String),
+}
+
+impl Unmade {
+    fn message(&self) -> &str {
+        match self {
+            Self::Cancelled => "cancelled: the server is going down",
+            Self::Failed(why) => why,
+        }
+    }
+}
+
+impl From<String> for Unmade {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
 }
 
 /// A part that is not there yet, or never will be.
@@ -43,6 +67,8 @@ pub(crate) enum NotThere {
         /// How much of it is done, from 0 to 1.
         done: f64,
     },
+    /// It will not be made any more.
+    Cancelled,
     /// It cannot be made.
     Failed(String),
 }
@@ -65,7 +91,7 @@ impl<T: Send + Sync> Part<T> {
     }
 
     /// Makes it, unless it is there.
-    pub(crate) fn make(&self, make: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> Result<T, String>) {
+    pub(crate) fn make(&self, make: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> Result<T, Unmade>) {
         self.want();
         if self.made.get().is_some() {
             return;
@@ -84,7 +110,8 @@ impl<T: Send + Sync> Part<T> {
     pub(crate) fn get(&self) -> Result<Arc<T>, NotThere> {
         match self.made.get() {
             Some(Ok(part)) => Ok(Arc::clone(part)),
-            Some(Err(why)) => Err(NotThere::Failed(why.clone())),
+            Some(Err(Unmade::Cancelled)) => Err(NotThere::Cancelled),
+            Some(Err(Unmade::Failed(why))) => Err(NotThere::Failed(why.clone())),
             None => Err(NotThere::NotYet {
                 job: self.name,
                 done: self.share(),
@@ -105,7 +132,7 @@ impl<T: Send + Sync> Part<T> {
     pub(crate) fn report(&self) -> JobReport {
         let (state, message) = match self.made.get() {
             Some(Ok(_)) => (JobState::Done, None),
-            Some(Err(why)) => (JobState::Failed, Some(why.clone())),
+            Some(Err(why)) => (JobState::Failed, Some(why.message().to_owned())),
             None if self.running.load(Ordering::Relaxed) => (JobState::Running, None),
             None => (JobState::Waiting, None),
         };
@@ -170,7 +197,7 @@ mod tests {
     #[test]
     fn what_failed_says_why() {
         let part: Part<u32> = Part::new("io");
-        part.make(|_| Err("no kernel events were recorded".to_owned()));
+        part.make(|_| Err("no kernel events were recorded".to_owned().into()));
         assert_eq!(
             part.get(),
             Err(NotThere::Failed(
@@ -178,5 +205,13 @@ mod tests {
             ))
         );
         assert_eq!(part.report().state, JobState::Failed);
+    }
+
+    #[test]
+    fn what_was_cancelled_is_not_taken_for_impossible() {
+        let part: Part<u32> = Part::new("io");
+        part.make(|_| Err(Unmade::Cancelled));
+        assert_eq!(part.get(), Err(NotThere::Cancelled));
+        assert!(part.report().is_over());
     }
 }

@@ -16,6 +16,8 @@ pub(crate) enum Problem {
     Bad(String),
     /// There is no such thing.
     Unknown(String),
+    /// It will not be answered any more: the server is going down.
+    Cancelled,
     /// It can never be answered for this recording.
     Impossible(String),
     /// Something broke.
@@ -26,6 +28,7 @@ impl From<NotThere> for Problem {
     fn from(not_there: NotThere) -> Self {
         match not_there {
             NotThere::NotYet { job, done } => Self::NotYet { job, done },
+            NotThere::Cancelled => Self::Cancelled,
             NotThere::Failed(why) => Self::Impossible(why),
         }
     }
@@ -40,6 +43,10 @@ impl IntoResponse for Problem {
             }
             Self::Bad(text) => (StatusCode::BAD_REQUEST, text),
             Self::Unknown(text) => (StatusCode::NOT_FOUND, text),
+            Self::Cancelled => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "cancelled: the server is going down".to_owned(),
+            ),
             Self::Impossible(text) => (StatusCode::CONFLICT, text),
             Self::Broken(text) => (StatusCode::INTERNAL_SERVER_ERROR, text),
         };

@@ -21,7 +21,7 @@ use slowpath_views::{
     merge_documents,
 };
 
-use crate::jobs::{JobReport, NotThere, Part};
+use crate::jobs::{JobReport, NotThere, Part, Unmade};
 
 /// The kinds of latency by the names that the command line has for them.
 pub(crate) const LATENCIES: [(&str, &str, latency::LatencyKind); 5] = [
@@ -82,8 +82,6 @@ pub(crate) enum Job {
     Io,
     Latency(usize),
 }
-
-const CANCELLED: &str = "the server is going down";
 
 impl Recording {
     /// Makes an experiment ready to be looked at; so many workers compute. Nothing is computed before
@@ -191,7 +189,7 @@ impl Recording {
                     .make(|progress| self.make_operations(progress)),
                 Job::Services => self.services.make(|progress| self.make_services(progress)),
                 Job::EventIndex => self.event_index.make(|progress| {
-                    let clocks = self.trace_clocks().map_err(|_| NO_REQUESTS.to_owned())?;
+                    let clocks = self.trace_clocks().map_err(without_requests)?;
                     let options = self.options(progress);
                     EventIndex::of(&self.experiment, clocks, &options).map_err(cancelled)
                 }),
@@ -273,8 +271,8 @@ impl Recording {
         ))
     }
 
-    fn history_part(&self, opened: OpenedHistory) -> Result<HistoryPart, String> {
-        let clocks = self.clocks().map_err(|_| NO_REQUESTS.to_owned())?;
+    fn history_part(&self, opened: OpenedHistory) -> Result<HistoryPart, Unmade> {
+        let clocks = self.clocks().map_err(without_requests)?;
         let rows = Rows::of(&opened.history, &self.host_names(), clocks.clone());
         Ok(HistoryPart { opened, rows })
     }
@@ -288,8 +286,8 @@ impl Recording {
         }
     }
 
-    fn make_history(&self) -> Result<HistoryPart, String> {
-        let requests = self.requests.get().map_err(|_| NO_REQUESTS.to_owned())?;
+    fn make_history(&self) -> Result<HistoryPart, Unmade> {
+        let requests = self.requests.get().map_err(without_requests)?;
         let opened = match self.experiment.kept_history() {
             Some(opened) => opened,
             None => (self.experiment)
@@ -297,12 +295,12 @@ impl Recording {
                 .map_err(|error| error.to_string())?,
         };
         if opened.history.is_empty() {
-            return Err(NO_THREADS.to_owned());
+            return Err(NO_THREADS.to_owned().into());
         }
         self.history_part(opened)
     }
 
-    fn make_requests(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<RequestsPart, String> {
+    fn make_requests(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<RequestsPart, Unmade> {
         let (recorded, diagnostics) = (self.experiment)
             .requests(&self.options(progress))
             .map_err(cancelled)?;
@@ -322,8 +320,8 @@ impl Recording {
     fn make_findings(
         &self,
         progress: &(dyn Fn(u64, u64) + Sync),
-    ) -> Result<Vec<FindingOfHost>, String> {
-        let requests = self.requests.get().map_err(|_| NO_REQUESTS.to_owned())?;
+    ) -> Result<Vec<FindingOfHost>, Unmade> {
+        let requests = self.requests.get().map_err(without_requests)?;
         let options = self.options(progress);
         diagnose(
             &self.experiment,
@@ -338,8 +336,8 @@ impl Recording {
     fn make_operations(
         &self,
         progress: &(dyn Fn(u64, u64) + Sync),
-    ) -> Result<Operations<OperationName>, String> {
-        let requests = self.requests.get().map_err(|_| NO_REQUESTS.to_owned())?;
+    ) -> Result<Operations<OperationName>, Unmade> {
+        let requests = self.requests.get().map_err(without_requests)?;
         let all = requests.recorded.all();
         let numbers = 0..requests.numbers.len();
         let chosen: Vec<_> = numbers
@@ -356,17 +354,17 @@ impl Recording {
             operations.add(position, &summary);
             progress(position as u64 + 1, total);
             match self.cancel.load(Ordering::Relaxed) {
-                true => Err(CANCELLED.to_owned()),
+                true => Err(Unmade::Cancelled),
                 false => Ok(()),
             }
         })?;
         Ok(operations)
     }
 
-    fn make_services(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Report, String> {
+    fn make_services(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Report, Unmade> {
         let files = self.experiment.span_files();
         if files.is_empty() {
-            return Err(NO_SPAN_FILES.to_owned());
+            return Err(NO_SPAN_FILES.to_owned().into());
         }
         let names = Names::default();
         let spilled = |error: std::io::Error| format!("{SPANS_SPILLED}: {error}");
@@ -380,7 +378,7 @@ impl Recording {
         Ok(Report::new(&summary, &names, Order::default(), 0))
     }
 
-    fn make_count(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Value, String> {
+    fn make_count(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Value, Unmade> {
         let traces = self.experiment.traces.iter();
         let joined = Joined::new(traces.map(|trace| &*trace.source));
         let options = self.options(progress);
@@ -393,10 +391,10 @@ impl Recording {
         &self,
         progress: &(dyn Fn(u64, u64) + Sync),
         analysis: impl Fn(&HostKernels<'_>, &Options<'_>) -> Result<Outcome<R>, Cancelled>,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, Unmade> {
         let hosts = self.experiment.hosts();
         if hosts.is_empty() {
-            return Err(NO_THREADS.to_owned());
+            return Err(NO_THREADS.to_owned().into());
         }
         let options = self.options(progress);
         let mut documents = Vec::new();
@@ -430,10 +428,17 @@ const NO_THREADS: &str = "no kernel events were recorded, so nothing tells what 
 const NO_SPAN_FILES: &str = "no spans were recorded\n  hint: applications send theirs to the recorder by \
      OTLP; files of Jaeger or OTLP spans can be opened too";
 
-fn cancelled(_: Cancelled) -> String {
-    CANCELLED.to_owned()
+fn without_requests(not_there: NotThere) -> Unmade {
+    match not_there {
+        NotThere::Cancelled => Unmade::Cancelled,
+        _ => Unmade::Failed(NO_REQUESTS.to_owned()),
+    }
 }
 
-fn as_json(report: &impl serde::Serialize) -> Result<Value, String> {
-    serde_json::to_value(report).map_err(|error| error.to_string())
+fn cancelled(_: Cancelled) -> Unmade {
+    Unmade::Cancelled
+}
+
+fn as_json(report: &impl serde::Serialize) -> Result<Value, Unmade> {
+    serde_json::to_value(report).map_err(|error| error.to_string().into())
 }

@@ -58,7 +58,7 @@ pub(crate) fn routes() -> Router<Shared> {
 }
 
 /// An answer as JSON.
-pub(crate) struct Answer(Vec<u8>);
+pub(crate) struct Answer(pub(crate) Vec<u8>);
 
 impl Answer {
     pub(crate) fn of(answer: &impl Serialize) -> Result<Self, Problem> {

@@ -175,7 +175,7 @@ fn indexed(recording: &Recording) -> (u64, &'static str) {
     match recording.event_index.get() {
         Ok(index) => (index.total(), "COMPLETED"),
         Err(NotThere::NotYet { .. }) => (0, "RUNNING"),
-        Err(NotThere::Failed(_)) => (0, "COMPLETED"),
+        Err(NotThere::Cancelled | NotThere::Failed(_)) => (0, "COMPLETED"),
     }
 }
 

@@ -210,6 +210,11 @@ fn with_status<T: Serialize>(model: Model<T>) -> Result<Answer, Problem> {
                 status: "RUNNING",
             })
         }
+        Err(Problem::Cancelled) => Answer::of(&Whole::<T> {
+            model: None,
+            message: "Cancelled",
+            status: "CANCELLED",
+        }),
         Err(Problem::Impossible(why)) => Answer::of(&Whole::<T> {
             model: None,
             message: why.lines().next().unwrap_or_default(),
@@ -222,4 +227,31 @@ fn with_status<T: Serialize>(model: Model<T>) -> Result<Answer, Problem> {
 fn not_allowed(title: &str, detail: &str) -> Response {
     let body = axum::Json(json!({ "title": title, "detail": detail }));
     (StatusCode::METHOD_NOT_ALLOWED, body).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_outcome_has_the_status_of_the_protocol() {
+        let status = |model: Model<u32>| {
+            let answer = with_status(model).ok().unwrap();
+            serde_json::from_slice::<Value>(&answer.0).unwrap()
+        };
+        let of = |model| status(model)["status"].as_str().unwrap().to_owned();
+        assert_eq!(of(Ok(7)), "COMPLETED");
+        assert_eq!(of(Err(Problem::Cancelled)), "CANCELLED");
+        assert_eq!(
+            of(Err(Problem::Impossible("no events".to_owned()))),
+            "FAILED"
+        );
+        let running = status(Err(Problem::NotYet {
+            job: "requests",
+            done: 0.25,
+        }));
+        assert_eq!(running["status"], "RUNNING");
+        assert_eq!(running["statusMessage"], "requests: 25 %");
+        assert!(with_status(Err::<u32, _>(Problem::Bad("no".to_owned()))).is_err());
+    }
 }
