@@ -3,9 +3,8 @@
 use slowpath_critical_path::State;
 use slowpath_model::{Nanoseconds, ThreadId};
 use slowpath_requests::{Operation, States, Summary, ThreadOfHost, WaitFor};
-use slowpath_views::OperationName;
 
-use crate::requests::Chosen;
+use crate::requests::{Chosen, OperationOfHost};
 use crate::tables::Columns;
 
 /// How many letters a bar has.
@@ -57,30 +56,27 @@ pub(crate) fn slowest(
 }
 
 /// Operations and their percentile bands.
-pub(crate) fn operations(operations: &[Operation<OperationName>]) -> String {
-    let mut columns = Columns::new(
-        &[
-            "request",
-            "band",
-            "#count",
-            "#shortest",
-            "#longest",
-            "time",
-            "mostly",
-        ],
-        0,
-    );
+pub(crate) fn operations(operations: &[Operation<OperationOfHost>]) -> String {
+    let several_hosts = operations
+        .iter()
+        .any(|operation| operation.name.host.is_some());
+    let mut titles = vec!["request"];
+    titles.extend(several_hosts.then_some("host"));
+    titles.extend(["band", "#count", "#shortest", "#longest", "time", "mostly"]);
+    let mut columns = Columns::new(&titles, 0);
     let mut all = States::default();
     for operation in operations {
-        let name = &operation.name;
+        let OperationOfHost { name, host } = &operation.name;
+        let mut host = host.clone();
         let mut named = match name.operation.as_str() {
             "" => format!("thread {}", name.comm),
             _ => named(&name.service, &name.operation),
         };
         for band in &operation.bands {
             all.add_all(&band.states);
-            columns.row(vec![
-                std::mem::take(&mut named),
+            let mut texts = vec![std::mem::take(&mut named)];
+            texts.extend(several_hosts.then(|| host.take().unwrap_or_default()));
+            texts.extend([
                 format!(
                     "p{} – p{}",
                     percentile(band.permille.0),
@@ -92,6 +88,7 @@ pub(crate) fn operations(operations: &[Operation<OperationName>]) -> String {
                 bar(&band.states),
                 mostly(&band.states),
             ]);
+            columns.row(texts);
         }
     }
     format!("{}\n{}", columns.text(), legend(&all))

@@ -209,12 +209,11 @@ pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
         several_hosts: hosts.len() > 1,
         operations: RefCell::new(args.percentiles.then(|| {
             let durations = chosen.iter().map(|chosen| chosen.request().window.length());
-            Operations::of(
-                chosen
-                    .iter()
-                    .map(|chosen| chosen.operation())
-                    .zip(durations),
-            )
+            let name = |chosen: &Chosen<'_>| OperationOfHost {
+                name: chosen.operation(),
+                host: (hosts.len() > 1).then(|| chosen.host.name.clone()),
+            };
+            Operations::of(chosen.iter().map(name).zip(durations))
         })),
     };
     if args.json {
@@ -265,7 +264,7 @@ struct Wanted<'run> {
     jobs: NonZeroUsize,
     several_hosts: bool,
     /// What all of them add up to, where that is wanted; complete after [`Self::for_each`].
-    operations: RefCell<Option<Operations<OperationName>>>,
+    operations: RefCell<Option<Operations<OperationOfHost>>>,
 }
 
 impl<'run> Wanted<'run> {
@@ -385,8 +384,17 @@ struct WaitRow<'run> {
     mostly_state: &'static str,
 }
 
+/// An operation, of each host for itself where there are several.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct OperationOfHost {
+    pub(crate) name: OperationName,
+    pub(crate) host: Option<String>,
+}
+
 #[derive(serde::Serialize)]
 struct OperationRow<'run> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'run str>,
     service: &'run str,
     operation: &'run str,
     comm: &'run str,
@@ -473,7 +481,7 @@ fn row<'run>(chosen: Chosen<'run>, summary: &'run Summary<'run>, several_hosts: 
     }
 }
 
-fn operation_row(operation: &Operation<OperationName>) -> OperationRow<'_> {
+fn operation_row(operation: &Operation<OperationOfHost>) -> OperationRow<'_> {
     let bands = operation.bands.iter().map(|band| BandRow {
         from_percentile: band.permille.0 as f64 / 10.0,
         to_percentile: band.permille.1 as f64 / 10.0,
@@ -483,10 +491,12 @@ fn operation_row(operation: &Operation<OperationName>) -> OperationRow<'_> {
         summary: band.states.by_name(),
         own_summary: band.own.by_name(),
     });
+    let OperationOfHost { name, host } = &operation.name;
     OperationRow {
-        service: &operation.name.service,
-        operation: &operation.name.operation,
-        comm: &operation.name.comm,
+        host: host.as_deref(),
+        service: &name.service,
+        operation: &name.operation,
+        comm: &name.comm,
         count: operation.count,
         p50_ns: operation.p50,
         p90_ns: operation.p90,

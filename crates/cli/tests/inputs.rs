@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
@@ -207,4 +208,26 @@ fn two_hosts_of_one_name_are_kept_apart() {
     let (both, words) = requests(&[one.path(), other.path()]);
     assert_eq!(both, 2 * alone, "{words}");
     assert!(words.contains("2 hosts are called `lttngvm`"), "{words}");
+    // The same operations on both are counted apart.
+    let counts = |paths: &[&Path]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_slowpath"))
+            .args(["requests", "--json", "--percentiles"])
+            .args(paths)
+            .output()
+            .expect("slowpath runs");
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let rows = document["operations"].as_array().expect("operations");
+        let count = |row: &serde_json::Value| row["count"].as_u64().expect("a count");
+        let hosts = rows.iter().filter_map(|row| row["host"].as_str());
+        let hosts: BTreeSet<String> = hosts.map(str::to_owned).collect();
+        (rows.iter().map(count).collect::<Vec<u64>>(), hosts.len())
+    };
+    let (mut alone, hosts) = counts(&[one.path()]);
+    assert_eq!(hosts, 0, "one host needs no name");
+    let (mut both, hosts) = counts(&[one.path(), other.path()]);
+    assert_eq!(hosts, 2);
+    alone.extend(alone.clone());
+    alone.sort_unstable();
+    both.sort_unstable();
+    assert_eq!(both, alone);
 }

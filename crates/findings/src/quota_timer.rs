@@ -23,6 +23,9 @@ const KEPT: Nanoseconds = Nanoseconds(1_000_000);
 /// processors on which nobody wants to run any more.
 const LEAST_USED: f64 = 0.7;
 
+/// For so many periods threads may pay for what they have overdrawn.
+const MOST_PAID: i64 = 4;
+
 /// A timer of a quota.
 pub(crate) struct Timer<'run> {
     pub(crate) id: TimerId,
@@ -57,11 +60,10 @@ impl<'run> Timer<'run> {
         self.firings[..next].last().copied()
     }
 
-    /// Of a silence the part until it first fired.
-    fn stopped_until(&self, silence: TimeRange) -> Option<TimeRange> {
-        let next = self.firings.partition_point(|at| *at < silence.begin);
-        let fired = self.firings.get(next).filter(|at| **at < silence.end)?;
-        Some(TimeRange::new(silence.begin, *fired))
+    fn within(&self, range: TimeRange) -> &[Timestamp] {
+        let first = self.firings.partition_point(|at| *at < range.begin);
+        let next = self.firings.partition_point(|at| *at <= range.end);
+        &self.firings[first..next]
     }
 
     /// So many periods until `end`.
@@ -145,7 +147,7 @@ pub(crate) fn silences(lines: &Timelines, sets: &[&[ThreadId]]) -> Vec<Vec<Silen
 /// When none of these threads ran although one was ready, and on which processor one went on.
 fn silences_of(lines: &Timelines, threads: &[ThreadId]) -> Vec<(TimeRange, CpuId)> {
     let mut runs: Vec<(TimeRange, CpuId)> = (threads.iter())
-        .flat_map(|thread| lines.runs_of(*thread))
+        .flat_map(|thread| free_runs(lines, *thread))
         .collect();
     runs.sort_unstable_by_key(|(run, _)| run.begin);
     let waits: Vec<Vec<TimeRange>> = threads.iter().map(|t| waits(lines, *t)).collect();
@@ -166,6 +168,19 @@ fn silences_of(lines: &Timelines, threads: &[ThreadId]) -> Vec<(TimeRange, CpuId
         ran_until = ran_until.max(run.end);
     }
     silences
+}
+
+/// When a thread ran. Without short runs from which it was taken though it could have gone on: who is
+/// woken while the quota is used up is let run in the kernel, and stopped where that returns to the
+/// program (since Linux 6.18). Those whose begin was not seen are longer than they seem.
+fn free_runs(lines: &Timelines, thread: ThreadId) -> impl Iterator<Item = (TimeRange, CpuId)> + '_ {
+    let unseen: Vec<Timestamp> = lines.perhaps_ran(thread).map(|ready| ready.end).collect();
+    lines.runs_of(thread).filter(move |(run, _)| {
+        let past = Timestamp::from_ns(run.end.ns().saturating_add(1));
+        run.length() > LATE
+            || unseen.binary_search(&run.begin).is_ok()
+            || lines.stretch_before(thread, past).doing != Doing::Preempted
+    })
 }
 
 /// When a thread was ready for long, in the order of time.
@@ -226,7 +241,7 @@ pub(crate) fn stops_too(
         }
     };
     for &thread in others {
-        for (run, _) in lines.runs_of(thread) {
+        for (run, _) in free_runs(lines, thread) {
             mark(&mut ran, run, |_, _| true);
         }
         for wait in waits(lines, thread) {
@@ -247,7 +262,6 @@ struct Step {
     follows: bool,
     /// What its threads used.
     used: u64,
-    stall: TimeRange,
 }
 
 impl Step {
@@ -266,43 +280,48 @@ pub(crate) fn regimes(
     let ended = timer.ends(&silences.iter().collect::<Vec<_>>());
     let all_used = |ranges: &[TimeRange]| used(lines, threads, timer, ranges);
     let steps = steps(timer, &ended, all_used);
-    let others: Vec<TimeRange> = (silences.iter())
-        .filter(|silence| !ended.iter().any(|ended| std::ptr::eq(*ended, *silence)))
-        .filter_map(|silence| timer.stopped_until(silence.range))
-        .collect();
-    let before: Vec<TimeRange> = (others.iter())
-        .map(|stall| timer.periods_before(stall.end, 1.0))
-        .collect();
-    let used_before = all_used(&before);
+    // Others may have the processor when the timer fires.
+    let stopped = silences.iter().filter_map(|silence| {
+        let fired = *timer.within(silence.range).first()?;
+        let is_ended = ended.iter().any(|ended| std::ptr::eq(*ended, silence));
+        let end = if is_ended { silence.range.end } else { fired };
+        Some((TimeRange::new(silence.range.begin, end), fired))
+    });
+    let (stopped, fired): (Vec<TimeRange>, Vec<Timestamp>) = stopped.unzip();
+    let used_before = |periods: i64| {
+        let period = timer.period as i64;
+        let ranges: Vec<TimeRange> = (fired.iter())
+            .map(|at| {
+                let times = [periods, periods - 1].map(|periods| at.ns() - periods * period);
+                TimeRange::new(Timestamp::from_ns(times[0]), Timestamp::from_ns(times[1]))
+            })
+            .collect();
+        all_used(&ranges)
+    };
+    let used: Vec<Vec<u64>> = (1..=MOST_PAID).map(used_before).collect();
     let mut regimes = Vec::new();
     let mut stalls = Vec::new();
     for (level, quota, most) in levels(&steps) {
-        // Who goes on at a firing by chance has not used up the quota.
-        let is_used_up = |step: &&Step| {
-            step.follows || step.periods > 1.0 || step.used as f64 >= LEAST_USED * quota as f64
-        };
-        let of_level = steps
-            .iter()
-            .filter(|step| !level.intersect(step.range).is_empty());
-        let held: Vec<&Step> = of_level.filter(is_used_up).collect();
-        let mut stood_still: Vec<TimeRange> = held.iter().map(|step| step.stall).collect();
-        let periods: f64 = held.iter().map(|step| step.periods).sum();
-        // Others may have the processor when the timer fires.
-        let waited_on = (others.iter().zip(&before).zip(&used_before))
-            .filter(|((_, before), _)| !level.intersect(**before).is_empty())
-            .filter(|(_, used)| **used as f64 >= LEAST_USED * quota as f64)
-            .map(|((stall, _), _)| *stall);
-        let until = stood_still.len();
-        stood_still.extend(waited_on);
+        let least = (LEAST_USED * quota as f64) as u64;
+        let held = (0..stopped.len()).filter(|&number| {
+            // Of what was overdrawn in the periods before, less is left for the last one.
+            let mut sum = 0;
+            let is_used_up = used.iter().zip(1..).any(|(used, periods)| {
+                sum += used[number];
+                sum >= periods * least
+            });
+            level.begin <= fired[number] && fired[number] <= level.end && is_used_up
+        });
+        let held: Vec<TimeRange> = held.map(|number| stopped[number]).collect();
         regimes.push(Regime {
             period: Nanoseconds(timer.period.round() as u64),
             quota: Nanoseconds(quota),
             most: Nanoseconds(most),
             range: level,
-            periods: periods as usize + stood_still.len() - until,
-            stood_still: stood_still.iter().map(|stall| stall.length()).sum(),
+            periods: held.iter().map(|stall| timer.within(*stall).len()).sum(),
+            stood_still: held.iter().map(|stall| stall.length()).sum(),
         });
-        stalls.extend(stood_still);
+        stalls.extend(held);
     }
     (regimes, stalls)
 }
@@ -330,7 +349,6 @@ fn steps(
             periods,
             follows,
             used: 0,
-            stall: silence.range,
         });
     }
     let ranges: Vec<TimeRange> = steps.iter().map(|step| step.range).collect();
@@ -532,6 +550,38 @@ mod tests {
         };
         assert_eq!(group(&drawing(false)).as_deref(), Some("/pods/web/app"));
         assert_eq!(group(&drawing(true)).as_deref(), Some("/pods/web"));
+    }
+
+    #[test]
+    fn who_is_woken_and_stopped_at_once_does_not_end_a_standstill() {
+        // 97 uses it up in each period; 98 is woken meanwhile and let run for 0.01 ms in the kernel.
+        let row = (0..40).map(|n| {
+            let (begin, woken) = (n * PERIOD, n * PERIOD + 70 * MS);
+            [
+                switch(begin, 0, 0, 97),
+                switch(begin + 8 * MS, 97, 0, 98),
+                switch(begin + 9 * MS, 98, 1, 0),
+                format!("cpu0 {woken} sched_wakeup comm=t tid=98 target_cpu=0\n"),
+                switch(woken + MS / 100, 0, 0, 98),
+                switch(woken + MS / 50, 98, 0, 0),
+            ]
+            .concat()
+        });
+        let drawing: String = row.collect();
+        let timers = firings((0..40).map(|n| n * PERIOD));
+        let found = found(&drawing, ["/shop", "/shop"], &timers);
+        let range = TimeRange::new(
+            Timestamp::from_ns(2 * PERIOD),
+            Timestamp::from_ns(3 * PERIOD),
+        );
+        let stopped = found
+            .first()
+            .map(|quota| quota.stopped(ThreadId(97), range));
+        let stood_still = stopped
+            .unwrap_or_default()
+            .first()
+            .map(|stall| stall.length());
+        assert_eq!(stood_still, Some(Nanoseconds(91_000_000)));
     }
 
     #[test]

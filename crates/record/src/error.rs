@@ -69,8 +69,10 @@ pub enum RecordError {
         /// What is missing.
         cause: &'static str,
     },
-    /// Neither kernel nor user space is left to record.
-    #[error("there is nothing to record: no kernel events were asked for, and {cause}")]
+    /// Neither kernel nor user space is left to record, nor are spans received.
+    #[error(
+        "there is nothing to record: neither kernel events nor received spans were asked for, and {cause}"
+    )]
     Nothing {
         /// Why user space is out.
         cause: String,
@@ -173,9 +175,9 @@ impl RecordError {
                 "--kernel ftrace needs nothing to be installed, and is what is used without --kernel".into()
             }
             Self::Nothing { .. } if crate::lttng::is_installed() => {
-                "leave out --kernel none or --ust none".into()
+                "leave out --kernel none, --ust none or --spans off".into()
             }
-            Self::Nothing { .. } => "leave out --kernel none, or install lttng-tools".into(),
+            Self::Nothing { .. } => "leave out --kernel none or --spans off, or install lttng-tools".into(),
             Self::NoAgent { .. } => {
                 "run `make agents`, or name the folder that has them by SLOWPATH_AGENTS".into()
             }

@@ -129,14 +129,19 @@ fn choose_user_space(
         }
         UserSpaceChoice::SpansIfPossible => "LTTng, which records applications', is not installed",
     };
-    let spans_are_wanted = matches!(options.spans.listen, SpansChoice::At(_));
-    if tracer == Tracer::None && !spans_are_wanted {
+    if tracer == Tracer::None && options.spans.listen == SpansChoice::Off {
         return Err(RecordError::Nothing {
             cause: cause.to_owned(),
         });
     }
     if options.user_space == UserSpaceChoice::SpansIfPossible {
-        talk("LTTng is not installed: no span events of applications; kernel events are complete");
+        let others = match tracer {
+            Tracer::None => "",
+            Tracer::Ftrace | Tracer::Lttng => "; kernel events are complete",
+        };
+        talk(&format!(
+            "LTTng is not installed: no span events of applications{others}"
+        ));
     }
     Ok(Vec::new())
 }

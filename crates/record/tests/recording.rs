@@ -406,6 +406,22 @@ fn mistakes_are_told_before_anything_is_touched() {
 }
 
 #[test]
+fn spans_alone_are_a_recording() {
+    let place = Place::new();
+    let mut options = options(&place.folder);
+    options.kernel = KernelChoice::None;
+    options.spans.listen = SpansChoice::Auto;
+    options.command = shell("true");
+    let manifest = record_here(&options)
+        .expect("a recording of what is received")
+        .manifest;
+    assert!(
+        manifest.complete && manifest.spans.is_some(),
+        "{manifest:?}"
+    );
+}
+
+#[test]
 fn of_two_recorders_on_one_folder_one_records() {
     let Some(place) = place_with_rights() else {
         return;
