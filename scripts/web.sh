@@ -20,7 +20,7 @@ if [ ! -e "$installed" ] || [ package-lock.json -nt "$installed" ]; then
     touch "$installed"
 fi
 if [ ! -e dist/index.html ] ||
-    [ -n "$(find src public index.html package-lock.json vite.config.ts scripts -newer dist/index.html 2>/dev/null | head -n 1)" ]; then
+    [ -n "$(find src public index.html package-lock.json vite.config.ts scripts ../docs/reference/openapi.json -newer dist/index.html 2>/dev/null | head -n 1)" ]; then
     npm run --silent build >&2
     # Vite copies times of files that were not changed.
     touch dist/index.html

@@ -7,7 +7,7 @@ const root = new URL('../', import.meta.url).pathname;
 const problems = [];
 for (const folder of ['src', 'tests', 'scripts']) {
   for (const name of readdirSync(join(root, folder), { recursive: true }).map(String)) {
-    if (!/\.(ts|tsx|mjs|css)$/.test(name)) continue;
+    if (!/\.(ts|tsx|mjs|css)$/.test(name) || name.includes('.generated.')) continue;
     const path = join(folder, name);
     const lines = readFileSync(join(root, path), 'utf8').split('\n');
     const isComment = name.endsWith('.css')

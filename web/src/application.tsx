@@ -171,7 +171,7 @@ function RangeBar() {
 
 function JobsChip() {
   const progress = useProgress();
-  const jobs = progress?.jobs.filter((job: Job) => job.wanted !== false) ?? [];
+  const jobs = progress?.jobs.filter((job: Job) => job.wanted) ?? [];
   const busy = jobs.filter((job) => job.state === 'running' || job.state === 'waiting');
   if (!progress || progress.done || busy.length === 0) return null;
   const first = busy.find((job) => job.state === 'running') ?? busy[0]!;

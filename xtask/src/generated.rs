@@ -2,11 +2,14 @@
 //!
 //! A section lies between `<!-- generated: NAME … -->` and `<!-- end: NAME -->`; what stands outside
 //! is written by people. To generate more, add a line to [`SECTIONS`].
+//! One file is generated whole: the description of the server's interface, which only a build of the
+//! server can tell to be stale (its test `the_description_in_the_repository_is_fresh`).
 
 use std::fmt::Write as _;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use crate::arrows::{TABLE, Table};
+use crate::interface;
 use crate::problem::Problem;
 use crate::repository::Repository;
 
@@ -17,15 +20,61 @@ struct Section {
     generate: fn(&Repository) -> Result<String, String>,
 }
 
-const SECTIONS: &[Section] = &[Section {
-    file: "ARCHITECTURE.md",
-    name: "crates",
-    generate: crates_table,
-}];
+const SECTIONS: &[Section] = &[
+    Section {
+        file: "ARCHITECTURE.md",
+        name: "crates",
+        generate: crates_table,
+    },
+    Section {
+        file: "docs/reference/http.md",
+        name: "questions",
+        generate: |repository| interface::questions(description(repository)?),
+    },
+    Section {
+        file: "docs/reference/http.md",
+        name: "shapes",
+        generate: |repository| interface::shapes(description(repository)?),
+    },
+];
+
+/// Writes the description of the server's interface, which the server itself makes.
+///
+/// # Errors
+/// Where the server does not build, or the file cannot be written.
+pub fn describe_interface() -> Result<(), String> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["run", "--quiet", "--package", "slowpath-server"]);
+    let output = cargo.args(["--example", "description"]).output();
+    let output = output.map_err(|error| format!("cannot run `cargo`: {error}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("the server does not tell its interface: {said}"));
+    }
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../");
+    let path = format!("{root}{}", interface::DESCRIPTION);
+    match std::fs::read(&path) {
+        Ok(known) if known == output.stdout => Ok(()),
+        _ => {
+            println!("{}: written", interface::DESCRIPTION);
+            std::fs::write(&path, output.stdout)
+                .map_err(|error| format!("cannot write {path}: {error}"))
+        }
+    }
+}
+
+fn description(repository: &Repository) -> Result<&str, String> {
+    let text = repository.text(interface::DESCRIPTION);
+    text.ok_or_else(|| format!("{} is missing", interface::DESCRIPTION))
+}
 
 /// Compares every section with what its generator says now.
 pub fn check(repository: &Repository) -> Vec<Problem> {
-    SECTIONS
+    check_sections(repository, SECTIONS)
+}
+
+fn check_sections(repository: &Repository, sections: &[Section]) -> Vec<Problem> {
+    sections
         .iter()
         .filter_map(|section| {
             let what = match refreshed(repository, section) {
@@ -47,13 +96,15 @@ pub fn check(repository: &Repository) -> Vec<Problem> {
 ///
 /// # Errors
 /// Where a file, a marker or a generator's input is missing.
-pub fn generate(repository: &Repository) -> Result<ExitCode, String> {
+pub fn generate(mut repository: Repository) -> Result<ExitCode, String> {
     for section in SECTIONS {
-        let (old, new) = refreshed(repository, section)?;
+        let (old, new) = refreshed(&repository, section)?;
         if old != new {
-            std::fs::write(repository.root.join(section.file), new)
+            std::fs::write(repository.root.join(section.file), &new)
                 .map_err(|error| format!("cannot write {}: {error}", section.file))?;
             println!("{}: section `{}` written", section.file, section.name);
+            // The file may have more sections.
+            repository.replace(section.file, new);
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -137,7 +188,8 @@ after
 
     fn complaints(architecture: &str) -> Vec<String> {
         let files = [("ARCHITECTURE.md", architecture), (TABLE, LAYERS)];
-        let problems = check(&Repository::of(&files));
+        let of_crates = &SECTIONS[..1];
+        let problems = check_sections(&Repository::of(&files), of_crates);
         problems.into_iter().map(|problem| problem.what).collect()
     }
 

@@ -9,6 +9,7 @@
 mod arrows;
 mod generated;
 mod headers;
+mod interface;
 mod links;
 mod machine_paths;
 mod problem;
@@ -39,7 +40,9 @@ fn main() -> ExitCode {
     let command = std::env::args().nth(1).unwrap_or_default();
     let outcome = match command.as_str() {
         "check" => Repository::read().map(|repository| check(&repository)),
-        "generate" => Repository::read().and_then(|repository| generated::generate(&repository)),
+        "generate" => generated::describe_interface()
+            .and_then(|()| Repository::read())
+            .and_then(generated::generate),
         _ => {
             eprintln!("usage: cargo xtask check | generate");
             return ExitCode::from(2);

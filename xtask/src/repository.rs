@@ -101,6 +101,13 @@ impl Repository {
         self.files[position.ok()?].text.as_deref()
     }
 
+    /// Takes `text` for the text of a tracked file from now on.
+    pub fn replace(&mut self, path: &str, text: String) {
+        for file in self.files.iter_mut().filter(|file| file.path == path) {
+            file.text = Some(text.clone());
+        }
+    }
+
     /// Every tracked text, with its path.
     pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         let with_text = |file: &'_ File| file.text.is_some();

@@ -3,7 +3,11 @@
 
 mod support;
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
+use support::chance::Chance;
+use support::questions::described;
 use support::server::served;
 
 #[test]
@@ -182,64 +186,6 @@ fn fifty_who_zoom_at_once_are_all_answered_alike() {
     });
 }
 
-/// Small and the same on every machine (xorshift64*).
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % most
-    }
-
-    /// Numbers, texts and lists, few of them sensible.
-    fn value(&mut self, depth: usize) -> Value {
-        match self.below(if depth == 0 { 8 } else { 12 }) {
-            0 => json!(null),
-            1 => json!(self.below(2) == 0),
-            2 => json!(i64::MIN),
-            3 => json!(i64::MAX),
-            4 => json!(u64::MAX),
-            5 => json!(self.below(1_000)),
-            6 => json!(-1.5e300),
-            7 => json!(
-                [
-                    "",
-                    "threads",
-                    "duration",
-                    "\u{0}",
-                    "../..",
-                    "9999999999999999999",
-                    "NaN"
-                ][self.below(7)]
-            ),
-            8 | 9 => (0..self.below(5)).map(|_| self.value(depth - 1)).collect(),
-            _ => {
-                const NAMES: [&str; 10] = [
-                    "parameters",
-                    "requested_timerange",
-                    "start",
-                    "end",
-                    "nbTimes",
-                    "requested_items",
-                    "rows",
-                    "begin_ns",
-                    "end_ns",
-                    "pixels",
-                ];
-                let fields = (0..self.below(6)).map(|_| {
-                    (
-                        NAMES[self.below(NAMES.len())].to_owned(),
-                        self.value(depth - 1),
-                    )
-                });
-                Value::Object(fields.collect())
-            }
-        }
-    }
-}
-
 #[test]
 fn nonsense_of_the_right_form_breaks_nothing() {
     let Some((server, _, _home)) = served("cpu-cgroup/cpu-cgroup.tar.zst", "cpu-cgroup") else {
@@ -258,8 +204,6 @@ fn nonsense_of_the_right_form_breaks_nothing() {
         "/tsp/api/experiments/{}/outputs",
         experiments[0]["UUID"].as_str().unwrap()
     );
-    let own =
-        ["screen", "intervals", "arrows", "paths", "compare"].map(|name| format!("/api/{name}"));
     let of_outputs = [
         "timeGraph/slowpath.threads/tree",
         "timeGraph/slowpath.threads/states",
@@ -276,70 +220,63 @@ fn nonsense_of_the_right_form_breaks_nothing() {
         "slowpath.threads/annotations",
         "slowpath.threads/style",
     ];
-    let posts: Vec<String> = own
-        .into_iter()
-        .chain(of_outputs.iter().map(|path| format!("{outputs}/{path}")))
-        .collect();
-    let gets = [
-        "/api/requests",
-        "/api/usage",
-        "/api/events",
-        "/api/distribution",
-        "/api/threads/3/path",
-    ];
+    let posts = of_outputs.map(|path| format!("{outputs}/{path}"));
     let mut chance = Chance(0x510);
-    for turn in 0..600 {
-        let (method, path, body) = if turn % 3 == 0 {
-            const NAMES: [&str; 9] = [
-                "begin_ns", "end_ns", "buckets", "at_ns", "before", "after", "limit", "offset",
-                "sort",
-            ];
-            let query = (0..4).map(|_| {
-                let value = chance.value(0).to_string().replace(['"', ' ', '\\'], "");
-                format!("{}={value}&", NAMES[chance.below(NAMES.len())])
-            });
-            let query: String = query.collect();
-            (
-                "GET",
-                format!("{}?{query}", gets[chance.below(gets.len())]),
-                String::new(),
-            )
-        } else {
-            // Most have what is asked for, some of it sensible.
-            let time = |chance: &mut Chance| match chance.below(3) {
-                0 => chance.value(0),
-                _ => json!(chance.below(20) as i64 * 1_000_000_000),
-            };
-            let rows = json!(
-                (0..chance.below(5))
-                    .map(|_| chance.below(30))
-                    .collect::<Vec<_>>()
-            );
-            let range = json!({ "start": time(&mut chance), "end": time(&mut chance), "nbTimes": chance.below(2_000) });
-            let body = match chance.below(3) {
-                0 => chance.value(3),
-                1 => {
-                    json!({ "of": "cpus", "rows": rows, "begin_ns": time(&mut chance), "end_ns": time(&mut chance),
-                             "pixels": chance.below(3_000), "limit": chance.below(1_000), "requests": rows })
-                }
-                _ => json!({ "parameters": { "requested_timerange": range, "requested_items": rows,
-                             "requested_table_count": chance.below(50), "requested_table_index": time(&mut chance),
-                             "requested_times": [time(&mut chance)],
-                             "requested_element": { "elementType": "STATE", "time": 1, "duration": chance.below(9) } } }),
-            };
-            (
-                "POST",
-                posts[chance.below(posts.len())].clone(),
-                body.to_string(),
-            )
+    for _ in 0..400 {
+        // Most have what is asked for, some of it sensible.
+        let time = |chance: &mut Chance| match chance.below(3) {
+            0 => chance.value(0),
+            _ => json!(chance.below(20) as i64 * 1_000_000_000),
         };
-        let answer = server.ask(method, &path, "", &body);
+        let rows: Vec<usize> = (0..chance.below(5)).map(|_| chance.below(30)).collect();
+        let range = json!({ "start": time(&mut chance), "end": time(&mut chance), "nbTimes": chance.below(2_000) });
+        let body = match chance.below(3) {
+            0 => chance.value(3),
+            _ => json!({ "parameters": { "requested_timerange": range, "requested_items": rows,
+                         "requested_table_count": chance.below(50), "requested_table_index": time(&mut chance),
+                         "requested_times": [time(&mut chance)],
+                         "requested_element": { "elementType": "STATE", "time": 1, "duration": chance.below(9) } } }),
+        };
+        let path = &posts[chance.below(posts.len())];
+        let answer = server.ask("POST", path, "", &body.to_string());
         assert!(
             matches!(answer.status, 200 | 202 | 400 | 404 | 405 | 409),
-            "{method} {path} {body}: {} {}",
+            "{path} {body}: {} {}",
             answer.status,
             String::from_utf8_lossy(&answer.body),
         );
     }
+    server.get("/api/threads");
+}
+
+#[test]
+fn nonsense_in_the_form_of_the_description_is_answered_as_it_says() {
+    let Some((server, _, _home)) = served("cpu-cgroup/cpu-cgroup.tar.zst", "cpu-cgroup") else {
+        return;
+    };
+    for ready in ["/api/threads", "/api/findings", "/api/operations"] {
+        server.get(ready);
+    }
+    let description = server.get("/api/openapi.json");
+    let questions = described(&description);
+    let mut chance = Chance(0x511);
+    let mut answered = BTreeSet::new();
+    for turn in 0..30 * questions.len() {
+        let question = &questions[turn % questions.len()];
+        let (path, body) = question.made_up(&mut chance);
+        let answer = server.ask(&question.method, &path, "", &body);
+        assert!(
+            question.may_answer(answer.status),
+            "{} {path} {body}: {} {}",
+            question.method,
+            answer.status,
+            String::from_utf8_lossy(&answer.body),
+        );
+        if answer.status == 200 {
+            answered.insert(question.path);
+        }
+    }
+    // Most questions are such that they can be answered; there are no spans here.
+    assert!(answered.len() + 5 > questions.len(), "{answered:?}");
     server.get("/api/threads");
 }

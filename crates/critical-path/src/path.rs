@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
+use utoipa::ToSchema;
 
 use crate::{Correction, Links, Segments};
 
 /// What the path does in a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ToSchema)]
+#[schema(as = StateName, rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum State {
     /// The thread ran.
     Running,
@@ -116,7 +118,8 @@ pub struct Link {
 }
 
 /// Why the path goes from one thread to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ToSchema)]
+#[schema(rename_all = "kebab-case")]
 pub enum LinkKind {
     /// `from` begins to wait for `to`.
     Wait,

@@ -3,9 +3,11 @@
 use serde::{Serialize, Serializer};
 use slowpath_model::{ThreadId, TimeRange};
 use slowpath_requests::SpanKey;
+use utoipa::ToSchema;
 
 /// What kind of cause was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ToSchema)]
+#[schema(rename_all = "kebab-case")]
 pub enum FindingId {
     /// The kernel stops a control group that has used up its CPU time.
     CpuQuota,
@@ -60,8 +62,9 @@ impl Serialize for FindingId {
 }
 
 /// How much it matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = FindingSeverity)]
 pub enum Severity {
     /// At least a tenth of the slow requests' time.
     Low,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use slowpath_engine::{Analysis, Cancelled, Chunk, Options, Outcome};
 use slowpath_model::{CpuId, Event, EventClassId, Projection, TimeRange};
 use slowpath_source::{Packet, Source};
+use utoipa::ToSchema;
 
 use crate::answer::{Answer, answer};
 use crate::{Extent, Window};
@@ -27,7 +28,7 @@ pub enum CountBy {
 }
 
 /// How many events there are.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct CountReport {
     /// Events in the window.
     pub events: u64,

@@ -7,12 +7,25 @@ use std::fmt;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($number:ty)) => {
         $(#[$doc])*
         #[derive(
-            Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+            Clone,
+            Copy,
+            Debug,
+            Default,
+            PartialEq,
+            Eq,
+            PartialOrd,
+            Ord,
+            Hash,
+            Serialize,
+            Deserialize,
+            ToSchema,
         )]
         #[serde(transparent)]
         pub struct $name(pub $number);
@@ -138,7 +151,17 @@ impl fmt::Display for SpanId {
 
 /// Ids of traces and spans are written as text everywhere: hexadecimal digits.
 macro_rules! serialised_as_hex {
-    ($name:ident) => {
+    ($name:ident, $description:literal, $pattern:literal) => {
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let text = ObjectBuilder::new().schema_type(Type::String);
+                let text = text.description(Some($description)).pattern(Some($pattern));
+                text.into()
+            }
+        }
+
+        impl ToSchema for $name {}
+
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -156,8 +179,16 @@ macro_rules! serialised_as_hex {
     };
 }
 
-serialised_as_hex!(TraceId);
-serialised_as_hex!(SpanId);
+serialised_as_hex!(
+    TraceId,
+    "A distributed trace: 32 hexadecimal digits.",
+    "^[0-9a-f]{32}$"
+);
+serialised_as_hex!(
+    SpanId,
+    "A span within its distributed trace: 16 hexadecimal digits.",
+    "^[0-9a-f]{16}$"
+);
 
 #[cfg(test)]
 mod tests {

@@ -7,6 +7,7 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// A point in time, in nanoseconds since the Unix epoch.
 #[derive(
@@ -39,7 +40,18 @@ impl Timestamp {
 
 /// A length of time in nanoseconds.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    ToSchema,
 )]
 #[serde(transparent)]
 pub struct Nanoseconds(pub u64);

@@ -10,6 +10,7 @@ use serde::Serialize;
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{ProcessId, SpanId, ThreadId, TimeRange, Timestamp, TraceId};
 use slowpath_read_spans::{Attribute, SpanKind, SpanStatus};
+use utoipa::ToSchema;
 
 /// A request of a host: its position in [`Requests::all`](crate::Requests::all).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,7 +33,7 @@ pub struct SpanKey {
 }
 
 /// How it is known which threads served a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlacedBy {
     /// Events of the span say when a thread took it up and left it.

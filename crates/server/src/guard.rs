@@ -188,9 +188,7 @@ async fn in_time(request: Request, next: Next) -> Response {
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > MOST_BYTES as u64) {
-        let mut response = Problem::Bad("the question is too long".to_owned()).into_response();
-        *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
-        return response;
+        return Problem::TooLong.into_response();
     }
     let answered = tokio::time::timeout(MOST_TIME, next.run(request)).await;
     answered.unwrap_or_else(|_| {

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// How far a part is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum JobState {
     /// Nobody has begun with it.
@@ -150,11 +151,17 @@ impl<T: Send + Sync> Part<T> {
 }
 
 /// How far a part is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = Job)]
 pub(crate) struct JobReport {
+    /// Which part.
     pub(crate) id: &'static str,
+    /// How far it is.
     pub(crate) state: JobState,
+    /// How much of it is done, from 0 to 1.
     pub(crate) done: f64,
+    /// Why it failed.
+    #[schema(required)]
     pub(crate) message: Option<String>,
     /// Whether anybody asked for it; others wait for no one.
     pub(crate) wanted: bool,

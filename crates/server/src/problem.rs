@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::jobs::NotThere;
 
@@ -14,6 +15,8 @@ pub(crate) enum Problem {
     NotYet { job: &'static str, done: f64 },
     /// The question makes no sense.
     Bad(String),
+    /// The question has too many bytes.
+    TooLong,
     /// There is no such thing.
     Unknown(String),
     /// It will not be answered any more: the server is going down.
@@ -34,14 +37,36 @@ impl From<NotThere> for Problem {
     }
 }
 
+/// It is being computed.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct NotYet {
+    /// What is waited for.
+    job: &'static str,
+    /// How much of it is done, from 0 to 1.
+    done: f64,
+}
+
+/// Why there is no answer.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Refusal<'text> {
+    /// What is wrong.
+    title: &'text str,
+    /// What can be done; empty where there is nothing to say.
+    detail: &'text str,
+}
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let (status, text) = match self {
             Self::NotYet { job, done } => {
-                let body = Json(json!({ "job": job, "done": done }));
+                let body = Json(NotYet { job, done });
                 return (StatusCode::ACCEPTED, body).into_response();
             }
             Self::Bad(text) => (StatusCode::BAD_REQUEST, text),
+            Self::TooLong => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "the question is too long\n  hint: at most 1 MiB".to_owned(),
+            ),
             Self::Unknown(text) => (StatusCode::NOT_FOUND, text),
             Self::Cancelled => (
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -50,9 +75,7 @@ impl IntoResponse for Problem {
             Self::Impossible(text) => (StatusCode::CONFLICT, text),
             Self::Broken(text) => (StatusCode::INTERNAL_SERVER_ERROR, text),
         };
-        let mut parts = text.splitn(2, "\n  hint: ");
-        let title = parts.next().unwrap_or_default();
-        let body = Json(json!({ "title": title, "detail": parts.next().unwrap_or_default() }));
-        (status, body).into_response()
+        let (title, detail) = text.split_once("\n  hint: ").unwrap_or((&text, ""));
+        (status, Json(Refusal { title, detail })).into_response()
     }
 }

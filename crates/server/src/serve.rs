@@ -127,8 +127,9 @@ pub(crate) fn unguarded(shared: Shared) -> Router {
     let unknown = || async {
         Problem::Unknown("there is no such question\n  hint: docs/reference/http.md".to_owned())
     };
+    let (api, _) = api::routes().split_for_parts();
     Router::new()
-        .nest("/api", api::routes().fallback(any(unknown)))
+        .nest("/api", api.fallback(any(unknown)))
         .nest("/tsp/api", tsp::routes())
         .fallback(assets::asset)
         .with_state(shared)

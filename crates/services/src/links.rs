@@ -7,12 +7,14 @@
 use serde::Serialize;
 use slowpath_model::{SpanId, Timestamp};
 use slowpath_read_spans::SpanKind;
+use utoipa::ToSchema;
 
 use crate::names::Names;
 use crate::record::SpanRecord;
 
 /// What was wrong with traces; counts of spans.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = MendedSpans)]
 pub struct Mended {
     /// Named the same id as another of the same kind; left out.
     pub duplicates: u64,

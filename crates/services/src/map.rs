@@ -8,6 +8,7 @@
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use slowpath_model::Nanoseconds;
+use utoipa::ToSchema;
 
 use crate::contexts::Totals;
 use crate::histogram::Histogram;
@@ -15,7 +16,7 @@ use crate::names::{NameId, Names};
 use crate::survey::Summary;
 
 /// Services and the calls between them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 pub struct ServiceMap {
     /// Services, those with the most time on critical paths first.
     pub services: Vec<ServiceRow>,
@@ -24,7 +25,8 @@ pub struct ServiceMap {
 }
 
 /// A service.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = ServiceOfMap)]
 pub struct ServiceRow {
     /// Its name.
     pub service: String,
@@ -34,7 +36,8 @@ pub struct ServiceRow {
 }
 
 /// The calls of one service to another.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = ServiceCall)]
 pub struct CallRow {
     /// Who calls.
     pub caller: String,
@@ -46,7 +49,7 @@ pub struct CallRow {
 }
 
 /// Calls that came to a service, timed by the spans of the service.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 pub struct Served {
     /// Calls, those of nobody (requests) included.
     pub count: u64,

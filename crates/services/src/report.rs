@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use slowpath_model::Nanoseconds;
+use utoipa::ToSchema;
 
 use crate::contexts::{Context, ContextTree};
 use crate::links::Mended;
@@ -30,7 +31,8 @@ pub enum Order {
 }
 
 /// Paths of calls, ranked.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = ServicesReport)]
 pub struct Report {
     /// Distributed traces.
     pub traces: u64,
@@ -61,7 +63,8 @@ pub struct Report {
 }
 
 /// A path of calls.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = CallingContext)]
 pub struct PathRow {
     /// From 1.
     pub rank: usize,
@@ -109,13 +112,15 @@ pub struct PathRow {
     pub drag_share: f64,
     /// How much longer a span may take, on average, before its request does; absent where nobody
     /// waits for it.
+    #[schema(required)]
     pub slack_mean: Option<Nanoseconds>,
     /// The longest span.
+    #[schema(required)]
     pub slowest: Option<SlowestSpan>,
 }
 
 /// A span to look at.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct SlowestSpan {
     /// Its trace, 32 hexadecimal digits.
     pub trace_id: String,

@@ -4,11 +4,13 @@ use rustc_hash::FxHashSet;
 use serde::Serialize;
 use slowpath_kernel::timelines::{Doing, Timelines, Waker};
 use slowpath_model::{HostId, ThreadId};
+use utoipa::ToSchema;
 
 use crate::{Rows, Track};
 
 /// A thread woke another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = WakeUp)]
 pub struct Arrow {
     /// The row of the thread that woke.
     pub from_row: usize,
@@ -21,7 +23,8 @@ pub struct Arrow {
 }
 
 /// Wake-ups of some rows.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = WakeUps)]
 pub struct Arrows {
     /// In the order of the rows.
     pub arrows: Vec<Arrow>,

@@ -6,9 +6,10 @@
 use std::collections::VecDeque;
 
 use serde::Serialize;
-use slowpath_model::{DisplayBase, FieldVisitor, Projection, Scope};
+use slowpath_model::{DisplayBase, FieldVisitor, HostId, Projection, Scope};
 use slowpath_session::{EventPlace, Experiment, Interrupted, merged_events_by};
 use slowpath_source::Source;
+use utoipa::ToSchema;
 
 use crate::TraceClocks;
 use crate::event_text::{class_name, write_fields};
@@ -29,7 +30,7 @@ pub struct EventQuery {
 }
 
 /// Events around a time.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct EventPage {
     /// In the order of time.
     pub events: Vec<EventRow>,
@@ -38,25 +39,33 @@ pub struct EventPage {
     /// Whether there are more after them.
     pub has_later: bool,
     /// Where the search for earlier ones ended before there were enough; there may be more.
+    #[schema(required)]
     pub searched_from_ns: Option<i64>,
     /// Where the search for later ones ended before there were enough; there may be more.
+    #[schema(required)]
     pub searched_to_ns: Option<i64>,
 }
 
 /// An event.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = EventLine)]
 pub struct EventRow {
     /// When.
     pub at_ns: i64,
+    /// Its host; null where its trace is that of none with kernel events.
+    #[schema(required)]
+    pub host: Option<HostId>,
     /// The host as its trace names it.
-    pub host: String,
+    pub host_name: String,
     /// The stream.
     pub stream: String,
     /// The processor, where known.
+    #[schema(required)]
     pub cpu: Option<u32>,
     /// The event's name.
     pub name: String,
     /// The thread, where a context names it.
+    #[schema(required)]
     pub tid: Option<i64>,
     /// Its fields as babeltrace2 prints them.
     pub text: String,
@@ -274,7 +283,8 @@ pub(crate) fn event_row(
     let name = class_name(&experiment.traces, place.trace, place.class);
     EventRow {
         at_ns: clocks.of_trace(place.trace).offset(place.at),
-        host: source.schema().host.clone(),
+        host: clocks.host_of_trace(place.trace),
+        host_name: source.schema().host.clone(),
         stream: source.streams()[packet.stream.index()].name.clone(),
         cpu: packet.cpu.map(|cpu| cpu.0),
         name: name.to_owned(),

@@ -1,13 +1,15 @@
 //! Groups of requests: how long they took, and what makes one group slower than another.
 
 use serde::Serialize;
+use slowpath_critical_path::State;
 use slowpath_model::Nanoseconds;
 use slowpath_requests::{AllHosts, Breakdown};
+use utoipa::ToSchema;
 
 use crate::RequestNumbers;
 
 /// How many requests took how long.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Distribution {
     /// Where the classes begin and end: one more than there are counts, each the same factor longer.
     pub edges_ns: Vec<f64>,
@@ -39,7 +41,7 @@ pub fn distribution(durations: &[Nanoseconds], classes: usize) -> Distribution {
 }
 
 /// Two groups of requests, compared.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Comparison {
     /// The one group.
     pub one: GroupSize,
@@ -50,7 +52,7 @@ pub struct Comparison {
 }
 
 /// A group.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct GroupSize {
     /// How many requests.
     pub count: u64,
@@ -59,9 +61,10 @@ pub struct GroupSize {
 }
 
 /// A difference between the groups.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Difference {
     /// The state.
+    #[schema(value_type = State)]
     pub state: &'static str,
     /// The thread that was waited for, numbers left out; empty for the request's own.
     pub comm: String,

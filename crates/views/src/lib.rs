@@ -28,7 +28,7 @@ pub use event_page::{EventPage, EventQuery, EventRow, event_page};
 pub use event_text::{TextForm, class_name};
 pub use groups::{Comparison, Difference, Distribution, GroupSize, compare, distribution};
 pub use origin::{Clocks, Origin, TraceClocks};
-pub use paths::{LinkRow, PathRow, SegmentRow, path_row};
+pub use paths::{LinkRow, PathRow, SegmentRow, TimeByState, path_row};
 pub use reports::merge_documents;
 pub use requests::{
     BlockedByRow, OperationName, Order, RequestDetail, RequestNumbers, RequestPage, RequestQuery,

@@ -124,7 +124,10 @@ impl Clocks {
 
 /// The origins of traces, by their position in the experiment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TraceClocks(Vec<Origin>);
+pub struct TraceClocks {
+    origins: Vec<Origin>,
+    hosts: Vec<Option<HostId>>,
+}
 
 impl TraceClocks {
     /// Those of the traces' hosts; what no host is known of goes by the first one's clock.
@@ -133,7 +136,17 @@ impl TraceClocks {
             Some(host) => clocks.of_host(HostId(*host as u32)),
             None => Origin::at_begin(clocks.begin),
         };
-        Self(hosts.iter().map(of_trace).collect())
+        Self {
+            origins: hosts.iter().map(of_trace).collect(),
+            hosts: (hosts.iter())
+                .map(|host| host.map(|host| HostId(host as u32)))
+                .collect(),
+        }
+    }
+
+    /// The host of a trace, where it is known.
+    pub(crate) fn host_of_trace(&self, trace: usize) -> Option<HostId> {
+        self.hosts.get(trace).copied().flatten()
     }
 
     /// Times of a trace between two offsets, and some nanoseconds more: where clocks drift, an offset is that
@@ -154,7 +167,7 @@ impl TraceClocks {
     /// # Panics
     /// Where there is no such trace.
     pub fn of_trace(&self, trace: usize) -> Origin {
-        self.0[trace]
+        self.origins[trace]
     }
 }
 

@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use slowpath_critical_path::CriticalPath;
+use slowpath_critical_path::{CriticalPath, LinkKind, State};
 use slowpath_model::{HostId, ThreadId};
+use utoipa::openapi::schema::AdditionalProperties;
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::Origin;
 
 /// A critical path.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = Path)]
 pub struct PathRow {
     /// The host that was asked about.
     pub host: HostId,
@@ -24,11 +28,13 @@ pub struct PathRow {
     /// In the order of time.
     pub links: Vec<LinkRow>,
     /// Time by state; adds up to the window.
+    #[schema(value_type = TimeByState)]
     pub states: BTreeMap<&'static str, u64>,
 }
 
 /// One thread in one state.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = PathSegment)]
 pub struct SegmentRow {
     /// When.
     pub begin_ns: i64,
@@ -41,17 +47,20 @@ pub struct SegmentRow {
     /// The thread's name; empty where unknown.
     pub comm: String,
     /// The state.
+    #[schema(value_type = State)]
     pub state: &'static str,
     /// How many threads wait for each other here: 0 in the thread that was asked about.
     pub depth: u32,
     /// What it waited for, in words; empty where there is no more to say than the state.
     pub detail: String,
     /// The number of the request that the thread worked for instead.
+    #[schema(required)]
     pub blocked_by: Option<usize>,
 }
 
 /// The path goes from one thread to another.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = PathLink)]
 pub struct LinkRow {
     /// When.
     pub at_ns: i64,
@@ -64,8 +73,26 @@ pub struct LinkRow {
     /// The thread in which it goes on.
     pub to_tid: ThreadId,
     /// Why: `wait`, `wake-up`, `creation`, `packet`.
+    #[schema(value_type = LinkKind)]
     pub kind: &'static str,
 }
+
+/// How the description of an interface shows a map from states' names to nanoseconds.
+pub struct TimeByState;
+
+impl PartialSchema for TimeByState {
+    fn schema() -> RefOr<Schema> {
+        let about = "Nanoseconds by state; states that took no time are absent.";
+        let map = ObjectBuilder::new().description(Some(about));
+        let with_state =
+            |map: ObjectBuilder, state: State| map.property(state.name(), u64::schema());
+        let map = State::ALL.into_iter().fold(map, with_state);
+        map.additional_properties(Some(AdditionalProperties::FreeForm(false)))
+            .into()
+    }
+}
+
+impl ToSchema for TimeByState {}
 
 /// A path as rows; `blocked_by` tells the number of the other request for each segment, and may end
 /// early.

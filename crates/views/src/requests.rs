@@ -10,8 +10,9 @@ use slowpath_critical_path::State;
 use slowpath_model::{HostId, Nanoseconds, SpanId, ThreadId, TraceId};
 use slowpath_requests::{AllHosts, PlacedBy, Request, RequestOfHost, Summary, WaitFor};
 use slowpath_session::RecordedRequests;
+use utoipa::ToSchema;
 
-use crate::paths::{PathRow, path_row};
+use crate::paths::{PathRow, TimeByState, path_row};
 use crate::{Clocks, Origin};
 
 /// The numbers of all requests.
@@ -88,7 +89,7 @@ pub struct RequestQuery {
 }
 
 /// A part of the requests.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct RequestPage {
     /// How many fit.
     pub total: usize,
@@ -97,7 +98,8 @@ pub struct RequestPage {
 }
 
 /// A request.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Request)]
 pub struct RequestRow {
     /// Its number.
     pub id: usize,
@@ -109,6 +111,7 @@ pub struct RequestRow {
     pub span_id: SpanId,
     /// The span that it is part of.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub parent_span_id: Option<SpanId>,
     /// Its service.
     pub service: String,
@@ -127,15 +130,17 @@ pub struct RequestRow {
     /// How its threads are known.
     pub placed_by: PlacedBy,
     /// Where its time went, waits followed to their causes.
+    #[schema(value_type = TimeByState)]
     pub states: BTreeMap<&'static str, u64>,
     /// What its own threads did.
+    #[schema(value_type = TimeByState)]
     pub own_states: BTreeMap<&'static str, u64>,
     /// The share of the requests of its operation that took no longer, in per cent.
     pub percentile: f32,
 }
 
 /// A request in full.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct RequestDetail {
     /// Itself.
     pub request: RequestRow,
@@ -152,7 +157,8 @@ pub struct RequestDetail {
 }
 
 /// A wait of the thread that served the request.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Wait)]
 pub struct WaitRow {
     /// When it began.
     pub begin_ns: i64,
@@ -164,21 +170,26 @@ pub struct WaitRow {
     pub on: &'static str,
     /// The thread that ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub waker_tid: Option<ThreadId>,
     /// Its name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub waker_comm: Option<String>,
     /// The system call.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub call: Option<String>,
     /// The thread that the path was in for most of it.
     pub mostly_tid: ThreadId,
     /// What that did.
+    #[schema(value_type = State)]
     pub mostly_state: &'static str,
 }
 
 /// Another request that was worked for.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = BlockedBy)]
 pub struct BlockedByRow {
     /// Its number.
     pub id: usize,
@@ -189,7 +200,8 @@ pub struct BlockedByRow {
 }
 
 /// A span of the same distributed trace.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Span)]
 pub struct SpanRow {
     /// Its number.
     pub id: usize,
@@ -197,6 +209,7 @@ pub struct SpanRow {
     pub span_id: SpanId,
     /// The span that it is part of.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub parent_span_id: Option<SpanId>,
     /// Its service.
     pub service: String,

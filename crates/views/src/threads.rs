@@ -9,11 +9,13 @@ use serde::Serialize;
 use slowpath_critical_path::State;
 use slowpath_history::{AttributeId, History};
 use slowpath_model::{HostId, TimeRange};
+use utoipa::ToSchema;
 
-use crate::{Clocks, Origin};
+use crate::{Clocks, Origin, TimeByState};
 
 /// A thread, as a row.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = Thread)]
 pub struct ThreadRow {
     /// Its place.
     pub row: usize,
@@ -22,6 +24,7 @@ pub struct ThreadRow {
     /// Its number.
     pub tid: i64,
     /// Its process, where known.
+    #[schema(required)]
     pub pid: Option<i64>,
     /// Its name.
     pub comm: String,
@@ -30,13 +33,15 @@ pub struct ThreadRow {
     /// When it ended.
     pub end_ns: i64,
     /// How long it was in each state.
+    #[schema(value_type = TimeByState)]
     pub states: BTreeMap<&'static str, u64>,
     /// Whether it ever worked for a request.
     pub serves_requests: bool,
 }
 
 /// A processor, as a row.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = Processor)]
 pub struct CpuRow {
     /// Its place.
     pub row: usize,

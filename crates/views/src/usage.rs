@@ -3,11 +3,12 @@
 use serde::Serialize;
 use slowpath_history::History;
 use slowpath_model::HostId;
+use utoipa::ToSchema;
 
 use crate::{Rows, Track};
 
 /// The share of time in which processors were busy.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Usage {
     /// Each processor.
     pub cpus: Vec<CpuUsage>,
@@ -16,7 +17,7 @@ pub struct Usage {
 }
 
 /// A processor over time.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct CpuUsage {
     /// Its host.
     pub host: HostId,

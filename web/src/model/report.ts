@@ -1,7 +1,7 @@
 // A report: the page saved with answers in it, to be read without a server. Where the page carries a script
 // element with the id "slowpath-report", all answers come from it and nothing is fetched.
 // Its form: {"answers": {"/api/recording": …, "/api/requests/17": …, "POST /api/compare {…}": …}}.
-import type { PathsAnswer, RequestDetail } from './interface';
+import type { Paths, RequestDetail } from './interface';
 import type { PlaceChange, ViewName } from './place';
 
 interface Report {
@@ -43,7 +43,7 @@ export function answerOfReport(path: string, body: unknown): unknown {
 }
 
 /** Paths are taken from the requests that the report holds, whichever of them are in sight. */
-function pathsOfReport(held: Report, { requests }: { requests: number[] }): PathsAnswer {
+function pathsOfReport(held: Report, { requests }: { requests: number[] }): Paths {
   return {
     paths: requests.flatMap((id) => {
       const detail = held.answers[`/api/requests/${id}`] as RequestDetail | undefined;

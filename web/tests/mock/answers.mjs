@@ -1,8 +1,10 @@
 // What the mock answers to each question of the interface, computed from the made-up recording.
 // Simple rather than fast: it looks through everything each time.
 import { Refused, analysis, eventPage, number, rank, services } from './analyses.mjs';
-import { DURATION, STATES, arrows, cpus, groups, requests, sum, threads } from './recording.mjs';
+import { findings, recording } from './facts.mjs';
+import { DURATION, arrows, cpus, groups, requests, sum, threads } from './recording.mjs';
 
+/** @returns {import('../../src/model/interface').Thread} */
 const publicThread = ({ row, host, tid, pid, comm, begin_ns, end_ns, states, serves_requests }) => ({
   row,
   host,
@@ -14,57 +16,17 @@ const publicThread = ({ row, host, tid, pid, comm, begin_ns, end_ns, states, ser
   states,
   serves_requests,
 });
+/**
+ * @param {import('./made-up').MadeRequest} request
+ * @returns {import('../../src/model/interface').Request}
+ */
 const publicRequest = ({ path, ...rest }) => rest;
 
 export function answerOf(path, query, body) {
   const parts = path.split('/').slice(2);
   switch (parts[0]) {
     case 'recording':
-      return {
-        name: 'shop',
-        paths: ['shop'],
-        origin_ns: '1783764000123456789',
-        duration_ns: DURATION,
-        hosts: [{ id: 0, name: 'shop-1', has_kernel: true, cpus: [0, 1, 2, 3] }],
-        traces: [
-          {
-            path: 'shop/kernel',
-            format: 'ctf',
-            host: 0,
-            kind: 'kernel',
-            begin_ns: 0,
-            end_ns: DURATION,
-            packets: 128,
-            lost_events: 12,
-          },
-          {
-            path: 'shop/ust',
-            format: 'ctf',
-            host: 0,
-            kind: 'user space',
-            begin_ns: 0,
-            end_ns: DURATION,
-            packets: 8,
-            lost_events: 0,
-          },
-        ],
-        diagnostics: [
-          {
-            code: 'LostEvents',
-            severity: 'warning',
-            message: '12 events of processor 2 were lost at 3.1 s',
-            count: 1,
-          },
-          {
-            code: 'ClockSkew',
-            severity: 'note',
-            message: 'Spans of orders begin up to 2 ms before their parents',
-            count: 3,
-          },
-        ],
-        version: '0.1.0',
-        states: STATES,
-      };
+      return recording();
     case 'threads':
       if (parts.length === 3) return threadPath(Number(parts[1]), query);
       return { threads: threads.map(publicThread) };
@@ -72,31 +34,16 @@ export function answerOf(path, query, body) {
       return { cpus: cpus.map(({ row, host, cpu, busy_ns }) => ({ row, host, cpu, busy_ns })) };
     case 'screen':
       return screen(body);
-    case 'intervals': {
-      const rows = rowsOf(body).map((intervals) =>
-        intervals.filter((one) => one.end_ns > body.begin_ns && one.begin_ns < body.end_ns),
-      );
-      const complete = rows.reduce((all, row) => all + row.length, 0) <= body.limit;
-      return { rows: complete ? rows : rows.map(() => []), complete };
-    }
-    case 'arrows': {
-      const rows = new Set(body.rows);
-      const found = arrows.filter(
-        (one) =>
-          one.to_ns > body.begin_ns &&
-          one.from_ns < body.end_ns &&
-          (body.touching === undefined
-            ? rows.has(one.from_row) && rows.has(one.to_row)
-            : one.from_row === body.touching || one.to_row === body.touching),
-      );
-      return { arrows: found.slice(0, body.limit), complete: found.length <= body.limit };
-    }
+    case 'intervals':
+      return intervals(body);
+    case 'arrows':
+      return wakeUps(body);
     case 'usage':
       return usage(query);
     case 'requests':
       return parts.length === 2 ? detail(Number(parts[1])) : list(query);
     case 'paths':
-      return { paths: body.requests.map((id) => ({ id, path: requests[id].path })) };
+      return paths(body);
     case 'operations':
       return { operations: operations() };
     case 'distribution':
@@ -116,6 +63,7 @@ export function answerOf(path, query, body) {
   }
 }
 
+/** @returns {import('../../src/model/interface').Interval[][]} */
 function rowsOf({ of, rows }) {
   const source =
     of === 'cpus'
@@ -125,6 +73,35 @@ function rowsOf({ of, rows }) {
     if (!source[row]) throw new Refused(400, `there is no row ${row}`);
     return source[row];
   });
+}
+
+/**
+ * @param {import('../../src/model/interface').IntervalsQuestion} question
+ * @returns {import('../../src/model/interface').Intervals}
+ */
+function intervals({ of, rows: wanted, begin_ns, end_ns, limit = 10_000 }) {
+  const rows = rowsOf({ of, rows: wanted }).map((intervals) =>
+    intervals.filter((one) => one.end_ns > begin_ns && one.begin_ns < end_ns),
+  );
+  const complete = rows.reduce((all, row) => all + row.length, 0) <= limit;
+  return { rows: complete ? rows : rows.map(() => []), complete };
+}
+
+/**
+ * @param {import('../../src/model/interface').ArrowsQuestion} question
+ * @returns {import('../../src/model/interface').WakeUps}
+ */
+function wakeUps({ rows: wanted = [], touching, begin_ns, end_ns, limit = 10_000 }) {
+  const rows = new Set(wanted);
+  const found = arrows.filter(
+    (one) =>
+      one.to_ns > begin_ns &&
+      one.from_ns < end_ns &&
+      (touching === undefined
+        ? rows.has(one.from_row) && rows.has(one.to_row)
+        : one.from_row === touching || one.to_row === touching),
+  );
+  return { arrows: found.slice(0, limit), complete: found.length <= limit };
 }
 
 function screen(body) {
@@ -139,6 +116,7 @@ function screen(body) {
       const from = begin_ns + x * step;
       const to = from + step;
       while (first < intervals.length && intervals[first].end_ns <= from) first += 1;
+      /** @type {Map<number, number>} */
       const filled = new Map();
       for (let index = first; index < intervals.length && intervals[index].begin_ns < to; index += 1) {
         const { begin_ns: begin, end_ns: end, value } = intervals[index];
@@ -153,6 +131,9 @@ function screen(body) {
   return Buffer.concat([Buffer.from(values.buffer), Buffer.from(shares.buffer)]);
 }
 
+/**
+ * @returns {import('../../src/model/interface').Usage}
+ */
 function usage(query) {
   const begin = number(query, 'begin_ns', 0);
   const end = number(query, 'end_ns', DURATION);
@@ -184,6 +165,9 @@ function usage(query) {
   };
 }
 
+/**
+ * @returns {import('../../src/model/interface').Path}
+ */
 function threadPath(row, query) {
   const one = threads[row];
   const begin = number(query, 'begin_ns', 0);
@@ -204,6 +188,9 @@ function threadPath(row, query) {
   return { host: 0, tid: one.tid, begin_ns: begin, end_ns: end, segments, links: [], states: sum(segments) };
 }
 
+/**
+ * @returns {import('../../src/model/interface').RequestPage}
+ */
 function list(query) {
   const text = (query.get('text') ?? '').toLowerCase();
   const sort = query.get('sort') ?? 'duration';
@@ -233,6 +220,17 @@ function list(query) {
   };
 }
 
+/**
+ * @param {import('../../src/model/interface').PathsQuestion} question
+ * @returns {import('../../src/model/interface').Paths}
+ */
+function paths(question) {
+  return { paths: question.requests.map((id) => ({ id, path: requests[id].path })) };
+}
+
+/**
+ * @returns {import('../../src/model/interface').RequestDetail}
+ */
 function detail(id) {
   const request = requests[id];
   if (!request) throw new Refused(404, `There is no request ${id}`);
@@ -286,6 +284,9 @@ function detail(id) {
   };
 }
 
+/**
+ * @returns {import('../../src/model/interface').Operation[]}
+ */
 function operations() {
   return [...groups.values()].map((group) => ({
     service: group[0].service,
@@ -316,6 +317,9 @@ function operations() {
   }));
 }
 
+/**
+ * @returns {import('../../src/model/interface').Distribution}
+ */
 function distribution(query) {
   const group = requests.filter(
     (one) =>
@@ -336,6 +340,10 @@ function distribution(query) {
   return { edges_ns: edges, counts };
 }
 
+/**
+ * @param {import('../../src/model/interface').CompareQuestion} groups
+ * @returns {import('../../src/model/interface').Comparison}
+ */
 function compare({ one, other }) {
   const members = (group) =>
     group.requests
@@ -371,79 +379,5 @@ function compare({ one, other }) {
         return { state, comm, detail, one_ns, other_ns, difference_ns: one_ns - other_ns };
       })
       .sort((a, b) => Math.abs(b.difference_ns) - Math.abs(a.difference_ns)),
-  };
-}
-
-function findings() {
-  const slowest = [...requests].sort((a, b) => b.duration_ns - a.duration_ns)[0];
-  const locked = requests.find((one) => one.path.segments.some((each) => each.blocked_by !== null));
-  return {
-    examined: 84,
-    findings: [
-      {
-        host: 0,
-        id: 'cpu-quota',
-        severity: 'high',
-        title: 'orders is held back by its processor quota',
-        explanation:
-          'Threads of process 200 (orders) stood still 16 times, for 82 ms of every 100 ms, while the processors that they last used were idle. The quota is about 18 ms per 100 ms.',
-        advice:
-          'Raise cpu.max of the control group, or give the service fewer threads so that it uses its quota evenly.',
-        share: 0.71,
-        begin_ns: 1_200_000_000,
-        end_ns: 2_800_000_000,
-        evidence: [
-          {
-            text: `GET /orders stood still for 82 ms of ${Math.round(slowest.duration_ns / 1e6)} ms`,
-            begin_ns: slowest.begin_ns,
-            end_ns: slowest.end_ns,
-            tid: slowest.tids[0],
-            request: slowest.id,
-          },
-          {
-            text: 'orders-1 (201) was preempted with no thread in its place',
-            begin_ns: 1_218_000_000,
-            end_ns: 1_300_000_000,
-            tid: 201,
-            request: null,
-          },
-        ],
-      },
-      {
-        host: 0,
-        id: 'lock-contention',
-        severity: 'medium',
-        title: 'Requests wait for a lock that other requests hold',
-        explanation:
-          'Workers of orders wait in futex for each other, while the holder waits for its answer from the data store.',
-        advice: 'Do not hold the lock during the call of the data store.',
-        share: 0.18,
-        begin_ns: 0,
-        end_ns: DURATION,
-        evidence: locked
-          ? [
-              {
-                text: `${locked.operation} waited for another request`,
-                begin_ns: locked.begin_ns,
-                end_ns: locked.end_ns,
-                tid: locked.tids[0],
-                request: locked.id,
-              },
-            ]
-          : [],
-      },
-      {
-        host: 0,
-        id: 'disk-wait',
-        severity: 'low',
-        title: 'store order waits for the disk vda',
-        explanation: 'fsync takes up to 7 ms while backup (400) reads from the same disk.',
-        advice: 'Run the backup at another time, or give it a lower priority.',
-        share: 0.11,
-        begin_ns: 300_000_000,
-        end_ns: DURATION,
-        evidence: [],
-      },
-    ],
   };
 }

@@ -2,6 +2,7 @@
 // bites for a while, with a lock, a disk and a slow neighbour besides. Deterministic; the same numbers at
 // every start. Not a model of anything real, but consistent: paths, threads, processors and events agree.
 
+/** @type {import('../../src/model/interface').StateName[]} */
 export const STATES = [
   'RUNNING',
   'PREEMPTED',
@@ -13,8 +14,8 @@ export const STATES = [
   'NETWORK',
   'USER_INPUT',
   'IPI',
-  'UNKNOWN',
   'BLOCKED_BY_REQUEST',
+  'UNKNOWN',
 ];
 const MS = 1_000_000;
 export const DURATION = 4_000 * MS;
@@ -27,8 +28,10 @@ function random() {
 }
 const between = (low, high) => Math.round(low + random() * (high - low));
 
+/** @type {import('./made-up').MadeThread[]} */
 export const threads = [];
 function thread(tid, pid, comm, serves) {
+  /** @type {import('./made-up').MadeThread} */
   const one = {
     row: threads.length,
     host: 0,
@@ -40,6 +43,7 @@ function thread(tid, pid, comm, serves) {
     states: {},
     serves_requests: serves,
     intervals: [],
+    values: [],
     free: 0,
     works: [],
   };
@@ -58,7 +62,14 @@ const backup = thread(400, 400, 'backup', false);
 for (let index = 0; index < 40; index += 1)
   thread(1000 + index, 2, `kworker/${index % 4}:${index >> 2}`, false);
 
+/** @type {import('../../src/model/interface').WakeUp[]} */
 const arrows = [];
+/**
+ * @param {import('./made-up').MadeThread} one
+ * @param {number} begin
+ * @param {number} end
+ * @param {import('../../src/model/interface').StateName} state
+ */
 const put = (one, begin, end, state, detail = '') => {
   if (end > begin) one.intervals.push({ begin_ns: begin, end_ns: end, state, detail });
   return end;
@@ -90,7 +101,15 @@ function runOrders(one, begin, length) {
   return time;
 }
 
+/** @type {import('./made-up').MadeRequest[]} */
 const requests = [];
+/**
+ * @param {import('./made-up').MadeThread} one
+ * @param {import('./made-up').Stretch} interval
+ * @param {number} depth
+ * @param {number | null} blocked
+ * @returns {import('../../src/model/interface').PathSegment}
+ */
 const segment = (one, interval, depth, blocked = null) => ({
   begin_ns: interval.begin_ns,
   end_ns: interval.end_ns,
@@ -106,6 +125,7 @@ const hex = (length) => Array.from({ length }, () => Math.floor(random() * 16).t
 
 let clock = 5 * MS;
 let lockFree = 0;
+/** @type {{ worker: import('./made-up').MadeThread, id: number } | null} */
 let lockHolder = null;
 while (clock < DURATION - 150 * MS) {
   clock += between(2 * MS, 11 * MS);
@@ -120,8 +140,11 @@ while (clock < DURATION - 150 * MS) {
   let time = Math.max(called + between(20_000, 90_000), worker.free + 20_000);
   const workBegin = time;
   wake(front, called, worker, time);
+  /** @type {number | null} */
   let blockedBy = null;
+  /** @type {any} */
   let lockWait = null;
+  /** @type {import('../../src/model/interface').PathLink[]} */
   const links = [
     { at_ns: called, from_host: 0, from_tid: front.tid, to_host: 0, to_tid: worker.tid, kind: 'wake-up' },
   ];
@@ -182,6 +205,7 @@ while (clock < DURATION - 150 * MS) {
     );
   });
   const filled = fill(innerSegments, workBegin, workEnd, worker);
+  /** @type {import('../../src/model/interface').PathLink[]} */
   const innerLinks = lockWait
     ? [
         {
@@ -190,7 +214,7 @@ while (clock < DURATION - 150 * MS) {
           from_tid: worker.tid,
           to_host: 0,
           to_tid: lockWait.holder.worker.tid,
-          kind: 'waits',
+          kind: 'wait',
         },
         {
           at_ns: lockWait.end,
@@ -212,22 +236,19 @@ while (clock < DURATION - 150 * MS) {
     segment(front, { begin_ns: answered, end_ns: end, state: 'RUNNING', detail: '' }, 0),
   ];
   const operation = reading ? 'GET /orders' : 'POST /orders';
-  const common = { host: 0, trace_id: traceId, placed_by: 'attach' };
   requests.push({
-    ...common,
+    ...known(path(front, begin, end, outer, [...links, ...innerLinks])),
+    trace_id: traceId,
     id,
     span_id: outerSpan,
-    parent_span_id: null,
     service: 'frontend',
     operation,
     comm: front.comm,
     tids: [front.tid],
-    begin_ns: begin,
-    end_ns: end,
-    path: path(front, begin, end, outer, [...links, ...innerLinks]),
   });
   requests.push({
-    ...common,
+    ...known(path(worker, workBegin, workEnd, filled, innerLinks)),
+    trace_id: traceId,
     id: id + 1,
     span_id: innerSpan,
     parent_span_id: outerSpan,
@@ -235,9 +256,6 @@ while (clock < DURATION - 150 * MS) {
     operation: reading ? 'load order' : 'store order',
     comm: worker.comm,
     tids: [worker.tid],
-    begin_ns: workBegin,
-    end_ns: workEnd,
-    path: path(worker, workBegin, workEnd, filled, innerLinks),
   });
   front.works.push({ begin_ns: begin, end_ns: end, value: id });
   worker.works.push({ begin_ns: workBegin, end_ns: workEnd, value: id + 1 });
@@ -247,7 +265,14 @@ while (clock < DURATION - 150 * MS) {
   }
 }
 
+/**
+ * @param {import('../../src/model/interface').PathSegment[]} segments
+ * @param {number} begin
+ * @param {number} end
+ * @param {import('./made-up').MadeThread} own
+ */
 function fill(segments, begin, end, own) {
+  /** @type {import('../../src/model/interface').PathSegment[]} */
   const all = [];
   let time = begin;
   for (const one of segments.filter((each) => each.end_ns > each.begin_ns)) {
@@ -260,10 +285,38 @@ function fill(segments, begin, end, own) {
   if (time < end) all.push(segment(own, { begin_ns: time, end_ns: end, state: 'WAIT_CPU', detail: '' }, 0));
   return all;
 }
+/**
+ * @param {import('./made-up').MadeThread} one
+ * @param {number} begin
+ * @param {number} end
+ * @param {import('../../src/model/interface').PathSegment[]} segments
+ * @param {import('../../src/model/interface').PathLink[]} links
+ * @returns {import('../../src/model/interface').Path}
+ */
 function path(one, begin, end, segments, links) {
   return { host: 0, tid: one.tid, begin_ns: begin, end_ns: end, segments, links, states: sum(segments) };
 }
+/**
+ * What a request has by its path; its percentile is known once all are there.
+ * @param {import('../../src/model/interface').Path} path
+ */
+function known(path) {
+  const { begin_ns, end_ns, states } = path;
+  const own = path.segments.map((each) => (each.depth === 0 ? each : { ...each, state: 'BLOCKED' }));
+  return {
+    host: 0,
+    placed_by: /** @type {const} */ ('attach'),
+    begin_ns,
+    end_ns,
+    duration_ns: end_ns - begin_ns,
+    states,
+    own_states: sum(own),
+    percentile: 0,
+    path,
+  };
+}
 export function sum(segments) {
+  /** @type {import('../../src/model/interface').TimeByState} */
   const states = {};
   for (const one of segments) states[one.state] = (states[one.state] ?? 0) + one.end_ns - one.begin_ns;
   return states;
@@ -284,6 +337,7 @@ for (const one of threads.filter(({ pid }) => pid === 2)) {
 }
 for (const one of threads) {
   one.intervals.sort((a, b) => a.begin_ns - b.begin_ns);
+  /** @type {import('./made-up').Stretch[]} */
   const all = [];
   let time = 0;
   for (const interval of one.intervals) {
@@ -300,6 +354,7 @@ for (const one of threads) {
 }
 
 // Processors: every running stretch goes to one that is free then; overlaps beyond four are not shown.
+/** @type {import('./made-up').MadeProcessor[]} */
 export const cpus = Array.from({ length: 4 }, (_, cpu) => ({
   row: cpu,
   host: 0,
@@ -327,15 +382,11 @@ for (const stretch of running) {
 for (const cpu of cpus)
   if (cpu.free < DURATION) cpu.values.push({ begin_ns: cpu.free, end_ns: DURATION, value: 0 });
 
-// Requests get what the server adds: durations, percentiles, sums.
+// Percentiles are those of each request's own operation.
 const operationKey = (one) => `${one.service}\n${one.operation}`;
+/** @type {Map<string, import('./made-up').MadeRequest[]>} */
 export const groups = new Map();
 for (const one of requests) {
-  one.duration_ns = one.end_ns - one.begin_ns;
-  one.states = one.path.states;
-  one.own_states = sum(
-    one.path.segments.map((each) => (each.depth === 0 ? each : { ...each, state: 'BLOCKED' })),
-  );
   groups.set(operationKey(one), [...(groups.get(operationKey(one)) ?? []), one]);
 }
 for (const group of groups.values()) {
@@ -346,6 +397,7 @@ for (const group of groups.values()) {
 }
 arrows.sort((a, b) => a.from_ns - b.from_ns);
 
+/** @type {import('../../src/model/interface').EventLine[]} */
 export const events = cpus
   .flatMap((cpu) =>
     cpu.values.map(({ begin_ns, value }, index) => {
@@ -354,7 +406,8 @@ export const events = cpus
       return {
         at_ns: begin_ns,
         host: 0,
-        stream: cpu.cpu,
+        host_name: 'shop-1',
+        stream: `channel0_${cpu.cpu}`,
         cpu: cpu.cpu,
         name: 'sched_switch',
         tid: before,
@@ -365,12 +418,13 @@ export const events = cpus
   .concat(
     requests.flatMap((one) =>
       [
-        ['start_span', one.begin_ns],
-        ['end_span', one.end_ns],
-      ].map(([name, at_ns]) => ({
+        { name: 'start_span', at_ns: one.begin_ns },
+        { name: 'end_span', at_ns: one.end_ns },
+      ].map(({ name, at_ns }) => ({
         at_ns,
         host: 0,
-        stream: 4,
+        host_name: 'shop-1',
+        stream: 'spans_0',
         cpu: 0,
         name: `slowpath_span:${name}`,
         tid: one.tids[0],

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { readFile } from 'node:fs/promises';
 import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Refused } from './analyses.mjs';
 import { answerOf } from './answers.mjs';
 
 const DIST = fileURLToPath(new URL('../../dist/', import.meta.url));
@@ -21,7 +22,7 @@ export function startMock({ port = 0, slow = false } = {}) {
   // A slow one is halfway until it is released.
   let halfway = slow;
   const server = createServer(async (request, response) => {
-    const url = new URL(request.url, 'http://localhost');
+    const url = new URL(request.url ?? '/', 'http://localhost');
     response.setHeader('content-security-policy', "default-src 'self'");
     response.setHeader('x-content-type-options', 'nosniff');
     if (!url.pathname.startsWith('/api/')) return serveFile(url.pathname, response);
@@ -41,13 +42,14 @@ export function startMock({ port = 0, slow = false } = {}) {
         response.end(answer);
       } else json(response, 200, answer);
     } catch (failure) {
-      json(response, failure.status ?? 500, { title: failure.message, detail: 'hint: this is the mock' });
+      const { status, message } = /** @type {Refused} */ (failure);
+      json(response, status ?? 500, refusal(message));
     }
   });
   return new Promise((resolve) => {
     server.listen(port, '127.0.0.1', () => {
       resolve({
-        address: `http://127.0.0.1:${server.address().port}`,
+        address: `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`,
         release: () => {
           halfway = false;
         },
@@ -57,6 +59,10 @@ export function startMock({ port = 0, slow = false } = {}) {
   });
 }
 
+/** @returns {import('../../src/model/interface').Refusal} */
+const refusal = (title) => ({ title, detail: 'this is the mock' });
+
+/** @returns {import('../../src/model/interface').Progress} */
 function progress(done) {
   const jobs = ['count', 'cpu', 'io', 'latency', 'history', 'requests', 'operations', 'findings', 'services'];
   return {
@@ -65,6 +71,7 @@ function progress(done) {
       state: done >= 1 || index < 4 ? 'done' : index < 6 ? 'running' : 'waiting',
       done: done >= 1 || index < 4 ? 1 : index < 6 ? done : 0,
       message: null,
+      wanted: true,
     })),
     done: done >= 1,
   };

@@ -8,6 +8,8 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod chance;
+pub mod questions;
 pub mod server;
 
 use std::collections::hash_map::DefaultHasher;

@@ -20,6 +20,7 @@ use slowpath_model::{
     CpuId, Event, EventClassId, Nanoseconds, Projection, ThreadId, TimeRange, Timestamp,
 };
 use slowpath_source::{Packet, Source};
+use utoipa::ToSchema;
 
 use crate::answer::{Answer, answer};
 use crate::comm::Named;
@@ -29,7 +30,7 @@ use crate::{Extent, Window};
 use unseen::{Search, Unseen, UnseenRuns};
 
 /// How busy each processor was, and with which threads.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 pub struct CpuReport {
     /// First point of the window, nanoseconds since the Unix epoch.
     pub begin_ns: i64,
@@ -42,7 +43,8 @@ pub struct CpuReport {
 }
 
 /// One processor.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = CpuUse)]
 pub struct CpuRow {
     /// Its number.
     pub cpu: CpuId,
@@ -55,7 +57,8 @@ pub struct CpuRow {
 }
 
 /// One thread.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = ThreadUse)]
 pub struct ThreadRow {
     /// Its number.
     pub tid: ThreadId,

@@ -16,11 +16,12 @@ use serde::{Deserialize, Serialize};
 use slowpath_engine::{Cancelled, Options, Outcome};
 use slowpath_model::{ProcessId, ThreadId, Timestamp};
 use slowpath_source::Source;
+use utoipa::ToSchema;
 
 use crate::answer::answer;
 
 /// What system calls moved.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct IoReport {
     /// First point of the window, nanoseconds since the Unix epoch.
     pub begin_ns: i64,
@@ -33,7 +34,8 @@ pub struct IoReport {
 }
 
 /// One process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ProcessIo)]
 pub struct ProcessRow {
     /// Its number.
     pub pid: ProcessId,
@@ -45,7 +47,8 @@ pub struct ProcessRow {
 }
 
 /// One file, or what else a descriptor can be.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = FileIo)]
 pub struct FileRow {
     /// Its path as it was given, `socket` and the like, or `unknown (pid P, fd N)`.
     pub path: String,
@@ -55,7 +58,7 @@ pub struct FileRow {
 }
 
 /// Bytes and calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Moved {
     /// Bytes read.
     pub read_bytes: u64,

@@ -12,17 +12,18 @@ mod wakeup;
 
 use std::cmp::Reverse;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use slowpath_engine::{Cancelled, Options, Outcome};
 use slowpath_model::Nanoseconds;
 use slowpath_source::Source;
+use utoipa::ToSchema;
 
 use crate::Window;
 use crate::answer::answer;
 use distribution::Distribution;
 
 /// What is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LatencyKind {
     /// System calls, from entry to exit.
@@ -39,7 +40,7 @@ pub enum LatencyKind {
 }
 
 /// How long things took.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct LatencyReport {
     /// What was measured.
     pub kind: LatencyKind,
@@ -52,7 +53,8 @@ pub struct LatencyReport {
 }
 
 /// One call, interrupt, disk or thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = LatencyEntry)]
 pub struct LatencyRow {
     /// Its name.
     pub name: String,

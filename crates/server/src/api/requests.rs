@@ -1,41 +1,70 @@
 //! Requests: the table, one in full, paths of many, operations, groups compared.
 
-use axum::extract::{Path, State};
-use serde::Deserialize;
-use serde_json::json;
-use slowpath_model::{Nanoseconds, TraceId};
-use slowpath_requests::AllHosts;
-use slowpath_views::{Order, RequestNumbers, RequestQuery, compare, distribution};
+use std::collections::BTreeMap;
 
-use super::{Answer, Asked, Posted, asked, limited, posted, range_of};
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use slowpath_model::{Nanoseconds, TraceId};
+use slowpath_requests::{AllHosts, Band, Operation};
+use slowpath_views::{
+    Comparison, Distribution, OperationName, Order, PathRow, RequestDetail, RequestNumbers,
+    RequestPage, RequestQuery, TimeByState,
+};
+use utoipa::{IntoParams, ToSchema};
+
+use super::exchange::{Answer, Asked, Numbered, Posted, limited, range_of};
+use crate::description::REQUESTS;
+use crate::jobs::NotThere;
 use crate::problem::Problem;
 use crate::serve::Shared;
 
 const MOST_AT_A_TIME: usize = 500;
+const MOST_OF_A_PAGE: usize = 10_000;
+const MOST_CLASSES: usize = 1_000;
 /// Of larger groups an even sample is compared.
 const MOST_COMPARED: usize = 5_000;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct PageAsked {
+    /// What comes first.
     #[serde(default)]
+    #[param(inline, default = "duration")]
     sort: Sort,
+    /// `default`: the longest first, else by rising time or name.
     #[serde(default)]
+    #[param(inline, default = "default")]
     order: Direction,
+    /// Only of this operation; where a span has none, of threads of this name.
     operation: Option<String>,
+    /// Only of this service.
     service: Option<String>,
+    /// A part of the operation, the service, the thread's name or an id; empty for all.
     #[serde(default)]
     text: String,
+    /// Only of this distributed trace: up to 32 hexadecimal digits.
     trace: Option<String>,
+    /// Only those that took at least so long.
     #[serde(default)]
+    #[param(default = 0)]
     min_ns: u64,
+    /// Only those that took no longer.
     max_ns: Option<u64>,
+    /// Only those above this percentile of their own operation.
     from_percentile: Option<f32>,
+    /// Only those not above this percentile of their own operation.
     to_percentile: Option<f32>,
+    /// Only those that end at this time or later.
     begin_ns: Option<i64>,
+    /// Only those that begin before this time.
     end_ns: Option<i64>,
+    /// How many are left out first.
     #[serde(default)]
+    #[param(default = 0)]
     offset: usize,
+    /// How many at most.
     #[serde(default = "hundred")]
+    #[param(default = 100, maximum = 10_000)]
     limit: usize,
 }
 
@@ -43,7 +72,7 @@ fn hundred() -> usize {
     100
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Sort {
     #[default]
@@ -54,7 +83,7 @@ enum Sort {
     Host,
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Direction {
     /// The longest first, else by rising time or name.
@@ -64,11 +93,13 @@ enum Direction {
     Desc,
 }
 
-pub(super) async fn page(
+/// A page of the requests that fit.
+#[utoipa::path(get, path = "/requests", tag = REQUESTS, params(PageAsked),
+    responses((status = OK, body = RequestPage), NotThere))]
+pub(super) async fn requests(
     State(shared): State<Shared>,
-    question: Asked<PageAsked>,
+    Asked(question): Asked<PageAsked>,
 ) -> Result<Answer, Problem> {
-    let question = asked(question)?;
     shared
         .answer(move |recording| {
             let requests = recording.requests.get()?;
@@ -115,7 +146,7 @@ pub(super) async fn page(
                 },
                 range,
                 offset: question.offset,
-                limit: limited("requests", question.limit, 10_000)?,
+                limit: limited("requests", question.limit, MOST_OF_A_PAGE)?,
             };
             let all = requests.recorded.all();
             Answer::of(&requests.numbers.page(&all, &query))
@@ -123,11 +154,14 @@ pub(super) async fn page(
         .await
 }
 
-pub(super) async fn detail(
+/// A request in full.
+#[utoipa::path(get, path = "/requests/{id}", tag = REQUESTS,
+    params(("id" = usize, Path, description = "The request's number.")),
+    responses((status = OK, body = RequestDetail), NotThere))]
+pub(super) async fn request(
     State(shared): State<Shared>,
-    number: Result<Path<usize>, axum::extract::rejection::PathRejection>,
+    Numbered(number): Numbered,
 ) -> Result<Answer, Problem> {
-    let Path(number) = number.map_err(|error| Problem::Bad(error.body_text()))?;
     shared
         .answer(move |recording| {
             let requests = recording.requests.get()?;
@@ -139,19 +173,42 @@ pub(super) async fn detail(
         .await
 }
 
-#[derive(Deserialize)]
+/// Requests whose paths are wanted.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = PathsQuestion)]
 pub(super) struct PathsPosted {
+    /// Their numbers; those that are no request's are left out.
+    #[schema(max_items = 500)]
     requests: Vec<usize>,
     /// Segments shorter than this are put together; 0 gives all.
     #[serde(default)]
+    #[schema(default = 0)]
     least_ns: i64,
 }
 
+/// Paths of requests.
+#[derive(Serialize, ToSchema)]
+struct Paths {
+    /// In the order of the question.
+    paths: Vec<PathOfRequest>,
+}
+
+/// The path of a request.
+#[derive(Serialize, ToSchema)]
+struct PathOfRequest {
+    /// The request's number.
+    id: usize,
+    /// Where its time went.
+    path: PathRow,
+}
+
+/// The critical paths of many requests.
+#[utoipa::path(post, path = "/paths", tag = REQUESTS, request_body = PathsPosted,
+    responses((status = OK, body = Paths), NotThere))]
 pub(super) async fn paths(
     State(shared): State<Shared>,
-    question: Posted<PathsPosted>,
+    Posted(question): Posted<PathsPosted>,
 ) -> Result<Answer, Problem> {
-    let question = posted(question)?;
     shared
         .answer(move |recording| {
             let requests = recording.requests.get()?;
@@ -161,51 +218,124 @@ pub(super) async fn paths(
                 let of = requests.numbers.get(id)?;
                 let path = requests.numbers.path(&all, of);
                 let path = path.coarsened(question.least_ns);
-                Some(json!({ "id": id, "path": path }))
+                Some(PathOfRequest { id, path })
             });
-            Answer::of(&json!({ "paths": paths.collect::<Vec<_>>() }))
+            Answer::of(&Paths {
+                paths: paths.collect(),
+            })
         })
         .await
 }
 
+/// Operations.
+#[derive(Serialize, ToSchema)]
+struct Operations {
+    /// The one whose requests took most time together first.
+    operations: Vec<OperationAnswer>,
+}
+
+/// An operation: what requests are grouped by.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Operation)]
+struct OperationAnswer {
+    /// The service; empty where no span names it.
+    service: String,
+    /// The operation; empty where no span names it.
+    operation: String,
+    /// The name of the threads that served it, where the operation has none; else empty.
+    comm: String,
+    /// How many requests.
+    count: u64,
+    /// The median of their durations.
+    p50_ns: Nanoseconds,
+    /// 9 of 10 took no longer.
+    p90_ns: Nanoseconds,
+    /// 99 of 100 took no longer.
+    p99_ns: Nanoseconds,
+    /// The longest.
+    max_ns: Nanoseconds,
+    /// The requests by how long they took, the fastest first.
+    bands: Vec<BandAnswer>,
+}
+
+/// The requests of an operation between two percentiles of duration.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Band)]
+struct BandAnswer {
+    /// Above this.
+    from_percentile: f64,
+    /// Not above this.
+    to_percentile: f64,
+    /// How many requests.
+    count: u64,
+    /// The shortest.
+    min_ns: Nanoseconds,
+    /// The longest.
+    max_ns: Nanoseconds,
+    /// Where their time went, waits followed to their causes: sums of all.
+    #[schema(value_type = TimeByState)]
+    states: BTreeMap<&'static str, u64>,
+    /// What their own threads did: sums of all.
+    #[schema(value_type = TimeByState)]
+    own_states: BTreeMap<&'static str, u64>,
+}
+
+impl From<&Band> for BandAnswer {
+    fn from(band: &Band) -> Self {
+        Self {
+            from_percentile: band.permille.0 as f64 / 10.0,
+            to_percentile: band.permille.1 as f64 / 10.0,
+            count: band.count,
+            min_ns: band.durations.0,
+            max_ns: band.durations.1,
+            states: band.states.by_name(),
+            own_states: band.own.by_name(),
+        }
+    }
+}
+
+impl From<&Operation<OperationName>> for OperationAnswer {
+    fn from(operation: &Operation<OperationName>) -> Self {
+        let name = operation.name.clone();
+        Self {
+            service: name.service,
+            operation: name.operation,
+            comm: name.comm,
+            count: operation.count,
+            p50_ns: operation.p50,
+            p90_ns: operation.p90,
+            p99_ns: operation.p99,
+            max_ns: operation.longest,
+            bands: operation.bands.iter().map(BandAnswer::from).collect(),
+        }
+    }
+}
+
+/// What the requests of each operation do with their time, slow ones apart from fast ones.
+#[utoipa::path(get, path = "/operations", tag = REQUESTS,
+    responses((status = OK, body = Operations), NotThere))]
 pub(super) async fn operations(State(shared): State<Shared>) -> Result<Answer, Problem> {
     shared
         .answer(|recording| {
             let operations = recording.operations.get()?;
-            let rows = operations.all().iter().map(|operation| {
-                let bands = operation.bands.iter().map(|band| {
-                    json!({
-                        "from_percentile": band.permille.0 as f64 / 10.0,
-                        "to_percentile": band.permille.1 as f64 / 10.0,
-                        "count": band.count,
-                        "min_ns": band.durations.0,
-                        "max_ns": band.durations.1,
-                        "states": band.states.by_name(),
-                        "own_states": band.own.by_name(),
-                    })
-                });
-                json!({
-                    "service": operation.name.service,
-                    "operation": operation.name.operation,
-                    "comm": operation.name.comm,
-                    "count": operation.count,
-                    "p50_ns": operation.p50,
-                    "p90_ns": operation.p90,
-                    "p99_ns": operation.p99,
-                    "max_ns": operation.longest,
-                    "bands": bands.collect::<Vec<_>>(),
-                })
-            });
-            Answer::of(&json!({ "operations": rows.collect::<Vec<_>>() }))
+            let operations = operations.all().iter().map(OperationAnswer::from);
+            Answer::of(&Operations {
+                operations: operations.collect(),
+            })
         })
         .await
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct DistributionAsked {
+    /// Only of this service.
     service: Option<String>,
+    /// Only of this operation; where a span has none, of threads of this name.
     operation: Option<String>,
+    /// In how many classes.
     #[serde(default = "sixty")]
+    #[param(default = 60, maximum = 1_000)]
     buckets: usize,
 }
 
@@ -213,15 +343,17 @@ fn sixty() -> usize {
     60
 }
 
-pub(super) async fn distribution_of_requests(
+/// How many requests took how long.
+#[utoipa::path(get, path = "/distribution", tag = REQUESTS, params(DistributionAsked),
+    responses((status = OK, body = Distribution), NotThere))]
+pub(super) async fn distribution(
     State(shared): State<Shared>,
-    question: Asked<DistributionAsked>,
+    Asked(question): Asked<DistributionAsked>,
 ) -> Result<Answer, Problem> {
-    let question = asked(question)?;
     shared
         .answer(move |recording| {
             let requests = recording.requests.get()?;
-            let buckets = limited("buckets", question.buckets, 1_000)?;
+            let buckets = limited("buckets", question.buckets, MOST_CLASSES)?;
             let all = requests.recorded.all();
             let chosen = requests.numbers.of_operation(
                 &all,
@@ -236,23 +368,37 @@ pub(super) async fn distribution_of_requests(
                 .filter_map(|&number| requests.numbers.get(number));
             let durations: Vec<Nanoseconds> =
                 durations.map(|of| all.get(of).window.length()).collect();
-            Answer::of(&distribution(&durations, buckets))
+            Answer::of(&slowpath_views::distribution(&durations, buckets))
         })
         .await
 }
 
-#[derive(Deserialize)]
+/// Two groups of requests.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = CompareQuestion)]
 pub(super) struct ComparePosted {
+    /// The one group.
     one: Group,
+    /// The other.
     other: Group,
 }
 
-/// Requests by number, or those of an operation between two percentiles of duration.
-#[derive(Deserialize)]
+/// Requests by number, or those of an operation between two percentiles of duration: either `requests` or
+/// `percentiles` is there. Of more than 5,000 requests an even sample is taken.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = RequestGroup)]
 struct Group {
+    /// Numbers of requests.
+    #[schema(nullable = false)]
     requests: Option<Vec<usize>>,
+    /// Those above the first and not above the second; from 0 to 100.
+    #[schema(nullable = false)]
     percentiles: Option<(f64, f64)>,
+    /// Whose percentiles: only of this service.
+    #[schema(nullable = false)]
     service: Option<String>,
+    /// Whose percentiles: only of this operation.
+    #[schema(nullable = false)]
     operation: Option<String>,
 }
 
@@ -280,18 +426,20 @@ impl Group {
     }
 }
 
-pub(super) async fn comparison(
+/// What makes one group of requests slower than another.
+#[utoipa::path(post, path = "/compare", tag = REQUESTS, request_body = ComparePosted,
+    responses((status = OK, body = Comparison), NotThere))]
+pub(super) async fn compare(
     State(shared): State<Shared>,
-    question: Posted<ComparePosted>,
+    Posted(question): Posted<ComparePosted>,
 ) -> Result<Answer, Problem> {
-    let question = posted(question)?;
     shared
         .answer(move |recording| {
             let requests = recording.requests.get()?;
             let (all, numbers) = (requests.recorded.all(), &requests.numbers);
             let one = question.one.numbers(&all, numbers)?;
             let other = question.other.numbers(&all, numbers)?;
-            Answer::of(&compare(&all, numbers, &one, &other))
+            Answer::of(&slowpath_views::compare(&all, numbers, &one, &other))
         })
         .await
 }

@@ -1,42 +1,69 @@
 //! Rows of threads and processors, and what they show over a time.
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use slowpath_critical_path::critical_path_among;
 use slowpath_model::{HostId, ThreadId};
-use slowpath_views::{Track, arrows, intervals, path_row, screen, usage};
+use slowpath_views::{Arrows, CpuRow, PathRow, ThreadRow, Track, Usage, path_row};
+use utoipa::openapi::{KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat, Type};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
 
-use super::{
-    Answer, Asked, MOST_CELLS, MOST_ITEMS, MOST_PIXELS, MOST_ROWS, Posted, asked, limited, posted,
-    range_of,
-};
+use super::exchange::{Answer, Asked, Numbered, Posted, limited, range_of};
+use super::{MOST_CELLS, MOST_ITEMS, MOST_PIXELS, MOST_ROWS};
+use crate::description::ROWS;
+use crate::jobs::NotThere;
 use crate::problem::Problem;
 use crate::serve::Shared;
 
+/// Threads.
+#[derive(Serialize, ToSchema)]
+struct Threads<'rows> {
+    /// By host, process and thread.
+    threads: &'rows [ThreadRow],
+}
+
+/// Every thread, with how long it was in each state.
+#[utoipa::path(get, path = "/threads", tag = ROWS, responses((status = OK, body = Threads), NotThere))]
 pub(super) async fn threads(State(shared): State<Shared>) -> Result<Answer, Problem> {
     shared
         .answer(|recording| {
             let history = recording.history.get()?;
-            Answer::of(&json!({ "threads": history.rows.threads }))
+            Answer::of(&Threads {
+                threads: &history.rows.threads,
+            })
         })
         .await
 }
 
+/// Processors.
+#[derive(Serialize, ToSchema)]
+struct Processors<'rows> {
+    /// By host and number.
+    cpus: &'rows [CpuRow],
+}
+
+/// Every processor, with how long threads ran on it.
+#[utoipa::path(get, path = "/cpus", tag = ROWS, responses((status = OK, body = Processors), NotThere))]
 pub(super) async fn cpus(State(shared): State<Shared>) -> Result<Answer, Problem> {
     shared
         .answer(|recording| {
             let history = recording.history.get()?;
-            Answer::of(&json!({ "cpus": history.rows.cpus }))
+            Answer::of(&Processors {
+                cpus: &history.rows.cpus,
+            })
         })
         .await
 }
 
-#[derive(Clone, Copy, Default, Deserialize)]
+/// What rows show: `threads` (of threads: the place of a state in `states` of the recording), `cpus` (of
+/// processors: the number of the thread that ran, 0 for none) or `requests` (of threads: the number of the
+/// request that they worked for).
+#[derive(Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = TrackName)]
 enum Of {
     #[default]
     Threads,
@@ -54,46 +81,59 @@ impl From<Of> for Track {
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct RowsPosted {
+/// Rows to draw.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = ScreenQuestion)]
+pub(super) struct ScreenPosted {
+    /// What they show.
     #[serde(default)]
+    #[schema(default = "threads")]
     of: Of,
-    #[serde(default)]
+    /// Which, in the order in which they are wanted; those that are not there show nothing.
+    #[schema(max_items = 10_000)]
     rows: Vec<usize>,
+    /// From when.
     begin_ns: i64,
+    /// Until when.
     end_ns: i64,
-    #[serde(default)]
+    /// Into how many parts the time is cut. Rows times pixels may be 16,777,216 at most.
+    #[schema(maximum = 16_384)]
     pixels: usize,
-    #[serde(default = "some")]
-    limit: usize,
-    /// Only arrows from or to this row.
-    touching: Option<usize>,
 }
 
-impl RowsPosted {
-    /// The time that is asked for, if it is one, and the rows are not too many.
-    fn range(&self) -> Result<(i64, i64), Problem> {
-        limited("rows", self.rows.len(), MOST_ROWS)?;
-        range_of(self.begin_ns, self.end_ns)
+/// The answer to a question about a screen, which is no JSON.
+struct ScreenBytes;
+
+impl PartialSchema for ScreenBytes {
+    fn schema() -> RefOr<Schema> {
+        let bytes = ObjectBuilder::new().schema_type(Type::String);
+        bytes
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary)))
+            .into()
     }
 }
 
-fn some() -> usize {
-    10_000
-}
+impl ToSchema for ScreenBytes {}
 
-pub(super) async fn screen_of_rows(
+/// What rows show, pixel by pixel.
+///
+/// The answer is bytes, row after row: for each pixel a value (u32, little-endian); after all values, for each
+/// pixel a share (u8): how much of its time the value filled, in 255ths, 0 where nothing is known. The value is
+/// the one that filled most.
+#[utoipa::path(post, path = "/screen", tag = ROWS, request_body = ScreenPosted,
+    responses((status = OK, content_type = "application/octet-stream", body = inline(ScreenBytes)), NotThere))]
+pub(super) async fn screen(
     State(shared): State<Shared>,
-    question: Posted<RowsPosted>,
+    Posted(question): Posted<ScreenPosted>,
 ) -> Result<Response, Problem> {
-    let question = posted(question)?;
     shared
         .answer(move |recording| {
             let history = recording.history.get()?;
-            let range = question.range()?;
+            limited("rows", question.rows.len(), MOST_ROWS)?;
+            let range = range_of(question.begin_ns, question.end_ns)?;
             let pixels = limited("pixels", question.pixels, MOST_PIXELS)?;
             limited("cells", question.rows.len() * pixels, MOST_CELLS)?;
-            let shown = screen(
+            let shown = slowpath_views::screen(
                 &history.opened.history,
                 &history.rows,
                 question.of.into(),
@@ -112,21 +152,71 @@ pub(super) async fn screen_of_rows(
         .await
 }
 
-pub(super) async fn intervals_of_rows(
+/// Rows of which the intervals are wanted.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = IntervalsQuestion)]
+pub(super) struct IntervalsPosted {
+    /// What they show.
+    #[serde(default)]
+    #[schema(default = "threads")]
+    of: Of,
+    /// Which, in the order in which they are wanted.
+    #[schema(max_items = 10_000)]
+    rows: Vec<usize>,
+    /// From when.
+    begin_ns: i64,
+    /// Until when.
+    end_ns: i64,
+    /// How many at most, of all rows together.
+    #[serde(default = "some")]
+    #[schema(default = 10_000, maximum = 100_000)]
+    limit: usize,
+}
+
+fn some() -> usize {
+    10_000
+}
+
+/// Intervals of rows.
+#[derive(Serialize, ToSchema)]
+struct Intervals {
+    /// By row, in the order of the question: in the order of time. What is not known is left out.
+    rows: Vec<Vec<Interval>>,
+    /// Whether these are all.
+    complete: bool,
+}
+
+/// A row shows one value for a time.
+#[derive(Serialize, ToSchema)]
+struct Interval {
+    /// When it begins, which may be before the time that was asked about.
+    begin_ns: i64,
+    /// When it ends.
+    end_ns: i64,
+    /// What the row shows: the number of a state, a thread or a request.
+    value: i64,
+}
+
+/// What rows show, exactly.
+#[utoipa::path(post, path = "/intervals", tag = ROWS, request_body = IntervalsPosted,
+    responses((status = OK, body = Intervals), NotThere))]
+pub(super) async fn intervals(
     State(shared): State<Shared>,
-    question: Posted<RowsPosted>,
+    Posted(question): Posted<IntervalsPosted>,
 ) -> Result<Answer, Problem> {
-    let question = posted(question)?;
     shared
         .answer(move |recording| {
             let history = recording.history.get()?;
-            let range = question.range()?;
+            limited("rows", question.rows.len(), MOST_ROWS)?;
+            let range = range_of(question.begin_ns, question.end_ns)?;
             let mut left = limited("intervals", question.limit, MOST_ITEMS)?;
-            let mut complete = true;
-            let mut rows = Vec::with_capacity(question.rows.len());
+            let mut answer = Intervals {
+                rows: Vec::with_capacity(question.rows.len()),
+                complete: true,
+            };
             for &row in &question.rows {
                 let track = question.of.into();
-                let (found, all) = intervals(
+                let (found, all) = slowpath_views::intervals(
                     &history.opened.history,
                     &history.rows,
                     track,
@@ -135,33 +225,58 @@ pub(super) async fn intervals_of_rows(
                     left,
                 );
                 left -= found.len();
-                complete &= all;
-                let found = found.into_iter().map(|(begin, end, value)| {
-                    json!({ "begin_ns": begin, "end_ns": end, "value": value })
+                answer.complete &= all;
+                let found = found.into_iter().map(|(begin_ns, end_ns, value)| Interval {
+                    begin_ns,
+                    end_ns,
+                    value,
                 });
-                rows.push(found.collect::<Vec<_>>());
+                answer.rows.push(found.collect());
             }
-            Answer::of(&json!({ "rows": rows, "complete": complete }))
+            Answer::of(&answer)
         })
         .await
 }
 
-pub(super) async fn arrows_of_rows(
+/// Threads whose wake-ups are wanted.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = ArrowsQuestion)]
+pub(super) struct ArrowsPosted {
+    /// Rows of threads: wake-ups among these are told.
+    #[serde(default)]
+    #[schema(max_items = 10_000)]
+    rows: Vec<usize>,
+    /// Instead: wake-ups from or to this row, whichever the other one.
+    touching: Option<usize>,
+    /// From when.
+    begin_ns: i64,
+    /// Until when.
+    end_ns: i64,
+    /// How many at most.
+    #[serde(default = "some")]
+    #[schema(default = 10_000, maximum = 100_000)]
+    limit: usize,
+}
+
+/// Who woke whom.
+#[utoipa::path(post, path = "/arrows", tag = ROWS, request_body = ArrowsPosted,
+    responses((status = OK, body = Arrows), NotThere))]
+pub(super) async fn arrows(
     State(shared): State<Shared>,
-    question: Posted<RowsPosted>,
+    Posted(question): Posted<ArrowsPosted>,
 ) -> Result<Answer, Problem> {
-    let question = posted(question)?;
     shared
         .answer(move |recording| {
             let history = recording.history.get()?;
             let requests = recording.requests.get()?;
-            let range = question.range()?;
+            limited("rows", question.rows.len(), MOST_ROWS)?;
+            let range = range_of(question.begin_ns, question.end_ns)?;
             let limit = limited("arrows", question.limit, MOST_ITEMS)?;
             let lines = |host: HostId| {
                 let host = requests.recorded.hosts.get(host.index());
                 host.and_then(|host| host.lines.as_ref())
             };
-            let found = arrows(
+            let found = slowpath_views::arrows(
                 lines,
                 &history.rows,
                 &question.rows,
@@ -174,24 +289,31 @@ pub(super) async fn arrows_of_rows(
         .await
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct UsageAsked {
+    /// From when.
     begin_ns: i64,
+    /// Until when.
     end_ns: i64,
+    /// Into how many equal parts the time is cut.
+    #[param(maximum = 16_384)]
     buckets: usize,
 }
 
-pub(super) async fn usage_of_cpus(
+/// How busy processors were over a time.
+#[utoipa::path(get, path = "/usage", tag = ROWS, params(UsageAsked),
+    responses((status = OK, body = Usage), NotThere))]
+pub(super) async fn usage(
     State(shared): State<Shared>,
-    question: Asked<UsageAsked>,
+    Asked(question): Asked<UsageAsked>,
 ) -> Result<Answer, Problem> {
-    let question = asked(question)?;
     shared
         .answer(move |recording| {
             let history = recording.history.get()?;
             let range = range_of(question.begin_ns, question.end_ns)?;
             let buckets = limited("buckets", question.buckets, MOST_PIXELS)?;
-            Answer::of(&usage(
+            Answer::of(&slowpath_views::usage(
                 &history.opened.history,
                 &history.rows,
                 range,
@@ -201,19 +323,24 @@ pub(super) async fn usage_of_cpus(
         .await
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct PathAsked {
+    /// Begin of the window.
     begin_ns: i64,
+    /// End of the window.
     end_ns: i64,
 }
 
+/// A thread's critical path in a window.
+#[utoipa::path(get, path = "/threads/{row}/path", tag = ROWS,
+    params(("row" = usize, Path, description = "The thread's row."), PathAsked),
+    responses((status = OK, body = PathRow), NotThere))]
 pub(super) async fn thread_path(
     State(shared): State<Shared>,
-    row: Result<Path<usize>, axum::extract::rejection::PathRejection>,
-    question: Asked<PathAsked>,
+    Numbered(row): Numbered,
+    Asked(question): Asked<PathAsked>,
 ) -> Result<Answer, Problem> {
-    let Path(row) = row.map_err(|error| Problem::Bad(error.body_text()))?;
-    let question = asked(question)?;
     shared
         .answer(move |recording| {
             let history = recording.history.get()?;

@@ -173,7 +173,7 @@ pub(super) async fn lines(
 fn event_cells(row: &EventRow, clocks: &Clocks) -> Vec<String> {
     vec![
         clocks.shown(row.at_ns).ns().to_string(),
-        row.host.clone(),
+        row.host_name.clone(),
         row.stream.rsplit('/').next().unwrap_or_default().to_owned(),
         row.cpu.map_or(String::new(), |cpu| cpu.to_string()),
         row.name.clone(),

@@ -5,11 +5,11 @@ import { useAnswer } from '../../model/answers';
 import { withQuery } from '../../model/client';
 import {
   LATENCY_KINDS,
-  type EventCounts,
-  type InputOutput,
-  type Latency,
+  type CountReport,
+  type IoReport,
+  type LatencyReport,
   type LatencyKind,
-  type ProcessorUse,
+  type CpuReport,
 } from '../../model/interface';
 import { addressOf, go, usePlace } from '../../model/place-store';
 import { useHasKernel } from '../../model/recording';
@@ -122,13 +122,13 @@ function barColumn<R>(
 const percent = (value: number) => `${value.toFixed(value < 10 ? 1 : 0)} %`;
 
 function ProcessorTables() {
-  const answer = useAnswer<ProcessorUse>({ path: '/api/analyses/cpu' });
+  const answer = useAnswer<CpuReport>({ path: '/api/analyses/cpu' });
   return <Answered answer={answer}>{(value) => <ProcessorUseTables use={value} />}</Answered>;
 }
 
-function ProcessorUseTables({ use }: { use: ProcessorUse }) {
+function ProcessorUseTables({ use }: { use: CpuReport }) {
   const { threads, cpus } = use;
-  const threadColumns = useMemo<DataColumn<ProcessorUse['threads'][number]>[]>(
+  const threadColumns = useMemo<DataColumn<CpuReport['threads'][number]>[]>(
     () => [
       {
         key: 'comm',
@@ -155,7 +155,7 @@ function ProcessorUseTables({ use }: { use: ProcessorUse }) {
     ],
     [threads],
   );
-  const cpuColumns = useMemo<DataColumn<ProcessorUse['cpus'][number]>[]>(
+  const cpuColumns = useMemo<DataColumn<CpuReport['cpus'][number]>[]>(
     () => [
       { key: 'cpu', title: 'Processor', grow: 1, value: (row) => row.cpu, cell: (row) => `CPU ${row.cpu}` },
       ...hostColumn(cpus),
@@ -193,13 +193,13 @@ function ProcessorUseTables({ use }: { use: ProcessorUse }) {
 }
 
 function InputOutputTables() {
-  const answer = useAnswer<InputOutput>({ path: '/api/analyses/io' });
+  const answer = useAnswer<IoReport>({ path: '/api/analyses/io' });
   return <Answered answer={answer}>{(value) => <BytesTables io={value} />}</Answered>;
 }
 
-function BytesTables({ io }: { io: InputOutput }) {
+function BytesTables({ io }: { io: IoReport }) {
   const { processes, files } = io;
-  const processColumns = useMemo<DataColumn<InputOutput['processes'][number]>[]>(
+  const processColumns = useMemo<DataColumn<IoReport['processes'][number]>[]>(
     () => [
       { key: 'comm', title: 'Process', grow: 1, value: (row) => row.comm || 'unnamed' },
       { key: 'pid', title: 'Number', width: 80, align: 'right', value: (row) => row.pid },
@@ -217,7 +217,7 @@ function BytesTables({ io }: { io: InputOutput }) {
     ],
     [processes],
   );
-  const fileColumns = useMemo<DataColumn<InputOutput['files'][number]>[]>(
+  const fileColumns = useMemo<DataColumn<IoReport['files'][number]>[]>(
     () => [
       {
         key: 'path',
@@ -257,17 +257,17 @@ function BytesTables({ io }: { io: InputOutput }) {
 }
 
 function LatencyTable({ kind }: { kind: LatencyKind }) {
-  const answer = useAnswer<Latency>({ path: withQuery('/api/analyses/latency', { kind }) });
+  const answer = useAnswer<LatencyReport>({ path: withQuery('/api/analyses/latency', { kind }) });
   return <Answered answer={answer}>{(value) => <LatencyRows rows={value.entries} kind={kind} />}</Answered>;
 }
 
-function LatencyRows({ rows, kind }: { rows: Latency['entries']; kind: LatencyKind }) {
-  const columns = useMemo<DataColumn<Latency['entries'][number]>[]>(() => {
+function LatencyRows({ rows, kind }: { rows: LatencyReport['entries']; kind: LatencyKind }) {
+  const columns = useMemo<DataColumn<LatencyReport['entries'][number]>[]>(() => {
     const time = (
       key: string,
       title: string,
-      value: (row: Latency['entries'][number]) => number,
-    ): DataColumn<Latency['entries'][number]> => ({
+      value: (row: LatencyReport['entries'][number]) => number,
+    ): DataColumn<LatencyReport['entries'][number]> => ({
       key,
       title,
       width: 92,
@@ -301,11 +301,11 @@ function LatencyRows({ rows, kind }: { rows: Latency['entries']; kind: LatencyKi
 }
 
 function CountTable() {
-  const answer = useAnswer<EventCounts>({ path: '/api/analyses/count' });
+  const answer = useAnswer<CountReport>({ path: '/api/analyses/count' });
   return <Answered answer={answer}>{(value) => <CountRows counts={value} />}</Answered>;
 }
 
-function CountRows({ counts }: { counts: EventCounts }) {
+function CountRows({ counts }: { counts: CountReport }) {
   const rows = useMemo(() => Object.entries(counts.by).map(([name, count]) => ({ name, count })), [counts]);
   const columns = useMemo<DataColumn<{ name: string; count: number }>[]>(
     () => [

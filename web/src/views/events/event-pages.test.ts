@@ -6,7 +6,8 @@ import { indexOfTime, stretchOf, withEarlier, withLater, type EventStretch } fro
 const event = (at: number, text = ''): EventLine => ({
   at_ns: at,
   host: 0,
-  stream: 0,
+  host_name: 'h',
+  stream: 's',
   cpu: 0,
   name: 'e',
   tid: 1,

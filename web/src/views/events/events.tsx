@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef, useState, type KeyboardEvent } from 'react';
 import type { EventLine } from '../../model/interface';
 import { toThread } from '../../model/jumps';
 import { addressOf, adjust, usePlace } from '../../model/place-store';
-import { useHostName, useRecording, useSharedRange } from '../../model/recording';
+import { useRecording, useSharedRange } from '../../model/recording';
 import { wordDuration, wordTime } from '../../model/wording';
 import { csvOf, type ValueColumn } from '../../parts/data-table/table-rows';
 import { useElementSize } from '../../parts/element-size';
@@ -104,7 +104,6 @@ const CSV_COLUMNS: ValueColumn<EventLine>[] = [
 function EventRows({ events, time }: { events: EventList; time: number }) {
   const { at } = usePlace();
   const { hosts } = useRecording();
-  const hostName = useHostName();
   const { bounds } = useSharedRange();
   const element = useRef<HTMLDivElement>(null);
   const { height } = useElementSize(element);
@@ -212,12 +211,12 @@ function EventRows({ events, time }: { events: EventList; time: number }) {
               <div role="gridcell" className="is-right muted">
                 {before ? `+${wordDuration(event.at_ns - before.at_ns)}` : ''}
               </div>
-              {hosts.length > 1 && <div role="gridcell">{hostName(event.host)}</div>}
+              {hosts.length > 1 && <div role="gridcell">{event.host_name}</div>}
               <div role="gridcell" className="is-right">
                 {event.cpu ?? ''}
               </div>
               <div role="gridcell" className="is-right">
-                {event.tid !== null && event.tid !== 0 ? (
+                {event.tid !== null && event.tid !== 0 && event.host !== null ? (
                   <a
                     href={addressOf(
                       toThread(

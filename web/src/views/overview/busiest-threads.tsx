@@ -1,7 +1,7 @@
 // What the overview shows of a recording without requests: the threads that ran most, and how they spent
 // the recording. With links into the time line.
 import { useAnswer } from '../../model/answers';
-import type { Thread } from '../../model/interface';
+import type { Thread, Threads } from '../../model/interface';
 import { addressOf } from '../../model/place-store';
 import { useHasKernel, useHostName, useRecording } from '../../model/recording';
 import { wordDuration } from '../../model/wording';
@@ -13,7 +13,7 @@ const MOST = 20;
 
 export function BusiestThreads() {
   const kernel = useHasKernel();
-  const answer = useAnswer<{ threads: Thread[] }>(kernel ? { path: '/api/threads' } : null);
+  const answer = useAnswer<Threads>(kernel ? { path: '/api/threads' } : null);
   return (
     <section className="panel" aria-label="Busiest threads">
       <div className="panel-head">

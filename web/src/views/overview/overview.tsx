@@ -3,7 +3,7 @@
 // request's answer is one click away.
 import { useAnswer, type Answer } from '../../model/answers';
 import { withQuery } from '../../model/client';
-import type { Findings, Operation, RequestDetail, RequestPage } from '../../model/interface';
+import type { Findings, Operations, RequestDetail, RequestPage } from '../../model/interface';
 import { toRequest } from '../../model/jumps';
 import { useRecording, useSharedRange } from '../../model/recording';
 import { wordDuration, wordNumberOf, wordTime } from '../../model/wording';
@@ -53,7 +53,7 @@ export function Overview() {
 }
 
 function RequestsAtAGlance({ slowest }: { slowest: Answer<RequestPage> }) {
-  const operations = useAnswer<{ operations: Operation[] }>({ path: '/api/operations' });
+  const operations = useAnswer<Operations>({ path: '/api/operations' });
   const findings = useAnswer<Findings>({ path: '/api/findings' });
   return (
     <div className="overview-columns">
@@ -101,14 +101,8 @@ function RequestsAtAGlance({ slowest }: { slowest: Answer<RequestPage> }) {
 }
 
 function Examined({ findings }: { findings: Findings }) {
-  const { examined, requests } = findings;
-  if (examined === undefined && requests === undefined) return null;
   return (
-    <span className="muted">
-      {examined !== undefined
-        ? `in the slowest ${wordNumberOf(examined, 'request')}`
-        : `in the slowest tenth of ${wordNumberOf(requests ?? 0, 'request')}`}
-    </span>
+    <span className="muted">{`in the slowest tenth of ${wordNumberOf(findings.requests, 'request')}`}</span>
   );
 }
 

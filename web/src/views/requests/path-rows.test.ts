@@ -28,7 +28,7 @@ const path: Path = {
     segment(1, 80, 100, 'RUNNING'),
   ],
   links: [
-    { at_ns: 40, from_host: 0, from_tid: 1, to_host: 0, to_tid: 2, kind: 'waits' },
+    { at_ns: 40, from_host: 0, from_tid: 1, to_host: 0, to_tid: 2, kind: 'wait' },
     { at_ns: 80, from_host: 0, from_tid: 2, to_host: 0, to_tid: 1, kind: 'wake-up' },
     { at_ns: 90, from_host: 0, from_tid: 9, to_host: 0, to_tid: 1, kind: 'wake-up' },
   ],
@@ -70,9 +70,9 @@ test('the segment at a time, the last one at the very end', () => {
 });
 
 const span = (id: string, parent: string | null, begin: number): Span => ({
-  id: null,
+  id: 0,
   span_id: id,
-  parent_span_id: parent,
+  ...(parent === null ? {} : { parent_span_id: parent }),
   service: 's',
   operation: id,
   host: 0,

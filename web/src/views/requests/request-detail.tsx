@@ -209,12 +209,8 @@ function Waits({ detail }: { detail: RequestDetail }) {
                 ? `for thread ${wait.waker_comm ?? ''} (${wait.waker_tid ?? '?'})`
                 : wordWait(wait.on)}
               {wait.call ? ` in ${wait.call}` : ''}
-              {onThread && wait.mostly_state
-                ? `; meanwhile mostly ${STATE_WORDS[wait.mostly_state].title.toLowerCase()}${
-                    wait.mostly_tid !== undefined && wait.mostly_tid !== null
-                      ? ` (thread ${wait.mostly_tid})`
-                      : ''
-                  }`
+              {onThread
+                ? `; meanwhile mostly ${STATE_WORDS[wait.mostly_state].title.toLowerCase()} (thread ${wait.mostly_tid})`
                 : ''}{' '}
               <PlaceLink
                 to={toThread(wait.tid, request.host, { begin: wait.begin_ns, end: wait.end_ns }, bounds)}

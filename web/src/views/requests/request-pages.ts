@@ -5,7 +5,7 @@ import type { RowSpan } from '../../draw/row-layout';
 import { span, type TimeRange } from '../../draw/time-scale';
 import { askOnce, useAnswer } from '../../model/answers';
 import { ask, withQuery, type Waiting } from '../../model/client';
-import type { Path, PathsAnswer, Request, RequestPage } from '../../model/interface';
+import type { Path, Paths, Request, RequestPage } from '../../model/interface';
 
 export type RequestQuery = Record<string, string | number | null>;
 
@@ -125,7 +125,7 @@ export function usePaths(
         part.forEach((id) => asked.add(`${level} ${id}`));
         try {
           const body = { requests: part, least_ns: level === 0 ? 0 : 4 ** level };
-          const told = (await ask({ path: '/api/paths', body })) as PathsAnswer;
+          const told = (await ask({ path: '/api/paths', body })) as Paths;
           for (const { id, path } of told.paths) keepPath(id, path, level);
         } catch {
           // The rows stay without pictures; coming back to them asks again.

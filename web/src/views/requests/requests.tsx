@@ -2,7 +2,7 @@
 // it one request, or the comparison of two groups. Filters live in the address.
 import { useMemo } from 'react';
 import { useAnswer } from '../../model/answers';
-import type { Operation } from '../../model/interface';
+import type { Operations } from '../../model/interface';
 import { operationName, operationTitle } from '../../model/operations';
 import { adjust, go, usePlace } from '../../model/place-store';
 import { useSharedRange } from '../../model/recording';
@@ -20,7 +20,7 @@ import { useRequestPages, type RequestQuery } from './request-pages';
 export function Requests() {
   const { filters, request: selected } = usePlace();
   const range = useSettled(useSharedRange().range);
-  const operations = useAnswer<{ operations: Operation[] }>({ path: '/api/operations' });
+  const operations = useAnswer<Operations>({ path: '/api/operations' });
   const onlyShown = filters.only === 'range';
   const query = useMemo<RequestQuery>(
     () => ({

@@ -2,7 +2,7 @@
 // leads to the service's requests; tables beside it (service-tables.tsx) have the same in words.
 import { useMemo, useRef, useState } from 'react';
 import { layoutServiceMap } from '../../draw/service-map';
-import type { ServiceCall, ServiceMapAnswer, ServiceOfMap } from '../../model/interface';
+import type { ServiceCall, ServiceMap as MapOfServices, ServiceOfMap } from '../../model/interface';
 import { addressOf } from '../../model/place-store';
 import { wordCount, wordDuration, wordShare } from '../../model/wording';
 import { useElementSize } from '../../parts/element-size';
@@ -17,7 +17,7 @@ const MOST_LABELS = 24;
 const NAME_LETTERS = 24;
 
 interface ServiceMapProps {
-  map: ServiceMapAnswer;
+  map: MapOfServices;
 }
 
 type Hover = { title: string; served: ServiceOfMap | ServiceCall; x: number; y: number };

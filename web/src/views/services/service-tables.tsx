@@ -1,6 +1,6 @@
 // What the map of services shows, as tables: services, and the calls between them, with all their numbers.
 // Each can be sorted and saved.
-import type { Served, ServiceCall, ServiceMapAnswer, ServiceOfMap } from '../../model/interface';
+import type { Served, ServiceCall, ServiceMap, ServiceOfMap } from '../../model/interface';
 import { addressOf } from '../../model/place-store';
 import { wordCount, wordDuration, wordShare } from '../../model/wording';
 import { BarCell, DataTable, type DataColumn } from '../../parts/data-table/data-table';
@@ -71,7 +71,7 @@ const CALLS: DataColumn<ServiceCall>[] = [
 
 const BY_CRITICAL = { column: 'critical', direction: 'desc' } as const;
 
-export function ServiceTables({ map }: { map: ServiceMapAnswer }) {
+export function ServiceTables({ map }: { map: ServiceMap }) {
   return (
     <div className="two-tables is-even">
       <DataTable

@@ -2,7 +2,7 @@
 // and the plot of exclusive against inclusive time. Selecting a context selects it in all three.
 import { useMemo, useState } from 'react';
 import { useAnswer } from '../../model/answers';
-import type { CallingContext, ServiceMapAnswer } from '../../model/interface';
+import type { CallingContext, ServicesReport } from '../../model/interface';
 import { addressOf, adjust, go, usePlace } from '../../model/place-store';
 import { useRecording } from '../../model/recording';
 import { wordCount, wordDuration } from '../../model/wording';
@@ -16,9 +16,7 @@ import { ServiceTables } from './service-tables';
 export function Services() {
   const { span_files: spanFiles } = useRecording();
   const { filters } = usePlace();
-  const answer = useAnswer<{ paths: CallingContext[]; map: ServiceMapAnswer }>(
-    spanFiles === 0 ? null : { path: '/api/services' },
-  );
+  const answer = useAnswer<ServicesReport>(spanFiles === 0 ? null : { path: '/api/services' });
   if (spanFiles === 0) return <NoServices />;
   return (
     <Answered answer={answer}>
@@ -52,7 +50,7 @@ export function Services() {
   );
 }
 
-function MapAndTables({ map }: { map: ServiceMapAnswer }) {
+function MapAndTables({ map }: { map: ServicesReport['map'] }) {
   return (
     <div className="services is-map">
       <section className="panel" aria-label="Map of services">

@@ -2,7 +2,7 @@
 // the one that it wakes next. Each step asks the server only for what lies around the selected time.
 import { useState } from 'react';
 import { askOnce } from '../../model/answers';
-import type { Interval, IntervalAnswer, Thread, WakeUp } from '../../model/interface';
+import type { Interval, Intervals, Thread, WakeUp, WakeUps } from '../../model/interface';
 import { adjust, go, usePlace } from '../../model/place-store';
 import { useSharedRange } from '../../model/recording';
 import { showTime, span, type TimeRange } from '../../draw/time-scale';
@@ -94,7 +94,7 @@ async function stateBeside(
   bounds: TimeRange,
 ): Promise<Interval | null> {
   for (const window of windows(time, direction === 'after', range, bounds)) {
-    const answer = await askOnce<IntervalAnswer>({
+    const answer = await askOnce<Intervals>({
       path: '/api/intervals',
       body: { of: 'threads', rows: [row], begin_ns: window.begin, end_ns: window.end, limit: MOST },
     });
@@ -116,7 +116,7 @@ async function wakeUpBeside(
   bounds: TimeRange,
 ): Promise<WakeUp | null> {
   for (const window of windows(time, direction === 'woken', range, bounds)) {
-    const answer = await askOnce<{ arrows: WakeUp[]; complete: boolean }>({
+    const answer = await askOnce<WakeUps>({
       path: '/api/arrows',
       body: { touching: row, begin_ns: window.begin, end_ns: window.end, limit: MOST },
     });

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from 'react';
 import type { Run, ScreenRow } from '../../draw/pixel-rows';
 import { fitInto, span, type TimeRange } from '../../draw/time-scale';
 import { ask } from '../../model/client';
-import type { IntervalAnswer, WakeUp } from '../../model/interface';
+import type { Intervals, WakeUps } from '../../model/interface';
 
 export type RowKind = 'threads' | 'cpus' | 'requests';
 
@@ -73,7 +73,7 @@ export function useRowPictures(
         const told = (await ask(
           { path: '/api/intervals', body: { ...body, limit: MOST_INTERVALS } },
           abort.signal,
-        )) as IntervalAnswer;
+        )) as Intervals;
         if (!told.complete) return;
         const runs = new Map<number, Run[]>();
         told.rows.forEach((intervals, index) => {
@@ -132,11 +132,6 @@ export function readScreen(
       },
     ]),
   );
-}
-
-export interface WakeUps {
-  arrows: readonly WakeUp[];
-  complete: boolean;
 }
 
 const MOST_ARROWS = 500;

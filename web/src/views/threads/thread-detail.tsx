@@ -3,7 +3,7 @@
 import { useMemo, useState } from 'react';
 import { useAnswer } from '../../model/answers';
 import { withQuery } from '../../model/client';
-import type { IntervalAnswer, Path, Thread } from '../../model/interface';
+import type { Intervals, Path, Thread } from '../../model/interface';
 import { toRequest } from '../../model/jumps';
 import { adjust, go, usePlace } from '../../model/place-store';
 import { useHostName, useRecording, useSharedRange } from '../../model/recording';
@@ -70,7 +70,7 @@ export function ThreadDetail({ thread, isShown }: ThreadDetailProps) {
 function RequestAtTime({ thread }: { thread: Thread }) {
   const { at } = usePlace();
   const { bounds } = useSharedRange();
-  const answer = useAnswer<IntervalAnswer>(
+  const answer = useAnswer<Intervals>(
     at === null
       ? null
       : {
@@ -161,7 +161,7 @@ function StateList({ thread }: { thread: Thread }) {
   const { range } = useSharedRange();
   const { states } = useRecording();
   const { at } = usePlace();
-  const answer = useAnswer<IntervalAnswer>({
+  const answer = useAnswer<Intervals>({
     path: '/api/intervals',
     body: {
       of: 'threads',

@@ -5,7 +5,14 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { RowSpan } from '../../draw/row-layout';
 import { arrowsBetweenRows } from '../../draw/arrows';
 import { useAnswer } from '../../model/answers';
-import type { Processor, RequestDetail, StateName, Thread } from '../../model/interface';
+import type {
+  Processor,
+  Processors,
+  RequestDetail,
+  StateName,
+  Thread,
+  Threads as AllThreads,
+} from '../../model/interface';
 import { adjust, go, usePlace } from '../../model/place-store';
 import { useHasKernel, useHostName, useRecording, useSharedRange } from '../../model/recording';
 import { wordShare } from '../../model/wording';
@@ -50,8 +57,8 @@ export function Threads() {
 }
 
 function ThreadsOfKernel() {
-  const threads = useAnswer<{ threads: Thread[] }>({ path: '/api/threads' });
-  const cpus = useAnswer<{ cpus: Processor[] }>({ path: '/api/cpus' });
+  const threads = useAnswer<AllThreads>({ path: '/api/threads' });
+  const cpus = useAnswer<Processors>({ path: '/api/cpus' });
   const error = threads.error ?? cpus.error;
   if (error) return <ErrorNotice error={error} />;
   if (!threads.value || !cpus.value) return <WaitingNotice waiting={threads.waiting ?? cpus.waiting} />;
