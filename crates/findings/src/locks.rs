@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use slowpath_model::Nanoseconds;
+use slowpath_kernel::timelines::Doing;
+use slowpath_model::{Nanoseconds, Timestamp};
 use slowpath_requests::ThreadOfHost;
 
 use crate::finding::{Evidence, Finding, FindingId};
@@ -17,6 +18,10 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
         .filter(|wait| wait.call.as_deref() == Some("futex") && !is_runtime(&wait.holder_comm))
         .filter(is_own)
         .collect();
+    let ended: Nanoseconds = (waits.iter())
+        .filter(|wait| is_for_its_end(slow, wait))
+        .map(|wait| wait.range.length())
+        .sum();
     let mut taken = Taken::default();
     let mut holders: BTreeMap<ThreadOfHost, Holder> = BTreeMap::new();
     for wait in &waits {
@@ -39,14 +44,23 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
     let mut ranked: Vec<(&ThreadOfHost, &Holder)> = holders.iter().collect();
     ranked.sort_by_key(|(thread, holder)| (std::cmp::Reverse(holder.waited), **thread));
     let (first, most) = ranked.first()?;
-    let title = format!(
-        "Locks: requests wait for {} and {}",
-        slow.thread(**first),
-        counted(ranked.len() - 1, "other holder", "other holders")
-    );
-    let title = match ranked.len() {
-        1 => format!("Lock: requests wait for {}", slow.thread(**first)),
-        _ => title,
+    let are_joins = ended.get() * 2 > taken.total.get();
+    let thread = slow.thread(**first);
+    let title = match (ranked.len() - 1, are_joins) {
+        (0, false) => format!("Lock: requests wait for {thread}"),
+        (0, true) => format!("Threads: requests wait until {thread} has ended"),
+        (more, false) => format!(
+            "Locks: requests wait for {thread} and {}",
+            counted(more, "other holder", "other holders")
+        ),
+        (more, true) => format!(
+            "Threads: requests wait until {thread} and {} have ended",
+            counted(more, "other", "others")
+        ),
+    };
+    let joins = match ended {
+        Nanoseconds::ZERO => String::new(),
+        ended => format!(" For {ended} of it that thread ended right then: it was joined."),
     };
     let unless = match slow.lines.records_timers() {
         true => "",
@@ -56,21 +70,21 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
         }
     };
     let explanation = format!(
-        "{} waited {} in all in futex, for a lock or a condition, until another \
-         thread woke them. The one that was waited for most is {} ({} of it); meanwhile it was: \
+        "{} waited {} in all in futex, for a lock, a condition or the end of a thread, until another \
+         thread woke them.{joins} The one that was waited for most is {} ({} of it); meanwhile it was: \
          {}.{unless}",
         taken.slow_requests(),
         taken.total,
-        slow.thread(**first),
+        thread,
         percent(most.waited, taken.total),
         listed(&most.did, 4)
     );
     let mut evidence: Vec<Evidence> = (ranked.iter().take(4))
         .map(|(thread, holder)| Evidence {
             text: format!(
-                "{} was waited for {} times, {} in all; meanwhile: {}",
+                "{} was waited for {}, {} in all; meanwhile: {}",
                 slow.thread(**thread),
-                holder.times,
+                counted(holder.times, "time", "times"),
                 holder.waited,
                 listed(&holder.did, 4)
             ),
@@ -79,17 +93,40 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
             request: None,
         })
         .collect();
-    evidence.extend(taken.evidence(slow, "waited for a lock for"));
-    let advice = "Hold the lock for less: move what its holder waits for (disk, sleep, calls) out \
-                  of the locked part, or split the lock.";
+    let (what, advice) = match are_joins {
+        false => (
+            "waited for a lock for",
+            "Hold the lock for less: move what its holder waits for (disk, sleep, calls) out \
+             of the locked part, or split the lock.",
+        ),
+        true => (
+            "waited for the end of a thread for",
+            "Look at what these threads did; keep threads in a pool instead of starting and joining some \
+             for each request.",
+        ),
+    };
+    evidence.extend(taken.evidence(slow, what));
     let id = FindingId::LockContention;
     taken.finding(slow, id, title, explanation, evidence, advice)
+}
+
+/// Whether the wait was for the end of a thread, as Java's `Thread.join` and `pthread_join` wait: who is
+/// waited for wakes and is gone.
+fn is_for_its_end(slow: &Slow<'_>, wait: &Wait) -> bool {
+    /// What a thread still does when it has told that it ends.
+    const LAST: i64 = 5_000_000;
+    let lines = slow.all.hosts().lines(wait.holder.host);
+    lines.is_some_and(|lines| {
+        let soon = Timestamp::from_ns(wait.range.end.ns().saturating_add(LAST));
+        let at = soon.min(lines.range().end);
+        lines.stretch_before(wait.holder.thread, at).doing == Doing::Dead
+    })
 }
 
 /// A thread that was waited for.
 #[derive(Default)]
 struct Holder {
     waited: Nanoseconds,
-    times: u64,
+    times: usize,
     did: BTreeMap<String, Nanoseconds>,
 }

@@ -28,3 +28,29 @@ fn without_timers_it_is_said_that_a_wait_may_have_ended_by_itself() {
         assert_eq!(!finding.explanation.contains(doubt), is_sure, "{drawing}");
     }
 }
+
+#[test]
+fn who_waits_for_a_thread_to_end_waits_for_no_lock() {
+    // 8 is gone when it has woken 7, or goes on to wait for something else.
+    let gone = WAITED.replace(
+        "prev_comm=other prev_tid=8 prev_state=1",
+        "prev_comm=other prev_tid=8 prev_state=16",
+    );
+    let told = |drawing: &str| {
+        let found = findings(drawing, Vec::new());
+        let finding = only(&found, FindingId::LockContention);
+        (
+            finding.title.clone(),
+            finding.explanation.contains("it was joined"),
+        )
+    };
+    let expected = |title: &str, is_join| (title.to_owned(), is_join);
+    assert_eq!(
+        told(WAITED),
+        expected("Lock: requests wait for other (8)", false)
+    );
+    assert_eq!(
+        told(&gone),
+        expected("Threads: requests wait until other (8) has ended", true)
+    );
+}
