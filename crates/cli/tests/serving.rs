@@ -407,6 +407,10 @@ fn hosts_whose_clocks_are_far_apart_are_shown_at_one_time() {
         let events = page["events"].as_array().unwrap();
         let times: Vec<i64> = events.iter().map(|event| i64_of(event, "at_ns")).collect();
         assert!(times.is_sorted());
+        for event in events {
+            let host = i64_of(event, "host") as usize;
+            assert_eq!(recording["hosts"][host]["name"], event["host_name"]);
+        }
         seen += events.len();
         match times.last() {
             Some(last) if page["has_later"] == true => at = last + 1,
