@@ -1,9 +1,8 @@
 //! `slowpath diagnose`: what makes the slow requests slow, in words, with the evidence.
 
 use clap::Args;
-use serde::Serialize;
 use slowpath_findings::{MOST_EXAMINED, Severity};
-use slowpath_views::{FindingOfHost, diagnose};
+use slowpath_views::{Found, diagnose};
 
 use crate::input::{self, InputArgs, Report};
 use crate::output::print_json;
@@ -17,11 +16,6 @@ pub struct DiagnoseArgs {
     /// One JSON document.
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Serialize)]
-struct Document {
-    findings: Vec<FindingOfHost>,
 }
 
 /// Runs the command.
@@ -46,18 +40,19 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
         requests > 0,
         "no request lies in the window from its begin to its end\n  hint: `slowpath requests` lists them"
     );
-    let findings = diagnose(&experiment, &recorded, &found, window, &run.engine())
+    let diagnosed = diagnose(&experiment, &recorded, &found, window, &run.engine())
         .map_err(|_| anyhow::anyhow!("interrupted"))?;
     let report = report.with(found);
     if args.json {
-        print_json(&Document { findings })?;
+        print_json(&diagnosed)?;
     } else {
-        crate::output::print(&text(&findings, requests))?;
+        crate::output::print(&text(&diagnosed, requests))?;
     }
     Ok(report)
 }
 
-fn text(findings: &[FindingOfHost], requests: usize) -> String {
+fn text(found: &Found, requests: usize) -> String {
+    let findings = &found.findings;
     let requests = match requests {
         1 => "1 request".to_owned(),
         several => format!("{several} requests"),

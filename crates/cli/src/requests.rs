@@ -9,11 +9,9 @@ use std::num::NonZeroUsize;
 
 use clap::Args;
 use serde::ser::{Serialize, SerializeSeq, SerializeStruct, Serializer};
-use slowpath_critical_path::State;
 use slowpath_model::{HostId, Nanoseconds, SpanId, ThreadId, TimeRange, Timestamp, TraceId};
 use slowpath_requests::{
-    AllHosts, Operation, Operations, PlacedBy, Request, RequestOfHost, Shown, Summary,
-    ThreadOfHost, WaitFor,
+    AllHosts, Operation, Operations, PlacedBy, Request, RequestOfHost, Shown, Summary, ThreadOfHost,
 };
 use slowpath_session::{HostRequests, RecordedRequests};
 use slowpath_views::OperationName;
@@ -429,20 +427,13 @@ fn row<'run>(chosen: Chosen<'run>, summary: &'run Summary<'run>, several_hosts: 
         }
     });
     let waits = summary.waits.iter().map(|wait| {
-        let waker = match wait.on {
-            WaitFor::Thread(waker) => Some(waker),
-            WaitFor::Request(_) | WaitFor::State(_) => None,
-        };
+        let waker = wait.on.waker();
         WaitRow {
             begin_ns: wait.range.begin,
             end_ns: wait.range.end,
             ns: wait.range.length(),
             tid: wait.thread,
-            on: match wait.on {
-                WaitFor::Thread(_) => "THREAD",
-                WaitFor::Request(_) => State::BlockedByRequest.name(),
-                WaitFor::State(state) => state.name(),
-            },
+            on: wait.on.name(),
             waker_tid: waker.map(|waker| waker.thread),
             waker_comm: waker.map(|waker| chosen.comm_of(waker)),
             waker_host: waker.and_then(|waker| chosen.other_host(waker.host)),

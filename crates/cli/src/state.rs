@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 use slowpath_history::{AttributeId, History, Interval};
 use slowpath_model::{TimeRange, Timestamp};
-use slowpath_session::{HistoryError, UNKNOWN_THREAD};
+use slowpath_session::{AttributePath, HistoryError, Subject, UNKNOWN_THREAD};
 
 use crate::input::{InputArgs, Report, TimePoint, parse_time};
 use crate::output::print_json;
@@ -112,13 +112,6 @@ pub fn run(args: &StateArgs) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-/// A path of an attribute taken apart: host, what it is, its number, what of it.
-fn parts(path: &str) -> Option<(Option<&str>, &str, i64, &str)> {
-    let mut parts = path.rsplitn(4, '/');
-    let (of, number, kind, host) = (parts.next()?, parts.next()?, parts.next()?, parts.next());
-    Some((host, kind, number.parse().ok()?, of))
-}
-
 fn document(history: &History, at: Timestamp, comm: &[String]) -> Option<Document> {
     let path = |attribute: AttributeId| &history.attributes()[attribute.0 as usize].path;
     let told = |interval: &Interval| {
@@ -132,10 +125,14 @@ fn document(history: &History, at: Timestamp, comm: &[String]) -> Option<Documen
     };
     let mut threads: BTreeMap<(Option<&str>, i64), [Option<Interval>; 3]> = BTreeMap::new();
     for interval in history.all_at(at) {
-        let (host, kind, number, of) = parts(path(interval.attribute))?;
-        if kind == "threads" {
+        let AttributePath {
+            host,
+            subject,
+            what,
+        } = AttributePath::parse(path(interval.attribute))?;
+        if let Subject::Thread(number) = subject {
             let shown = ["state", "name", "request"];
-            let Some(place) = shown.iter().position(|name| *name == of) else {
+            let Some(place) = shown.iter().position(|name| *name == what) else {
                 continue;
             };
             threads.entry((host, number)).or_default()[place] = Some(interval);
@@ -146,14 +143,14 @@ fn document(history: &History, at: Timestamp, comm: &[String]) -> Option<Documen
         name.map_or(String::new(), |name| told(&name))
     };
     for (attribute, id) in history.attributes().iter().zip(0..) {
-        let (host, kind, number, _) = parts(&attribute.path)?;
-        if kind == "cpus" {
+        let AttributePath { host, subject, .. } = AttributePath::parse(&attribute.path)?;
+        if let Subject::Cpu(cpu) = subject {
             let tid = history
                 .at(AttributeId(id), at)
                 .map_or(0, |interval| interval.value.0);
             document.cpus.push(CpuRow {
                 host: host.map(str::to_owned),
-                cpu: u32::try_from(number).ok()?,
+                cpu,
                 tid: Some(tid).filter(|tid| *tid != UNKNOWN_THREAD),
                 comm: match tid {
                     UNKNOWN_THREAD => "unknown".to_owned(),

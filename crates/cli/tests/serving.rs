@@ -175,6 +175,12 @@ fn findings_are_those_of_diagnose_and_lead_to_requests() {
     };
     assert!(!told(&found).is_empty());
     assert_eq!(told(&found), told(&expected));
+    assert_eq!(found["examined"], expected["examined"]);
+    let (examined, all) = (i64_of(&found, "examined"), i64_of(&found, "requests"));
+    assert!(
+        examined >= all / 10 && examined < all,
+        "{examined} of {all}"
+    );
     let findings = found["findings"].as_array().unwrap().iter();
     let evidence = findings.flat_map(|one| one["evidence"].as_array().unwrap());
     let requests: Vec<i64> = evidence.filter_map(|one| one["request"].as_i64()).collect();
@@ -267,6 +273,96 @@ fn threads_and_processors_are_those_of_the_command_line() {
             .collect()
     };
     assert_eq!(busy(&cpus), busy(&used));
+}
+
+#[test]
+fn quiet_is_when_all_threads_that_are_shown_wait() {
+    let archive = "futex-contention/futex-contention.tar.zst";
+    let Some((server, _trace, _home)) = served(archive, "futex-contention") else {
+        return;
+    };
+    let recording = server.get("/api/recording");
+    let (begin, end, pixels) = (0, i64_of(&recording, "duration_ns"), 2_000);
+    let threads = server.get("/api/threads");
+    let rows: Vec<&Value> = (threads["threads"].as_array().unwrap().iter())
+        .filter(|row| row["serves_requests"] == true)
+        .map(|row| &row["row"])
+        .collect();
+    let asked = json!({ "rows": rows, "begin_ns": begin, "end_ns": end, "pixels": pixels });
+    let quiet = server.post("/api/quiet", asked);
+    let quiet: Vec<(i64, i64)> = (quiet["quiet"].as_array().unwrap().iter())
+        .map(|one| (i64_of(one, "begin_ns"), i64_of(one, "end_ns")))
+        .collect();
+    let asked = json!({ "rows": rows, "begin_ns": begin, "end_ns": end, "limit": 100_000 });
+    let intervals = server.post("/api/intervals", asked);
+    let waiting = ["BLOCKED", "BLOCK_DEVICE", "NETWORK", "TIMER", "USER_INPUT"];
+    let mut busy: Vec<(i64, i64)> = Vec::new();
+    for interval in
+        (intervals["rows"].as_array().unwrap().iter()).flat_map(|row| row.as_array().unwrap())
+    {
+        let state = &recording["states"][i64_of(interval, "value") as usize];
+        if !waiting.contains(&state.as_str().unwrap()) {
+            busy.push((i64_of(interval, "begin_ns"), i64_of(interval, "end_ns")));
+        }
+    }
+    busy.sort_unstable();
+    let overlap = |(begin, end): (i64, i64)| busy.iter().find(|of| of.0 < end && of.1 > begin);
+    for &stretch in &quiet {
+        assert_eq!(overlap(stretch), None, "{stretch:?}");
+    }
+    // Whatever is not told to be quiet lies less than a pixel from something that is not.
+    let pixel = (end - begin) / pixels + 1;
+    let mut until = begin;
+    for (from, to) in quiet.iter().copied().chain([(end, end)]) {
+        if from > until {
+            assert!(
+                overlap((until - pixel, from + pixel)).is_some(),
+                "{until} to {from}"
+            );
+        }
+        until = to;
+    }
+    assert!(quiet.len() > 1, "{} stretches", quiet.len());
+}
+
+#[test]
+fn bytes_over_time_add_up_to_those_of_all_processes() {
+    let Some((server, _trace, _home)) = served("io-mix/io-mix.tar.zst", "io-mix") else {
+        return;
+    };
+    let recording = server.get("/api/recording");
+    // The last part may go on behind the last event.
+    let end = i64_of(&recording, "duration_ns") + 1_000_000_000;
+    let moved = |begin: i64, end: i64, buckets: i64| -> [f64; 2] {
+        let path = format!("/api/io?begin_ns={begin}&end_ns={end}&buckets={buckets}");
+        let answer = server.get(&path);
+        let seconds = (end - begin) as f64 / buckets as f64 / 1e9;
+        ["read", "written"].map(|way| {
+            let rates = answer["rates"].as_array().unwrap().iter();
+            let values = rates.flat_map(|row| row[way].as_array().unwrap());
+            values.map(|rate| rate.as_f64().unwrap() * seconds).sum()
+        })
+    };
+    let processes = server.get("/api/analyses/io");
+    let all = ["read_bytes", "write_bytes"].map(|way| -> f64 {
+        let rows = processes["processes"].as_array().unwrap().iter();
+        rows.map(|row| row[way].as_f64().unwrap()).sum()
+    });
+    let near = |found: [f64; 2]| {
+        for (found, all) in found.into_iter().zip(all) {
+            assert!(
+                all > 1e6 && (found / all - 1.0).abs() < 1e-3,
+                "{found} of {all}"
+            );
+        }
+    };
+    near(moved(0, end, 7));
+    near(moved(0, end, 3_000));
+    let [one, other] = [moved(0, end / 3, 50), moved(end / 3, end, 100)];
+    near([one[0] + other[0], one[1] + other[1]]);
+    let media = server.get("/api/io?begin_ns=0&end_ns=9&buckets=1");
+    let media = media["rates"].as_array().unwrap().iter();
+    assert!(media.clone().any(|row| row["medium"] == "files"));
 }
 
 #[test]

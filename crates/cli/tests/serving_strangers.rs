@@ -124,6 +124,8 @@ fn what_is_no_question_is_refused() {
         ("/api/events", 400),
         ("/api/events?at_ns=0&after=100000", 400),
         ("/api/usage?begin_ns=0&end_ns=-5&buckets=3", 400),
+        ("/api/io?begin_ns=0&end_ns=-5&buckets=3", 400),
+        ("/api/io?begin_ns=0&end_ns=5&buckets=99999", 400),
         ("/api/threads/99999/path?begin_ns=0&end_ns=9", 404),
     ] {
         assert_eq!(
@@ -135,11 +137,13 @@ fn what_is_no_question_is_refused() {
     // As far as numbers go.
     let far = json!({ "rows": [0, 1], "begin_ns": i64::MIN, "end_ns": i64::MAX, "pixels": 100 });
     assert_eq!(server.answer("POST", "/api/screen", &far).status, 200);
-    server.get(&format!(
-        "/api/usage?begin_ns={}&end_ns={}&buckets=10",
-        i64::MIN,
-        i64::MAX
-    ));
+    for rates in ["usage", "io"] {
+        server.get(&format!(
+            "/api/{rates}?begin_ns={}&end_ns={}&buckets=10",
+            i64::MIN,
+            i64::MAX
+        ));
+    }
     server.get(&format!("/api/events?at_ns={}&before=5&after=5", i64::MAX));
     server.get(&format!("/api/events?at_ns={}&before=5&after=5", i64::MIN));
     // What is no HTTP at all, and a body that is too long.

@@ -72,6 +72,11 @@ impl<'run> Diagnosis<'run> {
         }
     }
 
+    /// How many requests are examined: the slow ones.
+    pub fn examined(&self) -> usize {
+        self.slow.as_ref().map_or(0, |slow| slow.paths.len())
+    }
+
     /// The waits for disks of which is to be found out which disk it was and what it did; empty where
     /// they are not worth a finding.
     pub fn disk_waits(&self) -> &[InterruptedWait] {

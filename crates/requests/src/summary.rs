@@ -99,6 +99,25 @@ pub enum WaitFor {
     State(State),
 }
 
+impl WaitFor {
+    /// `THREAD`, or the name of the state.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Thread(_) => "THREAD",
+            Self::Request(_) => State::BlockedByRequest.name(),
+            Self::State(state) => state.name(),
+        }
+    }
+
+    /// The thread that ended the wait, where one did.
+    pub fn waker(self) -> Option<ThreadOfHost> {
+        match self {
+            Self::Thread(waker) => Some(waker),
+            Self::Request(_) | Self::State(_) => None,
+        }
+    }
+}
+
 impl Summary<'_> {
     /// How many waits are kept.
     pub const MOST_WAITS: usize = 3;

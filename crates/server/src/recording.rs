@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
 use slowpath_engine::{Cancelled, Options, Outcome};
+use slowpath_kernel::io::MovedOverTime;
 use slowpath_kernel::{Extent, count, cpu, io, latency};
-use slowpath_model::{Diagnostic, TimeRange, Timestamp};
+use slowpath_model::{Diagnostic, HostId, TimeRange, Timestamp};
 use slowpath_requests::Operations;
 use slowpath_services::{Names, Order, Report, SurveyOptions, survey};
 use slowpath_session::{
@@ -17,7 +18,7 @@ use slowpath_session::{
 };
 use slowpath_source::Joined;
 use slowpath_views::{
-    Clocks, EventIndex, FindingOfHost, OperationName, RequestNumbers, Rows, TraceClocks, diagnose,
+    Clocks, EventIndex, Found, OperationName, RequestNumbers, Rows, TraceClocks, diagnose,
     merge_documents,
 };
 
@@ -45,6 +46,12 @@ pub(crate) struct RequestsPart {
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
+/// What was read and written.
+pub(crate) struct IoPart {
+    pub(crate) document: Value,
+    pub(crate) over_time: Vec<(HostId, MovedOverTime)>,
+}
+
 /// A recording, or several as one, that is looked at.
 pub struct Recording {
     pub(crate) experiment: Experiment,
@@ -56,13 +63,13 @@ pub struct Recording {
     wanted: Mutex<Option<Sender<Job>>>,
     pub(crate) history: Part<HistoryPart>,
     pub(crate) requests: Part<RequestsPart>,
-    pub(crate) findings: Part<Vec<FindingOfHost>>,
+    pub(crate) findings: Part<Found>,
     pub(crate) operations: Part<Operations<OperationName>>,
     pub(crate) services: Part<Report>,
     pub(crate) event_index: Part<EventIndex>,
     pub(crate) count: Part<Value>,
     pub(crate) cpu: Part<Value>,
-    pub(crate) io: Part<Value>,
+    pub(crate) io: Part<IoPart>,
     pub(crate) latencies: [Part<Value>; LATENCIES.len()],
 }
 
@@ -195,17 +202,17 @@ impl Recording {
                 }),
                 Job::Count => self.count.make(|progress| self.make_count(progress)),
                 Job::Cpu => self.cpu.make(|progress| {
-                    self.on_hosts(progress, |host, options| cpu::cpu(host.source(), options))
+                    let cpu = |host: &HostKernels<'_>, options: &Options<'_>| {
+                        cpu::cpu(host.source(), options)
+                    };
+                    as_document(&self.on_hosts(progress, cpu)?)
                 }),
-                Job::Io => self.io.make(|progress| {
-                    self.on_hosts(progress, |host, options| {
-                        io::io(host.source(), &host.known(), options)
-                    })
-                }),
+                Job::Io => self.io.make(|progress| self.make_io(progress)),
                 Job::Latency(kind) => self.latencies[kind].make(|progress| {
-                    self.on_hosts(progress, |host, options| {
+                    let latency = |host: &HostKernels<'_>, options: &Options<'_>| {
                         host.latency(LATENCIES[kind].2, options)
-                    })
+                    };
+                    as_document(&self.on_hosts(progress, latency)?)
                 }),
             }
         }
@@ -317,10 +324,7 @@ impl Recording {
         })
     }
 
-    fn make_findings(
-        &self,
-        progress: &(dyn Fn(u64, u64) + Sync),
-    ) -> Result<Vec<FindingOfHost>, Unmade> {
+    fn make_findings(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Found, Unmade> {
         let requests = self.requests.get().map_err(without_requests)?;
         let options = self.options(progress);
         diagnose(
@@ -386,26 +390,54 @@ impl Recording {
         as_json(&counted.state.unwrap_or_default())
     }
 
-    /// An analysis of kernel events on every host, as one document.
-    fn on_hosts<R: serde::Serialize>(
+    fn make_io(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<IoPart, Unmade> {
+        let mut reports = self.on_hosts(progress, |host, options| {
+            io::io(host.source(), &host.known(), options)
+        })?;
+        Ok(IoPart {
+            document: as_document(&reports)?,
+            over_time: (reports.iter_mut())
+                .map(|of| (of.host, std::mem::take(&mut of.report.over_time)))
+                .collect(),
+        })
+    }
+
+    /// An analysis of kernel events on every host.
+    fn on_hosts<R>(
         &self,
         progress: &(dyn Fn(u64, u64) + Sync),
         analysis: impl Fn(&HostKernels<'_>, &Options<'_>) -> Result<Outcome<R>, Cancelled>,
-    ) -> Result<Value, Unmade> {
+    ) -> Result<Vec<OfHost<R>>, Unmade> {
         let hosts = self.experiment.hosts();
         if hosts.is_empty() {
             return Err(NO_THREADS.to_owned().into());
         }
         let options = self.options(progress);
-        let mut documents = Vec::new();
-        for host in &hosts {
+        let mut reports = Vec::new();
+        for (host, number) in hosts.iter().zip(0..) {
             let found = analysis(host, &options).map_err(cancelled)?;
-            if let Some(report) = &found.state {
-                documents.push((host.name.as_str(), as_json(report)?));
-            }
+            reports.extend(found.state.map(|report| OfHost {
+                host: HostId(number),
+                name: host.name.clone(),
+                report,
+            }));
         }
-        Ok(merge_documents(documents))
+        Ok(reports)
     }
+}
+
+/// What an analysis tells of a host.
+struct OfHost<R> {
+    host: HostId,
+    name: String,
+    report: R,
+}
+
+fn as_document<R: serde::Serialize>(reports: &[OfHost<R>]) -> Result<Value, Unmade> {
+    let documents: Result<Vec<_>, Unmade> = (reports.iter())
+        .map(|of| Ok((of.name.as_str(), as_json(&of.report)?)))
+        .collect();
+    Ok(merge_documents(documents?))
 }
 
 /// When each host was recorded, by its own clock: from its first event to its last.

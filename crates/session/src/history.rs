@@ -24,6 +24,7 @@ use slowpath_requests::Requests;
 use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::attribute_path::{AttributePath, Subject};
 use crate::{Experiment, HostRequests, RecordedRequests};
 
 /// Raised when what is kept changes: older histories are built again then.
@@ -263,9 +264,14 @@ fn build(
         let Some(lines) = &host.lines else {
             continue;
         };
-        let prefix = match hosts.len() {
-            1 => String::new(),
-            _ => format!("{}/", host.name),
+        let path = |subject, what| {
+            let host = (hosts.len() > 1).then_some(host.name.as_str());
+            AttributePath {
+                host,
+                subject,
+                what,
+            }
+            .to_string()
         };
         let first_request = names.requests.len() as i64;
         let described = |(_, request): (_, &slowpath_requests::Request)| {
@@ -277,7 +283,7 @@ fn build(
         names.requests.extend(host.requests.ids().map(described));
         let cpus: Vec<(CpuId, AttributeId)> = (lines.processors())
             .map(|cpu| {
-                let path = format!("{prefix}cpus/{cpu}/thread");
+                let path = path(Subject::Cpu(cpu.0), "thread");
                 (cpu, names.attribute(path, None))
             })
             .collect();
@@ -286,7 +292,7 @@ fn build(
                 names
                     .thread_names
                     .push(lines.name(thread, lines.range().end).into_owned());
-                let path = |what: &str| format!("{prefix}threads/{thread}/{what}");
+                let path = |what| path(Subject::Thread(thread.0.into()), what);
                 let process = lines.process(thread, lines.range().end);
                 Thread {
                     thread,

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attribute_path;
 mod copies;
 mod discover;
 mod doubts;
@@ -20,6 +21,7 @@ mod spans;
 mod state_dump;
 mod texts_beside;
 
+pub use attribute_path::{AttributePath, Subject};
 pub use error::{NotOpened, OpenError};
 pub use history::{HistoryError, OpenedHistory, UNKNOWN_THREAD};
 pub use host::HostKernels;

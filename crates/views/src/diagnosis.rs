@@ -22,6 +22,15 @@ pub struct FindingOfHost {
     pub finding: Finding,
 }
 
+/// What was found on all hosts.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Found {
+    /// How many requests were examined for it: the slow ones.
+    pub examined: usize,
+    /// The most share of their time first.
+    pub findings: Vec<FindingOfHost>,
+}
+
 /// What makes the slow requests in `window` slow, on every host: the most share of their time first.
 /// `diagnostics` tell what was wrong with the traces when the requests were read.
 ///
@@ -33,13 +42,13 @@ pub fn diagnose(
     diagnostics: &[Diagnostic],
     window: TimeRange,
     options: &Options<'_>,
-) -> Result<Vec<FindingOfHost>, Cancelled> {
+) -> Result<Found, Cancelled> {
     let (hosts, all) = (&recorded.hosts, recorded.all());
     let several = hosts.len() > 1;
     let opening = experiment.opening_diagnostics();
     let known: Vec<_> = opening.chain(diagnostics).cloned().collect();
     let diagnostics = recorded.by_host(&known);
-    let mut findings: Vec<FindingOfHost> = Vec::new();
+    let mut found = Found::default();
     let kernels = experiment.hosts();
     for (host, id) in hosts.iter().zip((0..).map(HostId)) {
         // Hosts with kernel events come first, in the same order.
@@ -57,16 +66,20 @@ pub fn diagnose(
         let found_out = kernel.map(|kernel| find_out(&diagnosis, kernel, options));
         let found_out = found_out.transpose()?.unwrap_or_default();
         let of_host = diagnosis.findings(&found_out);
-        findings.extend(of_host.into_iter().map(|finding| FindingOfHost {
-            host: several.then(|| host.name.clone()),
-            id,
-            finding,
-        }));
+        found.examined += diagnosis.examined();
+        found
+            .findings
+            .extend(of_host.into_iter().map(|finding| FindingOfHost {
+                host: several.then(|| host.name.clone()),
+                id,
+                finding,
+            }));
     }
     if several {
+        let findings = &mut found.findings;
         findings.sort_by(|one, other| other.finding.share.total_cmp(&one.finding.share));
     }
-    Ok(findings)
+    Ok(found)
 }
 
 /// Reads from the trace what the diagnosis asks for: each a pass over few events.

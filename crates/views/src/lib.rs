@@ -13,22 +13,28 @@ mod event_index;
 mod event_page;
 mod event_text;
 mod groups;
+mod io_over_time;
 mod local_time;
+mod lost;
 mod origin;
 mod paths;
+mod quiet;
 mod reports;
 mod requests;
 mod threads;
 mod usage;
 
 pub use arrows::{Arrow, Arrows, arrows};
-pub use diagnosis::{FindingOfHost, diagnose};
+pub use diagnosis::{FindingOfHost, Found, diagnose};
 pub use event_index::EventIndex;
 pub use event_page::{EventPage, EventQuery, EventRow, event_page};
 pub use event_text::{TextForm, class_name};
 pub use groups::{Comparison, Difference, Distribution, GroupSize, compare, distribution};
+pub use io_over_time::{IoRates, MediumRates, io_rates};
+pub use lost::{LostRow, lost_events};
 pub use origin::{Clocks, Origin, TraceClocks};
 pub use paths::{LinkRow, PathRow, SegmentRow, TimeByState, path_row};
+pub use quiet::quiet;
 pub use reports::merge_documents;
 pub use requests::{
     BlockedByRow, OperationName, Order, RequestDetail, RequestNumbers, RequestPage, RequestQuery,

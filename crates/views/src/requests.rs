@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use slowpath_critical_path::State;
 use slowpath_model::{HostId, Nanoseconds, SpanId, ThreadId, TraceId};
-use slowpath_requests::{AllHosts, PlacedBy, Request, RequestOfHost, Summary, WaitFor};
+use slowpath_requests::{AllHosts, PlacedBy, Request, RequestOfHost, Summary};
 use slowpath_session::RecordedRequests;
 use utoipa::ToSchema;
 
@@ -540,19 +540,12 @@ fn waits(
 ) -> Vec<WaitRow> {
     let end = all.get(of).window.end;
     let waits = summary.waits.iter().map(|wait| {
-        let waker = match wait.on {
-            WaitFor::Thread(waker) => Some(waker),
-            WaitFor::Request(_) | WaitFor::State(_) => None,
-        };
+        let waker = wait.on.waker();
         WaitRow {
             begin_ns: origin.offset(wait.range.begin),
             end_ns: origin.offset(wait.range.end),
             tid: wait.thread,
-            on: match wait.on {
-                WaitFor::Thread(_) => "THREAD",
-                WaitFor::Request(_) => State::BlockedByRequest.name(),
-                WaitFor::State(state) => state.name(),
-            },
+            on: wait.on.name(),
             waker_tid: waker.map(|waker| waker.thread),
             waker_comm: waker.and_then(|waker| {
                 let lines = all.hosts().lines(waker.host)?;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use slowpath_critical_path::State;
 use slowpath_history::{AttributeId, History};
 use slowpath_model::{HostId, TimeRange};
+use slowpath_session::{AttributePath, Subject};
 use utoipa::ToSchema;
 
 use crate::{Clocks, Origin, TimeByState};
@@ -99,21 +100,20 @@ impl Rows {
         let mut threads: BTreeMap<(HostId, i64), Attributes> = BTreeMap::new();
         let mut cpus: BTreeMap<(HostId, u32), AttributeId> = BTreeMap::new();
         for (attribute, id) in history.attributes().iter().zip((0..).map(AttributeId)) {
-            let mut parts = attribute.path.rsplitn(4, '/');
-            let parts = (parts.next(), parts.next(), parts.next(), parts.next());
-            let (Some(of), Some(number), Some(kind), host) = parts else {
+            let Some(path) = AttributePath::parse(&attribute.path) else {
                 continue;
             };
-            let (Some(host), Ok(number)) = (host_of(host), number.parse::<i64>()) else {
+            let Some(host) = host_of(path.host) else {
                 continue;
             };
-            match (kind, of) {
-                ("cpus", "thread") => {
-                    cpus.insert((host, number as u32), id);
+            match path.subject {
+                Subject::Cpu(cpu) if path.what == "thread" => {
+                    cpus.insert((host, cpu), id);
                 }
-                ("threads", of) => {
-                    let known = threads.entry((host, number)).or_default();
-                    match of {
+                Subject::Cpu(_) => {}
+                Subject::Thread(thread) => {
+                    let known = threads.entry((host, thread)).or_default();
+                    match path.what {
                         "state" => known.state = Some(id),
                         "name" => known.name = Some(id),
                         "process" => known.process = Some(id),
@@ -121,7 +121,6 @@ impl Rows {
                         _ => {}
                     }
                 }
-                _ => {}
             }
         }
         let mut rows = Self {

@@ -39,7 +39,7 @@ pub fn usage(history: &History, rows: &Rows, (begin, end): (i64, i64), buckets: 
             for run in runs.filter(|run| run.value.0 > 0) {
                 let within = run.range.intersect(range);
                 let begin = within.begin.since(range.begin).get() as f64;
-                spread(begin, within.length().get() as f64, width, &mut busy);
+                spread((begin, within.length().get() as f64), 1.0, width, &mut busy);
             }
             CpuUsage {
                 host: row.host,
@@ -58,13 +58,14 @@ pub fn usage(history: &History, rows: &Rows, (begin, end): (i64, i64), buckets: 
     }
 }
 
-/// Adds a time that begins at `begin` to the buckets that it lies in.
-fn spread(begin: f64, length: f64, width: f64, buckets: &mut [f64]) {
+/// Adds to buckets what a stretch has of each: `density` for each unit of its length. It begins in the
+/// first bucket or later.
+pub(crate) fn spread((begin, length): (f64, f64), density: f64, width: f64, buckets: &mut [f64]) {
     let (mut at, end) = (begin, begin + length);
     let mut bucket = (begin / width) as usize;
     while at < end && bucket < buckets.len() {
         let until = end.min((bucket + 1) as f64 * width);
-        buckets[bucket] += (until - at).max(0.0);
+        buckets[bucket] += (until - at).max(0.0) * density;
         at = until;
         bucket += 1;
     }
@@ -81,9 +82,9 @@ mod tests {
     #[test]
     fn a_time_is_spread_over_the_buckets_that_it_touches() {
         let mut buckets = [0.0; 4];
-        spread(5.0, 20.0, 10.0, &mut buckets);
+        spread((5.0, 20.0), 1.0, 10.0, &mut buckets);
         assert_eq!(buckets, [5.0, 10.0, 5.0, 0.0]);
-        spread(39.0, 50.0, 10.0, &mut buckets);
-        assert_eq!(buckets[3], 1.0);
+        spread((39.0, 50.0), 3.0, 10.0, &mut buckets);
+        assert_eq!(buckets[3], 3.0);
     }
 }

@@ -99,8 +99,7 @@ test('a picture as SVG has its names escaped and its states as rectangles', () =
         inkOf: () => ({ colour: 0x00ff00, weight: 1 }),
       },
     ],
-    { begin: 0, end: 100 },
-    400,
+    { range: { begin: 0, end: 100 }, width: 400 },
     [],
     { background: 0xffffff, text: 0, muted: 0x777777, line: 0xdddddd },
   );

@@ -2,7 +2,7 @@
 // comes from the server's screen or from exact intervals; then it is painted. Pure: painting writes into an
 // array that the caller owns. An interval shorter than a pixel is never lost: it shows by its share.
 import { blend, type Colour } from './colours';
-import { span, xOfTime, type TimeRange, type TimeScale } from './time-scale';
+import { span, timeOfX, xOfTime, type TimeRange, type TimeScale } from './time-scale';
 
 /** A stretch of one value. `value` is an index into the palette that paints it. */
 export interface Run {
@@ -41,7 +41,7 @@ export function pixelsOfScreen(screen: ScreenRow, scale: TimeScale, into: PixelR
   const columns = screen.values.length;
   const length = span(screen.range);
   for (let x = 0; x < scale.width; x += 1) {
-    const time = scale.range.begin + ((x + 0.5) / scale.width) * span(scale.range);
+    const time = timeOfX(scale, x + 0.5);
     const column = Math.floor(((time - screen.range.begin) / length) * columns);
     if (column < 0 || column >= columns) {
       into.shares[x] = 0;
@@ -55,7 +55,6 @@ export function pixelsOfScreen(screen: ScreenRow, scale: TimeScale, into: PixelR
 /** Runs must be in order of time and not overlap. Each pixel shows the value that fills most of it. */
 export function pixelsOfRuns(runs: readonly Run[], scale: TimeScale, into: PixelRow): void {
   into.shares.fill(0);
-  const perNanosecond = scale.width / span(scale.range);
   let crowdedPixel = -1;
   let crowd: Map<number, number> = new Map();
   const settle = () => {
@@ -85,8 +84,8 @@ export function pixelsOfRuns(runs: readonly Run[], scale: TimeScale, into: Pixel
   for (let index = firstRunAfter(runs, scale.range.begin); index < runs.length; index += 1) {
     const run = runs[index]!;
     if (run.begin >= scale.range.end) break;
-    const from = Math.max(0, (run.begin - scale.range.begin) * perNanosecond);
-    const to = Math.min(scale.width, (run.end - scale.range.begin) * perNanosecond);
+    const from = Math.max(0, xOfTime(scale, run.begin));
+    const to = Math.min(scale.width, xOfTime(scale, run.end));
     const firstPixel = Math.floor(from);
     const lastPixel = Math.min(scale.width - 1, Math.max(firstPixel, Math.ceil(to) - 1));
     if (firstPixel === lastPixel) {

@@ -13,7 +13,9 @@ import {
 } from './pixel-rows';
 import { heightOf, layoutRows, topOf, totalHeight } from './row-layout';
 import { ticksOf } from './ticks';
-import type { TimeRange, TimeScale } from './time-scale';
+import { foldsOf } from './folds';
+import { span, type TimeScale } from './time-scale';
+import { wordDuration } from '../model/wording';
 
 export interface SvgRow {
   label: string;
@@ -38,13 +40,12 @@ const AIR = 4;
 
 export function svgPicture(
   rows: readonly SvgRow[],
-  range: TimeRange,
-  width: number,
+  scale: TimeScale,
   arrows: readonly Arrow[],
   colours: SvgColours,
 ): string {
   const layout = layoutRows(rows.map((row) => row.height));
-  const scale: TimeScale = { range, width };
+  const { width } = scale;
   const tall = totalHeight(layout) + AXIS;
   const parts: string[] = [];
   const text = cssColour(colours.text);
@@ -71,6 +72,13 @@ export function svgPicture(
     );
     parts.push(...rectangles(row, scale, top + AIR / 2, height - AIR, colours.background));
   });
+  for (const fold of foldsOf(scale)) {
+    const middle = round(LABELS + fold.x + fold.width / 2);
+    parts.push(
+      `<rect x="${round(LABELS + fold.x)}" y="${AXIS}" width="${round(fold.width)}" height="${tall - AXIS}" fill="${cssColour(colours.background)}" stroke="${line}"/>`,
+      `<text transform="translate(${middle + 4},${Math.min(tall - 4, AXIS + 86)}) rotate(-90)" fill="${cssColour(colours.muted)}">${escaped(wordDuration(span(fold)))}</text>`,
+    );
+  }
   const { lines } = linesOfArrows(arrows, scale, layout, 0, totalHeight(layout));
   for (const arrow of lines) {
     const [leftX, leftY, rightX, rightY] = headOf(arrow, 6);

@@ -1,6 +1,7 @@
 // Where a time axis has its marks and what they say. Steps are 1, 2 or 5 times a power of ten. Where
 // seconds would need too many digits, marks tell the distance from a base that the axis names once.
-import { xOfTime, type TimeScale } from './time-scale';
+import { openStretches } from './folds';
+import { span, xOfTime, type TimeScale } from './time-scale';
 import { wordTime } from '../model/wording';
 
 export interface Tick {
@@ -27,17 +28,25 @@ export function tickStep(range: number, wanted: number): number {
 
 export function ticksOf(scale: TimeScale, pixelsApart = 110): Ticks {
   const { begin, end } = scale.range;
-  const step = tickStep(end - begin, scale.width / pixelsApart);
+  const open = openStretches(scale);
+  const shown = open.reduce((sum, stretch) => sum + span(stretch), 0);
+  const step = tickStep(shown, scale.width / pixelsApart);
   const relative = begin >= step * 1000;
   const base = relative ? Math.floor(begin / (step * 100)) * step * 100 : null;
   const largest = Math.max(step, end - (base ?? 0));
   const marks: Tick[] = [];
-  const first = Math.ceil(begin / step);
-  const last = Math.floor((end - 1e-6) / step);
-  for (let number = first; number <= last && marks.length < 400; number += 1) {
-    const time = number * step;
-    const label = `${base === null ? '' : '+'}${tickLabel(time - (base ?? 0), step, largest)}`;
-    marks.push({ time, x: xOfTime(scale, time), label });
+  for (const stretch of open) {
+    const first = Math.ceil(stretch.begin / step);
+    const last = Math.floor((stretch.end - 1e-6) / step);
+    for (let number = first; number <= last && marks.length < 400; number += 1) {
+      const time = number * step;
+      const x = xOfTime(scale, time);
+      // On both sides of a fold two may come close.
+      const before = marks[marks.length - 1];
+      if (before && x - before.x < pixelsApart * 0.6) continue;
+      const label = `${base === null ? '' : '+'}${tickLabel(time - (base ?? 0), step, largest)}`;
+      marks.push({ time, x, label });
+    }
   }
   return { base, baseLabel: base === null ? '' : wordTime(base, step * 100), marks };
 }

@@ -9,6 +9,14 @@ export interface TimeRange {
 export interface TimeScale {
   range: TimeRange;
   width: number;
+  /** Where stretches of the range are folded (folds.ts); null or absent: time is even. */
+  bends?: Bends | null;
+}
+
+/** A range whose time is not even: from each of these times to the next it is, and takes these shares of the width. */
+export interface Bends {
+  times: readonly number[];
+  shares: readonly number[];
 }
 
 /** The closest that one can look, in ns across the picture. */
@@ -19,11 +27,26 @@ export function span(range: TimeRange): number {
 }
 
 export function xOfTime(scale: TimeScale, time: number): number {
+  if (scale.bends) return bent(scale.bends.times, scale.bends.shares, time) * scale.width;
   return ((time - scale.range.begin) / span(scale.range)) * scale.width;
 }
 
 export function timeOfX(scale: TimeScale, x: number): number {
+  if (scale.bends) return bent(scale.bends.shares, scale.bends.times, x / scale.width);
   return scale.range.begin + (x / scale.width) * span(scale.range);
+}
+
+/** Straight from point to point; before the first and behind the last as beside them. */
+function bent(from: readonly number[], to: readonly number[], value: number): number {
+  let low = 0;
+  let high = from.length - 2;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (from[middle]! <= value) low = middle;
+    else high = middle - 1;
+  }
+  const length = from[low + 1]! - from[low]! || 1;
+  return to[low]! + ((value - from[low]!) / length) * (to[low + 1]! - to[low]!);
 }
 
 /** Moves and, if it must, shrinks a range until it lies within bounds. Whole nanoseconds. */

@@ -35,8 +35,12 @@ export function WaitingNotice({ waiting }: { waiting: Waiting | null }) {
   );
 }
 
+/** The server's word for what this recording has no answer to: nothing went wrong. */
+const NEVER = 409;
+
 export function ErrorNotice({ error }: { error: Error }) {
   const told = error instanceof ServerError ? error : null;
+  if (told?.status === NEVER) return <EmptyNotice title={told.title}>{told.detail}</EmptyNotice>;
   return (
     <div className="notice is-error" role="alert">
       <p>

@@ -20,6 +20,8 @@ const PLACES = {
   latency: ['#/analyses?kind=latency', '.data-table-space'],
 };
 const MADE_UP_PLACES = {
+  'threads-folded': ['#/threads?fold=yes&text=GC', '.time-graph-canvas'],
+  'threads-io': ['#/threads?io=yes', '.io-lines'],
   thread: ['#/threads?thread=8&range=1295000000-1325000000&at=1301000000', '.time-graph-canvas'],
   request: ['#/requests?request=712&at=2400000000', '.time-graph-canvas'],
   'request-by-clock': [

@@ -195,10 +195,53 @@ describe('the application', { skip: noBrowser }, () => {
     assert.deepEqual(page.complaints, []);
   });
 
+  test('a mark on the time line leads to its finding', { skip: onlyMock }, async () => {
+    const page = await browser.open('#/threads');
+    await page.locator('.annotation.is-lost[title="12 events lost"]').waitFor();
+    const mark = page.getByRole('link', { name: /^Finding: Requests wait for a lock/ });
+    await mark.focus();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/overview\?finding=1/);
+    const finding = page.locator('.finding.is-pointed-at');
+    assert.match(await finding.innerText(), /Do not hold the lock/);
+    assert.deepEqual(page.complaints, []);
+  });
+
+  test('waiting is folded, and places keep their times', { skip: onlyMock }, async () => {
+    const page = await browser.open('#/threads?text=GC');
+    await settled(page);
+    const box = await page.locator('.time-graph-canvas').boundingBox();
+    const row = page.locator('.time-graph-row').last();
+    const timeAt = async (x) => {
+      const { y, height } = await row.boundingBox();
+      await page.mouse.click(box.x + x, y + height / 2);
+      await page.waitForURL(/at=\d+/);
+      await settled(page);
+      return Number(/at=(\d+)/.exec(page.url())[1]);
+    };
+    const even = await timeAt(330);
+    await page.getByRole('button', { name: 'Fold waiting' }).click();
+    await page.waitForURL(/fold=yes/);
+    await settled(page);
+    const folded = await timeAt(330);
+    assert.ok(Math.abs(folded - even) > 50_000_000, `${even} even, ${folded} folded`);
+    // The thread runs wherever time is not folded: what is under the pointer says so.
+    await page.mouse.move(box.x + 330, (await row.boundingBox()).y + 10);
+    assert.match(await page.locator('.tooltip').innerText(), /Running/);
+    const ticks = () => page.locator('.time-axis-tick').allInnerTexts();
+    const before = await ticks();
+    await page.getByRole('grid', { name: 'Processors and threads over time' }).focus();
+    await page.keyboard.press('w');
+    await settled(page);
+    assert.notDeepEqual(await ticks(), before);
+    assert.deepEqual(page.complaints, []);
+  });
+
   test('every picture is saved', { skip: onlyMock }, async () => {
     for (const [hash, what, form] of [
       ['#/overview', 'the distribution', 'SVG'],
       ['#/threads', 'CPU use', 'PNG'],
+      ['#/threads?io=yes', 'input and output', 'PNG'],
       ['#/services?show=contexts', 'calling contexts', 'PNG'],
       ['#/services?show=contexts', 'the plot', 'PNG'],
     ]) {

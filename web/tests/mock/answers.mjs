@@ -2,6 +2,7 @@
 // Simple rather than fast: it looks through everything each time.
 import { Refused, analysis, eventPage, number, rank, services } from './analyses.mjs';
 import { findings, recording } from './facts.mjs';
+import { ioRates, quiet, usage } from './over-time.mjs';
 import { DURATION, arrows, cpus, groups, requests, sum, threads } from './recording.mjs';
 
 /** @returns {import('../../src/model/interface').Thread} */
@@ -40,6 +41,12 @@ export function answerOf(path, query, body) {
       return wakeUps(body);
     case 'usage':
       return usage(query);
+    case 'quiet':
+      return { quiet: quiet(body) };
+    case 'lost':
+      return { lost: [{ trace: 0, begin_ns: 3_100_000_000, end_ns: 3_104_000_000, events: 12 }] };
+    case 'io':
+      return ioRates(query);
     case 'requests':
       return parts.length === 2 ? detail(Number(parts[1])) : list(query);
     case 'paths':
@@ -129,40 +136,6 @@ function screen(body) {
     }
   });
   return Buffer.concat([Buffer.from(values.buffer), Buffer.from(shares.buffer)]);
-}
-
-/**
- * @returns {import('../../src/model/interface').Usage}
- */
-function usage(query) {
-  const begin = number(query, 'begin_ns', 0);
-  const end = number(query, 'end_ns', DURATION);
-  const buckets = number(query, 'buckets', 100);
-  const step = (end - begin) / buckets;
-  const all = cpus.map(({ host, cpu, values }) => {
-    const busy = new Array(buckets).fill(0);
-    for (const one of values) {
-      if (one.value === 0 || one.end_ns <= begin || one.begin_ns >= end) continue;
-      const from = Math.max(one.begin_ns, begin);
-      const to = Math.min(one.end_ns, end);
-      for (
-        let index = Math.floor((from - begin) / step);
-        index < buckets && begin + index * step < to;
-        index += 1
-      ) {
-        const low = Math.max(from, begin + index * step);
-        busy[index] += (Math.min(to, begin + (index + 1) * step) - low) / step;
-      }
-    }
-    return { host, cpu, values: busy };
-  });
-  return {
-    cpus: all,
-    total: Array.from(
-      { length: buckets },
-      (_, index) => all.reduce((sum, { values }) => sum + values[index], 0) / all.length,
-    ),
-  };
 }
 
 /**

@@ -68,6 +68,7 @@ export function findings() {
   const locked = requests.find((one) => one.path.segments.some((each) => each.blocked_by !== null));
   return {
     requests: requests.length,
+    examined: 84,
     findings: [
       {
         host: 0,

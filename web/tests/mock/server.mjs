@@ -15,7 +15,8 @@ const TYPES = {
   '.css': 'text/css',
   '.svg': 'image/svg+xml',
 };
-const WORKED_OUT = /^\/api\/(threads|cpus|screen|findings|requests|operations|services|paths|compare)/;
+const WORKED_OUT =
+  /^\/api\/(threads|cpus|screen|quiet|findings|requests|operations|services|io|paths|compare)/;
 const SLOW = 2500;
 
 export function startMock({ port = 0, slow = false } = {}) {

@@ -5,6 +5,7 @@
 //! named through descriptors. What counts and how is in docs/reference/definitions.md.
 
 mod calls;
+mod over_time;
 mod pass;
 mod record;
 mod resolve;
@@ -20,6 +21,8 @@ use utoipa::ToSchema;
 
 use crate::answer::answer;
 
+pub use over_time::{Bytes, Medium, MovedOverTime};
+
 /// What system calls moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct IoReport {
@@ -31,6 +34,9 @@ pub struct IoReport {
     pub processes: Vec<ProcessRow>,
     /// Files with a counted call, those of which most was moved first.
     pub files: Vec<FileRow>,
+    /// The same over time; for pictures, no part of the document.
+    #[serde(skip)]
+    pub over_time: MovedOverTime,
 }
 
 /// One process.

@@ -231,6 +231,7 @@ impl Answer for Io<'_> {
             end_ns: self.window.end.ns(),
             processes: process_rows(processes),
             files: file_rows(files),
+            over_time: totals.over_time,
         }
     }
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use slowpath_model::{ProcessId, ThreadId, Timestamp};
 
 use super::calls::{Entry, Way, outcome};
+use super::over_time::{Bytes, Medium, MovedOverTime};
 use super::record::{Name, What};
 use super::{Known, Moved};
 use crate::lanes::{Record, Whose};
@@ -31,6 +32,7 @@ pub(super) struct Resolver {
     entered: FxHashMap<ThreadId, Entry>,
     processes: FxHashMap<ProcessId, Process>,
     files: Files,
+    over_time: MovedOverTime,
     /// Tables of descriptors in the state dump that is going on.
     tables: FxHashMap<u64, Table>,
     /// How many of the state dumps that are known besides the trace have been taken in.
@@ -59,6 +61,7 @@ struct FileId(u32);
 struct Files {
     ids: FxHashMap<Box<str>, FileId>,
     moved: Vec<Moved>,
+    media: Vec<Medium>,
 }
 
 impl Files {
@@ -68,6 +71,7 @@ impl Files {
         }
         let id = FileId(self.moved.len() as u32);
         self.moved.push(Moved::default());
+        self.media.push(Medium::of(name));
         self.ids.insert(name.into(), id);
         id
     }
@@ -86,6 +90,7 @@ impl Files {
 pub(super) struct Totals {
     pub(super) processes: Vec<(ProcessId, Moved)>,
     pub(super) files: Vec<(String, Moved)>,
+    pub(super) over_time: MovedOverTime,
 }
 
 impl Resolver {
@@ -192,7 +197,7 @@ impl Resolver {
                     let mut effects = Vec::new();
                     outcome(call, entry, returned, |what| effects.push(what));
                     for what in effects {
-                        self.happens(thread, what);
+                        self.happens(record.at, thread, what);
                     }
                 }
             }
@@ -225,12 +230,12 @@ impl Resolver {
                     self.forget_all(process);
                 }
             }
-            what => self.happens(thread, what),
+            what => self.happens(record.at, thread, what),
         }
     }
 
     /// Something that a thread does with a descriptor of its process.
-    fn happens(&mut self, thread: ThreadId, what: What) {
+    fn happens(&mut self, at: Timestamp, thread: ThreadId, what: What) {
         let process = self
             .process_of
             .get(&thread)
@@ -242,7 +247,7 @@ impl Resolver {
                 fd,
                 other_fd,
                 value,
-            } => self.moved(process, way, fd, other_fd, value),
+            } => self.moved(at, process, way, (fd, other_fd), value),
             What::Named { fd, name } => {
                 let file = match name {
                     Name::Path(path) => Some(self.files.id(&path)),
@@ -260,7 +265,14 @@ impl Resolver {
         }
     }
 
-    fn moved(&mut self, process: ProcessId, way: Way, fd: i32, other_fd: i32, value: i64) {
+    fn moved(
+        &mut self,
+        at: Timestamp,
+        process: ProcessId,
+        way: Way,
+        (fd, other_fd): (i32, i32),
+        value: i64,
+    ) {
         let bytes = value.max(0) as u64;
         let read = |bytes| Moved {
             read_bytes: bytes,
@@ -273,20 +285,27 @@ impl Resolver {
             ..Moved::default()
         };
         match way {
-            Way::Read => self.count(process, fd, read(bytes)),
-            Way::ReadMessages => self.count(process, fd, read(0)),
-            Way::Write => self.count(process, fd, write(bytes)),
-            Way::WriteMessages => self.count(process, fd, write(0)),
+            Way::Read => self.count(at, process, fd, read(bytes)),
+            Way::ReadMessages => self.count(at, process, fd, read(0)),
+            Way::Write => self.count(at, process, fd, write(bytes)),
+            Way::WriteMessages => self.count(at, process, fd, write(0)),
             Way::ReadAndWrite => {
-                self.count(process, fd, read(bytes));
-                self.count(process, other_fd, write(bytes));
+                self.count(at, process, fd, read(bytes));
+                self.count(at, process, other_fd, write(bytes));
             }
         }
     }
 
-    fn count(&mut self, process: ProcessId, fd: i32, moved: Moved) {
+    fn count(&mut self, at: Timestamp, process: ProcessId, fd: i32, moved: Moved) {
         let of = self.processes.entry(process).or_default();
         of.moved += moved;
+        let file = of.descriptors.get(&fd);
+        let medium = file.map_or(Medium::Unknown, |file| self.files.media[file.0 as usize]);
+        let bytes = Bytes {
+            read: moved.read_bytes,
+            written: moved.write_bytes,
+        };
+        self.over_time.add(at, medium, bytes);
         match of.descriptors.get(&fd) {
             Some(&file) => self.files.add(file, moved),
             None if fd < 0 => {
@@ -373,6 +392,7 @@ impl Resolver {
         Totals {
             processes: processes.filter(|(_, of)| moved(of)).collect(),
             files: files.filter(|(_, of)| moved(of)).collect(),
+            over_time: self.over_time.clone(),
         }
     }
 

@@ -27,6 +27,8 @@ use crate::serve::Shared;
 struct Findings {
     /// The most share of the slow requests' time first.
     findings: Vec<FindingAnswer>,
+    /// How many requests were examined: the slow ones.
+    examined: usize,
     /// How many requests there are.
     requests: usize,
 }
@@ -87,10 +89,12 @@ pub(super) async fn findings(State(shared): State<Shared>) -> Result<Answer, Pro
             let findings = recording.findings.get()?;
             let clocks = recording.clocks()?;
             let rows = findings
+                .findings
                 .iter()
                 .map(|found| finding_answer(clocks.of_host(found.id), &requests, found));
             Answer::of(&Findings {
                 findings: rows.collect(),
+                examined: findings.examined,
                 requests: requests.numbers.len(),
             })
         })
@@ -159,7 +163,12 @@ pub(super) async fn cpu(State(shared): State<Shared>) -> Result<Answer, Problem>
 #[utoipa::path(get, path = "/analyses/io", tag = ANALYSES,
     responses((status = OK, body = IoReport), NotThere))]
 pub(super) async fn io(State(shared): State<Shared>) -> Result<Answer, Problem> {
-    analysis(shared, Job::Io, |recording| &recording.io).await
+    shared
+        .answer(|recording| {
+            recording.want(Job::Io);
+            Answer::of(&recording.io.get()?.document)
+        })
+        .await
 }
 
 #[derive(Deserialize, IntoParams)]

@@ -7,7 +7,10 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use slowpath_critical_path::critical_path_among;
 use slowpath_model::{HostId, ThreadId};
-use slowpath_views::{Arrows, CpuRow, PathRow, ThreadRow, Track, Usage, path_row};
+use slowpath_views::{
+    Arrows, CpuRow, IoRates, LostRow, PathRow, ThreadRow, Track, Usage, io_rates, lost_events,
+    path_row,
+};
 use utoipa::openapi::{KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat, Type};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
 
@@ -16,6 +19,7 @@ use super::{MOST_CELLS, MOST_ITEMS, MOST_PIXELS, MOST_ROWS};
 use crate::description::ROWS;
 use crate::jobs::NotThere;
 use crate::problem::Problem;
+use crate::recording::Job;
 use crate::serve::Shared;
 
 /// Threads.
@@ -148,6 +152,63 @@ pub(super) async fn screen(
             bytes.extend_from_slice(&shown.shares);
             let kind = [(header::CONTENT_TYPE, "application/octet-stream")];
             Ok((kind, Body::from(bytes)).into_response())
+        })
+        .await
+}
+
+/// Threads of which is asked when none of them did anything but wait.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = QuietQuestion)]
+pub(super) struct QuietPosted {
+    /// Which.
+    #[schema(max_items = 10_000)]
+    rows: Vec<usize>,
+    /// From when.
+    begin_ns: i64,
+    /// Until when.
+    end_ns: i64,
+    /// Into how many parts the time is cut, each of which counts as a whole. Rows times pixels may be 16,777,216 at
+    /// most.
+    #[schema(maximum = 16_384)]
+    pixels: usize,
+}
+
+/// When none of the threads did anything but wait.
+#[derive(Serialize, ToSchema)]
+struct Quiet {
+    /// In the order of time, apart from each other.
+    quiet: Vec<QuietStretch>,
+}
+
+/// A time in which each of the threads is blocked, or nothing is known of it.
+#[derive(Serialize, ToSchema)]
+struct QuietStretch {
+    /// When it begins.
+    begin_ns: i64,
+    /// When it ends.
+    end_ns: i64,
+}
+
+/// When none of some threads did anything but wait: time that a picture of them may leave out.
+#[utoipa::path(post, path = "/quiet", tag = ROWS, request_body = QuietPosted,
+    responses((status = OK, body = Quiet), NotThere))]
+pub(super) async fn quiet(
+    State(shared): State<Shared>,
+    Posted(question): Posted<QuietPosted>,
+) -> Result<Answer, Problem> {
+    shared
+        .answer(move |recording| {
+            let history = recording.history.get()?;
+            limited("rows", question.rows.len(), MOST_ROWS)?;
+            let range = range_of(question.begin_ns, question.end_ns)?;
+            let parts = limited("pixels", question.pixels, MOST_PIXELS)?;
+            limited("cells", question.rows.len() * parts, MOST_CELLS)?;
+            let opened = &history.opened.history;
+            let found = slowpath_views::quiet(opened, &history.rows, &question.rows, range, parts);
+            let stretch = |(begin_ns, end_ns)| QuietStretch { begin_ns, end_ns };
+            Answer::of(&Quiet {
+                quiet: found.into_iter().map(stretch).collect(),
+            })
         })
         .await
 }
@@ -319,6 +380,52 @@ pub(super) async fn usage(
                 range,
                 buckets,
             ))
+        })
+        .await
+}
+
+/// What was read and written over a time.
+#[utoipa::path(get, path = "/io", tag = ROWS, params(UsageAsked),
+    responses((status = OK, body = IoRates), NotThere))]
+pub(super) async fn io_over_time(
+    State(shared): State<Shared>,
+    Asked(question): Asked<UsageAsked>,
+) -> Result<Answer, Problem> {
+    shared
+        .answer(move |recording| {
+            recording.want(Job::Io);
+            let io = recording.io.get()?;
+            let range = range_of(question.begin_ns, question.end_ns)?;
+            let buckets = limited("buckets", question.buckets, MOST_PIXELS)?;
+            let clocks = recording.clocks()?;
+            Answer::of(&io_rates(&io.over_time, clocks, range, buckets))
+        })
+        .await
+}
+
+/// The most packets with losses that are told one by one.
+const MOST_LOSSES: usize = 10_000;
+
+/// Where events were lost.
+#[derive(Serialize, ToSchema)]
+struct Losses {
+    /// Packets before or in which events were lost, trace by trace; at most 10,000.
+    lost: Vec<LostRow>,
+    /// Whether these are all.
+    complete: bool,
+}
+
+/// Where events were lost.
+#[utoipa::path(get, path = "/lost", tag = ROWS,
+    responses((status = OK, body = Losses), NotThere))]
+pub(super) async fn lost(State(shared): State<Shared>) -> Result<Answer, Problem> {
+    shared
+        .answer(|recording| {
+            let clocks = recording.trace_clocks()?;
+            let all = lost_events(&recording.experiment, &clocks, (i64::MIN, i64::MAX));
+            let lost: Vec<LostRow> = all.take(MOST_LOSSES).collect();
+            let complete = lost.len() < MOST_LOSSES;
+            Answer::of(&Losses { lost, complete })
         })
         .await
 }

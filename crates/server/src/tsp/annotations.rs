@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use slowpath_model::TimeRange;
-use slowpath_views::{Clocks, Origin};
+use slowpath_views::{Clocks, Origin, lost_events};
 
 use super::outputs::Output;
 use super::time_graph::Times;
@@ -74,7 +74,7 @@ fn annotations_in(recording: &Recording, _: Output, asked: AnnotationParameters)
         recording.want(Job::Findings);
         let rows: Vec<Value> = match recording.findings.get() {
             Ok(findings) => {
-                let within = findings.iter().map(|found| {
+                let within = findings.findings.iter().map(|found| {
                     let shown = shown(clocks, clocks.of_host(found.id), found.finding.range);
                     (shown, &found.finding.title)
                 });
@@ -93,17 +93,11 @@ fn annotations_in(recording: &Recording, _: Output, asked: AnnotationParameters)
     }
     if wanted(LOST) {
         let of_traces = recording.trace_clocks()?;
-        let traces = recording.experiment.traces.iter().enumerate();
-        let packets = traces.flat_map(|(place, trace)| {
-            let origin = of_traces.of_trace(place);
-            let lossy = trace
-                .source
-                .packets()
-                .iter()
-                .filter(|packet| packet.lost_events > 0);
-            lossy.map(move |packet| (shown(clocks, origin, packet.range), packet.lost_events))
-        });
-        let rows = packets
+        let rows = lost_events(&recording.experiment, &of_traces, (i64::MIN, i64::MAX))
+            .map(|row| {
+                let shown = TimeRange::new(clocks.shown(row.begin_ns), clocks.shown(row.end_ns));
+                (shown, row.events)
+            })
             .filter(|(shown, _)| meets(*shown, range))
             .map(|(shown, lost)| annotation(shown, &format!("{lost} events lost"), "#646464"));
         annotations.insert(LOST.to_owned(), rows.take(10_000).collect());

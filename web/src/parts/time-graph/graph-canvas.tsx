@@ -5,7 +5,16 @@ import { useEffect, useLayoutEffect, useRef, useState, type PointerEvent } from 
 import { PANEL_COLOURS } from '../../draw/colours';
 import { runAt } from '../../draw/pixel-rows';
 import { rowAt, totalHeight, type RowLayout } from '../../draw/row-layout';
-import { fitInto, pan, span, timeOfX, withMargin, zoom, type TimeRange } from '../../draw/time-scale';
+import {
+  fitInto,
+  pan,
+  timeOfX,
+  withMargin,
+  zoom,
+  type Bends,
+  type TimeRange,
+  type TimeScale,
+} from '../../draw/time-scale';
 import { styleColour, useTheme } from '../theme';
 import type { GraphArrows, GraphMark, RowContent } from './graph-types';
 import { paintOverlay, paintStates } from './paint-graph';
@@ -28,6 +37,7 @@ interface GraphCanvasProps {
   layout: RowLayout;
   content: (row: number) => RowContent;
   range: TimeRange;
+  bends: Bends | null;
   bounds: TimeRange;
   onRange: (range: TimeRange) => void;
   at: number | null;
@@ -40,13 +50,13 @@ interface GraphCanvasProps {
 
 interface Drag {
   startX: number;
-  startRange: TimeRange;
+  startScale: TimeScale;
   rubber: boolean;
   moved: boolean;
 }
 
 export function GraphCanvas(props: GraphCanvasProps) {
-  const { width, height, range, bounds, onRange, layout, scrollTop, content } = props;
+  const { width, height, range, bends, bounds, onRange, layout, scrollTop, content } = props;
   const theme = useTheme();
   const box = useRef<HTMLDivElement>(null);
   const states = useRef<HTMLCanvasElement>(null);
@@ -55,9 +65,10 @@ export function GraphCanvas(props: GraphCanvasProps) {
   const [rubber, setRubber] = useState<{ from: number; to: number } | null>(null);
   const [tooMany, setTooMany] = useState(false);
   const density = Math.min(2, window.devicePixelRatio || 1);
-  const scale = { range, width: Math.max(1, width) };
+  const scale = { range, width: Math.max(1, width), bends };
   const picture = {
     range,
+    bends,
     layout,
     scrollTop,
     width,
@@ -72,7 +83,7 @@ export function GraphCanvas(props: GraphCanvasProps) {
     if (!context || width < 1 || height < 1) return;
     resize(context.canvas, width, height, density);
     paintStates(context, picture);
-  }, [range, layout, scrollTop, width, height, density, content, theme]);
+  }, [range, bends, layout, scrollTop, width, height, density, content, theme]);
 
   useEffect(() => {
     const context = overlay.current?.getContext('2d');
@@ -94,6 +105,9 @@ export function GraphCanvas(props: GraphCanvasProps) {
         mark: styleColour('--graph-mark'),
         markEdge: styleColour('--graph-mark-edge'),
         rubber: styleColour('--graph-rubber'),
+        fold: styleColour('--page'),
+        foldEdge: styleColour('--line-strong'),
+        foldText: styleColour('--muted'),
       },
     });
     setTooMany(crowded);
@@ -129,7 +143,7 @@ export function GraphCanvas(props: GraphCanvasProps) {
     if (event.button !== 0) return;
     event.currentTarget.setPointerCapture(event.pointerId);
     const x = hoverOf(event, false).x;
-    drag.current = { startX: x, startRange: range, rubber: event.shiftKey, moved: false };
+    drag.current = { startX: x, startScale: scale, rubber: event.shiftKey, moved: false };
   };
 
   const onPointerMove = (event: PointerEvent) => {
@@ -140,8 +154,10 @@ export function GraphCanvas(props: GraphCanvasProps) {
       if (Math.abs(distance) > 3) present.moved = true;
       if (present.moved && present.rubber) setRubber({ from: present.startX, to: hover.x });
       else if (present.moved) {
-        const shift = (distance / Math.max(1, width)) * span(present.startRange);
-        const { begin, end } = present.startRange;
+        // What was under the pointer stays there.
+        const { startScale, startX } = present;
+        const shift = timeOfX(startScale, hover.x) - timeOfX(startScale, startX);
+        const { begin, end } = startScale.range;
         onRange(fitInto({ begin: begin - shift, end: end - shift }, bounds));
       }
     }

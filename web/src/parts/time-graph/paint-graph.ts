@@ -12,11 +12,14 @@ import {
 } from '../../draw/pixel-rows';
 import { heightOf, rowsInSight, topOf, type RowLayout } from '../../draw/row-layout';
 import { ticksOf } from '../../draw/ticks';
-import { xOfTime, type TimeRange, type TimeScale } from '../../draw/time-scale';
+import { foldsOf } from '../../draw/folds';
+import { span, xOfTime, type Bends, type TimeRange, type TimeScale } from '../../draw/time-scale';
+import { wordDuration } from '../../model/wording';
 import type { GraphArrows, GraphMark, RowContent } from './graph-types';
 
 export interface GraphPicture {
   range: TimeRange;
+  bends: Bends | null;
   layout: RowLayout;
   scrollTop: number;
   width: number;
@@ -45,11 +48,17 @@ export interface OverlayColours {
   mark: string;
   markEdge: string;
   rubber: string;
+  fold: string;
+  foldEdge: string;
+  foldText: string;
 }
 
 /** Empty edges of a row, so that rows don't touch. */
 const ROW_AIR = 4;
 const LABEL_FONT = '11px system-ui, sans-serif';
+const FOLD_FONT = '10px system-ui, sans-serif';
+/** Where the lower end of a folded stretch's label is. */
+const FOLD_LABEL = 86;
 
 let reusable: PixelRow = emptyPixelRow(0);
 
@@ -59,7 +68,7 @@ export function paintStates(context: CanvasRenderingContext2D, picture: GraphPic
   const height = Math.max(1, Math.round(picture.height * density));
   const image = context.createImageData(width, height);
   const target = { pixels: new Uint32Array(image.data.buffer), width, height };
-  const scale: TimeScale = { range: picture.range, width };
+  const scale: TimeScale = { range: picture.range, width, bends: picture.bends };
   if (reusable.values.length !== width) reusable = emptyPixelRow(width);
   const sight = rowsInSight(picture.layout, picture.scrollTop, picture.height);
   for (let row = sight.first; row < sight.end; row += 1) {
@@ -77,7 +86,7 @@ export function paintStates(context: CanvasRenderingContext2D, picture: GraphPic
 /** Returns whether arrows were left out because there are too many. */
 export function paintOverlay(context: CanvasRenderingContext2D, picture: GraphOverlay): boolean {
   const { width, height, density, colours } = picture;
-  const scale: TimeScale = { range: picture.range, width };
+  const scale: TimeScale = { range: picture.range, width, bends: picture.bends };
   context.setTransform(density, 0, 0, density, 0, 0);
   context.clearRect(0, 0, width, height);
 
@@ -96,6 +105,7 @@ export function paintOverlay(context: CanvasRenderingContext2D, picture: GraphOv
   }
 
   paintLabels(context, picture, scale);
+  paintFolds(context, scale, height, colours);
   const tooMany = paintArrows(context, picture, scale);
 
   if (picture.rubber) {
@@ -113,6 +123,30 @@ export function paintOverlay(context: CanvasRenderingContext2D, picture: GraphOv
     if (x >= -1 && x <= width + 1) context.fillRect(Math.round(x) - 0.5, 0, 2, height);
   }
   return tooMany;
+}
+
+/** A folded stretch: a band over all rows that says how long it is. */
+export function paintFolds(
+  context: CanvasRenderingContext2D,
+  scale: TimeScale,
+  height: number,
+  colours: Pick<OverlayColours, 'fold' | 'foldEdge' | 'foldText'>,
+): void {
+  context.font = FOLD_FONT;
+  context.textBaseline = 'middle';
+  for (const fold of foldsOf(scale)) {
+    context.fillStyle = colours.fold;
+    context.fillRect(fold.x, 0, fold.width, height);
+    context.fillStyle = colours.foldEdge;
+    context.fillRect(Math.round(fold.x), 0, 1, height);
+    context.fillRect(Math.round(fold.x + fold.width) - 1, 0, 1, height);
+    context.save();
+    context.translate(fold.x + fold.width / 2, Math.min(FOLD_LABEL, height - 4));
+    context.rotate(-Math.PI / 2);
+    context.fillStyle = colours.foldText;
+    context.fillText(wordDuration(span(fold)), 0, 0.5);
+    context.restore();
+  }
 }
 
 function paintLabels(context: CanvasRenderingContext2D, picture: GraphOverlay, scale: TimeScale): void {

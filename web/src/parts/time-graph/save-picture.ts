@@ -6,17 +6,19 @@ import { PANEL_COLOURS, cssColour, type ThemeName } from '../../draw/colours';
 import { layoutRows, topOf, totalHeight, type RowSpan } from '../../draw/row-layout';
 import { svgPicture, type SvgRow } from '../../draw/svg-picture';
 import { ticksOf } from '../../draw/ticks';
-import type { TimeRange } from '../../draw/time-scale';
+import type { Bends, TimeRange } from '../../draw/time-scale';
 import type { Savers } from '../save-buttons';
 import { saveCanvas, saveText } from '../save-file';
 import { ROW_HEIGHT, type GraphRow, type RowContent } from './graph-types';
-import { paintStates } from './paint-graph';
+import { paintFolds, paintStates } from './paint-graph';
 
 export interface PictureToSave {
   name: string;
   rows: readonly GraphRow[];
   content: (index: number) => RowContent;
   range: TimeRange;
+  /** Where time is folded. */
+  bends?: Bends | null;
   arrows: readonly Arrow[];
   theme: ThemeName;
   /** Only these rows (those in sight), or all. */
@@ -34,6 +36,7 @@ export function graphSavers(picture: () => PictureToSave): Savers {
 }
 
 function savePicture(form: 'png' | 'svg', picture: PictureToSave): void {
+  const bends = picture.bends ?? null;
   const first = picture.sight?.rows.first ?? 0;
   const end = Math.min(picture.sight?.rows.end ?? picture.rows.length, first + MOST_ROWS);
   const rows = picture.rows.slice(first, end);
@@ -58,7 +61,7 @@ function savePicture(form: 'png' | 'svg', picture: PictureToSave): void {
         inkOf: content.kind === 'nothing' ? () => ({ colour: 0, weight: 0 }) : content.inkOf,
       };
     });
-    const text = svgPicture(svgRows, picture.range, width, arrows, colours);
+    const text = svgPicture(svgRows, { range: picture.range, width, bends }, arrows, colours);
     saveText(`${picture.name}.svg`, 'image/svg+xml', text);
     return;
   }
@@ -69,6 +72,7 @@ function savePicture(form: 'png' | 'svg', picture: PictureToSave): void {
   states.height = height * DENSITY;
   paintStates(states.getContext('2d')!, {
     range: picture.range,
+    bends,
     layout,
     scrollTop: 0,
     width,
@@ -85,7 +89,7 @@ function savePicture(form: 'png' | 'svg', picture: PictureToSave): void {
   context.fillStyle = cssColour(colours.background);
   context.fillRect(0, 0, LABELS + width, height + AXIS);
   context.font = '11px system-ui, sans-serif';
-  const scale = { range: picture.range, width };
+  const scale = { range: picture.range, width, bends };
   const ticks = ticksOf(scale);
   for (const tick of ticks.marks) {
     context.fillStyle = cssColour(colours.line);
@@ -108,6 +112,15 @@ function savePicture(form: 'png' | 'svg', picture: PictureToSave): void {
     );
   });
   context.drawImage(states, LABELS, AXIS, width, height);
+  context.save();
+  context.translate(LABELS, AXIS);
+  paintFolds(context, scale, height, {
+    fold: cssColour(colours.background),
+    foldEdge: cssColour(colours.line),
+    foldText: cssColour(colours.muted),
+  });
+  context.restore();
+  context.textBaseline = 'alphabetic';
   context.strokeStyle = cssColour(colours.text);
   for (const line of linesOfArrows(arrows, scale, layout, 0, height).lines) {
     const [leftX, leftY, rightX, rightY] = headOf(line, 6);

@@ -2,7 +2,7 @@
 // stretch that was dragged over, the wheel zooms around the pointer. Pure layout comes from draw/ticks.ts.
 import { useRef, useState, type PointerEvent } from 'react';
 import { ticksOf } from '../../draw/ticks';
-import { fitInto, timeOfX, zoom, type TimeRange } from '../../draw/time-scale';
+import { fitInto, timeOfX, zoom, type Bends, type TimeRange } from '../../draw/time-scale';
 import { useWheel } from './wheel';
 
 interface TimeAxisProps {
@@ -10,14 +10,15 @@ interface TimeAxisProps {
   bounds: TimeRange;
   width: number;
   onRange: (range: TimeRange) => void;
+  bends: Bends | null;
   /** Where the axis has no times: what a mark says. */
   wordMark?: (position: number) => string;
 }
 
-export function TimeAxis({ range, bounds, width, onRange, wordMark }: TimeAxisProps) {
+export function TimeAxis({ range, bounds, width, onRange, bends, wordMark }: TimeAxisProps) {
   const element = useRef<HTMLDivElement>(null);
   const [rubber, setRubber] = useState<{ from: number; to: number } | null>(null);
-  const scale = { range, width: Math.max(1, width) };
+  const scale = { range, width: Math.max(1, width), bends };
   const ticks = ticksOf(scale);
   const xOf = (event: PointerEvent) => event.clientX - (element.current?.getBoundingClientRect().left ?? 0);
 

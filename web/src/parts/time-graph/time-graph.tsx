@@ -14,9 +14,11 @@ import {
   type Ref,
 } from 'react';
 import { layoutRows, rowsInSight, scrollToRow, totalHeight, type RowSpan } from '../../draw/row-layout';
-import type { TimeRange } from '../../draw/time-scale';
+import type { Annotation } from '../../draw/annotations';
+import type { Bends, TimeRange } from '../../draw/time-scale';
 import { useElementSize } from '../element-size';
 import { Tooltip } from '../tooltip';
+import { AnnotationLane } from './annotation-lane';
 import { GraphCanvas, type Hover } from './graph-canvas';
 import { GraphRows } from './graph-rows';
 import { useGraphKeys } from './graph-keys';
@@ -54,6 +56,10 @@ interface TimeGraphProps<R extends GraphRow> {
   onMark?: (row: R, index: number) => void;
   arrows?: GraphArrows | null;
   marks?: readonly GraphMark[];
+  /** Where time is folded. */
+  bends?: Bends | null;
+  /** Pointed out along the axis. */
+  annotations?: readonly Annotation[];
   /** Where the axis has no times: what a mark of it says. */
   wordMark?: (position: number) => string;
   tooltip?: (row: R, index: number, time: number) => ReactNode;
@@ -71,6 +77,7 @@ export function TimeGraph<R extends GraphRow>(props: TimeGraphProps<R>) {
   const size = useElementSize(element);
   const [scrollTop, setScrollTop] = useState(0);
   const [hover, setHover] = useState<Hover | null>(null);
+  const [pointedAt, setPointedAt] = useState<Annotation | null>(null);
   const identity = useId();
 
   const layout = useMemo(() => layoutRows(rows.map((row) => row.height ?? ROW_HEIGHT)), [rows]);
@@ -137,6 +144,10 @@ export function TimeGraph<R extends GraphRow>(props: TimeGraphProps<R>) {
   });
 
   const hoveredRow = hover?.row ?? null;
+  const marks = useMemo(
+    () => [...(props.marks ?? NO_MARKS), ...(pointedAt ? [pointedAt] : [])],
+    [props.marks, pointedAt],
+  );
   const shownTip =
     hover && hover.row !== null && !hover.dragging && props.tooltip
       ? props.tooltip(rows[hover.row]!, hover.row, hover.time)
@@ -168,7 +179,15 @@ export function TimeGraph<R extends GraphRow>(props: TimeGraphProps<R>) {
             width={canvasWidth}
             onRange={onRange}
             wordMark={props.wordMark}
+            bends={props.bends ?? null}
           />
+          {props.annotations && canvasWidth > 1 && (
+            <AnnotationLane
+              annotations={props.annotations}
+              scale={{ range, width: canvasWidth, bends: props.bends ?? null }}
+              onPoint={setPointedAt}
+            />
+          )}
         </div>
       </div>
       <div
@@ -196,13 +215,14 @@ export function TimeGraph<R extends GraphRow>(props: TimeGraphProps<R>) {
           layout={layout}
           content={props.content}
           range={range}
+          bends={props.bends ?? null}
           bounds={bounds}
           onRange={onRange}
           at={props.at ?? null}
           hover={hover}
           onHover={setHover}
           arrows={props.arrows ?? null}
-          marks={props.marks ?? NO_MARKS}
+          marks={marks}
           onClick={(row, time) => {
             if (row !== null) select(row);
             props.onAt?.(time);

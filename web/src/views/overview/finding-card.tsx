@@ -1,5 +1,6 @@
 // One finding: how bad, how much of the slow requests' time it touches, what it is, what shows it (with
 // links to the place), and what to do.
+import { useEffect, useRef } from 'react';
 import type { Finding } from '../../model/interface';
 import { toEvidence } from '../../model/jumps';
 import { useHostName, useRecording, useSharedRange } from '../../model/recording';
@@ -10,14 +11,25 @@ import { Prose } from '../../parts/prose';
 
 const SEVERITY_WORDS = { high: 'High', medium: 'Medium', low: 'Low' } as const;
 
-export function FindingCard({ finding, open }: { finding: Finding; open: boolean }) {
+interface FindingCardProps {
+  finding: Finding;
+  open: boolean;
+  /** A link led to it: it is brought into sight. */
+  pointedAt: boolean;
+}
+
+export function FindingCard({ finding, open, pointedAt }: FindingCardProps) {
   const { hosts } = useRecording();
   const { bounds } = useSharedRange();
   const hostName = useHostName();
+  const element = useRef<HTMLLIElement>(null);
+  useEffect(() => {
+    if (pointedAt) element.current?.scrollIntoView({ block: 'nearest' });
+  }, [pointedAt]);
   const range = { begin: finding.begin_ns, end: Math.max(finding.end_ns, finding.begin_ns + 1) };
   const partial = span(range) < span(bounds) * 0.98;
   return (
-    <li className={`finding is-${finding.severity}`}>
+    <li ref={element} className={`finding is-${finding.severity} ${pointedAt ? 'is-pointed-at' : ''}`}>
       <details open={open}>
         <summary>
           <span className={`severity is-${finding.severity}`}>

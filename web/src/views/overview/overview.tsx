@@ -5,6 +5,7 @@ import { useAnswer, type Answer } from '../../model/answers';
 import { withQuery } from '../../model/client';
 import type { Findings, Operations, RequestDetail, RequestPage } from '../../model/interface';
 import { toRequest } from '../../model/jumps';
+import { usePlace } from '../../model/place-store';
 import { useRecording, useSharedRange } from '../../model/recording';
 import { wordDuration, wordNumberOf, wordTime } from '../../model/wording';
 import { Answered, EmptyNotice } from '../../parts/notices';
@@ -55,6 +56,8 @@ export function Overview() {
 function RequestsAtAGlance({ slowest }: { slowest: Answer<RequestPage> }) {
   const operations = useAnswer<Operations>({ path: '/api/operations' });
   const findings = useAnswer<Findings>({ path: '/api/findings' });
+  const { filters } = usePlace();
+  const pointedAt = Number(filters.finding ?? 0);
   return (
     <div className="overview-columns">
       <div className="overview-column">
@@ -75,7 +78,8 @@ function RequestsAtAGlance({ slowest }: { slowest: Answer<RequestPage> }) {
                     <FindingCard
                       key={`${finding.host} ${finding.id} ${finding.begin_ns} ${index}`}
                       finding={finding}
-                      open={index === 0}
+                      open={index === pointedAt}
+                      pointedAt={filters.finding !== undefined && index === pointedAt}
                     />
                   ))}
                 </ol>
@@ -101,8 +105,11 @@ function RequestsAtAGlance({ slowest }: { slowest: Answer<RequestPage> }) {
 }
 
 function Examined({ findings }: { findings: Findings }) {
+  const { examined, requests } = findings;
   return (
-    <span className="muted">{`in the slowest tenth of ${wordNumberOf(findings.requests, 'request')}`}</span>
+    <span className="muted" title="The slowest tenth of each operation, of very many an even part">
+      in the slowest {examined} of {wordNumberOf(requests, 'request')}
+    </span>
   );
 }
 

@@ -5,6 +5,7 @@ import { identityColour, textIdentity } from '../../draw/colours';
 import { runAt, type Run } from '../../draw/pixel-rows';
 import type { TimeRange } from '../../draw/time-scale';
 import type { Path, Span } from '../../model/interface';
+import { useAnnotations } from '../../model/annotations';
 import { toRequest } from '../../model/jumps';
 import { adjust, go, usePlace } from '../../model/place-store';
 import { useHostName, useRecording } from '../../model/recording';
@@ -67,6 +68,7 @@ export function PathGraph(props: PathGraphProps) {
   const { hosts } = useRecording();
   const hostName = useHostName();
   const graph = useRef<TimeGraphHandle>(null);
+  const annotations = useAnnotations();
   const [selectedRow, setSelectedRow] = useState<string | null>('path');
   const allSpans = filters.spans === 'all';
 
@@ -186,6 +188,7 @@ export function PathGraph(props: PathGraphProps) {
         onSelect={(row) => setSelectedRow(row.key)}
         onOpen={(row) => openSpan(row, bounds)}
         arrows={arrows}
+        annotations={annotations}
         handle={graph}
         tooltip={(row, _index, time) => {
           if (row.kind === 'heading') return null;

@@ -6,6 +6,7 @@ import type { Arrow } from '../../draw/arrows';
 import type { RowSpan } from '../../draw/row-layout';
 import { runAt } from '../../draw/pixel-rows';
 import { fitInto, withMargin, type TimeRange } from '../../draw/time-scale';
+import { useAnnotations } from '../../model/annotations';
 import type { Request, StateName } from '../../model/interface';
 import { adjust, go, usePlace } from '../../model/place-store';
 import { useHostName, useRecording, useSharedRange } from '../../model/recording';
@@ -61,6 +62,7 @@ export function RequestList({ query, pages, total, alignment, marked }: RequestL
   const { hosts } = useRecording();
   const hostName = useHostName();
   const graph = useRef<TimeGraphHandle>(null);
+  const annotations = useAnnotations();
   const [sight, setSight] = useState<RowSpan>({ first: 0, end: 0 });
   const { requestAt, load, version: pageVersion } = pages;
 
@@ -255,6 +257,7 @@ export function RequestList({ query, pages, total, alignment, marked }: RequestL
         onSelect={select}
         onMark={isReport ? undefined : ({ request }) => request && toggleMark(marked, request.id)}
         arrows={arrows}
+        annotations={byClock ? annotations : undefined}
         wordMark={inProportion ? (position) => `${Math.round((position / WHOLE) * 1000) / 10} %` : undefined}
         onSight={onSight}
         tooltip={({ request }, _index, time) => {

@@ -1,6 +1,5 @@
 // The bar above the threads: which of them are shown, and how.
 // All of it lives in the address.
-import type { ReactNode } from 'react';
 import { adjust, go, usePlace } from '../../model/place-store';
 import { SearchField } from '../../parts/search-field';
 import type { ThreadFilter } from './thread-rows';
@@ -9,11 +8,11 @@ interface ThreadToolBarProps {
   filter: ThreadFilter;
   byRequest: boolean;
   withArrows: boolean;
-  /** What else goes to the right end. */
-  children: ReactNode;
+  withIo: boolean;
+  folding: boolean;
 }
 
-export function ThreadToolBar({ filter, byRequest, withArrows, children }: ThreadToolBarProps) {
+export function ThreadToolBar({ filter, byRequest, withArrows, withIo, folding }: ThreadToolBarProps) {
   const { filters } = usePlace();
   return (
     <div className="tool-bar" role="search">
@@ -66,7 +65,22 @@ export function ThreadToolBar({ filter, byRequest, withArrows, children }: Threa
       >
         Wake-ups
       </button>
-      {children}
+      <button
+        type="button"
+        aria-pressed={folding}
+        title="Fold the time in which none of the shown threads does anything but wait"
+        onClick={() => go({ filters: { fold: folding ? null : 'yes' } })}
+      >
+        Fold waiting
+      </button>
+      <button
+        type="button"
+        aria-pressed={withIo}
+        title="Bytes read and written over time"
+        onClick={() => go({ filters: { io: withIo ? null : 'yes' } })}
+      >
+        I/O
+      </button>
     </div>
   );
 }

@@ -4,6 +4,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { RowSpan } from '../../draw/row-layout';
 import { arrowsBetweenRows } from '../../draw/arrows';
+import { useAnnotations } from '../../model/annotations';
 import { useAnswer } from '../../model/answers';
 import type {
   Processor,
@@ -36,6 +37,8 @@ import { RowTip } from './row-tip';
 import { ThreadToolBar } from './thread-tool-bar';
 import { keyOfThread, runningTime, threadRows, type ThreadFilter, type ThreadRow } from './thread-rows';
 import { ThreadDetail } from './thread-detail';
+import { IoChart } from './io-chart';
+import { useFolds } from './use-folds';
 import { UsageChart } from './usage-chart';
 
 /** What is common on threads; the help has all. */
@@ -100,8 +103,12 @@ function ThreadsOverTime({ threads, cpus }: { threads: Thread[]; cpus: Processor
   const seenThreads = useMemo(() => seen.flatMap((row) => (row.thread ? [row.thread.row] : [])), [seen]);
   const seenCpus = useMemo(() => seen.flatMap((row) => (row.processor ? [row.processor.row] : [])), [seen]);
   const byRequest = filters.colour === 'requests';
-  const states = useRowPictures(byRequest ? 'requests' : 'threads', seenThreads, range, bounds, sight.pixels);
-  const running = useRowPictures('cpus', seenCpus, range, bounds, sight.pixels);
+  const folding = filters.fold === 'yes';
+  const shownThreads = useMemo(() => rows.flatMap((row) => (row.thread ? [row.thread.row] : [])), [rows]);
+  const { bends, magnified } = useFolds(shownThreads, range, folding);
+  const pixels = Math.round(sight.pixels * magnified);
+  const states = useRowPictures(byRequest ? 'requests' : 'threads', seenThreads, range, bounds, pixels);
+  const running = useRowPictures('cpus', seenCpus, range, bounds, pixels);
   const withArrows = filters.arrows !== 'no';
   const wakeUps = useWakeUps(seenThreads, range, withArrows);
 
@@ -180,33 +187,33 @@ function ThreadsOverTime({ threads, cpus }: { threads: Thread[]; cpus: Processor
   };
   const isShown = (row: number) => rows.some((one) => one.thread?.row === row);
   const marks = useRequestMark(place.request);
+  const annotations = useAnnotations();
   const selectedThread = threads.find((thread) => thread.row === place.thread) ?? null;
   const onSight = useCallback(
     (seenRows: RowSpan, pixels: number) => setSight({ rows: seenRows, pixels }),
     [],
   );
   const error = states.error ?? running.error;
+  const withIo = filters.io === 'yes';
+  const chartPlace = {
+    range,
+    bends,
+    magnified,
+    left: NAME_WIDTH + BUSY_WIDTH,
+    width: Math.round(sight.pixels / Math.min(2, window.devicePixelRatio || 1)),
+  };
 
   return (
     <div className="view-column">
-      <ThreadToolBar filter={filter} byRequest={byRequest} withArrows={withArrows}>
-        <SaveButtons
-          savers={graphSavers(() => ({
-            name: 'threads',
-            rows,
-            content,
-            range,
-            arrows: arrows?.arrows ?? [],
-            theme,
-            sight: graph.current?.inSight() ?? null,
-          }))}
-        />
-      </ThreadToolBar>
-      <UsageChart
-        range={range}
-        left={NAME_WIDTH + BUSY_WIDTH}
-        width={Math.round(sight.pixels / Math.min(2, window.devicePixelRatio || 1))}
+      <ThreadToolBar
+        filter={filter}
+        byRequest={byRequest}
+        withArrows={withArrows}
+        withIo={withIo}
+        folding={folding}
       />
+      <UsageChart {...chartPlace} />
+      {withIo && <IoChart {...chartPlace} />}
       <div className="view-rest">
         <Split
           name="Border between the threads and the selected thread"
@@ -222,6 +229,7 @@ function ThreadsOverTime({ threads, cpus }: { threads: Thread[]; cpus: Processor
                   columns={columns}
                   content={content}
                   range={range}
+                  bends={bends}
                   bounds={bounds}
                   onRange={setRange}
                   at={place.at}
@@ -233,6 +241,7 @@ function ThreadsOverTime({ threads, cpus }: { threads: Thread[]; cpus: Processor
                   onPick={pick}
                   arrows={arrows}
                   marks={marks}
+                  annotations={annotations}
                   onSight={onSight}
                   handle={graph}
                   tooltip={(row, index, time) =>
@@ -247,6 +256,19 @@ function ThreadsOverTime({ threads, cpus }: { threads: Thread[]; cpus: Processor
                   ) : (
                     <StateLegend states={LEGEND} />
                   )}
+                  <span className="spacer" />
+                  <SaveButtons
+                    savers={graphSavers(() => ({
+                      name: 'threads',
+                      rows,
+                      content,
+                      range,
+                      bends,
+                      arrows: arrows?.arrows ?? [],
+                      theme,
+                      sight: graph.current?.inSight() ?? null,
+                    }))}
+                  />
                 </div>
               </div>
             )

@@ -1,102 +1,76 @@
 // The use of processors over the shown time, in line with the time graph below it: all of them as an area,
-// each as a thin line. uPlot draws; the numbers come from the server at the picture's resolution.
-import { useEffect, useMemo, useRef } from 'react';
-import uPlot from 'uplot';
-import 'uplot/dist/uPlot.min.css';
+// each as a thin line. The numbers come from the server at the picture's resolution.
+import { useMemo, useRef } from 'react';
 import { cssColour, identityColour } from '../../draw/colours';
-import { span, type TimeRange } from '../../draw/time-scale';
+import { span, type Bends, type TimeRange } from '../../draw/time-scale';
 import { useAnswer } from '../../model/answers';
 import { withQuery } from '../../model/client';
 import type { Usage } from '../../model/interface';
 import { useHostName, useRecording } from '../../model/recording';
 import { wordShare } from '../../model/wording';
-import { useSettled } from '../../parts/settled';
 import { csvOf } from '../../parts/data-table/table-rows';
 import { SaveButtons } from '../../parts/save-buttons';
 import { saveCanvasesOf } from '../../parts/save-element';
 import { saveText } from '../../parts/save-file';
+import { useSettled } from '../../parts/settled';
 import { styleColour, useTheme } from '../../parts/theme';
+import { TimeChart, type ChartLine } from '../../parts/time-chart';
 
-interface UsageChartProps {
+export interface ChartPlace {
   range: TimeRange;
   /** Where the time line begins, and how wide it is (the graph below may have a scroll bar). */
   left: number;
   width: number;
+  /** Where time is folded. */
+  bends: Bends | null;
+  /** How much wider the rest is then. */
+  magnified: number;
 }
 
 const HEIGHT = 72;
 const BUCKET_PIXELS = 4;
+const MOST_BUCKETS = 4000;
 const PAUSE = 40;
+const MOST_LINES = 32;
 
-export function UsageChart({ range: present, left, width }: UsageChartProps) {
+/** A question about the shown time, cut into parts as wide as steps in a chart should be. */
+export function useChartQuestion(path: string, { range: present, width, magnified }: ChartPlace) {
   const range = useSettled(present, PAUSE);
-  const element = useRef<HTMLDivElement>(null);
+  const wanted = Math.round((width * magnified) / BUCKET_PIXELS / 20) * 20;
+  const buckets = Math.min(MOST_BUCKETS, Math.max(10, wanted));
+  const query = { begin_ns: range.begin, end_ns: range.end, buckets };
+  return { range, question: width < 10 ? null : { path: withQuery(path, query) } };
+}
+
+export function UsageChart(place: ChartPlace) {
+  const { range, question } = useChartQuestion('/api/usage', place);
+  const box = useRef<HTMLDivElement>(null);
   const theme = useTheme();
   const { hosts } = useRecording();
   const hostName = useHostName();
-  const buckets = Math.max(10, Math.round(width / BUCKET_PIXELS / 20) * 20);
-  const answer = useAnswer<Usage>(
-    width < 10
-      ? null
-      : { path: withQuery('/api/usage', { begin_ns: range.begin, end_ns: range.end, buckets }) },
-  );
-  const usage = answer.value;
+  const usage = useAnswer<Usage>(question).value;
   const mean = useMemo(() => {
     if (!usage || usage.total.length === 0) return null;
     return usage.total.reduce((sum, share) => sum + share, 0) / usage.total.length;
   }, [usage]);
-
-  useEffect(() => {
-    const box = element.current;
-    if (!box || !usage || width < 10 || usage.total.length === 0) return;
-    // A value holds for its whole bucket, so lines are steps; the last one is repeated to end with it.
-    const positions = Array.from({ length: usage.total.length + 1 }, (_, index) => index);
-    const toTheEnd = (values: readonly number[]) => [...values, values[values.length - 1] ?? 0];
-    const paths = uPlot.paths.stepped!({ align: 1 });
-    const lines = usage.cpus.length <= 32 ? usage.cpus : [];
-    const accent = styleColour('--accent');
-    const chart = new uPlot(
+  const lines = useMemo<ChartLine[]>(() => {
+    if (!usage) return [];
+    const each = usage.cpus.length <= MOST_LINES ? usage.cpus : [];
+    return [
+      ...each.map(({ cpu, values }) => ({
+        values,
+        stroke: cssColour(identityColour(theme, cpu + 3)),
+        width: 1,
+        alpha: 0.4,
+      })),
       {
-        width,
-        height: HEIGHT,
-        padding: [6, 0, 0, 0],
-        legend: { show: false },
-        cursor: { show: false },
-        scales: { x: { time: false, range: [0, usage.total.length] }, y: { range: [0, 1.02] } },
-        axes: [
-          { show: false },
-          {
-            side: 1,
-            size: 0,
-            grid: { stroke: styleColour('--graph-grid'), width: 1 },
-            ticks: { show: false },
-            values: () => [],
-            splits: () => [0, 0.5, 1],
-          },
-        ],
-        series: [
-          {},
-          ...lines.map(({ cpu }) => ({
-            stroke: cssColour(identityColour(theme, cpu + 3)),
-            width: 1,
-            paths,
-            alpha: 0.4,
-            points: { show: false },
-          })),
-          {
-            stroke: accent,
-            width: 1.5,
-            paths,
-            fill: styleColour('--graph-rubber'),
-            points: { show: false },
-          },
-        ],
+        values: usage.total,
+        stroke: styleColour('--accent'),
+        width: 1.5,
+        fill: styleColour('--graph-rubber'),
       },
-      [positions, ...lines.map(({ values }) => toTheEnd(values)), toTheEnd(usage.total)],
-      box,
-    );
-    return () => chart.destroy();
-  }, [usage, width, theme]);
+    ];
+  }, [usage, theme]);
 
   const words = usage
     ? usage.cpus
@@ -108,7 +82,7 @@ export function UsageChart({ range: present, left, width }: UsageChartProps) {
     : '';
   return (
     <div className="usage-chart">
-      <div className="usage-words" style={{ width: left }}>
+      <div className="usage-words" style={{ width: place.left }}>
         <strong>CPU use</strong>
         <span className="muted" title={words}>
           {mean === null ? '' : `${wordShare(mean)} of all processors`}
@@ -117,34 +91,50 @@ export function UsageChart({ range: present, left, width }: UsageChartProps) {
           <SaveButtons
             what="CPU use"
             savers={{
-              png: () => saveCanvasesOf(element.current, 'cpu-use'),
-              csv: () => saveText('cpu-use.csv', 'text/csv', csvOfUsage(usage, range, hostName)),
+              png: () => saveCanvasesOf(box.current, 'cpu-use'),
+              csv: () =>
+                saveText('cpu-use.csv', 'text/csv', csvOfParts(range, usage.total.length, columnsOf(usage))),
             }}
           />
         )}
       </div>
-      <div
-        ref={element}
-        className="usage-lines"
-        role="img"
-        aria-label={`Use of processors in the shown time: ${words || 'not known yet'}`}
-        style={{ height: HEIGHT }}
+      <TimeChart
+        name={`Use of processors in the shown time: ${words || 'not known yet'}`}
+        lines={lines}
+        range={range}
+        width={place.width}
+        bends={place.bends}
+        height={HEIGHT}
+        top={1}
+        splits={[0, 0.5, 1]}
+        box={box}
       />
     </div>
   );
+
+  function columnsOf({ total, cpus }: Usage): ChartColumn[] {
+    return [
+      { title: 'all', values: total },
+      ...cpus.map(({ host, cpu, values }) => ({ title: `${hostName(host)} cpu${cpu}`, values })),
+    ];
+  }
 }
 
-/** A row per part of the shown time, a column per processor. */
-function csvOfUsage(usage: Usage, range: TimeRange, hostName: (host: number) => string): string {
-  const step = span(range) / Math.max(1, usage.total.length);
-  const parts = usage.total.map((total, index) => ({ total, index }));
+export interface ChartColumn {
+  title: string;
+  values: readonly number[];
+}
+
+/** A row per part of the shown time. */
+export function csvOfParts(range: TimeRange, count: number, columns: readonly ChartColumn[]): string {
+  const step = span(range) / Math.max(1, count);
+  const parts = Array.from({ length: count }, (_, index) => index);
   return csvOf(parts, [
-    { key: 'begin', title: 'begin_ns', value: ({ index }) => Math.round(range.begin + index * step) },
-    { key: 'all', title: 'all', value: ({ total }) => total },
-    ...usage.cpus.map(({ host, cpu, values }) => ({
-      key: `${host} ${cpu}`,
-      title: `${hostName(host)} cpu${cpu}`,
-      value: ({ index }: { index: number }) => values[index] ?? null,
+    { key: 'begin', title: 'begin_ns', value: (index) => Math.round(range.begin + index * step) },
+    ...columns.map(({ title, values }) => ({
+      key: title,
+      title,
+      value: (index: number) => values[index] ?? null,
     })),
   ]);
 }
