@@ -38,11 +38,16 @@ const SECTIONS: &[Section] = &[
     },
 ];
 
-/// Writes the description of the server's interface, which the server itself makes.
+/// Writes the description of the server's interface, which the server itself makes; nothing where there is
+/// no server.
 ///
 /// # Errors
 /// Where the server does not build, or the file cannot be written.
-pub fn describe_interface() -> Result<(), String> {
+pub fn describe_interface(repository: &Repository) -> Result<(), String> {
+    let mut packages = repository.metadata.packages.iter();
+    if !packages.any(|package| package.name == "slowpath-server") {
+        return Ok(());
+    }
     let mut cargo = Command::new("cargo");
     cargo.args(["run", "--quiet", "--package", "slowpath-server"]);
     let output = cargo.args(["--example", "description"]).output();
@@ -51,14 +56,13 @@ pub fn describe_interface() -> Result<(), String> {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(format!("the server does not tell its interface: {said}"));
     }
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../");
-    let path = format!("{root}{}", interface::DESCRIPTION);
+    let path = repository.root.join(interface::DESCRIPTION);
     match std::fs::read(&path) {
         Ok(known) if known == output.stdout => Ok(()),
         _ => {
             println!("{}: written", interface::DESCRIPTION);
             std::fs::write(&path, output.stdout)
-                .map_err(|error| format!("cannot write {path}: {error}"))
+                .map_err(|error| format!("cannot write {}: {error}", interface::DESCRIPTION))
         }
     }
 }

@@ -40,7 +40,8 @@ fn main() -> ExitCode {
     let command = std::env::args().nth(1).unwrap_or_default();
     let outcome = match command.as_str() {
         "check" => Repository::read().map(|repository| check(&repository)),
-        "generate" => generated::describe_interface()
+        "generate" => Repository::read()
+            .and_then(|repository| generated::describe_interface(&repository))
             .and_then(|()| Repository::read())
             .and_then(generated::generate),
         _ => {

@@ -93,7 +93,7 @@ impl MovedOverTime {
         while (at.ns() >> self.shift).saturating_sub(self.first) >= MOST as i64 {
             self.halve();
         }
-        let part = ((at.ns() >> self.shift) - self.first).max(0) as usize;
+        let part = (at.ns() >> self.shift).saturating_sub(self.first).max(0) as usize;
         if self.parts.len() <= part {
             self.parts.resize(part + 1, Part::default());
         }
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn times_before_the_epoch_and_far_apart_are_counted() {
         let mut moved = MovedOverTime::default();
-        for at in [i64::MIN, -5, 0, 7, i64::MAX, i64::MAX] {
+        for at in [i64::MIN, -5, 0, 7, i64::MAX, i64::MIN] {
             moved.add(Timestamp::from_ns(at), Medium::Network, read(1));
         }
         let all: u64 = moved.parts().map(|(_, part)| part[1].read).sum();
