@@ -281,6 +281,6 @@ fn nonsense_in_the_form_of_the_description_is_answered_as_it_says() {
         }
     }
     // Most questions are such that they can be answered; there are no spans here.
-    assert!(answered.len() + 5 > questions.len(), "{answered:?}");
+    assert!(answered.len() * 4 > questions.len() * 3, "{answered:?}");
     server.get("/api/threads");
 }

@@ -132,6 +132,10 @@ struct Open {
     /// The thread that was switched to last.
     last_named: (ThreadId, Name),
     last_at: i64,
+    /// Several streams tell of the processor at the same time.
+    interleaved: bool,
+    /// The next event has to be noted even if it tells nothing: nobody knows when the one before it was.
+    first: bool,
     segments: Vec<[u64; 4]>,
     head: Vec<Record>,
     /// From the first switch on.
@@ -152,6 +156,7 @@ impl Analysis for Gather<'_> {
                 stream: chunk.stream,
                 cpu: chunk.cpu,
                 last_at: i64::MIN,
+                first: true,
                 ..Open::default()
             },
         }
@@ -175,11 +180,12 @@ impl Analysis for Gather<'_> {
                 processes: Vec::new(),
                 segments: Kept::default(),
             });
+            state.open.interleaved = self.interleaved.contains(&cpu);
         }
         let lost = packet.lost_events > 0 || packet.lost_packets > 0;
         if lost || state.open.lost_after {
             state.open.call = Call::UNSEEN;
-            self.push(state, packet.range.begin.ns(), Kind::Lost);
+            self.lost(state, packet.range.begin.ns());
         }
         state.open.lost_after = packet.lost_events > 0;
     }
@@ -188,12 +194,16 @@ impl Analysis for Gather<'_> {
         let Some(fact) = self.concepts.fact(event) else {
             return;
         };
-        state.saw(event.at);
         let at = event.at.ns();
+        let before = state.last_event().filter(|_| !state.open.first);
+        state.saw(event.at);
         if let Some(thread) = self.contexts.thread(event)
             && !matches!(fact, Fact::Switch { .. })
         {
-            self.in_context(state, at, known(thread));
+            self.in_context(state, before, at, known(thread));
+        }
+        if std::mem::take(&mut state.open.first) || state.open.interleaved {
+            self.push(state, at, Kind::Seen);
         }
         match fact {
             Fact::Switch {
@@ -287,7 +297,7 @@ impl Analysis for Gather<'_> {
             self.push(state, end, Kind::Call(call));
         }
         if lost_after {
-            self.push(state, end, Kind::Lost);
+            self.lost(state, end);
         }
         self.close_piece(state);
         state.open = Open::default();
@@ -313,7 +323,7 @@ impl Gather<'_> {
 
     /// An event happened in the context of `thread`; notes that where it is news.
     #[inline]
-    fn in_context(&self, state: &mut Gathered, at: i64, thread: ThreadId) {
+    fn in_context(&self, state: &mut Gathered, before: Option<i64>, at: i64, thread: ThreadId) {
         let open = &mut state.open;
         let running = match &open.scanner {
             Some(scanner) if open.reads => scanner.thread(),
@@ -321,7 +331,25 @@ impl Gather<'_> {
         };
         if running != Some(thread) {
             open.call = Call::UNSEEN;
+            if let Some(before) = before {
+                self.push(state, before, Kind::Seen);
+            }
             self.push(state, at, Kind::Runs(thread));
+        }
+    }
+
+    /// Events were lost after the last one.
+    fn lost(&self, state: &mut Gathered, at: i64) {
+        self.note_last(state);
+        self.push(state, at, Kind::Lost);
+        state.open.context = None;
+        state.open.first = true;
+    }
+
+    /// Notes when the last event of the piece was, for what may be missing after it.
+    fn note_last(&self, state: &mut Gathered) {
+        if let (false, Some(last)) = (state.open.first, state.last_event()) {
+            self.push(state, last, Kind::Seen);
         }
     }
 
@@ -354,7 +382,9 @@ impl Gather<'_> {
     }
 
     fn close_piece(&self, state: &mut Gathered) {
+        self.note_last(state);
         let open = &mut state.open;
+        open.first = true;
         let head = std::mem::take(&mut open.head);
         let tail = std::mem::take(&mut open.tail);
         let segments = std::mem::take(&mut open.segments);
@@ -382,6 +412,13 @@ impl Gathered {
     pub(super) fn range(&self) -> Option<TimeRange> {
         let ranges = self.pieces.iter().filter_map(|piece| piece.events);
         ranges.reduce(TimeRange::hull)
+    }
+
+    /// When the last event of the piece was.
+    #[inline]
+    fn last_event(&self) -> Option<i64> {
+        let events = self.pieces.last()?.events?;
+        Some(events.end.ns())
     }
 
     #[inline]

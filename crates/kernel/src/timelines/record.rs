@@ -50,6 +50,8 @@ pub(super) enum Kind {
     Forked(ThreadId),
     /// What follows happened in the context of this thread: it runs, whatever the switches say.
     Runs(ThreadId),
+    /// An event that tells nothing else: nothing was lost here.
+    Seen,
 }
 
 /// A thread on a processor.
@@ -148,6 +150,7 @@ impl Record {
             Kind::Lost => (10, 0),
             Kind::Forked(thread) => (11, thread_bits(thread)),
             Kind::Runs(thread) => (12, thread_bits(thread)),
+            Kind::Seen => (13, 0),
         };
         Self {
             at,
@@ -193,6 +196,7 @@ impl Record {
             9 => Kind::Call(Call(payload as u16)),
             11 => Kind::Forked(thread),
             12 => Kind::Runs(thread),
+            13 => Kind::Seen,
             _ => Kind::Lost,
         }
     }
@@ -298,6 +302,7 @@ mod tests {
             Kind::Lost,
             Kind::Forked(largest),
             Kind::Runs(largest),
+            Kind::Seen,
         ] {
             let record = Record::new(-5, kind);
             assert_eq!((record.at, record.kind()), (-5, kind));

@@ -33,7 +33,7 @@ pub(super) struct Known {
     since: i64,
     /// The switch from the idle thread to `current` is missing.
     begun_unseen: bool,
-    /// Time of the last record.
+    /// Time of the last record; where it matters to what was lost or is missing, of the last event.
     pub(super) now: i64,
     /// Interrupts that are being handled, packed, outermost first, with their begins.
     interrupts: Vec<(u32, i64)>,
@@ -146,7 +146,7 @@ impl Scanner {
             Kind::PacketLooped { buffer } => self.packet_step(StepKind::Looped { buffer }),
             Kind::PacketReceived { buffer } => self.packet_received(buffer),
             Kind::Call(call) => self.knows.carried_call = call,
-            Kind::Lost | Kind::Runs(_) => {}
+            Kind::Seen | Kind::Lost | Kind::Runs(_) => {}
         }
     }
 

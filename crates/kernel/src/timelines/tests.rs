@@ -93,6 +93,40 @@ fn lines_are_the_same_in_memory_and_in_files_however_they_are_cut() {
 }
 
 #[test]
+fn a_gap_is_from_the_last_event_to_the_next_whatever_these_tell() {
+    // Calls are no news about who runs; a chunk that ends or begins with one must not make it news.
+    let drawing = "
+        cpu0 10 sched_switch prev_comm=a prev_tid=7 prev_state=1 next_comm=b next_tid=8
+        cpu0 20 syscall_entry_read fd=3
+        cpu0 25 syscall_exit_read ret=1
+        -- lost-packets 2 cpu0
+        cpu0 40 syscall_entry_read fd=3
+        cpu0 45 syscall_exit_read ret=1
+        cpu0 50 irq_handler_entry irq=4 name=disk
+        cpu0 52 irq_handler_exit irq=4 ret=1
+        cpu0 60 sched_switch prev_comm=b prev_tid=8 prev_state=1 next_comm=a next_tid=7";
+    // The same where every event says whose context it happened in.
+    let in_context = drawing
+        .lines()
+        .map(|line| match line.trim().split_once(' ') {
+            Some(("cpu0", _)) if line.contains(" 10 ") => format!("{line} @tid=7\n"),
+            Some(("cpu0", _)) => format!("{line} @tid=8\n"),
+            _ => format!("{line}\n"),
+        });
+    let in_context: String = in_context.collect();
+    for drawing in [drawing, &in_context] {
+        let trace = DrawnTrace::parse(drawing).unwrap();
+        let lines = Timelines::build(&trace, &Options::default()).unwrap();
+        assert_eq!(unknown_on(&lines.state.unwrap(), 0), [(25, 40)]);
+        let expected = built(&trace, usize::MAX, 1);
+        for seed in 0..30 {
+            let cut = trace.recut_at_random(seed, 1 + seed % 5);
+            assert_eq!(built(&cut, 0, 2), expected);
+        }
+    }
+}
+
+#[test]
 fn several_streams_of_a_processor_tell_the_same_as_one() {
     let expected = built(&DrawnTrace::parse(DRAWING).unwrap(), usize::MAX, 1);
     let is_network = |line: &str| line.contains(" net_") || line.contains("irq");
