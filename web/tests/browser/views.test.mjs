@@ -75,7 +75,8 @@ describe('the application', { skip: noBrowser }, () => {
     await page.getByRole('button', { name: 'Compare' }).click();
     const table = page.getByRole('grid', { name: 'Differences, mean per request' });
     await table.waitFor();
-    assert.match(await table.locator('[role=row]').nth(1).innerText(), /Preempted/);
+    // What the slow ones have more of is more, as the sum above the table says.
+    assert.match(await table.locator('[role=row]').nth(1).innerText(), /Preempted[^]*\+\d/);
     assert.deepEqual(page.complaints, []);
   });
 

@@ -349,7 +349,7 @@ function compare({ one, other }) {
         const [state, comm, detail] = JSON.parse(key);
         const one_ns = Math.round(firstMeans.get(key) ?? 0);
         const other_ns = Math.round(secondMeans.get(key) ?? 0);
-        return { state, comm, detail, one_ns, other_ns, difference_ns: one_ns - other_ns };
+        return { state, comm, detail, one_ns, other_ns, difference_ns: other_ns - one_ns };
       })
       .sort((a, b) => Math.abs(b.difference_ns) - Math.abs(a.difference_ns)),
   };

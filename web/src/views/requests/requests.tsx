@@ -5,7 +5,7 @@ import { useAnswer } from '../../model/answers';
 import type { Operations } from '../../model/interface';
 import { operationName, operationTitle } from '../../model/operations';
 import { adjust, go, usePlace } from '../../model/place-store';
-import { useSharedRange } from '../../model/recording';
+import { useSharedRange, useRecording } from '../../model/recording';
 import { isReport } from '../../model/report';
 import { wordCount, wordDuration } from '../../model/wording';
 import { EmptyNotice, ErrorNotice, WaitingNotice } from '../../parts/notices';
@@ -18,6 +18,7 @@ import { RequestList, type Alignment } from './request-list';
 import { useRequestPages, type RequestQuery } from './request-pages';
 
 export function Requests() {
+  const { span_files: spanFiles } = useRecording();
   const { filters, request: selected } = usePlace();
   const range = useSettled(useSharedRange().range);
   const operations = useAnswer<Operations>({ path: '/api/operations' });
@@ -140,7 +141,9 @@ export function Requests() {
               <EmptyNotice title="No such requests">
                 {isFiltered(filters)
                   ? 'No request fits the search and the filters above.'
-                  : 'The recording has no spans.'}
+                  : (spanFiles ?? 0) > 0
+                    ? 'None of the recorded spans is of a recorded host; Services shows what they tell by themselves.'
+                    : 'The recording has no spans.'}
               </EmptyNotice>
             ) : (
               <RequestList
