@@ -113,7 +113,7 @@ function View({ view }: { view: ViewName }) {
 }
 
 const MINIMAP_BUCKETS = 480;
-const NOT_BUSY: readonly number[] = [];
+const NOT_BUSY: (number | null)[] = [];
 
 function RangeBar() {
   const { range, bounds, setRange } = useSharedRange();

@@ -2,7 +2,7 @@
 //!
 //! The history is built the first time and reused after that (`RECORDING.slowpath-cache/`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -124,30 +124,46 @@ fn document(history: &History, at: Timestamp, comm: &[String]) -> Option<Documen
         threads: Vec::new(),
     };
     let mut threads: BTreeMap<(Option<&str>, i64), [Option<Interval>; 3]> = BTreeMap::new();
+    // Processors of hosts that were recorded then, and who ran there.
+    let mut recorded: BTreeSet<(Option<&str>, u32)> = BTreeSet::new();
+    let mut running: BTreeMap<(Option<&str>, u32), i64> = BTreeMap::new();
     for interval in history.all_at(at) {
         let AttributePath {
             host,
             subject,
             what,
         } = AttributePath::parse(path(interval.attribute))?;
-        if let Subject::Thread(number) = subject {
-            let shown = ["state", "name", "request"];
-            let Some(place) = shown.iter().position(|name| *name == what) else {
-                continue;
-            };
-            threads.entry((host, number)).or_default()[place] = Some(interval);
+        match (subject, what) {
+            (Subject::Cpu(cpu), "recorded") => drop(recorded.insert((host, cpu))),
+            (Subject::Cpu(cpu), "thread") => {
+                running.insert((host, cpu), interval.value.0);
+            }
+            (Subject::Thread(number), _) => {
+                let shown = ["state", "name", "request"];
+                let Some(place) = shown.iter().position(|name| *name == what) else {
+                    continue;
+                };
+                threads.entry((host, number)).or_default()[place] = Some(interval);
+            }
+            _ => {}
         }
     }
     let name_of = |host: Option<&str>, tid: i64| {
         let [_, name, _] = threads.get(&(host, tid)).copied().unwrap_or_default();
         name.map_or(String::new(), |name| told(&name))
     };
-    for (attribute, id) in history.attributes().iter().zip(0..) {
-        let AttributePath { host, subject, .. } = AttributePath::parse(&attribute.path)?;
-        if let Subject::Cpu(cpu) = subject {
-            let tid = history
-                .at(AttributeId(id), at)
-                .map_or(0, |interval| interval.value.0);
+    for attribute in history.attributes() {
+        let AttributePath {
+            host,
+            subject,
+            what,
+        } = AttributePath::parse(&attribute.path)?;
+        if let (Subject::Cpu(cpu), "thread") = (subject, what) {
+            let idle = match recorded.contains(&(host, cpu)) {
+                true => 0,
+                false => UNKNOWN_THREAD,
+            };
+            let tid = running.get(&(host, cpu)).copied().unwrap_or(idle);
             document.cpus.push(CpuRow {
                 host: host.map(str::to_owned),
                 cpu,

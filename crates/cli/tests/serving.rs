@@ -493,6 +493,31 @@ fn hosts_whose_clocks_are_far_apart_are_shown_at_one_time() {
         i64_of(interval, "value") == 0 && (i64_of(interval, "begin_ns") - begin).abs() < 1_000_000
     });
     assert!(running, "{elsewhere} {shown}");
+    // A host is no idler for not having been recorded yet.
+    let used = server.get(&format!(
+        "/api/usage?begin_ns=0&end_ns={duration}&buckets=1"
+    ));
+    let analysed = slowpath_succeeds(&["cpu", "--json"], &trace).json();
+    for cpu in analysed["cpus"].as_array().unwrap() {
+        let hosts = recording["hosts"].as_array().unwrap();
+        let host = hosts.iter().position(|host| host["name"] == cpu["host"]);
+        let mut all = used["cpus"].as_array().unwrap().iter();
+        let same = all.find(|one| {
+            i64_of(one, "cpu") == i64_of(cpu, "cpu")
+                && i64_of(one, "host") as usize == host.unwrap()
+        });
+        let share = same.unwrap()["values"][0].as_f64().unwrap();
+        let expected = cpu["percent"].as_f64().unwrap() / 100.0;
+        assert!((share - expected).abs() < 1e-3, "{cpu} {share}");
+    }
+    let early = server.get("/api/usage?begin_ns=0&end_ns=1000000000&buckets=1");
+    let known = early["cpus"].as_array().unwrap().iter();
+    let known = known.filter(|cpu| !cpu["values"][0].is_null());
+    assert_eq!(known.count(), 2, "{early}");
+    let state = slowpath_succeeds(&["state", "--json", "--at", "+5s"], &trace).json();
+    for cpu in state["cpus"].as_array().unwrap() {
+        assert_eq!(cpu["tid"].is_null(), cpu["host"] == "client", "{cpu}");
+    }
     // Events come in one order, none is left out.
     let mut at = i64::MIN / 2;
     let mut seen = 0;

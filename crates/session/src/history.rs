@@ -287,6 +287,9 @@ fn build(
                 (cpu, names.attribute(path, None))
             })
             .collect();
+        let recorded = (lines.processors())
+            .map(|cpu| names.attribute(path(Subject::Cpu(cpu.0), "recorded"), None))
+            .collect();
         let threads: Vec<Thread> = (lines.threads().iter())
             .map(|&thread| {
                 names
@@ -314,6 +317,7 @@ fn build(
             requests: &host.requests,
             first_request,
             cpus,
+            recorded,
         };
         of_host.write(&builder, &threads, jobs)?;
     }
@@ -337,6 +341,8 @@ struct OfHost<'run> {
     /// The value of the host's first request.
     first_request: i64,
     cpus: Vec<(CpuId, AttributeId)>,
+    /// Of each processor: when its host was recorded.
+    recorded: Vec<AttributeId>,
 }
 
 impl OfHost<'_> {
@@ -367,9 +373,16 @@ impl OfHost<'_> {
         }
     }
 
-    /// Writes where nobody is known to run.
+    /// Writes when the host was recorded, and where nobody is known to run.
     fn write_unknown(&self, builder: &Builder) -> io::Result<()> {
         let mut writer = builder.writer();
+        for &attribute in &self.recorded {
+            writer.push(Interval {
+                attribute,
+                range: self.lines.range(),
+                value: Value(1),
+            })?;
+        }
         for &(cpu, attribute) in &self.cpus {
             for range in self.lines.unknown_on(cpu) {
                 writer.push(Interval {

@@ -237,7 +237,7 @@ impl<'run> Reader<'run> {
         let (first, last) = self.bounds;
         let until = self.query.at.min(last.saturating_add(1));
         let (mut end, mut stride) = (until, self.stride);
-        while most > 0 && end > first && found.len() <= most {
+        while end > first && found.len() <= most {
             if until - end > self.patience {
                 searched = Some(end);
                 break;
@@ -411,5 +411,7 @@ mod tests {
         let page = event_page(&experiment, &query(0, 0, 5, ""), &clocks);
         assert_eq!(page.events.len(), 5);
         assert_eq!((page.has_later, page.searched_to_ns), (true, None));
+        let after_all = event_page(&experiment, &query(i64::MAX / 2, 0, 5, ""), &clocks);
+        assert!(after_all.events.is_empty() && after_all.has_earlier);
     }
 }

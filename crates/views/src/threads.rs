@@ -9,7 +9,7 @@ use serde::Serialize;
 use slowpath_critical_path::State;
 use slowpath_history::{AttributeId, History};
 use slowpath_model::{HostId, TimeRange};
-use slowpath_session::{AttributePath, Subject};
+use slowpath_session::{AttributePath, Subject, UNKNOWN_THREAD};
 use utoipa::ToSchema;
 
 use crate::{Clocks, Origin, TimeByState};
@@ -52,6 +52,8 @@ pub struct CpuRow {
     pub cpu: u32,
     /// How long threads ran on it.
     pub busy_ns: u64,
+    /// For how long it is known what it did.
+    pub known_ns: u64,
 }
 
 /// What a row can show.
@@ -83,6 +85,7 @@ pub struct Rows {
     states_of: Vec<AttributeId>,
     requests_of: Vec<Option<AttributeId>>,
     cpus_of: Vec<AttributeId>,
+    recorded_of: Vec<AttributeId>,
     by_thread: BTreeMap<(HostId, i64), usize>,
     clocks: Clocks,
 }
@@ -98,7 +101,8 @@ impl Rows {
             }
         };
         let mut threads: BTreeMap<(HostId, i64), Attributes> = BTreeMap::new();
-        let mut cpus: BTreeMap<(HostId, u32), AttributeId> = BTreeMap::new();
+        let mut cpus: BTreeMap<(HostId, u32), (Option<AttributeId>, Option<AttributeId>)> =
+            BTreeMap::new();
         for (attribute, id) in history.attributes().iter().zip((0..).map(AttributeId)) {
             let Some(path) = AttributePath::parse(&attribute.path) else {
                 continue;
@@ -108,7 +112,10 @@ impl Rows {
             };
             match path.subject {
                 Subject::Cpu(cpu) if path.what == "thread" => {
-                    cpus.insert((host, cpu), id);
+                    cpus.entry((host, cpu)).or_default().0 = Some(id);
+                }
+                Subject::Cpu(cpu) if path.what == "recorded" => {
+                    cpus.entry((host, cpu)).or_default().1 = Some(id);
                 }
                 Subject::Cpu(_) => {}
                 Subject::Thread(thread) => {
@@ -129,6 +136,7 @@ impl Rows {
             states_of: Vec::new(),
             requests_of: Vec::new(),
             cpus_of: Vec::new(),
+            recorded_of: Vec::new(),
             by_thread: BTreeMap::new(),
             clocks,
         };
@@ -148,16 +156,26 @@ impl Rows {
             rows.states_of.push(state);
             rows.requests_of.push(request);
         }
-        for (((host, cpu), id), row) in cpus.into_iter().zip(0..) {
-            let busy = history.times(id, TimeRange::ALL).into_iter();
-            let busy = busy.filter(|(thread, _)| thread.0 > 0);
+        let cpus = cpus.into_iter().filter_map(|(of, (thread, recorded))| {
+            let recorded = recorded?;
+            Some((of, thread?, recorded))
+        });
+        for (((host, cpu), id, recorded), row) in cpus.zip(0..) {
+            let time = |attribute, is_meant: fn(i64) -> bool| -> u64 {
+                let times = history.times(attribute, TimeRange::ALL).into_iter();
+                let meant = times.filter(|(value, _)| is_meant(value.0));
+                meant.map(|(_, length)| length.get()).sum()
+            };
+            let unknown = time(id, |thread| thread == UNKNOWN_THREAD);
             rows.cpus.push(CpuRow {
                 row,
                 host,
                 cpu,
-                busy_ns: busy.map(|(_, length)| length.get()).sum(),
+                busy_ns: time(id, |thread| thread > 0),
+                known_ns: time(recorded, |_| true).saturating_sub(unknown),
             });
             rows.cpus_of.push(id);
+            rows.recorded_of.push(recorded);
         }
         rows
     }
@@ -190,8 +208,13 @@ impl Rows {
         }
     }
 
-    pub(crate) fn cpu_attributes(&self) -> impl Iterator<Item = (&CpuRow, AttributeId)> {
-        self.cpus.iter().zip(self.cpus_of.iter().copied())
+    /// Each processor with who runs on it, and with when it was recorded.
+    pub(crate) fn cpu_attributes(
+        &self,
+    ) -> impl Iterator<Item = (&CpuRow, AttributeId, AttributeId)> {
+        let attributes = self.cpus_of.iter().zip(&self.recorded_of);
+        let rows = self.cpus.iter().zip(attributes);
+        rows.map(|(row, (running, recorded))| (row, *running, *recorded))
     }
 }
 

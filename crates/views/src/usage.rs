@@ -1,8 +1,9 @@
 //! How busy processors were over a time, in equal parts of it.
 
 use serde::Serialize;
-use slowpath_history::History;
+use slowpath_history::{History, Interval};
 use slowpath_model::HostId;
+use slowpath_session::UNKNOWN_THREAD;
 use utoipa::ToSchema;
 
 use crate::{Rows, Track};
@@ -12,8 +13,8 @@ use crate::{Rows, Track};
 pub struct Usage {
     /// Each processor.
     pub cpus: Vec<CpuUsage>,
-    /// The mean of all processors.
-    pub total: Vec<f64>,
+    /// Of all processors together, of the time for which it is known what each did; null where of none.
+    pub total: Vec<Option<f64>>,
 }
 
 /// A processor over time.
@@ -23,38 +24,74 @@ pub struct CpuUsage {
     pub host: HostId,
     /// Its number.
     pub cpu: u32,
-    /// By part of the time, from 0 to 1.
-    pub values: Vec<f64>,
+    /// By part of the time, from 0 to 1, of what is known of it; null where nothing is.
+    pub values: Vec<Option<f64>>,
+}
+
+/// For how long it was busy, and how long that is known, by part of the time.
+struct Spent {
+    busy: Vec<f64>,
+    known: Vec<f64>,
 }
 
 /// How busy the processors were between two offsets, cut into so many parts: exact, from the history's
 /// intervals.
 pub fn usage(history: &History, rows: &Rows, (begin, end): (i64, i64), buckets: usize) -> Usage {
-    let cpus: Vec<CpuUsage> = (rows.cpu_attributes())
-        .map(|(row, attribute)| {
-            let range = rows.origin(Track::Cpus, row.row).range(begin, end);
-            let width = range.length().get() as f64 / buckets.max(1) as f64;
-            let mut busy = vec![0.0; buckets];
-            let runs = history.intervals(attribute, range);
-            for run in runs.filter(|run| run.value.0 > 0) {
-                let within = run.range.intersect(range);
-                let begin = within.begin.since(range.begin).get() as f64;
-                spread((begin, within.length().get() as f64), 1.0, width, &mut busy);
-            }
-            CpuUsage {
-                host: row.host,
-                cpu: row.cpu,
-                values: busy.into_iter().map(|busy| rounded(busy / width)).collect(),
-            }
-        })
-        .collect();
-    let mean = |bucket: usize| {
-        let sum: f64 = cpus.iter().map(|cpu| cpu.values[bucket]).sum();
-        rounded(sum / cpus.len().max(1) as f64)
+    let mut all = Spent {
+        busy: vec![0.0; buckets],
+        known: vec![0.0; buckets],
     };
+    let mut cpus = Vec::new();
+    for (row, running, recorded) in rows.cpu_attributes() {
+        let range = rows.origin(Track::Cpus, row.row).range(begin, end);
+        let width = range.length().get() as f64 / buckets.max(1) as f64;
+        let mut of_cpu = Spent {
+            busy: vec![0.0; buckets],
+            known: vec![0.0; buckets],
+        };
+        let add = |run: Interval, density: f64, buckets: &mut [f64]| {
+            let within = run.range.intersect(range);
+            let begin = within.begin.since(range.begin).get() as f64;
+            spread(
+                (begin, within.length().get() as f64),
+                density,
+                width,
+                buckets,
+            );
+        };
+        for time in history.intervals(recorded, range) {
+            add(time, 1.0, &mut of_cpu.known);
+        }
+        for run in history.intervals(running, range) {
+            match run.value.0 {
+                UNKNOWN_THREAD => add(run, -1.0, &mut of_cpu.known),
+                _ => add(run, 1.0, &mut of_cpu.busy),
+            }
+        }
+        for (sum, time) in all.busy.iter_mut().zip(&of_cpu.busy) {
+            *sum += time;
+        }
+        for (sum, time) in all.known.iter_mut().zip(&of_cpu.known) {
+            *sum += time;
+        }
+        cpus.push(CpuUsage {
+            host: row.host,
+            cpu: row.cpu,
+            values: of_cpu.shares(),
+        });
+    }
     Usage {
-        total: (0..buckets).map(mean).collect(),
+        total: all.shares(),
         cpus,
+    }
+}
+
+impl Spent {
+    fn shares(&self) -> Vec<Option<f64>> {
+        let parts = self.busy.iter().zip(&self.known);
+        // Less than a nanosecond is what was rounded away.
+        let share = |(busy, known): (&f64, &f64)| (*known >= 1.0).then(|| rounded(busy / known));
+        parts.map(share).collect()
     }
 }
 
@@ -78,6 +115,15 @@ fn rounded(share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_is_of_what_is_known() {
+        let spent = Spent {
+            busy: vec![5.0, 2.0, 0.0],
+            known: vec![10.0, 4.0, 0.0],
+        };
+        assert_eq!(spent.shares(), [Some(0.5), Some(0.5), None]);
+    }
 
     #[test]
     fn a_time_is_spread_over_the_buckets_that_it_touches() {

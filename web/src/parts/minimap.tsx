@@ -16,7 +16,7 @@ interface MinimapProps {
   onRange: (range: TimeRange) => void;
   at: number | null;
   /** Shares from 0 to 1 over the whole recording. */
-  busy: readonly number[];
+  busy: readonly (number | null)[];
   /** Stretches that are pointed out along the upper edge. */
   marks: readonly TimeRange[];
 }
@@ -45,7 +45,8 @@ export function Minimap({ bounds, range, onRange, at, busy, marks }: MinimapProp
     context.fillStyle = styleColour('--minimap-busy');
     const step = width / Math.max(1, busy.length);
     const room = height - 16;
-    busy.forEach((share, index) => {
+    busy.forEach((known, index) => {
+      const share = known ?? 0;
       const tall = share > 0 ? Math.max(1, share * room) : 0;
       context.fillRect(index * step, height - tall, step + 0.5, tall);
     });

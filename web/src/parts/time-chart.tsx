@@ -8,7 +8,8 @@ import { span, xOfTime, type Bends, type TimeRange } from '../draw/time-scale';
 import { styleColour, useTheme } from './theme';
 
 export interface ChartLine {
-  values: readonly number[];
+  /** Null where nothing is known. */
+  values: readonly (number | null)[];
   /** Of the present theme. */
   stroke: string;
   width?: number;
@@ -51,8 +52,8 @@ export function TimeChart({ name, lines, range, width, height, bends, top, split
       const middle = range.begin + (span(range) * (index + 0.5)) / parts;
       return open.some(({ begin, end }) => middle >= begin && middle < end);
     });
-    const toTheEnd = (values: readonly number[]) =>
-      [...values, values[values.length - 1] ?? 0].map((value, index) =>
+    const toTheEnd = (values: ChartLine['values']) =>
+      [...values, values[values.length - 1] ?? null].map((value, index) =>
         isOpen[index] || index === parts ? value : null,
       );
     const paths = uPlot.paths.stepped!({ align: 1 });

@@ -32,7 +32,9 @@ export function answerOf(path, query, body) {
       if (parts.length === 3) return threadPath(Number(parts[1]), query);
       return { threads: threads.map(publicThread) };
     case 'cpus':
-      return { cpus: cpus.map(({ row, host, cpu, busy_ns }) => ({ row, host, cpu, busy_ns })) };
+      return {
+        cpus: cpus.map(({ row, host, cpu, busy_ns }) => ({ row, host, cpu, busy_ns, known_ns: DURATION })),
+      };
     case 'screen':
       return screen(body);
     case 'intervals':

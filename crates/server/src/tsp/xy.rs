@@ -86,8 +86,11 @@ fn series_of(recording: &Recording, output: Output, asked: RowParameters) -> Mod
         Output::CpuUsage => {
             let history = recording.history.get()?;
             let used = usage(&history.opened.history, &history.rows, offsets, samples);
-            let percent =
-                |values: &[f64]| values.iter().map(|value| short(value * 100.0)).collect();
+            // The protocol has no word for "unknown".
+            let percent = |values: &[Option<f64>]| {
+                let values = values.iter().map(|value| value.unwrap_or(0.0));
+                values.map(|value| short(value * 100.0)).collect()
+            };
             let wanted = items.iter().filter_map(|&item| match item {
                 0 => Some(one(0, "Total", "%", percent(&used.total))),
                 _ => {

@@ -37,7 +37,10 @@ export function IoChart(place: ChartPlace) {
     // eslint-disable-next-line react-hooks/exhaustive-deps
     [value, theme],
   );
-  const top = useMemo(() => Math.max(1, ...lines.map((line) => Math.max(0, ...line.values))), [lines]);
+  const top = useMemo(
+    () => Math.max(1, ...lines.map((line) => Math.max(0, ...line.values.map((value) => value ?? 0)))),
+    [lines],
+  );
   if (error) return <ErrorNotice error={error} />;
 
   const nameOf = ({ host, medium }: MediumRates) =>

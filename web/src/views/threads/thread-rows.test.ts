@@ -28,7 +28,7 @@ const threads = [
   thread(2, 21, 20, 'worker-1', 40, true),
   thread(3, 22, 20, 'worker-2', 60, true),
 ];
-const cpus: Processor[] = [{ row: 0, host: 0, cpu: 0, busy_ns: 50 }];
+const cpus: Processor[] = [{ row: 0, host: 0, cpu: 0, busy_ns: 50, known_ns: 100 }];
 const everything: ThreadFilter = { text: '', onlyServing: false, only: null, alive: null };
 const labels = (filter: Partial<ThreadFilter>) =>
   threadRows(threads, cpus, { ...everything, ...filter }, null).map((row) => row.label);

@@ -74,6 +74,12 @@ function ThreadsOverTime({ threads, cpus }: { threads: Thread[]; cpus: Processor
   const { filters } = place;
   const { range, bounds, setRange } = useSharedRange();
   const { hosts, duration_ns: duration } = useRecording();
+  /** For how long a host's processors are known at most: what its threads' time is a share of. */
+  const knownOf = useMemo(() => {
+    const most = new Map<number, number>();
+    for (const { host, known_ns } of cpus) most.set(host, Math.max(known_ns, most.get(host) ?? 0));
+    return (host: number) => most.get(host) ?? duration;
+  }, [cpus, duration]);
   const hostName = useHostName();
   const theme = useTheme();
   const graph = useRef<TimeGraphHandle>(null);
@@ -169,9 +175,11 @@ function ThreadsOverTime({ threads, cpus }: { threads: Thread[]; cpus: Processor
       width: BUSY_WIDTH,
       align: 'right',
       cell: (row) => (
-        <span className="muted" title="Share of the recording in which it ran">
+        <span className="muted" title="Share of its host's recorded time in which it ran">
           {wordShare(
-            (row.thread ? runningTime(row.thread) : (row.processor?.busy_ns ?? 0)) / Math.max(1, duration),
+            row.thread
+              ? runningTime(row.thread) / Math.max(1, knownOf(row.thread.host))
+              : (row.processor?.busy_ns ?? 0) / Math.max(1, row.processor?.known_ns ?? 0),
           )}
         </span>
       ),

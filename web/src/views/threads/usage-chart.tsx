@@ -49,10 +49,7 @@ export function UsageChart(place: ChartPlace) {
   const { hosts } = useRecording();
   const hostName = useHostName();
   const usage = useAnswer<Usage>(question).value;
-  const mean = useMemo(() => {
-    if (!usage || usage.total.length === 0) return null;
-    return usage.total.reduce((sum, share) => sum + share, 0) / usage.total.length;
-  }, [usage]);
+  const mean = useMemo(() => (usage ? meanOf(usage.total) : null), [usage]);
   const lines = useMemo<ChartLine[]>(() => {
     if (!usage) return [];
     const each = usage.cpus.length <= MOST_LINES ? usage.cpus : [];
@@ -75,8 +72,9 @@ export function UsageChart(place: ChartPlace) {
   const words = usage
     ? usage.cpus
         .map(({ host, cpu, values }) => {
-          const share = values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
-          return `${hosts.length > 1 ? `${hostName(host)} ` : ''}CPU ${cpu} ${wordShare(share)}`;
+          const share = meanOf(values);
+          const said = share === null ? 'not known' : wordShare(share);
+          return `${hosts.length > 1 ? `${hostName(host)} ` : ''}CPU ${cpu} ${said}`;
         })
         .join(', ')
     : '';
@@ -120,9 +118,15 @@ export function UsageChart(place: ChartPlace) {
   }
 }
 
+/** Of the parts of which something is known. */
+function meanOf(shares: readonly (number | null)[]): number | null {
+  const known = shares.filter((share) => share !== null);
+  return known.length === 0 ? null : known.reduce((sum, share) => sum + share, 0) / known.length;
+}
+
 export interface ChartColumn {
   title: string;
-  values: readonly number[];
+  values: readonly (number | null)[];
 }
 
 /** A row per part of the shown time. */
