@@ -33,7 +33,7 @@ export function answerOf(path, query, body) {
       return { threads: threads.map(publicThread) };
     case 'cpus':
       return {
-        cpus: cpus.map(({ row, host, cpu, busy_ns }) => ({ row, host, cpu, busy_ns, known_ns: DURATION })),
+        cpus: cpus.map(({ row, host, cpu, busy_ns, known_ns }) => ({ row, host, cpu, busy_ns, known_ns })),
       };
     case 'screen':
       return screen(body);

@@ -360,6 +360,7 @@ export const cpus = Array.from({ length: 4 }, (_, cpu) => ({
   host: 0,
   cpu,
   busy_ns: 0,
+  known_ns: DURATION,
   values: [],
   free: 0,
 }));
