@@ -126,6 +126,10 @@ fn what_is_no_question_is_refused() {
         ("/api/usage?begin_ns=0&end_ns=-5&buckets=3", 400),
         ("/api/io?begin_ns=0&end_ns=-5&buckets=3", 400),
         ("/api/io?begin_ns=0&end_ns=5&buckets=99999", 400),
+        ("/api/usage?begin_ns=0&end_ns=5&buckets=0", 400),
+        ("/api/distribution?buckets=0", 400),
+        ("/api/requests?from_percentile=-5", 400),
+        ("/api/requests?from_percentile=50&to_percentile=nan", 400),
         ("/api/threads/99999/path?begin_ns=0&end_ns=9", 404),
     ] {
         assert_eq!(

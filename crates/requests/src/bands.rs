@@ -1,7 +1,8 @@
 //! Requests of one operation by how long they took: what the slow ones spend their time on.
 //!
-//! Bands lie between percentiles (nearest rank, docs/reference/definitions.md), so that each request
-//! is in exactly one, and sums over bands add up to all.
+//! A request's percentile is its rank from the fastest, as a share of all; bands lie between percentiles
+//! (docs/reference/definitions.md), so that each request is in exactly one, and sums over bands add up
+//! to all.
 
 use std::hash::Hash;
 
@@ -87,13 +88,14 @@ impl<Name: Ord + Hash> Operations<Name> {
 
     /// `rows` are the requests in the order of their durations, at least one.
     fn push(&mut self, name: Name, rows: &[(Nanoseconds, u32)]) {
-        let percentile = |permille| {
-            let number = rank(rows.len(), permille).max(1);
+        let percentile = |permille: u64| {
+            // Nearest rank, from 1.
+            let number = (rows.len() as u64 * permille).div_ceil(1000) as usize;
             rows[number - 1].0
         };
         let mut bands = Vec::new();
         for pair in BOUNDS.windows(2) {
-            let within = &rows[rank(rows.len(), pair[0])..rank(rows.len(), pair[1])];
+            let within = &rows[not_above(rows.len(), pair[0])..not_above(rows.len(), pair[1])];
             let (Some(first), Some(last)) = (within.first(), within.last()) else {
                 continue;
             };
@@ -133,9 +135,9 @@ impl<Name: Ord + Hash> Operations<Name> {
     }
 }
 
-/// The nearest rank of a percentile among so many values, from 1; 0 for the zeroth.
-fn rank(count: usize, permille: u64) -> usize {
-    (count as u64 * permille).div_ceil(1000) as usize
+/// How many of so many requests have a percentile that is not above this one.
+fn not_above(count: usize, permille: u64) -> usize {
+    (count as u64 * permille / 1000) as usize
 }
 
 #[cfg(test)]
@@ -193,5 +195,13 @@ mod tests {
             .map(|operation| (operation.name, operation.count, operation.bands.len()))
             .collect();
         assert_eq!(shown, [("b", 1, 1), ("a", 2, 2)]);
+    }
+
+    #[test]
+    fn the_slowest_tenth_of_a_few_more_is_rounded_up() {
+        let requests: Vec<_> = (1..=272).map(|length| ("GET /", ran(length))).collect();
+        let operations = operations(&requests);
+        let counts = operations.all()[0].bands.iter().map(|band| band.count);
+        assert_eq!(counts.collect::<Vec<_>>(), [136, 108, 25, 3]);
     }
 }

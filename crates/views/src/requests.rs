@@ -269,10 +269,11 @@ impl RequestNumbers {
         numbers.percentiles = vec![0.0; numbers.of.len()];
         for mut of_operation in durations {
             of_operation.sort_unstable();
-            let count = of_operation.len() as f64;
+            let count = of_operation.len() as u64;
             for ((_, number), rank) in of_operation.into_iter().zip(1..) {
-                let percent = f64::from(rank) / count * 100.0;
-                numbers.percentiles[number] = ((percent * 100.0).round() / 100.0) as f32;
+                // Upwards, so that what is above a whole percentile stays above it.
+                let hundredths = (rank * 10_000u64).div_ceil(count);
+                numbers.percentiles[number] = hundredths as f32 / 100.0;
             }
         }
         numbers
@@ -309,7 +310,8 @@ impl RequestNumbers {
     }
 
     /// The requests that fit, in order, with their number.
-    fn chosen(&self, all: &AllHosts<'_>, query: &RequestQuery) -> Vec<usize> {
+    /// The numbers of all requests that fit, in order; the page asked for is left to the caller.
+    pub fn chosen(&self, all: &AllHosts<'_>, query: &RequestQuery) -> Vec<usize> {
         let text = query.text.to_lowercase();
         let fits_text = |name: &OperationName| {
             [&name.service, &name.operation, &name.comm]
@@ -410,22 +412,6 @@ impl RequestNumbers {
                 .map(|&number| self.row(all, number, &all.summary(self.of[number])))
                 .collect(),
         }
-    }
-
-    /// The numbers of all requests of an operation, or of all, the fastest first.
-    pub fn of_operation(
-        &self,
-        all: &AllHosts<'_>,
-        service: Option<&str>,
-        operation: Option<&str>,
-    ) -> Vec<usize> {
-        let query = RequestQuery {
-            service: service.map(str::to_owned),
-            operation: operation.map(str::to_owned),
-            reversed: true,
-            ..RequestQuery::default()
-        };
-        self.chosen(all, &query)
     }
 
     fn row(&self, all: &AllHosts<'_>, number: usize, summary: &Summary<'_>) -> RequestRow {

@@ -215,8 +215,9 @@ describe('the application', { skip: noBrowser }, () => {
     const row = page.locator('.time-graph-row').last();
     const timeAt = async (x) => {
       const { y, height } = await row.boundingBox();
+      const before = page.url();
       await page.mouse.click(box.x + x, y + height / 2);
-      await page.waitForURL(/at=\d+/);
+      await page.waitForURL((url) => /at=\d+/.test(url.href) && url.href !== before);
       await settled(page);
       return Number(/at=(\d+)/.exec(page.url())[1]);
     };

@@ -98,3 +98,13 @@ pub(crate) fn limited(what: &str, wanted: usize, most: usize) -> Result<usize, P
         ))),
     }
 }
+
+/// Into how many parts something is cut: at least one, at most so many.
+pub(crate) fn parts(what: &str, wanted: usize, most: usize) -> Result<usize, Problem> {
+    match wanted {
+        0 => Err(Problem::Bad(format!(
+            "0 {what} show nothing\n  hint: at least 1"
+        ))),
+        _ => limited(what, wanted, most),
+    }
+}

@@ -12,7 +12,7 @@ use slowpath_views::{
 };
 use utoipa::{IntoParams, ToSchema};
 
-use super::exchange::{Answer, Asked, Numbered, Posted, limited, range_of};
+use super::exchange::{Answer, Asked, Numbered, Posted, limited, parts, range_of};
 use crate::description::REQUESTS;
 use crate::jobs::NotThere;
 use crate::problem::Problem;
@@ -51,8 +51,10 @@ pub(super) struct PageAsked {
     /// Only those that took no longer.
     max_ns: Option<u64>,
     /// Only those above this percentile of their own operation.
+    #[param(minimum = 0, maximum = 100)]
     from_percentile: Option<f32>,
     /// Only those not above this percentile of their own operation.
+    #[param(minimum = 0, maximum = 100)]
     to_percentile: Option<f32>,
     /// Only those that end at this time or later.
     begin_ns: Option<i64>,
@@ -142,7 +144,7 @@ pub(super) async fn requests(
                 most: question.max_ns.map(Nanoseconds),
                 percentiles: match (question.from_percentile, question.to_percentile) {
                     (None, None) => None,
-                    (from, to) => Some((from.unwrap_or(0.0), to.unwrap_or(100.0))),
+                    (from, to) => Some(percentiles(from.unwrap_or(0.0), to.unwrap_or(100.0))?),
                 },
                 range,
                 offset: question.offset,
@@ -335,7 +337,7 @@ pub(super) struct DistributionAsked {
     operation: Option<String>,
     /// In how many classes.
     #[serde(default = "sixty")]
-    #[param(default = 60, maximum = 1_000)]
+    #[param(default = 60, minimum = 1, maximum = 1_000)]
     buckets: usize,
 }
 
@@ -353,21 +355,13 @@ pub(super) async fn distribution(
     shared
         .answer(move |recording| {
             let requests = recording.requests.get()?;
-            let buckets = limited("buckets", question.buckets, MOST_CLASSES)?;
-            let all = requests.recorded.all();
-            let chosen = requests.numbers.of_operation(
-                &all,
-                question.service.as_deref().filter(|name| !name.is_empty()),
-                question
-                    .operation
-                    .as_deref()
-                    .filter(|name| !name.is_empty()),
-            );
-            let durations = chosen
-                .iter()
-                .filter_map(|&number| requests.numbers.get(number));
-            let durations: Vec<Nanoseconds> =
-                durations.map(|of| all.get(of).window.length()).collect();
+            let buckets = parts("buckets", question.buckets, MOST_CLASSES)?;
+            let query = RequestQuery {
+                service: question.service.filter(|name| !name.is_empty()),
+                operation: question.operation.filter(|name| !name.is_empty()),
+                ..RequestQuery::default()
+            };
+            let durations = requests.numbers.durations(&requests.recorded.all(), &query);
             Answer::of(&slowpath_views::distribution(&durations, buckets))
         })
         .await
@@ -393,7 +387,7 @@ struct Group {
     requests: Option<Vec<usize>>,
     /// Those above the first and not above the second; from 0 to 100.
     #[schema(nullable = false)]
-    percentiles: Option<(f64, f64)>,
+    percentiles: Option<(f32, f32)>,
     /// Whose percentiles: only of this service.
     #[schema(nullable = false)]
     service: Option<String>,
@@ -402,19 +396,33 @@ struct Group {
     operation: Option<String>,
 }
 
+/// Two percentiles with something between them.
+fn percentiles(from: f32, to: f32) -> Result<(f32, f32), Problem> {
+    match 0.0 <= from && from < to && to <= 100.0 {
+        true => Ok((from, to)),
+        false => Err(Problem::Bad(
+            "percentiles go from 0 to 100\n  hint: the first must be less than the second"
+                .to_owned(),
+        )),
+    }
+}
+
 impl Group {
     fn numbers(&self, all: &AllHosts<'_>, numbers: &RequestNumbers) -> Result<Vec<usize>, Problem> {
         let mut chosen = match (&self.requests, self.percentiles) {
             (Some(requests), None) => requests.clone(),
-            (None, Some((from, to))) if 0.0 <= from && from < to && to <= 100.0 => {
-                let (service, operation) = (self.service.as_deref(), self.operation.as_deref());
-                let fastest_first = numbers.of_operation(all, service, operation);
-                let place = |percent: f64| (fastest_first.len() as f64 * percent / 100.0).ceil();
-                fastest_first[place(from) as usize..place(to) as usize].to_vec()
+            (None, Some((from, to))) => {
+                let query = RequestQuery {
+                    service: self.service.clone(),
+                    operation: self.operation.clone(),
+                    percentiles: Some(percentiles(from, to)?),
+                    ..RequestQuery::default()
+                };
+                numbers.chosen(all, &query)
             }
             _ => {
                 return Err(Problem::Bad(
-                    "a group is `requests`, or `percentiles` between 0 and 100\n  hint: \
+                    "a group is either `requests` or `percentiles`\n  hint: \
                      {\"percentiles\":[99,100],\"operation\":\"GET /\"}"
                         .to_owned(),
                 ));

@@ -14,7 +14,7 @@ use slowpath_views::{
 use utoipa::openapi::{KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat, Type};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
 
-use super::exchange::{Answer, Asked, Numbered, Posted, limited, range_of};
+use super::exchange::{Answer, Asked, Numbered, Posted, limited, parts, range_of};
 use super::{MOST_CELLS, MOST_ITEMS, MOST_PIXELS, MOST_ROWS};
 use crate::description::ROWS;
 use crate::jobs::NotThere;
@@ -358,7 +358,7 @@ pub(super) struct UsageAsked {
     /// Until when.
     end_ns: i64,
     /// Into how many equal parts the time is cut.
-    #[param(maximum = 16_384)]
+    #[param(minimum = 1, maximum = 16_384)]
     buckets: usize,
 }
 
@@ -373,7 +373,7 @@ pub(super) async fn usage(
         .answer(move |recording| {
             let history = recording.history.get()?;
             let range = range_of(question.begin_ns, question.end_ns)?;
-            let buckets = limited("buckets", question.buckets, MOST_PIXELS)?;
+            let buckets = parts("buckets", question.buckets, MOST_PIXELS)?;
             Answer::of(&slowpath_views::usage(
                 &history.opened.history,
                 &history.rows,
@@ -396,7 +396,7 @@ pub(super) async fn io_over_time(
             recording.want(Job::Io);
             let io = recording.io.get()?;
             let range = range_of(question.begin_ns, question.end_ns)?;
-            let buckets = limited("buckets", question.buckets, MOST_PIXELS)?;
+            let buckets = parts("buckets", question.buckets, MOST_PIXELS)?;
             let clocks = recording.clocks()?;
             Answer::of(&io_rates(&io.over_time, clocks, range, buckets))
         })

@@ -125,17 +125,16 @@ fn trace_document(recording: &Recording, registry: &Registry, place: usize) -> V
     let clocks = recording.trace_clocks().ok().zip(recording.clocks().ok());
     let traces = recording.experiment.traces.iter().enumerate();
     let traces = traces.filter(|(_, trace)| within(&trace.path));
-    let mut properties = BTreeMap::new();
+    let mut told: BTreeMap<String, Vec<(&str, String)>> = BTreeMap::new();
     let mut range: Option<TimeRange> = None;
     for (position, trace) in traces {
         let schema = trace.source.schema();
-        for (key, value) in &schema.environment {
-            properties
-                .entry(key.clone())
-                .or_insert_with(|| value.clone());
-        }
-        if !schema.host.is_empty() {
-            properties.insert("hostname".to_owned(), schema.host.clone());
+        let host = ("hostname".to_owned(), schema.host.clone());
+        let environment = schema.environment.iter().cloned();
+        let environment =
+            environment.filter(|(key, _)| key != "hostname" || schema.host.is_empty());
+        for (key, value) in environment.chain([host]) {
+            told.entry(key).or_default().push((&schema.host, value));
         }
         if let Some((begin, end)) = Extent::of(&*trace.source).bounds {
             let shown = |at: Timestamp| match &clocks {
@@ -146,6 +145,7 @@ fn trace_document(recording: &Recording, registry: &Registry, place: usize) -> V
             range = Some(range.map_or(of_trace, |range| range.hull(of_trace)));
         }
     }
+    let properties = properties_of(told);
     let range = range.unwrap_or(shown_range(recording));
     let name = full.file_name().map_or(full.display().to_string(), |name| {
         name.to_string_lossy().into_owned()
@@ -161,6 +161,24 @@ fn trace_document(recording: &Recording, registry: &Registry, place: usize) -> V
         "properties": properties,
         "indexingStatus": status,
     })
+}
+
+/// What the environments of several traces say: where they say different things, each with its host.
+fn properties_of(told: BTreeMap<String, Vec<(&str, String)>>) -> BTreeMap<String, String> {
+    let mut properties = BTreeMap::new();
+    for (key, values) in told {
+        let first = &values[0].1;
+        if values.iter().all(|(_, value)| value == first) {
+            if !first.is_empty() {
+                properties.insert(key, first.clone());
+            }
+            continue;
+        }
+        for (host, value) in values {
+            properties.entry(format!("{key} ({host})")).or_insert(value);
+        }
+    }
+    properties
 }
 
 /// The time of the recording; nothing while the clocks of its hosts are not known.
@@ -423,7 +441,32 @@ pub(super) async fn remove_bookmark(
 
 #[cfg(test)]
 mod tests {
-    use super::uuid_of;
+    use super::{properties_of, uuid_of};
+
+    #[test]
+    fn what_hosts_tell_differently_stands_with_the_host() {
+        let told = [
+            ("kernel", [("a", "6.1"), ("b", "6.1")]),
+            ("hostname", [("a", "a"), ("b", "b")]),
+            ("nothing", [("a", ""), ("b", "")]),
+        ];
+        let told = told.map(|(key, values)| {
+            let values = values.map(|(host, value)| (host, value.to_owned()));
+            (key.to_owned(), values.to_vec())
+        });
+        let properties = properties_of(told.into());
+        let shown: Vec<(&str, &str)> = (properties.iter())
+            .map(|(key, value)| (key.as_str(), value.as_str()))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("hostname (a)", "a"),
+                ("hostname (b)", "b"),
+                ("kernel", "6.1")
+            ]
+        );
+    }
 
     #[test]
     fn uuids_are_well_formed_and_stay_the_same() {

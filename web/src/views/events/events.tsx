@@ -1,18 +1,17 @@
 // The recording's events around the selected time, as far as one scrolls in either direction. Selecting an
 // event selects its time in all views; selecting a time elsewhere brings its events here.
 import { useLayoutEffect, useRef, useState, type KeyboardEvent } from 'react';
-import type { EventLine } from '../../model/interface';
+import type { TimeRange } from '../../draw/time-scale';
 import { toThread } from '../../model/jumps';
 import { addressOf, adjust, usePlace } from '../../model/place-store';
 import { useRecording, useSharedRange } from '../../model/recording';
-import { wordDuration, wordTime } from '../../model/wording';
-import { csvOf, type ValueColumn } from '../../parts/data-table/table-rows';
+import { wordCount, wordDuration, wordTime } from '../../model/wording';
 import { useElementSize } from '../../parts/element-size';
 import { EmptyNotice, ErrorNotice, WaitingNotice } from '../../parts/notices';
 import { SaveButtons } from '../../parts/save-buttons';
-import { saveText } from '../../parts/save-file';
 import { SearchField } from '../../parts/search-field';
 import { indexOfTime, keyOfEvent, useEvents, type Events as EventList } from './event-pages';
+import { MOST_SAVED, saveEvents } from './save-events';
 
 const ROW = 24;
 const HEAD = 28;
@@ -48,17 +47,35 @@ export function Events() {
               : `around ${wordTime(at, 1)}`}
         </span>
         <span className="spacer" />
-        {stretch && stretch.events.length > 0 && (
-          <SaveButtons
-            what="these events"
-            savers={{ csv: () => saveText('events.csv', 'text/csv', csvOf(stretch.events, CSV_COLUMNS)) }}
-          />
-        )}
+        {stretch && stretch.events.length > 0 && <SaveShown range={range} name={name} text={text} />}
       </div>
       <div className="view-rest">
         <EventsAround events={events} time={time} filtered={name !== '' || text !== ''} />
       </div>
     </div>
+  );
+}
+
+/** Saves all events of the shown time that fit, and tells how far it is. */
+function SaveShown({ range, name, text }: { range: TimeRange; name: string; text: string }) {
+  const [count, setCount] = useState<number | null>(null);
+  const [error, setError] = useState<Error | null>(null);
+  const save = () => {
+    setCount(0);
+    setError(null);
+    saveEvents(range, { name, text }, setCount)
+      .catch((failure: unknown) => setError(failure as Error))
+      .finally(() => setCount(null));
+  };
+  if (count !== null) return <span className="muted">{wordCount(count)} events …</span>;
+  return (
+    <>
+      {error && <span className="muted">{error.message}</span>}
+      <SaveButtons
+        what={`the events of the shown time (at most ${wordCount(MOST_SAVED)})`}
+        savers={{ csv: save }}
+      />
+    </>
   );
 }
 
@@ -91,15 +108,6 @@ export function EventsAround({ events, time, filtered }: EventsAroundProps) {
   }
   return <EventRows events={events} time={time} />;
 }
-
-const CSV_COLUMNS: ValueColumn<EventLine>[] = [
-  { key: 'at', title: 'at_ns', value: (event) => event.at_ns },
-  { key: 'host', title: 'host', value: (event) => event.host },
-  { key: 'cpu', title: 'cpu', value: (event) => event.cpu },
-  { key: 'tid', title: 'tid', value: (event) => event.tid },
-  { key: 'name', title: 'name', value: (event) => event.name },
-  { key: 'text', title: 'fields', value: (event) => event.text },
-];
 
 function EventRows({ events, time }: { events: EventList; time: number }) {
   const { at } = usePlace();

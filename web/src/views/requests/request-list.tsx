@@ -7,7 +7,7 @@ import type { RowSpan } from '../../draw/row-layout';
 import { runAt } from '../../draw/pixel-rows';
 import { fitInto, withMargin, type TimeRange } from '../../draw/time-scale';
 import { useAnnotations } from '../../model/annotations';
-import type { Request, StateName } from '../../model/interface';
+import { STATE_NAMES, type Request } from '../../model/interface';
 import { adjust, go, usePlace } from '../../model/place-store';
 import { useHostName, useRecording, useSharedRange } from '../../model/recording';
 import { isReport } from '../../model/report';
@@ -29,19 +29,6 @@ import { WHOLE, runsInProportion, runsOfPath, stateInk, type PathRun } from './p
 import { SegmentTip } from './segment-tip';
 
 export type Alignment = 'start' | 'share' | 'clock';
-
-/** What is common on requests' paths; the help has all. */
-const LEGEND: readonly StateName[] = [
-  'RUNNING',
-  'PREEMPTED',
-  'WAIT_CPU',
-  'BLOCKED_BY_REQUEST',
-  'BLOCKED',
-  'NETWORK',
-  'BLOCK_DEVICE',
-  'TIMER',
-  'INTERRUPTED',
-];
 
 interface RequestRow extends GraphRow {
   request: Request | null;
@@ -75,6 +62,10 @@ export function RequestList({ query, pages, total, alignment, marked }: RequestL
           : { key: `not here ${index}`, label: '…', request: null };
       }),
     [total, requestAt, pageVersion],
+  );
+  const present = useMemo(
+    () => STATE_NAMES.filter((state) => rows.some((row) => (row.request?.states[state] ?? 0) > 0)),
+    [rows],
   );
   // From their begin: as long as the longest in sight, until the user zooms.
   const [ownRange, setOwnRange] = useState<TimeRange | null>(null);
@@ -163,10 +154,7 @@ export function RequestList({ query, pages, total, alignment, marked }: RequestL
     return { arrows: found };
   }, [byClock, rows, sight, pathOf, pathVersion]);
 
-  const sorted = (name: string) =>
-    (place.filters.sort ?? 'duration') === name
-      ? ((place.filters.order ?? 'desc') as 'asc' | 'desc')
-      : ('no' as const);
+  const sorted = (name: string) => (query.sort === name ? (query.order as 'asc' | 'desc') : ('no' as const));
   const sort = (name: string, first: 'asc' | 'desc') => {
     // A report has the list in one order.
     if (isReport) return undefined;
@@ -270,7 +258,7 @@ export function RequestList({ query, pages, total, alignment, marked }: RequestL
         handle={graph}
       />
       <div className="graph-bar">
-        <StateLegend states={LEGEND} />
+        <StateLegend states={present} />
         <span className="spacer" />
         <SaveButtons
           savers={{

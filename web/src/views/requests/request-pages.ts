@@ -9,6 +9,34 @@ import type { Path, Paths, Request, RequestPage } from '../../model/interface';
 
 export type RequestQuery = Record<string, string | number | null>;
 
+const SORTS = ['duration', 'begin', 'operation', 'service', 'host'];
+const ORDERS = ['asc', 'desc'];
+
+/** What an address asks for; what it cannot mean (a link by hand) is left out. */
+export function requestQuery(
+  filters: Readonly<Record<string, string>>,
+  onlyWithin: TimeRange | null,
+): RequestQuery {
+  const oneOf = (known: string[], wanted: string | undefined) =>
+    wanted !== undefined && known.includes(wanted) ? wanted : null;
+  const whole = (text: string | undefined) => (/^\d{1,15}$/.test(text ?? '') ? Number(text) : null);
+  const [, from, to] = /^(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/.exec(filters.percentiles ?? '') ?? [];
+  const between = from !== undefined && Number(from) < Number(to) && Number(to) <= 100;
+  return {
+    sort: oneOf(SORTS, filters.sort) ?? 'duration',
+    order: oneOf(ORDERS, filters.order) ?? 'desc',
+    service: filters.service ?? null,
+    operation: filters.operation ?? null,
+    text: filters.text ?? null,
+    min_ns: whole(filters.min),
+    max_ns: whole(filters.max),
+    from_percentile: between ? Number(from) : null,
+    to_percentile: between ? Number(to) : null,
+    begin_ns: onlyWithin?.begin ?? null,
+    end_ns: onlyWithin?.end ?? null,
+  };
+}
+
 export interface RequestPages {
   total: number | null;
   requestAt: (index: number) => Request | null;

@@ -15,7 +15,7 @@ import { Split } from '../../parts/split';
 import { ComparePanel } from './compare-panel';
 import { RequestDetailPanel } from './request-detail';
 import { RequestList, type Alignment } from './request-list';
-import { useRequestPages, type RequestQuery } from './request-pages';
+import { requestQuery, useRequestPages } from './request-pages';
 
 export function Requests() {
   const { span_files: spanFiles } = useRecording();
@@ -23,20 +23,8 @@ export function Requests() {
   const range = useSettled(useSharedRange().range);
   const operations = useAnswer<Operations>({ path: '/api/operations' });
   const onlyShown = filters.only === 'range';
-  const query = useMemo<RequestQuery>(
-    () => ({
-      sort: filters.sort ?? 'duration',
-      order: filters.order ?? 'desc',
-      service: filters.service ?? null,
-      operation: filters.operation ?? null,
-      text: filters.text ?? null,
-      min_ns: filters.min ?? null,
-      max_ns: filters.max ?? null,
-      from_percentile: filters.percentiles?.split('-')[0] ?? null,
-      to_percentile: filters.percentiles?.split('-')[1] ?? null,
-      begin_ns: onlyShown ? range.begin : null,
-      end_ns: onlyShown ? range.end : null,
-    }),
+  const query = useMemo(
+    () => requestQuery(filters, onlyShown ? range : null),
     [filters, onlyShown, onlyShown ? range.begin : 0, onlyShown ? range.end : 0],
   );
   const pages = useRequestPages(query);

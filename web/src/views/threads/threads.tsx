@@ -41,7 +41,7 @@ import { IoChart } from './io-chart';
 import { useFolds } from './use-folds';
 import { UsageChart } from './usage-chart';
 
-/** What is common on threads; the help has all. */
+/** What threads can be in, by themselves. */
 const LEGEND: readonly StateName[] = [
   'RUNNING',
   'PREEMPTED',
@@ -51,6 +51,9 @@ const LEGEND: readonly StateName[] = [
   'NETWORK',
   'BLOCK_DEVICE',
   'TIMER',
+  'USER_INPUT',
+  'IPI',
+  'UNKNOWN',
 ];
 const NAME_WIDTH = 230;
 const BUSY_WIDTH = 76;
