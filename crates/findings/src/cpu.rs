@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use slowpath_kernel::priorities::{Priorities, Priority};
+use slowpath_kernel::quotas::GroupQuotas;
 use slowpath_kernel::timelines::{Doing, Timelines};
 use slowpath_kernel::timers::Firings;
 use slowpath_model::{CpuId, Nanoseconds, ProcessId, ThreadId, TimeRange, Timestamp};
@@ -79,6 +80,7 @@ impl Preferred {
 pub(crate) fn findings(
     slow: &Slow<'_>,
     control_groups: &BTreeMap<ProcessId, String>,
+    group_quotas: Option<&GroupQuotas>,
     quota_periods: Option<&Firings>,
     priorities: &Priorities,
 ) -> (Vec<Finding>, Vec<Quota>) {
@@ -116,10 +118,12 @@ pub(crate) fn findings(
         // A processor that was idle may have fetched the thread; on a busy one it has waited.
         wait.moved_to = wait.moved_to.filter(|cpu| !is_idle(*cpu));
     }
-    // On a busy processor only the quota's own timer tells short stalls from waits of every thread.
-    let least = match quota_periods {
-        Some(_) => STALL,
-        None => SILENCE,
+    // A quota that is told needs no other evidence. Otherwise, on a busy processor only its own timer tells
+    // short stalls from waits of every thread.
+    let least = match (group_quotas, quota_periods) {
+        (Some(_), _) => SHORT,
+        (None, Some(_)) => STALL,
+        (None, None) => SILENCE,
     };
     let mut stalled: Vec<ThreadId> = (waits.iter())
         .filter(|wait| wait.idle || wait.piece.segment.range.length() >= least)
@@ -127,11 +131,14 @@ pub(crate) fn findings(
         .collect();
     stalled.sort_unstable();
     stalled.dedup();
-    let mut quotas = quotas(slow.lines, &stalled, control_groups, quota_periods);
-    for quota in &mut quotas {
-        (quota.regimes).retain(|regime| !regime.range.intersect(slow.window).is_empty());
-    }
-    quotas.retain(|quota| !quota.regimes.is_empty());
+    let quotas = quotas(
+        slow.lines,
+        &stalled,
+        control_groups,
+        group_quotas,
+        quota_periods,
+        slow.window,
+    );
     let mut by_quota: Vec<Taken> = quotas.iter().map(|_| Taken::default()).collect();
     for wait in &waits {
         let (thread, range) = (wait.piece.segment.thread, wait.piece.segment.range);
@@ -217,7 +224,10 @@ fn held_back(
         several => format!("processes {}", several.join(", ")),
     };
     let group = quota.group.as_deref();
-    let of_group = group.map_or(String::new(), |group| format!(" of control group {group}"));
+    let of_group = group.map_or(String::new(), |group| match quota.is_told() {
+        true => format!(" of control group {group}"),
+        false => format!(" of control group {group} (or of one above it)"),
+    });
     let title = format!(
         "CPU quota: {processes}{of_group} {} {} of CPU in every {}",
         if quota.processes.len() == 1 {
@@ -228,29 +238,17 @@ fn held_back(
         amounts.join(", then "),
         first.period
     );
-    let periods: usize = quota.regimes.iter().map(|regime| regime.periods).sum();
-    let together = match quota.threads.len() {
-        1 => "its only thread stood still and went on when the next began".to_owned(),
-        threads => format!("all {threads} threads stood still together and went on together"),
+    let why = match quota.is_told() {
+        true => told(&quota.regimes),
+        false => inferred(&quota.regimes, quota.threads.len()),
     };
     let explanation = format!(
-        "{} stood still for {} in all, ready to run, whether processors idled or not. In {} of \
-         {} {together}: this is how the kernel holds a control group to its CPU quota (cpu.max).",
+        "{} stood still for {} in all, ready to run, whether processors idled or not. {why}",
         taken.slow_requests(),
         taken.total,
-        counted(periods, "period", "periods"),
-        first.period,
     );
     let regime = |regime: &Regime| Evidence {
-        text: format!(
-            "{} of {}, in each its threads ran for {} on average ({} of one processor); ready \
-             threads stood still for {} in all",
-            counted(regime.periods, "period", "periods"),
-            regime.period,
-            regime.amount(),
-            percent(regime.about(), regime.period),
-            regime.stood_still
-        ),
+        text: in_regime(regime, group),
         range: Some(regime.range),
         thread: quota.processes.first().map(|process| ThreadId(process.0)),
         request: None,
@@ -274,12 +272,17 @@ fn held_back(
     }
     evidence.extend(taken.evidence(slow, "ready, but held back for"));
     let settings: Vec<String> = quota.regimes.iter().map(Regime::setting).collect();
+    let (whose, about) = match (group, quota.is_told()) {
+        (Some(group), true) => (format!("control group {group}"), ""),
+        (Some(group), false) => (
+            format!("control group {group}, or of the one above it that has it"),
+            "about ",
+        ),
+        (None, _) => ("the process's control group".to_owned(), "about "),
+    };
     let advice = format!(
-        "Raise the quota of {} (its cpu.max is about {}; a container's CPU \
-         limit), or use fewer threads at once so that it lasts longer.",
-        group.map_or("the process's control group".to_owned(), |group| format!(
-            "control group {group}"
-        )),
+        "Raise the quota of {whose} (its cpu.max is {about}{}; a container's CPU limit), or use fewer \
+         threads at once so that it lasts longer.",
         settings.join(", then ")
     );
     let id = FindingId::CpuQuota;
@@ -287,6 +290,62 @@ fn held_back(
     let ranges = quota.regimes.iter().map(|regime| regime.range);
     finding.range = ranges.reduce(TimeRange::hull)?;
     Some(finding)
+}
+
+/// Why threads stood still, where the kernel told of the quota.
+fn told(regimes: &[Regime]) -> String {
+    let all = regimes.iter().filter_map(|regime| regime.counted);
+    let (times, stopped) = all.fold((0, Nanoseconds::ZERO), |(times, stopped), counted| {
+        (
+            counted.times.saturating_add(times),
+            stopped + counted.stopped,
+        )
+    });
+    format!(
+        "The group has used up its CPU quota (cpu.max) then: the kernel counts {times} periods in which it \
+         stopped it, for {stopped} in all, added up over processors."
+    )
+}
+
+/// Why they did, where that shows in the trace only.
+fn inferred(regimes: &[Regime], threads: usize) -> String {
+    let periods: usize = regimes.iter().map(|regime| regime.periods).sum();
+    let period = regimes
+        .first()
+        .map_or(Nanoseconds::ZERO, |first| first.period);
+    let together = match threads {
+        1 => "its only thread stood still and went on when the next began".to_owned(),
+        threads => format!("all {threads} threads stood still together and went on together"),
+    };
+    format!(
+        "In {} of {period} {together}: this is how the kernel holds a control group to its CPU quota \
+         (cpu.max).",
+        counted(periods, "period", "periods"),
+    )
+}
+
+/// What shows a quota while it had one value.
+fn in_regime(regime: &Regime, group: Option<&str>) -> String {
+    let share = percent(regime.about(), regime.period);
+    match (regime.counted, group) {
+        (Some(kernel), Some(group)) => format!(
+            "{group} has a quota of {} in every {} ({share} of one processor); the kernel stopped it in {}, \
+             for {}; its ready threads stood still for {} in all",
+            regime.amount(),
+            regime.period,
+            counted(regime.periods, "period", "periods"),
+            kernel.stopped,
+            regime.stood_still
+        ),
+        _ => format!(
+            "{} of {}, in each its threads ran for {} on average ({share} of one processor); ready \
+             threads stood still for {} in all",
+            counted(regime.periods, "period", "periods"),
+            regime.period,
+            regime.amount(),
+            regime.stood_still
+        ),
+    }
 }
 
 fn contended(slow: &Slow<'_>, mut taken: Taken, preferred: &Preferred) -> Option<Finding> {
@@ -334,7 +393,7 @@ fn misplaced(slow: &Slow<'_>, mut taken: Taken) -> Option<Finding> {
     };
     let explanation = format!(
         "{} waited {} in all for a processor although nobody ran on the last one they \
-         used, and no quota's period shows.{moves}",
+         used, and no quota shows that stopped them.{moves}",
         taken.slow_requests(),
         taken.total
     );

@@ -10,6 +10,7 @@ use slowpath_kernel::InterruptedWait;
 use slowpath_kernel::disks::DiskUse;
 use slowpath_kernel::peers::Peer;
 use slowpath_kernel::priorities::Priorities;
+use slowpath_kernel::quotas::GroupQuotas;
 use slowpath_kernel::timers::Firings;
 use slowpath_model::{Diagnostic, HostId, Nanoseconds, ProcessId, TimeRange};
 use slowpath_requests::AllHosts;
@@ -28,6 +29,8 @@ pub struct Host<'run> {
     pub id: HostId,
     /// The control group of each process, as far as known; `/` is the root.
     pub control_groups: &'run BTreeMap<ProcessId, String>,
+    /// The CPU quotas of control groups, as the kernel told the recorder; `None` where it did not ask.
+    pub group_quotas: Option<&'run GroupQuotas>,
     /// When the periods of control groups' CPU quotas began, by the kernel's timers; `None` where
     /// that is not known.
     pub quota_periods: Option<&'run Firings>,
@@ -105,6 +108,7 @@ impl<'run> Diagnosis<'run> {
         let (mut findings, quotas) = cpu::findings(
             slow,
             host.control_groups,
+            host.group_quotas,
             host.quota_periods,
             &found_out.priorities,
         );

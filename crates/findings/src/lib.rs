@@ -16,6 +16,7 @@ mod network;
 mod path;
 mod period;
 mod quota;
+mod quota_counted;
 mod quota_estimate;
 mod quota_levels;
 mod quota_timer;

@@ -1,19 +1,22 @@
 //! Threads that a control group's CPU quota stops (`cpu.max` of the kernel's bandwidth control): which
 //! groups have one, how much, and when it stopped whom.
 //!
-//! What shows it is the matter of `quota_timer` where the kernel's own timers of quotas are in the trace,
-//! and of `quota_estimate` where they are not. Nothing is concluded from a few occasions.
+//! Where the recorder read the quotas, they are facts, and whom they stopped is the matter of `quota_counted`.
+//! Other traces show quotas only by what they do: to `quota_timer` where the kernel's own timers of quotas
+//! are in the trace, and to `quota_estimate` where they are not. Nothing is concluded from a few occasions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use slowpath_critical_path::State;
+use slowpath_kernel::quotas::GroupQuotas;
 use slowpath_kernel::timelines::Timelines;
 use slowpath_kernel::timers::{Firings, TimerId};
 use slowpath_model::{Nanoseconds, ProcessId, ThreadId, TimeRange};
 
 use crate::path::Wait;
+use crate::quota_counted::counted;
 use crate::quota_estimate::estimated_regimes;
-use crate::quota_timer::{self, Timer, silences, stops_too, timers_of};
+use crate::quota_timer::{self, Timer, silences, timers_of};
 
 /// A time with fewer periods in a row is no evidence.
 pub(crate) const LEAST_PERIODS: usize = 3;
@@ -28,8 +31,46 @@ pub(crate) struct Quota {
     pub(crate) threads: Vec<ThreadId>,
     /// When, in the order of time; never empty.
     pub(crate) regimes: Vec<Regime>,
-    /// When ready threads of it stood still, in the order of time, apart.
-    stalls: Vec<TimeRange>,
+    stalls: Stalls,
+}
+
+/// When ready threads stood still, in the order of time, apart.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Stalls {
+    /// All at the same times.
+    OfAll(Vec<TimeRange>),
+    /// Each at its own.
+    OfEach(BTreeMap<ThreadId, Vec<TimeRange>>),
+}
+
+impl Stalls {
+    fn of(&self, thread: ThreadId) -> &[TimeRange] {
+        match self {
+            Self::OfAll(stalls) => stalls,
+            Self::OfEach(stalls) => stalls.get(&thread).map_or(&[], Vec::as_slice),
+        }
+    }
+
+    /// How long within `range`, all threads together.
+    pub(crate) fn during(&self, range: TimeRange) -> Nanoseconds {
+        let length = |stalls: &Vec<TimeRange>| -> Nanoseconds {
+            let parts = stalls.iter().map(|stall| stall.intersect(range).length());
+            parts.sum()
+        };
+        match self {
+            Self::OfAll(stalls) => length(stalls),
+            Self::OfEach(stalls) => stalls.values().map(length).sum(),
+        }
+    }
+}
+
+/// What the kernel counted of a quota.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Counted {
+    /// Periods at whose end the group was stopped.
+    pub(crate) times: u64,
+    /// How long, added up over processors.
+    pub(crate) stopped: Nanoseconds,
 }
 
 /// A time in which the quota had one value.
@@ -43,6 +84,8 @@ pub(crate) struct Regime {
     pub(crate) periods: usize,
     /// How long ready threads stood still, all threads together.
     pub(crate) stood_still: Nanoseconds,
+    /// `None` where the quota is not told by the kernel, but inferred.
+    pub(crate) counted: Option<Counted>,
 }
 
 impl Regime {
@@ -74,18 +117,20 @@ impl Quota {
     /// When the quota stopped `thread`, which was not running in `range`.
     pub(crate) fn stopped(&self, thread: ThreadId, range: TimeRange) -> Vec<TimeRange> {
         match self.threads.binary_search(&thread) {
-            Ok(_) => self.stalls_during(range).collect(),
+            Ok(_) => {
+                let stalls = self.stalls.of(thread);
+                let first = stalls.partition_point(|stall| stall.end <= range.begin);
+                let during = stalls[first..].iter();
+                let during = during.take_while(|stall| stall.begin < range.end);
+                during.map(|stall| stall.intersect(range)).collect()
+            }
             Err(_) => Vec::new(),
         }
     }
 
-    fn stalls_during(&self, range: TimeRange) -> impl Iterator<Item = TimeRange> {
-        let first = self
-            .stalls
-            .partition_point(|stall| stall.end <= range.begin);
-        let during = self.stalls[first..].iter();
-        let during = during.take_while(move |stall| stall.begin < range.end);
-        during.map(move |stall| stall.intersect(range))
+    /// Whether the kernel told of it.
+    pub(crate) fn is_told(&self) -> bool {
+        self.regimes.iter().any(|regime| regime.counted.is_some())
     }
 
     /// The rest of `range`, in which it did not stop `thread`.
@@ -122,14 +167,14 @@ const ROOT: &str = "/";
 
 /// Who may be held to a quota together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Held<'run> {
+pub(crate) enum Held<'run> {
     Group(&'run str),
     /// Its group is not known.
     Process(ProcessId),
 }
 
 impl<'run> Held<'run> {
-    fn group(self) -> Option<&'run str> {
+    pub(crate) fn group(self) -> Option<&'run str> {
         match self {
             Self::Group(group) => Some(group),
             Self::Process(_) => None,
@@ -143,8 +188,8 @@ impl<'run> Held<'run> {
 }
 
 /// The threads of a host by what may hold them to a quota.
-struct Groups<'run> {
-    lines: &'run Timelines,
+pub(crate) struct Groups<'run> {
+    pub(crate) lines: &'run Timelines,
     control_groups: &'run BTreeMap<ProcessId, String>,
     threads: BTreeMap<Held<'run>, Vec<ThreadId>>,
 }
@@ -195,8 +240,8 @@ impl<'run> Groups<'run> {
         Some(common)
     }
 
-    /// The threads of a group and of all below it.
-    fn below(&self, group: &str) -> Vec<ThreadId> {
+    /// The threads of a group and of all below it, in the order of their ids.
+    pub(crate) fn below(&self, group: &str) -> Vec<ThreadId> {
         let is_below = |held: &Held<'_>| {
             let rest = held.group().and_then(|other| other.strip_prefix(group));
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -225,10 +270,10 @@ impl<'run> Groups<'run> {
     }
 
     /// The quota with these regimes; `None` where there are none.
-    fn quota(
+    pub(crate) fn quota(
         &self,
         (group, threads): (Option<String>, Vec<ThreadId>),
-        (regimes, stalls): (Vec<Regime>, Vec<TimeRange>),
+        (regimes, stalls): (Vec<Regime>, Stalls),
     ) -> Option<Quota> {
         let all = regimes.iter().map(|regime| regime.range);
         let all = all.reduce(TimeRange::hull)?;
@@ -254,25 +299,35 @@ impl<'run> Groups<'run> {
             processes,
             threads,
             regimes: regimes.collect(),
-            stalls: TimeRange::union(stalls),
+            stalls,
         })
     }
 }
 
-/// Finds the quotas that `threads` are held to: those of their control groups or of a group above them,
-/// or of their processes where groups are not known.
+/// Finds the quotas that `threads` are held to within `window`. Where they are `told`, those of their control
+/// groups and of the groups above them; otherwise what seems to be one of their groups or one above, or of
+/// their processes where groups are not known.
 pub(crate) fn quotas(
     lines: &Timelines,
     threads: &[ThreadId],
     control_groups: &BTreeMap<ProcessId, String>,
+    told: Option<&GroupQuotas>,
     timers: Option<&Firings>,
+    window: TimeRange,
 ) -> Vec<Quota> {
     let groups = Groups::of(lines, control_groups);
     let stalled = groups.of_threads(threads);
-    match timers {
-        Some(timers) => by_timers(&groups, &stalled, &Timer::all(timers)),
-        None => estimated(&groups, &stalled),
+    let timers = timers.map(Timer::all);
+    let mut quotas = match (told, &timers) {
+        (Some(told), timers) => counted(&groups, &stalled, told, timers.as_deref(), window),
+        (None, Some(timers)) => by_timers(&groups, &stalled, timers),
+        (None, None) => estimated(&groups, &stalled),
+    };
+    for quota in &mut quotas {
+        (quota.regimes).retain(|regime| !regime.range.intersect(window).is_empty());
     }
+    quotas.retain(|quota| !quota.regimes.is_empty());
+    quotas
 }
 
 /// Quotas whose timers are known: groups that go on by the same one have it from a group above them.
@@ -301,21 +356,10 @@ fn by_timers(
     }
     let quota = |((id, _), held): ((TimerId, Option<&str>), Vec<Held<'_>>)| {
         let timer = timers.iter().find(|timer| timer.id == id)?;
-        let (mut group, mut threads) = groups.together(&held);
-        // Of a group above them where it stops others, too, that seldom run or seldom want to.
-        while let Some((above, _)) = group.as_deref().and_then(|group| group.rsplit_once('/')) {
-            let all = groups.below(above);
-            let others = all
-                .iter()
-                .filter(|thread| threads.binary_search(thread).is_err());
-            let others: Vec<ThreadId> = others.copied().collect();
-            if above.is_empty() || !stops_too(groups.lines, timer, &threads, &others) {
-                break;
-            }
-            (group, threads) = (Some(above.to_owned()), all);
-        }
-        let regimes = quota_timer::regimes(groups.lines, &threads, timer);
-        groups.quota((group, threads), regimes)
+        let (group, threads) = groups.together(&held);
+        let (regimes, stalls) = quota_timer::regimes(groups.lines, &threads, timer);
+        let stalls = Stalls::OfAll(TimeRange::union(stalls));
+        groups.quota((group, threads), (regimes, stalls))
     };
     by_timer.into_iter().filter_map(quota).collect()
 }
@@ -324,8 +368,9 @@ fn by_timers(
 fn estimated(groups: &Groups<'_>, stalled: &BTreeSet<Held<'_>>) -> Vec<Quota> {
     let estimate = |held: &[Held<'_>]| {
         let (name, threads) = groups.together(held);
-        let regimes = estimated_regimes(groups.lines, &threads);
-        groups.quota((name, threads), regimes)
+        let (regimes, stalls) = estimated_regimes(groups.lines, &threads);
+        let stalls = Stalls::OfAll(TimeRange::union(stalls));
+        groups.quota((name, threads), (regimes, stalls))
     };
     let mut found: Vec<(Vec<Held<'_>>, Quota)> = Vec::new();
     for &held in stalled {
@@ -358,15 +403,19 @@ fn are_in_step(one: &Quota, other: &Quota) -> bool {
             .map_or(0, |regime| regime.period.get())
     };
     let (period, other_period) = (period(one) as i64, period(other) as i64);
+    let ends = |quota: &Quota| match &quota.stalls {
+        Stalls::OfAll(stalls) => stalls.clone(),
+        Stalls::OfEach(_) => Vec::new(),
+    };
+    let (stalls, others) = (ends(one), ends(other));
     let goes_on = |stall: &&TimeRange| {
-        let ends = &other.stalls;
-        let next = ends.partition_point(|other| other.end < stall.end);
-        let near = &ends[next.saturating_sub(1)..ends.len().min(next + 1)];
+        let next = others.partition_point(|other| other.end < stall.end);
+        let near = &others[next.saturating_sub(1)..others.len().min(next + 1)];
         let apart = |other: &TimeRange| (other.end.ns() - stall.end.ns()).abs();
         near.iter().any(|other| apart(other) * 20 < period)
     };
     (period - other_period).abs() * 50 < period
-        && one.stalls.iter().filter(goes_on).count() * 2 > one.stalls.len()
+        && stalls.iter().filter(goes_on).count() * 2 > stalls.len()
 }
 
 #[cfg(test)]
@@ -416,7 +465,14 @@ mod tests {
         let lines = lines.state.unwrap();
         let groups = [97, 98].map(|process| (ProcessId(process), "/shop".to_owned()));
         let threads = [97, 98].map(ThreadId);
-        let found = quotas(&lines, &threads, &BTreeMap::from(groups), None);
+        let found = quotas(
+            &lines,
+            &threads,
+            &BTreeMap::from(groups),
+            None,
+            None,
+            TimeRange::ALL,
+        );
         let regime = &found[0].regimes[0];
         let ms = |time: Nanoseconds| (time.get() as f64 / 1e4).round() / 1e2;
         assert_eq!((ms(regime.quota), ms(regime.most)), (0.94, 1.0));
@@ -433,7 +489,14 @@ mod tests {
         let lines = Timelines::build(&held_together(seen), &Default::default()).unwrap();
         let lines = lines.state.unwrap();
         let check = |groups: &BTreeMap<ProcessId, String>, expected: &[(&[i32], f64)]| {
-            let found = quotas(&lines, &[ThreadId(97), ThreadId(98)], groups, None);
+            let found = quotas(
+                &lines,
+                &[ThreadId(97), ThreadId(98)],
+                groups,
+                None,
+                None,
+                TimeRange::ALL,
+            );
             assert_eq!(found.len(), expected.len(), "{found:?}");
             for (found, (processes, amount)) in found.iter().zip(expected) {
                 let of: Vec<i32> = found.processes.iter().map(|process| process.0).collect();
@@ -456,7 +519,14 @@ mod tests {
         let below = |process, name: &str| (ProcessId(process), format!("/pods/{name}"));
         let groups = BTreeMap::from([below(97, "web"), below(98, "log")]);
         check(&groups, &[(&[97, 98], 1.0)]);
-        let found = quotas(&lines, &[ThreadId(97), ThreadId(98)], &groups, None);
+        let found = quotas(
+            &lines,
+            &[ThreadId(97), ThreadId(98)],
+            &groups,
+            None,
+            None,
+            TimeRange::ALL,
+        );
         assert_eq!(found[0].group.as_deref(), Some("/pods"));
         let groups = BTreeMap::from([below(97, "web"), shop(98)]);
         check(&groups, &[(&[97], 0.6), (&[98], 0.4)]);
@@ -470,7 +540,15 @@ mod tests {
         );
         let lines = lines.unwrap().state.unwrap();
         let found = |timers: &Firings| {
-            quotas(&lines, &[ThreadId(97)], &BTreeMap::new(), Some(timers)).len()
+            quotas(
+                &lines,
+                &[ThreadId(97)],
+                &BTreeMap::new(),
+                None,
+                Some(timers),
+                TimeRange::ALL,
+            )
+            .len()
         };
         assert_eq!(found(&Firings::new()), 0);
         let at = |n: i64| Timestamp::from_ns(n * 100 * MS);
@@ -493,7 +571,7 @@ mod tests {
         let lines = lines.unwrap().state.unwrap();
         let found = |group: &str| {
             let groups = BTreeMap::from([(ProcessId(97), group.to_owned())]);
-            quotas(&lines, &[ThreadId(97)], &groups, None).len()
+            quotas(&lines, &[ThreadId(97)], &groups, None, None, TimeRange::ALL).len()
         };
         assert_eq!(found("/shop"), 1);
         assert_eq!(found(ROOT), 0);
@@ -525,7 +603,7 @@ mod tests {
             let group = |process| (ProcessId(process), "/shop".to_owned());
             let groups = BTreeMap::from([group(97), group(99)]);
             let lines = lines.state.unwrap();
-            quotas(&lines, &[ThreadId(97)], &groups, None).len()
+            quotas(&lines, &[ThreadId(97)], &groups, None, None, TimeRange::ALL).len()
         };
         assert_eq!(found(0), 0);
         assert_eq!(found(99), 1);

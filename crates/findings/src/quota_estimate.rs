@@ -109,6 +109,7 @@ fn regimes(lines: &Timelines, threads: &[ThreadId], stalls: &[Stall]) -> Vec<Reg
                 ),
                 periods: periods as usize,
                 stood_still: Nanoseconds(stopped[first..last].iter().sum()),
+                counted: None,
             });
         }
     }

@@ -60,10 +60,26 @@ impl<'run> Timer<'run> {
         self.firings[..next].last().copied()
     }
 
-    fn within(&self, range: TimeRange) -> &[Timestamp] {
+    pub(crate) fn within(&self, range: TimeRange) -> &[Timestamp] {
         let first = self.firings.partition_point(|at| *at < range.begin);
         let next = self.firings.partition_point(|at| *at <= range.end);
         &self.firings[first..next]
+    }
+
+    /// A busy processor is given to who may go on within this.
+    pub(crate) fn tick(&self) -> Nanoseconds {
+        Nanoseconds((self.period / 10.0) as u64).min(TICK)
+    }
+
+    /// Whether it fired right before the end of the silence.
+    pub(crate) fn is_ending(&self, silence: &Silence) -> bool {
+        self.ends_within(silence, self.tick())
+    }
+
+    fn ends_within(&self, silence: &Silence, late: Nanoseconds) -> bool {
+        let end = silence.range.end;
+        self.last_before(end)
+            .is_some_and(|at| silence.range.begin <= at && end.since(at) <= late)
     }
 
     /// So many periods until `end`.
@@ -82,13 +98,8 @@ impl<'run> Timer<'run> {
         };
         let during = silences.iter().filter(|silence| is_during(silence));
         let during: Vec<&Silence> = during.copied().collect();
-        let tick = Nanoseconds((self.period / 10.0) as u64).min(TICK);
-        for late in [tick, LATE] {
-            let is_ended = |silence: &Silence| {
-                let end = silence.range.end;
-                self.last_before(end)
-                    .is_some_and(|at| silence.range.begin <= at && end.since(at) <= late)
-            };
+        for late in [self.tick(), LATE] {
+            let is_ended = |silence: &Silence| self.ends_within(silence, late);
             // Of short ones there are too many without a quota.
             let is_long =
                 |silence: &Silence| silence.range.length().get() as f64 * 10.0 >= self.period;
@@ -123,8 +134,8 @@ fn is_beyond_chance(count: usize, all: usize, each: f64) -> bool {
 
 /// A time in which none of some threads ran, although one of them was ready.
 pub(crate) struct Silence {
-    range: TimeRange,
-    /// Who ends it takes the processor from somebody, or finds it idle.
+    pub(crate) range: TimeRange,
+    /// Who ends it takes the processor from somebody who goes on soon, or finds it idle.
     ends_taking: bool,
 }
 
@@ -150,7 +161,9 @@ fn silences_of(lines: &Timelines, threads: &[ThreadId]) -> Vec<(TimeRange, CpuId
         .flat_map(|thread| free_runs(lines, *thread))
         .collect();
     runs.sort_unstable_by_key(|(run, _)| run.begin);
-    let waits: Vec<Vec<TimeRange>> = threads.iter().map(|t| waits(lines, *t)).collect();
+    let waits: Vec<Vec<TimeRange>> = (threads.iter())
+        .map(|thread| waits(lines, *thread, STALL))
+        .collect();
     let mut silences = Vec::new();
     let mut ran_until = lines.range().begin;
     for (run, cpu) in runs {
@@ -173,7 +186,10 @@ fn silences_of(lines: &Timelines, threads: &[ThreadId]) -> Vec<(TimeRange, CpuId
 /// When a thread ran. Without short runs from which it was taken though it could have gone on: who is
 /// woken while the quota is used up is let run in the kernel, and stopped where that returns to the
 /// program (since Linux 6.18). Those whose begin was not seen are longer than they seem.
-fn free_runs(lines: &Timelines, thread: ThreadId) -> impl Iterator<Item = (TimeRange, CpuId)> + '_ {
+pub(crate) fn free_runs(
+    lines: &Timelines,
+    thread: ThreadId,
+) -> impl Iterator<Item = (TimeRange, CpuId)> + '_ {
     let unseen: Vec<Timestamp> = lines.perhaps_ran(thread).map(|ready| ready.end).collect();
     lines.runs_of(thread).filter(move |(run, _)| {
         let past = Timestamp::from_ns(run.end.ns().saturating_add(1));
@@ -183,12 +199,12 @@ fn free_runs(lines: &Timelines, thread: ThreadId) -> impl Iterator<Item = (TimeR
     })
 }
 
-/// When a thread was ready for long, in the order of time.
-fn waits(lines: &Timelines, thread: ThreadId) -> Vec<TimeRange> {
+/// When a thread was ready for so long or longer, in the order of time.
+pub(crate) fn waits(lines: &Timelines, thread: ThreadId, least: Nanoseconds) -> Vec<TimeRange> {
     let stretches = lines.backwards(thread, lines.range());
     let ready = stretches.filter(|stretch| {
         matches!(stretch.doing, Doing::Preempted | Doing::WaitingForCpu)
-            && stretch.range.length() >= STALL
+            && stretch.range.length() >= least
     });
     let mut waits: Vec<TimeRange> = ready.map(|stretch| stretch.range).collect();
     waits.reverse();
@@ -211,47 +227,6 @@ pub(crate) fn timers_of(silences: &[Silence], timers: &[Timer<'_>]) -> Vec<Timer
         left.retain(|silence| !ended.iter().any(|ended| std::ptr::eq(*ended, *silence)));
         found.push(id);
     }
-}
-
-/// Whether the quota of `timer`, which stops `threads`, stops `others` too: they do not run while those
-/// stand still, though they could.
-pub(crate) fn stops_too(
-    lines: &Timelines,
-    timer: &Timer<'_>,
-    threads: &[ThreadId],
-    others: &[ThreadId],
-) -> bool {
-    let silences: Vec<Silence> = silences(lines, &[threads]).into_iter().flatten().collect();
-    let ended = timer.ends(&silences.iter().collect::<Vec<_>>());
-    // At first they may still use up what their processors have been given.
-    let ranges = ended.iter().filter_map(|silence| {
-        let fired = timer.last_before(silence.range.end)?;
-        let middle = silence.range.begin.ns().midpoint(fired.ns());
-        Some(TimeRange::new(Timestamp::from_ns(middle), fired))
-    });
-    let ranges: Vec<TimeRange> = ranges.collect();
-    let (mut ran, mut waited) = (vec![false; ranges.len()], vec![false; ranges.len()]);
-    let mark = |marks: &mut [bool], range: TimeRange, is_so: fn(TimeRange, TimeRange) -> bool| {
-        let first = ranges.partition_point(|part| part.end <= range.begin);
-        for (part, mark) in ranges.iter().zip(marks).skip(first) {
-            if part.begin >= range.end {
-                break;
-            }
-            *mark |= is_so(*part, range);
-        }
-    };
-    for &thread in others {
-        for (run, _) in free_runs(lines, thread) {
-            mark(&mut ran, run, |_, _| true);
-        }
-        for wait in waits(lines, thread) {
-            let covers =
-                |part: TimeRange, wait: TimeRange| wait.begin <= part.begin && part.end <= wait.end;
-            mark(&mut waited, wait, covers);
-        }
-    }
-    let count = |marks: &[bool]| marks.iter().filter(|mark| **mark).count();
-    count(&waited) >= LEAST_PERIODS && count(&ran) * 5 <= ranges.len()
 }
 
 /// Periods at whose end a quota held: several where threads still had to pay for what they had overdrawn.
@@ -320,6 +295,7 @@ pub(crate) fn regimes(
             range: level,
             periods: held.iter().map(|stall| timer.within(*stall).len()).sum(),
             stood_still: held.iter().map(|stall| stall.length()).sum(),
+            counted: None,
         });
         stalls.extend(held);
     }
@@ -400,7 +376,7 @@ fn levels(steps: &[Step]) -> Vec<(TimeRange, u64, u64)> {
 }
 
 /// What the threads used in each of these times, which do not overlap and are in order.
-fn used(
+pub(crate) fn used(
     lines: &Timelines,
     threads: &[ThreadId],
     timer: &Timer<'_>,
@@ -462,7 +438,14 @@ mod tests {
             .zip(groups.map(str::to_owned));
         let threads = [ThreadId(97)];
         let lines = lines.state.unwrap();
-        quotas(&lines, &threads, &groups.collect(), Some(timers))
+        quotas(
+            &lines,
+            &threads,
+            &groups.collect(),
+            None,
+            Some(timers),
+            TimeRange::ALL,
+        )
     }
 
     fn near(found: Nanoseconds, ms: f64) -> bool {
@@ -520,36 +503,6 @@ mod tests {
         // Others keep it waiting for about as long.
         let drawing = now_and_then(|n, fires| fires + (n * 17 % 40 - 20) * MS);
         assert_eq!(found(&drawing, ["/shop", "/"], &timers), []);
-    }
-
-    #[test]
-    fn a_quota_of_a_group_above_is_that_of_all_below() {
-        // 97 uses it up in each period. 98 seldom wants to run, and is stopped then, too; or it is not.
-        let drawing = |is_stopped: bool| -> String {
-            let row = (0..40).map(|n| {
-                let begin = n * PERIOD;
-                let woken = begin + 20 * MS;
-                let wakes = format!("cpu0 {woken} sched_wakeup comm=t tid=98 target_cpu=0\n");
-                let later = switch(begin + 8 * MS, 97, 0, 98) + &switch(begin + 9 * MS, 98, 1, 0);
-                let at_once = switch(woken, 0, 0, 98) + &switch(woken + 60 * MS, 98, 1, 0);
-                switch(begin, 0, 0, 97)
-                    + &match (n % 10, is_stopped) {
-                        (8, true) => later,
-                        (7, true) => switch(begin + 8 * MS, 97, 0, 0) + &wakes,
-                        (7, false) => switch(begin + 8 * MS, 97, 0, 0) + &wakes + &at_once,
-                        _ => switch(begin + 8 * MS, 97, 0, 0),
-                    }
-            });
-            row.collect()
-        };
-        let timers = firings((0..40).map(|n| n * PERIOD));
-        let groups = ["/pods/web/app", "/pods/web/log"];
-        let group = |drawing: &str| {
-            let found = found(drawing, groups, &timers);
-            found.first().and_then(|quota| quota.group.clone())
-        };
-        assert_eq!(group(&drawing(false)).as_deref(), Some("/pods/web/app"));
-        assert_eq!(group(&drawing(true)).as_deref(), Some("/pods/web"));
     }
 
     #[test]

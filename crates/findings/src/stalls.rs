@@ -100,7 +100,8 @@ pub(crate) fn stalls(lines: &Timelines, threads: &[ThreadId]) -> Vec<Stall> {
 }
 
 /// Whether who goes on at a time takes the processor from somebody, or finds it idle. Who only waits until
-/// others have done with it goes on when they leave it. `occupants` must tell who was there before.
+/// others have done with it goes on when they leave it, or when these are stopped: then they stand still
+/// for long. `occupants` must tell who was there before.
 pub(crate) fn is_taken(
     lines: &Timelines,
     occupants: &Occupants,
@@ -110,7 +111,10 @@ pub(crate) fn is_taken(
     let begin = at.ns().saturating_sub(LATE.get() as i64);
     let at_last = TimeRange::new(Timestamp::from_ns(begin), at);
     let past = Timestamp::from_ns(at.ns().saturating_add(1));
-    let wants_more = |thread| lines.stretch_before(thread, past).doing == Doing::Preempted;
+    let wants_more = |thread| {
+        let next = lines.stretch_before(thread, past);
+        next.doing == Doing::Preempted && next.range.length() < SILENCE
+    };
     is_idle(occupants, cpu, at_last)
         || (occupants.during(cpu, at_last)).any(|(thread, _)| wants_more(thread))
 }

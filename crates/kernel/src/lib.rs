@@ -21,6 +21,7 @@ pub mod latency;
 pub mod network;
 pub mod peers;
 pub mod priorities;
+pub mod quotas;
 mod shards;
 pub mod timelines;
 pub mod timers;

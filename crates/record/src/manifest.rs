@@ -48,6 +48,9 @@ pub struct Manifest {
     pub kernel: KernelPart,
     /// Applications' own events.
     pub ust: Option<UserSpacePart>,
+    /// Why control groups' CPU quotas were not recorded; `None` where they were.
+    #[serde(default)]
+    pub quotas_unread: Option<String>,
     /// Spans of distributed traces.
     #[serde(default)]
     pub spans: Option<SpansPart>,

@@ -49,14 +49,15 @@ pub(crate) fn threads(process: ProcessId) -> Vec<ThreadId> {
 /// The control group in which the process gets CPU time: of version 1 that of the controller cpu, else of
 /// version 2. `/` is the root of all groups: `None` where only the recorder's container has it for one.
 pub(crate) fn control_group(process: ProcessId) -> Option<String> {
+    let group = parse_control_group(&fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?)?;
+    (group != "/" || sees_all_groups()).then_some(group)
+}
+
+/// Whether the groups that this process sees are all there are: it is in no container.
+pub(crate) fn sees_all_groups() -> bool {
     /// Number of the first namespace of control groups (`PROC_CGROUP_INIT_INO` of the kernel).
     const OUTERMOST: u64 = 0xEFFF_FFFB;
-    let group = parse_control_group(&fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?)?;
-    let is_outermost = || {
-        let own = fs::metadata("/proc/self/ns/cgroup");
-        own.is_ok_and(|namespace| namespace.ino() == OUTERMOST)
-    };
-    (group != "/" || is_outermost()).then_some(group)
+    fs::metadata("/proc/self/ns/cgroup").is_ok_and(|namespace| namespace.ino() == OUTERMOST)
 }
 
 /// Lines are `number:controllers:path`; version 2 has number 0 and no controllers.

@@ -17,6 +17,7 @@ use crate::claims::{self, Claim, recorder_name};
 use crate::control::{self, ControlSocket};
 use crate::error::RecordError;
 use crate::ftrace::{self, Instance, Setup};
+use crate::group_quotas::GroupQuotas;
 use crate::host;
 use crate::lttng::Session;
 use crate::manifest::{
@@ -108,6 +109,7 @@ pub(crate) struct Recording {
     /// Standard recordings with ftrace: where pages go as they come.
     pub(crate) pages: Option<PageFiles>,
     pub(crate) state: Option<StateDump>,
+    pub(crate) group_quotas: Option<GroupQuotas>,
     pub(crate) accounts: AccountBook,
     manifest: Manifest,
     /// Of its instance and session.
@@ -135,7 +137,8 @@ impl Recording {
             cause,
         };
         let mut instance = None;
-        let (mut pages, mut state) = (None, None);
+        let (mut pages, mut state, mut group_quotas) = (None, None, None);
+        let mut quotas_unread = None;
         if let Some(tracefs) = &plan.tracefs {
             let made = Instance::create(tracefs.clone(), &name, talk)?;
             std::fs::create_dir(&kernel_folder).map_err(cannot_write)?;
@@ -145,9 +148,22 @@ impl Recording {
             } else {
                 state = Some(StateDump::to_memory());
             }
+            let into = (options.mode == Mode::Standard).then_some(&*kernel_folder);
+            match GroupQuotas::begin(into) {
+                Ok(quotas) => group_quotas = Some(quotas),
+                Err(cause) => {
+                    talk(&format!(
+                        "CPU quotas of control groups are not recorded: {cause}"
+                    ));
+                    quotas_unread = Some(cause);
+                }
+            }
             instance = Some(made);
         }
-        let manifest = first_manifest(options, plan, instance.as_ref());
+        let manifest = Manifest {
+            quotas_unread,
+            ..first_manifest(options, plan, instance.as_ref())
+        };
         manifest.write(&folder).map_err(cannot_write)?;
         Ok(Self {
             ring_since: manifest.begin_ns,
@@ -156,6 +172,7 @@ impl Recording {
             instance,
             pages,
             state,
+            group_quotas,
             accounts: AccountBook::default(),
             manifest,
             name,
@@ -260,6 +277,9 @@ impl Recording {
         if let Some(state) = &mut self.state {
             state.dump_all().map_err(state_dump_failed())?;
         }
+        if let Some(quotas) = &mut self.group_quotas {
+            quotas.note_all().map_err(group_quotas_failed())?;
+        }
         for process in &options.accounts {
             self.accounts.look_at(*process);
         }
@@ -322,6 +342,11 @@ impl Recording {
             state
                 .write_snapshot(&kernel_folder)
                 .map_err(state_dump_failed())?;
+        }
+        if let Some(quotas) = &mut self.group_quotas {
+            quotas
+                .write_snapshot(&kernel_folder)
+                .map_err(group_quotas_failed())?;
         }
         Ok(())
     }
@@ -386,6 +411,9 @@ impl Recording {
             instance.save_tables(&kernel_folder).map_err(told)?;
             if let Some(state) = &mut self.state {
                 state.write_snapshot(&kernel_folder).map_err(told)?;
+            }
+            if let Some(quotas) = &mut self.group_quotas {
+                quotas.write_snapshot(&kernel_folder).map_err(told)?;
             }
         }
         own.begin_ns = self.ring_since;
@@ -459,6 +487,10 @@ fn state_dump_failed() -> impl FnOnce(io::Error) -> RecordError {
     RecordError::system("the list of processes could not be written")
 }
 
+pub(crate) fn group_quotas_failed() -> impl FnOnce(io::Error) -> RecordError {
+    RecordError::system("the list of control groups' quotas could not be written")
+}
+
 /// Writes all that a reader needs beside the pages and that does not change meanwhile.
 fn describe(instance: &Instance, folder: &Path, events: &[String]) -> io::Result<()> {
     let kernel_folder = folder.join("kernel");
@@ -499,6 +531,7 @@ fn first_manifest(options: &RecordOptions, plan: &Plan, instance: Option<&Instan
             lost_events: Default::default(),
         },
         ust: (!user_space.events.is_empty()).then_some(user_space),
+        quotas_unread: None,
         spans: None,
         snapshots: Vec::new(),
         triggers: Vec::new(),

@@ -4,19 +4,17 @@
 //! new: processes and threads, and descriptors of the recorded command. A flight recorder keeps the
 //! last lines in memory instead.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
 use std::path::Path;
 
 use serde::Serialize;
 use slowpath_model::{ProcessId, ThreadId};
 use slowpath_platform::clocks::monotonic_ns;
 
+use crate::notes::Notes;
 use crate::processes::{self, OpenFile};
-
-/// How many lines a flight recorder remembers between snapshots.
-const REMEMBERED_LINES: usize = 16_384;
 
 pub(crate) const FILE_NAME: &str = "statedump.jsonl";
 
@@ -29,7 +27,7 @@ struct Line<'a> {
     ppid: ProcessId,
     comm: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cgroup: Option<String>,
+    cgroup: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fds: Option<&'a [OpenFile]>,
 }
@@ -37,15 +35,9 @@ struct Line<'a> {
 /// What was seen, and where it is noted.
 #[derive(Debug)]
 pub(crate) struct StateDump {
-    sink: Sink,
+    notes: Notes,
     known: BTreeMap<ProcessId, Known>,
     command: Option<ProcessId>,
-}
-
-#[derive(Debug)]
-enum Sink {
-    File(BufWriter<File>),
-    Memory(VecDeque<Vec<u8>>),
 }
 
 #[derive(Debug)]
@@ -55,14 +47,17 @@ struct Known {
     is_command: bool,
     threads: Vec<ThreadId>,
     files: Vec<OpenFile>,
+    group: Option<String>,
+    /// It has been looked at again since it was new: what starts a service moves it to its group only
+    /// then.
+    is_settled: bool,
 }
 
 impl StateDump {
     /// Notes into `folder`.
     pub(crate) fn to_folder(folder: &Path) -> io::Result<Self> {
-        let file = File::create(folder.join(FILE_NAME))?;
         Ok(Self {
-            sink: Sink::File(BufWriter::new(file)),
+            notes: Notes::to_file(&folder.join(FILE_NAME))?,
             known: BTreeMap::new(),
             command: None,
         })
@@ -71,7 +66,7 @@ impl StateDump {
     /// Notes into memory.
     pub(crate) fn to_memory() -> Self {
         Self {
-            sink: Sink::Memory(VecDeque::new()),
+            notes: Notes::to_memory(),
             known: BTreeMap::new(),
             command: None,
         }
@@ -96,14 +91,13 @@ impl StateDump {
         for process in present {
             match self.known.get(&process) {
                 None => self.note_process(process)?,
-                Some(known) if known.is_command => self.note_changes(process)?,
+                Some(known) if known.is_command || !known.is_settled => {
+                    self.note_changes(process)?;
+                }
                 Some(_) => {}
             }
         }
-        if let Sink::File(file) = &mut self.sink {
-            file.flush()?;
-        }
-        Ok(())
+        self.notes.flush()
     }
 
     /// The processes of the recorded command that were there at the last look.
@@ -117,14 +111,7 @@ impl StateDump {
     /// Writes what is remembered, and then the present, as a file of its own in `folder`.
     pub(crate) fn write_snapshot(&mut self, folder: &Path) -> io::Result<()> {
         self.dump_all()?;
-        if let Sink::Memory(lines) = &self.sink {
-            let mut file = BufWriter::new(File::create(folder.join(FILE_NAME))?);
-            for line in lines {
-                file.write_all(line)?;
-            }
-            file.flush()?;
-        }
-        Ok(())
+        self.notes.write_remembered(&folder.join(FILE_NAME))
     }
 
     fn note_process(&mut self, process: ProcessId) -> io::Result<()> {
@@ -142,10 +129,11 @@ impl StateDump {
             parent,
             is_command,
             threads: Vec::new(),
-            files: Vec::new(),
+            files: processes::open_files(process),
+            group: processes::control_group(process),
+            is_settled: false,
         };
-        known.files = processes::open_files(process);
-        self.write(leader, process, parent, &stat.comm, Some(&known.files))?;
+        self.write(leader, process, &stat.comm, &known, true)?;
         self.note_new_threads(process, &mut known)?;
         self.known.insert(process, known);
         Ok(())
@@ -155,20 +143,20 @@ impl StateDump {
         let Some(mut known) = self.known.remove(&process) else {
             return Ok(());
         };
-        self.note_new_threads(process, &mut known)?;
-        let files = processes::open_files(process);
-        if files != known.files
+        if known.is_command {
+            self.note_new_threads(process, &mut known)?;
+        }
+        let group = processes::control_group(process);
+        let files = known.is_command.then(|| processes::open_files(process));
+        let files = files.filter(|files| *files != known.files);
+        if (files.is_some() || group != known.group)
             && let Some(stat) = processes::task_stat(process, ThreadId(process.0))
         {
-            self.write(
-                ThreadId(process.0),
-                process,
-                known.parent,
-                &stat.comm,
-                Some(&files),
-            )?;
-            known.files = files;
+            known.files = files.unwrap_or(known.files);
+            known.group = group;
+            self.write(ThreadId(process.0), process, &stat.comm, &known, true)?;
         }
+        known.is_settled = true;
         self.known.insert(process, known);
         Ok(())
     }
@@ -178,42 +166,32 @@ impl StateDump {
         for thread in &present {
             let is_new = thread.0 != process.0 && known.threads.binary_search(thread).is_err();
             if is_new && let Some(stat) = processes::task_stat(process, *thread) {
-                self.write(*thread, process, known.parent, &stat.comm, None)?;
+                self.write(*thread, process, &stat.comm, known, false)?;
             }
         }
         known.threads = present;
         Ok(())
     }
 
+    /// Notes a thread; the first one of a process with what is `of_process`.
     fn write(
         &mut self,
         tid: ThreadId,
         pid: ProcessId,
-        ppid: ProcessId,
         comm: &str,
-        fds: Option<&[OpenFile]>,
+        known: &Known,
+        of_process: bool,
     ) -> io::Result<()> {
         let line = Line {
             at_ns: monotonic_ns(),
             tid,
             pid,
-            ppid,
+            ppid: known.parent,
             comm,
-            cgroup: fds.and_then(|_| processes::control_group(pid)),
-            fds,
+            cgroup: known.group.as_deref().filter(|_| of_process),
+            fds: of_process.then_some(&known.files),
         };
-        let mut bytes = serde_json::to_vec(&line)?;
-        bytes.push(b'\n');
-        match &mut self.sink {
-            Sink::File(file) => file.write_all(&bytes),
-            Sink::Memory(lines) => {
-                if lines.len() == REMEMBERED_LINES {
-                    lines.pop_front();
-                }
-                lines.push_back(bytes);
-                Ok(())
-            }
-        }
+        self.notes.add(&line)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::environment;
 use crate::error::RecordError;
 use crate::manifest::Mode;
 use crate::options::RecordOptions;
-use crate::recorder::{CommandEnd, Recording};
+use crate::recorder::{CommandEnd, Recording, group_quotas_failed};
 use crate::spans::SpanReceiver;
 
 /// How often `/proc` is looked at, at most.
@@ -27,6 +27,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// A look that took long (4 ms at a service with 400 connections) is followed by a pause this many times
 /// as long: looks take one per cent of one processor at most.
 const PAUSE_PER_LOOK: u32 = 100;
+/// How often control groups are looked at for quotas, at most.
+const GROUPS_INTERVAL: Duration = Duration::from_secs(1);
 /// Pages wait no longer than this, so that little is lost with a machine that goes down.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a ring is left alone that called itself readable and had no whole page: kernels before
@@ -124,6 +126,7 @@ fn serve(
     talk: &mut dyn FnMut(&str),
 ) -> Result<Reason, RecordError> {
     let mut next_look = Instant::now() + LOOK_INTERVAL;
+    let mut next_groups = Instant::now() + GROUPS_INTERVAL;
     let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
     let mut resting: Vec<usize> = Vec::new();
     loop {
@@ -131,7 +134,8 @@ fn serve(
         if deadline.is_some_and(|deadline| now >= deadline) {
             return Ok(Reason::DurationOver);
         }
-        let mut limit = next_look.min(next_sweep).saturating_duration_since(now);
+        let next = next_look.min(next_groups).min(next_sweep);
+        let mut limit = next.saturating_duration_since(now);
         if let Some(deadline) = deadline {
             limit = limit.min(deadline - now);
         }
@@ -166,6 +170,14 @@ fn serve(
             look(recording, ended)?;
             let took = now.elapsed();
             next_look = Instant::now() + LOOK_INTERVAL.max(took * PAUSE_PER_LOOK);
+        }
+        let now = Instant::now();
+        if now >= next_groups {
+            if let Some(quotas) = &mut recording.group_quotas {
+                quotas.look_for_news().map_err(group_quotas_failed())?;
+            }
+            let took = now.elapsed();
+            next_groups = Instant::now() + GROUPS_INTERVAL.max(took * PAUSE_PER_LOOK);
         }
     }
 }

@@ -266,6 +266,8 @@ fn snapshots_are_written_on_demand_and_at_the_end() {
         let begin = *first_begin.get_or_insert(manifest.begin_ns);
         check_pages_since(begin, &folder.join("kernel"), &manifest);
         assert!(fs::metadata(folder.join("kernel/statedump.jsonl")).is_ok_and(|one| one.len() > 0));
+        let quotas = fs::metadata(folder.join("kernel/cgroups.jsonl"));
+        assert!(manifest.quotas_unread.is_some() || quotas.is_ok_and(|one| one.len() > 0));
         assert!(
             last_end.is_none_or(|end| manifest.begin_ns >= end),
             "snapshots do not overlap"

@@ -12,6 +12,7 @@ use slowpath_kernel::io::Known;
 use slowpath_kernel::latency::{LatencyKind, LatencyReport, latency};
 use slowpath_kernel::peers::{Peer, peers};
 use slowpath_kernel::priorities::{Priorities, priorities};
+use slowpath_kernel::quotas::GroupQuotas;
 use slowpath_kernel::timelines::Timelines;
 use slowpath_kernel::timers::{Firings, firings};
 use slowpath_model::{
@@ -19,7 +20,7 @@ use slowpath_model::{
 };
 use slowpath_source::{Joined, Source};
 
-use crate::{Experiment, OpenedSource, state_dump};
+use crate::{Experiment, OpenedSource, group_quotas, state_dump};
 
 /// The kernel traces of one host.
 pub struct HostKernels<'experiment> {
@@ -235,6 +236,11 @@ impl<'experiment> HostKernels<'experiment> {
     /// The control group of each process when it was last looked at; `/` is the root.
     pub fn control_groups(&self) -> BTreeMap<ProcessId, String> {
         state_dump::control_groups(&self.traces)
+    }
+
+    /// The CPU quotas of control groups, as the kernel told the recorder; `None` where it did not ask.
+    pub fn group_quotas(&self) -> Option<GroupQuotas> {
+        group_quotas::known(&self.traces)
     }
 
     /// When the periods of control groups' CPU quotas began, as each group's timer in the kernel told;

@@ -10,6 +10,7 @@ mod copies;
 mod discover;
 mod doubts;
 mod error;
+mod group_quotas;
 mod history;
 mod host;
 mod manifest;

@@ -7,8 +7,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use slowpath_kernel::quotas::QuotaNote;
 use slowpath_model::{
-    CpuId, Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TimeRange, TracerDomain,
+    CpuId, Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TimeRange, Timestamp,
+    TracerDomain,
 };
 use slowpath_platform::MappedFile;
 use slowpath_read_ctf::{CtfTrace, StreamFile, metadata};
@@ -18,6 +20,7 @@ use slowpath_source::{FileBytes, NamedBytes, Source};
 use crate::copies::{InCommon, in_common};
 use crate::discover::{Found, discover, unreadable};
 use crate::doubts::doubts;
+use crate::group_quotas;
 use crate::host;
 use crate::{Manifest, NotOpened, OpenError, SpanFile, manifest, state_dump, texts_beside};
 
@@ -51,6 +54,8 @@ pub struct OpenedSource {
     pub(crate) disk_names: BTreeMap<String, String>,
     /// What its recorder saw of processes.
     pub(crate) state_dump: Vec<state_dump::Line>,
+    /// What the recorder saw of control groups' CPU quotas; `None` where it did not look.
+    pub(crate) quota_notes: Option<Vec<(Timestamp, QuotaNote)>>,
 }
 
 impl Experiment {
@@ -225,6 +230,8 @@ fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSo
                 state_dump: (recording.as_ref())
                     .map(|(_, manifest)| state_dump::read(path, manifest, diagnostics))
                     .unwrap_or_default(),
+                quota_notes: (recording.as_ref())
+                    .and_then(|(_, manifest)| group_quotas::read(path, manifest, diagnostics)),
                 disk_names: (recording.as_ref())
                     .map(|_| texts_beside::disk_names(path, diagnostics))
                     .unwrap_or_default(),
@@ -561,6 +568,7 @@ fn opened(format: &'static str, source: impl Source + 'static) -> OpenedSource {
         recording: None,
         disk_names: BTreeMap::new(),
         state_dump: Vec::new(),
+        quota_notes: None,
     }
 }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use slowpath_kernel::io::{Known, StatedumpProcess};
 use slowpath_model::{Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, Timestamp};
 
@@ -97,14 +98,30 @@ pub(crate) fn read(
     manifest: &Manifest,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Line> {
-    let path = folder.join("statedump.jsonl");
-    let text = match fs::read(&path) {
+    let lines = json_lines(
+        &folder.join("statedump.jsonl"),
+        manifest,
+        "lines cannot be understood; names and files of their processes may be missing",
+        diagnostics,
+    );
+    lines.unwrap_or_default()
+}
+
+/// The lines of a file, each a JSON object, without those that cannot be understood, which are told with
+/// what is `lost` by it; `None` where there is no file, or it cannot be read.
+pub(crate) fn json_lines<T: DeserializeOwned>(
+    path: &Path,
+    manifest: &Manifest,
+    lost: &str,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Vec<T>> {
+    let text = match fs::read(path) {
         Ok(text) => text,
         Err(cause) => {
             if cause.kind() != io::ErrorKind::NotFound {
-                diagnostics.push(unreadable(&path, &cause));
+                diagnostics.push(unreadable(path, &cause));
             }
-            return Vec::new();
+            return None;
         }
     };
     let mut lines = Vec::new();
@@ -123,14 +140,12 @@ pub(crate) fn read(
             line: Some((first, 1)),
             ..Place::default()
         };
-        let message =
-            "lines cannot be understood; names and files of their processes may be missing";
         diagnostics.push(Diagnostic {
             count: Some(damaged.len() as u64),
-            ..Diagnostic::new(DiagnosticCode::InvalidFile, place, message)
+            ..Diagnostic::new(DiagnosticCode::InvalidFile, place, lost)
         });
     }
-    lines
+    Some(lines)
 }
 
 fn dump(line: &Line, offset_ns: i64) -> StatedumpProcess {

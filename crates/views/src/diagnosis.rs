@@ -55,10 +55,12 @@ pub fn diagnose(
         let kernel = kernels.get(id.index());
         let quota_periods = kernel.map(|kernel| kernel.quota_periods(options));
         let quota_periods = quota_periods.transpose()?.flatten();
+        let group_quotas = kernel.and_then(HostKernels::group_quotas);
         let diagnosis = Diagnosis::begin(Host {
             all: &all,
             id,
             control_groups: &host.control_groups,
+            group_quotas: group_quotas.as_ref(),
             quota_periods: quota_periods.as_ref(),
             diagnostics: &diagnostics,
             window,

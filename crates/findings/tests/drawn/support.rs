@@ -95,6 +95,7 @@ impl Drawn {
             all: &all,
             id,
             control_groups: &control_groups,
+            group_quotas: None,
             quota_periods: None,
             diagnostics: &self.diagnostics,
             window: TimeRange::ALL,

@@ -1,0 +1,510 @@
+//! Quotas that the recorder read from the kernel: their group, quota and period are facts, and so is how
+//! often each stopped its group in every second or so. What is found here is whom, and when.
+//!
+//! A group's timer is known by how often it fired. At which of its firings the group had used its quota up:
+//! the kernel's account is kept again from the time that its threads ran, and of the periods of each
+//! stretch as many are taken as the kernel counted, those with the least left. Where the timers are
+//! not in the trace, `quota_estimate` says when threads stood still.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use slowpath_kernel::quotas::{GroupQuotas, QuotaStep};
+use slowpath_kernel::timelines::Timelines;
+use slowpath_model::{CpuId, Nanoseconds, ThreadId, TimeRange, Timestamp};
+
+use crate::quota::{Counted, Groups, Held, Quota, Regime, Stalls};
+use crate::quota_estimate::estimated_regimes;
+use crate::quota_timer::{Silence, Timer, free_runs, silences, used, waits};
+
+/// Shorter waits are those of every wake-up.
+const SHORT: Nanoseconds = Nanoseconds(200_000);
+
+/// A group with a quota that stopped it.
+struct Stopped<'run> {
+    group: String,
+    /// Its threads and those of all groups below it.
+    threads: Vec<ThreadId>,
+    steps: &'run [QuotaStep],
+    silences: Vec<Silence>,
+}
+
+/// The quotas that the groups of `stalled` have or that are above them, where they stopped them within `window`.
+/// The innermost come first.
+pub(crate) fn counted(
+    groups: &Groups<'_>,
+    stalled: &BTreeSet<Held<'_>>,
+    told: &GroupQuotas,
+    timers: Option<&[Timer<'_>]>,
+    window: TimeRange,
+) -> Vec<Quota> {
+    let mut names: Vec<&str> = (stalled.iter().filter_map(|held| held.group()))
+        .flat_map(with_those_above)
+        .filter(|group| told.steps(group).iter().any(|step| stops(step, window)))
+        .collect();
+    names.sort_unstable_by_key(|group| (Reverse(depth(group)), *group));
+    names.dedup();
+    let mut all: Vec<Stopped<'_>> = Vec::new();
+    for group in names {
+        let threads = groups.below(group);
+        all.push(Stopped {
+            silences: (silences(groups.lines, &[&threads]).into_iter().flatten()).collect(),
+            group: group.to_owned(),
+            threads,
+            steps: told.steps(group),
+        });
+    }
+    let own = own_timers(&all, timers.unwrap_or_default(), groups.lines.range());
+    let quota = |(number, stopped): (usize, Stopped<'_>)| {
+        let (lines, threads) = (groups.lines, &stopped.threads);
+        let stalls = match own.get(&number) {
+            Some(timer) => Stalls::OfEach(stops_of(lines, threads, stopped.steps, timer)),
+            None => Stalls::OfAll(TimeRange::union(estimated_regimes(lines, threads).1)),
+        };
+        let regimes = regimes(stopped.steps, &stalls);
+        groups.quota((Some(stopped.group), stopped.threads), (regimes, stalls))
+    };
+    all.into_iter().enumerate().filter_map(quota).collect()
+}
+
+/// `/a/b/c`, `/a/b` and `/a`.
+fn with_those_above<'run>(group: &'run str) -> impl Iterator<Item = &'run str> {
+    let above = |group: &&'run str| Some(group.rsplit_once('/')?.0);
+    std::iter::successors(Some(group), above).filter(|group| !group.is_empty())
+}
+
+fn depth(group: &str) -> usize {
+    group.matches('/').count()
+}
+
+/// Whether the group was stopped in it, as far as is known.
+fn stops(step: &QuotaStep, window: TimeRange) -> bool {
+    let is_stopped = step.counted.is_none_or(|counted| counted.throttled > 0);
+    is_stopped && !step.range.intersect(window).is_empty()
+}
+
+/// The timer of each group, by the group's place: the one that lets it go on, of those that fired about as
+/// often as its periods ended. No timer is of two groups: who was stopped most often chooses first, then
+/// the outermost, for what lets all go on lets those within go on, too.
+fn own_timers<'all, 'run>(
+    all: &[Stopped<'_>],
+    timers: &'all [Timer<'run>],
+    recorded: TimeRange,
+) -> BTreeMap<usize, &'all Timer<'run>> {
+    let mut pairs = Vec::new();
+    for (number, stopped) in all.iter().enumerate() {
+        let whole = stopped
+            .steps
+            .iter()
+            .filter(|step| step.range.begin >= recorded.begin && step.range.end <= recorded.end);
+        let counted: Vec<(TimeRange, u64)> = whole
+            .filter_map(|step| Some((step.range, step.counted?.periods)))
+            .collect();
+        let periods: u64 = counted.iter().map(|(_, periods)| periods).sum();
+        let throttled = (stopped.steps.iter())
+            .map(|step| step.counted.map_or(u64::MAX, |counted| counted.throttled))
+            .fold(0, u64::saturating_add);
+        for (place, timer) in timers.iter().enumerate() {
+            let apart = counted.iter().map(|(range, periods)| {
+                let fired = timer.within(*range).len() as u64;
+                fired.abs_diff(*periods)
+            });
+            let apart: u64 = apart.sum();
+            let is_during = |silence: &&Silence| {
+                let end = silence.range.end;
+                let mut steps = stopped.steps.iter();
+                steps.any(|step| step.range.begin <= end && end <= step.range.end)
+            };
+            let ended = (stopped.silences.iter())
+                .filter(is_during)
+                .filter(|silence| timer.is_ending(silence))
+                .count() as u64;
+            // Where the host of a virtual machine held it up, one firing is for several periods.
+            if apart <= 2 + periods / 8 {
+                let score = Reverse(ended.min(throttled));
+                pairs.push((score, depth(&stopped.group), apart, number, place));
+            }
+        }
+    }
+    pairs.sort_unstable();
+    let (mut own, mut taken) = (BTreeMap::new(), BTreeSet::new());
+    for &(score, _, apart, number, place) in &pairs {
+        if own.contains_key(&number) || taken.contains(&place) {
+            continue;
+        }
+        // One that lets nobody go on may be hidden by that of a group above; it must be the only one.
+        let is_alike = |other: &&(_, _, u64, usize, usize)| {
+            (other.0, other.2, other.3) == (score, apart, number) && !taken.contains(&other.4)
+        };
+        if score.0 > 0 || pairs.iter().filter(is_alike).count() == 1 {
+            own.insert(number, &timers[place]);
+            taken.insert(place);
+        }
+    }
+    own
+}
+
+/// A wait of a thread of the group across a firing of its timer, on a processor on which none of
+/// the group's threads ran then.
+struct Across {
+    thread: ThreadId,
+    wait: TimeRange,
+    /// Since when none of them ran there, or the wait began.
+    since: Timestamp,
+}
+
+/// When each thread was stopped.
+fn stops_of(
+    lines: &Timelines,
+    threads: &[ThreadId],
+    steps: &[QuotaStep],
+    timer: &Timer<'_>,
+) -> BTreeMap<ThreadId, Vec<TimeRange>> {
+    let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
+        return BTreeMap::new();
+    };
+    let firings = timer.within(TimeRange::new(first.range.begin, last.range.end));
+    let mut across: Vec<Vec<Across>> = firings.iter().map(|_| Vec::new()).collect();
+    let ran = Ran::of(lines, threads);
+    for &thread in threads {
+        for wait in waits(lines, thread, SHORT) {
+            let cpu = ran.next_cpu(thread, wait.end);
+            let place = firings.partition_point(|at| *at <= wait.begin);
+            let during = firings[place..].iter().take_while(|at| **at <= wait.end);
+            for (at, across) in during.zip(&mut across[place..]) {
+                let quiet = cpu.map_or(Some(wait.begin), |cpu| ran.quiet_since(cpu, *at));
+                if let Some(since) = quiet.map(|since| since.max(wait.begin)) {
+                    across.push(Across {
+                        thread,
+                        wait,
+                        since,
+                    });
+                }
+            }
+        }
+    }
+    let left = left_over(lines, threads, steps, timer, firings);
+    let mut stops: BTreeMap<ThreadId, Vec<TimeRange>> = BTreeMap::new();
+    for place in held_at(steps, firings, &left, |place| !across[place].is_empty()) {
+        for Across {
+            thread,
+            wait,
+            since,
+        } in &across[place]
+        {
+            let at = firings[place];
+            // Others may have the processor when the timer fires.
+            let end = match wait.end.since(at) <= timer.tick() {
+                true => wait.end,
+                false => at,
+            };
+            let stop = TimeRange::new((*since).min(end), end);
+            stops.entry(*thread).or_default().push(stop);
+        }
+    }
+    (stops.into_iter())
+        .map(|(thread, stops)| (thread, TimeRange::union(stops)))
+        .collect()
+}
+
+/// At which of the firings the group was stopped: as many in each step as were counted, those with the least
+/// left of the quota. Where nobody counted, those that have no more left than any of these.
+fn held_at(
+    steps: &[QuotaStep],
+    firings: &[Timestamp],
+    left: &[i64],
+    someone_waits: impl Fn(usize) -> bool,
+) -> Vec<usize> {
+    let (mut held, mut uncounted) = (Vec::new(), Vec::new());
+    for step in steps {
+        let first = firings.partition_point(|at| *at <= step.range.begin);
+        let next = firings.partition_point(|at| *at <= step.range.end);
+        let mut places: Vec<usize> = (first..next)
+            .filter(|place| someone_waits(*place))
+            .collect();
+        match step.counted {
+            Some(counted) => {
+                places.sort_by_key(|place| (left[*place], *place));
+                places.truncate(usize::try_from(counted.throttled).unwrap_or(usize::MAX));
+                held.extend(places);
+            }
+            None => uncounted.extend(places),
+        }
+    }
+    let most_left = held.iter().map(|place| left[*place]).max().unwrap_or(0);
+    held.extend(
+        uncounted
+            .into_iter()
+            .filter(|place| left[*place] <= most_left),
+    );
+    held.sort_unstable();
+    held.dedup();
+    held
+}
+
+/// What was left of the quota at each firing, in nanoseconds of CPU time; less than nothing where threads
+/// had overdrawn it, which the next periods pay for.
+fn left_over(
+    lines: &Timelines,
+    threads: &[ThreadId],
+    steps: &[QuotaStep],
+    timer: &Timer<'_>,
+    firings: &[Timestamp],
+) -> Vec<i64> {
+    let limit_at = |at: Timestamp| {
+        let place = steps.partition_point(|step| step.range.end < at);
+        steps.get(place).or(steps.last()).map(|step| step.limit)
+    };
+    let mut before = None;
+    let ranges: Vec<TimeRange> = (firings.iter())
+        .map(|at| {
+            let begin = before.replace(*at).unwrap_or_else(|| {
+                let period = limit_at(*at).map_or(0, |limit| limit.period.get());
+                Timestamp::from_ns(at.ns().saturating_sub(period as i64))
+            });
+            TimeRange::new(begin, *at)
+        })
+        .collect();
+    let used = used(lines, threads, timer, &ranges);
+    let mut left: Option<i64> = None;
+    let after = |(at, used): (&Timestamp, u64)| {
+        let limit = limit_at(*at)?;
+        let [quota, burst] = [limit.quota, limit.burst].map(|time| time.get() as i64);
+        let filled = left.map_or(quota, |left| {
+            left.saturating_add(quota).min(quota.saturating_add(burst))
+        });
+        left = Some(filled.saturating_sub(used as i64));
+        left
+    };
+    firings.iter().zip(used).map_while(after).collect()
+}
+
+/// When threads of a group ran, by thread and by processor.
+struct Ran {
+    /// Begin of each run, and where it was, in the order of time.
+    by_thread: BTreeMap<ThreadId, Vec<(Timestamp, CpuId)>>,
+    by_cpu: BTreeMap<CpuId, Vec<TimeRange>>,
+}
+
+impl Ran {
+    fn of(lines: &Timelines, threads: &[ThreadId]) -> Self {
+        let mut by_thread: BTreeMap<ThreadId, Vec<(Timestamp, CpuId)>> = BTreeMap::new();
+        let mut by_cpu: BTreeMap<CpuId, Vec<TimeRange>> = BTreeMap::new();
+        for &thread in threads {
+            let runs = lines.runs_of(thread);
+            let mut begins: Vec<_> = runs.map(|(run, cpu)| (run.begin, cpu)).collect();
+            begins.sort_unstable();
+            by_thread.insert(thread, begins);
+            for (run, cpu) in free_runs(lines, thread) {
+                by_cpu.entry(cpu).or_default().push(run);
+            }
+        }
+        for runs in by_cpu.values_mut() {
+            runs.sort_unstable_by_key(|run| run.begin);
+        }
+        Self { by_thread, by_cpu }
+    }
+
+    /// Where the thread runs from `at` on, or whenever it does again.
+    fn next_cpu(&self, thread: ThreadId, at: Timestamp) -> Option<CpuId> {
+        let begins = self.by_thread.get(&thread)?;
+        let next = begins.partition_point(|(begin, _)| *begin < at);
+        begins.get(next).or(begins.last()).map(|(_, cpu)| *cpu)
+    }
+
+    /// Since when none of the threads has run there; `None` where one runs at `at`.
+    fn quiet_since(&self, cpu: CpuId, at: Timestamp) -> Option<Timestamp> {
+        let runs = self.by_cpu.get(&cpu).map_or(&[][..], Vec::as_slice);
+        let last = runs[..runs.partition_point(|run| run.begin < at)].last();
+        let end = last.map_or(Timestamp::MIN, |run| run.end);
+        (end <= at).then_some(end)
+    }
+}
+
+/// The times in which the quota had one value and stopped somebody.
+fn regimes(steps: &[QuotaStep], stalls: &Stalls) -> Vec<Regime> {
+    let same = |one: &QuotaStep, other: &QuotaStep| one.limit == other.limit;
+    let regime = |steps: &[QuotaStep]| {
+        let (first, last) = (steps.first()?, steps.last()?);
+        let range = TimeRange::new(first.range.begin, last.range.end);
+        let counted = steps.iter().filter_map(|step| step.counted);
+        let counted = counted.fold(Counted::default(), |sum, counted| Counted {
+            times: sum.times.saturating_add(counted.throttled),
+            stopped: sum.stopped + counted.stopped,
+        });
+        let stood_still = stalls.during(range);
+        let is_told = stood_still > Nanoseconds::ZERO || counted.times > 0;
+        is_told.then_some(Regime {
+            period: first.limit.period,
+            quota: first.limit.quota,
+            most: first.limit.quota,
+            range,
+            periods: usize::try_from(counted.times).unwrap_or(usize::MAX),
+            stood_still,
+            counted: Some(counted),
+        })
+    };
+    steps.chunk_by(same).filter_map(regime).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use slowpath_drawn::DrawnTrace;
+    use slowpath_kernel::quotas::{QuotaLimit, QuotaNote, QuotaSeen};
+    use slowpath_kernel::timers::{Firings, TimerId};
+    use slowpath_model::ProcessId;
+
+    use super::*;
+    use crate::quota::quotas;
+
+    const MS: i64 = 1_000_000;
+    /// Periods of 100 ms.
+    const PERIODS: i64 = 20;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_ns(ms * MS)
+    }
+
+    fn range(begin: i64, end: i64) -> TimeRange {
+        TimeRange::new(at(begin), at(end))
+    }
+
+    /// The thread on processor `cpu` changes; who leaves it is ready.
+    fn switch(cpu: i32, ms: i64, from: i32, to: i32) -> String {
+        format!(
+            "cpu{cpu} {} sched_switch prev_comm=t prev_tid={from} prev_state=0 next_comm=t \
+             next_tid={to} @tid={from}\n",
+            ms * MS
+        )
+    }
+
+    /// Groups with their quota in each 100 ms, and how often they were stopped.
+    fn told(groups: &[(&str, i64, u64)]) -> GroupQuotas {
+        let seen = |group: &str, ms: i64, periods, throttled| QuotaNote::Group {
+            group: group.to_owned(),
+            is_new: false,
+            seen: QuotaSeen {
+                limit: Some(QuotaLimit {
+                    quota: Nanoseconds(ms.unsigned_abs() * 1_000_000),
+                    period: Nanoseconds(100_000_000),
+                    burst: Nanoseconds::ZERO,
+                }),
+                periods,
+                throttled,
+                stopped: Nanoseconds(throttled * 1000),
+            },
+        };
+        let end = at(PERIODS * 100 + 50);
+        let notes = groups.iter().flat_map(|(group, ms, throttled)| {
+            let last = seen(group, *ms, PERIODS as u64, *throttled);
+            [(at(0), seen(group, *ms, 0, 0)), (end, last)]
+        });
+        let looks = [at(0), end].map(|at| (at, QuotaNote::Look { has_more: false }));
+        GroupQuotas::new(notes.chain(looks)).expect("a look")
+    }
+
+    /// Timers that fire at these times in each period.
+    fn timers(phases: &[i64]) -> Firings {
+        let firings = phases.iter().zip(1..).map(|(phase, id)| {
+            let times = (1..=PERIODS).map(|n| at(n * 100 + phase));
+            (TimerId(id), times.collect())
+        });
+        firings.collect()
+    }
+
+    /// The quotas of 97 and 98, which are in these groups.
+    fn found(drawing: &str, groups: [&str; 2], told: &GroupQuotas, timers: &Firings) -> Vec<Quota> {
+        let trace = DrawnTrace::parse(drawing).expect("the drawing can be read");
+        let lines = Timelines::build(&trace, &Default::default()).unwrap();
+        let lines = lines.state.unwrap();
+        let processes = [97, 98].map(ProcessId).into_iter();
+        let groups = processes.zip(groups.map(str::to_owned)).collect();
+        let threads = [97, 98].map(ThreadId);
+        let all = TimeRange::ALL;
+        quotas(&lines, &threads, &groups, Some(told), Some(timers), all)
+    }
+
+    /// The groups with their quotas in milliseconds.
+    fn names(found: &[Quota]) -> Vec<(&str, u64)> {
+        let millis = |quota: &Quota| quota.regimes[0].quota.get() / 1_000_000;
+        (found.iter())
+            .map(|quota| (quota.group.as_deref().unwrap_or_default(), millis(quota)))
+            .collect()
+    }
+
+    /// 97 uses up 50 ms in each period, then 98 has the processor until 97 may go on.
+    fn turns() -> String {
+        let row = (0..=PERIODS).map(|n| {
+            let begin = n * 100;
+            switch(0, begin, 98, 97) + &switch(0, begin + 50, 97, 98)
+        });
+        row.collect()
+    }
+
+    #[test]
+    fn who_waits_for_one_that_a_quota_stops_has_none() {
+        let firings = timers(&[0, 50]);
+        let of_first = told(&[("/a", 50, PERIODS as u64), ("/k", 50, 0)]);
+        let found_quotas = found(&turns(), ["/a", "/b"], &of_first, &firings);
+        assert_eq!(names(&found_quotas), [("/a", 50)]);
+        let quota = &found_quotas[0];
+        assert_eq!(
+            quota.stopped(ThreadId(97), range(300, 400)),
+            [range(350, 400)]
+        );
+        assert_eq!(quota.stopped(ThreadId(98), range(300, 400)), []);
+        // Nobody has one that stopped him, whatever it looks like.
+        let unreached = told(&[("/a", 50, 0), ("/b", 50, 0)]);
+        assert_eq!(found(&turns(), ["/a", "/b"], &unreached, &firings), []);
+        assert_eq!(found(&turns(), ["/a", "/b"], &told(&[]), &firings), []);
+    }
+
+    #[test]
+    fn of_all_periods_as_many_stopped_the_group_as_were_counted() {
+        // In each second period it is others that keep 97 waiting: it has used 20 ms only.
+        let row = (0..=PERIODS).map(|n| {
+            let begin = n * 100;
+            let length = if n % 2 == 0 { 50 } else { 20 };
+            switch(0, begin, 98, 97) + &switch(0, begin + length, 97, 98)
+        });
+        let drawing: String = row.collect();
+        let half = told(&[("/a", 50, PERIODS as u64 / 2)]);
+        let found = found(&drawing, ["/a", "/b"], &half, &timers(&[0]));
+        assert_eq!(names(&found), [("/a", 50)]);
+        let stopped = found[0].stopped(ThreadId(97), range(400, 800));
+        assert_eq!(stopped, [range(450, 500), range(650, 700)]);
+        let told = found[0].regimes[0].counted.expect("the kernel's count");
+        assert_eq!(told.times, PERIODS as u64 / 2);
+    }
+
+    #[test]
+    fn parent_and_child_are_told_apart_by_their_timers() {
+        // 97 gets 10 ms in each period from 0 on, and both together 60 ms in each from 30 on.
+        let row = (0..PERIODS).map(|n| {
+            let begin = n * 100 + 30;
+            [
+                switch(0, begin, 0, 97),
+                switch(1, begin, 0, 98),
+                switch(0, begin + 10, 97, 0),
+                switch(1, begin + 50, 98, 0),
+            ]
+            .concat()
+        });
+        let drawing: String = row.collect();
+        let both = told(&[("/p", 60, PERIODS as u64), ("/p/c", 10, PERIODS as u64)]);
+        let found = found(&drawing, ["/p/c", "/p/d"], &both, &timers(&[0, 30]));
+        assert_eq!(names(&found), [("/p/c", 10), ("/p", 60)]);
+        let of_child = |thread| found[0].stopped(ThreadId(thread), range(300, 430));
+        assert_eq!(of_child(97), [range(340, 400)]);
+        assert_eq!(of_child(98), []);
+        let of_parent = found[1].stopped(ThreadId(98), range(330, 430));
+        assert_eq!(of_parent, [range(380, 430)]);
+    }
+
+    #[test]
+    fn a_child_without_its_own_quota_has_that_of_its_parent() {
+        let of_parent = told(&[("/p", 50, PERIODS as u64)]);
+        let found = found(&turns(), ["/p/c", "/"], &of_parent, &timers(&[0]));
+        assert_eq!(names(&found), [("/p", 50)]);
+    }
+}

@@ -1,0 +1,416 @@
+//! `cgroups.jsonl`: which control groups have a CPU quota, how much, and how often it stopped them, as the
+//! kernel counts it. Events tell none of that: a thread that a quota stops looks like one that waits.
+//!
+//! All groups with a quota are noted when a recording begins and ends, meanwhile what changed. Each look
+//! at the groups ends with a line of its own: what had no line before it had no quota. Only the tree of groups
+//! that everybody sees is read: a container's part of it lacks the quotas above it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use slowpath_platform::clocks::monotonic_ns;
+
+use crate::notes::Notes;
+use crate::processes;
+
+pub(crate) const FILE_NAME: &str = "cgroups.jsonl";
+
+/// More groups than this are not read: a look at so many takes about 50 ms.
+const MOST_GROUPS: usize = 4096;
+
+/// Where the kernel shows control groups' CPU quotas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Hierarchy {
+    mount: PathBuf,
+    version: Version,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    /// `cpu.cfs_quota_us`, `cpu.cfs_period_us`, `throttled_time` in nanoseconds.
+    One,
+    /// `cpu.max`, `throttled_usec`.
+    Two,
+}
+
+/// A group at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+struct Quota {
+    /// CPU time in each period; `None` where the group has no quota any more.
+    quota_us: Option<u64>,
+    period_us: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    burst_us: u64,
+    nr_periods: u64,
+    nr_throttled: u64,
+    throttled_ns: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+#[derive(Serialize)]
+struct GroupLine<'a> {
+    at_ns: i64,
+    group: &'a str,
+    /// It was not there at the look before: its counts began at zero since.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    new: bool,
+    #[serde(flatten)]
+    quota: &'a Quota,
+}
+
+#[derive(Serialize)]
+struct GoneLine<'a> {
+    at_ns: i64,
+    gone: &'a str,
+}
+
+/// The end of a look at all groups.
+#[derive(Serialize)]
+struct LookLine {
+    at_ns: i64,
+    groups: usize,
+    /// There were more groups than are read.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    more: bool,
+}
+
+/// What the groups' quotas were at the last look, and where it is noted.
+#[derive(Debug)]
+pub(crate) struct GroupQuotas {
+    hierarchy: Hierarchy,
+    notes: Notes,
+    /// Every group; with its quota where it has one, or had one.
+    known: BTreeMap<String, Option<Quota>>,
+    has_looked: bool,
+}
+
+impl GroupQuotas {
+    /// Notes into `folder`, or into memory where there is none.
+    ///
+    /// # Errors
+    /// In words, why the groups cannot be read.
+    pub(crate) fn begin(folder: Option<&Path>) -> Result<Self, String> {
+        if !processes::sees_all_groups() {
+            return Err("in a container the groups above its own cannot be seen".to_owned());
+        }
+        let mounts = fs::read_to_string("/proc/self/mountinfo")
+            .map_err(|cause| format!("/proc/self/mountinfo: {cause}"))?;
+        let hierarchy = Hierarchy::of_mounts(&mounts)
+            .ok_or("no hierarchy of control groups with the controller cpu is mounted whole")?;
+        let notes = match folder {
+            Some(folder) => {
+                let path = folder.join(FILE_NAME);
+                Notes::to_file(&path).map_err(|cause| format!("{}: {cause}", path.display()))?
+            }
+            None => Notes::to_memory(),
+        };
+        Ok(Self {
+            hierarchy,
+            notes,
+            known: BTreeMap::new(),
+            has_looked: false,
+        })
+    }
+
+    /// Notes every group that has a quota.
+    pub(crate) fn note_all(&mut self) -> io::Result<()> {
+        self.look(true)
+    }
+
+    /// Notes what has changed since the last look.
+    pub(crate) fn look_for_news(&mut self) -> io::Result<()> {
+        self.look(false)
+    }
+
+    /// Writes what is remembered, and then the present, as a file of its own in `folder`.
+    pub(crate) fn write_snapshot(&mut self, folder: &Path) -> io::Result<()> {
+        self.note_all()?;
+        self.notes.write_remembered(&folder.join(FILE_NAME))
+    }
+
+    fn look(&mut self, all: bool) -> io::Result<()> {
+        let (groups, more) = self.hierarchy.groups(MOST_GROUPS);
+        let count = groups.len();
+        let mut present = BTreeMap::new();
+        for group in groups {
+            let before = self.known.remove(&group);
+            let had_one = before.as_ref().is_some_and(Option::is_some);
+            let found = self.hierarchy.quota(&group, had_one);
+            let new = before.is_none() && self.has_looked;
+            if let Some(quota) = &found
+                && (all || before.is_none_or(|before| before != found))
+            {
+                let at_ns = monotonic_ns();
+                self.notes.add(&GroupLine {
+                    at_ns,
+                    group: &group,
+                    new,
+                    quota,
+                })?;
+            }
+            present.insert(group, found);
+        }
+        let with_quota = self.known.iter().filter(|(_, quota)| quota.is_some());
+        for (gone, _) in with_quota {
+            let at_ns = monotonic_ns();
+            self.notes.add(&GoneLine { at_ns, gone })?;
+        }
+        self.known = present;
+        self.has_looked = true;
+        self.notes.add(&LookLine {
+            at_ns: monotonic_ns(),
+            groups: count,
+            more,
+        })?;
+        self.notes.flush()
+    }
+}
+
+impl Hierarchy {
+    /// The one with the controller `cpu` of version 1, else the one of version 2. One whose root is not
+    /// mounted is of no use.
+    fn of_mounts(mountinfo: &str) -> Option<Self> {
+        let mut version_2 = None;
+        for line in mountinfo.lines() {
+            // `ID PARENT MAJOR:MINOR ROOT MOUNT OPTIONS … - TYPE SOURCE SUPER_OPTIONS`
+            let Some((mount, of_type)) = line.split_once(" - ") else {
+                continue;
+            };
+            let mut fields = mount.split(' ').skip(3);
+            let (Some("/"), Some(mount)) = (fields.next(), fields.next()) else {
+                continue;
+            };
+            let mut of_type = of_type.split(' ');
+            let (kind, options) = (of_type.next(), of_type.nth(1).unwrap_or_default());
+            let found = |version| Self {
+                mount: PathBuf::from(unescaped(mount)),
+                version,
+            };
+            match kind {
+                Some("cgroup") if options.split(',').any(|option| option == "cpu") => {
+                    return Some(found(Version::One));
+                }
+                Some("cgroup2") => version_2 = version_2.or(Some(found(Version::Two))),
+                _ => {}
+            }
+        }
+        version_2
+    }
+
+    /// At most so many groups, as `/a/b`, without the root, which has no quota; and whether there are more.
+    fn groups(&self, most: usize) -> (Vec<String>, bool) {
+        let mut groups = Vec::new();
+        let mut open = vec![String::new()];
+        while let Some(group) = open.pop() {
+            let below = fs::read_dir(self.folder(&group));
+            let below = below.into_iter().flatten().flatten();
+            let names = below
+                .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+                .filter_map(|entry| entry.file_name().into_string().ok());
+            for name in names {
+                if groups.len() == most {
+                    return (groups, true);
+                }
+                let path = format!("{group}/{name}");
+                groups.push(path.clone());
+                open.push(path);
+            }
+        }
+        (groups, false)
+    }
+
+    fn folder(&self, group: &str) -> PathBuf {
+        self.mount.join(group.trim_start_matches('/'))
+    }
+
+    /// The group's quota; where it has none, `None`, or what remains to be said of one that it `had`.
+    fn quota(&self, group: &str, had: bool) -> Option<Quota> {
+        let folder = self.folder(group);
+        let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+        let number = |name: &str| read(name).trim().parse().ok();
+        let limit = match self.version {
+            Version::One => {
+                // -1 is none.
+                let quota_us = number("cpu.cfs_quota_us");
+                if quota_us.is_none() && !had {
+                    return None;
+                }
+                Quota {
+                    quota_us,
+                    period_us: number("cpu.cfs_period_us").unwrap_or(0),
+                    burst_us: number("cpu.cfs_burst_us").unwrap_or(0),
+                    ..Quota::default()
+                }
+            }
+            Version::Two => {
+                let (quota_us, period_us) = parse_maximum(&read("cpu.max"));
+                if quota_us.is_none() && !had {
+                    return None;
+                }
+                Quota {
+                    quota_us,
+                    period_us,
+                    burst_us: number("cpu.max.burst").unwrap_or(0),
+                    ..Quota::default()
+                }
+            }
+        };
+        Some(with_counts(limit, &read("cpu.stat")))
+    }
+}
+
+/// `QUOTA PERIOD` of cpu.max; without a quota, `max PERIOD`.
+fn parse_maximum(text: &str) -> (Option<u64>, u64) {
+    let mut words = text.split_ascii_whitespace();
+    let quota = words.next().and_then(|word| word.parse().ok());
+    let period = words.next().and_then(|word| word.parse().ok());
+    (quota, period.unwrap_or(0))
+}
+
+/// Lines of cpu.stat are `name number`.
+fn with_counts(mut quota: Quota, stat: &str) -> Quota {
+    for line in stat.lines() {
+        let Some((name, number)) = line.split_once(' ') else {
+            continue;
+        };
+        let Ok(number) = number.trim().parse::<u64>() else {
+            continue;
+        };
+        match name {
+            "nr_periods" => quota.nr_periods = number,
+            "nr_throttled" => quota.nr_throttled = number,
+            "throttled_time" => quota.throttled_ns = number,
+            "throttled_usec" => quota.throttled_ns = number.saturating_mul(1000),
+            _ => {}
+        }
+    }
+    quota
+}
+
+/// Spaces and the like are `\040` in mountinfo.
+fn unescaped(path: &str) -> String {
+    let replaced = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n")].iter();
+    let path = replaced.fold(path.to_owned(), |path, (from, to)| path.replace(from, to));
+    path.replace("\\134", "\\")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hierarchy_with_the_controller_is_preferred_and_one_in_part_is_none() {
+        let found = |mounts: &str| Hierarchy::of_mounts(mounts).map(|one| (one.mount, one.version));
+        let two = "41 31 0:38 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n";
+        let one = "32 31 0:29 / /sys/fs/my\\040group rw,relatime - cgroup cgroup rw,cpu,cpuacct\n";
+        let accounts = "33 31 0:30 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n";
+        let part = "32 31 0:29 /docker/1 /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n";
+        assert_eq!(
+            found(&format!("{two}{accounts}{one}")),
+            Some(("/sys/fs/my group".into(), Version::One))
+        );
+        assert_eq!(
+            found(&format!("{accounts}{part}{two}")),
+            Some(("/sys/fs/cgroup".into(), Version::Two))
+        );
+        assert_eq!(found(&format!("{accounts}{part}garbage\n")), None);
+    }
+
+    #[test]
+    fn quotas_of_both_versions_are_read_and_noted_where_they_change() {
+        for version in [Version::One, Version::Two] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let group = folder.path().join("pod/app");
+            fs::create_dir_all(&group).expect("made");
+            let write = |name: &str, text: &str| {
+                fs::write(group.join(name), text).expect("written");
+            };
+            let set = |quota: Option<u64>, throttled: u64| match version {
+                Version::One => {
+                    write("cpu.cfs_period_us", "50000\n");
+                    let quota = quota.map_or("-1".to_owned(), |quota| quota.to_string());
+                    write("cpu.cfs_quota_us", &quota);
+                    let stat =
+                        format!("nr_periods 9\nnr_throttled {throttled}\nthrottled_time 7000\n");
+                    write("cpu.stat", &stat);
+                }
+                Version::Two => {
+                    let quota = quota.map_or("max".to_owned(), |quota| quota.to_string());
+                    write("cpu.max", &format!("{quota} 50000\n"));
+                    let stat = format!(
+                        "usage_usec 5\nnr_periods 9\nnr_throttled {throttled}\nthrottled_usec 7\n"
+                    );
+                    write("cpu.stat", &stat);
+                }
+            };
+            let mut quotas = GroupQuotas {
+                hierarchy: Hierarchy {
+                    mount: folder.path().to_owned(),
+                    version,
+                },
+                notes: Notes::to_memory(),
+                known: BTreeMap::new(),
+                has_looked: false,
+            };
+            set(None, 0);
+            quotas.note_all().expect("noted");
+            set(Some(2000), 3);
+            quotas.look_for_news().expect("noted");
+            quotas.look_for_news().expect("noted");
+            set(None, 4);
+            quotas.look_for_news().expect("noted");
+            fs::create_dir(group.join("new")).expect("made");
+            fs::rename(folder.path().join("pod"), folder.path().join("other")).expect("moved");
+            quotas.look_for_news().expect("noted");
+            let out = folder.path().join(FILE_NAME);
+            quotas.notes.write_remembered(&out).expect("written");
+            let text = fs::read_to_string(out).expect("lines");
+            let lines: Vec<String> = (text.lines())
+                .map(|line| {
+                    let (_, rest) = line.split_once(',').expect("at_ns first");
+                    rest.replace('"', "")
+                })
+                .collect();
+            let counts = |throttled| {
+                format!("period_us:50000,nr_periods:9,nr_throttled:{throttled},throttled_ns:7000}}")
+            };
+            assert_eq!(
+                lines,
+                [
+                    "groups:2}".to_owned(),
+                    format!("group:/pod/app,quota_us:2000,{}", counts(3)),
+                    "groups:2}".to_owned(),
+                    "groups:2}".to_owned(),
+                    format!("group:/pod/app,quota_us:null,{}", counts(4)),
+                    "groups:2}".to_owned(),
+                    "gone:/pod/app}".to_owned(),
+                    "groups:3}".to_owned(),
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn of_too_many_groups_some_are_read_and_the_look_says_so() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["a", "b", "c/d"] {
+            fs::create_dir_all(folder.path().join(name)).expect("made");
+        }
+        let hierarchy = Hierarchy {
+            mount: folder.path().to_owned(),
+            version: Version::Two,
+        };
+        let (groups, more) = hierarchy.groups(3);
+        assert_eq!((groups.len(), more), (3, true));
+        assert_eq!(
+            (hierarchy.groups(4).0.len(), hierarchy.groups(4).1),
+            (4, false)
+        );
+    }
+}
