@@ -1,17 +1,20 @@
 #!/bin/sh
-# Asks `slowpath serve` every question of its own interface and holds the answers to the description
-# (docs/reference/openapi.json, tests/tsp/interface.mjs). Skipped, visibly, where Node or a trace is not there.
+# Holds the answers of `slowpath serve` to their descriptions (tests/tsp): its own interface to
+# docs/reference/openapi.json, and the Trace Server Protocol, driven through its own client, to what is
+# published. Skipped, visibly, where Node, a trace or the protocol's description is not there.
 #     interface.sh SLOWPATH
 set -eu
 slowpath=$(readlink -f "$1")
 cd "$(dirname "$0")/../tests/tsp"
-traces=${SLOWPATH_TRACES:-../../../shared/traces}
+shared=../../../shared
+traces=${SLOWPATH_TRACES:-$shared/traces}
+protocol=${SLOWPATH_TSP:-$shared/tsp/API.yaml}
 
 skipped() {
-    echo "SKIPPED: the interface's conformance: $1" >&2
+    echo "SKIPPED: $1" >&2
     exit 0
 }
-command -v npm >/dev/null 2>&1 || skipped "npm is missing"
+command -v npm >/dev/null 2>&1 || skipped "conformance of the server's answers: npm is missing"
 
 installed=node_modules/.installed
 if [ ! -e "$installed" ] || [ package-lock.json -nt "$installed" ]; then
@@ -23,9 +26,10 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 for trace in futex-contention two-hosts; do
     archive=$traces/$trace/$trace.tar.zst
-    [ -f "$archive" ] || skipped "$archive is not there; SLOWPATH_TRACES names the folder of traces"
+    [ -f "$archive" ] || skipped "conformance of the server's answers: $archive is not there; SLOWPATH_TRACES names the folder of traces"
     zstd -dcq "$archive" | tar -xf - -C "$work"
 done
+
 # Calls of services are known from files of spans only: one that calls another.
 cat >"$work/spans.json" <<'SPANS'
 {"data": [{"traceID": "a1", "processes": {"p1": {"serviceName": "shop"}, "p2": {"serviceName": "stock"}}, "spans": [
@@ -34,3 +38,9 @@ cat >"$work/spans.json" <<'SPANS'
    "references": [{"refType": "CHILD_OF", "traceID": "a1", "spanID": "b1"}]}]}]}
 SPANS
 node interface.mjs "$slowpath" ../../docs/reference/openapi.json "$work/futex-contention" "$work/two-hosts" "$work/spans.json"
+
+[ -f "$protocol" ] || skipped "the Trace Server Protocol's conformance: $protocol is not there; SLOWPATH_TSP names it"
+for trace in futex-contention two-hosts; do
+    echo "$trace:"
+    node conformance.mjs "$slowpath" "$work/$trace" "$protocol" "${SLOWPATH_REFERENCE:-$shared/reference}/tsp-many-threads"
+done

@@ -17,7 +17,6 @@ step cargo xtask check
 step cargo clippy --workspace --all-targets --quiet -- -D warnings
 step cargo test --workspace
 step sh scripts/interface.sh "${CARGO_TARGET_DIR:-target}/debug/slowpath"
-step sh scripts/tsp.sh "${CARGO_TARGET_DIR:-target}/debug/slowpath"
 step sh scripts/web-test.sh "${CARGO_TARGET_DIR:-target}/debug/slowpath"
 for agent in spans-native spans-java spans-go spans-node spans-python; do
     step make --no-print-directory -C "agents/$agent" test

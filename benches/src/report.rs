@@ -95,6 +95,26 @@ pub fn recordings() -> PathBuf {
     std::env::var_os("SLOWPATH_TRACES").map_or_else(beside, PathBuf::from)
 }
 
+/// A recording of requests of about this size, kernel and user-space traces: made once, until somebody
+/// removes it.
+pub fn requests_of_size(megabytes: u64) -> anyhow::Result<PathBuf> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
+    let archive = recordings().join("futex-contention/futex-contention.tar.zst");
+    ensure!(archive.is_file(), "{} is not there", archive.display());
+    let small = unpacked(&archive, &data.join("small"))?.join("futex-contention");
+    let large = data.join(format!("requests-{megabytes}"));
+    if !large.exists() {
+        // Under another name until it is whole.
+        let begun = data.join(format!("requests-{megabytes}.begun"));
+        if begun.exists() {
+            fs::remove_dir_all(&begun)?;
+        }
+        enlarge(&small, &begun, megabytes << 20)?;
+        fs::rename(&begun, &large)?;
+    }
+    Ok(large)
+}
+
 /// Unpacks an archive once.
 pub fn unpacked(archive: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
     fs::create_dir_all(folder)?;

@@ -4,13 +4,10 @@
 //! memory should grow with the size, and no faster.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::ensure;
-
-use crate::enlarge::enlarge;
 use crate::measure::compare;
-use crate::report::{recordings, unpacked};
+use crate::report::requests_of_size;
 
 /// What to run.
 #[derive(Debug, clap::Args)]
@@ -31,15 +28,10 @@ pub struct Settings {
 /// # Errors
 /// Where the recording is not there, cannot be enlarged, or the command fails.
 pub fn run(settings: &Settings) -> anyhow::Result<()> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
-    let archive = recordings().join("futex-contention/futex-contention.tar.zst");
-    ensure!(archive.is_file(), "{} is not there", archive.display());
-    let small = unpacked(&archive, &data.join("small"))?.join("futex-contention");
     let slowpath = settings.slowpath.to_string_lossy();
     println!("     size    wall     CPU  anonymous");
     for &megabytes in &settings.megabytes {
-        let large = data.join(format!("requests-{megabytes}"));
-        enlarge(&small, &large, megabytes << 20)?;
+        let large = requests_of_size(megabytes)?;
         let path = large.to_string_lossy();
         let command = [&*slowpath, "requests", "--percentiles", &*path];
         let costs = compare(settings.times, &[&command]);

@@ -14,8 +14,7 @@ use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::enlarge::enlarge;
-use crate::report::{recordings, unpacked};
+use crate::report::requests_of_size;
 
 /// Rows and pixels of a screen.
 const ROWS: usize = 500;
@@ -49,7 +48,7 @@ pub struct Settings {
 pub fn run(settings: &Settings) -> anyhow::Result<()> {
     let recording = match &settings.recording {
         Some(recording) => recording.clone(),
-        None => made(settings.megabytes)?,
+        None => requests_of_size(settings.megabytes)?,
     };
     let mut cache = recording.clone().into_os_string();
     cache.push(".slowpath-cache");
@@ -77,18 +76,6 @@ pub fn run(settings: &Settings) -> anyhow::Result<()> {
     served.all_done()?;
     latencies(&served)?;
     frames(&served)
-}
-
-fn made(megabytes: u64) -> anyhow::Result<PathBuf> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
-    let archive = recordings().join("futex-contention/futex-contention.tar.zst");
-    ensure!(archive.is_file(), "{} is not there", archive.display());
-    let small = unpacked(&archive, &data.join("small"))?.join("futex-contention");
-    let large = data.join(format!("serve-{megabytes}"));
-    if !large.exists() {
-        enlarge(&small, &large, megabytes << 20)?;
-    }
-    Ok(large)
 }
 
 /// A server that ends with this.
