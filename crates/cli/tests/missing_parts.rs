@@ -504,7 +504,8 @@ fn lines_beside_the_events_that_cannot_be_understood_are_told() {
     for name in ["statedump.jsonl", "cgroups.jsonl"] {
         let file = recording.join("kernel").join(name);
         // Recorders in containers write no quotas.
-        let text = fs::read_to_string(&file).unwrap_or_else(|_| "{\"at_ns\":1,\"groups\":1}\n".into());
+        let text =
+            fs::read_to_string(&file).unwrap_or_else(|_| "{\"at_ns\":1,\"groups\":1}\n".into());
         let mut damaged = text.clone();
         let second = damaged.find('\n').expect("lines") + 1;
         damaged.insert_str(second, "{\"at_ns\": \n");

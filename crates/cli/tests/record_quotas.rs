@@ -79,7 +79,7 @@ fn the_quota_that_is_set_is_told_and_none_where_none_is_set() {
     let [Some(limited), Some(free), Some(unreached)] = &groups else {
         return skip(missing);
     };
-    if !limited.set(10_000, 50_000) || !unreached.set(50_000, 50_000) {
+    if !limited.set(2_000, 50_000) || !unreached.set(50_000, 50_000) {
         return skip(missing);
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -113,7 +113,7 @@ fn the_quota_that_is_set_is_told_and_none_where_none_is_set() {
         panic!("one quota in {document:#}");
     };
     let title = found["title"].as_str().expect("a title");
-    let expected = format!("/{} gets 10.000 ms of CPU in every 50.000 ms", limited.name);
+    let expected = format!("/{} gets 2.000 ms of CPU in every 50.000 ms", limited.name);
     assert!(title.ends_with(&expected), "{title}");
     let explanation = found["explanation"].as_str().expect("an explanation");
     let times = format!("the kernel counts {} periods", limited.throttled());

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use slowpath_kernel::InterruptedWait;
 use slowpath_kernel::disks::DiskUse;
+use slowpath_kernel::exits::Exits;
 use slowpath_kernel::peers::Peer;
 use slowpath_kernel::priorities::Priorities;
 use slowpath_kernel::quotas::GroupQuotas;
@@ -59,6 +60,8 @@ pub struct FoundOut {
     pub peers: Vec<Option<Peer>>,
     /// The priorities of the host's threads, where [`Diagnosis::asks_for_priorities`].
     pub priorities: Priorities,
+    /// When the host's threads began to exit, where [`Diagnosis::asks_for_exits`].
+    pub exits: Exits,
 }
 
 impl<'run> Diagnosis<'run> {
@@ -97,6 +100,12 @@ impl<'run> Diagnosis<'run> {
         self.slow.as_ref().is_some_and(cpu::are_waits_worth_telling)
     }
 
+    /// Whether slow requests waited for threads that have ended since: then it matters whether they were
+    /// joined.
+    pub fn asks_for_exits(&self) -> bool {
+        self.slow.as_ref().is_some_and(locks::asks_for_exits)
+    }
+
     /// What makes the slow requests of the host slow: the most share of their time first.
     ///
     /// Empty where there is no request or no kernel trace, or nothing stands out.
@@ -112,7 +121,7 @@ impl<'run> Diagnosis<'run> {
             host.quota_periods,
             &found_out.priorities,
         );
-        findings.extend(locks::finding(slow, &quotas));
+        findings.extend(locks::finding(slow, &quotas, &found_out.exits));
         findings.extend(disk::finding(slow, &self.disk_waits, &found_out.disks));
         let missing: BTreeMap<HostId, Missing<'_>> = (0..)
             .map(HostId)

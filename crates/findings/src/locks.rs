@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use slowpath_kernel::timelines::Doing;
-use slowpath_model::{Nanoseconds, Timestamp};
+use slowpath_kernel::exits::Exits;
+use slowpath_model::Nanoseconds;
 use slowpath_requests::ThreadOfHost;
 
 use crate::finding::{Evidence, Finding, FindingId};
@@ -11,15 +11,26 @@ use crate::path::{Slow, Taken, Wait, counted, listed, percent};
 use crate::quota::{Quota, quota_behind};
 use crate::runtime::is_runtime;
 
-/// Waits for holders that a quota stopped are the quota's, which tells of them.
-pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
-    let is_own = |wait: &Wait| quota_behind(quotas, wait).is_none();
-    let waits: Vec<Wait> = (slow.waits())
+/// Waits in `futex` for other threads.
+fn waits<'run>(slow: &'run Slow<'_>) -> impl Iterator<Item = Wait> + 'run {
+    (slow.waits())
         .filter(|wait| wait.call.as_deref() == Some("futex") && !is_runtime(&wait.holder_comm))
-        .filter(is_own)
-        .collect();
+}
+
+/// Whether there are waits on the requests' host for threads that have ended: then it matters when they
+/// began to.
+pub(crate) fn asks_for_exits(slow: &Slow<'_>) -> bool {
+    let end = slow.lines.range().end;
+    waits(slow)
+        .any(|wait| wait.holder.host == slow.host && slow.lines.life(wait.holder.thread).end < end)
+}
+
+/// Waits for holders that a quota stopped are the quota's, which tells of them.
+pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Option<Finding> {
+    let is_own = |wait: &Wait| quota_behind(quotas, wait).is_none();
+    let waits: Vec<Wait> = waits(slow).filter(is_own).collect();
     let ended: Nanoseconds = (waits.iter())
-        .filter(|wait| is_for_its_end(slow, wait))
+        .filter(|wait| is_for_its_end(slow, exits, wait))
         .map(|wait| wait.range.length())
         .sum();
     let mut taken = Taken::default();
@@ -60,7 +71,9 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
     };
     let joins = match ended {
         Nanoseconds::ZERO => String::new(),
-        ended => format!(" For {ended} of it that thread ended right then: it was joined."),
+        ended => format!(
+            " For {ended} of it that thread was at its end when it woke them: it was joined."
+        ),
     };
     let unless = match slow.lines.records_timers() {
         true => "",
@@ -110,17 +123,11 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
     taken.finding(slow, id, title, explanation, evidence, advice)
 }
 
-/// Whether the wait was for the end of a thread, as Java's `Thread.join` and `pthread_join` wait: who is
-/// waited for wakes and is gone.
-fn is_for_its_end(slow: &Slow<'_>, wait: &Wait) -> bool {
-    /// What a thread still does when it has told that it ends.
-    const LAST: i64 = 5_000_000;
-    let lines = slow.all.hosts().lines(wait.holder.host);
-    lines.is_some_and(|lines| {
-        let soon = Timestamp::from_ns(wait.range.end.ns().saturating_add(LAST));
-        let at = soon.min(lines.range().end);
-        lines.stretch_before(wait.holder.thread, at).doing == Doing::Dead
-    })
+/// Whether the wait was for the end of a thread (`pthread_join`): the kernel wakes the waiter when that
+/// thread is in its last system call. A thread that gives something up and ends soon after wakes it before.
+fn is_for_its_end(slow: &Slow<'_>, exits: &Exits, wait: &Wait) -> bool {
+    wait.holder.host == slow.host
+        && exits.has_begun(wait.holder.thread, wait.range.begin, wait.range.end)
 }
 
 /// A thread that was waited for.

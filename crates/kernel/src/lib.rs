@@ -13,6 +13,7 @@ mod contexts;
 pub mod count;
 pub mod cpu;
 pub mod disks;
+pub mod exits;
 mod extent;
 mod interrupted;
 pub mod io;

@@ -18,7 +18,7 @@ use crate::processes;
 
 pub(crate) const FILE_NAME: &str = "cgroups.jsonl";
 
-/// More groups than this are not read: a look at so many takes about 50 ms.
+/// More groups than this are not read: a look at so many takes about 0.1 s.
 const MOST_GROUPS: usize = 4096;
 
 /// Where the kernel shows control groups' CPU quotas.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use slowpath_engine::{Cancelled, Options, Outcome};
 use slowpath_kernel::InterruptedWait;
 use slowpath_kernel::disks::{DiskUse, disk_use};
+use slowpath_kernel::exits::{Exits, exits};
 use slowpath_kernel::io::Known;
 use slowpath_kernel::latency::{LatencyKind, LatencyReport, latency};
 use slowpath_kernel::peers::{Peer, peers};
@@ -342,6 +343,16 @@ impl<'experiment> HostKernels<'experiment> {
     /// Where it was cancelled.
     pub fn priorities(&self, options: &Options<'_>) -> Result<Priorities, Cancelled> {
         let found = priorities(self.source(), options)?;
+        Ok(found.state.unwrap_or_default())
+    }
+
+    /// When the host's threads began to exit.
+    ///
+    /// # Errors
+    ///
+    /// Where it was cancelled.
+    pub fn exits(&self, options: &Options<'_>) -> Result<Exits, Cancelled> {
+        let found = exits(self.source(), options)?;
         Ok(found.state.unwrap_or_default())
     }
 

@@ -97,5 +97,9 @@ fn find_out(
             true => kernel.priorities(options)?,
             false => Default::default(),
         },
+        exits: match diagnosis.asks_for_exits() {
+            true => kernel.exits(options)?,
+            false => Default::default(),
+        },
     })
 }

@@ -13,7 +13,7 @@ import sys
 import time
 import urllib.request
 
-ROUNDS = 8
+ROUNDS = 6
 
 
 def work(seconds):
@@ -52,7 +52,7 @@ def serve(name, group, seconds, pause):
 def main():
     os.sched_setaffinity(0, {0})
     children = []
-    for arguments in [("limited", sys.argv[1], 0.018, 0.002), ("free", sys.argv[2], 0.010, 0.040)]:
+    for arguments in [("limited", sys.argv[1], 0.006, 0.002), ("free", sys.argv[2], 0.010, 0.040)]:
         pid = os.fork()
         if pid == 0:
             status = 1

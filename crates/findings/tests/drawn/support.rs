@@ -9,6 +9,7 @@ use slowpath_critical_path::{Host as NamedHost, Hosts};
 use slowpath_drawn::DrawnTrace;
 use slowpath_findings::{Diagnosis, Finding, FindingId, FoundOut, Host};
 use slowpath_kernel::disks::disk_use;
+use slowpath_kernel::exits::exits;
 use slowpath_kernel::network::Network;
 use slowpath_kernel::peers::peers;
 use slowpath_kernel::priorities::priorities;
@@ -109,6 +110,11 @@ impl Drawn {
             disks: disks.state.unwrap_or_default(),
             peers: peers.state.unwrap_or_default(),
             priorities: priorities.unwrap_or_default(),
+            exits: match diagnosis.asks_for_exits() {
+                true => exits(kernel, &options).expect("nobody cancels").state,
+                false => None,
+            }
+            .unwrap_or_default(),
         })
     }
 }
