@@ -50,7 +50,7 @@ fuzz-smoke: setup ## Fuzz every parser for a bounded time (FUZZ_SECONDS, 60 by d
 # Agents of languages whose tools are missing here say so and are skipped by their own Makefiles.
 AGENTS := $(patsubst %/Makefile,%,$(wildcard agents/*/Makefile))
 
-agents: setup ## Build the agents that tell of spans from inside applications
+agents: setup ## Build the agents that tell of spans and of Redis from inside applications
 	@for agent in $(AGENTS); do $(MAKE) --no-print-directory -C $$agent || exit 1; done
 
 test-agents: agents ## Test the agents in real applications (downloads what these need)

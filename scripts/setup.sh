@@ -9,6 +9,7 @@ PACKAGES="
 pkg-config:user-space tracing support is not built
 libc6-dev:C programs (demo workload) are not built
 liblttng-ust-dev:user-space tracing support is not built
+libzydis-dev:the Redis agent is not built
 lttng-tools:recording of user-space events, and tests of it
 babeltrace2:tests and benchmarks that compare with babeltrace2
 trace-cmd:tests that compare with trace-cmd

@@ -1,0 +1,179 @@
+/* Stays in the program with two pointers only, those to epoll_wait and to fork. From epoll_wait it looks
+ * now and then whether a recording wants events, and places or removes the other hooks there: a safe
+ * point, as the main thread is in none of the hooked functions, and the I/O threads are idle whenever
+ * Redis is about to wait. Loading it costs a program that is no Redis nothing but a line on stderr. */
+#define _GNU_SOURCE
+#include "agent.h"
+
+#include <dlfcn.h>
+#include <lttng/ust-fork.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "batch.h"
+#include "hooks.h"
+#include "layout.h"
+
+/* Looks for recordings that often while the event loop is busy, and in each turn that found nothing to
+ * do, so at least ten times in a second (`hz` of redis.conf). */
+#define TURNS_BETWEEN_LOOKS 32
+
+static int hook_epoll_wait(int epoll, struct epoll_event *events, int room, int timeout);
+static pid_t hook_fork(void);
+
+static struct imported import_epoll_wait = {.function = "epoll_wait", .hook = hook_epoll_wait};
+static struct imported import_fork = {.function = "fork", .hook = hook_fork};
+
+static enum { AWAY, PRESENT, REFUSED } state;
+/* Look in the next turn already. */
+static int attentive = 1;
+static unsigned turns;
+/* Has the event loop begun? Before, Redis forks to become a daemon; after, to save. */
+static int looked;
+
+static void leave(void)
+{
+    hooks_place(0);
+    batch_look(0, 0);
+    imported_restore(&import_epoll_wait);
+    imported_restore(&import_fork);
+}
+
+static void refuse(reason why)
+{
+    state = REFUSED;
+    fprintf(stderr,
+            "slowpath: this process is not traced: %s\n"
+            "hint: it goes on as if the agent were not there; agents/redis/README.md lists the builds of "
+            "redis-server that can be traced\n",
+            why);
+}
+
+/* ---- at the safe point -------------------------------------------------------------------------- */
+
+static reason look_while_learning(void)
+{
+    reason failed = NULL;
+    if (learning == LEARNING_TO_BEGIN) {
+        failed = hooks_place(hooks_for_learning());
+        return failed ? failed : layout_begin();
+    }
+    return layout_continue();
+}
+
+static void __attribute__((noinline, cold)) look(void)
+{
+    if (state != PRESENT || syscall(SYS_gettid) != getpid())
+        return;
+    looked = 1;
+    reason failed = NULL;
+    if (learning != LEARNED)
+        failed = look_while_learning();
+    uint32_t wanted = learning == LEARNED ? hooks_wanted() : hooks_for_learning();
+    if (!failed && wanted)
+        failed = batch_prepare();
+    if (!failed)
+        failed = hooks_place(wanted);
+    if (failed) {
+        leave();
+        refuse(failed);
+        return;
+    }
+    if (learning == LEARNED)
+        batch_look(wanted != 0, hooks_want_batches());
+}
+
+static int hook_epoll_wait(int epoll, struct epoll_event *events, int room, int timeout)
+{
+    int (*original)(int, struct epoll_event *, int, int) = import_epoll_wait.original;
+    if (__builtin_expect(attentive || ++turns % TURNS_BETWEEN_LOOKS == 0, 0))
+        look();
+    int ready = original(epoll, events, room, timeout);
+    attentive = ready <= 0 || (learning != LEARNED && state == PRESENT);
+    return ready;
+}
+
+/* ---- fork ---------------------------------------------------------------------------------------- */
+
+/* LTTng's own library for this, where the user has preloaded it, does the same. */
+static int lttng_sees_fork(void *fork_function)
+{
+    Dl_info library;
+    return dladdr(fork_function, &library) && library.dli_fname && strstr(library.dli_fname, "lttng-ust-fork");
+}
+
+static pid_t hook_fork(void)
+{
+    pid_t (*original)(void) = import_fork.original;
+    if (!looked && !lttng_sees_fork(import_fork.original)) {
+        /* The child is the server. */
+        sigset_t signals;
+        lttng_ust_before_fork(&signals);
+        pid_t child = original();
+        if (child)
+            lttng_ust_after_fork_parent(&signals);
+        else
+            lttng_ust_after_fork_child(&signals);
+        return child;
+    }
+    pid_t child = original();
+    /* A child that saves is not recorded: the buffers are its parent's. It runs Redis's own code. */
+    if (!child)
+        leave();
+    return child;
+}
+
+/* ---- begin and end ------------------------------------------------------------------------------- */
+
+static reason prepare(void)
+{
+    static int prepared;
+    if (prepared)
+        return NULL;
+    reason failed = image_open();
+    failed = failed ? failed : hooks_prepare();
+    failed = failed ? failed : layout_prepare();
+    if (failed)
+        return failed;
+    imported_find(&import_epoll_wait);
+    imported_find(&import_fork);
+    if (!import_epoll_wait.slot || !import_fork.slot)
+        return "the program does not import epoll_wait and fork";
+    prepared = 1;
+    return NULL;
+}
+
+EXPORTED int slowpath_redis_start(void)
+{
+    if (state != AWAY)
+        return state == REFUSED;
+    reason failed = prepare();
+    failed = failed ? failed : imported_hook(&import_epoll_wait);
+    failed = failed ? failed : imported_hook(&import_fork);
+    if (failed) {
+        leave();
+        image_close();
+        refuse(failed);
+        return 1;
+    }
+    attentive = 1;
+    state = PRESENT;
+    return 0;
+}
+
+EXPORTED int slowpath_redis_stop(void)
+{
+    if (state == PRESENT) {
+        state = AWAY;
+        leave();
+    }
+    return 0;
+}
+
+__attribute__((constructor)) static void loaded(void)
+{
+    slowpath_redis_start();
+}

@@ -1,0 +1,351 @@
+/* Keeps one open batch for each descriptor; see batch.h. Times are CLOCK_MONOTONIC in nanoseconds until
+ * the batch is told, then offsets from its first read. */
+#define _GNU_SOURCE
+#include "batch.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "layout.h"
+#include "provider.h"
+
+/* Clients on higher descriptors are not recorded at level lite. */
+#define MOST_DESCRIPTORS 65536
+#define MOST_NAMES 1024
+#define SECOND_NS UINT64_C(1000000000)
+#define WAITED_NS SECOND_NS
+#define TELL_AGAIN_NS (10 * SECOND_NS)
+
+struct batch {
+    uint64_t client_id;
+    /* When its address was told last: of which `telling` that is; likewise of a recording. */
+    uint32_t told, recording;
+    uint8_t open, commands;
+    uint32_t read_thread;
+    uint64_t begin, last, read_end, write_start, bytes_read, bytes_written;
+    uint16_t command[MOST_COMMANDS];
+    uint64_t start[MOST_COMMANDS], duration[MOST_COMMANDS];
+};
+
+struct name {
+    void *command;
+    const char *text;
+    uint32_t told;
+};
+
+int batch_recording;
+__thread struct transfer *transfer_of_thread;
+
+/* Memory that takes no room until it is used. */
+static struct batch *batches;
+static int highest_fd;
+/* A hash table; the number of a name is its place and 1. Only the main thread executes commands. */
+static struct name names[MOST_NAMES];
+static int names_used;
+/* Names and addresses are told once for each value; batches of an earlier recording are void. */
+static uint32_t telling = 1, recording = 1;
+static uint64_t told_at, looked_at;
+static int was_on;
+
+static uint64_t now_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * SECOND_NS + now.tv_nsec;
+}
+
+static uint32_t thread_id(void)
+{
+    static __thread uint32_t id __attribute__((tls_model("initial-exec")));
+    if (__builtin_expect(!id, 0))
+        id = syscall(SYS_gettid);
+    return id;
+}
+
+reason batch_prepare(void)
+{
+    if (batches)
+        return NULL;
+    void *memory = mmap(NULL, MOST_DESCRIPTORS * sizeof *batches, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return reason_of("no memory for batches: %s", strerror(errno));
+    batches = memory;
+    return NULL;
+}
+
+/* ---- names and addresses -------------------------------------------------------------------------- */
+
+static uint16_t number_of(void *command)
+{
+    if (!command)
+        return 0;
+    unsigned place = ((uintptr_t)command >> 4) % MOST_NAMES;
+    const char *text = name_of_command(command);
+    /* A module that is gone may leave its place to another command, under another name. */
+    while (names[place].command && (names[place].command != command || names[place].text != text))
+        place = (place + 1) % MOST_NAMES;
+    struct name *name = &names[place];
+    if (!name->command) {
+        if (names_used == MOST_NAMES / 2)
+            return 0;
+        names_used++;
+        *name = (struct name){command, text, 0};
+    }
+    if (name->told != telling) {
+        name->told = telling;
+        lttng_ust_tracepoint(slowpath_redis, command_name, place + 1, text);
+    }
+    return place + 1;
+}
+
+struct address {
+    char text[INET6_ADDRSTRLEN];
+    uint16_t port;
+};
+
+static void read_address(int (*ask)(int, struct sockaddr *, socklen_t *), int fd, struct address *address)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+        struct sockaddr_storage room;
+    } socket;
+    socklen_t size = sizeof socket;
+    *address = (struct address){0};
+    if (ask(fd, &socket.any, &size))
+        return;
+    if (socket.any.sa_family == AF_INET) {
+        inet_ntop(AF_INET, &socket.v4.sin_addr, address->text, sizeof address->text);
+        address->port = ntohs(socket.v4.sin_port);
+    } else if (socket.any.sa_family == AF_INET6) {
+        inet_ntop(AF_INET6, &socket.v6.sin6_addr, address->text, sizeof address->text);
+        address->port = ntohs(socket.v6.sin6_port);
+    }
+}
+
+static void tell_address(int fd, uint64_t client_id)
+{
+    if (!lttng_ust_tracepoint_enabled(slowpath_redis, client_address))
+        return;
+    int error = errno;
+    struct address peer, own;
+    read_address(getpeername, fd, &peer);
+    read_address(getsockname, fd, &own);
+    errno = error;
+    lttng_ust_tracepoint(slowpath_redis, client_address, fd, client_id, peer.text, peer.port, own.text,
+                         own.port);
+}
+
+/* The descriptor's batch, made this client's; NULL: it is not recorded. */
+static struct batch *batch_of(int fd, uint64_t client_id)
+{
+    if ((unsigned)fd >= MOST_DESCRIPTORS)
+        return NULL;
+    struct batch *batch = &batches[fd];
+    if (__builtin_expect(batch->client_id != client_id || batch->recording != recording, 0)) {
+        memset(batch, 0, offsetof(struct batch, command));
+        batch->client_id = client_id;
+        batch->recording = recording;
+        /* I/O threads may see the same; whoever is last is near enough for what it is used for. */
+        if (fd > highest_fd)
+            highest_fd = fd;
+    }
+    return batch;
+}
+
+void batch_tell_client(int fd, uint64_t client_id)
+{
+    struct batch *batch = batch_of(fd, client_id);
+    if (batch && __builtin_expect(batch->told != telling, 0)) {
+        batch->told = telling;
+        tell_address(fd, client_id);
+    }
+}
+
+/* ---- batches -------------------------------------------------------------------------------------- */
+
+static void tell(struct batch *batch, int fd, enum batch_end why, uint64_t now)
+{
+    uint64_t unit = 1;
+    while ((now - batch->begin) / unit > UINT32_MAX)
+        unit *= 1000;
+#define OFFSET(time) ((uint32_t)((time) > batch->begin ? ((time) - batch->begin) / unit : 0))
+    struct batch_record record = {
+        .client_id = batch->client_id,
+        .bytes_read = batch->bytes_read,
+        .bytes_written = batch->bytes_written,
+        .fd = fd,
+        .read_thread = batch->read_thread,
+        .unit_ns = unit,
+        .read_end = OFFSET(batch->read_end),
+        .write_start = OFFSET(batch->write_start),
+        .ended = OFFSET(now),
+        .ended_by = why,
+        .commands = batch->commands,
+    };
+    for (int i = 0; i < batch->commands; i++) {
+        record.command[i] = batch->command[i];
+        record.start[i] = OFFSET(batch->start[i]);
+        record.duration[i] = batch->duration[i] / unit;
+    }
+#undef OFFSET
+    batch->open = 0;
+    batch_tell_client(fd, batch->client_id);
+    lttng_ust_tracepoint(slowpath_redis, batch, &record);
+}
+
+static void open_batch(struct batch *batch, uint64_t now)
+{
+    batch->open = 1;
+    batch->commands = 0;
+    batch->read_thread = 0;
+    batch->begin = batch->last = now;
+    batch->read_end = batch->write_start = batch->bytes_read = batch->bytes_written = 0;
+}
+
+/* Bytes that were read since the last look belong to the batch that is open now. */
+static void take_bytes(struct batch *batch, struct transfer *transfer, uint64_t now)
+{
+    int64_t bytes = transfer->bytes > 0 ? transfer->bytes - transfer->told : 0;
+    if (!bytes)
+        return;
+    transfer->told = transfer->bytes;
+    batch->bytes_read += bytes;
+    batch->read_thread = thread_id();
+    if (!batch->read_end)
+        batch->read_end = now;
+}
+
+void batch_read_begin(int fd, uint64_t client_id)
+{
+    struct batch *batch = batch_of(fd, client_id);
+    if (batch && !batch->open)
+        open_batch(batch, now_ns(CLOCK_MONOTONIC));
+}
+
+void batch_read_end(const struct transfer *transfer, uint64_t client_id)
+{
+    struct batch *batch = batch_of(transfer->fd, client_id);
+    if (!batch || !batch->open)
+        return;
+    struct transfer untold = *transfer;
+    if (untold.bytes > untold.told) {
+        uint64_t now = now_ns(CLOCK_MONOTONIC);
+        take_bytes(batch, &untold, now);
+        batch->last = now;
+    }
+    /* Nothing was there after all, or the I/O threads shall read it. */
+    if (!batch->bytes_read && !batch->commands && !batch->bytes_written)
+        batch->open = 0;
+}
+
+void batch_command_begin(int fd, uint64_t client_id)
+{
+    struct batch *batch = batch_of(fd, client_id);
+    if (!batch)
+        return;
+    struct transfer *transfer = transfer_of_thread;
+    int reading = transfer && transfer->fd == fd;
+    /* The clock costs more than all else here, so within one read a command begins where the one before
+     * it ended. */
+    if (reading && transfer->told && batch->open && batch->commands < MOST_COMMANDS) {
+        batch->start[batch->commands] = batch->last;
+        return;
+    }
+    uint64_t now = now_ns(CLOCK_MONOTONIC);
+    if (batch->open && batch->commands == MOST_COMMANDS)
+        tell(batch, fd, BATCH_FULL, now);
+    if (!batch->open)
+        open_batch(batch, now);
+    if (reading)
+        take_bytes(batch, transfer, now);
+    batch->last = now;
+    batch->start[batch->commands] = now;
+}
+
+void batch_command_end(int fd, uint64_t client_id, void *command)
+{
+    struct batch *batch = batch_of(fd, client_id);
+    if (!batch || !batch->open || batch->commands == MOST_COMMANDS)
+        return;
+    int i = batch->commands++;
+    batch->last = now_ns(CLOCK_MONOTONIC);
+    batch->duration[i] = batch->last - batch->start[i];
+    batch->command[i] = number_of(command);
+}
+
+void batch_write_begin(int fd, uint64_t client_id)
+{
+    struct batch *batch = batch_of(fd, client_id);
+    if (!batch)
+        return;
+    uint64_t now = now_ns(CLOCK_MONOTONIC);
+    if (!batch->open)
+        open_batch(batch, now);
+    if (!batch->write_start)
+        batch->write_start = now;
+}
+
+void batch_write_end(const struct transfer *transfer, uint64_t client_id, int more)
+{
+    struct batch *batch = batch_of(transfer->fd, client_id);
+    if (!batch || !batch->open)
+        return;
+    batch->bytes_written += transfer->bytes > 0 ? transfer->bytes : 0;
+    batch->last = now_ns(CLOCK_MONOTONIC);
+    if (!more && (batch->commands || batch->bytes_written))
+        tell(batch, transfer->fd, BATCH_WRITTEN, batch->last);
+}
+
+void batch_client_freed(int fd, uint64_t client_id)
+{
+    if ((unsigned)fd >= MOST_DESCRIPTORS || batches[fd].client_id != client_id)
+        return;
+    struct batch *batch = &batches[fd];
+    if (batch->open && batch->recording == recording && (batch->commands || batch->bytes_read))
+        tell(batch, fd, BATCH_CLIENT_FREED, now_ns(CLOCK_MONOTONIC));
+    batch->open = 0;
+    batch->client_id = 0;
+}
+
+/* ---- at safe points ------------------------------------------------------------------------------- */
+
+static void tell_those_that_wait(uint64_t now)
+{
+    for (int fd = 0; fd <= highest_fd; fd++) {
+        struct batch *batch = &batches[fd];
+        if (batch->open && batch->recording == recording && batch->last + WAITED_NS < now)
+            tell(batch, fd, BATCH_WAITED, now);
+    }
+}
+
+void batch_look(int on, int batches_wanted)
+{
+    if (!on) {
+        batch_recording = was_on = 0;
+        return;
+    }
+    uint64_t now = now_ns(CLOCK_MONOTONIC_COARSE);
+    if (!was_on || now - told_at > TELL_AGAIN_NS) {
+        told_at = now;
+        telling++;
+    }
+    if (batches_wanted && !batch_recording)
+        recording++;
+    was_on = 1;
+    batch_recording = batches_wanted;
+    if (batch_recording && now - looked_at > SECOND_NS / 4) {
+        looked_at = now;
+        tell_those_that_wait(now);
+    }
+}

@@ -1,0 +1,259 @@
+"""A redis-server, a client that counts its bytes, and a recording, for test_agent.py. Not a Redis library:
+the client knows just enough of the protocol to tell where a reply ends."""
+
+import os
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import tempfile
+import time
+
+LIBRARY = os.path.abspath("build/libslowpath_redis.so")
+
+
+def until(condition, what, seconds=10):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+    raise AssertionError(f"not within {seconds} s: {what}")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Client:
+    """A connection; `sent` and `received` are all its bytes."""
+
+    def __init__(self, port, tls=None):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.port = self.socket.getsockname()[1]
+        if tls:
+            self.socket = tls.wrap_socket(self.socket)
+        self.sent = self.received = 0
+        self.buffer = b""
+
+    def send(self, data):
+        self.socket.sendall(data)
+        self.sent += len(data)
+
+    def _fill(self):
+        data = self.socket.recv(1 << 20)
+        if not data:
+            raise EOFError("the server closed the connection")
+        self.received += len(data)
+        self.buffer += data
+
+    def _line(self):
+        while b"\r\n" not in self.buffer:
+            self._fill()
+        line, self.buffer = self.buffer.split(b"\r\n", 1)
+        return line
+
+    def reply(self):
+        line = self._line()
+        kind, rest = line[:1], line[1:]
+        if kind == b"$" and rest != b"-1":
+            while len(self.buffer) < int(rest) + 2:
+                self._fill()
+            value, self.buffer = self.buffer[: int(rest)], self.buffer[int(rest) + 2 :]
+            return value
+        if kind == b"*" and rest != b"-1":
+            return [self.reply() for _ in range(int(rest))]
+        return line
+
+    def do(self, *words):
+        self.send(command(*words))
+        return self.reply()
+
+    def close(self):
+        self.socket.close()
+
+
+def command(*words):
+    parts = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts)
+
+
+class Server:
+    """A redis-server in a folder of its own, with the agent or without."""
+
+    def __init__(self, *options, agent=True, program="redis-server", environment=None, port_option="--port"):
+        self.folder = tempfile.mkdtemp(prefix="slowpath-redis-")
+        self.port = free_port()
+        variables = dict(os.environ, LTTNG_UST_ALLOW_BLOCKING="1", **(environment or {}))
+        if agent:
+            variables["LD_PRELOAD"] = LIBRARY
+        self.said = open(os.path.join(self.folder, "stderr"), "w+")
+        self.process = subprocess.Popen(
+            [program, port_option, str(self.port), "--bind", "127.0.0.1", "--dir", self.folder, "--save", ""]
+            + list(options),
+            env=variables,
+            stdout=subprocess.DEVNULL,
+            stderr=self.said,
+        )
+        self.pid = self.process.pid
+        until(self._listens, "redis-server accepts connections")
+
+    def _listens(self):
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+            return True
+        except OSError:
+            return False
+
+    def client(self, tls=None):
+        return Client(self.port, tls)
+
+    def stderr(self):
+        self.said.seek(0)
+        return self.said.read()
+
+    def changed_code(self):
+        """How many pieces of its code are not the file's."""
+        with open(f"/proc/{self.pid}/maps") as maps:
+            return sum("slowpath-redis-code" in line for line in maps)
+
+    def settle(self):
+        """Waits until the agent has learned what it must."""
+        until(lambda: "slowpath-redis-islands" in open(f"/proc/{self.pid}/maps").read(), "the agent is there")
+        until(lambda: self.changed_code() == 0, "the agent has learned and left")
+        return self
+
+    def stop(self):
+        """Ends it; its exit status, which for a healthy server is 0."""
+        os.kill(self.pid, signal.SIGTERM)
+        status = self.process.wait(20)
+        self.said.close()
+        subprocess.run(["rm", "-rf", self.folder], check=True)
+        return status
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        status = self.stop()
+        if kind is None and status:
+            raise AssertionError(f"redis-server ended with {status}")
+
+
+class Event:
+    def __init__(self, time_ns, name, thread, fields):
+        self.time_ns, self.name, self.thread, self.fields = time_ns, name, thread, fields
+
+    def __getattr__(self, field):
+        return self.fields[field]
+
+    def __repr__(self):
+        return f"{self.name}{self.fields}"
+
+
+LITE = ("batch", "command_name", "client_address")
+LINE = re.compile(
+    r"\[(\d+)\.(\d+)\].* slowpath_redis:(\w+): \{ cpu_id = \d+ \}, \{ vpid = (\d+), vtid = (\d+) \}, \{ (.*)\}$"
+)
+FIELD = re.compile(r'(\w+) = (\[(?: \[\d+\] = -?\d+,?)* \]|"(?:[^"\\]|\\.)*"|-?\d+)')
+
+
+def value_of(text):
+    if text.startswith('"'):
+        return text[1:-1]
+    if text.startswith("["):
+        return [int(number) for number in re.findall(r"\] = (-?\d+)", text)]
+    return int(text)
+
+
+class Recording:
+    """Records while it is entered; afterwards `events` are those of the server's process."""
+
+    def __init__(self, server, *names):
+        self.server = server
+        self.names = names or ("*",)
+        self.folder = os.path.join(tempfile.mkdtemp(prefix="slowpath-redis-trace-"), "trace")
+        self.session = os.path.basename(os.path.dirname(self.folder))
+
+    def _lttng(self, *words):
+        subprocess.run(["lttng", *words], check=True, stdout=subprocess.DEVNULL)
+
+    def start(self):
+        of_session = ("--userspace", f"--session={self.session}")
+        self._lttng("create", self.session, f"--output={self.folder}")
+        self._lttng("enable-channel", *of_session, "--blocking-timeout=inf", "--subbuf-size=1M", "redis")
+        events = ",".join(f"slowpath_redis:{name}" for name in self.names)
+        self._lttng("enable-event", *of_session, "--channel=redis", events)
+        self._lttng("add-context", *of_session, "--channel=redis", "--type=vpid", "--type=vtid")
+        # Other servers beside it are not recorded.
+        self._lttng("track", "--userspace", f"--session={self.session}", f"--vpid={self.server.pid}")
+        self._lttng("start", self.session)
+
+    def stop(self):
+        self._lttng("stop", self.session)
+        self._lttng("destroy", self.session)
+
+    def __enter__(self):
+        self.start()
+        until(lambda: self.server.changed_code() > 0, "the agent notices the recording")
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.stop()
+        if kind is None:
+            until(lambda: self.server.changed_code() == 0, "the agent notices that the recording has ended")
+            self.events = self.read(self.server.pid)
+
+    def read(self, pid):
+        text = subprocess.run(
+            ["babeltrace2", "--clock-seconds", self.folder], check=True, capture_output=True, text=True
+        ).stdout
+        events = []
+        for line in text.splitlines():
+            found = LINE.match(line)
+            assert found, f"a line that is not understood: {line}"
+            seconds, fraction, name, process, thread, fields = found.groups()
+            if int(process) == pid:
+                values = {field: value_of(text) for field, text in FIELD.findall(fields)}
+                events.append(Event(int(seconds) * 10**9 + int(fraction), name, int(thread), values))
+        return events
+
+    def named(self, *names):
+        return [event for event in self.events if event.name in names]
+
+    def client_id(self, client):
+        """Of the connection, by its port."""
+        ids = {e.client_id for e in self.named("client_address") if e.peer_port == client.port}
+        assert len(ids) == 1, f"clients at port {client.port}: {ids}"
+        return ids.pop()
+
+    def batches(self, client):
+        """The client's, with the names of their commands."""
+        names = {e.number: e.fields["command"] for e in self.named("command_name")}
+        names[0] = "?"
+        batches = [e for e in self.named("batch") if e.client_id == self.client_id(client)]
+        for batch in batches:
+            batch.fields["names"] = [names[number] for number in batch.fields["command"]]
+        return batches
+
+
+def tls_files(folder):
+    """A certificate for this test alone."""
+    key, certificate = os.path.join(folder, "key.pem"), os.path.join(folder, "certificate.pem")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+         "-days", "1", "-subj", "/CN=localhost", "-keyout", key, "-out", certificate],
+        check=True,
+        capture_output=True,
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    options = ["--port", "0", "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file",
+               certificate, "--tls-auth-clients", "no"]
+    return context, options

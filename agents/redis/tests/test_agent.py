@@ -1,0 +1,446 @@
+"""What the agent for Redis promises, each promise a test with a real server: it changes no reply, its events
+are what the client did, it tells no secret, and it goes where it is not wanted. Run by test.sh."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+from collections import Counter
+
+from redis_server import LIBRARY, LITE, Recording, Server, command, free_port, tls_files, until
+
+LIFECYCLE = (
+    "start_read_client_query", "end_read_client_query", "call_command_start", "call_command_end",
+    "write_to_client_start", "write_to_client_end",
+)  # fmt: skip
+
+# Of every kind; all replies are the same whenever and wherever they are executed.
+COMMANDS = [
+    ("SET", "string", "one"), ("GET", "string"), ("APPEND", "string", "two"), ("GETRANGE", "string", 0, -1),
+    ("INCRBY", "number", 41), ("GET", "absent"), ("MSET", "a", 1, "b", 2), ("MGET", "a", "b", "c"),
+    ("RPUSH", "list", 1, 2, 3), ("LRANGE", "list", 0, -1), ("LPOP", "list"), ("BLPOP", "list", 1),
+    ("HSET", "hash", "field", "value", "other", "value"), ("HGET", "hash", "field"), ("HLEN", "hash"),
+    ("SADD", "set", "member"), ("SMEMBERS", "set"), ("ZADD", "sorted", 1, "one"), ("ZRANGE", "sorted", 0, -1),
+    ("XADD", "stream", "1-1", "field", "value"), ("XRANGE", "stream", "-", "+"),
+    ("XGROUP", "CREATE", "stream", "group", "0"), ("XREADGROUP", "GROUP", "group", "me", "STREAMS", "stream", ">"),
+    ("EVAL", "redis.call('set', KEYS[1], ARGV[1]); return redis.call('get', KEYS[1])", 1, "scripted", "value"),
+    ("EVAL", "return redis.pcall('lpush', 'string', 'x')", 0),
+    ("MULTI",), ("SET", "queued", 1), ("INCR", "queued"), ("EXEC",), ("MULTI",), ("DISCARD",),
+    ("OBJECT", "ENCODING", "number"), ("NOSUCHCOMMAND", "argument"), ("GET",), ("LPUSH", "string", "wrong"),
+    ("SUBSCRIBE", "channel"), ("PING",), ("UNSUBSCRIBE", "channel"), ("BLPOP", "nothing", "0.02"),
+    ("DEL", "string", "number"), ("RENAME", "absent", "x"), ("EXPIRE", "list", 100), ("ECHO", "text"),
+    ("SET", "big", "x" * 100_000), ("GET", "big"), ("RESET",), ("QUIT",),
+]  # fmt: skip
+
+
+def replies_of(server):
+    """Raw, of the commands and of a subscriber beside them."""
+    subscriber, publisher = server.client(), server.client()
+    seen = [subscriber.do("SUBSCRIBE", "news")]
+    seen += [publisher.do(*words) for words in COMMANDS]
+    publisher = server.client()
+    seen += [publisher.do("PUBLISH", "news", "message"), subscriber.reply()]
+    blocked = server.client()
+    blocked.send(command("BLPOP", "later", 5))
+    time.sleep(0.05)
+    seen += [publisher.do("RPUSH", "later", "value"), blocked.reply()]
+    return seen
+
+
+BUSY_5_MS = """
+local function now() local t = redis.call('TIME'); return t[1] * 1000 + t[2] / 1000 end
+local begin = now()
+repeat until now() - begin > 5
+"""
+
+
+class Load:
+    """A client that writes and reads, and checks every reply, until it is told to stop."""
+
+    def __init__(self, server):
+        self.client, self.error, self.rounds, self.on = server.client(), None, 0, True
+        self.thread = threading.Thread(target=self._run)
+
+    def _run(self):
+        try:
+            while self.on:
+                self.rounds += 1
+                value = b"%d" % self.rounds
+                self.client.send(command("SET", "load", value) + command("GET", "load") * 3)
+                replies = [self.client.reply() for _ in range(4)]
+                assert replies == [b"+OK", value, value, value], replies
+                time.sleep(0.001)  # not to fill the disk with events
+        except Exception as error:  # told by the test's own thread
+            self.error = error
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.on = False
+        self.thread.join(20)
+        assert self.error is None, f"after {self.rounds} rounds: {self.error!r}"
+        assert self.rounds > 0
+
+
+class SameReplies(unittest.TestCase):
+    def test_replies_are_those_of_the_stock_server(self):
+        with Server(agent=False) as stock, Server() as hooked:
+            hooked.settle()
+            expected = replies_of(stock)
+            self.assertEqual(expected, replies_of(hooked), "loaded, not recorded")
+            hooked.client().do("FLUSHALL")
+            with Recording(hooked):
+                self.assertEqual(expected, replies_of(hooked), "all events recorded")
+
+
+class Events(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server().settle()
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.stderr() == "", cls.server.stderr()
+        assert cls.server.stop() == 0
+
+    def test_lite_tells_what_the_client_did(self):
+        early = self.server.client()
+        early.do("PING")
+        before = early.sent, early.received
+        with Recording(self.server, *LITE) as recording:
+            client = self.server.client()
+            did = Counter()
+            for words in COMMANDS[:-1]:
+                client.do(*words)
+                name = words[0].lower()
+                name += "|" + words[1].lower() if name in ("object", "xgroup") else ""
+                did["?" if name == "nosuchcommand" else name] += 1
+            early.do("GET", "a")
+        batches = recording.batches(client)
+        self.assertEqual(did, Counter(name for batch in batches for name in batch.names))
+        self.assertEqual(client.sent, sum(batch.bytes_read for batch in batches))
+        self.assertEqual(client.received, sum(batch.bytes_written for batch in batches))
+        for batch in batches:
+            self.assertEqual((batch.ended_by, batch.unit_ns), (0, 1), batch)
+            self.assertEqual(batch.read_thread, self.server.pid)
+            self.assertLessEqual(batch.read_end, batch.start[0])
+            self.assertLessEqual(batch.start[0] + batch.duration[0], batch.write_start)
+            self.assertLessEqual(batch.write_start, batch.ended)
+        # A connection that was there before the recording.
+        (batch,) = recording.batches(early)
+        self.assertEqual(batch.names, ["get"])
+        self.assertEqual(
+            (batch.bytes_read, batch.bytes_written), (early.sent - before[0], early.received - before[1])
+        )
+
+    def test_lite_shows_pipelines_split_values_and_waiting(self):
+        with Recording(self.server, *LITE) as recording:
+            clients = [self.server.client() for _ in range(6)]
+            piped, long_piped, split, short_wait, long_wait, silent = clients
+            piped.send(command("SET", "p", 1) + command("INCR", "p") * 15)
+            long_piped.send(command("PING") * 70)
+            for count, client in ((16, piped), (70, long_piped)):
+                [client.reply() for _ in range(count)]
+            big = command("SET", "big", "x" * 300_000)
+            split.send(big[:100_000])
+            time.sleep(0.1)
+            split.send(big[100_000:])
+            split.reply()
+            self.assertEqual(short_wait.do("BLPOP", "nothing", "0.3"), b"*-1")
+            silent.send(command("CLIENT", "REPLY", "OFF"))
+            silent.send(command("SET", "silent", 1))
+            long_wait.send(command("BLPOP", "there", 10))
+            time.sleep(1.6)
+            piped.do("RPUSH", "there", "value")
+            self.assertEqual(long_wait.reply(), [b"there", b"value"])
+        (batch, _) = recording.batches(piped)
+        self.assertEqual(batch.names, ["set"] + ["incr"] * 15)
+        for i in range(15):
+            self.assertEqual(batch.start[i] + batch.duration[i], batch.start[i + 1])
+        batches = recording.batches(long_piped)
+        self.assertEqual([len(batch.names) for batch in batches], [32, 32, 6])
+        self.assertEqual([batch.ended_by for batch in batches], [1, 1, 0])
+        self.assertEqual(sum(batch.bytes_read for batch in batches), long_piped.sent)
+        self.assertEqual([batch.bytes_written for batch in batches], [0, 0, long_piped.received])
+        (batch,) = recording.batches(split)
+        self.assertEqual((batch.names, batch.bytes_read), (["set"], len(big)))
+        self.assertGreater(batch.start[0], 90_000_000)
+        (batch,) = recording.batches(short_wait)
+        self.assertEqual(batch.names, ["blpop"])
+        self.assertLess(batch.start[0] + batch.duration[0], 200_000_000)
+        self.assertGreater(batch.write_start, 290_000_000)
+        waiting, served = recording.batches(long_wait)
+        self.assertEqual((waiting.names, waiting.ended_by, waiting.bytes_written), (["blpop"], 2, 0))
+        self.assertEqual((served.names, served.ended_by, served.bytes_read), ([], 0, 0))
+        self.assertEqual((served.read_thread, served.bytes_written), (0, long_wait.received))
+        self.assertGreater(served.time_ns - waiting.time_ns + waiting.ended, 1_500_000_000)
+        batches = recording.batches(silent)
+        self.assertEqual([name for batch in batches for name in batch.names], ["client|reply", "set"])
+        self.assertEqual(sum(batch.bytes_read for batch in batches), silent.sent)
+
+    def test_the_life_cycle_agrees_with_the_client(self):
+        with Recording(self.server, *LIFECYCLE, "client_address") as recording:
+            client = self.server.client()
+            for words in COMMANDS[:-2]:
+                client.do(*words)
+        mine = [e for e in recording.named(*LIFECYCLE) if e.client_id == recording.client_id(client)]
+        self.assertEqual(sum(max(e.bytes, 0) for e in mine if e.name == "end_read_client_query"), client.sent)
+        self.assertEqual(sum(e.bytes for e in mine if e.name == "write_to_client_end"), client.received)
+        open_pairs = []
+        for event in mine:
+            if "start" in event.name:
+                open_pairs.append(event.name.replace("start", "end"))
+            else:
+                self.assertEqual(event.name, open_pairs.pop())
+        self.assertEqual(open_pairs, [])
+        called = Counter(e.fields["command"] for e in mine if e.name == "call_command_start")
+        self.assertEqual((called["set"], called["blpop"], called["eval"], called["exec"]), (3, 2, 2, 1))
+        # What scripts call, their client without a connection does.
+        scripted = [e for e in recording.named("call_command_start") if e.fd == -1]
+        self.assertEqual([e.fields["command"] for e in scripted], ["set", "get", "lpush"])
+        memory = [e.memory for e in mine if e.name == "end_read_client_query" and e.bytes > 0]
+        self.assertTrue(all(1000 < bytes_used < 10_000_000 for bytes_used in memory), memory)
+
+    def test_full_tells_the_event_loop_and_freed_clients(self):
+        with Recording(self.server) as recording:
+            client = self.server.client()
+            client.do("PING")
+            client.close()
+            until(lambda: self.server.client().do("CLIENT", "LIST").count(b"\n") <= 2, "the client is gone")
+            time.sleep(0.1)
+        number = recording.client_id(client)
+        of_client = [e.name for e in recording.events if e.fields.get("client_id") == number]
+        self.assertEqual(
+            of_client,
+            ["client_address", "start_read_client_query", "start_process_command", "call_command_start",
+             "insert_clientwrite_queue", "call_command_end", "end_process_command", "end_read_client_query",
+             "write_to_client_start", "batch", "write_to_client_end", "start_read_client_query", "free_client",
+             "end_read_client_query"],
+        )  # fmt: skip
+        fd = next(e.fd for e in recording.named("client_address") if e.client_id == number)
+        masks = [(e.name, e.mask) for e in recording.named("add_file_event", "delete_file_event") if e.fd == fd]
+        self.assertEqual(masks[:2], [("add_file_event", 1), ("delete_file_event", 3)])
+        for before, after in (("before_sleep_start", "before_sleep_end"),
+                              ("handleClientsWithPendingReadsUsingThreads_start",
+                               "handleClientsWithPendingReadsUsingThreads_end")):  # fmt: skip
+            names = [e.name for e in recording.named(before, after)][:2]
+            self.assertEqual(names, [before, after])
+
+    def test_switched_on_and_off_under_load(self):
+        with Load(self.server) as load:
+            for turn in range(6):
+                with Recording(self.server, *(LITE if turn % 2 else ("*",))) as recording:
+                    rounds = load.rounds
+                    until(lambda: load.rounds > rounds + 20, "the load goes on")
+                self.assertGreater(len(recording.batches(load.client)), 20, f"turn {turn}")
+
+    def test_saving_and_rewriting_succeed_while_recorded(self):
+        client = self.server.client()
+        self.assertEqual(client.do("CONFIG", "SET", "appendonly", "yes"), b"+OK")
+        with Recording(self.server), Load(self.server):
+            until(lambda: b"aof_rewrite_in_progress:0" in client.do("INFO", "persistence"), "the first rewrite")
+            for start, field in (("BGSAVE", b"rdb_bgsave_in_progress:0"),
+                                 ("BGREWRITEAOF", b"aof_rewrite_in_progress:0")):  # fmt: skip
+                self.assertTrue(client.do(start).startswith(b"+Background"))
+                until(lambda: field in client.do("INFO", "persistence"), start)
+            said = client.do("INFO", "persistence")
+        self.assertIn(b"rdb_last_bgsave_status:ok", said)
+        self.assertIn(b"aof_last_bgrewrite_status:ok", said)
+        checked = subprocess.run(
+            ["redis-check-rdb", os.path.join(self.server.folder, "dump.rdb")], capture_output=True, text=True
+        )
+        self.assertEqual(checked.returncode, 0, checked.stdout)
+
+    def test_no_secret_is_in_the_trace(self):
+        with Recording(self.server) as recording:
+            client = self.server.client()
+            for i in range(3):
+                client.do("SET", "SECRET-key", "SECRET-value" * 100)
+                client.do("HSET", "SECRET-hash", "SECRET-field", "SECRET-value")
+                client.do("SECRET-command", "SECRET-argument")
+                client.do("AUTH", "SECRET-user", "SECRET-password")
+                client.do("CONFIG", "GET", "SECRET-setting")
+                client.do("EVAL", "return 'SECRET-script'", 0)
+                client.do("PUBLISH", "SECRET-channel", "SECRET-message")
+                client.do("CLIENT", "SETNAME", "SECRET-name")
+        self.assertGreater(len(recording.events), 50)
+        found = subprocess.run(["grep", "-rlia", "SECRET", recording.folder], capture_output=True, text=True)
+        self.assertEqual(found.stdout, "")
+
+
+class OtherServers(unittest.TestCase):
+    def test_io_threads_are_told(self):
+        with Server("--io-threads", "3", "--io-threads-do-reads", "yes") as server:
+            server.settle()
+            with Recording(server, *LITE, "read_postponed") as recording:
+                clients, busy = [server.client() for _ in range(8)], server.client()
+                for _ in range(15):
+                    # So that all have something to read in one turn, which sets the threads to work.
+                    busy.send(command("EVAL", BUSY_5_MS, 0))
+                    time.sleep(0.002)
+                    for client in clients:
+                        client.send(command("SET", client.port, "x" * 5000) + command("GET", client.port))
+                    for client in clients:
+                        self.assertEqual([client.reply(), client.reply()], [b"+OK", b"x" * 5000])
+                    busy.reply()
+            readers = set()
+            for client in clients:
+                batches = recording.batches(client)
+                self.assertEqual(sum(batch.bytes_read for batch in batches), client.sent)
+                self.assertEqual(sum(batch.bytes_written for batch in batches), client.received)
+                self.assertEqual(sum(len(batch.names) for batch in batches), 30)
+                readers |= {batch.read_thread for batch in batches}
+            self.assertGreater(len(readers), 1, "I/O threads have read")
+            self.assertTrue(recording.named("read_postponed"))
+
+    @unittest.skipUnless(shutil.which("openssl"), "openssl is missing")
+    def test_bytes_of_tls_connections_are_those_of_the_client(self):
+        with tempfile.TemporaryDirectory() as folder:
+            context, options = tls_files(folder)
+            with Server(*options, "--io-threads", "3", "--io-threads-do-reads", "yes",
+                        port_option="--tls-port") as server:  # fmt: skip
+                server.settle()
+                with Recording(server) as recording:
+                    client = server.client(context)
+                    for size in (1, 1000, 200_000):
+                        client.do("SET", "key", "x" * size)
+                        self.assertEqual(len(client.do("GET", "key")), size)
+                batches = recording.batches(client)
+                self.assertEqual(sum(batch.bytes_read for batch in batches), client.sent)
+                self.assertEqual(sum(batch.bytes_written for batch in batches), client.received)
+                reads = [e for e in recording.named("ssl_read") if e.fd == batches[0].fd]
+                self.assertEqual(sum(max(e.got, 0) for e in reads), client.sent)
+                self.assertTrue(all(e.asked >= e.got for e in reads))
+
+    def test_messages_of_a_cluster_are_told(self):
+        cluster = ("--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port")
+        ports = free_port(), free_port()
+        with Server(*cluster, str(ports[0])) as one, Server(*cluster, str(ports[1])) as two:
+            one.settle()
+            with Recording(one) as recording:
+                client = one.client()
+                client.do("CLUSTER", "MEET", "127.0.0.1", two.port, ports[1])
+                until(lambda: b"cluster_known_nodes:2" in client.do("CLUSTER", "INFO"), "the nodes have met")
+                until(lambda: len(one.client().do("CLUSTER", "LINKS")) == 2, "both links")
+                before = client.do("CLUSTER", "INFO")
+                for _ in range(5):
+                    client.do("PUBLISH", "channel", "x" * 10_000)
+                time.sleep(0.2)
+            self.assertIn(b"known_nodes:2", before)
+            published = [e for e in recording.named("broadcast_start") if e.type == 4]
+            self.assertEqual(len(published), 5)
+            sent = [e for e in recording.named("cluster_send") if e.type == 4]
+            self.assertEqual([e.bytes for e in sent], [e.bytes for e in published])
+            self.assertTrue(all(e.bytes > 10_000 and e.fd >= 0 for e in sent), sent)
+            received = recording.named("cluster_process_packet")
+            self.assertTrue({0, 1} & {e.type for e in received}, received)
+            read = sum(max(e.bytes, 0) for e in recording.named("cluster_read"))
+            self.assertLessEqual(sum(e.bytes for e in received), read)
+
+    def test_a_daemon_is_recorded_too(self):
+        folder = tempfile.mkdtemp(prefix="slowpath-redis-")
+        port, pidfile = free_port(), os.path.join(folder, "pid")
+        subprocess.run(
+            ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--dir", folder, "--save", "",
+             "--daemonize", "yes", "--pidfile", pidfile],
+            env=dict(os.environ, LD_PRELOAD=LIBRARY, LTTNG_UST_ALLOW_BLOCKING="1"), check=True,
+            stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        server = Server.__new__(Server)
+        server.port = port
+        server.pid = int(until(lambda: os.path.exists(pidfile) and open(pidfile).read(), "the daemon runs"))
+        try:
+            until(server._listens, "the daemon accepts connections")
+            server.settle()
+            with Recording(server, *LITE) as recording:
+                client = server.client()
+                client.do("PING")
+            self.assertEqual([batch.names for batch in recording.batches(client)], [["ping"]])
+        finally:
+            os.kill(server.pid, 15)
+            until(lambda: not os.path.exists(pidfile), "the daemon ends")
+            shutil.rmtree(folder)
+
+    def test_a_password_does_not_keep_the_agent_from_learning(self):
+        with Server("--requirepass", "secret") as server:
+            server.settle()
+            with Recording(server, *LITE) as recording:
+                client = server.client()
+                client.do("AUTH", "secret")
+            self.assertEqual([batch.names for batch in recording.batches(client)], [["auth"]])
+
+
+class SlowClient:
+    """Sends one value over five seconds, beside the other tests (setUpModule)."""
+
+    def __init__(self):
+        self.server = Server().settle()
+        self.recording = Recording(self.server, *LITE).__enter__()
+        self.client = self.server.client()
+        self.thread = threading.Thread(target=self._send)
+        self.thread.start()
+
+    def _send(self):
+        words = command("SET", "slow", "x" * 10_000)
+        for part in range(11):
+            self.client.send(words[part * 1000 : (part + 1) * 1000])
+            time.sleep(0.48 if part < 10 else 0)
+        self.client.reply()
+
+
+def setUpModule():
+    global slow_client
+    slow_client = SlowClient()
+
+
+class SlowBatches(unittest.TestCase):
+    def test_a_batch_of_more_than_four_seconds_has_a_coarser_unit(self):
+        slow_client.thread.join()
+        with slow_client.server:
+            slow_client.recording.__exit__(None, None, None)
+            (batch,) = slow_client.recording.batches(slow_client.client)
+            self.assertEqual((batch.names, batch.unit_ns, batch.ended_by), (["set"], 1000, 0))
+            self.assertEqual(batch.bytes_read, slow_client.client.sent)
+            self.assertGreater(batch.start[0], 4_700_000)
+            self.assertLess(batch.start[0] + batch.duration[0], 60_000_000)
+
+
+class Refusals(unittest.TestCase):
+    def refused(self, server, why):
+        said = server.stderr()
+        self.assertEqual(said.count("is not traced"), 1, said)
+        self.assertIn(why, said)
+        self.assertIn("hint:", said)
+        self.assertEqual(server.client().do("SET", "key", "value"), b"+OK")
+        self.assertEqual(server.changed_code(), 0)
+
+    def test_a_program_that_is_no_redis_runs_as_ever(self):
+        run = subprocess.run(
+            ["sh", "-c", "echo works"], env=dict(os.environ, LD_PRELOAD=LIBRARY), capture_output=True, text=True
+        )
+        self.assertEqual((run.returncode, run.stdout), (0, "works\n"))
+        self.assertIn("is not traced: the program exports no function readQueryFromClient", run.stderr)
+
+    def test_a_build_without_one_of_the_functions_is_left_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            changed = os.path.join(folder, "redis-server")
+            program = open(shutil.which("redis-server"), "rb").read()
+            with open(changed, "wb") as file:
+                file.write(program.replace(b"\0postponeClientRead\0", b"\0postponedClientRea\0"))
+            os.chmod(changed, 0o755)
+            with Server(program=changed) as server:
+                self.refused(server, "exports no function postponeClientRead")
+
+    def test_a_server_that_does_not_answer_as_expected_is_left_alone(self):
+        with Server("--rename-command", "CLIENT", "KUNDE") as server:
+            until(server.stderr, "the reason")
+            self.refused(server, "the command of a client was not found")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2, warnings="ignore")
