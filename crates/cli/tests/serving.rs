@@ -3,6 +3,7 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use support::server::{i64_of, served};
@@ -545,38 +546,40 @@ fn hosts_whose_clocks_are_far_apart_are_shown_at_one_time() {
     assert_eq!(seen as i64, expected);
 }
 
-#[test]
-fn a_report_holds_what_the_server_answers() {
-    let Some((server, trace, home)) = served("cpu-cgroup/cpu-cgroup.tar.zst", "cpu-cgroup") else {
-        return;
-    };
-    let file = home.path().join("report.html");
-    let output = [
-        "report",
-        "--slowest",
-        "7",
-        "--output",
-        file.to_str().unwrap(),
-    ];
-    let printed = support::slowpath(&output, &trace);
+/// The page of a report, cut before its answers, and these; `None` where there is no application to put in.
+fn reported(trace: &Path, slowest: &str) -> Option<(String, Value)> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.html");
+    let output = ["--output", file.to_str().unwrap()];
+    let command = [["report", "--slowest", slowest].as_slice(), &output].concat();
+    let printed = support::slowpath(&command, trace);
     if printed
         .stderr
         .contains("built without the browser application")
     {
         support::skip("the browser application is not built: make web");
-        return;
+        return None;
     }
     assert_eq!(printed.status, Some(0), "{}", printed.stderr);
     let page = std::fs::read_to_string(&file).unwrap();
     let begin = page.find("id=\"slowpath-report\">").expect("the answers")
         + "id=\"slowpath-report\">".len();
     let end = begin + page[begin..].find("</script>").unwrap();
-    let held: Value = serde_json::from_str(&page[begin..end]).expect("JSON");
-    let answers = held["answers"].as_object().unwrap();
+    let mut held: Value = serde_json::from_str(&page[begin..end]).expect("JSON");
+    Some((page[..begin].to_owned(), held["answers"].take()))
+}
+
+#[test]
+fn a_report_holds_what_the_server_answers() {
+    let Some((server, trace, _home)) = served("cpu-cgroup/cpu-cgroup.tar.zst", "cpu-cgroup") else {
+        return;
+    };
+    let Some((page, answers)) = reported(&trace, "7") else {
+        return;
+    };
     assert_eq!(answers["/api/findings"], server.get("/api/findings"));
-    let full = answers
-        .keys()
-        .filter(|key| key.strip_prefix("/api/requests/").is_some());
+    let full = answers.as_object().unwrap().keys();
+    let full = full.filter(|key| key.strip_prefix("/api/requests/").is_some());
     assert_eq!(full.count(), 7);
     let list = "/api/requests?sort=duration&order=desc&offset=0&limit=";
     assert_eq!(
@@ -586,6 +589,21 @@ fn a_report_holds_what_the_server_answers() {
     assert_eq!(answers[&format!("{list}100")]["total"], 7);
     // One file: nothing is fetched from anywhere.
     for outside in ["src=\"", "href=\"http", "@import", "url(http"] {
-        assert!(!page[..begin].contains(outside), "{outside}");
+        assert!(!page.contains(outside), "{outside}");
     }
+}
+
+#[test]
+fn a_report_without_requests_shows_the_threads_that_ran_most() {
+    let Some(folder) = support::unpacked("io-mix/io-mix.tar.zst") else {
+        return;
+    };
+    let Some((_, answers)) = reported(&folder.join("io-mix"), "7") else {
+        return;
+    };
+    let threads = answers["/api/threads"]["threads"].as_array().unwrap();
+    let ran: Vec<i64> = (threads.iter())
+        .map(|row| i64_of(&row["states"], "RUNNING"))
+        .collect();
+    assert!(ran.len() > 20 && ran.is_sorted_by(|one, other| one >= other));
 }

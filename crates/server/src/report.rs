@@ -3,6 +3,7 @@
 //! The answers are asked of the same router that serves them, so that a report shows what the server
 //! would. The page finds them in itself; which ones it asks for is written in `web/src/model/report.ts`.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,9 @@ use tower_service::Service;
 use crate::assets;
 use crate::recording::Recording;
 use crate::serve::{Shared, unguarded};
+
+/// Of a recording without requests: the threads that ran most.
+const MOST_THREADS: usize = 100;
 
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
@@ -116,6 +120,16 @@ async fn answers(
         asker
             .ask(&format!("/api/requests/{}", request["id"]))
             .await?;
+    }
+    if requests.is_empty()
+        && let Some(threads) = asker.ask("/api/threads").await?
+    {
+        // Then the overview shows threads; a part of them, as there may be very many.
+        let mut rows = threads["threads"].as_array().cloned().unwrap_or_default();
+        rows.sort_by_key(|row| Reverse(row["states"]["RUNNING"].as_u64()));
+        rows.truncate(MOST_THREADS);
+        let held = json!({ "threads": rows });
+        asker.answers.insert("/api/threads".to_owned(), held);
     }
     // The list that the page shows has those that it holds.
     let held = json!({ "total": requests.len(), "requests": requests });

@@ -78,7 +78,8 @@ pub struct Difference {
     pub difference_ns: f64,
 }
 
-/// What makes the requests `other` differ from `one`. Numbers that are no request's are left out.
+/// What makes the requests `other` differ from `one`, nothing where either has none. Numbers that are no
+/// request's are left out.
 pub fn compare(
     all: &AllHosts<'_>,
     numbers: &RequestNumbers,
@@ -97,7 +98,9 @@ pub fn compare(
         count: group.requests(),
         mean_ns: group.mean().round(),
     };
-    let differences = one.differences(&other).into_iter();
+    let is_there = one.requests() > 0 && other.requests() > 0;
+    let differences = is_there.then(|| one.differences(&other));
+    let differences = differences.into_iter().flatten();
     Comparison {
         one: size(&one),
         other: size(&other),

@@ -135,7 +135,7 @@ pub struct RequestRow {
     /// What its own threads did.
     #[schema(value_type = TimeByState)]
     pub own_states: BTreeMap<&'static str, u64>,
-    /// The share of the requests of its operation that took no longer, in per cent.
+    /// Its rank among the requests of its operation, from the fastest, in per cent of them all.
     pub percentile: f32,
 }
 

@@ -101,7 +101,7 @@ pub(super) struct ScreenPosted {
     /// Until when.
     end_ns: i64,
     /// Into how many parts the time is cut. Rows times pixels may be 16,777,216 at most.
-    #[schema(maximum = 16_384)]
+    #[schema(minimum = 1, maximum = 16_384)]
     pixels: usize,
 }
 
@@ -135,7 +135,7 @@ pub(super) async fn screen(
             let history = recording.history.get()?;
             limited("rows", question.rows.len(), MOST_ROWS)?;
             let range = range_of(question.begin_ns, question.end_ns)?;
-            let pixels = limited("pixels", question.pixels, MOST_PIXELS)?;
+            let pixels = parts("pixels", question.pixels, MOST_PIXELS)?;
             limited("cells", question.rows.len() * pixels, MOST_CELLS)?;
             let shown = slowpath_views::screen(
                 &history.opened.history,
@@ -169,7 +169,7 @@ pub(super) struct QuietPosted {
     end_ns: i64,
     /// Into how many parts the time is cut, each of which counts as a whole. Rows times pixels may be 16,777,216 at
     /// most.
-    #[schema(maximum = 16_384)]
+    #[schema(minimum = 1, maximum = 16_384)]
     pixels: usize,
 }
 
@@ -201,7 +201,7 @@ pub(super) async fn quiet(
             let history = recording.history.get()?;
             limited("rows", question.rows.len(), MOST_ROWS)?;
             let range = range_of(question.begin_ns, question.end_ns)?;
-            let parts = limited("pixels", question.pixels, MOST_PIXELS)?;
+            let parts = parts("pixels", question.pixels, MOST_PIXELS)?;
             limited("cells", question.rows.len() * parts, MOST_CELLS)?;
             let opened = &history.opened.history;
             let found = slowpath_views::quiet(opened, &history.rows, &question.rows, range, parts);

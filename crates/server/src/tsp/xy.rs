@@ -5,7 +5,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use slowpath_model::{Nanoseconds, TimeRange, Timestamp};
+use slowpath_model::{HostId, Nanoseconds, TimeRange, Timestamp};
 use slowpath_views::{RequestQuery, distribution, usage};
 
 use super::outputs::Output;
@@ -35,15 +35,8 @@ fn tree_of(recording: &Recording, output: Output, asked: TreeParameters) -> Mode
     })];
     if output == Output::CpuUsage {
         let history = recording.history.get()?;
-        let hosts = recording.experiment.hosts();
         let cpus = history.rows.cpus.iter().map(|cpu| {
-            let host = hosts
-                .get(cpu.host.index())
-                .map_or("", |host| host.name.as_str());
-            let label = match hosts.len() {
-                1 => format!("CPU {}", cpu.cpu),
-                _ => format!("{host} CPU {}", cpu.cpu),
-            };
+            let label = cpu_name(recording, cpu.host, cpu.cpu);
             json!({ "id": cpu.row + 1, "parentId": 0, "labels": [label], "hasData": true })
         });
         entries.extend(cpus);
@@ -51,6 +44,15 @@ fn tree_of(recording: &Recording, output: Output, asked: TreeParameters) -> Mode
         recording.event_index.get()?;
     }
     Ok(json!({ "entries": entries, "headers": headers_of(&["Name"]), "autoExpandLevel": -1 }))
+}
+
+/// A processor's name, with its host where there are several.
+fn cpu_name(recording: &Recording, host: HostId, cpu: u32) -> String {
+    let hosts = recording.experiment.hosts();
+    match hosts.get(host.index()).filter(|_| hosts.len() > 1) {
+        Some(host) => format!("{} CPU {cpu}", host.name),
+        None => format!("CPU {cpu}"),
+    }
 }
 
 pub(super) async fn series(
@@ -71,12 +73,17 @@ fn series_of(recording: &Recording, output: Output, asked: RowParameters) -> Mod
         })
         .collect();
     let offsets = offsets_of(recording.clocks()?, range);
-    let one = |id: i64, name: &str, unit: &str, values: Vec<f64>| {
+    // Where a value is not known, the series has no point.
+    let one = |id: i64, name: &str, unit: &str, values: &[Option<f64>]| {
+        let known = times.iter().zip(values);
+        let (x, y): (Vec<i64>, Vec<f64>) = known
+            .filter_map(|(time, value)| Some((*time, short((*value)?))))
+            .unzip();
         json!({
             "seriesId": id,
             "seriesName": name,
-            "xValues": times,
-            "yValues": values,
+            "xValues": x,
+            "yValues": y,
             "style": { "values": { "series-type": "line" } },
             "xValuesDescription": { "label": "Time", "unit": "ns", "dataType": "TIMESTAMP" },
             "yValuesDescription": { "label": name, "unit": unit, "dataType": "NUMBER" },
@@ -86,22 +93,17 @@ fn series_of(recording: &Recording, output: Output, asked: RowParameters) -> Mod
         Output::CpuUsage => {
             let history = recording.history.get()?;
             let used = usage(&history.opened.history, &history.rows, offsets, samples);
-            // The protocol has no word for "unknown".
-            let percent = |values: &[Option<f64>]| {
-                let values = values.iter().map(|value| value.unwrap_or(0.0));
-                values.map(|value| short(value * 100.0)).collect()
+            let percent = |values: &[Option<f64>]| -> Vec<Option<f64>> {
+                let percent = values.iter().map(|value| Some((*value)? * 100.0));
+                percent.collect()
             };
             let wanted = items.iter().filter_map(|&item| match item {
-                0 => Some(one(0, "Total", "%", percent(&used.total))),
+                0 => Some(one(0, "Total", "%", &percent(&used.total))),
                 _ => {
                     let place = usize::try_from(item - 1).ok()?;
                     let cpu = used.cpus.get(place)?;
-                    Some(one(
-                        item,
-                        &format!("CPU {}", cpu.cpu),
-                        "%",
-                        percent(&cpu.values),
-                    ))
+                    let name = cpu_name(recording, cpu.host, cpu.cpu);
+                    Some(one(item, &name, "%", &percent(&cpu.values)))
                 }
             });
             ("CPU usage", wanted.collect())
@@ -109,7 +111,9 @@ fn series_of(recording: &Recording, output: Output, asked: RowParameters) -> Mod
         _ => {
             let index = recording.event_index.get()?;
             let wanted = items.iter().filter(|&&item| item == 0);
-            let counts = |_: &i64| one(0, "Total", "", index.histogram(offsets, samples));
+            let counts = index.histogram(offsets, samples).into_iter();
+            let counts: Vec<Option<f64>> = counts.map(Some).collect();
+            let counts = |_: &i64| one(0, "Total", "", &counts);
             ("Histogram", wanted.map(counts).collect())
         }
     };

@@ -2,11 +2,11 @@
 // the recording. With links into the time line.
 import { useAnswer } from '../../model/answers';
 import type { Thread, Threads } from '../../model/interface';
-import { addressOf } from '../../model/place-store';
 import { useHasKernel, useHostName, useRecording } from '../../model/recording';
 import { wordDuration } from '../../model/wording';
 import { STATE_NAMES } from '../../model/interface';
 import { Answered, NoKernel } from '../../parts/notices';
+import { PlaceLink } from '../../parts/place-link';
 import { StateBar, StateLegend } from '../../parts/state-bar';
 
 const MOST = 20;
@@ -19,7 +19,9 @@ export function BusiestThreads() {
       <div className="panel-head">
         <h2>Busiest threads</h2>
         {kernel && (
-          <a href={addressOf({ view: 'threads', thread: null, filters: {} })}>All threads and processors</a>
+          <PlaceLink to={{ view: 'threads', thread: null, filters: {} }} optional>
+            All threads and processors
+          </PlaceLink>
         )}
       </div>
       {kernel ? (
@@ -42,17 +44,14 @@ function ThreadList({ threads }: { threads: readonly Thread[] }) {
       <ul className="slowest-list">
         {busiest.map((thread) => (
           <li key={thread.row}>
-            <a
-              className="slowest-link"
-              href={addressOf({ view: 'threads', thread: thread.row, filters: {} })}
-            >
+            <PlaceLink to={{ view: 'threads', thread: thread.row, filters: {} }} className="slowest-link">
               <span className="slowest-name">
                 {thread.comm || 'unnamed'} <span className="muted">{thread.tid}</span>
                 {hosts.length > 1 && <span className="muted"> on {hostName(thread.host)}</span>}
               </span>
               <StateBar states={thread.states} label="How it spent the recording" />
               <span className="is-right">{wordDuration(thread.states.RUNNING ?? 0)}</span>
-            </a>
+            </PlaceLink>
           </li>
         ))}
       </ul>

@@ -6,7 +6,7 @@ import { withQuery } from '../../model/client';
 import type { Findings, Operations, RequestDetail, RequestPage } from '../../model/interface';
 import { toRequest } from '../../model/jumps';
 import { usePlace } from '../../model/place-store';
-import { useRecording, useSharedRange } from '../../model/recording';
+import { useHasKernel, useRecording, useSharedRange } from '../../model/recording';
 import { wordDuration, wordNumberOf, wordTime } from '../../model/wording';
 import { Answered, EmptyNotice } from '../../parts/notices';
 import { PlaceLink } from '../../parts/place-link';
@@ -21,6 +21,7 @@ const SLOWEST = 20;
 
 export function Overview() {
   const { span_files: spanFiles } = useRecording();
+  const kernel = useHasKernel();
   const slowest = useAnswer<RequestPage>({
     path: withQuery('/api/requests', { sort: 'duration', order: 'desc', offset: 0, limit: SLOWEST }),
   });
@@ -41,7 +42,8 @@ export function Overview() {
             ) : (
               <EmptyNotice title="No requests in this recording">
                 Requests come from spans: record with an agent that tells of them, or open a file of spans
-                together with the trace. What every thread and processor did is there all the same.
+                together with the trace.
+                {kernel && ' What every thread and processor did is there all the same.'}
               </EmptyNotice>
             )}
           </section>
@@ -68,7 +70,12 @@ function RequestsAtAGlance({ slowest }: { slowest: Answer<RequestPage> }) {
           </div>
           <Answered answer={findings}>
             {(value) =>
-              value.findings.length === 0 ? (
+              value.examined === 0 ? (
+                <EmptyNotice title="Nothing was examined">
+                  What requests waited for is told by the kernel's events, and the recording has none for
+                  them.
+                </EmptyNotice>
+              ) : value.findings.length === 0 ? (
                 <EmptyNotice title="Nothing found">
                   No cause takes a tenth of the slow requests' time.
                 </EmptyNotice>
@@ -106,6 +113,7 @@ function RequestsAtAGlance({ slowest }: { slowest: Answer<RequestPage> }) {
 
 function Examined({ findings }: { findings: Findings }) {
   const { examined, requests } = findings;
+  if (examined === 0) return null;
   return (
     <span className="muted" title="The slowest tenth of each operation, of very many an even part">
       in the slowest {examined} of {wordNumberOf(requests, 'request')}
@@ -124,8 +132,10 @@ function SlowestRequests({ page }: { page: RequestPage }) {
     <div className="panel-body">
       {worst.value && (
         <p className="worst-verdict">
-          <PlaceLink to={toRequest(first, bounds)}>{first.operation || first.comm}</PlaceLink> took{' '}
-          <strong>{wordDuration(first.duration_ns)}</strong>: {worst.value.verdict}
+          <PlaceLink to={toRequest(first, bounds)}>
+            {first.operation || first.comm || first.span_id}
+          </PlaceLink>{' '}
+          took <strong>{wordDuration(first.duration_ns)}</strong>: {worst.value.verdict}
         </p>
       )}
       <ul className="slowest-list">

@@ -121,6 +121,13 @@ const firstMore = (row: Difference) => row.one_ns - row.other_ns;
 
 function Differences({ comparison }: { comparison: Comparison }) {
   const { one, other, differences } = comparison;
+  if (one.count === 0 || other.count === 0) {
+    return (
+      <EmptyNotice title={`No request is in the ${one.count === 0 ? 'first' : 'second'} group`}>
+        The operation has too few for it.
+      </EmptyNotice>
+    );
+  }
   const largest = Math.max(1, ...differences.map((row) => Math.abs(firstMore(row))));
   const columns: DataColumn<Difference>[] = [
     {
