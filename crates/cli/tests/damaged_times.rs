@@ -82,6 +82,114 @@ fn pages_of_another_time_are_left_out() {
     assert!(told.contains("contradicts the pages around it"), "{told}");
 }
 
+/// Moves the pages of processor 0 from one on (both a share of all, in hundredths) to another one.
+fn move_pages(recording: &Path, from: usize, to: usize, by_ns: i64) {
+    let path = recording.join("kernel/cpu0.raw");
+    let pages = fs::metadata(&path).expect("pages").len() as usize / PAGE;
+    for page in pages * from / 100..pages * to / 100 {
+        change(
+            &path,
+            |_| page * PAGE,
+            |time| time.wrapping_add_signed(by_ns),
+        );
+    }
+}
+
+#[test]
+fn many_pages_of_another_time_are_left_out() {
+    let (_folder, recording) = quiet_recording();
+    let whole = slowpath(&["cpu", "--json"], &recording).json();
+    for (from, to, by_ns) in [
+        (30, 60, -1_000_000_000),
+        (60, 90, 1_000_000_000),
+        (20, 70, 40_000_000),
+    ] {
+        let (_folder, recording) = quiet_recording();
+        move_pages(&recording, from, to, by_ns);
+        let told = check_first_processor(&recording, &whole).stderr;
+        assert!(told.contains("a page's time"), "{told}");
+        assert!(!told.contains("were lost"), "{told}");
+        let events = slowpath(&["events", "--format", "jsonl"], &recording);
+        let times = events.lines().into_iter().map(|line| {
+            let event: Value = serde_json::from_slice(line).expect("JSON");
+            event["ns"].as_i64().expect("a time")
+        });
+        assert!(times.is_sorted(), "{from} to {to}");
+    }
+}
+
+#[test]
+fn a_complete_recording_has_no_page_after_its_end() {
+    let (_folder, recording) = quiet_recording();
+    let whole = slowpath(&["cpu", "--json"], &recording).json();
+    let last = |bytes: &[u8]| bytes.len() - PAGE;
+    let later = |time: u64| time + 10_000_000_000;
+    change(&recording.join("kernel/cpu0.raw"), last, later);
+    let told = check_first_processor(&recording, &whole).stderr;
+    assert!(
+        told.contains("is not in the time of the recording"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_damaged_offset_to_wall_time_is_told() {
+    let (_folder, recording) = quiet_recording();
+    let whole = slowpath(&["cpu", "--json"], &recording).json();
+    let path = recording.join("slowpath.json");
+    let manifest: Value =
+        serde_json::from_slice(&fs::read(&path).expect("a manifest")).expect("JSON");
+    let with_offset = |name: &str, offset: i64| {
+        let mut manifest = manifest.clone();
+        manifest["clocks"][0][name] = offset.into();
+        fs::write(&path, manifest.to_string()).expect("written");
+        slowpath(&["cpu", "--json"], &recording)
+    };
+    for name in ["offset_to_epoch_ns", "offset_to_epoch_at_end_ns"] {
+        let told = with_offset(name, 12_345);
+        assert_eq!(told.status, Some(1), "{}", told.stderr);
+        assert!(told.stderr.contains("cannot be true"), "{}", told.stderr);
+        assert_eq!(told.json(), whole, "{name}");
+    }
+    let offset = manifest["clocks"][0]["offset_to_epoch_at_end_ns"].as_i64();
+    let told = with_offset(
+        "offset_to_epoch_at_end_ns",
+        offset.expect("an offset") + 2_000_000_000,
+    );
+    assert_eq!(told.status, Some(0), "{}", told.stderr);
+    assert!(
+        told.stderr.contains("warning[WallTimeSet]"),
+        "{}",
+        told.stderr
+    );
+}
+
+#[test]
+fn events_lie_in_their_packet() {
+    const BEGIN: usize = 32;
+    const END: usize = 40;
+    for at in [BEGIN, END] {
+        let (_folder, recording) = quiet_recording();
+        let trace = recording.join("ust/uid/0/64-bit");
+        fs::remove_dir_all(trace.join("index")).expect("an index");
+        let file = trace.join("slowpath_0");
+        let bytes = fs::read(&file).expect("a stream");
+        let stated = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("a time"));
+        // The 32-bit times of all events are before such a begin, and would wrap.
+        let moved = match at {
+            BEGIN => stated(END),
+            _ => stated(BEGIN) + 1,
+        };
+        change(&file, |_| at, |_| moved);
+        let told = slowpath(&["events"], &trace);
+        assert_eq!(told.status, Some(1), "{}", told.stderr);
+        let words = "outside of its packet's";
+        assert!(told.stderr.contains(words), "{}", told.stderr);
+        assert!(!told.stderr.contains("were lost"), "{}", told.stderr);
+        assert_eq!(told.lines().len(), 0, "no event is in its packet");
+    }
+}
+
 #[test]
 fn records_lie_between_their_page_and_the_next() {
     let (_folder, recording) = quiet_recording();

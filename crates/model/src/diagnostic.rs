@@ -95,6 +95,8 @@ codes! {
         "nothing tells; what is said of their processors before their first events may be wrong. Tracers of today number packets (LTTng since 2.8)";
     UnknownClockUnit, Warning, "The tracer's clock counts in a unit that the trace does not state; times are its bare numbers.",
         "record with a clock that counts nanoseconds, for instance `mono`";
+    WallTimeSet, Warning, "Wall time was set while it was recorded, or `slowpath.json` is damaged; times are by what it was at the begin.",
+        "compare with other hosts or logs by the begin of the recording only";
     UnknownWallTime, Warning, "Nothing tells how the tracer's clock relates to wall time; times are by its own, as if it had begun in 1970.",
         "open the whole recording, whose `slowpath.json` tells it; offsets such as --begin +2s mean the same either way";
     IgnoredFile, Note, "A file in the folder is not part of the trace.",

@@ -159,7 +159,13 @@ impl CtfDecoder<'_> {
         let clock = self.trace.clock_of(raw.stream_class);
         // What is damaged is reported when the packet is decoded for its events.
         let stream = &self.streams[raw.stream_class];
-        let _ = events(stream, &mut machine, clock, &mut Delivery(sink));
+        let _ = events(
+            stream,
+            &mut machine,
+            raw.stated(),
+            clock,
+            &mut Delivery(sink),
+        );
         Some(machine.clock)
     }
 }
@@ -313,10 +319,18 @@ impl CtfDecoder<'_> {
         };
         let clock = self.trace.clock_of(raw.stream_class);
         let stream = &self.streams[raw.stream_class];
-        let Err(fault) = events(stream, &mut machine, clock, receiver) else {
+        let Err(fault) = events(stream, &mut machine, raw.stated(), clock, receiver) else {
             return Vec::new();
         };
         let (code, what) = match fault {
+            Fault::OutsidePacket(at) => (
+                DiagnosticCode::InvalidEvent,
+                format!(
+                    "an event's clock is {at}, which lies outside of its packet's, {} to {}",
+                    raw.stated().0,
+                    raw.stated().1
+                ),
+            ),
             Fault::UnknownClass(id) => (
                 DiagnosticCode::UnknownEventClass,
                 format!("no event class of its stream has the id {id}"),
@@ -360,6 +374,8 @@ impl ClockScale {
 /// Why the events of a packet end early.
 pub(crate) enum Fault {
     UnknownClass(u64),
+    /// The clock at an event that its packet cannot hold.
+    OutsidePacket(u64),
     Damage(Damage),
 }
 
@@ -369,17 +385,23 @@ impl From<Damage> for Fault {
     }
 }
 
-/// Decodes events until the packet's content ends.
+/// Decodes events until the packet's content ends, or the clock is not between the two values `stated`; it may be
+/// a millisecond off.
 ///
 /// Position and clock are kept in locals: the machine has them only while it runs a plan, and when
 /// this returns.
 fn events(
     stream: &StreamPlan,
     machine: &mut Machine<'_>,
+    stated: (u64, u64),
     clock: ClockScale,
     receiver: &mut impl Receiver,
 ) -> Result<(), Fault> {
     let (bytes, end) = (machine.bytes, machine.end);
+    // barectf opens a packet after it has taken the time of its first event; LTTng once closed them too early.
+    let slack = clock.frequency / 1_000;
+    let earliest = stated.0.saturating_sub(slack);
+    let longest = stated.1.saturating_add(slack).saturating_sub(earliest);
     let (mut at, mut cycles) = (machine.at, machine.clock);
     loop {
         let begin = align_up(at, stream.alignment);
@@ -436,6 +458,11 @@ fn events(
             machine.run(&plan.plan)?;
             absent |= plan.conditional & !machine.chosen;
             (at, cycles) = (machine.at, machine.clock);
+        }
+        // One comparison for both bounds: what is before the first one wraps.
+        if cycles.wrapping_sub(earliest) > longest {
+            (machine.at, machine.clock) = (begin, stated.0);
+            return Err(Fault::OutsidePacket(cycles));
         }
         if entry.wanted {
             receiver.receive(entry.class, || Event {

@@ -12,7 +12,7 @@ use crate::packets::RawPacket;
 pub(crate) struct Loss {
     /// Events discarded since the packet before ended.
     pub(crate) events: u64,
-    /// Packets missing between the one before and this one.
+    /// Packets missing between the one before and this one, but for those that were left out.
     pub(crate) packets: u64,
     /// Events discarded before the end of a stream's first packet, where nothing says that the
     /// counter began with it.
@@ -43,7 +43,8 @@ pub(crate) fn losses(packets: &[RawPacket]) -> Vec<Loss> {
                     .sequence
                     .zip(packet.sequence)
                     .map_or(0, |(earlier, later)| {
-                        later.saturating_sub(earlier).saturating_sub(1)
+                        let between = later.saturating_sub(earlier).saturating_sub(1);
+                        between.saturating_sub(packet.left_out_before)
                     }),
                 earlier_events: 0,
             },

@@ -2,7 +2,8 @@
 //!
 //! A packet's begin is what its events' times are counted from: one damaged number moves them all. So
 //! packets are left out that lie outside the time of the recording, and those that contradict the
-//! others. Overlaps alone are told: tracers leave them where they close a packet late.
+//! others. Overlaps alone are told: tracers leave them where they close a packet late. That events lie
+//! between begin and end is for the decoder to see.
 
 use slowpath_model::{Diagnostic, DiagnosticCode, Place, TimeRange};
 use slowpath_source::contradicting;
@@ -65,23 +66,33 @@ fn leave_out(
         return false;
     }
     let mut kept: Vec<RawPacket> = Vec::with_capacity(packets.len());
-    for (position, packet) in std::mem::take(packets).into_iter().enumerate() {
+    let mut left_out_before = 0;
+    let mut told: Option<Diagnostic> = None;
+    for (position, mut packet) in std::mem::take(packets).into_iter().enumerate() {
         if positions.binary_search(&position).is_err() {
+            packet.left_out_before += std::mem::take(&mut left_out_before);
             kept.push(packet);
             continue;
         }
-        let place = Place {
-            file: file_name(&packet),
-            byte: Some(packet.offset),
-            ..Place::default()
-        };
-        let (begin, end) = (packet.begin().unwrap_or(0), packet.end.unwrap_or(0));
-        let what = format!("the packet's clock goes from {begin} to {end}, which {why}");
-        diagnostics.push(Diagnostic::new(DiagnosticCode::InvalidPacket, place, what));
+        left_out_before += packet.left_out_before + 1;
         if let Some(last) = kept.last_mut() {
             last.is_cut_off = true;
         }
+        told.get_or_insert_with(|| {
+            let place = Place {
+                file: file_name(&packet),
+                byte: Some(packet.offset),
+                ..Place::default()
+            };
+            let (begin, end) = (packet.begin().unwrap_or(0), packet.end.unwrap_or(0));
+            let what = format!("the packet's clock goes from {begin} to {end}, which {why}");
+            Diagnostic {
+                count: Some(positions.len() as u64),
+                ..Diagnostic::new(DiagnosticCode::InvalidPacket, place, what)
+            }
+        });
     }
+    diagnostics.extend(told);
     *packets = kept;
     positions.first() == Some(&0)
 }

@@ -36,9 +36,18 @@ pub(crate) struct RawPacket {
     pub(crate) cpu: Option<u64>,
     /// What followed it in its file is missing.
     pub(crate) is_cut_off: bool,
+    /// Packets before it that are there, and left out for their times.
+    pub(crate) left_out_before: u64,
 }
 
 impl RawPacket {
+    /// From when to when its events are, by the clock: all of it where that is not stated. The end of a packet
+    /// that was never closed, as its tracer crashed, is 0.
+    pub(crate) fn stated(&self) -> (u64, u64) {
+        let end = self.end.filter(|end| *end > 0);
+        self.begin().zip(end).unwrap_or((0, u64::MAX))
+    }
+
     /// The clock's value when it begins, as far as it is known.
     pub(crate) fn begin(&self) -> Option<u64> {
         self.begin.get().copied()
@@ -339,6 +348,7 @@ impl PacketPlans {
             sequence: get(Role::PacketSequenceNumber),
             cpu: get(Role::CpuId),
             is_cut_off: false,
+            left_out_before: 0,
         };
         Ok(ReadPacket { packet, cut })
     }

@@ -44,6 +44,8 @@ struct Run {
     last_page: usize,
     last_page_begin: u64,
     lost: Lost,
+    /// Pages before it were left out as damaged.
+    is_after_damage: bool,
 }
 
 /// The packets of one stream, and the position of each in the run of all pages.
@@ -81,10 +83,10 @@ impl PageStream {
         let (runs, lacks_end) = self.runs_in_order(&mut listing.diagnostics);
         listing.lacks_end = lacks_end;
         let lost = self.lost_before(&runs);
-        let is_overwritten = runs.first().is_some_and(|run| run.lost != Lost::Nothing);
-        // No loss to be counted, and yet nothing is known of the time before.
-        let mut missing_before = u64::from(self.is_snapshot && is_overwritten);
         for (index, run) in runs.iter().enumerate() {
+            // No loss to be counted, and yet nothing is known of the time before.
+            let is_overwritten = self.is_snapshot && run.lost != Lost::Nothing;
+            let missing_before = run.is_after_damage || is_overwritten;
             let begin = self.clock.time(run.begin);
             let next = runs.get(index + 1).map(|next| next.begin);
             let next = next.filter(|next| *next >= run.last_page_begin);
@@ -100,7 +102,7 @@ impl PageStream {
                 range: TimeRange::new(begin, end),
                 cpu: Some(self.cpu),
                 lost_events: lost[index],
-                lost_packets: std::mem::take(&mut missing_before),
+                lost_packets: missing_before.into(),
                 number: None,
             });
             listing.positions.push(run.position);
@@ -125,20 +127,20 @@ impl PageStream {
     /// Events lost before or, where nobody knows when, in each run.
     ///
     /// Where a page has no room for the number, what the tracer counted in all tells it: exactly
-    /// when there is one such page, else the first one gets what the others leave.
+    /// when there is one such page, else the first one gets what the others leave. What the ring of a
+    /// snapshot overwrote is no loss.
     fn lost_before(&self, runs: &[Run]) -> Vec<u64> {
         let known = runs.iter().map(|run| match run.lost {
+            _ if self.is_snapshot => 0,
             Lost::Nothing => 0,
             Lost::Events(count) => count,
             Lost::Unknown => 1,
         });
         let mut lost: Vec<u64> = known.collect();
         let sum = lost.iter().copied().fold(0, u64::saturating_add);
-        if let Some(first) = runs.iter().position(|run| run.lost == Lost::Unknown) {
+        let unknown = runs.iter().position(|run| run.lost == Lost::Unknown);
+        if let Some(first) = unknown.filter(|_| !self.is_snapshot) {
             lost[first] += self.losses.overwritten.saturating_sub(sum);
-        }
-        if let Some(before_all) = lost.first_mut().filter(|_| self.is_snapshot) {
-            *before_all = 0;
         }
         if let Some(last) = lost.last_mut() {
             *last = last.saturating_add(self.losses.dropped);
@@ -152,10 +154,32 @@ impl PageStream {
         let mut found = Vec::new();
         let runs = self.runs(&FxHashSet::default(), &mut found);
         let goes_back = |found: &Diagnostic| found.code == DiagnosticCode::TimeGoesBack;
-        if !found.iter().any(goes_back) {
+        let (mut runs, lacks_end) = if found.iter().any(goes_back) {
+            self.runs(&self.contradicted_pages(), diagnostics)
+        } else {
             diagnostics.extend(found);
-            return runs;
+            runs
+        };
+        if let [first, second, ..] = &runs[..]
+            && self.is_left_over(first, second)
+        {
+            runs.remove(0);
         }
+        (runs, lacks_end)
+    }
+
+    /// Whether a snapshot's first page was being filled when the one before was taken, and the ring went on
+    /// to overwrite what followed it: the snapshot begins behind.
+    fn is_left_over(&self, first: &Run, second: &Run) -> bool {
+        let is_one_page = first.length <= self.layout.page_size;
+        self.is_snapshot
+            && is_one_page
+            && first.lost == Lost::Nothing
+            && second.lost != Lost::Nothing
+    }
+
+    /// The positions of the pages whose times contradict those of the others.
+    fn contradicted_pages(&self) -> FxHashSet<usize> {
         let mut pages = Vec::new();
         let visit = |position: usize, page: &[u8]| {
             if let Some(header) = self.layout.header(page)
@@ -169,8 +193,7 @@ impl PageStream {
             .for_each_page(self.layout.page_size, visit, |_| ());
         let times: Vec<(u64, u64)> = pages.iter().map(|(_, at)| (*at, *at)).collect();
         let wrong = contradicting(&times).into_iter();
-        let wrong: FxHashSet<usize> = wrong.map(|page| pages[page].0).collect();
-        self.runs(&wrong, diagnostics)
+        wrong.map(|page| pages[page].0).collect()
     }
 
     fn may_be(&self, reading: u64) -> bool {
@@ -231,10 +254,7 @@ impl PageStream {
                 return;
             }
             let is_after_damage = std::mem::take(&mut after_wrong) || !blanks.is_empty();
-            let lost = match is_after_damage {
-                false => header.lost,
-                true => Lost::Unknown,
-            };
+            let lost = header.lost;
             for blank in blanks.drain(..) {
                 bad_pages.add(DiagnosticCode::InvalidPacket, || {
                     (
@@ -249,7 +269,7 @@ impl PageStream {
                 let length = position - run.position;
                 let full = length >= PACKET_BYTES
                     && (self.data.can_cut_at(position) || length >= 4 * PACKET_BYTES);
-                if !goes_back && !full && lost == Lost::Nothing {
+                if !goes_back && !full && !is_after_damage && lost == Lost::Nothing {
                     run.length = position + page.len() - run.position;
                     run.last_page = position;
                     run.last_page_begin = header.timestamp;
@@ -263,6 +283,7 @@ impl PageStream {
                 last_page: position,
                 last_page_begin: header.timestamp,
                 lost,
+                is_after_damage,
             });
         };
         let damaged = |at: u64| {

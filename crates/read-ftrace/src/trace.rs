@@ -23,6 +23,8 @@ use crate::page::PageLayout;
 use crate::recording::{RecordedStream, Recording};
 use crate::{saved, visit};
 
+/// No more characters of a text that cannot be understood are shown.
+const MOST_SHOWN: usize = 80;
 /// Arrays of at most so many numbers can be asked for number by number.
 const MOST_ELEMENTS: usize = 16;
 
@@ -294,20 +296,20 @@ impl Source for FtraceTrace {
     }
 }
 
-/// Whether the first or last page of a stream lies in the time `recorded`.
+/// Whether any page of a stream lies in the time `recorded`.
 fn has_page_in(stream: &RecordedStream, recorded: TimeRange, layout: PageLayout) -> bool {
-    let length = stream.data.length();
-    let last = (length / layout.page_size).saturating_sub(1) * layout.page_size;
-    let is_inside = |begin: usize| {
-        let end = (begin + layout.page_size).min(length);
-        let header = layout.header(&stream.data.bytes(begin..end));
-        let readings = stream.clock.readings(recorded);
-        (header
-            .filter(|header| !layout.is_empty(header))
-            .zip(readings))
-        .is_some_and(|(header, (from, to))| (from..=to).contains(&header.timestamp))
+    let Some((from, to)) = stream.clock.readings(recorded) else {
+        return false;
     };
-    is_inside(0) || is_inside(last)
+    let length = stream.data.length();
+    let mut pages = (0..length).step_by(layout.page_size).map(|begin| {
+        let end = (begin + layout.page_size).min(length);
+        layout.header(&stream.data.bytes(begin..end))
+    });
+    pages.any(|header| {
+        let header = header.filter(|header| !layout.is_empty(header));
+        header.is_some_and(|header| (from..=to).contains(&header.timestamp))
+    })
 }
 
 /// Notes from when on streams tell nothing that are `cut_off`, by position.
@@ -346,7 +348,13 @@ fn check_record_header(header_event: &str, diagnostics: &mut Vec<Diagnostic>) {
             file: "events/header_event".into(),
             ..Place::default()
         };
-        let message = format!("records begin in an unknown way: {header_event:?}");
+        let beginning: String = header_event.chars().take(MOST_SHOWN).collect();
+        let more = if beginning.len() < header_event.len() {
+            " …"
+        } else {
+            ""
+        };
+        let message = format!("records begin in an unknown way: {beginning:?}{more}");
         diagnostics.push(Diagnostic::new(
             DiagnosticCode::InvalidMetadata,
             place,

@@ -3,7 +3,7 @@
 mod support;
 
 use slowpath_model::{DiagnosticCode, Scope};
-use slowpath_read_ftrace::{ByteOrder, FtraceTrace, ReadOptions};
+use slowpath_read_ftrace::{ByteOrder, FolderFiles, FtraceTrace, ReadOptions};
 use slowpath_source::Source;
 use support::drawn_pages::{DrawnFile, Machine, USUAL};
 use support::values::{Seen, Value, all_events};
@@ -210,20 +210,59 @@ fn losses_stand_between_packets() {
     }
 }
 
+/// Begin and end of packets, what is lost or missing before each, and diagnostics with their counts.
+type Listed = (
+    Vec<(i64, i64, u64, u64)>,
+    Vec<(DiagnosticCode, Option<u64>)>,
+);
+
+fn listed(pages: &str, is_snapshot: bool) -> Listed {
+    let folder = FolderFiles {
+        is_snapshot,
+        ..USUAL.folder(&["page 1\n+1 number 0\n", pages])
+    };
+    let trace = FtraceTrace::from_folder(folder, ReadOptions::default()).expect("a folder");
+    let packets = trace.packets().iter().skip(1).map(|packet| {
+        let (begin, end) = (packet.range.begin.ns(), packet.range.end.ns());
+        (begin, end, packet.lost_events, packet.lost_packets)
+    });
+    let found = trace.diagnostics().iter();
+    let found = found.map(|found| (found.code, found.count)).collect();
+    (packets.collect(), found)
+}
+
 #[test]
-fn time_that_goes_back_cuts_a_packet() {
-    let trace = FtraceTrace::from_folder(
-        USUAL.folder(&["page 1000\n+9 number 1\npage 500\n+1 number 2"]),
-        ReadOptions::default(),
-    )
-    .expect("a folder");
-    let packets: Vec<_> = trace
-        .packets()
-        .iter()
-        .map(|packet| (packet.range.begin.ns(), packet.range.end.ns()))
-        .collect();
-    assert_eq!(packets, [(1000, 1009), (500, 501)]);
-    assert_eq!(trace.diagnostics()[0].code, DiagnosticCode::TimeGoesBack);
+fn pages_that_contradict_the_most_are_left_out() {
+    let pages = |begins: &[u64]| -> String {
+        let page = |begin: &u64| format!("page {begin}\n+9 number 1\n");
+        begins.iter().map(page).collect()
+    };
+    let left_out = |count| vec![(DiagnosticCode::InvalidPacket, Some(count))];
+    // Nothing tells which of two is right.
+    assert_eq!(listed(&pages(&[1000, 500]), false), (vec![], left_out(2)));
+    // No event is counted as lost: the page is there.
+    let found = listed(&pages(&[1000, 2000, 500, 3000]), false);
+    let packets = vec![(1000, 3000, 0, 0), (3000, 3009, 0, 1)];
+    assert_eq!(found, (packets, left_out(1)));
+    // However many they are.
+    let mut begins: Vec<u64> = (20..50).map(|page| page * 1000).collect();
+    begins[15..25].iter_mut().for_each(|begin| *begin -= 20_000);
+    let (_, found) = listed(&pages(&begins), false);
+    assert_eq!(found, left_out(10));
+}
+
+#[test]
+fn what_the_ring_of_a_snapshot_overwrote_is_not_lost() {
+    // The first page was being filled when the snapshot before was taken.
+    let overwritten = "page 1000\n+9 number 1\npage 5000 lost 7\n+9 number 2\n";
+    let lost = vec![(DiagnosticCode::LostEvents, Some(7))];
+    let with_loss = vec![(1000, 5000, 0, 0), (5000, 5009, 7, 0)];
+    assert_eq!(listed(overwritten, false), (with_loss, lost));
+    let behind = vec![(5000, 5009, 0, 1)];
+    assert_eq!(listed(overwritten, true), (behind, vec![]));
+    // Nothing was overwritten: it is part of this one.
+    let kept = "page 1000\n+9 number 1\npage 5000\n+9 number 2\n";
+    assert_eq!(listed(kept, true), (vec![(1000, 5009, 0, 0)], vec![]));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use slowpath_model::{ThreadId, Timestamp};
+use slowpath_model::ThreadId;
 use slowpath_platform::clocks::process_cpu_ns;
 use slowpath_platform::ownership::{self, Owner};
 use slowpath_platform::process::{Guardian, Parting, machine};
@@ -117,8 +117,6 @@ pub(crate) struct Recording {
     uses_lttng: bool,
     session: Option<Session>,
     pub(crate) receiver: Option<SpanReceiver>,
-    /// Since when the ring of a flight recorder fills.
-    ring_since: Timestamp,
     /// Whether events could be recorded.
     has_started: bool,
 }
@@ -166,7 +164,6 @@ impl Recording {
         };
         manifest.write(&folder).map_err(cannot_write)?;
         Ok(Self {
-            ring_since: manifest.begin_ns,
             folder,
             mode: options.mode,
             instance,
@@ -210,7 +207,7 @@ impl Recording {
         let command_end = ended.wait_for_command(talk);
         // Only now: a command that is told to end sends its last spans then.
         if let Some(receiver) = self.receiver.take() {
-            let part = receiver.finish(&self.folder, self.ring_since, host::now());
+            let part = receiver.finish(&self.folder, self.manifest.begin_ns, host::now());
             self.manifest.spans = Some(part);
             self.manifest.cost.bytes_written += storage::bytes_below(&self.folder.join("spans"));
         }
@@ -261,7 +258,6 @@ impl Recording {
         self.manifest.clocks = vec![clock];
         self.manifest.begin_ns = host::now();
         self.manifest.end_ns = self.manifest.begin_ns;
-        self.ring_since = self.manifest.begin_ns;
         self.manifest.spans = self.receiver.as_ref().map(SpanReceiver::part);
         self.write_manifest()?;
         if let Some(session) = &self.session {
@@ -416,8 +412,9 @@ impl Recording {
                 quotas.write_snapshot(&kernel_folder).map_err(told)?;
             }
         }
-        own.begin_ns = self.ring_since;
-        self.ring_since = own.end_ns;
+        // From now on the ring fills anew.
+        self.manifest.begin_ns = own.end_ns;
+        self.manifest.end_ns = own.end_ns;
         if let Some(receiver) = &self.receiver {
             receiver.write_snapshot(&folder, own.begin_ns, own.end_ns);
             own.spans = Some(receiver.part());

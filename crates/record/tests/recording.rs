@@ -279,6 +279,7 @@ fn snapshots_are_written_on_demand_and_at_the_end() {
     assert_eq!(recorder.wait().code(), Some(0));
     let manifest = Manifest::read(&place.folder).expect("slowpath.json");
     assert_eq!(manifest.snapshots, ["snapshot-1", "snapshot-2"]);
+    assert_eq!(Some(manifest.begin_ns), last_end);
     check_pages_since(first_begin.expect("snapshots"), &kernel, &manifest);
     let error = request_snapshot(&place.folder).expect_err("it has ended");
     assert!(matches!(error, RecordError::NotRunning { .. }), "{error}");

@@ -3,7 +3,11 @@
 //! Readers leave out what contradicts itself. Here is what may be true and mostly is not; it is told, and
 //! nothing else is done about it.
 
-use slowpath_model::{Diagnostic, DiagnosticCode, Event, Place, Projection, TimeRange, Timestamp};
+use std::collections::BTreeSet;
+
+use slowpath_model::{
+    Diagnostic, DiagnosticCode, Event, PacketId, Place, Projection, StreamId, TimeRange, Timestamp,
+};
 use slowpath_source::{Packet, Source};
 
 /// Nothing shorter is worth a word.
@@ -13,70 +17,96 @@ const TIMES_AS_LONG: i64 = 4;
 
 /// What is doubtful about `trace`.
 pub(crate) fn doubts(trace: &dyn Source) -> Vec<Diagnostic> {
-    let mut found = lonely_times(trace);
-    found.extend(unnumbered_begins(trace));
-    found
+    lonely_times(trace)
+        .into_iter()
+        .chain(unnumbered_begins(trace))
+        .collect()
 }
 
-/// Streams that begin or end far from all other packets, with an empty time in between.
-fn lonely_times(trace: &dyn Source) -> Vec<Diagnostic> {
+/// A stream that alone has something before or after a silence which takes far longer than all the rest.
+fn lonely_times(trace: &dyn Source) -> Option<Diagnostic> {
     let packets = trace.packets();
-    let hull_without = |left_out: &Packet| {
-        let others = packets.iter().filter(|packet| packet.id != left_out.id);
-        others.map(|packet| packet.range).reduce(TimeRange::hull)
+    let ranges = packets.iter().map(|packet| packet.range);
+    let whole = ranges.reduce(TimeRange::hull)?;
+    let length = distance(whole.begin, whole.end);
+    if length <= SHORTEST_NS || packets.len() < 2 {
+        return None;
+    }
+    let middle = Timestamp::from_ns(whole.begin.ns().saturating_add(length / 2));
+    // Such a silence is most of the trace, so that it lies in the middle.
+    let most_around = length / TIMES_AS_LONG;
+    let is_around = |at: Timestamp| distance(middle, at).saturating_abs() < most_around;
+    let mut sides = [Side::default(), Side::default()];
+    let mut add = |packet: &Packet, at: Timestamp| {
+        sides[usize::from(at > middle)].add(packet, distance(middle, at).saturating_abs());
     };
-    let streams = trace
-        .streams()
-        .iter()
-        .filter(|stream| !stream.packets.is_empty());
-    let is_lonely = |packet: &&Packet| {
-        let Some(others) = hull_without(packet) else {
-            return false;
+    let is_across = |packet: &&Packet| packet.range.begin <= middle && middle < packet.range.end;
+    for packet in packets {
+        let is_wholly_around = is_around(packet.range.begin) && is_around(packet.range.end);
+        if is_wholly_around {
+            return None;
+        }
+        add(packet, packet.range.begin);
+        add(packet, packet.range.end);
+    }
+    let decoder = trace.decoder(&Projection::every_event(trace.schema().event_classes.len()));
+    for packet in packets.iter().filter(is_across) {
+        let mut has_around = false;
+        let mut note = |event: &Event<'_>| {
+            has_around |= is_around(event.at);
+            add(packet, event.at);
         };
-        let length = distance(others.begin, others.end);
-        let far = length.saturating_mul(TIMES_AS_LONG).max(SHORTEST_NS);
-        let is_far = distance(packet.range.begin, others.begin) > far
-            || distance(others.end, packet.range.end) > far;
-        is_far && longest_silence(trace, packet) > far
+        decoder.decode(packet.id, &mut note);
+        if has_around {
+            return None;
+        }
+    }
+    let [early, late] = sides;
+    let silence = early.nearest?.0.saturating_add(late.nearest?.0);
+    let far = length.saturating_sub(silence).saturating_mul(TIMES_AS_LONG);
+    if silence <= far.max(SHORTEST_NS) {
+        return None;
+    }
+    // Where several streams have something on both sides, they confirm each other.
+    let of_one_stream = [early, late]
+        .into_iter()
+        .filter(|side| side.streams.len() == 1);
+    let lonely = of_one_stream.min_by_key(|side| side.times)?;
+    let packet = &packets[lonely.nearest?.1.index()];
+    let place = Place {
+        file: trace.streams()[packet.stream.index()].name.clone(),
+        byte: Some(packet.offset),
+        at: Some(packet.range.begin),
+        ..Place::default()
     };
-    let earliest = packets.iter().map(|packet| packet.range.begin).min();
-    let latest = packets.iter().map(|packet| packet.range.end).max();
-    let outer = streams.flat_map(|stream| {
-        let ends = [stream.packets.start, stream.packets.end - 1];
-        let count = if ends[0] == ends[1] { 1 } else { 2 };
-        ends.into_iter().take(count)
-    });
-    let outer = outer
-        .map(|position| &packets[position as usize])
-        .filter(|packet| Some(packet.range.begin) == earliest || Some(packet.range.end) == latest);
-    let lonely = outer.filter(is_lonely).map(|packet| {
-        let place = Place {
-            file: trace.streams()[packet.stream.index()].name.clone(),
-            byte: Some(packet.offset),
-            at: Some(packet.range.begin),
-            ..Place::default()
-        };
-        let what = format!(
-            "the packet goes from {} to {} (nanoseconds), far beyond everything else, and is silent most of that time",
-            packet.range.begin.ns(),
-            packet.range.end.ns()
-        );
-        Diagnostic::new(DiagnosticCode::UnlikelyTime, place, what)
-    });
-    lonely.collect()
+    let what = format!(
+        "the packet goes from {} to {} (nanoseconds); {:.3} s are between this stream and all else, in which \
+         nothing happens",
+        packet.range.begin.ns(),
+        packet.range.end.ns(),
+        silence as f64 / 1e9
+    );
+    Some(Diagnostic::new(DiagnosticCode::UnlikelyTime, place, what))
 }
 
-/// The longest time in a packet without an event.
-fn longest_silence(trace: &dyn Source, packet: &Packet) -> i64 {
-    let classes = trace.schema().event_classes.len();
-    let (mut longest, mut last) = (0, packet.range.begin);
-    let mut note = |event: &Event<'_>| {
-        longest = distance(last, event.at).max(longest);
-        last = event.at;
-    };
-    let decoder = trace.decoder(&Projection::every_event(classes));
-    decoder.decode(packet.id, &mut note);
-    longest.max(distance(last, packet.range.end))
+/// What happens before the middle of a trace, or after it.
+#[derive(Default)]
+struct Side {
+    /// What is nearest to the middle: how far from it in nanoseconds, and of which packet.
+    nearest: Option<(i64, PacketId)>,
+    streams: BTreeSet<StreamId>,
+    /// How many times were seen there.
+    times: usize,
+}
+
+impl Side {
+    fn add(&mut self, packet: &Packet, from_middle: i64) {
+        if self.nearest.is_none_or(|(known, _)| from_middle < known) {
+            self.nearest = Some((from_middle, packet.id));
+        }
+        self.streams.insert(packet.stream);
+        self.times += 1;
+    }
 }
 
 fn distance(from: Timestamp, to: Timestamp) -> i64 {
@@ -163,5 +193,18 @@ mod tests {
         // It may be just a long trace, of which one processor has most.
         check(&[("cpu0", 1), ("cpu0", 9), ("cpu1", 2), ("cpu1", 30)], &[]);
         check(&[("cpu0", 1), ("cpu0", 100)], &[]);
+        // Two streams are right together.
+        let both = [("cpu0", 1), ("cpu0", 90), ("cpu1", 2), ("cpu1", 90)];
+        check(&both, &[]);
+    }
+
+    #[test]
+    fn a_long_silence_between_packets_is_doubted() {
+        let mut text = String::new();
+        for second in [1, 3, 5, 3_605, 3_606] {
+            text += &format!("cpu0 {second}000000000 tick\n-- packet cpu0\n");
+            text += &format!("cpu1 {}500000000 tick\n-- packet cpu1\n", second.min(9));
+        }
+        check(&text, &["UnlikelyTime cpu0"]);
     }
 }

@@ -8,10 +8,15 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use slowpath_model::{Diagnostic, DiagnosticCode, Place, TimeRange, Timestamp};
 
-/// The wall clock is read shortly before tracing begins and after it ends; applications' events end when the
-/// tracer has written them out, which may take a while.
-const BEGINS_EARLIER_NS: i64 = 2_000_000_000;
+/// The wall clock and that of the pages are read one after the other.
+const CLOCKS_APART_NS: i64 = 1_000_000;
+/// A killed recorder's guardian needs time to stop tracing, and so does the tracer of applications, which is
+/// stopped after the kernel's.
 const ENDS_LATER_NS: i64 = 15_000_000_000;
+/// No machine runs longer than so, ten years.
+const LONGEST_RUN_NS: i64 = 10 * 365 * 86_400 * 1_000_000_000;
+/// Wall time that is kept right moves by less while something is recorded.
+const MOST_ADJUSTED_NS: i64 = 1_000_000_000;
 
 /// The version of the folder's format that is understood.
 const FORMAT_VERSION: u32 = 1;
@@ -126,10 +131,18 @@ impl Manifest {
         self.mode == "snapshot" && !self.complete && self.end_ns == self.begin_ns
     }
 
-    /// Epoch time minus the monotonic clock, in nanoseconds; 0 where it is not stated.
+    /// Epoch time minus the monotonic clock, in nanoseconds; 0 where it is not stated. The one at the end
+    /// where only that can be true.
     pub fn monotonic_offset_ns(&self) -> i64 {
-        let clock = self.monotonic_clock();
-        clock.map_or(0, |clock| clock.offset_to_epoch_ns)
+        let Some(clock) = self.monotonic_clock() else {
+            return 0;
+        };
+        let at_begin = clock.offset_to_epoch_ns;
+        let at_end = clock.offset_to_epoch_at_end_ns.unwrap_or(at_begin);
+        match (self.may_be_offset(at_begin), self.may_be_offset(at_end)) {
+            (false, true) => at_end,
+            _ => at_begin,
+        }
     }
 
     /// Whether it says how the monotonic clock relates to wall time.
@@ -137,29 +150,76 @@ impl Manifest {
         self.monotonic_clock().is_some()
     }
 
-    /// When events can have happened, as far as it says that.
+    /// Whether the machine had been running for a possible time when recording began.
+    fn may_be_offset(&self, offset_ns: i64) -> bool {
+        let running = self.begin_ns.checked_sub(offset_ns);
+        running.is_some_and(|running| (0..=LONGEST_RUN_NS).contains(&running))
+    }
+
+    /// How far wall time was set ahead while it was recorded, in nanoseconds, as far as that can be true.
+    fn adjusted_ns(&self) -> i64 {
+        let at_begin = self.monotonic_offset_ns();
+        let at_end = self
+            .monotonic_clock()
+            .and_then(|clock| clock.offset_to_epoch_at_end_ns);
+        let at_end = at_end.filter(|at_end| self.may_be_offset(*at_end));
+        at_end.map_or(0, |at_end| at_end.saturating_sub(at_begin))
+    }
+
+    /// What is wrong or strange about how it relates the monotonic clock to wall time; `path` is its own.
+    pub(crate) fn doubtful_clock(&self, path: &Path) -> Option<Diagnostic> {
+        let clock = self.monotonic_clock()?;
+        let at_begin = clock.offset_to_epoch_ns;
+        let at_end = clock.offset_to_epoch_at_end_ns?;
+        let (code, what) = match (self.may_be_offset(at_begin), self.may_be_offset(at_end)) {
+            (false, true) => (
+                DiagnosticCode::InvalidFile,
+                format!(
+                    "offset_to_epoch_ns, {at_begin}, cannot be true; offset_to_epoch_at_end_ns is used"
+                ),
+            ),
+            (true, false) => (
+                DiagnosticCode::InvalidFile,
+                format!("offset_to_epoch_at_end_ns, {at_end}, cannot be true; it is not used"),
+            ),
+            _ if self.adjusted_ns().saturating_abs() > MOST_ADJUSTED_NS => (
+                DiagnosticCode::WallTimeSet,
+                format!(
+                    "wall time was set by {:+.3} s",
+                    self.adjusted_ns() as f64 / 1e9
+                ),
+            ),
+            _ => return None,
+        };
+        let place = Place {
+            file: path.display().to_string(),
+            ..Place::default()
+        };
+        Some(Diagnostic::new(code, place, what))
+    }
+
+    /// When the kernel's events can have happened that lie in pages, as far as it says that.
+    pub(crate) fn recorded_pages(&self) -> TimeRange {
+        self.recorded_with(if self.complete { 0 } else { ENDS_LATER_NS })
+    }
+
+    /// When events of a tracer that is stopped after the kernel's can have happened, as far as it says that.
     pub(crate) fn recorded(&self) -> TimeRange {
-        let clock = self.monotonic_clock();
-        let adjusted = clock.and_then(|clock| {
-            let at_end = clock.offset_to_epoch_at_end_ns?;
-            Some(
-                at_end
-                    .saturating_sub(clock.offset_to_epoch_ns)
-                    .saturating_abs(),
-            )
-        });
-        let adjusted = adjusted.unwrap_or(0);
+        self.recorded_with(ENDS_LATER_NS)
+    }
+
+    fn recorded_with(&self, ends_later_ns: i64) -> TimeRange {
+        let adjusted = self.adjusted_ns();
+        let slack = CLOCKS_APART_NS + adjusted.saturating_abs().min(MOST_ADJUSTED_NS);
         // What a ring in memory was filling when the snapshot before was taken keeps its time.
         let begin = match self.mode.as_str() {
             "snapshot" => Timestamp::MIN,
-            _ => Timestamp::from_ns(
-                (self.begin_ns.saturating_sub(BEGINS_EARLIER_NS)).saturating_sub(adjusted),
-            ),
+            _ => Timestamp::from_ns(self.begin_ns.saturating_sub(slack)),
         };
+        // Times are by what wall time was at the begin.
+        let latest = self.end_ns.max(self.end_ns.saturating_sub(adjusted));
         let end = match self.end_ns > self.begin_ns {
-            true => Timestamp::from_ns(
-                (self.end_ns.saturating_add(ENDS_LATER_NS)).saturating_add(adjusted),
-            ),
+            true => Timestamp::from_ns(latest.saturating_add(slack).saturating_add(ends_later_ns)),
             false => Timestamp::MAX,
         };
         TimeRange::new(begin, end)

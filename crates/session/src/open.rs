@@ -214,12 +214,18 @@ fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSo
         diagnostics.extend(unknown_wall_time(path, &*opened.source, manifest));
     }
     if let (Ok(opened), Some((root, manifest))) = (&opened, &recording) {
-        diagnostics.extend(recorded_at_another_time(
-            path,
-            &*opened.source,
-            root,
-            manifest,
-        ));
+        let recorded = match found {
+            Found::FtraceFolder(_) => {
+                diagnostics.extend(manifest.doubtful_clock(&root.join("slowpath.json")));
+                manifest.recorded_pages()
+            }
+            _ => manifest.recorded(),
+        };
+        if is_another_time(&*opened.source, recorded) {
+            diagnostics.push(recorded_at_another_time(path, root, manifest));
+        }
+    }
+    if let (Found::FtraceFolder(_), Ok(_)) = (found, &opened) {
         texts_beside::check(path, diagnostics);
     }
     match opened {
@@ -246,18 +252,15 @@ fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSo
     }
 }
 
-/// Says so where all events lie outside of the time that the recording states: that one is wrong then.
-fn recorded_at_another_time(
-    trace: &Path,
-    source: &dyn Source,
-    recording: &Path,
-    manifest: &Manifest,
-) -> Option<Diagnostic> {
-    let recorded = manifest.recorded();
-    let mut packets = source.packets().iter();
+/// Whether all events lie outside of the time in which they were recorded: that one is wrong then.
+fn is_another_time(source: &dyn Source, recorded: TimeRange) -> bool {
     let is_outside = |at| at < recorded.begin || recorded.end < at;
-    let all_are =
-        packets.all(|packet| is_outside(packet.range.begin) && is_outside(packet.range.end));
+    let mut packets = source.packets().iter();
+    !source.packets().is_empty()
+        && packets.all(|packet| is_outside(packet.range.begin) && is_outside(packet.range.end))
+}
+
+fn recorded_at_another_time(trace: &Path, recording: &Path, manifest: &Manifest) -> Diagnostic {
     let what = format!(
         "it says that recording began at {} and ended at {} (nanoseconds since the epoch), but all events of {} \
          lie outside of that",
@@ -265,8 +268,7 @@ fn recorded_at_another_time(
         manifest.end_ns,
         trace.display()
     );
-    (all_are && !source.packets().is_empty())
-        .then(|| damaged(&recording.join("slowpath.json"), what))
+    damaged(&recording.join("slowpath.json"), what)
 }
 
 /// Says so where nothing tells how the clock of a folder of pages relates to wall time.
@@ -493,7 +495,7 @@ fn open_ftrace_folder(
         trace_clock,
         stats,
         is_snapshot: manifest.is_some_and(|manifest| manifest.mode == "snapshot"),
-        recorded: manifest.map(Manifest::recorded),
+        recorded: manifest.map(Manifest::recorded_pages),
         host: manifest
             .map(|manifest| manifest.host.clone())
             .unwrap_or_default(),
