@@ -52,6 +52,7 @@ impl Extent {
             begin: asked.begin.clamp(first, last),
             end: asked.end.clamp(first, last),
             ends_with_trace,
+            has_events: self.bounds.is_some(),
         }
     }
 }
@@ -133,6 +134,8 @@ pub struct Window {
     pub end: Timestamp,
     /// Whether the trace's last events, which lie at `end`, belong to it.
     ends_with_trace: bool,
+    /// Whether the trace has any event that can be read.
+    has_events: bool,
 }
 
 impl Window {
@@ -154,8 +157,11 @@ impl Window {
     }
 
     /// What has to be read to know what holds in the window: everything up to its end, as what
-    /// holds at its begin follows from what came before.
+    /// holds at its begin follows from what came before. Of a trace without events all, which tells why.
     pub fn and_before(&self) -> TimeRange {
+        if !self.has_events {
+            return TimeRange::ALL;
+        }
         let end = Timestamp::from_ns(self.end.ns().saturating_add(1));
         TimeRange::new(Timestamp::MIN, end)
     }
