@@ -75,6 +75,21 @@ fn no_answer_depends_on_which_recording_is_named_first() {
 }
 
 #[test]
+fn hosts_come_in_one_order() {
+    let Some(folder) = unpacked("two-hosts/two-hosts.tar.zst") else {
+        return;
+    };
+    let [client, server] = ["client", "server"].map(|host| folder.join("two-hosts").join(host));
+    for command in ["cpu", "io", "latency"] {
+        let [one, other] = [(&client, &server), (&server, &client)]
+            .map(|(one, other)| on_both(&[command, "--json"], one, other).json());
+        let has = |host: &str| one.to_string().contains(&format!("\"host\":\"{host}\""));
+        assert!(has("client") && has("server"), "{one}");
+        assert_eq!(one, other, "{command}");
+    }
+}
+
+#[test]
 fn the_time_between_two_recordings_is_unknown_not_idle() {
     let (_folder, first) = quiet_recording();
     let (_other_folder, second) = quiet_recording();

@@ -58,6 +58,14 @@ impl Experiment {
                 host.joined = Some(Joined::new(host.traces.iter().map(|trace| &*trace.source)));
             }
         }
+        // Nor their order.
+        hosts.sort_by_cached_key(|host| {
+            let machine = host.machine();
+            let first = host.traces.first();
+            let begin = first.and_then(|trace| trace.begin());
+            let path = first.map(|trace| trace.path.clone());
+            (machine.name.to_owned(), machine.boot, begin, path)
+        });
         hosts
     }
 }
