@@ -27,6 +27,7 @@ static pid_t hook_fork(void);
 static struct imported import_epoll_wait = {.function = "epoll_wait", .hook = hook_epoll_wait};
 static struct imported import_fork = {.function = "fork", .hook = hook_fork};
 
+static char refusal[256];
 static enum { AWAY, PRESENT, REFUSED } state;
 /* Look in the next turn already. */
 static int attentive = 1;
@@ -45,6 +46,7 @@ static void leave(void)
 static void refuse(reason why)
 {
     state = REFUSED;
+    snprintf(refusal, sizeof refusal, "%s", why);
     fprintf(stderr,
             "slowpath: this process is not traced: %s\n"
             "hint: it goes on as if the agent were not there; agents/redis/README.md lists the builds of "
@@ -146,7 +148,7 @@ static reason prepare(void)
     return NULL;
 }
 
-EXPORTED int slowpath_redis_start(void)
+static int begin(void)
 {
     if (state != AWAY)
         return state == REFUSED;
@@ -164,6 +166,18 @@ EXPORTED int slowpath_redis_start(void)
     return 0;
 }
 
+EXPORTED int slowpath_redis_start(void)
+{
+    /* Who calls this has found the event loop running. */
+    looked = 1;
+    return begin();
+}
+
+EXPORTED const char *slowpath_redis_refusal(void)
+{
+    return refusal;
+}
+
 EXPORTED int slowpath_redis_stop(void)
 {
     if (state == PRESENT) {
@@ -175,5 +189,5 @@ EXPORTED int slowpath_redis_stop(void)
 
 __attribute__((constructor)) static void loaded(void)
 {
-    slowpath_redis_start();
+    begin();
 }

@@ -5,9 +5,12 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* Begins to look for recordings; loading the library does it too. 0, or 1 where the program cannot be
- * hooked: the reason is on stderr. Once begun, further calls do nothing. */
+/* Begins to look for recordings, which loading the library has done already unless slowpath_redis_stop was
+ * called since. 0, or 1 where the program cannot be hooked: the reason is on stderr. */
 EXPORTED int slowpath_redis_start(void);
+
+/* Why it was refused, or an empty text. */
+EXPORTED const char *slowpath_redis_refusal(void);
 
 /* Takes everything away from the program. It may be started again. */
 EXPORTED int slowpath_redis_stop(void);

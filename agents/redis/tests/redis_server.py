@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 
+ATTACH = os.path.abspath("build/slowpath-redis-attach")
 LIBRARY = os.path.abspath("build/libslowpath_redis.so")
 
 
@@ -240,6 +241,13 @@ class Recording:
         for batch in batches:
             batch.fields["names"] = [names[number] for number in batch.fields["command"]]
         return batches
+
+
+def attach(server, *options):
+    """What the program said, which it must say well; milliseconds that the server stood still."""
+    run = subprocess.run([ATTACH, *options, str(server.pid)], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return float(re.search(r"still for ([0-9.]+) ms", run.stdout).group(1))
 
 
 def tls_files(folder):

@@ -10,7 +10,7 @@ import time
 import unittest
 from collections import Counter
 
-from redis_server import LIBRARY, LITE, Recording, Server, command, free_port, tls_files, until
+from redis_server import ATTACH, LIBRARY, LITE, attach, Recording, Server, command, free_port, tls_files, until
 
 LIFECYCLE = (
     "start_read_client_query", "end_read_client_query", "call_command_start", "call_command_end",
@@ -408,6 +408,43 @@ class SlowBatches(unittest.TestCase):
             self.assertEqual(batch.bytes_read, slow_client.client.sent)
             self.assertGreater(batch.start[0], 4_700_000)
             self.assertLess(batch.start[0] + batch.duration[0], 60_000_000)
+
+
+class Attaching(unittest.TestCase):
+    def test_a_running_server_is_attached_to_and_left_twenty_times_under_load(self):
+        stalls = []
+        with Server(agent=False) as server, Load(server) as load:
+            for turn in range(20):
+                stalls.append(attach(server))
+                if turn % 10 == 0:
+                    server.settle()
+                    with Recording(server, *LITE) as recording:
+                        rounds = load.rounds
+                        until(lambda: load.rounds > rounds + 20, "the load goes on")
+                    self.assertGreater(len(recording.batches(load.client)), 20)
+                stalls.append(attach(server, "--detach"))
+                rounds = load.rounds
+                until(lambda: load.rounds > rounds, "the load goes on")
+                self.assertEqual(server.changed_code(), 0)
+            self.assertEqual(server.stderr(), "")
+        print(f"stood still for at most {max(stalls):.1f} ms ", end="", flush=True)
+        self.assertLess(max(stalls), 1000, "even on a busy machine")
+
+    def test_what_cannot_be_attached_to_goes_on(self):
+        with Server("--rename-command", "CLIENT", "KUNDE", agent=False) as server:
+            attach(server)
+            until(server.stderr, "the reason")
+            said = subprocess.run([ATTACH, str(server.pid)], capture_output=True, text=True)
+            self.assertEqual(said.returncode, 1)
+            self.assertIn("is CLIENT renamed?", said.stderr)
+            self.assertEqual(server.client().do("PING"), b"+PONG")
+        sleeper = subprocess.Popen(["sleep", "60"])
+        said = subprocess.run([ATTACH, "--detach", str(sleeper.pid)], capture_output=True, text=True)
+        self.assertEqual(said.returncode, 1)
+        self.assertIn("is no redis-server", said.stderr)
+        self.assertIsNone(sleeper.poll())
+        sleeper.terminate()
+        sleeper.wait(20)
 
 
 class Refusals(unittest.TestCase):
