@@ -16,6 +16,7 @@
 #include "batch.h"
 #include "hooks.h"
 #include "layout.h"
+#include "ticks.h"
 
 /* Looks for recordings that often while the event loop is busy, and in each turn that found nothing to
  * do, so at least ten times in a second (`hz` of redis.conf). */
@@ -161,6 +162,8 @@ static int begin(void)
         refuse(failed);
         return 1;
     }
+    /* By the first recording it then knows enough. */
+    ticks_calibrate();
     attentive = 1;
     state = PRESENT;
     return 0;

@@ -1,5 +1,5 @@
-/* Keeps one open batch for each descriptor; see batch.h. Times are CLOCK_MONOTONIC in nanoseconds until
- * the batch is told, then offsets from its first read. */
+/* Keeps one open batch for each descriptor; see batch.h. Times are ticks (ticks.h) until the batch is told,
+ * then offsets from its first read. */
 #define _GNU_SOURCE
 #include "batch.h"
 
@@ -11,11 +11,11 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "layout.h"
 #include "provider.h"
+#include "ticks.h"
 
 /* Clients on higher descriptors are not recorded at level lite. */
 #define MOST_DESCRIPTORS 65536
@@ -32,7 +32,7 @@ struct batch {
     uint32_t read_thread;
     uint64_t begin, last, read_end, write_start, bytes_read, bytes_written;
     uint16_t command[MOST_COMMANDS];
-    uint64_t start[MOST_COMMANDS], duration[MOST_COMMANDS];
+    uint64_t start[MOST_COMMANDS], end[MOST_COMMANDS];
 };
 
 struct name {
@@ -54,13 +54,6 @@ static int names_used;
 static uint32_t telling = 1, recording = 1;
 static uint64_t told_at, looked_at;
 static int was_on;
-
-static uint64_t now_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return now.tv_sec * SECOND_NS + now.tv_nsec;
-}
 
 static uint32_t thread_id(void)
 {
@@ -177,9 +170,9 @@ void batch_tell_client(int fd, uint64_t client_id)
 static void tell(struct batch *batch, int fd, enum batch_end why, uint64_t now)
 {
     uint64_t unit = 1;
-    while ((now - batch->begin) / unit > UINT32_MAX)
+    while (ns_of_ticks(now - batch->begin) / unit > UINT32_MAX)
         unit *= 1000;
-#define OFFSET(time) ((uint32_t)((time) > batch->begin ? ((time) - batch->begin) / unit : 0))
+#define OFFSET(time) ((uint32_t)((time) > batch->begin ? ns_of_ticks((time) - batch->begin) / unit : 0))
     struct batch_record record = {
         .client_id = batch->client_id,
         .bytes_read = batch->bytes_read,
@@ -196,7 +189,7 @@ static void tell(struct batch *batch, int fd, enum batch_end why, uint64_t now)
     for (int i = 0; i < batch->commands; i++) {
         record.command[i] = batch->command[i];
         record.start[i] = OFFSET(batch->start[i]);
-        record.duration[i] = batch->duration[i] / unit;
+        record.duration[i] = OFFSET(batch->end[i]) - record.start[i];
     }
 #undef OFFSET
     batch->open = 0;
@@ -230,7 +223,7 @@ void batch_read_begin(int fd, uint64_t client_id)
 {
     struct batch *batch = batch_of(fd, client_id);
     if (batch && !batch->open)
-        open_batch(batch, now_ns(CLOCK_MONOTONIC));
+        open_batch(batch, ticks_now());
 }
 
 void batch_read_end(const struct transfer *transfer, uint64_t client_id)
@@ -240,7 +233,7 @@ void batch_read_end(const struct transfer *transfer, uint64_t client_id)
         return;
     struct transfer untold = *transfer;
     if (untold.bytes > untold.told) {
-        uint64_t now = now_ns(CLOCK_MONOTONIC);
+        uint64_t now = ticks_now();
         take_bytes(batch, &untold, now);
         batch->last = now;
     }
@@ -262,7 +255,7 @@ void batch_command_begin(int fd, uint64_t client_id)
         batch->start[batch->commands] = batch->last;
         return;
     }
-    uint64_t now = now_ns(CLOCK_MONOTONIC);
+    uint64_t now = ticks_now();
     if (batch->open && batch->commands == MOST_COMMANDS)
         tell(batch, fd, BATCH_FULL, now);
     if (!batch->open)
@@ -279,8 +272,8 @@ void batch_command_end(int fd, uint64_t client_id, void *command)
     if (!batch || !batch->open || batch->commands == MOST_COMMANDS)
         return;
     int i = batch->commands++;
-    batch->last = now_ns(CLOCK_MONOTONIC);
-    batch->duration[i] = batch->last - batch->start[i];
+    batch->last = ticks_now();
+    batch->end[i] = batch->last;
     batch->command[i] = number_of(command);
 }
 
@@ -289,7 +282,7 @@ void batch_write_begin(int fd, uint64_t client_id)
     struct batch *batch = batch_of(fd, client_id);
     if (!batch)
         return;
-    uint64_t now = now_ns(CLOCK_MONOTONIC);
+    uint64_t now = ticks_now();
     if (!batch->open)
         open_batch(batch, now);
     if (!batch->write_start)
@@ -302,7 +295,7 @@ void batch_write_end(const struct transfer *transfer, uint64_t client_id, int mo
     if (!batch || !batch->open)
         return;
     batch->bytes_written += transfer->bytes > 0 ? transfer->bytes : 0;
-    batch->last = now_ns(CLOCK_MONOTONIC);
+    batch->last = ticks_now();
     if (!more && (batch->commands || batch->bytes_written))
         tell(batch, transfer->fd, BATCH_WRITTEN, batch->last);
 }
@@ -313,39 +306,44 @@ void batch_client_freed(int fd, uint64_t client_id)
         return;
     struct batch *batch = &batches[fd];
     if (batch->open && batch->recording == recording && (batch->commands || batch->bytes_read))
-        tell(batch, fd, BATCH_CLIENT_FREED, now_ns(CLOCK_MONOTONIC));
+        tell(batch, fd, BATCH_CLIENT_FREED, ticks_now());
     batch->open = 0;
     batch->client_id = 0;
 }
 
 /* ---- at safe points ------------------------------------------------------------------------------- */
 
-static void tell_those_that_wait(uint64_t now)
+static void tell_those_that_wait(void)
 {
+    uint64_t now = ticks_now();
     for (int fd = 0; fd <= highest_fd; fd++) {
         struct batch *batch = &batches[fd];
-        if (batch->open && batch->recording == recording && batch->last + WAITED_NS < now)
+        if (batch->open && batch->recording == recording && now > batch->last &&
+            ns_of_ticks(now - batch->last) > WAITED_NS)
             tell(batch, fd, BATCH_WAITED, now);
     }
 }
 
 void batch_look(int on, int batches_wanted)
 {
+    int calibrated = ticks_calibrate();
     if (!on) {
         batch_recording = was_on = 0;
         return;
     }
-    uint64_t now = now_ns(CLOCK_MONOTONIC_COARSE);
+    uint64_t now = clock_ns(CLOCK_MONOTONIC_COARSE);
     if (!was_on || now - told_at > TELL_AGAIN_NS) {
         told_at = now;
         telling++;
     }
+    /* In the first milliseconds after the start there are no batches yet. */
+    batches_wanted = batches_wanted && calibrated;
     if (batches_wanted && !batch_recording)
         recording++;
     was_on = 1;
     batch_recording = batches_wanted;
     if (batch_recording && now - looked_at > SECOND_NS / 4) {
         looked_at = now;
-        tell_those_that_wait(now);
+        tell_those_that_wait();
     }
 }

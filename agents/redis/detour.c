@@ -58,9 +58,10 @@ static reason check_memory(const struct detour *detour)
     return NULL;
 }
 
-/* How far callees are looked at, in bytes and in calls. */
-#define CALLEE_BYTES 2048
-#define CALLEES_DEEP 3
+/* How far functions are looked at: pieces of code without a jump in between, instructions, calls deep. */
+#define MOST_PIECES 256
+#define MOST_INSTRUCTIONS 2048
+#define CALLS_DEEP 3
 
 /* An entry of the table of library calls is one jump through a pointer (perhaps after endbr64). */
 static int is_library_call(const uint8_t *callee)
@@ -73,32 +74,38 @@ static int is_library_call(const uint8_t *callee)
 
 /* The compiler keeps values in registers over a call where it knows that the callee leaves them alone. It
  * knows nothing, and our hook may use them all, where the callee calls through a pointer or into a
- * library (which is the same) or calls somebody who does. A function whose size is not known ends at a
- * return or jump that no branch before leads beyond. */
-static int calls_the_unknown(const uint8_t *function, const uint8_t *end, int size_known, int depth)
+ * library (which is the same), or calls somebody who does. Follows all branches from the first
+ * instruction on, until it finds such a call. */
+static int calls_the_unknown(const uint8_t *function, int depth)
 {
-    const uint8_t *farthest = function;
-    for (const uint8_t *at = function; at < end;) {
-        ZydisDecodedInstruction instruction;
-        if (!decode(at, end, &instruction))
-            return 0;
-        ZydisInstructionCategory category = instruction.meta.category;
-        int calls = category == ZYDIS_CATEGORY_CALL, leaves = category == ZYDIS_CATEGORY_UNCOND_BR;
-        at += instruction.length;
-        if (calls && !has_relative_target(&instruction))
-            return 1;
-        if (has_relative_target(&instruction)) {
-            const uint8_t *target = at + instruction.raw.imm[0].value.s;
-            int elsewhere = calls || target < function || (size_known ? target >= end : leaves && at > farthest);
-            if (!elsewhere && target > farthest)
-                farthest = target;
-            if (elsewhere && (calls || leaves) && depth > 0 && target >= program_code.begin &&
-                target + CALLEE_BYTES < program_code.end &&
-                (is_library_call(target) || calls_the_unknown(target, target + CALLEE_BYTES, 0, depth - 1)))
+    const uint8_t *pieces[MOST_PIECES] = {function};
+    int known = 1, instructions = 0;
+    for (int piece = 0; piece < known; piece++) {
+        for (const uint8_t *at = pieces[piece]; instructions < MOST_INSTRUCTIONS; instructions++) {
+            ZydisDecodedInstruction instruction;
+            if (!decode(at, program_code.end, &instruction))
+                break;
+            at += instruction.length;
+            ZydisInstructionCategory category = instruction.meta.category;
+            int calls = category == ZYDIS_CATEGORY_CALL, leaves = category == ZYDIS_CATEGORY_UNCOND_BR;
+            if (calls && !has_relative_target(&instruction))
                 return 1;
+            if (has_relative_target(&instruction)) {
+                const uint8_t *target = at + instruction.raw.imm[0].value.s;
+                int in_code = target >= program_code.begin && target + LONGEST_INSTRUCTION < program_code.end;
+                if (in_code && (calls || leaves) && is_library_call(target))
+                    return 1;
+                if (in_code && calls && depth > 0 && calls_the_unknown(target, depth - 1))
+                    return 1;
+                int is_new = in_code && !calls && known < MOST_PIECES;
+                for (int i = 0; is_new && i < known; i++)
+                    is_new = pieces[i] != target;
+                if (is_new)
+                    pieces[known++] = target;
+            }
+            if (leaves || category == ZYDIS_CATEGORY_RET)
+                break;
         }
-        if (!size_known && (leaves || category == ZYDIS_CATEGORY_RET) && at > farthest)
-            return 0;
     }
     return 0;
 }
@@ -131,14 +138,15 @@ static reason check_foreign_branches(void)
         highest = target > highest ? target : highest;
     }
     const uint8_t *at = program_code.begin;
-    while (at + 5 < program_code.end) {
+    while (at + 6 < program_code.end) {
         size_t size = program_code.end - at;
         size = size < sizeof piece ? size : sizeof piece;
         reason failed = image_read_file(at, piece, size);
         if (failed)
             return failed;
-        for (size_t i = 1; i + 4 <= size; i++) {
-            int branches = (piece[i - 1] & 0xfe) == 0xe8 || (piece[i - 1] & 0xf0) == 0x80;
+        for (size_t i = 2; i + 4 <= size; i++) {
+            int branches = (piece[i - 1] & 0xfe) == 0xe8 ||
+                           (piece[i - 2] == 0x0f && (piece[i - 1] & 0xf0) == 0x80);
             if (!branches)
                 continue;
             int32_t distance;
@@ -150,7 +158,7 @@ static reason check_foreign_branches(void)
                 if (leads_to > (uintptr_t)all[k].target && leads_to < (uintptr_t)all[k].target + moved[k])
                     return reason_of("other code jumps into the first instructions of %s", all[k].function);
         }
-        at += size - 4;
+        at += size - 5;
     }
     return NULL;
 }
@@ -282,7 +290,7 @@ reason detours_prepare(struct detour *detours, int count)
         reason failed = check_memory(&all[i]);
         if (failed)
             return failed;
-        if (!calls_the_unknown(all[i].target, all[i].target + sizes[i], 1, CALLEES_DEEP))
+        if (!calls_the_unknown(all[i].target, CALLS_DEEP))
             return reason_of("%s may leave registers alone that its callers rely on", all[i].function);
     }
     int file = memfd_create("slowpath-redis-islands", MFD_CLOEXEC);

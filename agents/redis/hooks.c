@@ -35,7 +35,7 @@ static int (*redis_clusterProcessPacket)(void *link);
 static void (*redis_clusterSendMessage)(void *link, unsigned char *message, size_t bytes);
 static void (*redis_clusterBroadcastMessage)(void *message, size_t bytes);
 
-/* Called, not hooked. */
+/* Called, not hooked; getClientMemoryUsage is NULL before Redis 7.0. */
 static int (*clientHasPendingReplies)(void *client);
 static size_t (*getClientMemoryUsage)(void *client, size_t *output_buffer);
 static int (*SSL_get_fd_)(const void *ssl);
@@ -65,7 +65,7 @@ static void hook_readQueryFromClient(void *connection)
         batch_tell_client(transfer.fd, client_id);
     if (RECORDED(end_read_client_query))
         TELL(end_read_client_query, transfer.fd, client_id, transfer.bytes,
-             transfer.client_freed ? 0 : getClientMemoryUsage(client, NULL));
+             transfer.client_freed || !getClientMemoryUsage ? 0 : getClientMemoryUsage(client, NULL));
 }
 
 static int hook_postponeClientRead(void *client)
@@ -410,8 +410,8 @@ reason hooks_prepare(void)
     reason failed = detours_prepare(detours, HOOKED);
     if (failed)
         return failed;
-    if (!clientHasPendingReplies || !getClientMemoryUsage)
-        return "the program exports no function clientHasPendingReplies or getClientMemoryUsage";
+    if (!clientHasPendingReplies)
+        return "the program exports no function clientHasPendingReplies";
     for (int i = 0; i < MOVERS; i++)
         imported_find(&movers[i]);
     if (!movers[READ].slot || !movers[WRITE].slot)

@@ -95,7 +95,7 @@ LTTNG_UST_TRACEPOINT_EVENT_CLASS(slowpath_redis, client,
 SLOWPATH_REDIS_CLIENT_EVENT(start_read_client_query)
 
 /* bytes: 0: the client closed; -1: nothing was read (not there yet, an error, or read_postponed).
- * memory: bytes that the client takes up; 0: it is gone. */
+ * memory: bytes that the client takes up; 0: it is gone, or Redis is older than 7.0. */
 LTTNG_UST_TRACEPOINT_EVENT(slowpath_redis, end_read_client_query,
     LTTNG_UST_TP_ARGS(int32_t, fd, uint64_t, client_id, int64_t, bytes, uint64_t, memory),
     LTTNG_UST_TP_FIELDS(

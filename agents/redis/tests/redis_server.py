@@ -87,6 +87,8 @@ def command(*words):
 class Server:
     """A redis-server in a folder of its own, with the agent or without."""
 
+    tls = None
+
     def __init__(self, *options, agent=True, program="redis-server", environment=None, port_option="--port"):
         self.folder = tempfile.mkdtemp(prefix="slowpath-redis-")
         self.port = free_port()
@@ -111,8 +113,8 @@ class Server:
         except OSError:
             return False
 
-    def client(self, tls=None):
-        return Client(self.port, tls)
+    def client(self):
+        return Client(self.port, self.tls)
 
     def stderr(self):
         self.said.seek(0)
@@ -123,9 +125,16 @@ class Server:
         with open(f"/proc/{self.pid}/maps") as maps:
             return sum("slowpath-redis-code" in line for line in maps)
 
+    def turn(self):
+        """Has the event loop turn so often that the agent looks for recordings."""
+        client = self.client()
+        for _ in range(40):
+            client.do("PING")
+        client.close()
+
     def settle(self):
         """Waits until the agent has learned what it must."""
-        until(lambda: "slowpath-redis-islands" in open(f"/proc/{self.pid}/maps").read(), "the agent is there")
+        self.turn()
         until(lambda: self.changed_code() == 0, "the agent has learned and left")
         return self
 
@@ -201,7 +210,8 @@ class Recording:
 
     def __enter__(self):
         self.start()
-        until(lambda: self.server.changed_code() > 0, "the agent notices the recording")
+        self.server.turn()  # all events are on now
+        assert self.server.changed_code() > 0, "the agent has not noticed the recording"
         return self
 
     def __exit__(self, kind, value, trace):
@@ -226,6 +236,11 @@ class Recording:
 
     def named(self, *names):
         return [event for event in self.events if event.name in names]
+
+    def of_connection(self, client, *names):
+        """Events that name its descriptor, since it was opened."""
+        opened = next(e for e in self.named("client_address") if e.peer_port == client.port)
+        return [e for e in self.named(*names) if e.fd == opened.fd and e.time_ns >= opened.time_ns]
 
     def client_id(self, client):
         """Of the connection, by its port."""
