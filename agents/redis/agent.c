@@ -111,9 +111,11 @@ static int lttng_sees_fork(void *fork_function)
 static pid_t hook_fork(void)
 {
     pid_t (*original)(void) = import_fork.original;
-    if (!looked && !lttng_sees_fork(import_fork.original)) {
+    if (!looked) {
         /* The child is the server. */
         sigset_t signals;
+        if (lttng_sees_fork(import_fork.original))
+            return original();
         lttng_ust_before_fork(&signals);
         pid_t child = original();
         if (child)

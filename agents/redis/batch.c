@@ -169,10 +169,12 @@ void batch_tell_client(int fd, uint64_t client_id)
 
 static void tell(struct batch *batch, int fd, enum batch_end why, uint64_t now)
 {
-    uint64_t unit = 1;
+    uint32_t unit = 1;
     while (ns_of_ticks(now - batch->begin) / unit > UINT32_MAX)
         unit *= 1000;
-#define OFFSET(time) ((uint32_t)((time) > batch->begin ? ns_of_ticks((time) - batch->begin) / unit : 0))
+    /* Signed numbers, and no division: both matter here. */
+    double units_per_tick = ns_per_tick / unit;
+#define OFFSET(time) ((time) > batch->begin ? (uint32_t)((int64_t)((time) - batch->begin) * units_per_tick) : 0)
     struct batch_record record = {
         .client_id = batch->client_id,
         .bytes_read = batch->bytes_read,

@@ -243,9 +243,9 @@ static void hook_clusterReadHandler(void *connection)
 
 static int hook_clusterProcessPacket(void *link)
 {
+    if (link_message < 0)
+        learn_link(link);
     if (RECORDED(cluster_process_packet)) {
-        if (link_message < 0)
-            learn_link(link);
         const unsigned char *message = link_message >= 0 ? FIELD(unsigned char *, link, link_message) : NULL;
         if (message)
             TELL(cluster_process_packet, fd_of_link(link), bus_type(message), bus_bytes(message));
@@ -391,10 +391,9 @@ uint32_t hooks_wanted(void)
     /* TLS connections are read for clients and the bus alike. */
     if (RECORDED(ssl_read))
         wanted |= NEEDS(readQueryFromClient) | NEEDS(freeClient);
+    /* What is sent is known by what was read: learn_link. */
     if (RECORDED(cluster_read) | RECORDED(cluster_process_packet) | RECORDED(cluster_send))
         wanted |= NEEDS(clusterReadHandler) | NEEDS(clusterProcessPacket);
-    if (RECORDED(cluster_process_packet))
-        wanted |= NEEDS(clusterProcessPacket);
     if (RECORDED(cluster_send))
         wanted |= NEEDS(clusterSendMessage);
     if (RECORDED(broadcast_start) | RECORDED(broadcast_end))

@@ -30,7 +30,7 @@
  * offsets from the moment when the first read began, in units of unit_ns nanoseconds: 1, or 1000
  * (1000000, …) for a batch too long for 32 bits. That moment is the event's time less `ended`.
  *   read_thread    thread that read last; 0: nothing was read (a reply that the client waited for, a
- *                  message to a subscriber)
+ *                  message to a subscriber, the rest of a long pipeline)
  *   ended_by       why the batch is told now: enum batch_end
  *   read_end       offset: the bytes of the first read were there
  *   write_start    offset: writing began; 0 where bytes_written is 0

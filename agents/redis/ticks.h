@@ -25,7 +25,7 @@ static inline uint64_t ticks_now(void)
 
 static inline uint64_t ns_of_ticks(uint64_t ticks)
 {
-    return (uint64_t)(ticks * ns_per_tick);
+    return (uint64_t)((int64_t)ticks * ns_per_tick);
 }
 
 /* Compares both clocks; to be called now and then. 0: too early to tell, call again some milliseconds

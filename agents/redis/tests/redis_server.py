@@ -3,6 +3,7 @@ the client knows just enough of the protocol to tell where a reply ends."""
 
 import os
 import re
+import shutil
 import signal
 import socket
 import ssl
@@ -89,10 +90,10 @@ class Server:
 
     tls = None
 
-    def __init__(self, *options, agent=True, program="redis-server", environment=None, port_option="--port"):
+    def __init__(self, *options, agent=True, program="redis-server", port_option="--port"):
         self.folder = tempfile.mkdtemp(prefix="slowpath-redis-")
         self.port = free_port()
-        variables = dict(os.environ, LTTNG_UST_ALLOW_BLOCKING="1", **(environment or {}))
+        variables = dict(os.environ, LTTNG_UST_ALLOW_BLOCKING="1")
         if agent:
             variables["LD_PRELOAD"] = LIBRARY
         self.said = open(os.path.join(self.folder, "stderr"), "w+")
@@ -256,6 +257,18 @@ class Recording:
         for batch in batches:
             batch.fields["names"] = [names[number] for number in batch.fields["command"]]
         return batches
+
+
+def change_code(server, function):
+    """Puts a breakpoint behind the function, where it is never executed, as a debugger might."""
+    program = shutil.which("redis-server")
+    symbols = subprocess.run(["nm", "-D", "-S", program], check=True, capture_output=True, text=True).stdout
+    address, size = re.search(rf"^(\w+) (\w+) T {function}$", symbols, re.MULTILINE).groups()
+    with open(f"/proc/{server.pid}/maps") as maps:
+        base = int(maps.readline().split("-")[0], 16)
+    with open(f"/proc/{server.pid}/mem", "r+b", buffering=0) as memory:
+        memory.seek(base + int(address, 16) + int(size, 16))
+        memory.write(b"\xcc")
 
 
 def attach(server, *options):

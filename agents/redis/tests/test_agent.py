@@ -10,7 +10,9 @@ import time
 import unittest
 from collections import Counter
 
-from redis_server import ATTACH, LIBRARY, LITE, attach, Recording, Server, command, free_port, tls_files, until
+from redis_server import (
+    ATTACH, LIBRARY, LITE, Recording, Server, attach, change_code, command, free_port, tls_files, until,
+)  # fmt: skip
 
 LIFECYCLE = (
     "start_read_client_query", "end_read_client_query", "call_command_start", "call_command_end",
@@ -429,6 +431,14 @@ class Attaching(unittest.TestCase):
             self.assertEqual(server.stderr(), "")
         print(f"stood still for at most {max(stalls):.1f} ms ", end="", flush=True)
         self.assertLess(max(stalls), 1000, "even on a busy machine")
+
+    def test_a_server_whose_code_was_changed_is_left_alone(self):
+        with Server(agent=False) as server:
+            change_code(server, "postponeClientRead")
+            said = subprocess.run([ATTACH, str(server.pid)], capture_output=True, text=True)
+            self.assertEqual(said.returncode, 1)
+            self.assertIn("is not what the program's file says", said.stderr)
+            self.assertEqual(server.client().do("PING"), b"+PONG")
 
     def test_what_cannot_be_attached_to_goes_on(self):
         with Server("--rename-command", "CLIENT", "KUNDE", agent=False) as server:
