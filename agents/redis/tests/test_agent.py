@@ -2,6 +2,7 @@
 are what the client did, it tells no secret, and it goes where it is not wanted. Run by test.sh."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -280,21 +281,32 @@ class OtherServers(unittest.TestCase):
             server.settle()
             with Recording(server, *LITE, "read_postponed") as recording:
                 clients, busy = [server.client() for _ in range(8)], server.client()
-                for _ in range(15):
-                    # So that all have something to read in one turn, which sets the threads to work.
+                bursts = 0
+
+                def burst():
+                    """Requests in one turn set the threads to work, values that come in parts keep them."""
+                    nonlocal bursts
+                    bursts += 1
                     busy.send(command("EVAL", BUSY_5_MS, 0))
-                    time.sleep(0.002)
+                    big = [command("SET", client.port, "x" * 100_000) for client in clients]
                     for client in clients:
-                        client.send(command("SET", client.port, "x" * 5000) + command("GET", client.port))
-                    for client in clients:
-                        self.assertEqual([client.reply(), client.reply()], [b"+OK", b"x" * 5000])
+                        client.send(command("GET", client.port))
+                    replies = [client.reply() for client in clients]
+                    self.assertTrue(all(reply in (b"$-1", b"x" * 100_000) for reply in replies))
+                    for part in (slice(0, 50_000), slice(50_000, None)):
+                        for client, words in zip(clients, big):
+                            client.send(words[part])
+                    self.assertEqual([client.reply() for client in clients], [b"+OK"] * len(clients))
                     busy.reply()
+                    return re.search(rb"io_threaded_reads_processed:\d{3}", busy.do("INFO", "stats"))
+
+                until(burst, "I/O threads have read")
             readers = set()
             for client in clients:
                 batches = recording.batches(client)
                 self.assertEqual(sum(batch.bytes_read for batch in batches), client.sent)
                 self.assertEqual(sum(batch.bytes_written for batch in batches), client.received)
-                self.assertEqual(sum(len(batch.names) for batch in batches), 30)
+                self.assertEqual(sum(len(batch.names) for batch in batches), 2 * bursts)
                 readers |= {batch.read_thread for batch in batches}
             self.assertGreater(len(readers), 1, "I/O threads have read")
             self.assertTrue(recording.named("read_postponed"))
