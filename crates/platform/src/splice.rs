@@ -47,11 +47,22 @@ impl PagePipe {
     /// pages already in the pipe then stay in it.
     pub fn transfer(&self, from: impl AsFd, to: &mut File) -> io::Result<u64> {
         let mut moved = 0;
+        while self.take(&from)? > 0 {
+            moved += self.empty_into(to)?;
+        }
+        Ok(moved)
+    }
+
+    /// Takes what `from` has to give at once, as far as the pipe has room; returns the bytes.
+    ///
+    /// # Errors
+    /// When the source cannot be read.
+    pub fn take(&self, from: impl AsFd) -> io::Result<usize> {
+        let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
         loop {
-            let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
             match splice(from.as_fd(), None, &self.writer, None, self.capacity, flags) {
-                Ok(0) | Err(Errno::AGAIN) => return Ok(moved),
-                Ok(_) => moved += self.empty_into(to)?,
+                Ok(count) => return Ok(count),
+                Err(Errno::AGAIN) => return Ok(0),
                 Err(Errno::INTR) => {}
                 Err(cause) => return Err(cause.into()),
             }

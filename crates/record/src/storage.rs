@@ -153,9 +153,16 @@ fn empty(folder: &Path) -> io::Result<()> {
 /// `cpuN.raw` of every processor, open for appending pages.
 #[derive(Debug)]
 pub(crate) struct PageFiles {
-    files: Vec<(PathBuf, File)>,
-    pipe: PagePipe,
+    files: Vec<PageFile>,
     bytes: u64,
+}
+
+/// The file of one processor. Its pipe is its own: what a killed recorder left in it is of that processor.
+#[derive(Debug)]
+struct PageFile {
+    path: PathBuf,
+    file: File,
+    pipe: PagePipe,
 }
 
 impl PageFiles {
@@ -163,20 +170,19 @@ impl PageFiles {
     pub(crate) fn create(folder: &Path, cpus: impl Iterator<Item = CpuId>) -> io::Result<Self> {
         let create = |cpu| {
             let path = folder.join(format!("cpu{cpu}.raw"));
-            File::create(&path).map(|file| (path, file))
+            let file = File::create(&path)?;
+            let pipe = PagePipe::new()?;
+            Ok(PageFile { path, file, pipe })
         };
         let files = cpus.map(create).collect::<io::Result<_>>()?;
-        Ok(Self {
-            files,
-            pipe: PagePipe::new()?,
-            bytes: 0,
-        })
+        Ok(Self { files, bytes: 0 })
     }
 
     /// Appends the whole pages that wait in the ring of the processor at position `index`; returns
     /// their bytes.
     pub(crate) fn append_pages(&mut self, index: usize, ring: &File) -> io::Result<u64> {
-        let moved = self.pipe.transfer(ring, &mut self.files[index].1)?;
+        let PageFile { file, pipe, .. } = &mut self.files[index];
+        let moved = pipe.transfer(ring, file)?;
         self.bytes += moved;
         Ok(moved)
     }
@@ -189,7 +195,8 @@ impl PageFiles {
         page_size: u64,
     ) -> io::Result<()> {
         // What a recorder that was killed between two splices had already taken.
-        self.bytes += self.pipe.empty_into(&mut self.files[index].1)?;
+        let PageFile { file, pipe, .. } = &mut self.files[index];
+        self.bytes += pipe.empty_into(file)?;
         self.append_pages(index, ring)?;
         let mut page = vec![0; usize::try_from(page_size).unwrap_or(4096)];
         loop {
@@ -198,7 +205,7 @@ impl PageFiles {
                 // A reader relies on whole pages; the kernel gives no less.
                 Ok(count) => {
                     page[count..].fill(0);
-                    self.files[index].1.write_all(&page)?;
+                    self.files[index].file.write_all(&page)?;
                     self.bytes += page.len() as u64;
                 }
                 Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -215,7 +222,7 @@ impl PageFiles {
 
     /// Removes the files of processors that recorded nothing (those that are possible but absent).
     pub(crate) fn remove_empty(&self) {
-        for (path, file) in &self.files {
+        for PageFile { path, file, .. } in &self.files {
             if file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
                 // An empty file harms no reader.
                 let _ = fs::remove_file(path);
@@ -254,6 +261,25 @@ fn files_below(folder: &Path) -> Box<dyn Iterator<Item = (PathBuf, u64)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_killed_recorder_had_taken_goes_to_its_own_processor() {
+        let folder = tempfile::tempdir().unwrap();
+        let cpus = [CpuId(0), CpuId(1)].into_iter();
+        let mut files = PageFiles::create(folder.path(), cpus).unwrap();
+        let ring = folder.path().join("ring");
+        fs::write(&ring, vec![7; 8192]).unwrap();
+        let ring = File::open(ring).unwrap();
+        assert_eq!(files.files[1].pipe.take(&ring).unwrap(), 8192);
+        for index in [0, 1] {
+            files.append_rest(index, &ring, 4096).unwrap();
+        }
+        let lengths = ["cpu0.raw", "cpu1.raw"].map(|name| {
+            let path = folder.path().join(name);
+            fs::metadata(path).unwrap().len()
+        });
+        assert_eq!(lengths, [0, 8192]);
+    }
 
     #[test]
     fn only_a_recording_and_nothing_else_is_replaced() {
