@@ -7,10 +7,10 @@
 
 #include <dlfcn.h>
 #include <lttng/ust-fork.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "batch.h"
@@ -30,6 +30,7 @@ static struct imported import_fork = {.function = "fork", .hook = hook_fork};
 
 static char refusal[256];
 static enum { AWAY, PRESENT, REFUSED } state;
+static pthread_t main_thread;
 /* Look in the next turn already. */
 static int attentive = 1;
 static unsigned turns;
@@ -69,7 +70,7 @@ static reason look_while_learning(void)
 
 static void __attribute__((noinline, cold)) look(void)
 {
-    if (state != PRESENT || syscall(SYS_gettid) != getpid())
+    if (state != PRESENT || !pthread_equal(pthread_self(), main_thread))
         return;
     looked = 1;
     reason failed = NULL;
@@ -166,6 +167,7 @@ static int begin(void)
     }
     /* By the first recording it then knows enough. */
     ticks_calibrate();
+    main_thread = pthread_self();
     attentive = 1;
     state = PRESENT;
     return 0;

@@ -165,31 +165,28 @@ static reason check_foreign_branches(void)
 
 /* ---- islands ----------------------------------------------------------------------------------- */
 
-/* Addresses that a jump from anywhere in the program reaches, below it: the heap grows above. */
+static uint8_t *map_islands(uint8_t *wanted, int file)
+{
+    void *got = mmap(wanted, ISLANDS_BYTES, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE, file, 0);
+    if (got == wanted)
+        return got;
+    if (got != MAP_FAILED)
+        munmap(got, ISLANDS_BYTES);
+    return NULL;
+}
+
+/* Memory that a jump from anywhere in the program reaches: below it, as the heap grows above; for a program
+ * at a low fixed address far enough above it that the heap has room. */
 static uint8_t *free_memory_nearby(int file)
 {
-    for (uintptr_t distance = 16ul << 20; distance < 1500ul << 20; distance += 1ul << 20) {
-        if (distance + PAGE > (uintptr_t)program_code.begin)
-            break;
-        void *wanted = program_code.begin - distance;
-        void *got = mmap(wanted, ISLANDS_BYTES, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE,
-                         file, 0);
-        if (got == wanted)
-            return got;
-        if (got != MAP_FAILED)
-            munmap(got, ISLANDS_BYTES);
-    }
-    /* A program at a low fixed address: far enough above it that its heap has room. */
-    for (uintptr_t distance = 1500ul << 20; distance > 256ul << 20; distance -= 1ul << 20) {
-        void *wanted = program_code.begin + distance;
-        void *got = mmap(wanted, ISLANDS_BYTES, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE,
-                         file, 0);
-        if (got == wanted)
-            return got;
-        if (got != MAP_FAILED)
-            munmap(got, ISLANDS_BYTES);
-    }
-    return NULL;
+    const uintptr_t megabyte = 1ul << 20, nearest_below = 16, nearest_above = 256, farthest = 1500;
+    uint8_t *islands = NULL;
+    for (uintptr_t distance = nearest_below; !islands && distance < farthest; distance++)
+        if (distance * megabyte < (uintptr_t)program_code.begin)
+            islands = map_islands(program_code.begin - distance * megabyte, file);
+    for (uintptr_t distance = farthest; !islands && distance > nearest_above; distance--)
+        islands = map_islands(program_code.begin + distance * megabyte, file);
+    return islands;
 }
 
 static int put_distance(uint8_t *at, uintptr_t to, uintptr_t after)
@@ -207,22 +204,16 @@ static int move_instruction(const ZydisDecodedInstruction *instruction, const ui
     uintptr_t after = (uintptr_t)from + instruction->length;
     if (has_relative_target(instruction)) {
         uintptr_t target = after + instruction->raw.imm[0].value.s;
-        int opcode_bytes = 1;
         int short_condition =
             instruction->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && (instruction->opcode & 0xf0) == 0x70;
         int long_condition =
             instruction->opcode_map == ZYDIS_OPCODE_MAP_0F && (instruction->opcode & 0xf0) == 0x80;
-        if (short_condition || long_condition) {
-            write[0] = 0x0f;
-            write[1] = 0x80 | (instruction->opcode & 0x0f);
-            opcode_bytes = 2;
-        } else if (instruction->opcode == 0xe9 || instruction->opcode == 0xeb) {
-            write[0] = 0xe9;
-        } else {
-            /* A call among them would leave a return address in the island; others do not occur. */
+        /* A call would leave a return address in the island; others do not occur. */
+        if (!short_condition && !long_condition)
             return 0;
-        }
-        return put_distance(write + opcode_bytes, target, run + opcode_bytes + 4) ? opcode_bytes + 4 : 0;
+        write[0] = 0x0f;
+        write[1] = 0x80 | (instruction->opcode & 0x0f);
+        return put_distance(write + 2, target, run + 6) ? 6 : 0;
     }
     memcpy(write, from, instruction->length);
     if (instruction->attributes & ZYDIS_ATTRIB_HAS_MODRM && instruction->raw.modrm.mod == 0 &&
@@ -246,7 +237,7 @@ static reason build_island(int index, size_t size, uint8_t *write, uint8_t *run)
         const uint8_t *from = detour->target + moved[index];
         ZydisDecodedInstruction instruction;
         if ((size_t)moved[index] >= size || !decode(from, detour->target + size, &instruction) ||
-            instruction.meta.category == ZYDIS_CATEGORY_RET || instruction.meta.category == ZYDIS_CATEGORY_CALL)
+            instruction.meta.category == ZYDIS_CATEGORY_RET)
             return reason_of("%s begins in a way that leaves no room for a jump", detour->function);
         int length = move_instruction(&instruction, from, write + out, (uintptr_t)run + out);
         if (!length)

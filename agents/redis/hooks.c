@@ -79,9 +79,9 @@ static int hook_postponeClientRead(void *client)
 static int hook_processCommand(void *client)
 {
     if (__builtin_expect(learning != LEARNED, 0)) {
-        int alive = redis_processCommand(client);
+        int result = redis_processCommand(client);
         layout_see_command(client);
-        return alive;
+        return result;
     }
     int told = RECORDED(start_process_command) | RECORDED(end_process_command);
     if (!told && !batch_recording)
