@@ -6,6 +6,7 @@ which a busy machine disturbs least; no pass or fail.
 ROUNDS and REQUESTS come from the environment."""
 
 import os
+import shutil
 import statistics
 import subprocess
 
@@ -55,7 +56,7 @@ def measure(variant, depth):
         assert server.changed_code() > 0
         cost = benchmark(server, depth, DEPTHS[depth])
         recording.stop()
-        subprocess.run(["rm", "-rf", os.path.dirname(recording.folder)], check=True)
+        shutil.rmtree(recording.folder)
         return cost, resident_kb(server.pid)
 
 

@@ -7,4 +7,4 @@ for tool in redis-server python3; do
     command -v "$tool" >/dev/null 2>&1 || { echo "SKIPPED: tests of the Redis agent, as $tool is missing"; exit 0; }
 done
 [ -n "$OWN_LTTNG" ] || exit 0
-python3 tests/test_agent.py "$@"
+TMPDIR=$folder python3 tests/test_agent.py

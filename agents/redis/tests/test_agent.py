@@ -378,7 +378,6 @@ class OtherServers(unittest.TestCase):
         finally:
             os.kill(server.pid, 15)
             until(lambda: not os.path.exists(pidfile), "the daemon ends")
-            shutil.rmtree(folder)
 
     def test_a_password_does_not_keep_the_agent_from_learning(self):
         with Server("--requirepass", "secret") as server:
@@ -412,16 +411,19 @@ def setUpModule():
     slow_client = SlowClient()
 
 
+def tearDownModule():
+    assert slow_client.server.stop() == 0
+
+
 class SlowBatches(unittest.TestCase):
     def test_a_batch_of_more_than_four_seconds_has_a_coarser_unit(self):
         slow_client.thread.join()
-        with slow_client.server:
-            slow_client.recording.__exit__(None, None, None)
-            (batch,) = slow_client.recording.batches(slow_client.client)
-            self.assertEqual((batch.names, batch.unit_ns, batch.ended_by), (["set"], 1000, 0))
-            self.assertEqual(batch.bytes_read, slow_client.client.sent)
-            self.assertGreater(batch.start[0], 4_700_000)
-            self.assertLess(batch.start[0] + batch.duration[0], 60_000_000)
+        slow_client.recording.__exit__(None, None, None)
+        (batch,) = slow_client.recording.batches(slow_client.client)
+        self.assertEqual((batch.names, batch.unit_ns, batch.ended_by), (["set"], 1000, 0))
+        self.assertEqual(batch.bytes_read, slow_client.client.sent)
+        self.assertGreater(batch.start[0], 4_700_000)
+        self.assertLess(batch.start[0] + batch.duration[0], 60_000_000)
 
 
 class Attaching(unittest.TestCase):
