@@ -1,0 +1,82 @@
+// Requests over HTTP/2 by Node's own `http2`, which has no diagnostics channels in the versions that the
+// agent is for. Servers and sessions may be made before anybody records, so what makes them is wrapped from
+// the start. A request's number is the id of its stream.
+'use strict';
+
+const { SERVER_RECEIVE, SERVER_RESPONSE, CLIENT_REQUEST, CLIENT_RESPONSE } = require('./moments.cjs');
+const { pathOf } = require('./paths.cjs');
+
+function follow(recording) {
+  let http2;
+  try {
+    http2 = require('http2');
+  } catch {
+    return; // a Node without OpenSSL has none
+  }
+
+  const received = recording.guarded((stream, headers) => {
+    const work = {
+      context: recording.newNumber(),
+      cause: 0,
+      connection: recording.connectionOf(stream.session.socket),
+      number: stream.id,
+      version: 20,
+      method: headers[':method'],
+      path: pathOf(headers[':path']),
+    };
+    recording.enterContext(work.context);
+    recording.tellHttp(SERVER_RECEIVE, work, 0);
+    const finished = () => recording.on && recording.tellHttp(SERVER_RESPONSE, work, stream.sentHeaders?.[':status']);
+    stream.once('finish', recording.guarded(finished));
+  });
+  for (const name of ['createServer', 'createSecureServer']) {
+    const create = http2[name];
+    http2[name] = function () {
+      const server = create.apply(this, arguments);
+      server.prependListener('stream', (stream, headers) => {
+        if (recording.on) received(stream, headers);
+      });
+      return server;
+    };
+  }
+
+  const asked = recording.guarded((stream, headers) => {
+    const work = {
+      context: recording.newNumber(),
+      cause: recording.currentContext(),
+      version: 20,
+      method: headers?.[':method'] ?? 'GET',
+      path: pathOf(headers?.[':path'] ?? '/'),
+    };
+    const tell = recording.guarded(() => {
+      if (!recording.on) return;
+      work.connection = recording.connectionOf(stream.session.socket);
+      work.number = stream.id;
+      recording.tellHttp(CLIENT_REQUEST, work, 0);
+    });
+    if (stream.pending) stream.prependOnceListener('ready', tell);
+    else tell();
+    const answered = (answer) => {
+      if (recording.on && work.connection) recording.tellHttp(CLIENT_RESPONSE, work, answer[':status']);
+    };
+    stream.prependOnceListener('response', recording.guarded(answered));
+  });
+  const connect = http2.connect;
+  const wrapped = new WeakSet();
+  http2.connect = function () {
+    const session = connect.apply(this, arguments);
+    const prototype = Object.getPrototypeOf(session);
+    if (!wrapped.has(prototype) && typeof prototype.request === 'function') {
+      wrapped.add(prototype);
+      const request = prototype.request;
+      prototype.request = function (headers) {
+        const stream = request.apply(this, arguments);
+        if (recording.on) asked(stream, headers);
+        return stream;
+      };
+    }
+    return session;
+  };
+}
+
+module.exports = { follow };

@@ -1,0 +1,164 @@
+// The agent in real services over a real Redis, under a real LTTng session. Each Redis command that was asked
+// with an id is followed back over two services to the request of the test client that carried the id,
+// by addresses, ports and order alone; the ids are in no event.
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { client, here, pause, preload, recorded, redisServer, service, skip } from './support.mjs';
+
+async function shop(body, options) {
+  const redis = await redisServer();
+  const back = await service('shop-back.mjs', { REDIS_PORT: redis.port }, options);
+  const environment = { REDIS_PORT: redis.port, BACK_PORT: back.port, BACK2_PORT: back.port2 };
+  const front = await service('shop-front.cjs', environment, options);
+  const user = client(front.port, 50);
+  let talk = '';
+  try {
+    await body({ redis, back, front, user });
+  } finally {
+    user.close();
+    talk = (await front.stop()) + (await back.stop());
+    await redis.stop();
+  }
+  return { redis, back, front, user, talk };
+}
+
+const named = (events, name) => events.filter((event) => event.name === name);
+const keyed = (events, key) => {
+  const all = new Map(events.map((event) => [key(event), event]));
+  assert.equal(all.size, events.length, 'two events with the same key');
+  return all;
+};
+const work = ({ vpid, context }) => `${vpid} ${context}`;
+const wire = (from, to, number) => `${from} ${to} ${number}`;
+const sentOver = (e) => wire(`${e.local_address}:${e.local_port}`, `${e.remote_address}:${e.remote_port}`, e.number);
+const receivedOver = (e) => wire(`${e.remote_address}:${e.remote_port}`, `${e.local_address}:${e.local_port}`, e.number);
+
+test('50 at a time over keep-alive: every command belongs to the request that caused it', { skip }, async () => {
+  const COUNT = 600;
+  const WAYS = ['http', 'fetch', 'http2'];
+  let truth;
+  const { events, bytes } = await recorded(async () => (truth = await shop(({ user }) => user.load(COUNT))));
+  assert.equal(truth.talk, '');
+
+  const received = named(events, 'http_server_receive');
+  const requested = named(events, 'http_client_request');
+  assert.equal(received.length, COUNT * (1 + WAYS.length));
+  assert.equal(requested.length, COUNT * WAYS.length);
+  for (const [answers, questions, status] of [
+    [named(events, 'http_server_response'), received, 200],
+    [named(events, 'http_client_response'), requested, 200],
+  ]) {
+    const byContext = keyed(questions, work);
+    assert.equal(answers.length, questions.length);
+    for (const answer of answers) {
+      const question = byContext.get(work(answer));
+      for (const field of ['connection', 'number', 'path', 'method', 'cause']) assert.equal(answer[field], question[field]);
+      assert.equal(answer.status, status);
+    }
+  }
+
+  const requestOverWire = keyed(requested, sentOver);
+  const receivedInContext = keyed(received, work);
+  const { front, back } = truth;
+  /** The id that the test client sent with the request that an event was caused by, and over which ways. */
+  const origin = (event) => {
+    const serving = receivedInContext.get(`${event.vpid} ${event.cause}`);
+    assert.ok(serving, `nobody served while ${event.name} of context ${event.context} was made`);
+    if (serving.vpid === front.pid) {
+      assert.equal(serving.path, '/order/tea');
+      return { id: truth.user.sent.get(`${serving.remote_port}:${serving.number}`), where: 'front' };
+    }
+    assert.equal(serving.vpid, back.pid);
+    const request = requestOverWire.get(receivedOver(serving));
+    assert.ok(request, 'a request that nobody sent');
+    assert.equal(request.path, serving.path);
+    assert.equal(request.method, serving.method);
+    assert.equal(request.version, serving.path === '/stock/http2' ? 20 : 11);
+    return { id: origin(request).id, where: serving.path.replace('/stock/', 'back-') };
+  };
+
+  const commands = named(events, 'redis_command');
+  const ports = new Set(commands.map((command) => command.local_port));
+  let checked = 0;
+  for (const port of ports) {
+    const told = commands.filter((command) => command.local_port === port).sort((a, b) => a.number - b.number);
+    told.forEach((command, i) => assert.equal(command.number, i + 1));
+    let offset = 0;
+    for (const command of told) {
+      assert.equal(command.offset, offset);
+      offset += command.bytes;
+    }
+    const kept = told.filter(({ command }) => command === 'set');
+    const asked = truth.redis.asked.filter(({ from, words }) => from === port && words[0].toLowerCase() === 'set');
+    assert.equal(kept.length, asked.length);
+    kept.forEach((command, i) => {
+      const [, where, , id] = asked[i].words[1].split(':');
+      assert.deepEqual(origin(command), { id, where });
+      assert.equal(command.arguments, 2);
+      checked++;
+    });
+  }
+  assert.equal(checked, COUNT * (3 + 2 * WAYS.length));
+  assert.equal(named(events, 'redis_command').filter(({ command }) => command === 'incr').length, COUNT);
+
+  for (const secret of ['SECRET', 'token', 'authorization', 'x-id', 'second half']) {
+    assert.equal(bytes.includes(secret), false, `${secret} was recorded`);
+  }
+});
+
+test('a recording that begins and ends in the middle tells by bytes which request is which', { skip }, async () => {
+  let first, second;
+  const { talk } = await shop(async ({ user, front, back }) => {
+    const recording = () =>
+      recorded(async () => {
+        await pause(600); // both services have noticed
+        await user.load(100);
+      });
+    await user.load(100);
+    first = await recording();
+    await pause(600);
+    await user.load(100);
+    second = await recording();
+    for (const { events } of [first, second]) {
+      const received = named(events, 'http_server_receive').filter(({ vpid, version }) => vpid === back.pid && version === 11);
+      const sent = named(events, 'http_client_request').filter(({ vpid, version }) => vpid === front.pid && version === 11);
+      assert.equal(received.length, 200);
+      assert.equal(sent.length, 200);
+      assert.ok(received.some(({ number }) => number === 0));
+      for (const event of received) {
+        const ours = sent.filter((request) => request.local_port === event.remote_port);
+        const matching = ours.filter((request, i) => {
+          const next = ours[i + 1]?.sent ?? Infinity;
+          return event.received > request.sent && event.received <= next;
+        });
+        assert.equal(matching.length, 1);
+        assert.equal(matching[0].path, event.path);
+        assert.equal(matching[0].number, event.number);
+      }
+    }
+  });
+  assert.equal(talk, '');
+});
+
+test('a busy event loop shows', { skip }, async () => {
+  const { events } = await recorded(() => shop(({ user }) => user.ask('/busy/250')));
+  const delays = named(events, 'event_loop_delay');
+  assert.ok(delays.some(({ delay_ns, active_ns }) => delay_ns > 200e6 && active_ns > 200e6));
+  for (const { asked_ns } of delays) assert.equal(asked_ns, 20e6);
+});
+
+test('without the add-on the services are served, after one line on stderr', { skip }, async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'slowpath-node-'));
+  try {
+    cpSync(preload, path.join(folder, 'preload.cjs'));
+    cpSync(path.join(here, '..', 'lib'), path.join(folder, 'lib'), { recursive: true });
+    const { talk } = await shop(({ user }) => user.load(50), { agent: path.join(folder, 'preload.cjs') });
+    const line = `slowpath: requests of Node are not recorded: ${folder}/build/slowpath_node.node is missing (hint: make -C agents/node)\n`;
+    assert.equal(talk, line + line);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
