@@ -8,7 +8,7 @@
 #include "image.h"
 
 #define JUMP_BYTES 5
-/* A page per 32-bit mask of detours: bit i stands for the i-th. */
+/* In masks of 32 bits, bit i stands for the i-th. */
 #define MOST_DETOURS 32
 
 struct detour {

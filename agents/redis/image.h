@@ -31,7 +31,7 @@ uint8_t *image_function(const char *name, size_t *size);
 /* A function of any library of the process; NULL: none has it. */
 void *library_function(const char *name);
 
-/* Reads `size` bytes of the file behind `address`, which lies in the code. Not more than 64 KiB. */
+/* Reads `size` bytes of the file behind `address`, which lies in the code. */
 reason image_read_file(const uint8_t *address, void *into, size_t size);
 
 /* A pointer through which the program calls a function of a library. */
