@@ -14,11 +14,21 @@ function follow(recording) {
     return; // a Node without OpenSSL has none
   }
 
+  const connections = new WeakMap();
+  /** Undefined where the session is over already: then its socket is gone, and asking for it throws. */
+  const connectionOf = (session) => {
+    if (!session || session.destroyed || !session.socket) return undefined;
+    if (!connections.has(session)) connections.set(session, recording.connectionOf(session.socket));
+    return connections.get(session);
+  };
+
   const received = recording.guarded((stream, headers) => {
+    const connection = connectionOf(stream.session);
+    if (!connection) return;
     const work = {
       context: recording.newNumber(),
       cause: 0,
-      connection: recording.connectionOf(stream.session.socket),
+      connection,
       number: stream.id,
       version: 20,
       method: headers[':method'],
@@ -49,8 +59,8 @@ function follow(recording) {
       path: pathOf(headers?.[':path'] ?? '/'),
     };
     const tell = recording.guarded(() => {
-      if (!recording.on) return;
-      work.connection = recording.connectionOf(stream.session.socket);
+      work.connection = recording.on ? connectionOf(stream.session) : undefined;
+      if (!work.connection) return;
       work.number = stream.id;
       recording.tellHttp(CLIENT_REQUEST, work, 0);
     });

@@ -67,15 +67,12 @@ function create(native) {
       }
     },
     watch() {
-      look();
-      timer = setInterval(recording.guarded(look), LOOK_EVERY_MS);
+      const look = recording.guarded(() => become(native.recorded()));
+      timer = setInterval(look, LOOK_EVERY_MS);
       timer.unref();
+      look();
     },
   };
-
-  function look() {
-    become(native.recorded());
-  }
 
   function become(now) {
     const changed = now ^ recorded;
@@ -99,7 +96,12 @@ function create(native) {
 
   function stop() {
     clearInterval(timer);
-    become(0);
+    recording.on = false;
+    try {
+      become(0);
+    } catch {
+      // What could not even be taken away asks `on`, or is guarded like what failed first.
+    }
   }
 
   return recording;
@@ -112,7 +114,7 @@ function subscribeWhileOn(recording, subscriptions) {
   recording.add({
     // Of the channel object, as Node before 18.7 has no other; that it stays alive, `guarded` sees to.
     begin: () => guarded.forEach((entry) => (entry[2] = channels.channel(entry[0])).subscribe(entry[1])),
-    end: () => guarded.forEach(([, work, channel]) => channel.unsubscribe(work)),
+    end: () => guarded.forEach(([, work, channel]) => channel?.unsubscribe(work)),
   });
 }
 

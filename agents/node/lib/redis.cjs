@@ -17,10 +17,10 @@ function follow(recording) {
     connection.offset += command.bytes;
   };
   const files = [
-    [/[/\\]ioredis[/\\]built[/\\]Command\.js$/, (exports) => followIoredis(exports.default, recording, newCommand, send)],
+    [/[/\\]ioredis[/\\]built[/\\]Command\.js$/, (exports) => followIoredis(exports?.default, recording, newCommand, send)],
     [
       /[/\\]@redis[/\\]client[/\\]dist[/\\]lib[/\\]client[/\\]commands-queue\.js$/,
-      (exports) => followQueue(exports.default, recording, newCommand),
+      (exports) => followQueue(exports?.default, recording, newCommand),
     ],
     [
       /[/\\]@redis[/\\]client[/\\]dist[/\\]lib[/\\](client[/\\]RESP2|RESP)[/\\]encoder\.js$/,
@@ -39,7 +39,7 @@ function follow(recording) {
 
 /** ioredis makes a Command where the application asks, and turns it into bytes just before it writes. */
 function followIoredis(Command, recording, newCommand, send) {
-  const { initPromise, toWritable } = Command.prototype;
+  const { initPromise, toWritable } = Command?.prototype ?? {};
   if (typeof initPromise !== 'function' || typeof toWritable !== 'function') return;
   const made = recording.guarded((command) => (command[COMMAND] = newCommand()));
   Command.prototype.initPromise = function () {
@@ -63,7 +63,7 @@ function followIoredis(Command, recording, newCommand, send) {
 /** node-redis takes the words of a command where the application asks… */
 const commandOfWords = new WeakMap();
 function followQueue(CommandsQueue, recording, newCommand) {
-  const { addCommand } = CommandsQueue.prototype;
+  const { addCommand } = CommandsQueue?.prototype ?? {};
   if (typeof addCommand !== 'function') return;
   const made = recording.guarded((words) => commandOfWords.set(words, newCommand()));
   CommandsQueue.prototype.addCommand = function (words) {
@@ -74,7 +74,7 @@ function followQueue(CommandsQueue, recording, newCommand) {
 
 /** … encodes them later, in the order on the wire, and writes the pieces to its socket at once. */
 function followEncoder(exports, recording, newCommand, send) {
-  const encode = exports.default;
+  const encode = exports?.default;
   if (typeof encode !== 'function') return;
   let encoded; // the command whose first piece is written next
   const isEncoded = recording.guarded((words, pieces) => {

@@ -2,8 +2,10 @@
 // with an id is followed back over two services to the request of the test client that carried the id,
 // by addresses, ports and order alone; the ids are in no event.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { createRequire } from 'node:module';
 import path from 'node:path';
 import { test } from 'node:test';
 import { client, here, pause, preload, recorded, redisServer, service, skip } from './support.mjs';
@@ -141,6 +143,30 @@ test('a recording that begins and ends in the middle tells by bytes which reques
     }
   });
   assert.equal(talk, '');
+});
+
+test('nothing listens while nobody records', { skip }, async () => {
+  const script = "console.log(require('diagnostics_channel').hasSubscribers('http.server.request.start'))";
+  const listens = () => execFileSync(process.execPath, ['--require', preload, '--eval', script]).toString().trim();
+  assert.equal(listens(), 'false');
+  await recorded(() => assert.equal(listens(), 'true'), { read: false });
+});
+
+test('of a target only the path is told', () => {
+  const { pathOf } = createRequire(import.meta.url)('../lib/paths.cjs');
+  for (const [target, told] of [
+    ['/order/tea?token=SECRET', '/order/tea'],
+    ['/?SECRET', '/'],
+    ['/a#SECRET', '/a'],
+    ['http://user:SECRET@host:80/a/b?SECRET', '/a/b'],
+    ['http://user:SECRET@host', '/'],
+    ['http://host?SECRET', ''],
+    ['SECRET.host:443', ''],
+    ['*', ''],
+    [undefined, ''],
+  ]) {
+    assert.equal(pathOf(target), told);
+  }
 });
 
 test('a busy event loop shows', { skip }, async () => {
