@@ -17,7 +17,10 @@ function follow(recording) {
     connection.offset += command.bytes;
   };
   const files = [
-    [/[/\\]ioredis[/\\]built[/\\]Command\.js$/, (exports) => followIoredis(exports?.default, recording, newCommand, send)],
+    [
+      /[/\\]ioredis[/\\]built[/\\]Command\.js$/,
+      (exports) => followIoredis(exports?.default, recording, newCommand, send),
+    ],
     [
       /[/\\]@redis[/\\]client[/\\]dist[/\\]lib[/\\]client[/\\]commands-queue\.js$/,
       (exports) => followQueue(exports?.default, recording, newCommand),

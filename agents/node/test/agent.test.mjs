@@ -125,8 +125,9 @@ test('a recording that begins and ends in the middle tells by bytes which reques
     await user.load(100);
     second = await recording();
     for (const { events } of [first, second]) {
-      const received = named(events, 'http_server_receive').filter(({ vpid, version }) => vpid === back.pid && version === 11);
-      const sent = named(events, 'http_client_request').filter(({ vpid, version }) => vpid === front.pid && version === 11);
+      const over1 = (name, pid) => named(events, name).filter(({ vpid, version }) => vpid === pid && version === 11);
+      const received = over1('http_server_receive', back.pid);
+      const sent = over1('http_client_request', front.pid);
       assert.equal(received.length, 200);
       assert.equal(sent.length, 200);
       assert.ok(received.some(({ number }) => number === 0));
@@ -143,6 +144,35 @@ test('a recording that begins and ends in the middle tells by bytes which reques
     }
   });
   assert.equal(talk, '');
+});
+
+test('TLS, threads, and requests that are given up', { skip }, async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'slowpath-node-'));
+  const [KEY, CERTIFICATE] = ['key', 'certificate'].map((name) => path.join(folder, name));
+  try {
+    const own = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', '/CN=localhost'];
+    execFileSync('openssl', ['req', ...own, '-keyout', KEY, '-out', CERTIFICATE], { stdio: 'pipe' });
+    let answered;
+    const { events } = await recorded(() => {
+      const env = { ...process.env, KEY, CERTIFICATE };
+      const options = ['--require', preload, path.join(here, 'tls.cjs')];
+      ({ answered } = JSON.parse(execFileSync(process.execPath, options, { env })));
+    });
+    assert.equal(answered, 100);
+    const sent = keyed(named(events, 'http_client_request'), sentOver);
+    const received = keyed(named(events, 'http_server_receive'), receivedOver);
+    assert.equal(received.size, 100);
+    for (const [over, { path, version, connection, vtid }] of received) {
+      const request = sent.get(over);
+      assert.equal(request?.path, path);
+      assert.equal(request.version, version);
+      assert.notEqual(request.connection, connection);
+      assert.notEqual(request.vtid, vtid);
+      assert.ok(request.fd >= 0);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('nothing listens while nobody records', { skip }, async () => {
