@@ -16,9 +16,12 @@ function load() {
   }
 }
 
+let hasSaid = false;
+
 /** Threads of JavaScript beside the main one stay silent: they fail for the same reason. */
 function say(cause) {
-  if (require('worker_threads').isMainThread) {
+  if (!hasSaid && require('worker_threads').isMainThread) {
+    hasSaid = true;
     process.stderr.write(`slowpath: requests of Node are not recorded: ${firstLine(cause)}\n`);
   }
 }
