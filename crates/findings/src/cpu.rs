@@ -79,7 +79,7 @@ impl Preferred {
 /// Findings about processors, and the quotas that some of them are about.
 pub(crate) fn findings(
     slow: &Slow<'_>,
-    control_groups: &BTreeMap<ProcessId, String>,
+    control_groups: &BTreeMap<ProcessId, Vec<String>>,
     group_quotas: Option<&GroupQuotas>,
     quota_periods: Option<&Firings>,
     priorities: &Priorities,
@@ -228,15 +228,26 @@ fn held_back(
         true => format!(" of control group {group}"),
         false => format!(" of control group {group} (or of one above it)"),
     });
+    let has_one_period = (quota.regimes.iter()).all(|regime| regime.period == first.period);
+    let amounts = match has_one_period {
+        true => format!(
+            "{} of CPU in every {}",
+            amounts.join(", then "),
+            first.period
+        ),
+        false => {
+            let each = quota.regimes.iter().zip(&amounts);
+            let each = each.map(|(regime, amount)| format!("{amount} in every {}", regime.period));
+            format!("{} of CPU", each.collect::<Vec<_>>().join(", then "))
+        }
+    };
     let title = format!(
-        "CPU quota: {processes}{of_group} {} {} of CPU in every {}",
+        "CPU quota: {processes}{of_group} {} {amounts}",
         if quota.processes.len() == 1 {
             "gets"
         } else {
             "get"
         },
-        amounts.join(", then "),
-        first.period
     );
     let why = match quota.is_told() {
         true => told(&quota.regimes),

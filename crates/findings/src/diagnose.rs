@@ -29,7 +29,7 @@ pub struct Host<'run> {
     /// The one that is asked about.
     pub id: HostId,
     /// The control group of each process, as far as known; `/` is the root.
-    pub control_groups: &'run BTreeMap<ProcessId, String>,
+    pub control_groups: &'run BTreeMap<ProcessId, Vec<String>>,
     /// The CPU quotas of control groups, as the kernel told the recorder; `None` where it did not ask.
     pub group_quotas: Option<&'run GroupQuotas>,
     /// When the periods of control groups' CPU quotas began, by the kernel's timers; `None` where

@@ -93,10 +93,28 @@ pub(crate) struct Wait {
     pub(crate) pieces: Vec<Segment>,
 }
 
+/// From when until when the events of every processor are there: each one's ring may begin at another time.
+fn recorded_everywhere(lines: &Timelines) -> TimeRange {
+    let whole = lines.range();
+    let (mut begin, mut end) = (whole.begin, whole.end);
+    for cpu in lines.processors() {
+        let unknown: Vec<TimeRange> = lines.unknown_on(cpu).collect();
+        let before = unknown.first().filter(|first| first.begin <= whole.begin);
+        let after = unknown.last().filter(|last| last.end >= whole.end);
+        // Nothing is ever known of some.
+        if before != after || before.is_none() {
+            begin = before.map_or(begin, |before| before.end.max(begin));
+            end = after.map_or(end, |after| after.begin.min(end));
+        }
+    }
+    TimeRange::new(begin, end)
+}
+
 impl<'run> Slow<'run> {
     /// Of the requests that lie within `window` the slowest tenth of each operation, at least one of each; of
     /// very many some that lie evenly among them, the slowest first. Those that the recording shows in
-    /// part are of no length that could be compared: they count only where there are no others.
+    /// part are of no length that could be compared, and those from before or after the kernel's events
+    /// cannot be explained: they count only where there are no others.
     pub(crate) fn of(
         all: &'run AllHosts<'run>,
         host: HostId,
@@ -114,8 +132,13 @@ impl<'run> Slow<'run> {
             operations.entry(key).or_default().push(id);
         }
         let mut slow = Vec::new();
+        let recorded = recorded_everywhere(lines);
         for ids in operations.values_mut() {
-            let is_whole = |id: &RequestId| requests.get(*id).shown == Shown::Whole;
+            let is_whole = |id: &RequestId| {
+                let request = requests.get(*id);
+                let is_covered = recorded.intersect(request.window) == request.window;
+                request.shown == Shown::Whole && is_covered
+            };
             if ids.iter().any(is_whole) {
                 ids.retain(is_whole);
             }

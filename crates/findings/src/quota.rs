@@ -190,20 +190,28 @@ impl<'run> Held<'run> {
 /// The threads of a host by what may hold them to a quota.
 pub(crate) struct Groups<'run> {
     pub(crate) lines: &'run Timelines,
-    control_groups: &'run BTreeMap<ProcessId, String>,
+    control_groups: &'run BTreeMap<ProcessId, Vec<String>>,
     threads: BTreeMap<Held<'run>, Vec<ThreadId>>,
+    /// Whether processes that were moved count for each group that they were seen in, or for the latest.
+    has_moved: bool,
 }
 
 impl<'run> Groups<'run> {
-    fn of(lines: &'run Timelines, control_groups: &'run BTreeMap<ProcessId, String>) -> Self {
+    fn of(
+        lines: &'run Timelines,
+        control_groups: &'run BTreeMap<ProcessId, Vec<String>>,
+        has_moved: bool,
+    ) -> Self {
         let mut groups = Self {
             lines,
             control_groups,
             threads: BTreeMap::new(),
+            has_moved,
         };
         for &thread in lines.threads() {
-            let held = groups.held(thread);
-            groups.threads.entry(held).or_default().push(thread);
+            for held in groups.held(thread) {
+                groups.threads.entry(held).or_default().push(thread);
+            }
         }
         groups.threads.remove(&Held::Group(ROOT));
         groups
@@ -214,17 +222,37 @@ impl<'run> Groups<'run> {
         process.unwrap_or(ProcessId(thread.0))
     }
 
-    fn held(&self, thread: ThreadId) -> Held<'run> {
+    fn held(&self, thread: ThreadId) -> Vec<Held<'run>> {
         let process = self.process(thread);
-        match self.control_groups.get(&process) {
-            Some(group) => Held::Group(group),
-            None => Held::Process(process),
-        }
+        let Some(groups) = self.groups_of(process) else {
+            return vec![Held::Process(process)];
+        };
+        let first = match self.has_moved {
+            true => 0,
+            false => groups.len() - 1,
+        };
+        let groups = groups[first..].iter();
+        groups.map(|group| Held::Group(group)).collect()
+    }
+
+    /// The groups that a process was seen in, or else whoever created it: it begins in the same one.
+    fn groups_of(&self, process: ProcessId) -> Option<&'run [String]> {
+        /// A chain of processes of which none was ever seen is hardly longer.
+        const MOST_CREATORS: usize = 8;
+        let creator = |process: &ProcessId| {
+            let creator = self.lines.creator(ThreadId(process.0))?;
+            Some(self.process(creator))
+        };
+        std::iter::successors(Some(process), creator)
+            .take(MOST_CREATORS)
+            .find_map(|process| self.control_groups.get(&process))
+            .filter(|groups| !groups.is_empty())
+            .map(Vec::as_slice)
     }
 
     /// Those of some threads, each once; the root group's are none.
     fn of_threads(&self, threads: &[ThreadId]) -> BTreeSet<Held<'run>> {
-        let all = threads.iter().map(|thread| self.held(*thread));
+        let all = threads.iter().flat_map(|thread| self.held(*thread));
         all.filter(|held| self.threads.contains_key(held)).collect()
     }
 
@@ -310,12 +338,12 @@ impl<'run> Groups<'run> {
 pub(crate) fn quotas(
     lines: &Timelines,
     threads: &[ThreadId],
-    control_groups: &BTreeMap<ProcessId, String>,
+    control_groups: &BTreeMap<ProcessId, Vec<String>>,
     told: Option<&GroupQuotas>,
     timers: Option<&Firings>,
     window: TimeRange,
 ) -> Vec<Quota> {
-    let groups = Groups::of(lines, control_groups);
+    let groups = Groups::of(lines, control_groups, told.is_some());
     let stalled = groups.of_threads(threads);
     let timers = timers.map(Timer::all);
     let mut quotas = match (told, &timers) {
@@ -463,7 +491,7 @@ mod tests {
         };
         let lines = Timelines::build(&held_together(unseen), &Default::default()).unwrap();
         let lines = lines.state.unwrap();
-        let groups = [97, 98].map(|process| (ProcessId(process), "/shop".to_owned()));
+        let groups = [97, 98].map(|process| (ProcessId(process), vec!["/shop".to_owned()]));
         let threads = [97, 98].map(ThreadId);
         let found = quotas(
             &lines,
@@ -488,7 +516,7 @@ mod tests {
         let seen = |at| switch(0, at, 0, 97);
         let lines = Timelines::build(&held_together(seen), &Default::default()).unwrap();
         let lines = lines.state.unwrap();
-        let check = |groups: &BTreeMap<ProcessId, String>, expected: &[(&[i32], f64)]| {
+        let check = |groups: &BTreeMap<ProcessId, Vec<String>>, expected: &[(&[i32], f64)]| {
             let found = quotas(
                 &lines,
                 &[ThreadId(97), ThreadId(98)],
@@ -512,11 +540,11 @@ mod tests {
                 );
             }
         };
-        let shop = |process| (ProcessId(process), "/shop".to_owned());
+        let shop = |process| (ProcessId(process), vec!["/shop".to_owned()]);
         check(&BTreeMap::from([shop(97), shop(98)]), &[(&[97, 98], 1.0)]);
         check(&BTreeMap::new(), &[(&[97], 0.6), (&[98], 0.4)]);
         // Groups that go on in step are held by one above them.
-        let below = |process, name: &str| (ProcessId(process), format!("/pods/{name}"));
+        let below = |process, name: &str| (ProcessId(process), vec![format!("/pods/{name}")]);
         let groups = BTreeMap::from([below(97, "web"), below(98, "log")]);
         check(&groups, &[(&[97, 98], 1.0)]);
         let found = quotas(
@@ -570,7 +598,7 @@ mod tests {
         );
         let lines = lines.unwrap().state.unwrap();
         let found = |group: &str| {
-            let groups = BTreeMap::from([(ProcessId(97), group.to_owned())]);
+            let groups = BTreeMap::from([(ProcessId(97), vec![group.to_owned()])]);
             quotas(&lines, &[ThreadId(97)], &groups, None, None, TimeRange::ALL).len()
         };
         assert_eq!(found("/shop"), 1);
@@ -600,7 +628,7 @@ mod tests {
                 .collect();
             let trace = DrawnTrace::parse(&drawing).expect("the drawing can be read");
             let lines = Timelines::build(&trace, &Default::default()).unwrap();
-            let group = |process| (ProcessId(process), "/shop".to_owned());
+            let group = |process| (ProcessId(process), vec!["/shop".to_owned()]);
             let groups = BTreeMap::from([group(97), group(99)]);
             let lines = lines.state.unwrap();
             quotas(&lines, &[ThreadId(97)], &groups, None, None, TimeRange::ALL).len()

@@ -20,7 +20,8 @@ use crate::quota_timer::{Silence, Timer, free_runs, silences, used, waits};
 /// Shorter waits are those of every wake-up.
 const SHORT: Nanoseconds = Nanoseconds(200_000);
 
-/// A group with a quota that stopped it.
+/// A group with a quota that stopped it, as long as it was the same one: a group that was made anew under its
+/// old name, and one of a later recording, may have another timer.
 struct Stopped<'run> {
     group: String,
     /// Its threads and those of all groups below it.
@@ -45,26 +46,80 @@ pub(crate) fn counted(
     names.sort_unstable_by_key(|group| (Reverse(depth(group)), *group));
     names.dedup();
     let mut all: Vec<Stopped<'_>> = Vec::new();
-    for group in names {
+    for group in &names {
         let threads = groups.below(group);
-        all.push(Stopped {
-            silences: (silences(groups.lines, &[&threads]).into_iter().flatten()).collect(),
-            group: group.to_owned(),
-            threads,
-            steps: told.steps(group),
-        });
+        let silences: Vec<Silence> = silences(groups.lines, &[&threads])
+            .into_iter()
+            .flatten()
+            .collect();
+        let goes_on = |one: &QuotaStep, next: &QuotaStep| one.range.end == next.range.begin;
+        let lives = told.steps(group).chunk_by(goes_on);
+        all.extend(lives.map(|steps| Stopped {
+            group: (*group).to_owned(),
+            threads: threads.clone(),
+            steps,
+            silences: silences.clone(),
+        }));
     }
-    let own = own_timers(&all, timers.unwrap_or_default(), groups.lines.range());
-    let quota = |(number, stopped): (usize, Stopped<'_>)| {
-        let (lines, threads) = (groups.lines, &stopped.threads);
-        let stalls = match own.get(&number) {
-            Some(timer) => Stalls::OfEach(stops_of(lines, threads, stopped.steps, timer)),
-            None => Stalls::OfAll(TimeRange::union(estimated_regimes(lines, threads).1)),
+    let own = own_timers(&all, timers.unwrap_or_default(), groups.lines);
+    let quota = |group: &&str| {
+        let lives = all
+            .iter()
+            .enumerate()
+            .filter(|(_, life)| life.group == *group);
+        let threads = groups.below(group);
+        let stalls = match lives.clone().any(|(number, _)| own.contains_key(&number)) {
+            true => {
+                let mut stops: BTreeMap<ThreadId, Vec<TimeRange>> = BTreeMap::new();
+                for (number, life) in lives {
+                    for (thread, of_life) in life.stops(own.get(&number).copied(), groups.lines) {
+                        stops.entry(thread).or_default().extend(of_life);
+                    }
+                }
+                Stalls::OfEach(stops)
+            }
+            false => Stalls::OfAll(TimeRange::union(
+                estimated_regimes(groups.lines, &threads).1,
+            )),
         };
-        let regimes = regimes(stopped.steps, &stalls);
-        groups.quota((Some(stopped.group), stopped.threads), (regimes, stalls))
+        let regimes = regimes(told.steps(group), &stalls, groups.lines);
+        groups.quota(((Some((*group).to_owned())), threads), (regimes, stalls))
     };
-    all.into_iter().enumerate().filter_map(quota).collect()
+    names.iter().filter_map(quota).collect()
+}
+
+impl Stopped<'_> {
+    /// When each thread was stopped, in order; as far as can be estimated where the timer is not known.
+    fn stops(
+        &self,
+        timer: Option<&Timer<'_>>,
+        lines: &Timelines,
+    ) -> BTreeMap<ThreadId, Vec<TimeRange>> {
+        if let Some(timer) = timer {
+            return stops_of(lines, &self.threads, self.steps, timer);
+        }
+        let (Some(first), Some(last)) = (self.steps.first(), self.steps.last()) else {
+            return BTreeMap::new();
+        };
+        let own = TimeRange::new(first.range.begin, last.range.end);
+        let stalls = TimeRange::union(estimated_regimes(lines, &self.threads).1);
+        let stalls: Vec<TimeRange> = (stalls.into_iter())
+            .map(|stall| stall.intersect(own))
+            .filter(|stall| !stall.is_empty())
+            .collect();
+        let threads = self.threads.iter();
+        threads.map(|thread| (*thread, stalls.clone())).collect()
+    }
+}
+
+/// Whether every processor's events are there for all of the step: what the kernel counted can be found.
+fn is_recorded(step: &QuotaStep, lines: &Timelines) -> bool {
+    let is_missing = |cpu| {
+        let mut unknown = lines.unknown_on(cpu);
+        unknown.any(|unknown| !unknown.intersect(step.range).is_empty())
+    };
+    let whole = lines.range();
+    whole.intersect(step.range) == step.range && !lines.processors().any(is_missing)
 }
 
 /// `/a/b/c`, `/a/b` and `/a`.
@@ -89,14 +144,11 @@ fn stops(step: &QuotaStep, window: TimeRange) -> bool {
 fn own_timers<'all, 'run>(
     all: &[Stopped<'_>],
     timers: &'all [Timer<'run>],
-    recorded: TimeRange,
+    lines: &Timelines,
 ) -> BTreeMap<usize, &'all Timer<'run>> {
     let mut pairs = Vec::new();
     for (number, stopped) in all.iter().enumerate() {
-        let whole = stopped
-            .steps
-            .iter()
-            .filter(|step| step.range.begin >= recorded.begin && step.range.end <= recorded.end);
+        let whole = stopped.steps.iter().filter(|step| is_recorded(step, lines));
         let counted: Vec<(TimeRange, u64)> = whole
             .filter_map(|step| Some((step.range, step.counted?.periods)))
             .collect();
@@ -127,18 +179,21 @@ fn own_timers<'all, 'run>(
         }
     }
     pairs.sort_unstable();
-    let (mut own, mut taken) = (BTreeMap::new(), BTreeSet::new());
+    let mut own: BTreeMap<usize, &Timer<'_>> = BTreeMap::new();
+    let mut taken: BTreeMap<usize, &str> = BTreeMap::new();
     for &(score, _, apart, number, place) in &pairs {
-        if own.contains_key(&number) || taken.contains(&place) {
+        let group = all[number].group.as_str();
+        let is_free = |place: &usize| taken.get(place).is_none_or(|owner| *owner == group);
+        if own.contains_key(&number) || !is_free(&place) {
             continue;
         }
         // One that lets nobody go on may be hidden by that of a group above; it must be the only one.
         let is_alike = |other: &&(_, _, u64, usize, usize)| {
-            (other.0, other.2, other.3) == (score, apart, number) && !taken.contains(&other.4)
+            (other.0, other.2, other.3) == (score, apart, number) && is_free(&other.4)
         };
         if score.0 > 0 || pairs.iter().filter(is_alike).count() == 1 {
             own.insert(number, &timers[place]);
-            taken.insert(place);
+            taken.insert(place, group);
         }
     }
     own
@@ -185,7 +240,14 @@ fn stops_of(
     }
     let left = left_over(lines, threads, steps, timer, firings);
     let mut stops: BTreeMap<ThreadId, Vec<TimeRange>> = BTreeMap::new();
-    for place in held_at(steps, firings, &left, |place| !across[place].is_empty()) {
+    // Of a time that is recorded in part it is not known which of the stops lie in that part.
+    let counted: Vec<QuotaStep> = (steps.iter())
+        .map(|step| QuotaStep {
+            counted: step.counted.filter(|_| is_recorded(step, lines)),
+            ..*step
+        })
+        .collect();
+    for place in held_at(&counted, firings, &left, |place| !across[place].is_empty()) {
         for Across {
             thread,
             wait,
@@ -322,12 +384,14 @@ impl Ran {
 }
 
 /// The times in which the quota had one value and stopped somebody.
-fn regimes(steps: &[QuotaStep], stalls: &Stalls) -> Vec<Regime> {
+fn regimes(steps: &[QuotaStep], stalls: &Stalls, lines: &Timelines) -> Vec<Regime> {
     let same = |one: &QuotaStep, other: &QuotaStep| one.limit == other.limit;
     let regime = |steps: &[QuotaStep]| {
         let (first, last) = (steps.first()?, steps.last()?);
         let range = TimeRange::new(first.range.begin, last.range.end);
-        let counted = steps.iter().filter_map(|step| step.counted);
+        let is_covered = |step: &&QuotaStep| !step.range.intersect(lines.range()).is_empty();
+        let covered = steps.iter().filter(is_covered);
+        let counted = covered.filter_map(|step| step.counted);
         let counted = counted.fold(Counted::default(), |sum, counted| Counted {
             times: sum.times.saturating_add(counted.throttled),
             stopped: sum.stopped + counted.stopped,
@@ -418,7 +482,8 @@ mod tests {
         let lines = Timelines::build(&trace, &Default::default()).unwrap();
         let lines = lines.state.unwrap();
         let processes = [97, 98].map(ProcessId).into_iter();
-        let groups = processes.zip(groups.map(str::to_owned)).collect();
+        let groups = processes.zip(groups.map(|group| vec![group.to_owned()]));
+        let groups = groups.collect();
         let threads = [97, 98].map(ThreadId);
         let all = TimeRange::ALL;
         quotas(&lines, &threads, &groups, Some(told), Some(timers), all)

@@ -133,6 +133,7 @@ fn is_beyond_chance(count: usize, all: usize, each: f64) -> bool {
 }
 
 /// A time in which none of some threads ran, although one of them was ready.
+#[derive(Clone)]
 pub(crate) struct Silence {
     pub(crate) range: TimeRange,
     /// Who ends it takes the processor from somebody who goes on soon, or finds it idle.
@@ -435,7 +436,7 @@ mod tests {
         let groups = [97, 98]
             .map(ProcessId)
             .into_iter()
-            .zip(groups.map(str::to_owned));
+            .zip(groups.map(|group| vec![group.to_owned()]));
         let threads = [ThreadId(97)];
         let lines = lines.state.unwrap();
         quotas(

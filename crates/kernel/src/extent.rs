@@ -76,6 +76,8 @@ fn cpu_of(source: &dyn Source, stream: &Stream) -> Option<CpuId> {
 /// from each other.
 pub(crate) fn missing(source: &dyn Source) -> Vec<TimeRange> {
     let packets = source.packets();
+    let classes = source.schema().event_classes.len();
+    let decoder = source.decoder(&Projection::every_event(classes));
     let has_losses = |packet: &&Packet| packet.lost_events > 0 || packet.lost_packets > 0;
     let gap_before = |after: &Packet| {
         let is_before = |other: &&Packet| {
@@ -83,7 +85,13 @@ pub(crate) fn missing(source: &dyn Source) -> Vec<TimeRange> {
         };
         let of_stream = &source.streams()[after.stream.index()].packets;
         let end = match after.id.0 > of_stream.start {
-            true => Some(packets[after.id.index() - 1].range.end),
+            true => {
+                let before = &packets[after.id.index() - 1];
+                // Pages of ftrace end where the next begins, whatever was lost between the two.
+                let is_next = before.range.end >= after.range.begin;
+                let last_event = is_next.then(|| times(&*decoder, before.id)).flatten();
+                Some(last_event.map_or(before.range.end, |(_, last)| last))
+            }
             false => packets
                 .iter()
                 .filter(is_before)
@@ -103,8 +111,12 @@ pub(crate) fn missing(source: &dyn Source) -> Vec<TimeRange> {
 }
 
 /// Whether several streams hold events of one processor at the same time: then no stream alone
-/// tells which thread an event is of.
+/// tells which thread an event is of. A ring of ftrace has all events of its processor, though two recordings
+/// of it may overlap by a page.
 pub(crate) fn shares_processors(source: &dyn Source) -> bool {
+    if source.schema().tracer == "ftrace" {
+        return false;
+    }
     let mut seen: Vec<(CpuId, TimeRange)> = Vec::new();
     for stream in source.streams() {
         let packets = &source.packets()[stream.packets.start as usize..stream.packets.end as usize];
@@ -123,6 +135,12 @@ pub(crate) fn shares_processors(source: &dyn Source) -> bool {
         seen.push((cpu, range));
     }
     false
+}
+
+/// Whether no events are missing between two times, by what [`missing`] told.
+pub(crate) fn is_whole(missing: &[TimeRange], from: Timestamp, to: Timestamp) -> bool {
+    let first = missing.partition_point(|gap| gap.end <= from);
+    missing.get(first).is_none_or(|gap| gap.begin >= to)
 }
 
 /// The part of a trace that counts.

@@ -58,7 +58,7 @@ pub enum QuotaNote {
 pub struct QuotaStep {
     /// From when it was known until when.
     pub range: TimeRange,
-    /// How much the quota was, at its end.
+    /// How much the quota was; where it was changed in this time, the smaller one.
     pub limit: QuotaLimit,
     /// What the kernel counted in it; `None` where nobody looked in time.
     pub counted: Option<QuotaCounts>,
@@ -132,6 +132,14 @@ impl GroupQuotas {
         last_look.map(|_| quotas)
     }
 
+    /// Adds what was seen later, in a recording of its own.
+    pub fn append(&mut self, later: Self) {
+        for (group, steps) in later.groups {
+            self.groups.entry(group).or_default().extend(steps);
+        }
+        self.is_whole &= later.is_whole;
+    }
+
     /// When the group itself had a quota, in the order of time; empty where it had none.
     pub fn steps(&self, group: &str) -> &[QuotaStep] {
         self.groups.get(group).map_or(&[], Vec::as_slice)
@@ -166,6 +174,13 @@ fn unchanged(
     })
 }
 
+/// Where a quota was changed between two looks, what was counted is mostly of the smaller one.
+fn tighter(before: Option<QuotaLimit>, now: Option<QuotaLimit>) -> Option<QuotaLimit> {
+    let share = |limit: &QuotaLimit| limit.quota.get() as f64 / limit.period.get().max(1) as f64;
+    let limits = [now, before].into_iter().flatten();
+    limits.min_by(|one, other| share(one).total_cmp(&share(other)))
+}
+
 /// What changed since the last look.
 fn changed(
     before: Option<(Timestamp, QuotaSeen)>,
@@ -174,9 +189,7 @@ fn changed(
     (at, seen): (Timestamp, QuotaSeen),
 ) -> Option<QuotaStep> {
     let range = since(before, last_look, at);
-    let limit = seen
-        .limit
-        .or_else(|| before.and_then(|(_, was)| was.limit))?;
+    let limit = tighter(before.and_then(|(_, was)| was.limit), seen.limit)?;
     if range.is_empty() {
         return None;
     }

@@ -109,12 +109,69 @@ pub(crate) fn known(traces: &[&OpenedSource]) -> Option<GroupQuotas> {
         .filter(|trace| !trace.state_dump.is_empty() || trace.quota_notes.is_some())
         .map(|trace| trace.quota_notes.as_deref())
         .collect();
-    GroupQuotas::new(notes?.into_iter().flatten().cloned())
+    of_recordings(notes?)
+}
+
+/// Recordings of one time are put together; what was counted between two that lie apart is of neither.
+fn of_recordings(mut recordings: Vec<&[(Timestamp, QuotaNote)]>) -> Option<GroupQuotas> {
+    recordings.retain(|notes| !notes.is_empty());
+    recordings.sort_by_key(|notes| notes.iter().map(|(at, _)| *at).min());
+    let mut together: Vec<(Timestamp, Vec<(Timestamp, QuotaNote)>)> = Vec::new();
+    for notes in recordings {
+        let begin = notes.iter().map(|(at, _)| *at).min()?;
+        let end = notes.iter().map(|(at, _)| *at).max()?;
+        match together.last_mut() {
+            Some((until, all)) if begin <= *until => {
+                all.extend(notes.iter().cloned());
+                *until = end.max(*until);
+            }
+            _ => together.push((end, notes.to_vec())),
+        }
+    }
+    let mut all: Option<GroupQuotas> = None;
+    for (_, notes) in together {
+        let later = GroupQuotas::new(notes)?;
+        match &mut all {
+            Some(all) => all.append(later),
+            None => all = Some(later),
+        }
+    }
+    all
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_counted_between_two_recordings_is_of_neither() {
+        let seconds = |at: i64| Timestamp::from_ns(at * 1_000_000_000);
+        let seen = |at, throttled| {
+            let group = QuotaNote::Group {
+                group: "/a".to_owned(),
+                is_new: false,
+                seen: QuotaSeen {
+                    limit: Some(QuotaLimit {
+                        quota: Nanoseconds(10_000_000),
+                        period: Nanoseconds(100_000_000),
+                        burst: Nanoseconds::ZERO,
+                    }),
+                    periods: 1000 + throttled,
+                    throttled,
+                    stopped: Nanoseconds(throttled),
+                },
+            };
+            let look = QuotaNote::Look { has_more: false };
+            [(seconds(at), group), (seconds(at), look)]
+        };
+        let first = [seen(10, 100), seen(14, 140)].concat();
+        let second = [seen(50, 400), seen(53, 420)].concat();
+        // A snapshot has what the recording has.
+        let snapshot = [seen(10, 100), seen(12, 120)].concat();
+        let quotas = of_recordings(vec![&second, &snapshot, &first]).expect("looks");
+        let throttled = quotas.steps("/a").iter().filter_map(|step| step.counted);
+        assert_eq!(throttled.map(|of| of.throttled).sum::<u64>(), 60);
+    }
 
     #[test]
     fn each_kind_of_line_is_understood_and_no_other() {

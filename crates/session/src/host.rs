@@ -242,8 +242,8 @@ impl<'experiment> HostKernels<'experiment> {
         names.into_iter().collect()
     }
 
-    /// The control group of each process when it was last looked at; `/` is the root.
-    pub fn control_groups(&self) -> BTreeMap<ProcessId, String> {
+    /// The control groups that each process was seen in, the latest last; `/` is the root.
+    pub fn control_groups(&self) -> BTreeMap<ProcessId, Vec<String>> {
         state_dump::control_groups(&self.traces)
     }
 

@@ -30,8 +30,8 @@ pub struct HostRequests {
     pub lines: Option<Timelines>,
     /// Its requests.
     pub requests: Requests,
-    /// The control group of each process, where the recording tells; `/` is the root.
-    pub control_groups: BTreeMap<ProcessId, String>,
+    /// The control groups that each process was seen in, the latest last; `/` is the root.
+    pub control_groups: BTreeMap<ProcessId, Vec<String>>,
     /// Where its traces lie, and the recordings that they are part of.
     folders: BTreeSet<PathBuf>,
 }

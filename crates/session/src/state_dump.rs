@@ -65,20 +65,24 @@ fn processes_of<'run>(lines: impl Iterator<Item = &'run Line>) -> Vec<(ThreadId,
         .collect()
 }
 
-/// The control groups that processes were in when they were last looked at; `/` is the root.
-pub(crate) fn control_groups(traces: &[&OpenedSource]) -> BTreeMap<ProcessId, String> {
+/// The control groups that processes were seen in, each once, the latest last; `/` is the root.
+pub(crate) fn control_groups(traces: &[&OpenedSource]) -> BTreeMap<ProcessId, Vec<String>> {
     control_groups_of(traces.iter().flat_map(|trace| &trace.state_dump))
 }
 
-fn control_groups_of<'run>(lines: impl Iterator<Item = &'run Line>) -> BTreeMap<ProcessId, String> {
-    let mut groups = BTreeMap::new();
+fn control_groups_of<'run>(
+    lines: impl Iterator<Item = &'run Line>,
+) -> BTreeMap<ProcessId, Vec<String>> {
+    let mut groups: BTreeMap<ProcessId, Vec<String>> = BTreeMap::new();
     for line in lines {
         let Some(group) = &line.cgroup else {
             continue;
         };
         // A process that has ended, and has no files any more, may be shown in the root.
         if group != "/" || !line.fds.is_empty() {
-            groups.insert(ProcessId(line.pid), group.clone());
+            let of_process = groups.entry(ProcessId(line.pid)).or_default();
+            of_process.retain(|known| known != group);
+            of_process.push(group.clone());
         }
     }
     groups
@@ -185,9 +189,10 @@ mod tests {
         .map(|line| serde_json::from_str(line).expect("a line"))
         .into();
         let groups = control_groups_of(lines.iter());
-        let groups: Vec<(i32, &str)> = (groups.iter())
-            .map(|(process, group)| (process.0, group.as_str()))
+        let groups: Vec<(i32, String)> = (groups.iter())
+            .map(|(process, groups)| (process.0, groups.join(" ")))
             .collect();
-        assert_eq!(groups, [(7, "/shop"), (8, "/")]);
+        let expected = [(7, "/shop"), (8, "/")].map(|(process, of)| (process, of.to_owned()));
+        assert_eq!(groups, expected);
     }
 }

@@ -16,7 +16,7 @@ use slowpath_source::{Packet, Source};
 use super::distribution::Distribution;
 use super::{LatencyKind, LatencyReport, report};
 use crate::answer::Answer;
-use crate::extent::shares_processors;
+use crate::extent::{is_whole, missing, shares_processors};
 use crate::lanes::{Lanes, Occupant, Record, Switch, Whose};
 use crate::shards::{Happened, Shards, Sorted};
 use crate::{Extent, Window};
@@ -26,6 +26,8 @@ pub(super) struct Calls {
     window: Window,
     concepts: Concepts,
     shares_processors: bool,
+    /// When any processor's events are missing: a call may have returned there unseen, and another begun.
+    missing: Vec<TimeRange>,
     shards: Shards<End, OfThreads>,
     /// What chunks have measured, by number of the call.
     measured: Mutex<Vec<Vec<Distribution>>>,
@@ -96,6 +98,7 @@ impl Calls {
             window: Extent::of(source).window(range),
             concepts: Concepts::resolve(source.schema(), KINDS),
             shares_processors: shares_processors(source),
+            missing: missing(source),
             shards: Shards::new(),
             measured: Mutex::default(),
             all: Mutex::default(),
@@ -167,7 +170,9 @@ impl Calls {
                     && call.is_none_or(|call| call == entered_call)
                 {
                     entered.remove(&record.thread);
-                    self.measure(taken, entered_call, from, record.at);
+                    if is_whole(&self.missing, from, record.at) {
+                        self.measure(taken, entered_call, from, record.at);
+                    }
                 }
             }
         }

@@ -15,6 +15,7 @@ use super::distribution::Distribution;
 use super::{LatencyKind, LatencyReport, report};
 use crate::answer::Answer;
 use crate::comm::Comm;
+use crate::extent::is_whole;
 use crate::lanes::{Lane, Lanes, Record, Whose};
 use crate::{Extent, Window, missing};
 
@@ -62,12 +63,6 @@ impl Wakeups {
         }
     }
 
-    /// Whether no events are missing between two times.
-    fn is_whole(&self, from: Timestamp, to: Timestamp) -> bool {
-        let first = self.missing.partition_point(|gap| gap.end <= from);
-        self.missing.get(first).is_none_or(|gap| gap.begin >= to)
-    }
-
     fn drain(&self, told: &mut Told, until: Timestamp, end: bool) {
         let (woken, taken) = (&mut told.woken, &mut told.taken);
         told.lanes
@@ -78,7 +73,7 @@ impl Wakeups {
                     if let Some(from) = woken.remove(&next)
                         && self.window.contains(from)
                         && self.window.contains(at)
-                        && self.is_whole(from, at)
+                        && is_whole(&self.missing, from, at)
                     {
                         let (name, taken) = taken.entry(next).or_default();
                         *name = comm;

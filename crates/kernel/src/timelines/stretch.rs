@@ -139,6 +139,17 @@ impl Timelines {
         TimeRange::new(begin, end)
     }
 
+    /// Who created `thread`, where the trace shows that.
+    pub fn creator(&self, thread: ThreadId) -> Option<ThreadId> {
+        match self.between_runs(thread, 0).first()?.doing {
+            Doing::Unborn { creation } => match creation.by {
+                Waker::Thread(creator) => Some(creator),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Everything that `thread` did within `window`, cut to it, the last first.
     pub fn backwards(
         &self,

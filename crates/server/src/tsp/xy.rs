@@ -73,17 +73,12 @@ fn series_of(recording: &Recording, output: Output, asked: RowParameters) -> Mod
         })
         .collect();
     let offsets = offsets_of(recording.clocks()?, range);
-    // Where a value is not known, the series has no point.
-    let one = |id: i64, name: &str, unit: &str, values: &[Option<f64>]| {
-        let known = times.iter().zip(values);
-        let (x, y): (Vec<i64>, Vec<f64>) = known
-            .filter_map(|(time, value)| Some((*time, short((*value)?))))
-            .unzip();
+    let one = |id: i64, name: &str, unit: &str, values: Vec<f64>| {
         json!({
             "seriesId": id,
             "seriesName": name,
-            "xValues": x,
-            "yValues": y,
+            "xValues": times,
+            "yValues": values,
             "style": { "values": { "series-type": "line" } },
             "xValuesDescription": { "label": "Time", "unit": "ns", "dataType": "TIMESTAMP" },
             "yValuesDescription": { "label": name, "unit": unit, "dataType": "NUMBER" },
@@ -93,17 +88,18 @@ fn series_of(recording: &Recording, output: Output, asked: RowParameters) -> Mod
         Output::CpuUsage => {
             let history = recording.history.get()?;
             let used = usage(&history.opened.history, &history.rows, offsets, samples);
-            let percent = |values: &[Option<f64>]| -> Vec<Option<f64>> {
-                let percent = values.iter().map(|value| Some((*value)? * 100.0));
-                percent.collect()
+            // The protocol has no word for "unknown", and clients want all series to have the same times.
+            let percent = |values: &[Option<f64>]| {
+                let values = values.iter().map(|value| value.unwrap_or(0.0));
+                values.map(|value| short(value * 100.0)).collect()
             };
             let wanted = items.iter().filter_map(|&item| match item {
-                0 => Some(one(0, "Total", "%", &percent(&used.total))),
+                0 => Some(one(0, "Total", "%", percent(&used.total))),
                 _ => {
                     let place = usize::try_from(item - 1).ok()?;
                     let cpu = used.cpus.get(place)?;
                     let name = cpu_name(recording, cpu.host, cpu.cpu);
-                    Some(one(item, &name, "%", &percent(&cpu.values)))
+                    Some(one(item, &name, "%", percent(&cpu.values)))
                 }
             });
             ("CPU usage", wanted.collect())
@@ -111,9 +107,7 @@ fn series_of(recording: &Recording, output: Output, asked: RowParameters) -> Mod
         _ => {
             let index = recording.event_index.get()?;
             let wanted = items.iter().filter(|&&item| item == 0);
-            let counts = index.histogram(offsets, samples).into_iter();
-            let counts: Vec<Option<f64>> = counts.map(Some).collect();
-            let counts = |_: &i64| one(0, "Total", "", &counts);
+            let counts = |_: &i64| one(0, "Total", "", index.histogram(offsets, samples));
             ("Histogram", wanted.map(counts).collect())
         }
     };
