@@ -410,7 +410,34 @@ pub(crate) fn listed(sums: &BTreeMap<String, Nanoseconds>, most: usize) -> Strin
 
 #[cfg(test)]
 mod tests {
-    use super::evenly;
+    use slowpath_drawn::DrawnTrace;
+
+    use super::*;
+
+    #[test]
+    fn all_is_recorded_from_when_the_last_processor_is() {
+        let ticks = |cpu: u32, begin: u32| -> String {
+            let tick = |at: u32| {
+                format!(
+                    "cpu{cpu} {at} sched_switch prev_comm=t prev_tid={cpu}7 prev_state=0 next_comm=t next_tid={cpu}7\n"
+                )
+            };
+            (begin..100).step_by(10).map(tick).collect()
+        };
+        let recorded = |late: &str| {
+            let drawing = format!("{}{late}", ticks(0, 0));
+            let trace = DrawnTrace::parse(&drawing).expect("the drawing can be read");
+            let lines = Timelines::build(&trace, &Default::default()).unwrap();
+            let found = recorded_everywhere(&lines.state.unwrap());
+            (found.begin.ns(), found.end.ns())
+        };
+        assert_eq!(recorded(&ticks(1, 0)), (0, 90));
+        let late = format!("-- lost-packets 1 cpu1\n{}", ticks(1, 50));
+        assert_eq!(recorded(&late), (50, 90));
+        let early: String = ticks(1, 0).split_inclusive('\n').take(3).collect();
+        let cut_off = format!("{early}-- cut-off 40 cpu1\n");
+        assert_eq!(recorded(&cut_off), (0, 20));
+    }
 
     #[test]
     fn few_are_all_taken_and_of_many_some_from_everywhere() {

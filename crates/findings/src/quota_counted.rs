@@ -52,7 +52,8 @@ pub(crate) fn counted(
             .into_iter()
             .flatten()
             .collect();
-        let goes_on = |one: &QuotaStep, next: &QuotaStep| one.range.end == next.range.begin;
+        let goes_on =
+            |one: &QuotaStep, next: &QuotaStep| one.range.end == next.range.begin && !next.is_new;
         let lives = told.steps(group).chunk_by(goes_on);
         all.extend(lives.map(|steps| Stopped {
             group: (*group).to_owned(),
@@ -564,6 +565,100 @@ mod tests {
         assert_eq!(of_child(98), []);
         let of_parent = found[1].stopped(ThreadId(98), range(330, 430));
         assert_eq!(of_parent, [range(380, 430)]);
+    }
+
+    #[test]
+    fn a_group_made_anew_under_its_name_has_another_timer() {
+        let half = PERIODS / 2;
+        let seen = |is_new, count: i64| QuotaNote::Group {
+            group: "/a".to_owned(),
+            is_new,
+            seen: QuotaSeen {
+                limit: Some(QuotaLimit {
+                    quota: Nanoseconds(50_000_000),
+                    period: Nanoseconds(100_000_000),
+                    burst: Nanoseconds::ZERO,
+                }),
+                periods: count.unsigned_abs(),
+                throttled: count.unsigned_abs(),
+                stopped: Nanoseconds(count.unsigned_abs() * 1000),
+            },
+        };
+        let gone = QuotaNote::Gone {
+            group: "/a".to_owned(),
+        };
+        let looks = [
+            (0, seen(false, 0)),
+            (half * 100 + 10, seen(false, half)),
+            (half * 100 + 20, gone),
+            (half * 100 + 30, seen(true, 0)),
+            (PERIODS * 100 + 50, seen(false, PERIODS - half)),
+        ];
+        let notes = looks.into_iter().flat_map(|(ms, note)| {
+            let look = QuotaNote::Look { has_more: false };
+            [(at(ms), note), (at(ms), look)]
+        });
+        let told = GroupQuotas::new(notes).expect("a look");
+        let all: Vec<Timestamp> = (1..=PERIODS).map(|n| at(n * 100)).collect();
+        let (first, second) = all.split_at(half as usize);
+        let firings = Firings::from([(TimerId(1), first.to_vec()), (TimerId(2), second.to_vec())]);
+        let found = found(&turns(), ["/a", "/b"], &told, &firings);
+        assert_eq!(names(&found), [("/a", 50)]);
+        for begin in [300, 1300] {
+            let stopped = found[0].stopped(ThreadId(97), range(begin, begin + 100));
+            assert_eq!(stopped, [range(begin + 50, begin + 100)]);
+        }
+    }
+
+    #[test]
+    fn a_process_counts_for_each_group_that_it_was_seen_in() {
+        let trace = DrawnTrace::parse(&turns()).expect("the drawing can be read");
+        let lines = Timelines::build(&trace, &Default::default()).unwrap();
+        let lines = lines.state.unwrap();
+        let groups = ["/a", "/free"].map(str::to_owned).to_vec();
+        let groups = BTreeMap::from([(ProcessId(97), groups)]);
+        let told = told(&[("/a", 50, PERIODS as u64)]);
+        let timers = timers(&[0]);
+        let threads = [ThreadId(97)];
+        let all = TimeRange::ALL;
+        let found = quotas(&lines, &threads, &groups, Some(&told), Some(&timers), all);
+        assert_eq!(names(&found), [("/a", 50)]);
+    }
+
+    #[test]
+    fn a_process_that_was_never_seen_is_in_the_group_of_its_creator() {
+        let born = "cpu0 1000 sched_process_fork parent_tid=98 parent_pid=98 child_tid=97 \
+             child_pid=97 child_comm=t @tid=98\n\
+             cpu0 2000 sched_wakeup_new comm=t tid=97 target_cpu=0 @tid=98\n";
+        let turns = turns();
+        let (first, later) = turns.split_once('\n').expect("lines");
+        let first = first
+            .replace("prev_tid=98", "prev_tid=0")
+            .replace("next_tid=97", "next_tid=98");
+        // 98 runs first, and makes 97.
+        let drawing = format!("{first}\n{born}{later}");
+        let trace = DrawnTrace::parse(&drawing).expect("the drawing can be read");
+        let lines = Timelines::build(&trace, &Default::default()).unwrap();
+        let lines = lines.state.unwrap();
+        assert_eq!(lines.creator(ThreadId(97)), Some(ThreadId(98)));
+        assert_eq!(lines.creator(ThreadId(98)), None);
+        let groups = BTreeMap::from([(ProcessId(98), vec!["/a".to_owned()])]);
+        let told = told(&[("/a", 50, PERIODS as u64)]);
+        let timers = timers(&[0]);
+        let all = TimeRange::ALL;
+        let found = quotas(
+            &lines,
+            &[ThreadId(97)],
+            &groups,
+            Some(&told),
+            Some(&timers),
+            all,
+        );
+        let of: Vec<ProcessId> = found
+            .iter()
+            .flat_map(|quota| quota.processes.clone())
+            .collect();
+        assert_eq!(of, [ProcessId(97), ProcessId(98)]);
     }
 
     #[test]

@@ -62,6 +62,8 @@ pub struct QuotaStep {
     pub limit: QuotaLimit,
     /// What the kernel counted in it; `None` where nobody looked in time.
     pub counted: Option<QuotaCounts>,
+    /// The group was made in this time; one of the same name before it is another one.
+    pub is_new: bool,
 }
 
 /// What the kernel counts of a quota.
@@ -120,6 +122,7 @@ impl GroupQuotas {
                         range: since(before, last_look, at),
                         limit,
                         counted: None,
+                        is_new: false,
                     }));
                 }
             }
@@ -171,6 +174,7 @@ fn unchanged(
         range: TimeRange::new(at, until),
         limit: was.limit?,
         counted: Some(QuotaCounts::default()),
+        is_new: false,
     })
 }
 
@@ -214,6 +218,7 @@ fn changed(
         range,
         limit,
         counted,
+        is_new: before.is_none(),
     })
 }
 

@@ -185,6 +185,7 @@ mod tests {
             r#"{"at_ns":1,"tid":8,"pid":8,"cgroup":"/","fds":[{"fd":0,"path":"a"}]}"#,
             r#"{"at_ns":1,"tid":9,"pid":9,"fds":[{"fd":0,"path":"a"}]}"#,
             r#"{"at_ns":2,"tid":7,"pid":7,"cgroup":"/","fds":[]}"#,
+            r#"{"at_ns":2,"tid":8,"pid":8,"cgroup":"/shop","fds":[{"fd":0,"path":"a"}]}"#,
         ]
         .map(|line| serde_json::from_str(line).expect("a line"))
         .into();
@@ -192,7 +193,7 @@ mod tests {
         let groups: Vec<(i32, String)> = (groups.iter())
             .map(|(process, groups)| (process.0, groups.join(" ")))
             .collect();
-        let expected = [(7, "/shop"), (8, "/")].map(|(process, of)| (process, of.to_owned()));
+        let expected = [(7, "/shop"), (8, "/ /shop")].map(|(process, of)| (process, of.to_owned()));
         assert_eq!(groups, expected);
     }
 }

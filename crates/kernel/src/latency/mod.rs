@@ -222,6 +222,23 @@ mod tests {
     }
 
     #[test]
+    fn no_call_that_left_its_processor_is_measured_over_missing_events() {
+        let calls = "cpu0 10 sched_switch prev_tid=0 next_tid=7
+             cpu0 11 syscall_entry_write fd=1
+             cpu0 12 syscall_exit_write ret=0
+             cpu0 13 syscall_entry_read fd=1
+             cpu0 14 sched_switch prev_tid=7 next_tid=0
+             cpu0 40 sched_switch prev_tid=0 next_tid=7
+             cpu0 43 syscall_exit_read ret=0";
+        let check = |cpu1: &str, expected: &[&str]| {
+            check(LatencyKind::Syscall, &format!("{calls}\n{cpu1}"), expected);
+        };
+        let write = "write: 1 of 1..1";
+        check("cpu1 12 tick\ncpu1 30 tick", &["read: 1 of 30..30", write]);
+        check("cpu1 12 tick\n-- lost 1 cpu1\ncpu1 30 tick", &[write]);
+    }
+
+    #[test]
     fn calls_without_names_on_exit() {
         check(
             LatencyKind::Syscall,
