@@ -1,11 +1,12 @@
 /* Stays in the program with two pointers only, those to epoll_wait and to fork. From epoll_wait it looks
  * now and then whether a recording wants events, and places or removes the other hooks there: a safe
  * point, as the main thread is in none of the hooked functions, and the I/O threads are idle whenever
- * Redis is about to wait. Loading it costs a program that is no Redis nothing but a line on stderr. */
+ * Redis is about to wait. Loaded into a program that is no Redis it does nothing. */
 #define _GNU_SOURCE
 #include "agent.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <lttng/ust-fork.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -177,7 +178,9 @@ EXPORTED int slowpath_redis_start(void)
 {
     /* Who calls this has found the event loop running. */
     looked = 1;
-    return begin();
+    if (state == PRESENT)
+        return SLOWPATH_REDIS_PRESENT_ALREADY;
+    return begin() ? SLOWPATH_REDIS_REFUSED : 0;
 }
 
 EXPORTED const char *slowpath_redis_refusal(void)
@@ -196,5 +199,7 @@ EXPORTED int slowpath_redis_stop(void)
 
 __attribute__((constructor)) static void loaded(void)
 {
-    begin();
+    /* Shells that start a server inherit what is preloaded for it, and need not say what they are not. */
+    if (dlsym(RTLD_DEFAULT, "readQueryFromClient") || strstr(program_invocation_short_name, "-server"))
+        begin();
 }

@@ -6,7 +6,9 @@
 #define EXPORTED __attribute__((visibility("default")))
 
 /* Begins to look for recordings, which loading the library has done already unless slowpath_redis_stop was
- * called since. 0, or 1 where the program cannot be hooked: the reason is on stderr. */
+ * called since. 0 where it has begun now. */
+#define SLOWPATH_REDIS_REFUSED 1 /* the program cannot be hooked: the reason is on stderr */
+#define SLOWPATH_REDIS_PRESENT_ALREADY 2
 EXPORTED int slowpath_redis_start(void);
 
 /* Why it was refused, or an empty text. */

@@ -23,6 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent.h"
+
 #define LIBRARY "libslowpath_redis.so"
 #define SECONDS_TO_FIND_IT_WAITING 10
 /* What a signal handler or the interrupted function may use below the stack pointer, and our texts. */
@@ -213,6 +215,9 @@ struct functions {
     unsigned long setenv, dlopen, dlsym, dlerror;
 };
 
+/* Whether the agent was at work before. */
+static int was_present;
+
 /* NULL, or what failed. */
 static const char *work(const struct user_regs_struct *saved, const struct functions *there, const char *library,
                         int detach)
@@ -228,7 +233,10 @@ static const char *work(const struct user_regs_struct *saved, const struct funct
         write_memory(text + 32, "0", 2);
         call(saved, there->setenv, text, text + 32, 1);
     }
-    unsigned long handle = call(saved, there->dlopen, path, RTLD_NOW | (detach ? RTLD_NOLOAD : 0), 0);
+    unsigned long handle = call(saved, there->dlopen, path, RTLD_NOW | RTLD_NOLOAD, 0);
+    int was_loaded = handle != 0;
+    if (!was_loaded && !detach)
+        handle = call(saved, there->dlopen, path, RTLD_NOW, 0);
     if (!handle) {
         read_text(call(saved, there->dlerror, 0, 0, 0), said, sizeof said);
         return detach ? "the agent is not in this process" : said;
@@ -238,7 +246,9 @@ static const char *work(const struct user_regs_struct *saved, const struct funct
     unsigned long function = call(saved, there->dlsym, handle, name, 0);
     if (!function)
         return "another library of this name is loaded there";
-    if (!call(saved, function, 0, 0, 0))
+    int answer = call(saved, function, 0, 0, 0);
+    was_present = was_loaded && answer == SLOWPATH_REDIS_PRESENT_ALREADY;
+    if (answer != SLOWPATH_REDIS_REFUSED)
         return NULL;
     const char *reason = "slowpath_redis_refusal";
     write_memory(name, reason, strlen(reason) + 1);
@@ -315,7 +325,10 @@ int main(int count, char **arguments)
     double released = milliseconds();
     if (failed)
         give_up(NULL, "%s", failed);
-    printf("%s process %d, which stood still for %.1f ms (%.1f ms until it waited for events)\n",
+    if (was_present)
+        printf("the agent is in process %d already\n", server);
+    else
+        printf("%s process %d, which stood still for %.1f ms (%.1f ms until it waited for events)\n",
            detach ? "detached from" : "attached to", server, released - stopped, stopped - begin);
     return 0;
 }

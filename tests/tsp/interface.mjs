@@ -83,6 +83,9 @@ function inputsOf(operation) {
   return [...(operation.parameters ?? []), ...fields];
 }
 
+/** Fields of which exactly one has to be there, which the description cannot say but in words. */
+const EITHER = ['rows', 'touching'];
+
 /** The questions of an operation: what is needed alone, and each other input besides. */
 function questionsOf(what, operation, known) {
   const inputs = inputsOf(operation);
@@ -90,8 +93,16 @@ function questionsOf(what, operation, known) {
   for (const input of needed) {
     check(valuesOf(input, known).length > 0, `${what}: this test has no value for ${input.name}`);
   }
-  const plain = new Map(needed.map((input) => [input, valuesOf(input, known)[0]]));
-  const more = inputs.flatMap((input) => valuesOf(input, known).map((value) => new Map(plain).set(input, value)));
+  const either = inputs.filter(({ name }) => EITHER.includes(name));
+  const needsOne = either.length === EITHER.length;
+  const always = needsOne ? [...needed, either[0]] : needed;
+  const plain = new Map(always.map((input) => [input, valuesOf(input, known)[0]]));
+  const more = inputs.flatMap((input) =>
+    valuesOf(input, known).map((value) => {
+      const others = needsOne && either.includes(input) ? either.filter((one) => one !== input) : [];
+      return new Map([...plain].filter(([one]) => !others.includes(one))).set(input, value);
+    }),
+  );
   const beyond = inputs.flatMap((input) => {
     const { maximum, maxItems } = input.schema;
     if (maximum !== undefined) {

@@ -228,7 +228,7 @@ function HelpButton() {
   );
 }
 
-/** W A S D and 0 also work while nothing that takes keys has the focus. */
+/** W A S D and 0 also work while nothing that takes these keys has the focus: also on a button that was clicked. */
 function useRangeKeys(): void {
   const shared = useSharedRange();
   const { at, view } = usePlace();
@@ -238,8 +238,10 @@ function useRangeKeys(): void {
     const listen = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
       const target = event.target as HTMLElement;
-      if (target !== document.body && target.id !== 'view') return;
-      if (event.key === 'Escape') adjust({ at: null });
+      const nothingHasFocus = target === document.body || target.id === 'view';
+      if (!nothingHasFocus && (!target.closest('button') || target.closest('dialog, [role="dialog"]')))
+        return;
+      if (nothingHasFocus && event.key === 'Escape') adjust({ at: null });
       if (!/^[wasdWASD0]$/.test(event.key)) return;
       const { range, bounds, setRange, at } = latest.current;
       const moved = rangeAfterKey(event.key, range, bounds, at);

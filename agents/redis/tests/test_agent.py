@@ -454,6 +454,14 @@ class Attaching(unittest.TestCase):
             self.assertIn("is not what the program's file says", said.stderr)
             self.assertEqual(server.client().do("PING"), b"+PONG")
 
+    def test_who_attaches_is_told_whether_somebody_else_has(self):
+        with Server(agent=False) as server:
+            for _ in range(2):
+                attach(server)
+                again = subprocess.run([ATTACH, str(server.pid)], capture_output=True, text=True, check=True)
+                self.assertEqual(again.stdout, f"the agent is in process {server.pid} already\n")
+                attach(server, "--detach")
+
     def test_what_cannot_be_attached_to_goes_on(self):
         with Server("--rename-command", "CLIENT", "KUNDE", agent=False) as server:
             attach(server)
@@ -481,11 +489,15 @@ class Refusals(unittest.TestCase):
         self.assertEqual(server.changed_code(), 0)
 
     def test_a_program_that_is_no_redis_runs_as_ever(self):
-        run = subprocess.run(
-            ["sh", "-c", "echo works"], env=dict(os.environ, LD_PRELOAD=LIBRARY), capture_output=True, text=True
-        )
-        self.assertEqual((run.returncode, run.stdout), (0, "works\n"))
-        self.assertIn("is not traced: the program exports no function readQueryFromClient", run.stderr)
+        for name, says_why in ("sh", False), ("redis-server", True):
+            run = subprocess.run(
+                [name, "-c", "echo works"], executable="/bin/sh", env=dict(os.environ, LD_PRELOAD=LIBRARY),
+                capture_output=True, text=True,
+            )
+            self.assertEqual((run.returncode, run.stdout), (0, "works\n"))
+            why = "is not traced: the program exports no function readQueryFromClient"
+            self.assertEqual(why in run.stderr, says_why, run.stderr)
+            self.assertEqual(run.stderr != "", says_why)
 
     def test_a_build_without_one_of_the_functions_is_left_alone(self):
         with tempfile.TemporaryDirectory() as folder:

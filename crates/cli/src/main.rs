@@ -17,6 +17,8 @@ mod merged;
 mod output;
 mod pattern;
 mod record;
+mod redis;
+mod redis_tables;
 mod report;
 mod request_path;
 mod request_tables;
@@ -59,6 +61,7 @@ enum Command {
     ThreadStates(thread_states::ThreadStatesArgs),
     State(state::StateArgs),
     Services(services::ServicesArgs),
+    Redis(redis::RedisArgs),
     Export(export::ExportArgs),
     Serve(serve::ServeArgs),
     Report(report::ReportArgs),
@@ -95,6 +98,7 @@ fn run(command: Command) -> anyhow::Result<u8> {
         Command::ThreadStates(args) => thread_states::run(args),
         Command::State(args) => state::run(args),
         Command::Services(args) => services::run(args),
+        Command::Redis(args) => redis::run(args),
         Command::Export(args) => export::run(args),
         Command::Serve(args) => serve::run(args),
         Command::Report(args) => report::run(args),

@@ -12,8 +12,8 @@ use clap::{Args, ValueEnum};
 use slowpath_model::{ProcessId, shown};
 use slowpath_record::{
     AgentsChoice, CommandEnd, ForwardTarget, KernelChoice, Manifest, Mode, Outcome, RecordError,
-    RecordOptions, Rule, SpanOptions, SpansChoice, SpansPart, Tracer, UserSpaceChoice, record,
-    request_snapshot,
+    RecordOptions, RedisChoice, RedisDetail, RedisServer, Rule, SpanOptions, SpansChoice,
+    SpansPart, Tracer, UserSpaceChoice, record, request_snapshot,
 };
 
 /// Record what the kernel and applications do, while a command runs or until Ctrl-C.
@@ -71,6 +71,14 @@ pub struct RecordArgs {
         default_value = "auto"
     )]
     agents: Vec<String>,
+    /// Record these Redis servers from inside, as built by `make agents`: numbers of processes that run,
+    /// `launch` for those that COMMAND starts. Keys and values are never recorded.
+    #[arg(long, value_name = "PID|launch", value_delimiter = ',')]
+    redis: Vec<RedisServer>,
+    /// How closely: lite (an event for all that a client sent at once), life-cycle (single events for
+    /// reading, executing and writing), full (also the event loop, I/O threads, TLS, the cluster bus).
+    #[arg(long, value_enum, default_value_t = Detail::Lite, requires = "redis")]
+    redis_detail: Detail,
     /// Kernel buffer for each processor, for instance 64M [default: 16M, with --snapshot 64M, less
     /// where memory is short].
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -89,6 +97,13 @@ pub struct SnapshotArgs {
     /// The folder that it was given with -o.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Detail {
+    Lite,
+    LifeCycle,
+    Full,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -163,11 +178,39 @@ impl RecordArgs {
                 rules: self.when,
             },
             agents: agents_choice(&self.agents)?,
+            redis: redis_choice(&self.redis, self.redis_detail, &self.command)?,
             buffer_bytes_per_cpu: self.buffer_size,
             accounts: self.account.into_iter().map(ProcessId).collect(),
             command: self.command,
         })
     }
+}
+
+fn redis_choice(
+    servers: &[RedisServer],
+    detail: Detail,
+    command: &[OsString],
+) -> anyhow::Result<RedisChoice> {
+    let mut choice = RedisChoice {
+        detail: match detail {
+            Detail::Lite => RedisDetail::Lite,
+            Detail::LifeCycle => RedisDetail::LifeCycle,
+            Detail::Full => RedisDetail::Full,
+        },
+        ..RedisChoice::default()
+    };
+    for server in servers {
+        match server {
+            RedisServer::Launched if command.is_empty() => {
+                bail!(
+                    "--redis launch needs a command that starts the server\n  hint: … --redis launch -- redis-server"
+                )
+            }
+            RedisServer::Launched => choice.launched = true,
+            RedisServer::Running(process) => choice.servers.push(*process),
+        }
+    }
+    Ok(choice)
 }
 
 /// `auto`, `off`, or names of agents.
@@ -288,12 +331,12 @@ fn of_spans(part: &SpansPart) -> String {
     if part.spans > 0 {
         let to = part.forward.as_ref().map_or(String::new(), |target| {
             format!(
-                ", {} requests passed on to {target}",
+                ", {} of them passed on to {target}",
                 part.forwarded_requests
             )
         });
         text += &format!(
-            "slowpath: {} spans in {} requests{to}\n",
+            "slowpath: {} spans, received in {} messages of exporters{to}\n",
             part.spans, part.requests
         );
     }
@@ -304,9 +347,9 @@ fn of_spans(part: &SpansPart) -> String {
         ),
         (
             part.refused_requests,
-            "requests of senders were refused: malformed or too large",
+            "messages of exporters were refused: malformed or too large",
         ),
-        (part.lost_forwards, "requests could not be passed on"),
+        (part.lost_forwards, "messages could not be passed on"),
     ];
     for (count, what) in warnings {
         if count > 0 {

@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -444,6 +445,28 @@ fn after_the_end_of_a_stream_that_was_cut_nothing_is_known() {
 }
 
 #[test]
+fn a_stream_that_ends_early_with_a_full_packet_lacks_its_end() {
+    let Some((_folder, recording)) = broken_copy("io-mix") else {
+        return;
+    };
+    let kernel = recording.join("kernel");
+    fs::remove_dir_all(kernel.join("index")).expect("an index");
+    let unknown = || {
+        let told = slowpath_succeeds(&["cpu", "--json"], &kernel);
+        let unknown = told.json()["cpus"][1]["unknown_ns"].as_u64();
+        (unknown.expect("a time"), told.stderr)
+    };
+    // All streams were closed together, the last packets of none being full.
+    assert_eq!(unknown(), (0, String::new()));
+    take_out(&kernel.join("kchan_1"), &[2]);
+    let (unknown, said) = unknown();
+    assert!(unknown > 4_700_000_000, "{unknown}");
+    let warning = "kchan_1: its last packet is full and ends 4.963 s before the latest stream does";
+    assert_eq!(said.matches("warning[MissingEnd]").count(), 1, "{said}");
+    assert!(said.contains(warning), "{said}");
+}
+
+#[test]
 fn of_a_processor_whose_stream_is_gone_nothing_is_known() {
     let Some((_folder, recording)) = broken_copy("futex-contention") else {
         return;
@@ -618,4 +641,56 @@ fn the_rest_of_a_damaged_page_is_unknown() {
     let damaged = unknown();
     assert!(damaged[0] > 0, "{damaged:?}");
     assert_eq!(damaged[1], 0);
+}
+
+#[test]
+fn zeros_in_a_packet_are_no_events() {
+    let Some((_folder, recording)) = broken_copy("io-mix") else {
+        return;
+    };
+    let kernel = recording.join("kernel");
+    let stream = kernel.join("kchan_1");
+    let whole = fs::read(&stream).expect("a stream");
+    for page in [13, 31] {
+        let blank = page * 4096..(page + 1) * 4096;
+        let mut bytes = whole.clone();
+        bytes[blank.clone()].fill(0);
+        fs::write(&stream, bytes).expect("written");
+        let told = slowpath(&["events", "--format", "null"], &kernel);
+        assert_eq!(told.status, Some(1), "{}", told.stderr);
+        let place = format!("error[InvalidEvent]: {} at byte ", stream.display());
+        let (_, place) = told.stderr.split_once(&place).expect("the place");
+        let (byte, _) = place.split_once(':').expect("a byte");
+        let byte: usize = byte.parse().expect("a number");
+        assert!(blank.contains(&byte), "page {page}: {}", told.stderr);
+        let count = slowpath(&["count", "--json"], &kernel);
+        assert_eq!(count.status, Some(1), "{}", count.stderr);
+    }
+}
+
+#[test]
+fn no_wake_up_is_measured_over_what_cannot_be_read() {
+    let (_folder, recording) = quiet_recording();
+    let longest = || {
+        let report = slowpath(&["latency", "--kind", "wakeup", "--json"], &recording).json();
+        let rows = report["entries"].as_array().expect("threads").clone();
+        let longest = rows.iter().map(|row| {
+            let name = row["name"].as_str().expect("a name").to_owned();
+            (name, row["max_ns"].as_u64().expect("a time"))
+        });
+        longest.collect::<HashMap<_, _>>()
+    };
+    let whole = longest();
+    let pages = recording.join("kernel/cpu1.raw");
+    let mut bytes = fs::read(&pages).expect("pages");
+    let middle = bytes.len() / 2 / 4096;
+    for page in middle..middle + 4 {
+        // Padding that runs past the page.
+        bytes[page * 4096 + 64..(page + 1) * 4096].fill(0x1d);
+    }
+    fs::write(&pages, bytes).expect("written");
+    for (name, longest) in longest() {
+        let known = whole.get(&name).copied();
+        assert!(Some(longest) <= known, "{name}: {longest} and {known:?} ns");
+    }
 }

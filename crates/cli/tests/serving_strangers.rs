@@ -129,6 +129,8 @@ fn what_is_no_question_is_refused() {
         ("/api/usage?begin_ns=0&end_ns=5&buckets=0", 400),
         ("/api/distribution?buckets=0", 400),
         ("/api/requests?from_percentile=-5", 400),
+        ("/api/requests?min_ns=5&max_ns=4", 400),
+        ("/api/requests?min_ns=5&max_ns=5", 200),
         ("/api/requests?from_percentile=50&to_percentile=nan", 400),
         ("/api/threads/99999/path?begin_ns=0&end_ns=9", 404),
     ] {
@@ -137,6 +139,17 @@ fn what_is_no_question_is_refused() {
             status,
             "{path}"
         );
+    }
+    for (question, status) in [
+        (json!({ "begin_ns": 0, "end_ns": 9 }), 400),
+        (
+            json!({ "rows": [0], "touching": 0, "begin_ns": 0, "end_ns": 9 }),
+            400,
+        ),
+        (json!({ "rows": [], "begin_ns": 0, "end_ns": 9 }), 200),
+    ] {
+        let answer = server.answer("POST", "/api/arrows", &question);
+        assert_eq!(answer.status, status, "{question}");
     }
     // As far as numbers go.
     let far = json!({ "rows": [0, 1], "begin_ns": i64::MIN, "end_ns": i64::MAX, "pixels": 100 });

@@ -23,13 +23,18 @@ fn events(one: &Path, other: &Path) -> (Option<u64>, String) {
 
 /// Makes a recording one of the same host, a thousand seconds later.
 fn put_later(recording: &Path) {
+    shift(recording, 1_000_000_000_000);
+}
+
+/// Makes a recording one of the same host at another time.
+fn shift(recording: &Path, by_ns: i64) {
     let path = recording.join("slowpath.json");
     let mut manifest: Value =
         serde_json::from_slice(&fs::read(&path).expect("a manifest")).expect("JSON");
     let offset = &mut manifest["clocks"][0]["offset_to_epoch_ns"];
-    *offset = (offset.as_i64().expect("a time") + 1_000_000_000_000).into();
+    *offset = (offset.as_i64().expect("a time") + by_ns).into();
     for key in ["begin_ns", "end_ns"] {
-        manifest[key] = (manifest[key].as_i64().expect("a time") + 1_000_000_000_000).into();
+        manifest[key] = (manifest[key].as_i64().expect("a time") + by_ns).into();
     }
     manifest["clocks"][0]["offset_to_epoch_at_end_ns"] =
         manifest["clocks"][0]["offset_to_epoch_ns"].clone();
@@ -118,6 +123,114 @@ fn the_time_between_two_recordings_is_unknown_not_idle() {
     }
     let table = on_both(&["cpu"], &first, &second).stdout;
     assert!(String::from_utf8_lossy(&table).contains("unknown"));
+}
+
+#[test]
+fn of_two_recorders_that_ran_at_once_one_is_read() {
+    let (_folder, longer) = quiet_recording();
+    let (_other_folder, shorter) = quiet_recording();
+    // Another instance of ftrace fills other pages, and takes an event a moment later.
+    shift(&shorter, 1_000);
+    for cpu in ["cpu0.raw", "cpu1.raw"] {
+        cut(&shorter.join("kernel").join(cpu));
+    }
+    let alone = slowpath(&["cpu", "--json"], &longer).json();
+    for (one, other) in [(&longer, &shorter), (&shorter, &longer)] {
+        for jobs in ["1", "8"] {
+            let both = on_both(&["cpu", "--json", "--jobs", jobs], one, other);
+            assert_eq!(both.json(), alone, "{}", both.stderr);
+            let kernel = shorter.join("kernel").display().to_string();
+            let said = format!("warning[RecordedTwice]: {kernel}: {}", longer.display());
+            assert_eq!(both.stderr.matches(&said).count(), 1, "{}", both.stderr);
+        }
+    }
+}
+
+/// Copies a trace of LTTng as another session of the same machine; `change` is made to its description.
+fn other_session(trace: &Path, folder: &Path, change: impl Fn(&mut Vec<u8>)) {
+    fs::create_dir(folder).expect("a folder");
+    for entry in fs::read_dir(trace).expect("streams").flatten() {
+        if !entry.path().is_file() {
+            continue;
+        }
+        let mut bytes = fs::read(entry.path()).expect("a file");
+        // The first bytes of the session's id, as text and in the header of each packet.
+        replace(&mut bytes, b"b6f53ac4-e1e3", b"c6f53ac4-e1e3");
+        let id = [0xb6, 0xf5, 0x3a, 0xc4, 0xe1, 0xe3];
+        replace(&mut bytes, &id, &[&[0xc6], &id[1..]].concat());
+        if entry.file_name() == "metadata" {
+            change(&mut bytes);
+        }
+        fs::write(folder.join(entry.file_name()), bytes).expect("written");
+    }
+}
+
+/// Replaces some bytes by as many others, wherever they are.
+fn replace(bytes: &mut [u8], known: &[u8], new: &[u8]) {
+    let mut at = 0;
+    while let Some(rest) = bytes.get_mut(at..at + known.len()) {
+        if rest == known {
+            rest.copy_from_slice(new);
+        }
+        at += 1;
+    }
+}
+
+#[test]
+fn of_two_rings_of_ftrace_one_is_read_whatever_they_hold() {
+    let (_folder, longer) = quiet_recording();
+    let (_other_folder, shorter) = quiet_recording();
+    shift(&shorter, 1_000);
+    for cpu in ["cpu0.raw", "cpu1.raw"] {
+        cut(&shorter.join("kernel").join(cpu));
+    }
+    // What one recorder of the two was told to record.
+    fs::remove_dir_all(longer.join("kernel/events/raw_syscalls")).expect("events");
+    fs::remove_dir_all(shorter.join("kernel/events/sched")).expect("events");
+    let both = on_both(&["cpu", "--json"], &shorter, &longer);
+    assert_eq!(both.json(), slowpath(&["cpu", "--json"], &longer).json());
+    assert!(both.stderr.contains("RecordedTwice"), "{}", both.stderr);
+}
+
+#[test]
+fn of_two_sessions_of_lttng_with_the_same_events_one_is_read_and_of_different_ones_both() {
+    let Some(trace) = unpacked("io-mix/io-mix.tar.zst") else {
+        return;
+    };
+    let longer = trace.join("io-mix/kernel");
+    let folder = tempfile::tempdir().expect("a folder");
+    let [same, different] = ["same", "different"].map(|name| folder.path().join(name));
+    other_session(&longer, &same, |_| ());
+    for cpu in 0..4 {
+        let stream = same.join(format!("kchan_{cpu}"));
+        let packets = packets(&stream);
+        fs::write(stream, packets[..packets.len() - 1].concat()).expect("written");
+    }
+    // What LTTng writes at the begin of every session keeps its name.
+    let families = [
+        "sched", "sys", "irq", "timer", "block", "power", "net", "signal",
+    ];
+    other_session(&longer, &different, |metadata| {
+        for family in families {
+            let known = format!("\"{family}");
+            let new = format!("\"x{}", &family[1..]);
+            replace(metadata, known.as_bytes(), new.as_bytes());
+        }
+    });
+    let (alone, _) = events(&longer, &longer);
+    let alone = alone.expect("a number");
+    for (one, other) in [(&longer, &same), (&same, &longer)] {
+        let (both, said) = events(one, other);
+        assert_eq!(both, Some(alone), "{said}");
+        let left_out = format!("warning[RecordedTwice]: {}: ", same.display());
+        assert_eq!(said.matches(&left_out).count(), 1, "{said}");
+    }
+    let (both, said) = events(&longer, &different);
+    assert_eq!((both, said.as_str()), (Some(alone * 2), ""));
+    // Nothing is missing where the one begins beside the other.
+    let busy = |told: Printed| told.json()["cpus"].clone();
+    let beside = busy(on_both(&["cpu", "--json"], &longer, &different));
+    assert_eq!(beside, busy(slowpath(&["cpu", "--json"], &longer)));
 }
 
 #[test]
@@ -273,10 +386,11 @@ fn a_copy_that_lost_its_description_is_no_other_host() {
     }
 }
 
+/// Where a packet that LTTng wrote states its size in bits: behind 32 bytes of header and 24 of context.
+const SIZE_AT: usize = 56;
+
 /// The packets of a stream that LTTng wrote, each with all its bytes.
 fn packets(stream: &Path) -> Vec<Vec<u8>> {
-    // Behind 32 bytes of header and 24 of context: the packet's size in bits.
-    const SIZE_AT: usize = 56;
     let whole = fs::read(stream).expect("a stream");
     let (mut packets, mut rest) = (Vec::new(), &whole[..]);
     while let Some(size) = rest.get(SIZE_AT..SIZE_AT + 8) {
@@ -285,6 +399,17 @@ fn packets(stream: &Path) -> Vec<Vec<u8>> {
         packets.push(packet.to_owned());
         rest = behind;
     }
+    packets
+}
+
+/// The packets as a rotation leaves them: it closes the last one when there is room left in it, and writes
+/// whole pages.
+fn closed_by_rotation(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let mut packets = packets.to_vec();
+    let last = packets.last_mut().expect("a packet");
+    last.resize(last.len() + 4096, 0);
+    let bits = last.len() as u64 * 8;
+    last[SIZE_AT..SIZE_AT + 8].copy_from_slice(&bits.to_le_bytes());
     packets
 }
 
@@ -352,7 +477,7 @@ fn chunks_of_one_session_are_all_read_and_a_damaged_copy_of_one_is_not() {
         let write = |chunk: &Path, packets: &[Vec<u8>]| {
             fs::write(chunk.join(&name), packets.concat()).expect("written");
         };
-        write(&first, &packets[..middle]);
+        write(&first, &closed_by_rotation(&packets[..middle]));
         write(&second, &packets[middle..]);
         write(&damaged, &packets[middle..packets.len() - 1]);
     }

@@ -1,10 +1,11 @@
-//! Facts: what happened in the kernel, or in an application's spans, in words that no tracer owns.
+//! Facts: what happened in the kernel, in an application's spans or in a data store, in words that no tracer owns.
 //!
 //! A fact borrows text from its packet and is gone after the call. Where it happened (processor)
 //! and in whose context (thread) is not part of it: that follows from the stream.
 
 use slowpath_model::{CpuId, Event, ProcessId, SpanId, ThreadId, TraceId};
 
+use crate::store::{StoreAddress, StoreBatch, StoreMark};
 use crate::{SyscallEntry, SyscallExit, slot};
 
 /// The kinds of fact, to ask for them.
@@ -88,9 +89,27 @@ pub enum FactKind {
     SpanAttach,
     /// [`Fact::SpanDetach`]
     SpanDetach,
+    /// [`Fact::StoreBatch`]
+    StoreBatch,
+    /// [`Fact::StoreCommandName`]
+    StoreCommandName,
+    /// [`Fact::StoreClientAddress`]
+    StoreClientAddress,
+    /// [`Fact::StoreReadStart`]
+    StoreReadStart,
+    /// [`Fact::StoreReadEnd`]
+    StoreReadEnd,
+    /// [`Fact::StoreCallStart`]
+    StoreCallStart,
+    /// [`Fact::StoreCallEnd`]
+    StoreCallEnd,
+    /// [`Fact::StoreWriteStart`]
+    StoreWriteStart,
+    /// [`Fact::StoreWriteEnd`]
+    StoreWriteEnd,
 }
 
-/// Something that happened in the kernel or in an application's spans.
+/// Something that happened in the kernel, in an application's spans or in a data store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fact<'packet> {
     /// The processor goes from one thread to another.
@@ -282,6 +301,53 @@ pub enum Fact<'packet> {
     SpanAttach(SpanMark),
     /// The thread works no more for a span that was attached.
     SpanDetach(SpanMark),
+    /// What a client of a data store sent at once, until it was answered. Its commands are arrays, which a
+    /// [`BatchCommands`](crate::BatchCommands) collects.
+    StoreBatch(StoreMark, StoreBatch),
+    /// What a number of a command means, for the life of the process.
+    StoreCommandName {
+        /// Who tells it; there is no client.
+        mark: StoreMark,
+        /// The number.
+        number: u32,
+        /// The command's name.
+        command: &'packet [u8],
+    },
+    /// Whose connection a client is.
+    StoreClientAddress(StoreMark, StoreAddress<'packet>),
+    /// A data store turns to a connection that has something to read.
+    StoreReadStart(StoreMark),
+    /// It has read, and executed what it read unless others do; `bytes`: 0: the client closed; -1: nothing
+    /// was there.
+    StoreReadEnd {
+        /// Who and of which client.
+        mark: StoreMark,
+        /// Bytes that were read.
+        bytes: i64,
+    },
+    /// A command is executed; those that it calls nest.
+    StoreCallStart {
+        /// Who and for which client.
+        mark: StoreMark,
+        /// The command's name.
+        command: &'packet [u8],
+    },
+    /// It has been executed.
+    StoreCallEnd {
+        /// Who and for which client.
+        mark: StoreMark,
+        /// The command's name.
+        command: &'packet [u8],
+    },
+    /// Replies are written to a client.
+    StoreWriteStart(StoreMark),
+    /// They have been written, as far as the kernel took them.
+    StoreWriteEnd {
+        /// Who and to which client.
+        mark: StoreMark,
+        /// Bytes that the kernel took.
+        bytes: i64,
+    },
 }
 
 /// Which span an application speaks of, and where it does.
@@ -615,6 +681,33 @@ impl<'packet> Fact<'packet> {
             FactKind::SpanEnd => Self::SpanEnd(span()),
             FactKind::SpanAttach => Self::SpanAttach(span()),
             FactKind::SpanDetach => Self::SpanDetach(span()),
+            FactKind::StoreBatch => Self::StoreBatch(StoreMark::of(event), StoreBatch::of(event)),
+            FactKind::StoreCommandName => Self::StoreCommandName {
+                mark: StoreMark::of(event),
+                number: number(5),
+                command: text(6),
+            },
+            FactKind::StoreClientAddress => {
+                Self::StoreClientAddress(StoreMark::of(event), StoreAddress::of(event))
+            }
+            FactKind::StoreReadStart => Self::StoreReadStart(StoreMark::of(event)),
+            FactKind::StoreReadEnd => Self::StoreReadEnd {
+                mark: StoreMark::of(event),
+                bytes: event.signed(slot(5)),
+            },
+            FactKind::StoreCallStart => Self::StoreCallStart {
+                mark: StoreMark::of(event),
+                command: text(5),
+            },
+            FactKind::StoreCallEnd => Self::StoreCallEnd {
+                mark: StoreMark::of(event),
+                command: text(5),
+            },
+            FactKind::StoreWriteStart => Self::StoreWriteStart(StoreMark::of(event)),
+            FactKind::StoreWriteEnd => Self::StoreWriteEnd {
+                mark: StoreMark::of(event),
+                bytes: event.signed(slot(5)),
+            },
         })
     }
 }

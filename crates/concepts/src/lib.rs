@@ -1,4 +1,4 @@
-//! Maps (tracer, schema) to facts of the kernel and of applications' spans: the one place where
+//! Maps (tracer, schema) to facts of the kernel, of applications' spans and of data stores: the one place where
 //! tracers' event and field names are known.
 //!
 //! A schema is resolved once; for each event the recipe of its class is a table look-up and the
@@ -9,12 +9,16 @@
 
 mod fact;
 mod rules;
+mod store;
 mod syscall;
 mod syscall_table;
 
 pub use fact::{
     BlockDevice, BlockRequest, DescriptorOwner, Direction, Fact, FactKind, Packet, Segment,
     Softirq, SpanMark, SwitchOut,
+};
+pub use store::{
+    BatchCommand, BatchCommands, BatchEnd, StoreAddress, StoreBatch, StoreClientId, StoreMark,
 };
 pub use syscall::{SyscallEntry, SyscallExit, SyscallId, context_thread};
 

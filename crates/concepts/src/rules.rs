@@ -321,6 +321,60 @@ const RULES: &[Rule] = &[
         needs: SPAN_IDS,
         slots: SPAN,
     },
+    Rule {
+        kind: FactKind::StoreBatch,
+        names: &["slowpath_redis:batch"],
+        needs: &["client_id", "unit_ns", "ended"],
+        slots: STORE_BATCH,
+    },
+    Rule {
+        kind: FactKind::StoreCommandName,
+        names: &["slowpath_redis:command_name"],
+        needs: &["number", "command"],
+        slots: STORE_COMMAND_NAME,
+    },
+    Rule {
+        kind: FactKind::StoreClientAddress,
+        names: &["slowpath_redis:client_address"],
+        needs: &["client_id", "peer_address"],
+        slots: STORE_ADDRESS,
+    },
+    Rule {
+        kind: FactKind::StoreReadStart,
+        names: &["slowpath_redis:start_read_client_query"],
+        needs: &["client_id"],
+        slots: STORE,
+    },
+    Rule {
+        kind: FactKind::StoreReadEnd,
+        names: &["slowpath_redis:end_read_client_query"],
+        needs: &["client_id", "bytes"],
+        slots: STORE_MOVED,
+    },
+    Rule {
+        kind: FactKind::StoreCallStart,
+        names: &["slowpath_redis:call_command_start"],
+        needs: &["client_id", "command"],
+        slots: STORE_CALL,
+    },
+    Rule {
+        kind: FactKind::StoreCallEnd,
+        names: &["slowpath_redis:call_command_end"],
+        needs: &["client_id", "command"],
+        slots: STORE_CALL,
+    },
+    Rule {
+        kind: FactKind::StoreWriteStart,
+        names: &["slowpath_redis:write_to_client_start"],
+        needs: &["client_id"],
+        slots: STORE,
+    },
+    Rule {
+        kind: FactKind::StoreWriteEnd,
+        names: &["slowpath_redis:write_to_client_end"],
+        needs: &["client_id", "bytes"],
+        slots: STORE_MOVED,
+    },
 ];
 
 const WAKE: &[&[&str]] = &[&["tid", "pid"], &["comm"], &["target_cpu"]];
@@ -353,3 +407,29 @@ const SPAN: &[&[&str]] = &[
     &["vtid"],
     &["vpid"],
 ];
+/// Who tells it of which client, in all events of a data store: `store.rs` reads them.
+macro_rules! store_slots {
+    ($($more:expr),*) => {
+        &[&["vpid"], &["vtid"], &["pid_ns"], &["fd"], &["client_id"], $($more),*]
+    };
+}
+const STORE: &[&[&str]] = store_slots!();
+const STORE_MOVED: &[&[&str]] = store_slots!(&["bytes"]);
+const STORE_CALL: &[&[&str]] = store_slots!(&["command"]);
+const STORE_COMMAND_NAME: &[&[&str]] = store_slots!(&["number"], &["command"]);
+const STORE_ADDRESS: &[&[&str]] = store_slots!(
+    &["peer_address"],
+    &["peer_port"],
+    &["own_address"],
+    &["own_port"]
+);
+const STORE_BATCH: &[&[&str]] = store_slots!(
+    &["read_thread"],
+    &["ended_by"],
+    &["unit_ns"],
+    &["read_end"],
+    &["write_start"],
+    &["ended"],
+    &["bytes_read"],
+    &["bytes_written"]
+);

@@ -11,6 +11,7 @@
 //! -- lost 5 cpu0              # the same, and five events were lost before it
 //! -- lost-packets 2 cpu0      # the same, and two packets are missing before it
 //! -- cut-off 1300 cpu0        # from this time on events of the stream are missing
+//! -- unreadable 1200 cpu0     # behind the last event, up to this time, events cannot be read
 //! -- domain user              # what was traced: kernel (default) or user
 //! -- environment hostname=web-1
 //! ```
@@ -67,6 +68,8 @@ struct DrawnEvent {
     at: Timestamp,
     /// By field of the class; `None` where the line does not have it.
     values: Vec<Option<Value>>,
+    /// Until when what follows cannot be read.
+    unreadable_until: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -90,6 +93,7 @@ struct PackedEvent {
     at: Timestamp,
     /// By field of the class, as an event's slot holds it.
     values: Vec<Option<u64>>,
+    unreadable_until: Option<Timestamp>,
 }
 
 impl DrawnTrace {

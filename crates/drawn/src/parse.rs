@@ -71,6 +71,12 @@ impl Parser {
                 let at = at.parse().map_err(|_| "the time is not a number")?;
                 self.stream(stream).cut_off_at = Some(Timestamp::from_ns(at));
             }
+            ("unreadable", [until, stream]) => {
+                let until = until.parse().map_err(|_| "the time is not a number")?;
+                let last = self.stream(stream).events.last_mut();
+                last.ok_or("no event is before it")?.unreadable_until =
+                    Some(Timestamp::from_ns(until));
+            }
             ("domain", ["kernel"]) => self.schema.domain = TracerDomain::Kernel,
             ("domain", ["user"]) => self.schema.domain = TracerDomain::User,
             ("environment", variables) => {
@@ -165,7 +171,12 @@ impl Parser {
         if line.events.last().is_some_and(|event| event.at > at) {
             return Err("the stream's time goes back");
         }
-        line.events.push(DrawnEvent { class, at, values });
+        line.events.push(DrawnEvent {
+            class,
+            at,
+            values,
+            unreadable_until: None,
+        });
         Ok(())
     }
 

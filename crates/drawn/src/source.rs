@@ -65,6 +65,7 @@ fn pack(events: &[DrawnEvent]) -> PacketContent {
             class: event.class,
             at: event.at,
             values,
+            unreadable_until: event.unreadable_until,
         });
     }
     content
@@ -176,6 +177,10 @@ impl Decoder for DrawnDecoder<'_> {
         let mut values = Vec::new();
         for (event, position) in content.events.iter().zip(0..) {
             let Some(wanted) = self.projection.fields(event.class) else {
+                event
+                    .unreadable_until
+                    .iter()
+                    .for_each(|&until| sink.gap(until));
                 continue;
             };
             let mut absent = 0;
@@ -193,6 +198,10 @@ impl Decoder for DrawnDecoder<'_> {
                 values: &values,
                 absent,
             });
+            event
+                .unreadable_until
+                .iter()
+                .for_each(|&until| sink.gap(until));
         }
         Vec::new()
     }

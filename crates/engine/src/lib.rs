@@ -8,13 +8,15 @@
 #![forbid(unsafe_code)]
 
 mod chunk;
+mod distribution;
 mod run;
 
 pub use chunk::{Chunk, chunks};
+pub use distribution::{Distribution, DistributionSummary};
 pub use run::{Cancelled, ChunkTiming, Options, Outcome, run, run_chunk};
 
 use serde::{Serialize, de::DeserializeOwned};
-use slowpath_model::{Event, EventClassId, Timestamp};
+use slowpath_model::{Event, EventClassId, TimeRange, Timestamp};
 use slowpath_source::Packet;
 
 /// A pass over chunks of events and the merge of what it finds.
@@ -30,6 +32,10 @@ pub trait Analysis: Sync {
     /// A packet of the chunk begins. Where `packet.lost_events` or `packet.lost_packets` is not
     /// zero, what was known about its processor no longer holds.
     fn packet(&self, _state: &mut Self::State, _packet: &Packet) {}
+
+    /// Events of the packet between these times could not be read. [`Self::packet`] has been told of it before,
+    /// by a packet without events that was lost at their begin.
+    fn unreadable(&self, _state: &mut Self::State, _between: TimeRange) {}
 
     /// Whether a packet has nothing to tell: it is not decoded then. [`Self::packet`] is called anyway.
     fn skips(&self, _packet: &Packet) -> bool {

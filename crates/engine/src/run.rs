@@ -143,10 +143,14 @@ impl<A: Analysis> EventSink for Taker<'_, A> {
         self.analysis.event(self.state, event);
     }
 
-    fn gap(&mut self) {
+    fn gap(&mut self, until: Timestamp) {
         let packet = self.packet;
         let missing = missing(packet.id, packet.stream, packet.cpu, self.last);
         self.analysis.packet(self.state, &missing);
+        // Not before the chunk, whose begin is what settling goes by.
+        let from = self.last.max(packet.range.begin);
+        let unreadable = TimeRange::new(from, until);
+        self.analysis.unreadable(self.state, unreadable);
     }
 }
 

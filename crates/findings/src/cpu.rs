@@ -250,7 +250,7 @@ fn held_back(
         },
     );
     let why = match quota.is_told() {
-        true => told(&quota.regimes),
+        true => told(&quota.regimes, slow.lines.range()),
         false => inferred(&quota.regimes, quota.threads.len()),
     };
     let explanation = format!(
@@ -303,8 +303,8 @@ fn held_back(
     Some(finding)
 }
 
-/// Why threads stood still, where the kernel told of the quota.
-fn told(regimes: &[Regime]) -> String {
+/// Why threads stood still, where the kernel told of the quota, while `recorded` was.
+fn told(regimes: &[Regime], recorded: TimeRange) -> String {
     let all = regimes.iter().filter_map(|regime| regime.counted);
     let (times, stopped) = all.fold((0, Nanoseconds::ZERO), |(times, stopped), counted| {
         (
@@ -312,9 +312,16 @@ fn told(regimes: &[Regime]) -> String {
             stopped + counted.stopped,
         )
     });
+    let ranges = regimes.iter().map(|regime| regime.range);
+    let between = ranges.reduce(TimeRange::hull).unwrap_or(recorded);
+    let beyond = match between.intersect(recorded) == between {
+        true => "",
+        false => ", also beyond what is recorded",
+    };
     format!(
         "The group has used up its CPU quota (cpu.max) then: the kernel counts {times} periods in which it \
-         stopped it, for {stopped} in all, added up over processors."
+         stopped it, for {stopped} in all, added up over processors, between two looks {} apart{beyond}.",
+        between.length()
     )
 }
 
@@ -341,7 +348,7 @@ fn in_regime(regime: &Regime, group: Option<&str>) -> String {
     match (regime.counted, group) {
         (Some(kernel), Some(group)) => format!(
             "{group} has a quota of {} in every {} ({share} of one processor); the kernel stopped it in {}, \
-             for {}; its ready threads stood still for {} in all",
+             for {} added up over processors; its ready threads stood still for {} added up over threads",
             regime.amount(),
             regime.period,
             counted(regime.periods, "period", "periods"),
@@ -424,4 +431,41 @@ fn misplaced(slow: &Slow<'_>, mut taken: Taken) -> Option<Finding> {
         evidence,
         advice,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quota::Counted;
+
+    #[test]
+    fn what_the_kernel_counted_is_of_the_time_between_its_looks() {
+        let seconds = |begin: i64, end: i64| {
+            let [begin, end] = [begin, end].map(|at| Timestamp::from_ns(at * 1_000_000_000));
+            TimeRange::new(begin, end)
+        };
+        let regime = |range| Regime {
+            period: Nanoseconds(100_000_000),
+            quota: Nanoseconds(1_000_000),
+            most: Nanoseconds(1_000_000),
+            range,
+            periods: 10,
+            stood_still: Nanoseconds(3_000_000_000),
+            counted: Some(Counted {
+                times: 10,
+                stopped: Nanoseconds(900_000_000),
+            }),
+        };
+        let two = [regime(seconds(2, 3)), regime(seconds(3, 5))];
+        let words = told(&two, seconds(0, 9));
+        assert!(
+            words.ends_with("20 periods in which it stopped it, for 1.800 s in all, added up over processors, between two looks 3.000 s apart."),
+            "{words}"
+        );
+        let words = told(&two, seconds(0, 4));
+        assert!(
+            words.ends_with("3.000 s apart, also beyond what is recorded."),
+            "{words}"
+        );
+    }
 }

@@ -4,7 +4,7 @@
 //! disks did, for instance); this crate reads no trace, so the caller does that in between.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slowpath_kernel::InterruptedWait;
 use slowpath_kernel::disks::DiskUse;
@@ -38,6 +38,8 @@ pub struct Host<'run> {
     /// What was wrong with the traces of each host, by [`HostId`]; what cannot be said to be of one host is
     /// with all of them.
     pub diagnostics: &'run [Vec<Diagnostic>],
+    /// The hosts of which a ring in memory was recorded, in which older events were overwritten.
+    pub rings: &'run BTreeSet<HostId>,
     /// Only requests that lie within it are looked at.
     pub window: TimeRange,
 }
@@ -142,7 +144,7 @@ impl<'run> Diagnosis<'run> {
         findings.extend(blocked::finding(slow));
         findings.extend(runtime::finding(slow, &quotas));
         findings.extend(serial::findings(slow));
-        findings.extend(unknown::findings(slow, &missing, &unseen));
+        findings.extend(unknown::findings(slow, &missing, host.rings, &unseen));
         findings.sort_by(|one, other| {
             let rank = |finding: &Finding| (Reverse(finding.severity), finding.id);
             other

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slowpath_kernel::exits::Exits;
-use slowpath_model::Nanoseconds;
+use slowpath_model::{Nanoseconds, Timestamp};
 use slowpath_requests::ThreadOfHost;
 
 use crate::finding::{Evidence, Finding, FindingId};
@@ -29,10 +29,12 @@ pub(crate) fn asks_for_exits(slow: &Slow<'_>) -> bool {
 pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Option<Finding> {
     let is_own = |wait: &Wait| quota_behind(quotas, wait).is_none();
     let waits: Vec<Wait> = waits(slow).filter(is_own).collect();
-    let ended: Nanoseconds = (waits.iter())
-        .filter(|wait| is_for_its_end(slow, exits, wait))
-        .map(|wait| wait.range.length())
-        .sum();
+    let time_of = |ending: Ending| -> Nanoseconds {
+        let waits = waits.iter();
+        let those = waits.filter(|wait| Ending::of(slow, exits, wait) == Some(ending));
+        those.map(|wait| wait.range.length()).sum()
+    };
+    let (ended, ending) = (time_of(Ending::Joined), time_of(Ending::RightAfter));
     let mut taken = Taken::default();
     let mut holders: BTreeMap<ThreadOfHost, Holder> = BTreeMap::new();
     for wait in &waits {
@@ -56,25 +58,39 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Optio
     ranked.sort_by_key(|(thread, holder)| (std::cmp::Reverse(holder.waited), **thread));
     let (first, most) = ranked.first()?;
     let are_joins = ended.get() * 2 > taken.total.get();
+    let may_be_joins = (ended + ending).get() * 2 > taken.total.get();
     let thread = slow.thread(**first);
-    let title = match (ranked.len() - 1, are_joins) {
-        (0, false) => format!("Lock: requests wait for {thread}"),
-        (0, true) => format!("Threads: requests wait until {thread} has ended"),
-        (more, false) => format!(
-            "Locks: requests wait for {thread} and {}",
-            counted(more, "other holder", "other holders")
-        ),
-        (more, true) => format!(
+    let title = match (ranked.len() - 1, are_joins, may_be_joins) {
+        (0, true, _) => format!("Threads: requests wait until {thread} has ended"),
+        (0, false, true) => {
+            format!("Threads or a lock: requests wait for {thread}, which ends then")
+        }
+        (0, false, false) => format!("Lock: requests wait for {thread}"),
+        (more, true, _) => format!(
             "Threads: requests wait until {thread} and {} have ended",
             counted(more, "other", "others")
         ),
+        (more, false, true) => format!(
+            "Threads or locks: requests wait for {thread} and {}, which end then",
+            counted(more, "other", "others")
+        ),
+        (more, false, false) => format!(
+            "Locks: requests wait for {thread} and {}",
+            counted(more, "other holder", "other holders")
+        ),
     };
-    let joins = match ended {
+    let mut joins = match ended {
         Nanoseconds::ZERO => String::new(),
         ended => format!(
             " For {ended} of it that thread was at its end when it woke them: it was joined."
         ),
     };
+    if ending > Nanoseconds::ZERO {
+        joins += &format!(
+            " For {ending} of it that thread ended right after it had woken them: it was joined as runtimes do \
+             that tell of an end before it (Java's Thread.join), or gave up a lock as the last it did."
+        );
+    }
     let unless = match slow.lines.records_timers() {
         true => "",
         false => {
@@ -106,28 +122,53 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Optio
             request: None,
         })
         .collect();
-    let (what, advice) = match are_joins {
-        false => (
-            "waited for a lock for",
-            "Hold the lock for less: move what its holder waits for (disk, sleep, calls) out \
-             of the locked part, or split the lock.",
-        ),
-        true => (
-            "waited for the end of a thread for",
-            "Look at what these threads did; keep threads in a pool instead of starting and joining some \
-             for each request.",
-        ),
+    let what = match (are_joins, may_be_joins) {
+        (true, _) => "waited for the end of a thread for",
+        (false, true) => "waited for a thread that ended then for",
+        (false, false) => "waited for a lock for",
+    };
+    let advice = match (are_joins, may_be_joins) {
+        (false, false) => {
+            "Hold the lock for less: move what its holder waits for (disk, sleep, calls) out of the locked \
+             part, or split the lock."
+        }
+        (false, true) => {
+            "Look at what these threads did. Where they are joined, keep threads in a pool instead; where they \
+             hold a lock until they end, hold it for less."
+        }
+        (true, _) => {
+            "Look at what these threads did; keep threads in a pool instead of starting and joining some for \
+             each request."
+        }
     };
     evidence.extend(taken.evidence(slow, what));
     let id = FindingId::LockContention;
     taken.finding(slow, id, title, explanation, evidence, advice)
 }
 
-/// Whether the wait was for the end of a thread (`pthread_join`): the kernel wakes the waiter when that
-/// thread is in its last system call. A thread that gives something up and ends soon after wakes it before.
-fn is_for_its_end(slow: &Slow<'_>, exits: &Exits, wait: &Wait) -> bool {
-    wait.holder.host == slow.host
-        && exits.has_begun(wait.holder.thread, wait.range.begin, wait.range.end)
+/// What a wait may have had to do with the end of the thread that it was for.
+#[derive(Clone, Copy, PartialEq)]
+enum Ending {
+    /// It was for its end (`pthread_join`): the kernel wakes who waits when that thread is in its last system call.
+    Joined,
+    /// The thread woke who waited itself, and then ended. Java's threads do so when they are joined; others that
+    /// give up a lock as the last they do look the same.
+    RightAfter,
+}
+
+impl Ending {
+    fn of(slow: &Slow<'_>, exits: &Exits, wait: &Wait) -> Option<Self> {
+        /// Java's threads take 0.1 ms from the wake-up to their last system call, and more without a processor.
+        const SOON_NS: i64 = 1_000_000;
+        let (begin, end) = (wait.range.begin, wait.range.end);
+        let soon = Timestamp::from_ns(end.ns().saturating_add(SOON_NS));
+        let has_begun = |from, until| exits.has_begun(wait.holder.thread, from, until);
+        match wait.holder.host == slow.host {
+            true if has_begun(begin, end) => Some(Self::Joined),
+            true if has_begun(end, soon) => Some(Self::RightAfter),
+            _ => None,
+        }
+    }
 }
 
 /// A thread that was waited for.

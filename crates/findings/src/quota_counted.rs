@@ -3,11 +3,13 @@
 //!
 //! A group's timer is known by how often it fired. At which of its firings the group had used its quota up:
 //! the kernel's account is kept again from the time that its threads ran, and of the periods of each
-//! stretch as many are taken as the kernel counted, those with the least left. Where the timers are
-//! not in the trace, `quota_estimate` says when threads stood still.
+//! stretch as many are taken as the kernel counted, those with the least left; of a stretch that is recorded
+//! in part, as many as the missing periods leave. Where the timers are not in the trace, `quota_estimate`
+//! says when threads stood still.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use slowpath_kernel::quotas::{GroupQuotas, QuotaStep};
 use slowpath_kernel::timelines::Timelines;
@@ -241,14 +243,10 @@ fn stops_of(
     }
     let left = left_over(lines, threads, steps, timer, firings);
     let mut stops: BTreeMap<ThreadId, Vec<TimeRange>> = BTreeMap::new();
-    // Of a time that is recorded in part it is not known which of the stops lie in that part.
-    let counted: Vec<QuotaStep> = (steps.iter())
-        .map(|step| QuotaStep {
-            counted: step.counted.filter(|_| is_recorded(step, lines)),
-            ..*step
-        })
+    let counted: Vec<StepCount> = (steps.iter())
+        .map(|step| StepCount::of(step, firings))
         .collect();
-    for place in held_at(&counted, firings, &left, |place| !across[place].is_empty()) {
+    for place in held_at(&counted, &left, |place| !across[place].is_empty()) {
         for Across {
             thread,
             wait,
@@ -270,33 +268,49 @@ fn stops_of(
         .collect()
 }
 
+/// At how many of the firings in a step the group was stopped.
+struct StepCount {
+    /// The firings, by their places.
+    places: Range<usize>,
+    /// At least, and at most; `None` where nobody counted.
+    stops: Option<(usize, usize)>,
+}
+
+impl StepCount {
+    /// Of all periods that the kernel counted, those whose end is not recorded may all have been stops. The
+    /// timer fires once more after the quota was waived, which ends no period.
+    fn of(step: &QuotaStep, firings: &[Timestamp]) -> Self {
+        let until = |at: Timestamp| firings.partition_point(|firing| *firing <= at);
+        let mut places = until(step.range.begin)..until(step.range.end);
+        let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let stops = step.counted.map(|counted| {
+            let (periods, most) = (count(counted.periods), count(counted.throttled));
+            let unseen = periods.saturating_sub(places.len());
+            places.end = places.end.min(places.start.saturating_add(periods));
+            (most.saturating_sub(unseen), most)
+        });
+        Self { places, stops }
+    }
+}
+
 /// At which of the firings the group was stopped: as many in each step as were counted, those with the least
-/// left of the quota. Where nobody counted, those that have no more left than any of these.
-fn held_at(
-    steps: &[QuotaStep],
-    firings: &[Timestamp],
-    left: &[i64],
-    someone_waits: impl Fn(usize) -> bool,
-) -> Vec<usize> {
-    let (mut held, mut uncounted) = (Vec::new(), Vec::new());
+/// left of the quota. Where it is not known how many, also those that have no more left than any of these, or nothing.
+fn held_at(steps: &[StepCount], left: &[i64], someone_waits: impl Fn(usize) -> bool) -> Vec<usize> {
+    let (mut held, mut perhaps) = (Vec::new(), Vec::new());
     for step in steps {
-        let first = firings.partition_point(|at| *at <= step.range.begin);
-        let next = firings.partition_point(|at| *at <= step.range.end);
-        let mut places: Vec<usize> = (first..next)
+        let mut places: Vec<usize> = (step.places.clone())
             .filter(|place| someone_waits(*place))
             .collect();
-        match step.counted {
-            Some(counted) => {
-                places.sort_by_key(|place| (left[*place], *place));
-                places.truncate(usize::try_from(counted.throttled).unwrap_or(usize::MAX));
-                held.extend(places);
-            }
-            None => uncounted.extend(places),
-        }
+        places.sort_by_key(|place| (left[*place], *place));
+        let (least, most) = step.stops.unwrap_or((0, usize::MAX));
+        places.truncate(most);
+        perhaps.extend(places.split_off(least.min(places.len())));
+        held.extend(places);
     }
-    let most_left = held.iter().map(|place| left[*place]).max().unwrap_or(0);
+    // Where nothing is left and somebody waits, the group is stopped.
+    let most_left = held.iter().map(|place| left[*place]).fold(0, i64::max);
     held.extend(
-        uncounted
+        perhaps
             .into_iter()
             .filter(|place| left[*place] <= most_left),
     );
@@ -384,14 +398,18 @@ impl Ran {
     }
 }
 
-/// The times in which the quota had one value and stopped somebody.
+/// The times between looks in which the quota had one value and stopped somebody: as far as anything of them
+/// is recorded.
 fn regimes(steps: &[QuotaStep], stalls: &Stalls, lines: &Timelines) -> Vec<Regime> {
     let same = |one: &QuotaStep, other: &QuotaStep| one.limit == other.limit;
+    let is_covered = |step: &QuotaStep| !step.range.intersect(lines.range()).is_empty();
     let regime = |steps: &[QuotaStep]| {
-        let (first, last) = (steps.first()?, steps.last()?);
+        let (first, last) = (
+            steps.iter().find(|step| is_covered(step))?,
+            steps.iter().rfind(|step| is_covered(step))?,
+        );
         let range = TimeRange::new(first.range.begin, last.range.end);
-        let is_covered = |step: &&QuotaStep| !step.range.intersect(lines.range()).is_empty();
-        let covered = steps.iter().filter(is_covered);
+        let covered = steps.iter().filter(|step| is_covered(step));
         let counted = covered.filter_map(|step| step.counted);
         let counted = counted.fold(Counted::default(), |sum, counted| Counted {
             times: sum.times.saturating_add(counted.throttled),
@@ -445,6 +463,15 @@ mod tests {
 
     /// Groups with their quota in each 100 ms, and how often they were stopped.
     fn told(groups: &[(&str, i64, u64)]) -> GroupQuotas {
+        told_between((0, PERIODS * 100 + 50), PERIODS as u64, groups)
+    }
+
+    /// The same, between two looks.
+    fn told_between(
+        (begin, end): (i64, i64),
+        periods: u64,
+        groups: &[(&str, i64, u64)],
+    ) -> GroupQuotas {
         let seen = |group: &str, ms: i64, periods, throttled| QuotaNote::Group {
             group: group.to_owned(),
             is_new: false,
@@ -459,12 +486,12 @@ mod tests {
                 stopped: Nanoseconds(throttled * 1000),
             },
         };
-        let end = at(PERIODS * 100 + 50);
+        let [begin, end] = [begin, end].map(at);
         let notes = groups.iter().flat_map(|(group, ms, throttled)| {
-            let last = seen(group, *ms, PERIODS as u64, *throttled);
-            [(at(0), seen(group, *ms, 0, 0)), (end, last)]
+            let last = seen(group, *ms, periods, *throttled);
+            [(begin, seen(group, *ms, 0, 0)), (end, last)]
         });
-        let looks = [at(0), end].map(|at| (at, QuotaNote::Look { has_more: false }));
+        let looks = [begin, end].map(|at| (at, QuotaNote::Look { has_more: false }));
         GroupQuotas::new(notes.chain(looks)).expect("a look")
     }
 
@@ -511,9 +538,9 @@ mod tests {
     fn who_waits_for_one_that_a_quota_stops_has_none() {
         let firings = timers(&[0, 50]);
         let of_first = told(&[("/a", 50, PERIODS as u64), ("/k", 50, 0)]);
-        let found_quotas = found(&turns(), ["/a", "/b"], &of_first, &firings);
-        assert_eq!(names(&found_quotas), [("/a", 50)]);
-        let quota = &found_quotas[0];
+        let overdrawnquotas = found(&turns(), ["/a", "/b"], &of_first, &firings);
+        assert_eq!(names(&overdrawnquotas), [("/a", 50)]);
+        let quota = &overdrawnquotas[0];
         assert_eq!(
             quota.stopped(ThreadId(97), range(300, 400)),
             [range(350, 400)]
@@ -541,6 +568,58 @@ mod tests {
         assert_eq!(stopped, [range(450, 500), range(650, 700)]);
         let told = found[0].regimes[0].counted.expect("the kernel's count");
         assert_eq!(told.times, PERIODS as u64 / 2);
+    }
+
+    #[test]
+    fn the_last_firing_after_the_quota_was_waived_ends_no_period() {
+        // Then 97 uses most in the last one.
+        let last = (PERIODS - 1) * 100;
+        let drawing = turns().replace(&switch(0, last + 50, 97, 98), &switch(0, last + 90, 97, 98));
+        let periods = PERIODS as u64 - 1;
+        let told = told_between((0, PERIODS * 100 + 50), periods, &[("/a", 50, periods)]);
+        let found = found(&drawing, ["/a", "/b"], &told, &timers(&[0]));
+        let stopped = found[0].stopped(ThreadId(97), range(last - 200, last + 100));
+        assert_eq!(
+            stopped,
+            [-150, -50].map(|begin| range(last + begin, last + begin + 50))
+        );
+    }
+
+    #[test]
+    fn looks_that_lie_around_what_is_recorded_tell_how_many_stops_lie_within() {
+        // 97 never uses all of what it has got: what is left over tells nothing by itself.
+        let around = (-300, PERIODS * 100 + 350);
+        let periods = PERIODS as u64 + 6;
+        let stopped = |throttled, drawing: &str| {
+            // What was counted earlier is of no matter.
+            let mut told = told_between((-900, around.0), 6, &[("/a", 53, 6)]);
+            told.append(told_between(around, periods, &[("/a", 53, throttled)]));
+            let found = found(drawing, ["/a", "/b"], &told, &timers(&[0]));
+            let regime = &found[0].regimes[0];
+            assert_eq!(regime.range, range(around.0, around.1));
+            assert_eq!(regime.periods as u64, throttled);
+            found[0].stopped(ThreadId(97), range(400, 800))
+        };
+        let each = [450, 550, 650, 750].map(|begin| range(begin, begin + 50));
+        assert_eq!(stopped(periods, &turns()), each);
+        // Perhaps none of these few.
+        assert_eq!(stopped(6, &turns()), []);
+        // Where nothing is left, somebody who waits is stopped, however few were counted.
+        let told = told_between(around, periods, &[("/a", 50, 6)]);
+        let overdrawn = found(&turns(), ["/a", "/b"], &told, &timers(&[0]));
+        let whole = range(0, PERIODS * 100);
+        assert_eq!(overdrawn[0].stopped(ThreadId(97), whole).len(), 6);
+        // In each second period it has used 20 ms only.
+        let row = (0..=PERIODS).map(|n| {
+            let begin = n * 100;
+            let length = if n % 2 == 0 { 50 } else { 20 };
+            switch(0, begin, 98, 97) + &switch(0, begin + length, 97, 98)
+        });
+        let half: String = row.collect();
+        assert_eq!(
+            stopped(periods - PERIODS as u64 / 2, &half),
+            [range(450, 500), range(650, 700)]
+        );
     }
 
     #[test]

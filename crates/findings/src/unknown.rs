@@ -7,7 +7,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slowpath_critical_path::State;
-use slowpath_model::{Diagnostic, DiagnosticCode, HostId, Nanoseconds, shown};
+use slowpath_model::{
+    Diagnostic, DiagnosticCode, HostId, Nanoseconds, TimeRange, Timestamp, shown,
+};
 use slowpath_requests::RequestId;
 
 use crate::finding::{Evidence, Finding, FindingId, Severity};
@@ -16,10 +18,11 @@ use crate::path::{LEAST_SHARE, Piece, Slow, listed};
 const MOST_EVIDENCE: usize = 5;
 
 /// What it says about unknown time where any is worth a word. `missing` is what each host's recording
-/// lacks, `unseen` for how long hosts were waited for of which such events would tell what they did.
+/// lacks, `rings` the hosts whose older events were overwritten, `unseen` for how long hosts were waited for of which such events would tell what they did.
 pub(crate) fn findings(
     slow: &Slow<'_>,
     missing: &BTreeMap<HostId, Missing<'_>>,
+    rings: &BTreeSet<HostId>,
     unseen: &BTreeMap<HostId, Nanoseconds>,
 ) -> Vec<Finding> {
     let unknown = slow
@@ -38,7 +41,7 @@ pub(crate) fn findings(
     explained.retain(|_, length| *length > Nanoseconds::ZERO);
     let rest = total(&others) - explained.values().copied().sum();
     let lost = lost(slow, missing, &explained, unseen);
-    let unexplained = unexplained(slow, &others, rest);
+    let unexplained = unexplained(slow, &others, rings, rest);
     let no_thread = no_thread(slow, &without_thread, missing.get(&slow.host));
     [lost, unexplained, no_thread]
         .into_iter()
@@ -68,15 +71,15 @@ impl<'run> Missing<'run> {
     pub(crate) fn of(diagnostics: &'run [Diagnostic]) -> Option<Self> {
         use DiagnosticCode::{
             ForeignStream, InvalidEvent, InvalidFormat, InvalidMetadata, InvalidPacket, LostEvents,
-            LostPackets, MissingPackets, MissingStream, TooManyPackets, TruncatedPacket,
-            UnknownEventClass, UnknownStreamClass,
+            LostPackets, MissingEnd, MissingPackets, MissingStream, TooManyPackets,
+            TruncatedPacket, UnknownEventClass, UnknownStreamClass,
         };
         let is_missing = |diagnostic: &&Diagnostic| match diagnostic.code {
             // Those without a count may be of a time before the recording.
             LostEvents | LostPackets => diagnostic.count.is_some(),
             InvalidMetadata | UnknownStreamClass | UnknownEventClass | InvalidPacket
-            | TooManyPackets | ForeignStream | MissingPackets | MissingStream | TruncatedPacket
-            | InvalidEvent | InvalidFormat => true,
+            | TooManyPackets | ForeignStream | MissingEnd | MissingPackets | MissingStream
+            | TruncatedPacket | InvalidEvent | InvalidFormat => true,
             _ => false,
         };
         let told: Vec<&Diagnostic> = diagnostics.iter().filter(is_missing).collect();
@@ -177,7 +180,8 @@ fn lost(
         ),
     };
     let told = of_hosts.iter().flat_map(|(_, of)| of.told.iter());
-    let record = is_lost.then_some("Record with larger buffers or fewer events");
+    let record = is_lost
+        .then_some("Record with larger buffers (`--buffer-size`) or fewer events (`--events`)");
     let is_cut = of_hosts.iter().any(|(_, of)| of.is_cut());
     let copy = is_cut.then_some("Copy the recording again as a whole");
     let advice: Vec<&str> = record.into_iter().chain(copy).collect();
@@ -249,11 +253,27 @@ fn no_thread(slow: &Slow<'_>, pieces: &[Piece], missing: Option<&Missing<'_>>) -
 }
 
 /// Unknown time of these pieces that neither missing events nor missing threads explain.
-fn unexplained(slow: &Slow<'_>, longest_first: &[Piece], unknown: Nanoseconds) -> Option<Finding> {
+fn unexplained(
+    slow: &Slow<'_>,
+    longest_first: &[Piece],
+    rings: &BTreeSet<HostId>,
+    unknown: Nanoseconds,
+) -> Option<Finding> {
     let share = share(slow, unknown);
     if share < LEAST_SHARE {
         return None;
     }
+    let of_rings = longest_first
+        .iter()
+        .filter(|piece| rings.contains(&piece.segment.host));
+    let overwritten: Nanoseconds = of_rings.map(|piece| overwritten(slow, piece)).sum();
+    let of_overwritten = match overwritten {
+        Nanoseconds::ZERO => String::new(),
+        overwritten => format!(
+            " {overwritten} of it lies where the ring in memory did not hold all events any more when the \
+             snapshot was taken: older ones had been overwritten."
+        ),
+    };
     let evidence = longest_first.iter().take(MOST_EVIDENCE).map(|piece| {
         let whose = piece.whose();
         let here = whose.host == slow.host;
@@ -277,14 +297,40 @@ fn unexplained(slow: &Slow<'_>, longest_first: &[Piece], unknown: Nanoseconds) -
         explanation: format!(
             "{unknown} of {} of the slow requests' time is unknown, and no events that were lost \
              explain that: the requests reach beyond the recording of the kernel, or the events \
-             that end waits and start threads were not recorded.",
+             that end waits and start threads were not recorded.{of_overwritten}",
             slow.total
         ),
         evidence: evidence.collect(),
-        advice: "Record the scheduler and interrupts, as `slowpath record` does unless told \
-                 otherwise, from before the requests until after them."
-            .to_owned(),
+        advice: match overwritten.get() * 2 > unknown.get() {
+            true => {
+                "Have the ring reach back to before the requests: give each processor more room (`slowpath \
+                 record --snapshot --buffer-size`), or record fewer events (`--events`)."
+            }
+            false => {
+                "Record the scheduler and interrupts, as `slowpath record` does unless told otherwise, from \
+                 before the requests until after them."
+            }
+        }
+        .to_owned(),
         range: slow.lines.range(),
         share,
     })
+}
+
+/// As much of a piece as lies where the ring of some processor did not hold its events any more.
+fn overwritten(slow: &Slow<'_>, piece: &Piece) -> Nanoseconds {
+    let segment = &piece.segment;
+    let Some(lines) = slow.all.hosts().lines(segment.host) else {
+        return Nanoseconds::ZERO;
+    };
+    let whole = lines.range();
+    let of_processors = lines.processors().flat_map(|cpu| lines.unknown_on(cpu));
+    // Nothing is ever known of some.
+    let unknown = of_processors.filter(|unknown| unknown.intersect(whole) != whole);
+    let before = TimeRange::new(Timestamp::MIN, whole.begin);
+    let all = TimeRange::union(unknown.chain([before]).collect());
+    let within = all
+        .iter()
+        .map(|part| part.intersect(segment.recorded).length());
+    within.sum::<Nanoseconds>().min(segment.range.length())
 }

@@ -137,7 +137,15 @@ pub(crate) fn shares_processors(source: &dyn Source) -> bool {
     false
 }
 
-/// Whether no events are missing between two times, by what [`missing`] told.
+/// Adds times in which events could not be read to those that are known, which stay in order and apart.
+pub(crate) fn add_unreadable(known: &mut Vec<TimeRange>, more: Vec<TimeRange>) {
+    if !more.is_empty() {
+        known.extend(more);
+        *known = TimeRange::union(std::mem::take(known));
+    }
+}
+
+/// Whether no events are missing between two times, by what [`missing`] or [`add_unreadable`] told.
 pub(crate) fn is_whole(missing: &[TimeRange], from: Timestamp, to: Timestamp) -> bool {
     let first = missing.partition_point(|gap| gap.end <= from);
     missing.get(first).is_none_or(|gap| gap.begin >= to)
@@ -239,5 +247,59 @@ mod tests {
         check("a/cpu0 1 x\na/cpu0 5 x\nb/cpu0 3 x", true);
         check("a/cpu0 1 x\na/cpu0 5 x\nb/cpu1 3 x", false);
         check("a/cpu0 1 x\na/cpu0 5 x\nb/cpu0 6 x", false);
+        // Rings of two recordings may overlap by a page; each has all events of its processor.
+        let rings = "-- environment tracer_name=ftrace\na/cpu0 1 x\na/cpu0 5 x\nb/cpu0 3 x";
+        check(rings, false);
+    }
+
+    /// A trace whose packets end where the next ones begin, as pages of ftrace do.
+    struct Touching {
+        drawn: DrawnTrace,
+        packets: Vec<Packet>,
+    }
+
+    impl Touching {
+        fn new(text: &str) -> Self {
+            let drawn = DrawnTrace::parse(text).unwrap();
+            let mut packets = drawn.packets().to_vec();
+            for after in 1..packets.len() {
+                let next = packets[after].range.begin;
+                let before = &mut packets[after - 1].range;
+                *before = TimeRange::new(before.begin, next);
+            }
+            Self { drawn, packets }
+        }
+    }
+
+    impl Source for Touching {
+        fn schema(&self) -> &slowpath_model::Schema {
+            self.drawn.schema()
+        }
+
+        fn streams(&self) -> &[Stream] {
+            self.drawn.streams()
+        }
+
+        fn packets(&self) -> &[Packet] {
+            &self.packets
+        }
+
+        fn diagnostics(&self) -> &[slowpath_model::Diagnostic] {
+            &[]
+        }
+
+        fn decoder<'source>(&'source self, projection: &Projection) -> Box<dyn Decoder + 'source> {
+            self.drawn.decoder(projection)
+        }
+
+        fn visit(&self, packet: PacketId, at: u64, visitor: &mut dyn slowpath_model::FieldVisitor) {
+            self.drawn.visit(packet, at, visitor);
+        }
+    }
+
+    #[test]
+    fn events_between_pages_that_touch_are_missing_from_the_last_event_on() {
+        let text = "cpu0 10 x\ncpu0 20 x\n-- lost 1 cpu0\ncpu0 50 x\n-- packet cpu0\ncpu0 90 x";
+        assert_eq!(missing(&Touching::new(text)), [range(20, 50)]);
     }
 }

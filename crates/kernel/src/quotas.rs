@@ -93,13 +93,15 @@ impl GroupQuotas {
             groups: BTreeMap::new(),
             is_whole: true,
         };
-        let mut last_look = None;
+        // A look is noted at its end, and reads each group some time before: what it found unchanged is known
+        // until the end of the look before that.
+        let (mut look_before, mut last_look) = (None, None);
         let mut last: BTreeMap<String, (Timestamp, QuotaSeen)> = BTreeMap::new();
         for (at, note) in notes {
             match note {
                 QuotaNote::Look { has_more } => {
                     quotas.is_whole &= !has_more;
-                    last_look = Some(at);
+                    look_before = last_look.replace(at);
                 }
                 QuotaNote::Group {
                     group,
@@ -110,26 +112,22 @@ impl GroupQuotas {
                     // One with less was made anew under the same name.
                     let before = before.filter(|(_, was)| was.periods <= seen.periods && !is_new);
                     let steps = quotas.groups.entry(group).or_default();
-                    steps.extend(unchanged(before, last_look));
-                    steps.extend(changed(before, is_new, last_look, (at, seen)));
+                    let known = before.map_or(last_look, |_| look_before);
+                    steps.extend(unchanged(before, known));
+                    steps.extend(changed(before, is_new, known, (at, seen)));
                 }
                 QuotaNote::Gone { group } => {
                     let before = last.remove(&group);
                     let steps = quotas.groups.entry(group).or_default();
-                    steps.extend(unchanged(before, last_look));
-                    let limit = before.and_then(|(_, was)| was.limit);
-                    steps.extend(limit.map(|limit| QuotaStep {
-                        range: since(before, last_look, at),
-                        limit,
-                        counted: None,
-                        is_new: false,
-                    }));
+                    steps.extend(unchanged(before, look_before));
+                    steps.extend(uncounted(before, look_before, at));
                 }
             }
         }
         for (group, before) in last {
             let steps = quotas.groups.entry(group).or_default();
-            steps.extend(unchanged(Some(before), last_look));
+            steps.extend(unchanged(Some(before), look_before));
+            steps.extend(last_look.and_then(|at| uncounted(Some(before), look_before, at)));
         }
         quotas.groups.retain(|_, steps| !steps.is_empty());
         last_look.map(|_| quotas)
@@ -174,6 +172,22 @@ fn unchanged(
         range: TimeRange::new(at, until),
         limit: was.limit?,
         counted: Some(QuotaCounts::default()),
+        is_new: false,
+    })
+}
+
+/// The time since, of which nothing was counted.
+fn uncounted(
+    before: Option<(Timestamp, QuotaSeen)>,
+    last_look: Option<Timestamp>,
+    at: Timestamp,
+) -> Option<QuotaStep> {
+    let range = since(before, last_look, at);
+    let limit = before.and_then(|(_, was)| was.limit)?;
+    (!range.is_empty()).then_some(QuotaStep {
+        range,
+        limit,
+        counted: None,
         is_new: false,
     })
 }
@@ -278,8 +292,8 @@ mod tests {
             (50, LOOK),
         ]);
         let expected = [
-            (0, 20, Some([0, 0])),
-            (20, 30, Some([8, 3])),
+            (0, 10, Some([0, 0])),
+            (10, 30, Some([8, 3])),
             (30, 40, Some([2, 2])),
         ];
         assert_eq!(found, expected);

@@ -264,7 +264,7 @@ impl Decoder for CtfDecoder<'_> {
     fn decode(&self, packet: PacketId, sink: &mut dyn EventSink) -> Vec<Diagnostic> {
         let diagnostics = self.go_through(packet, &mut Delivery(sink));
         if !diagnostics.is_empty() {
-            sink.gap();
+            sink.gap(self.trace.end_of(packet));
         }
         diagnostics
     }
@@ -335,6 +335,10 @@ impl CtfDecoder<'_> {
                 DiagnosticCode::UnknownEventClass,
                 format!("no event class of its stream has the id {id}"),
             ),
+            Fault::Blank => (
+                DiagnosticCode::InvalidEvent,
+                "all bytes of an event, and of its time, are zero".to_owned(),
+            ),
             Fault::Damage(damage) => (
                 DiagnosticCode::InvalidEvent,
                 format!("an event cannot be decoded: {damage}"),
@@ -376,6 +380,8 @@ pub(crate) enum Fault {
     UnknownClass(u64),
     /// The clock at an event that its packet cannot hold.
     OutsidePacket(u64),
+    /// An event all of whose bytes are zero, as a file system leaves them after a power loss.
+    Blank,
     Damage(Damage),
 }
 
@@ -422,11 +428,12 @@ fn events(
                     let bits = time.header_bits;
                     return Err(Damage::PastEnd { bits }.into());
                 }
-                cycles = advance_clock(
-                    cycles,
-                    time.load.unsigned(time.load.word(window)),
-                    time.mask,
-                );
+                let value = time.load.unsigned(time.load.word(window));
+                cycles = advance_clock(cycles, value, time.mask);
+                if id | value == 0 && direct.is_of_lttng() && is_blank(stream, machine, begin, at) {
+                    (machine.at, machine.clock) = (begin, stated.0);
+                    return Err(Fault::Blank);
+                }
                 id
             }
             HeaderPlan::General(plan) => {
@@ -495,7 +502,33 @@ impl StreamPlan {
     }
 }
 
+/// Whether all bytes of the event with id 0 that begins at bit `begin` are zero; its header ends at bit `fields`.
+#[cold]
+#[inline(never)]
+fn is_blank(stream: &StreamPlan, machine: &mut Machine<'_>, begin: u64, fields: u64) -> bool {
+    let Some(entry) = stream.classes.get(0) else {
+        return false;
+    };
+    let end = if entry.bits <= machine.end - fields {
+        fields + entry.bits
+    } else {
+        (machine.at, machine.origin) = (fields, (begin / 8) as usize);
+        let plan = &stream.plans[entry.plan as usize];
+        if machine.run(&plan.plan).is_err() {
+            return false;
+        }
+        machine.at
+    };
+    let event = machine.bytes.get((begin / 8) as usize..(end / 8) as usize);
+    event.is_some_and(|event| event.iter().all(|byte| *byte == 0))
+}
+
 impl DirectHeader {
+    /// Whether there are two forms. Other tracers' clocks may begin at 0, and events without a value be right.
+    fn is_of_lttng(&self) -> bool {
+        self.escape != u64::MAX
+    }
+
     /// The id, and where the time is.
     #[inline(always)]
     fn read(&self, window: &Window) -> (u64, &TimeField) {

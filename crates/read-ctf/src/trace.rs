@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use slowpath_model::{
-    CpuId, Diagnostic, EventClass, FieldVisitor, PacketId, Projection, Schema, Scope, StreamId,
-    TimeRange, Timestamp, TracerDomain,
+    CpuId, Diagnostic, DiagnosticCode, EventClass, FieldVisitor, PacketId, Place, Projection,
+    Schema, Scope, StreamId, TimeRange, Timestamp, TracerDomain,
 };
 use slowpath_source::{Decoder, NamedBytes, Packet, Source, Stream};
 
@@ -44,6 +44,10 @@ pub struct CtfTrace {
 
 /// Streams that are rotated together begin new packets within so much time: nothing is missing before.
 const ROTATION_NS: i64 = 10_000_000;
+/// What LTTng rounds the sizes of packets up to.
+const PAGE_BYTES: u64 = 4096;
+/// In a packet that is full there is no room for one event more, hardly any of which is as large as this.
+const ROOM_LEFT_BYTES: u64 = 512;
 
 impl CtfTrace {
     /// Lists the packets of `files`, whose layout the metadata has given.
@@ -96,6 +100,7 @@ impl CtfTrace {
             trace.packets[packet.index()].range = range;
         }
         trace.mark_cut_off();
+        trace.mark_missing_ends();
         trace.mark_missing_begins();
         trace.add_empty_streams(&nothing_left);
         trace
@@ -117,6 +122,12 @@ impl CtfTrace {
     pub(crate) fn raw_packet(&self, packet: PacketId) -> Option<(&RawPacket, &NamedBytes)> {
         let raw = self.raw_packets.get(packet.index())?;
         Some((raw, self.files.get(raw.file)?))
+    }
+
+    /// When a packet ends.
+    pub(crate) fn end_of(&self, packet: PacketId) -> Timestamp {
+        let packet = self.packets.get(packet.index());
+        packet.map_or(Timestamp::MAX, |packet| packet.range.end)
     }
 
     fn add_stream(
@@ -182,6 +193,65 @@ impl CtfTrace {
                 .filter(|_| is_cut_off)
                 .map(|last| last.range.end);
         }
+    }
+
+    /// Notes which of LTTng's kernel streams end before the others with a full packet. LTTng closes the packets
+    /// of all processors when a session stops, and a full one only for an event that goes into the next.
+    fn mark_missing_ends(&mut self) {
+        if self.schema.tracer != "lttng-modules" {
+            return;
+        }
+        let mut largest = vec![0; self.layout.streams.len()];
+        for raw in &self.raw_packets {
+            let known = &mut largest[raw.stream_class];
+            *known = raw.size.max(*known);
+        }
+        let last_of = |stream: &Stream| stream.packets.end.checked_sub(1).map(|last| last as usize);
+        let lasts = self.streams.iter().filter_map(last_of);
+        let Some(latest) = lasts.map(|last| self.packets[last].range.end).max() else {
+            return;
+        };
+        let mut earliest: Option<(Timestamp, &str)> = None;
+        let mut count = 0;
+        for stream in &mut self.streams {
+            let Some(last) = last_of(stream).filter(|_| stream.cut_off_at.is_none()) else {
+                continue;
+            };
+            let (raw, end) = (&self.raw_packets[last], self.packets[last].range.end);
+            // Sub-buffers have powers of two of bytes; what a stop or a timer closes is rounded up to whole pages,
+            // and reaches into the last one.
+            let room_left = (raw.size * 8).saturating_sub(raw.content_bits) / 8;
+            let is_full = raw.size == largest[raw.stream_class]
+                && raw.size.is_power_of_two()
+                && raw.size > PAGE_BYTES
+                && room_left < ROOM_LEFT_BYTES;
+            if is_full && end.ns().saturating_add(ROTATION_NS) < latest.ns() {
+                stream.cut_off_at = Some(end);
+                count += 1;
+                if earliest.is_none_or(|(known, _)| end < known) {
+                    earliest = Some((end, &stream.name));
+                }
+            }
+        }
+        let Some((end, name)) = earliest else {
+            return;
+        };
+        let place = Place {
+            file: name.to_owned(),
+            at: Some(end),
+            ..Place::default()
+        };
+        let mut what = format!(
+            "its last packet is full and ends {:.3} s before the latest stream does; what followed is missing",
+            latest.since(end).0 as f64 / 1e9
+        );
+        if count > 1 {
+            what += &format!(", in {count} streams like this");
+        }
+        self.diagnostics.push(Diagnostic {
+            count: Some(count),
+            ..Diagnostic::new(DiagnosticCode::MissingEnd, place, what)
+        });
     }
 
     /// Notes where the first packets of a stream are missing: its numbers do not begin with 0, and it

@@ -4,7 +4,7 @@
 //! type costs its header and one table look-up. No allocation and no name is involved per event.
 
 use slowpath_model::{
-    Diagnostic, DiagnosticCode, Event, EventClassId, FieldId, PacketId, Projection,
+    Diagnostic, DiagnosticCode, Event, EventClassId, FieldId, PacketId, Projection, Timestamp,
 };
 use slowpath_source::{Decoder, EventSink};
 
@@ -108,6 +108,11 @@ impl<'trace> FtraceDecoder<'trace> {
                 .layout
                 .next_page_begin(&bytes[begin..])
                 .unwrap_or(until);
+            // The last page of a stream may end with the trace only.
+            let end_of_page = |until| match until {
+                u64::MAX => Timestamp::MAX,
+                until => stream.clock.time(until),
+            };
             let mut last = header.timestamp;
             loop {
                 let record = match records.step() {
@@ -119,7 +124,7 @@ impl<'trace> FtraceDecoder<'trace> {
                                 "a record runs past its page; the rest of the page is skipped";
                             (stream.place(position + at), message.into())
                         });
-                        sink.gap();
+                        sink.gap(end_of_page(until));
                         break;
                     }
                 };
@@ -128,7 +133,7 @@ impl<'trace> FtraceDecoder<'trace> {
                         let message = "a record's time lies outside of its page's; the rest of the page is skipped";
                         (stream.place(position + record.position), message.into())
                     });
-                    sink.gap();
+                    sink.gap(end_of_page(until));
                     break;
                 }
                 last = record.time;

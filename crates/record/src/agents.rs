@@ -180,7 +180,7 @@ impl Agents {
 
 /// The folder `agents`: named by the user, or of the repository or the installation that this
 /// program lies in.
-fn folder() -> Option<PathBuf> {
+pub(crate) fn folder() -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os(FOLDER_VARIABLE) {
         return std::path::absolute(folder).ok();
     }

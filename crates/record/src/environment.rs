@@ -3,8 +3,8 @@
 
 use std::ffi::OsString;
 
-use crate::agents::Agents;
 use crate::options::RecordOptions;
+use crate::plan::Plan;
 use crate::recorder::Recording;
 use crate::spans::SpanReceiver;
 
@@ -17,7 +17,7 @@ const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
 pub(crate) fn of_command(
     recording: &Recording,
     options: &RecordOptions,
-    agents: &Agents,
+    plan: &Plan,
     talk: &mut dyn FnMut(&str),
 ) -> Vec<(&'static str, OsString)> {
     if options.command.is_empty() {
@@ -25,8 +25,10 @@ pub(crate) fn of_command(
     }
     let mut variables = Vec::new();
     if recording.has_user_space() {
-        variables = agents.variables(|name| std::env::var_os(name));
-        let names = agents.names();
+        let value_of = |name: &str| std::env::var_os(name);
+        variables = plan.agents.variables(value_of);
+        variables.extend(plan.redis.variable(value_of("LD_PRELOAD")));
+        let names = plan.agents.names();
         if !names.is_empty() {
             talk(&format!(
                 "the command inherits the agents for {} (--agents off leaves them out)",

@@ -93,6 +93,22 @@ pub enum RecordError {
         /// Where agents were looked for, if anywhere.
         folder: Option<PathBuf>,
     },
+    /// The agent for Redis was asked for and is not there.
+    #[error("the agent for Redis is not built{}", in_folder(folder))]
+    NoRedisAgent {
+        /// Where agents were looked for, if anywhere.
+        folder: Option<PathBuf>,
+    },
+    /// A Redis server cannot be recorded from inside.
+    #[error("process {process} cannot be recorded as a Redis server: {cause}")]
+    NoRedis {
+        /// The process.
+        process: slowpath_model::ProcessId,
+        /// Why.
+        cause: String,
+        /// What helps, if more is known than where to read on.
+        hint: String,
+    },
     /// No process has this id.
     #[error("there is no process {0} to keep accounts of")]
     NoSuchProcess(slowpath_model::ProcessId),
@@ -134,6 +150,8 @@ impl RecordError {
             | Self::UnknownEvent { .. }
             | Self::NoSuchProcess(_)
             | Self::NoAgent { .. }
+            | Self::NoRedisAgent { .. }
+            | Self::NoRedis { .. }
             | Self::SpanAddress { .. }
             | Self::NotRunning { .. } => 2,
             _ => 3,
@@ -178,7 +196,9 @@ impl RecordError {
                 "leave out --kernel none, --ust none or --spans off".into()
             }
             Self::Nothing { .. } => "leave out --kernel none or --spans off, or install lttng-tools".into(),
-            Self::NoAgent { .. } => {
+            Self::NoRedis { hint, .. } if !hint.is_empty() => hint.clone(),
+            Self::NoRedis { .. } => "agents/redis/README.md says which servers can be recorded, and what that needs".into(),
+            Self::NoAgent { .. } | Self::NoRedisAgent { .. } => {
                 "run `make agents`, or name the folder that has them by SLOWPATH_AGENTS".into()
             }
             Self::SpanAddress { .. } => {

@@ -18,7 +18,7 @@ use crate::processes;
 
 pub(crate) const FILE_NAME: &str = "cgroups.jsonl";
 
-/// More groups than this are not read: a look at so many takes about 0.1 s.
+/// More groups than this are not read, so that a look stays short.
 const MOST_GROUPS: usize = 4096;
 
 /// Where the kernel shows control groups' CPU quotas.
@@ -128,9 +128,8 @@ impl GroupQuotas {
         self.look(false)
     }
 
-    /// Writes what is remembered, and then the present, as a file of its own in `folder`.
+    /// Writes what is remembered as a file of its own in `folder`.
     pub(crate) fn write_snapshot(&mut self, folder: &Path) -> io::Result<()> {
-        self.note_all()?;
         self.notes.write_remembered(&folder.join(FILE_NAME))
     }
 

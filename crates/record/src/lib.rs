@@ -24,6 +24,7 @@ mod options;
 mod plan;
 mod processes;
 mod recorder;
+mod redis;
 mod session_daemon;
 mod spans;
 mod state_dump;
@@ -40,4 +41,5 @@ pub use manifest::{
 };
 pub use options::{KernelChoice, RecordOptions, UserSpaceChoice};
 pub use recorder::{CommandEnd, Outcome, record};
+pub use redis::{RedisChoice, RedisDetail, RedisServer};
 pub use spans::{ForwardTarget, NoRule, NoTarget, Rule, SpanOptions, SpansChoice};

@@ -57,7 +57,8 @@ impl Session {
         with_kernel: bool,
         talk: &mut dyn FnMut(&str),
     ) -> Result<Self, String> {
-        session_daemon::ensure_running(with_kernel)?;
+        // Held until there is a session: a daemon without one may be ended.
+        let daemon = session_daemon::ensure_running(with_kernel)?;
         let claims = claims::run_folder();
         for orphan in session_names()?
             .iter()
@@ -75,6 +76,11 @@ impl Session {
             create.push("--snapshot");
         }
         lttng(&create)?;
+        let is_new = daemon.is_new;
+        drop(daemon);
+        if is_new {
+            session_daemon::await_applications(talk);
+        }
         Ok(session)
     }
 

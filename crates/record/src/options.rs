@@ -8,6 +8,7 @@ use slowpath_model::ProcessId;
 
 use crate::agents::AgentsChoice;
 use crate::manifest::Mode;
+use crate::redis::RedisChoice;
 use crate::spans::SpanOptions;
 
 /// Everything that a recording can be told.
@@ -31,6 +32,8 @@ pub struct RecordOptions {
     pub spans: SpanOptions,
     /// Which agents the command inherits.
     pub agents: AgentsChoice,
+    /// Which Redis servers are recorded from inside.
+    pub redis: RedisChoice,
     /// Kernel buffer per processor, in bytes; `None` chooses by mode and memory.
     pub buffer_bytes_per_cpu: Option<u64>,
     /// Processes, beside the command's, whose CPU times by `/proc` are noted for comparison.

@@ -15,6 +15,7 @@ use crate::agents::Agents;
 use crate::error::RecordError;
 use crate::manifest::{Mode, Tracer};
 use crate::options::{KernelChoice, RecordOptions, UserSpaceChoice};
+use crate::redis::RedisAgent;
 use crate::spans::{self, SpansChoice};
 use crate::{event_names, ftrace, host, lttng, processes};
 
@@ -38,6 +39,8 @@ pub(crate) struct Plan {
     pub(crate) user_space_is_optional: bool,
     /// What the command inherits.
     pub(crate) agents: Agents,
+    /// What Redis servers are brought.
+    pub(crate) redis: RedisAgent,
 }
 
 impl Plan {
@@ -71,11 +74,20 @@ impl Plan {
             Tracer::Lttng => (None, lttng::wanted_kernel_events(&options.events)),
             Tracer::None => (None, Vec::new()),
         };
-        let user_space_events = choose_user_space(options, tracer, talk)?;
+        let redis = RedisAgent::find(&options.redis)?;
+        let records_redis = redis.events().next().is_some();
+        if records_redis && !lttng::is_installed() {
+            return Err(RecordError::Lttng {
+                cause: "it is not installed, and records what is said from inside Redis".to_owned(),
+            });
+        }
+        let mut user_space_events = choose_user_space(options, tracer, talk)?;
+        user_space_events.extend(redis.events());
         let agents = Agents::find(&options.agents)?;
         Ok(Self {
             tracer,
             agents,
+            redis,
             tracefs,
             kernel_events,
             buffer_bytes_per_cpu: options
@@ -83,7 +95,8 @@ impl Plan {
                 .unwrap_or_else(|| default_buffer(options.mode)),
             user_space_events,
             user_space_is_optional: options.user_space == UserSpaceChoice::SpansIfPossible
-                && tracer != Tracer::None,
+                && tracer != Tracer::None
+                && !records_redis,
         })
     }
 }

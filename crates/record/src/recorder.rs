@@ -201,9 +201,12 @@ impl Recording {
         let control = ControlSocket::listen(&self.folder)
             .map_err(RecordError::system("no socket for snapshot requests"))?;
         self.receiver = SpanReceiver::start(&options.spans, &self.folder, self.mode, talk)?;
+        let in_servers = plan.redis.attach(talk)?;
         self.start(options)?;
-        let ended = watch::watch(self, options, &plan.agents, signals, &control, talk)?;
+        in_servers.settle(&options.redis);
+        let ended = watch::watch(self, options, plan, signals, &control, talk)?;
         let cpu_ns = self.finish(&ended)?;
+        drop(in_servers);
         let command_end = ended.wait_for_command(talk);
         // Only now: a command that is told to end sends its last spans then.
         if let Some(receiver) = self.receiver.take() {
@@ -303,6 +306,8 @@ impl Recording {
             instance.trace(false)?;
         }
         self.manifest.end_ns = host::now();
+        // At once: what the kernel counts from here on has no events beside it.
+        let quotas_noted = self.group_quotas.as_mut().map(GroupQuotas::note_all);
         if let Some(session) = self.session.take() {
             // A session that will not stop still has written what it could.
             let _ = match self.mode {
@@ -344,7 +349,8 @@ impl Recording {
                 .write_snapshot(&kernel_folder)
                 .map_err(group_quotas_failed())?;
         }
-        Ok(())
+        let noted = quotas_noted.transpose().map(drop);
+        noted.map_err(group_quotas_failed())
     }
 
     /// The guardian's duty: nothing after a goodbye but to remove the instance; everything else
@@ -394,6 +400,9 @@ impl Recording {
             let kernel_folder = folder.join("kernel");
             std::fs::create_dir(&kernel_folder).map_err(told)?;
             let mut pages = PageFiles::create(&kernel_folder, instance.cpus()).map_err(told)?;
+            if let Some(quotas) = &mut self.group_quotas {
+                quotas.note_all().map_err(told)?;
+            }
             // Stopped while it is emptied, so that all processors end at the same moment.
             instance.trace(false).map_err(|error| error.to_string())?;
             own.end_ns = host::now();

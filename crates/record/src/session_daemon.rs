@@ -21,6 +21,9 @@ const NOTE: &str = "slowpath-lttng-sessiond";
 /// How long a daemon may take to end; LTTng 2.13 takes 2 s.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long applications may take to find a new daemon; LTTng 2.13 sleeps 5 s.
+const PATIENCE_WITH_APPLICATIONS: Duration = Duration::from_secs(6);
+
 /// The daemon that a recording started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Daemon {
@@ -30,11 +33,18 @@ struct Daemon {
     is_ending: bool,
 }
 
+/// A daemon that runs, and that no other recorder ends before this is dropped.
+pub(crate) struct Running {
+    _note: File,
+    /// It was started just now.
+    pub(crate) is_new: bool,
+}
+
 /// Makes sure that a session daemon runs. `with_kernel` is what one that must be started is to do.
 ///
 /// # Errors
 /// What the daemon said when it could not be started.
-pub(crate) fn ensure_running(with_kernel: bool) -> Result<(), String> {
+pub(crate) fn ensure_running(with_kernel: bool) -> Result<Running, String> {
     let mut note = locked_note().map_err(|cause| format!("no note of the daemon: {cause}"))?;
     if let Some(daemon) = read_note(&mut note).filter(|daemon| daemon.is_ending) {
         let deadline = Instant::now() + PATIENCE;
@@ -43,7 +53,10 @@ pub(crate) fn ensure_running(with_kernel: bool) -> Result<(), String> {
         }
     }
     if lttng(&["list"]).is_ok() {
-        return Ok(());
+        return Ok(Running {
+            _note: note,
+            is_new: false,
+        });
     }
     let mut daemon = Command::new("lttng-sessiond");
     daemon.arg("--daemonize");
@@ -75,7 +88,49 @@ pub(crate) fn ensure_running(with_kernel: bool) -> Result<(), String> {
             },
         );
     }
-    Ok(())
+    Ok(Running {
+        _note: note,
+        is_new: true,
+    })
+}
+
+/// After a daemon was started: waits until it knows the applications that can tell events. One whose daemon has
+/// ended looks for another after 5 s, every second time.
+pub(crate) fn await_applications(talk: &mut dyn FnMut(&str)) {
+    let begin = Instant::now();
+    let mut is_told = false;
+    loop {
+        let known = lttng(&["list", "--userspace"]).unwrap_or_default();
+        let is_unknown = |process: &i32| !known.contains(&format!("PID: {process} "));
+        let missing = applications().into_iter().filter(is_unknown).count();
+        if missing == 0 || begin.elapsed() > PATIENCE_WITH_APPLICATIONS {
+            return;
+        }
+        if !is_told && begin.elapsed() > Duration::from_millis(500) {
+            talk(&format!(
+                "waiting for {missing} of the applications that run to find LTTng's new session daemon, 5 s or so"
+            ));
+            is_told = true;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Processes that have loaded LTTng's library for applications and can reach a daemon of ours.
+fn applications() -> Vec<i32> {
+    let here = fs::read_link("/proc/self/ns/mnt").ok();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let has_library = |process: &i32| {
+        let of_process = |file: &str| format!("/proc/{process}/{file}");
+        let name = fs::read_to_string(of_process("comm")).unwrap_or_default();
+        fs::read_link(of_process("ns/mnt")).ok() == here
+            // The daemon and its consumers.
+            && !name.starts_with("lttng-")
+            && fs::read_to_string(of_process("maps"))
+                .is_ok_and(|maps| maps.contains("/liblttng-ust.so"))
+    };
+    numbers.filter(has_library).collect()
 }
 
 /// Tells the session daemon to end if a recording started it and no session is left in it. Does not

@@ -13,12 +13,12 @@ use slowpath_platform::process::WatchedChild;
 use slowpath_platform::signals::{EndSignal, SignalPipe};
 use slowpath_platform::wait::wait_readable;
 
-use crate::agents::Agents;
 use crate::control::ControlSocket;
 use crate::environment;
 use crate::error::RecordError;
 use crate::manifest::Mode;
 use crate::options::RecordOptions;
+use crate::plan::Plan;
 use crate::recorder::{CommandEnd, Recording, group_quotas_failed};
 use crate::spans::SpanReceiver;
 
@@ -58,7 +58,7 @@ pub(crate) struct Ended {
 pub(crate) fn watch(
     recording: &mut Recording,
     options: &RecordOptions,
-    agents: &Agents,
+    plan: &Plan,
     signals: SignalPipe,
     control: &ControlSocket,
     talk: &mut dyn FnMut(&str),
@@ -66,7 +66,7 @@ pub(crate) fn watch(
     let deadline = options
         .duration
         .and_then(|duration| Instant::now().checked_add(duration));
-    let environment = environment::of_command(recording, options, agents, talk);
+    let environment = environment::of_command(recording, options, plan, talk);
     let command = start_command(options, environment)?;
     let mut ended = Ended {
         reason: Reason::CommandEnded,

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use slowpath_model::ProcessId;
 use slowpath_record::{
     AgentsChoice, CommandEnd, KernelChoice, Manifest, Mode, Outcome, RecordError, RecordOptions,
-    SpanOptions, SpansChoice, UserSpaceChoice, record, request_snapshot,
+    RedisChoice, SpanOptions, SpansChoice, UserSpaceChoice, record, request_snapshot,
 };
 
 mod pages;
@@ -395,7 +395,7 @@ fn mistakes_are_told_before_anything_is_touched() {
         "presets are",
     );
     check(
-        &|one| one.command = shell_of("no-such-program"),
+        &|one| one.command = vec!["no-such-program".into()],
         "no-such-program",
         "spelling",
     );
@@ -614,7 +614,11 @@ impl Recorder {
     fn wait_until_it_traces(&self) {
         wait_for("the recorder to trace", || {
             let instances = instances_of(self.pid());
-            instances.iter().any(|folder| is_on(folder))
+            instances.iter().any(|folder| {
+                // A new one is on, and has no events.
+                let events = fs::read_to_string(folder.join("set_event"));
+                is_on(folder) && events.is_ok_and(|events| !events.is_empty())
+            })
         });
     }
 
@@ -708,6 +712,7 @@ fn options(folder: &Path) -> RecordOptions {
             rules: Vec::new(),
         },
         agents: AgentsChoice::Off,
+        redis: RedisChoice::default(),
         buffer_bytes_per_cpu: Some(2 << 20),
         accounts: Vec::new(),
         command: Vec::new(),
@@ -717,11 +722,6 @@ fn options(folder: &Path) -> RecordOptions {
 fn shell(script: &str) -> Vec<std::ffi::OsString> {
     vec!["sh".into(), "-c".into(), script.into()]
 }
-
-fn shell_of(program: &str) -> Vec<std::ffi::OsString> {
-    vec![program.into()]
-}
-
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries

@@ -110,7 +110,7 @@ impl OpenedSource {
     }
 
     /// When its first packet begins.
-    fn begin(&self) -> Option<Timestamp> {
+    pub(crate) fn begin(&self) -> Option<Timestamp> {
         let packets = self.source.packets().iter();
         packets.map(|packet| packet.range.begin).min()
     }
@@ -234,17 +234,24 @@ impl<'experiment> HostKernels<'experiment> {
         state_dump::known(&self.traces)
     }
 
-    /// Names of threads that the tracers kept beside the events.
+    /// Names of threads that the recorder saw, or that the tracers kept beside the events.
     pub fn saved_names(&self) -> Vec<(ThreadId, String)> {
-        let saved = self.traces.iter().flat_map(|trace| &trace.saved_names);
-        let mut names = state_dump::names(&self.traces);
-        names.extend(saved.cloned());
-        names.into_iter().collect()
+        let kept = self.traces.iter().flat_map(|trace| &trace.saved_names);
+        saved_names(kept.cloned(), state_dump::names(&self.traces))
     }
 
     /// The control groups that each process was seen in, the latest last; `/` is the root.
     pub fn control_groups(&self) -> BTreeMap<ProcessId, Vec<String>> {
         state_dump::control_groups(&self.traces)
+    }
+
+    /// Whether a ring in memory was recorded, in which older events were overwritten.
+    pub fn is_snapshot(&self) -> bool {
+        let mut recordings = self
+            .traces
+            .iter()
+            .filter_map(|trace| trace.recording.as_ref());
+        recordings.any(|(_, manifest)| manifest.mode == "snapshot")
     }
 
     /// The CPU quotas of control groups, as the kernel told the recorder; `None` where it did not ask.
@@ -374,6 +381,16 @@ impl<'experiment> HostKernels<'experiment> {
     }
 }
 
+/// What was seen has precedence: the kernel keeps the name of who had an id before until its next thread runs.
+fn saved_names(
+    kept: impl Iterator<Item = (ThreadId, String)>,
+    seen: BTreeMap<ThreadId, String>,
+) -> Vec<(ThreadId, String)> {
+    let mut names: BTreeMap<ThreadId, String> = kept.collect();
+    names.extend(seen);
+    names.into_iter().collect()
+}
+
 /// The address of a function of the kernel, where the recorder wrote it down (`kernel/kallsyms`): zero is
 /// what those are told who may not know.
 fn kernel_symbol(trace: &OpenedSource, name: &str) -> Option<u64> {
@@ -386,4 +403,21 @@ fn kernel_symbol(trace: &OpenedSource, name: &str) -> Option<u64> {
     };
     let mut found = symbols.lines().map_while(Result::ok).filter_map(address);
     found.next().filter(|address| *address != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_was_seen_has_not_the_name_of_who_had_its_id_before() {
+        let names = |names: &[(i32, &str)]| -> Vec<(ThreadId, String)> {
+            let name = |(id, name): &(i32, &str)| (ThreadId(*id), (*name).to_owned());
+            names.iter().map(name).collect()
+        };
+        let kept = names(&[(7, "cc"), (8, "sh")]).into_iter();
+        let seen = names(&[(7, "java"), (9, "node")]).into_iter().collect();
+        let expected = names(&[(7, "java"), (8, "sh"), (9, "node")]);
+        assert_eq!(saved_names(kept, seen), expected);
+    }
 }

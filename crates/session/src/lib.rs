@@ -16,10 +16,12 @@ mod host;
 mod manifest;
 mod merge;
 mod open;
+mod recorded_twice;
 mod requests;
 mod span_traces;
 mod spans;
 mod state_dump;
+mod stores;
 mod texts_beside;
 
 pub use attribute_path::{AttributePath, Subject};
@@ -32,3 +34,4 @@ pub use open::{Experiment, OpenedSource, open};
 pub use requests::{HostRequests, RecordedRequests};
 pub use span_traces::{SPANS_SPILLED, span_traces};
 pub use spans::{SpanFile, span_files};
+pub use stores::HostStores;

@@ -22,7 +22,9 @@ use crate::discover::{Found, discover, unreadable};
 use crate::doubts::doubts;
 use crate::group_quotas;
 use crate::host;
-use crate::{Manifest, NotOpened, OpenError, SpanFile, manifest, state_dump, texts_beside};
+use crate::{
+    Manifest, NotOpened, OpenError, SpanFile, manifest, recorded_twice, state_dump, texts_beside,
+};
 
 /// Everything that was opened, as one.
 #[derive(Default)]
@@ -176,6 +178,7 @@ pub fn open(paths: &[PathBuf]) -> Result<Experiment, NotOpened> {
         let error = OpenError::AllDamaged { path: path.clone() };
         return Err((error, experiment.diagnostics));
     }
+    recorded_twice::leave_out(&mut experiment);
     let same_names = host::same_names(&experiment.traces);
     experiment.diagnostics.extend(same_names);
     Ok(experiment)

@@ -3,13 +3,14 @@
 //! For the parts that a recorder leaves when it rotates a session, and for traces that were taken
 //! side by side. Streams, packets and event classes of the parts are put one after the other and
 //! keep their order; nothing is merged in time, as sources never promise that. What lies between two parts
-//! counts as lost: always where they are of different tracing sessions, else where numbers of packets are
-//! missing (two snapshots), or time where packets have none.
+//! counts as lost: always where they are of different tracing sessions, one after the other, else where numbers of
+//! packets are missing (two snapshots), or time where packets have none.
 
 use std::ops::Range;
 
 use slowpath_model::{
     Diagnostic, Event, EventClassId, FieldId, FieldVisitor, PacketId, Projection, Schema, StreamId,
+    Timestamp,
 };
 
 use crate::{Decoder, EventSink, Packet, Source, Stream};
@@ -117,7 +118,7 @@ impl<'source> Joined<'source> {
             .filter(|(part, _)| !session.is_empty() && part.source.schema().session == *session)
             .peekable();
         if of_session.peek().is_none() {
-            return (first, u64::from(before > 0));
+            return (first, u64::from(before > 0 && !self.goes_on_beside(first)));
         }
         let mut streams = of_session.flat_map(|(part, next)| {
             &self.streams[part.first_stream as usize..next.first_stream as usize]
@@ -141,6 +142,22 @@ impl<'source> Joined<'source> {
             }
         };
         (first, missing)
+    }
+
+    /// Whether parts of other sessions were being recorded when a packet of the last one began, and went on:
+    /// recorders of different events side by side, of which nothing is missing where one begins. Not so with
+    /// rings of ftrace, of which one is read at a time, and of which two snapshots may share a page.
+    fn goes_on_beside(&self, packet: u32) -> bool {
+        let Some(part) = self.parts.last() else {
+            return false;
+        };
+        if part.source.schema().tracer == "ftrace" {
+            return false;
+        }
+        let new = part.first_packet as usize;
+        let begin = self.packets[packet as usize].range.begin.ns();
+        let mut ends = self.packets[..new].iter().map(|known| known.range.end.ns());
+        ends.any(|end| end > begin.saturating_add(ROTATION_NS))
     }
 
     /// Ends the streams before `first_new` of processors that the part behind it has no events of: what they
@@ -267,7 +284,7 @@ impl EventSink for Renumbered<'_> {
         });
     }
 
-    fn gap(&mut self) {
-        self.sink.gap();
+    fn gap(&mut self, until: Timestamp) {
+        self.sink.gap(until);
     }
 }

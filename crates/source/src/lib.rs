@@ -73,8 +73,8 @@ pub trait EventSink {
     /// One event, gone after the call.
     fn event(&mut self, event: &Event<'_>);
 
-    /// Events that follow the last one could not be read.
-    fn gap(&mut self) {}
+    /// Events that follow the last one could not be read, up to this time.
+    fn gap(&mut self, _until: Timestamp) {}
 }
 
 impl<F: FnMut(&Event<'_>)> EventSink for F {

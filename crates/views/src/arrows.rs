@@ -32,27 +32,34 @@ pub struct Arrows {
     pub complete: bool,
 }
 
-/// The wake-ups among `wanted` rows that end between two offsets, at most `limit`; where `touching` is given only
-/// those from or to that row, whichever the other one. `lines` are the time lines of a host, by [`HostId`].
+/// Which wake-ups are wanted.
+#[derive(Clone, Debug)]
+pub enum Wanted {
+    /// Those among these rows.
+    Among(Vec<usize>),
+    /// Those from or to this row, whichever the other one.
+    Touching(usize),
+}
+
+/// The wake-ups that are wanted and end between two offsets, at most `limit`. `lines` are the time lines of a host,
+/// by [`HostId`].
 pub fn arrows<'lines>(
     lines: impl Fn(HostId) -> Option<&'lines Timelines>,
     rows: &Rows,
-    wanted: &[usize],
-    touching: Option<usize>,
+    wanted: &Wanted,
     (begin, end): (i64, i64),
     limit: usize,
 ) -> Arrows {
-    let every: Vec<usize> = match touching {
-        Some(_) => (0..rows.threads.len()).collect(),
-        None => Vec::new(),
+    let (woken, touching): (Vec<usize>, Option<usize>) = match wanted {
+        Wanted::Among(rows) => (rows.clone(), None),
+        Wanted::Touching(row) => ((0..rows.threads.len()).collect(), Some(*row)),
     };
-    let wanted = if touching.is_some() { &every } else { wanted };
-    let is_shown: FxHashSet<usize> = wanted.iter().copied().collect();
+    let is_shown: FxHashSet<usize> = woken.iter().copied().collect();
     let mut found = Arrows {
         arrows: Vec::new(),
         complete: true,
     };
-    for row in wanted.iter().filter_map(|&row| rows.threads.get(row)) {
+    for row in woken.iter().filter_map(|&row| rows.threads.get(row)) {
         let Some(lines) = lines(row.host) else {
             continue;
         };

@@ -50,6 +50,9 @@ pub fn diagnose(
     let diagnostics = recorded.by_host(&known);
     let mut found = Found::default();
     let kernels = experiment.hosts();
+    let rings = (0..).map(HostId).zip(&kernels);
+    let rings = rings.filter(|(_, kernel)| kernel.is_snapshot());
+    let rings = rings.map(|(id, _)| id).collect();
     for (host, id) in hosts.iter().zip((0..).map(HostId)) {
         // Hosts with kernel events come first, in the same order.
         let kernel = kernels.get(id.index());
@@ -63,6 +66,7 @@ pub fn diagnose(
             group_quotas: group_quotas.as_ref(),
             quota_periods: quota_periods.as_ref(),
             diagnostics: &diagnostics,
+            rings: &rings,
             window,
         });
         let found_out = kernel.map(|kernel| find_out(&diagnosis, kernel, options));

@@ -50,9 +50,9 @@ pub fn io_rates(
                 continue;
             }
             let mut sums = [vec![0.0; buckets], vec![0.0; buckets]];
-            for (at, part) in moved.parts() {
-                let from = origin.offset(at) as f64 - begin as f64;
-                let length = moved.part_ns() as f64;
+            for (range, part) in moved.parts() {
+                let from = origin.offset(range.begin) as f64 - begin as f64;
+                let length = range.length().get() as f64;
                 let Bytes { read, written } = part[place];
                 for (bytes, sums) in [read, written].into_iter().zip(&mut sums) {
                     // From where it lies in the time on.

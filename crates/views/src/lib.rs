@@ -24,7 +24,7 @@ mod requests;
 mod threads;
 mod usage;
 
-pub use arrows::{Arrow, Arrows, arrows};
+pub use arrows::{Arrow, Arrows, Wanted, arrows};
 pub use diagnosis::{FindingOfHost, Found, diagnose};
 pub use event_index::EventIndex;
 pub use event_page::{EventPage, EventQuery, EventRow, event_page};

@@ -15,6 +15,9 @@ pub struct Usage {
     pub cpus: Vec<CpuUsage>,
     /// Of all processors together, of the time for which it is known what each did; null where of none.
     pub total: Vec<Option<f64>>,
+    /// The same of all parts together; null where nothing is known.
+    #[schema(required)]
+    pub mean: Option<f64>,
 }
 
 /// A processor over time.
@@ -26,6 +29,9 @@ pub struct CpuUsage {
     pub cpu: u32,
     /// By part of the time, from 0 to 1, of what is known of it; null where nothing is.
     pub values: Vec<Option<f64>>,
+    /// The same of all parts together; null where nothing is known.
+    #[schema(required)]
+    pub mean: Option<f64>,
 }
 
 /// For how long it was busy, and how long that is known, by part of the time.
@@ -78,10 +84,12 @@ pub fn usage(history: &History, rows: &Rows, (begin, end): (i64, i64), buckets: 
             host: row.host,
             cpu: row.cpu,
             values: of_cpu.shares(),
+            mean: of_cpu.mean(),
         });
     }
     Usage {
         total: all.shares(),
+        mean: all.mean(),
         cpus,
     }
 }
@@ -89,10 +97,17 @@ pub fn usage(history: &History, rows: &Rows, (begin, end): (i64, i64), buckets: 
 impl Spent {
     fn shares(&self) -> Vec<Option<f64>> {
         let parts = self.busy.iter().zip(&self.known);
-        // Less than a nanosecond is what was rounded away.
-        let share = |(busy, known): (&f64, &f64)| (*known >= 1.0).then(|| rounded(busy / known));
-        parts.map(share).collect()
+        parts.map(|(busy, known)| share(*busy, *known)).collect()
     }
+
+    fn mean(&self) -> Option<f64> {
+        share(self.busy.iter().sum(), self.known.iter().sum())
+    }
+}
+
+fn share(busy: f64, known: f64) -> Option<f64> {
+    // Less than a nanosecond is what was rounded away.
+    (known >= 1.0).then(|| rounded(busy / known))
 }
 
 /// Adds to buckets what a stretch has of each: `density` for each unit of its length. It begins in the
@@ -123,6 +138,13 @@ mod tests {
             known: vec![10.0, 4.0, 0.0],
         };
         assert_eq!(spent.shares(), [Some(0.5), Some(0.5), None]);
+        // Not the mean of the shares: more is known of some parts than of others.
+        let uneven = Spent {
+            busy: vec![10.0, 0.0, 0.0],
+            known: vec![10.0, 30.0, 0.0],
+        };
+        assert_eq!(uneven.mean(), Some(0.25));
+        assert_eq!(share(0.0, 0.0), None);
     }
 
     #[test]

@@ -23,15 +23,15 @@ export function usage(query) {
         busy[index] += (Math.min(to, begin + (index + 1) * step) - low) / step;
       }
     }
-    return { host, cpu, values: busy };
+    return { host, cpu, values: busy, mean: meanOf(busy) };
   });
-  return {
-    cpus: all,
-    total: Array.from(
-      { length: buckets },
-      (_, index) => all.reduce((sum, { values }) => sum + values[index], 0) / all.length,
-    ),
-  };
+  const total = Array.from({ length: buckets }, (_, index) => meanOf(all.map(({ values }) => values[index])));
+  return { cpus: all, total, mean: meanOf(total) };
+}
+
+// All of the time is known here.
+function meanOf(shares) {
+  return shares.reduce((sum, share) => sum + share, 0) / shares.length;
 }
 
 export function quiet({ rows, begin_ns: begin, end_ns: end }) {

@@ -31,7 +31,7 @@ fn without_timers_it_is_said_that_a_wait_may_have_ended_by_itself() {
 
 #[test]
 fn who_waits_for_a_thread_to_end_waits_for_no_lock() {
-    // 8 is gone when it has woken 7, at its end or shortly before, or goes on to wait for something else.
+    // 8 ends after it has woken 7 (soon, or later), is at its end when it wakes 7, or goes on to wait for something else.
     let ends = |exit: &str| {
         let gone = WAITED.replace(
             "prev_comm=other prev_tid=8 prev_state=1",
@@ -40,6 +40,7 @@ fn who_waits_for_a_thread_to_end_waits_for_no_lock() {
         let (before, after) = gone.split_at(gone.find("cpu0 20010").expect("the end"));
         match exit {
             "20005" => format!("{before}cpu0 20005 syscall_entry_exit @tid=8\n    {after}"),
+            "21500" => format!("{WAITED}\n    cpu0 21500 syscall_entry_exit @tid=8"),
             _ => {
                 let waking = before.find("cpu0 20000").expect("the wake-up");
                 let (before, woken) = before.split_at(waking);
@@ -52,7 +53,7 @@ fn who_waits_for_a_thread_to_end_waits_for_no_lock() {
         let finding = only(&found, FindingId::LockContention);
         (
             finding.title.clone(),
-            finding.explanation.contains("it was joined"),
+            finding.explanation.contains("it was joined."),
         )
     };
     let expected = |title: &str, is_join| (title.to_owned(), is_join);
@@ -61,8 +62,15 @@ fn who_waits_for_a_thread_to_end_waits_for_no_lock() {
         expected("Lock: requests wait for other (8)", false)
     );
     assert_eq!(
-        told(&ends("20005")),
+        told(&ends("21500")),
         expected("Lock: requests wait for other (8)", false)
+    );
+    assert_eq!(
+        told(&ends("20005")),
+        expected(
+            "Threads or a lock: requests wait for other (8), which ends then",
+            false
+        )
     );
     assert_eq!(
         told(&ends("19990")),

@@ -201,6 +201,25 @@ fn what_is_missing_from_one_host_does_not_explain_what_is_unknown_of_another() {
     );
 }
 
+#[test]
+fn what_a_ring_has_overwritten_asks_for_a_longer_one() {
+    let hosts = [("web-1", &*client(SERVER)), ("store-1", &*server())];
+    let mut drawn = Drawn::hosts(&hosts, Vec::new());
+    let told = |drawn: &Drawn| {
+        let found = drawn.findings(HostId(0));
+        let finding = only(&found, FindingId::UnknownTime);
+        [&finding.advice, &finding.explanation].map(Clone::clone)
+    };
+    // By the client's clock a part of the wait lies before the server's recording.
+    let [advice, explanation] = told(&drawn);
+    assert!(advice.starts_with("Record the scheduler"), "{advice}");
+    assert!(!explanation.contains("overwritten"), "{explanation}");
+    drawn.rings.insert(HostId(1));
+    let [advice, explanation] = told(&drawn);
+    assert!(advice.contains("--buffer-size"), "{advice}");
+    assert!(explanation.contains("overwritten"), "{explanation}");
+}
+
 /// The server's thread for a client that is told nowhere else: it reads the next request, which was sent
 /// before the client began to wait for the answer.
 #[test]

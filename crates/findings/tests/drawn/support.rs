@@ -3,7 +3,7 @@
 //! Kernel events are drawn as in crate `slowpath-drawn`; `start THREAD SPAN` and `end THREAD SPAN`
 //! begin and end a request of trace 1 in a thread.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slowpath_critical_path::{Host as NamedHost, Hosts};
 use slowpath_drawn::DrawnTrace;
@@ -30,6 +30,8 @@ pub struct Drawn {
     network: Network,
     requests: Vec<Requests>,
     diagnostics: Vec<Vec<Diagnostic>>,
+    /// Hosts of which a ring in memory was recorded.
+    pub rings: BTreeSet<HostId>,
 }
 
 /// The findings about one drawn host, with the spans of a file.
@@ -67,6 +69,7 @@ impl Drawn {
             diagnostics: vec![Vec::new(); lines.len()],
             lines,
             requests,
+            rings: BTreeSet::new(),
         }
     }
 
@@ -99,6 +102,7 @@ impl Drawn {
             group_quotas: None,
             quota_periods: None,
             diagnostics: &self.diagnostics,
+            rings: &self.rings,
             window: TimeRange::ALL,
         });
         let (kernel, options) = (&self.kernels[id.index()], Default::default());

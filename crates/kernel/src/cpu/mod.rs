@@ -38,7 +38,7 @@ pub struct CpuReport {
     pub end_ns: i64,
     /// Processors by number.
     pub cpus: Vec<CpuRow>,
-    /// Threads that were busy, the busiest first.
+    /// Threads that were busy, of each host the busiest first.
     pub threads: Vec<ThreadRow>,
 }
 

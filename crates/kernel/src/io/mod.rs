@@ -30,9 +30,9 @@ pub struct IoReport {
     pub begin_ns: i64,
     /// End of the window.
     pub end_ns: i64,
-    /// Processes with a counted call, those that moved most first.
+    /// Processes with a counted call, of each host those that moved most first.
     pub processes: Vec<ProcessRow>,
-    /// Files with a counted call, those of which most was moved first.
+    /// Files with a counted call, of each host those of which most was moved first.
     pub files: Vec<FileRow>,
     /// The same over time; for pictures, no part of the document.
     #[serde(skip)]

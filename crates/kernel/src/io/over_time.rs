@@ -4,7 +4,7 @@
 //! parts depend on the first and the last byte that were moved, and on nothing else.
 
 use serde::{Deserialize, Serialize};
-use slowpath_model::Timestamp;
+use slowpath_model::{TimeRange, Timestamp};
 
 /// The most parts of a time; 128 bytes each.
 const MOST: usize = 1 << 14;
@@ -64,6 +64,8 @@ pub struct MovedOverTime {
     /// Number of the first part: how many of its length fit between the epoch and its begin.
     first: i64,
     parts: Vec<Part>,
+    /// When the first and the last byte were moved.
+    known: (Timestamp, Timestamp),
 }
 
 impl MovedOverTime {
@@ -72,12 +74,18 @@ impl MovedOverTime {
         1 << self.shift
     }
 
-    /// Parts with their begins, in the order of time; by [`Medium::ALL`].
-    pub fn parts(&self) -> impl Iterator<Item = (Timestamp, &[Bytes; Medium::ALL.len()])> {
-        (self.parts.iter().zip(0_i64..)).map(|(part, place)| {
+    /// Parts in the order of time, each from its begin to the next one's; by [`Medium::ALL`]. The first one begins
+    /// with the first byte and the last one ends with the last, so that none reaches out of the recording.
+    pub fn parts(&self) -> impl Iterator<Item = (TimeRange, &[Bytes; Medium::ALL.len()])> {
+        let (first, last) = self.known;
+        (self.parts.iter().zip(0_i64..)).map(move |(part, place)| {
             let number = self.first.saturating_add(place);
-            let begin = number.saturating_mul(1 << self.shift);
-            (Timestamp::from_ns(begin), part)
+            let begin_of = |number: i64| Timestamp::from_ns(number.saturating_mul(1 << self.shift));
+            let end = begin_of(number.saturating_add(1)).min(last);
+            // All of the last part's bytes may have been moved in the instant that is its begin.
+            let instant_before = Timestamp::from_ns(end.ns().saturating_sub(1));
+            let begin = begin_of(number).max(first).min(instant_before);
+            (TimeRange::new(begin, end), part)
         })
     }
 
@@ -88,7 +96,10 @@ impl MovedOverTime {
         }
         if self.parts.is_empty() {
             self.first = at.ns() >> self.shift;
+            self.known = (at, at);
         }
+        let (first, last) = &mut self.known;
+        (*first, *last) = (at.min(*first), at.max(*last));
         // What is out of order by a little counts for the first part.
         while (at.ns() >> self.shift).saturating_sub(self.first) >= MOST as i64 {
             self.halve();
@@ -143,9 +154,11 @@ mod tests {
         assert!((MOST / 2..=MOST).contains(&moved.parts.len()));
         let all: u64 = moved.parts().map(|(_, part)| part[0].read).sum();
         assert_eq!(all, 9_000_000);
-        let (first, _) = moved.parts().next().unwrap();
-        let early = Timestamp::from_ns(begin).since(first).get();
-        assert!(early < moved.part_ns(), "{early}");
+        let ranges: Vec<TimeRange> = moved.parts().map(|(range, _)| range).collect();
+        assert_eq!(ranges[0].begin, Timestamp::from_ns(begin));
+        let last = Timestamp::from_ns(begin + 2_999_999 * 1_000_000);
+        assert_eq!(ranges.last().unwrap().end, last);
+        assert!(ranges.windows(2).all(|two| two[0].end == two[1].begin));
     }
 
     #[test]
@@ -158,7 +171,9 @@ mod tests {
         assert_eq!(all, 6);
         let mut last = MovedOverTime::default();
         last.add(Timestamp::from_ns(i64::MAX), Medium::Other, read(1));
-        assert_eq!(last.parts().count(), 1);
+        let parts: Vec<TimeRange> = last.parts().map(|(range, _)| range).collect();
+        assert_eq!(parts.len(), 1);
+        assert_eq!(parts[0].length().get(), 1);
     }
 
     #[test]

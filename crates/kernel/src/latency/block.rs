@@ -5,11 +5,10 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::{BlockDevice, BlockRequest, Concepts, Fact, FactKind};
-use slowpath_engine::{Analysis, Chunk};
+use slowpath_engine::{Analysis, Chunk, Distribution};
 use slowpath_model::{CpuId, Event, Projection, TimeRange, Timestamp};
 use slowpath_source::Source;
 
-use super::distribution::Distribution;
 use super::{LatencyKind, LatencyReport, report};
 use crate::answer::Answer;
 use crate::lanes::{Lane, Lanes, Record, Whose};

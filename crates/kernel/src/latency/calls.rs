@@ -4,19 +4,18 @@
 //! others are brought together in the order of time, by thread.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::{Concepts, Fact, FactKind};
-use slowpath_engine::{Analysis, Chunk};
+use slowpath_engine::{Analysis, Chunk, Distribution};
 use slowpath_model::{CpuId, Event, Projection, ThreadId, TimeRange, Timestamp};
 use slowpath_source::{Packet, Source};
 
-use super::distribution::Distribution;
 use super::{LatencyKind, LatencyReport, report};
 use crate::answer::Answer;
-use crate::extent::{is_whole, missing, shares_processors};
+use crate::extent::{add_unreadable, is_whole, missing, shares_processors};
 use crate::lanes::{Lanes, Occupant, Record, Switch, Whose};
 use crate::shards::{Happened, Shards, Sorted};
 use crate::{Extent, Window};
@@ -28,6 +27,9 @@ pub(super) struct Calls {
     shares_processors: bool,
     /// When any processor's events are missing: a call may have returned there unseen, and another begun.
     missing: Vec<TimeRange>,
+    /// The same for events within packets that could not be read, as far as the merge has come: in order, apart from
+    /// each other. Written before the ends of calls behind them are handed over.
+    unreadable: RwLock<Vec<TimeRange>>,
     shards: Shards<End, OfThreads>,
     /// What chunks have measured, by number of the call.
     measured: Mutex<Vec<Vec<Distribution>>>,
@@ -66,6 +68,7 @@ pub(super) struct Told {
     /// Only while a chunk is passed over: the same.
     of_threads: Vec<Happened<End>>,
     own: Vec<Distribution>,
+    unreadable: Vec<TimeRange>,
     occupant: Occupant<End>,
     /// The call that the current thread is in, entered since it was switched to.
     current: Option<(Timestamp, Whose, CallNumber)>,
@@ -99,6 +102,7 @@ impl Calls {
             concepts: Concepts::resolve(source.schema(), KINDS),
             shares_processors: shares_processors(source),
             missing: missing(source),
+            unreadable: RwLock::default(),
             shards: Shards::new(),
             measured: Mutex::default(),
             all: Mutex::default(),
@@ -157,11 +161,22 @@ impl Calls {
             sorted.merge(Sorted::of(cpu, records));
         }
         sorted.merge(std::mem::take(&mut told.sorted));
+        if !told.unreadable.is_empty() {
+            let known = self.unreadable.write();
+            let mut known = known.unwrap_or_else(PoisonError::into_inner);
+            add_unreadable(&mut known, std::mem::take(&mut told.unreadable));
+        }
         self.shards.hand_over(sorted, limit);
         lock(&self.measured).append(&mut told.taken);
     }
 
-    fn take(&self, threads: &mut OfThreads, record: Happened<End>) {
+    /// Held while records are folded: none are handed over meanwhile that need to know of more.
+    fn known_unreadable(&self) -> RwLockReadGuard<'_, Vec<TimeRange>> {
+        let known = self.unreadable.read();
+        known.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, threads: &mut OfThreads, record: Happened<End>, unreadable: &[TimeRange]) {
         let OfThreads { entered, taken } = threads;
         match record.what {
             End::Entered(call) => drop(entered.insert(record.thread, (call, record.at))),
@@ -170,7 +185,9 @@ impl Calls {
                     && call.is_none_or(|call| call == entered_call)
                 {
                     entered.remove(&record.thread);
-                    if is_whole(&self.missing, from, record.at) {
+                    if is_whole(&self.missing, from, record.at)
+                        && is_whole(unreadable, from, record.at)
+                    {
                         self.measure(taken, entered_call, from, record.at);
                     }
                 }
@@ -206,9 +223,10 @@ impl Answer for Calls {
 
     fn report(&self, mut told: Told) -> LatencyReport {
         self.hand_over(&mut told, Timestamp::MAX, true);
+        let unreadable = self.known_unreadable();
         let threads = self
             .shards
-            .finish(|threads, record| self.take(threads, record));
+            .finish(|threads, record| self.take(threads, record, &unreadable));
         let mut all = self.all_measured();
         for threads in threads {
             add_all(&mut all, threads.taken);
@@ -233,6 +251,10 @@ impl Analysis for Calls {
             told.leave_call();
             told.occupant.gap(packet.range.begin);
         }
+    }
+
+    fn unreadable(&self, told: &mut Told, between: TimeRange) {
+        add_unreadable(&mut told.unreadable, vec![between]);
     }
 
     #[inline]
@@ -281,6 +303,7 @@ impl Analysis for Calls {
         earlier.lanes.merge(later.lanes);
         earlier.sorted.merge(later.sorted);
         earlier.taken.extend(later.taken);
+        add_unreadable(&mut earlier.unreadable, later.unreadable);
     }
 
     fn settle(&self, told: &mut Told, watermark: Timestamp) {
@@ -288,8 +311,10 @@ impl Analysis for Calls {
     }
 
     fn assist(&self) {
+        let unreadable = self.known_unreadable();
         self.shards
-            .work_off(|threads, record| self.take(threads, record));
+            .work_off(|threads, record| self.take(threads, record, &unreadable));
+        drop(unreadable);
         self.add_measured();
     }
 }

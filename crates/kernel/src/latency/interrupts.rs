@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::{Concepts, Fact, FactKind, Softirq};
-use slowpath_engine::{Analysis, Chunk};
+use slowpath_engine::{Analysis, Chunk, Distribution};
 use slowpath_model::{CpuId, Event, Projection, TimeRange, Timestamp};
 use slowpath_source::{Packet, Source};
 
-use super::distribution::Distribution;
 use super::{LatencyKind, LatencyReport, report};
 use crate::answer::Answer;
 use crate::{Extent, Window};

@@ -6,21 +6,19 @@
 
 mod block;
 mod calls;
-mod distribution;
 mod interrupts;
 mod wakeup;
 
 use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
-use slowpath_engine::{Cancelled, Options, Outcome};
+use slowpath_engine::{Cancelled, Distribution, Options, Outcome};
 use slowpath_model::Nanoseconds;
 use slowpath_source::Source;
 use utoipa::ToSchema;
 
 use crate::Window;
 use crate::answer::answer;
-use distribution::Distribution;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -48,7 +46,7 @@ pub struct LatencyReport {
     pub begin_ns: i64,
     /// End of the window.
     pub end_ns: i64,
-    /// By name, the largest total first.
+    /// By name, of each host the largest total first.
     pub entries: Vec<LatencyRow>,
 }
 
@@ -215,6 +213,14 @@ mod tests {
             &["a-7: 1 of 10..10"],
         );
         check("cpu1 40 tick\n-- cut-off 45 cpu1", &["a-7: 1 of 10..10"]);
+        let unreadable = |from: i64, until: i64| {
+            format!(
+                "cpu1 {from} sched_wakeup comm=b tid=9\n-- unreadable {until} cpu1\ncpu1 95 tick"
+            )
+        };
+        check(&unreadable(40, 85), &["a-7: 1 of 10..10"]);
+        check(&unreadable(84, 86), &["a-7: 1 of 10..10"]);
+        check(&unreadable(21, 79), &["a-7: 2 of 10..10"]);
         check(
             "cpu1 22 tick\n-- lost 1 cpu1\ncpu1 70 tick",
             &["a-7: 2 of 10..10"],
@@ -236,6 +242,13 @@ mod tests {
         let write = "write: 1 of 1..1";
         check("cpu1 12 tick\ncpu1 30 tick", &["read: 1 of 30..30", write]);
         check("cpu1 12 tick\n-- lost 1 cpu1\ncpu1 30 tick", &[write]);
+        let unreadable = |from: i64, until: i64| {
+            let switch = "sched_switch prev_tid=0 next_tid=9";
+            format!("cpu1 {from} {switch}\n-- unreadable {until} cpu1\ncpu1 50 tick")
+        };
+        check(&unreadable(12, 30), &[write]);
+        check(&unreadable(30, 31), &[write]);
+        check(&unreadable(43, 49), &["read: 1 of 30..30", write]);
     }
 
     #[test]

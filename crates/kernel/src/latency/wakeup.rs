@@ -7,15 +7,14 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::{Concepts, Fact, FactKind};
-use slowpath_engine::{Analysis, Chunk};
+use slowpath_engine::{Analysis, Chunk, Distribution};
 use slowpath_model::{CpuId, Event, Projection, ThreadId, TimeRange, Timestamp};
 use slowpath_source::Source;
 
-use super::distribution::Distribution;
 use super::{LatencyKind, LatencyReport, report};
 use crate::answer::Answer;
 use crate::comm::Comm;
-use crate::extent::is_whole;
+use crate::extent::{add_unreadable, is_whole};
 use crate::lanes::{Lane, Lanes, Record, Whose};
 use crate::{Extent, Window, missing};
 
@@ -33,6 +32,8 @@ pub(super) struct Told {
     lanes: Lanes<What>,
     woken: FxHashMap<ThreadId, Timestamp>,
     taken: FxHashMap<ThreadId, (Comm, Distribution)>,
+    /// When events within packets could not be read: in order, apart from each other.
+    unreadable: Vec<TimeRange>,
     /// Only while a chunk is passed over.
     lane: Lane<What>,
 }
@@ -65,6 +66,8 @@ impl Wakeups {
 
     fn drain(&self, told: &mut Told, until: Timestamp, end: bool) {
         let (woken, taken) = (&mut told.woken, &mut told.taken);
+        let is_whole =
+            |from, to| is_whole(&self.missing, from, to) && is_whole(&told.unreadable, from, to);
         told.lanes
             .drain(until, end, |_, Record { at, what, .. }| match what {
                 What::Woken(thread) => drop(woken.entry(thread).or_insert(at)),
@@ -73,7 +76,7 @@ impl Wakeups {
                     if let Some(from) = woken.remove(&next)
                         && self.window.contains(from)
                         && self.window.contains(at)
-                        && is_whole(&self.missing, from, at)
+                        && is_whole(from, at)
                     {
                         let (name, taken) = taken.entry(next).or_default();
                         *name = comm;
@@ -133,6 +136,10 @@ impl Analysis for Wakeups {
         });
     }
 
+    fn unreadable(&self, told: &mut Told, between: TimeRange) {
+        add_unreadable(&mut told.unreadable, vec![between]);
+    }
+
     fn end(&self, told: &mut Told, chunk: &Chunk) {
         let cpu = chunk.cpu.unwrap_or(CpuId(chunk.stream.0));
         told.lanes = Lanes::of(cpu, std::mem::take(&mut told.lane));
@@ -140,6 +147,7 @@ impl Analysis for Wakeups {
 
     fn merge(&self, earlier: &mut Told, later: Told) {
         earlier.lanes.merge(later.lanes);
+        add_unreadable(&mut earlier.unreadable, later.unreadable);
     }
 
     fn settle(&self, told: &mut Told, watermark: Timestamp) {

@@ -270,8 +270,8 @@ impl Analysis for Gather<'_> {
                 let buffer = packet.buffer;
                 self.push(state, at, Kind::PacketReceived { buffer });
             }
-            Fact::SyscallEntry(entry) => state.open.call = Call::named(entry.call.index()),
-            Fact::SyscallExit(_) => state.open.call = Call::NONE,
+            Fact::SyscallEntry(entry) => self.call(state, at, Call::named(entry.call.index())),
+            Fact::SyscallExit(_) => self.call(state, at, Call::NONE),
             Fact::Fork {
                 child,
                 child_process,
@@ -318,6 +318,15 @@ impl Gather<'_> {
                 open.reads = kind != Kind::Lost;
             }
             _ => self.push_unread(state, at, kind),
+        }
+    }
+
+    /// The thread that runs has entered a call, or left one.
+    fn call(&self, state: &mut Gathered, at: i64, call: Call) {
+        match state.open.interleaved {
+            // The switch that wants to know may be in another stream.
+            true => self.push(state, at, Kind::Call(call)),
+            false => state.open.call = call,
         }
     }
 

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use slowpath_record::{
-    AgentsChoice, KernelChoice, Mode, RecordOptions, SpanOptions, SpansChoice, UserSpaceChoice,
+    AgentsChoice, KernelChoice, Mode, RecordOptions, RedisChoice, SpanOptions, SpansChoice,
+    UserSpaceChoice,
 };
 
 /// Records what is sent to a free port of loopback while the command runs.
@@ -23,6 +24,7 @@ pub fn spans_alone(folder: &Path, mode: Mode, rules: &[&str], command: &[&str]) 
             rules: rules.iter().map(|rule| rule.parse().expect(rule)).collect(),
         },
         agents: AgentsChoice::Off,
+        redis: RedisChoice::default(),
         buffer_bytes_per_cpu: None,
         accounts: Vec::new(),
         command: command.iter().map(Into::into).collect(),

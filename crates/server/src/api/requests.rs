@@ -120,6 +120,12 @@ pub(super) async fn requests(
                     end.unwrap_or(i64::MAX / 2),
                 )?),
             };
+            if question.max_ns.is_some_and(|most| most < question.min_ns) {
+                return Err(Problem::Bad(
+                    "`min_ns` is more than `max_ns`\n  hint: no request lasts at least the one and at most the other"
+                        .to_owned(),
+                ));
+            }
             let order = match question.sort {
                 Sort::Duration => Order::Duration,
                 Sort::Begin => Order::Begin,

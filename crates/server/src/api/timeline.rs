@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use slowpath_critical_path::critical_path_among;
 use slowpath_model::{HostId, ThreadId};
 use slowpath_views::{
-    Arrows, CpuRow, IoRates, LostRow, PathRow, ThreadRow, Track, Usage, io_rates, lost_events,
-    path_row,
+    Arrows, CpuRow, IoRates, LostRow, PathRow, ThreadRow, Track, Usage, Wanted, io_rates,
+    lost_events, path_row,
 };
 use utoipa::openapi::{KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat, Type};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
@@ -304,9 +304,8 @@ pub(super) async fn intervals(
 #[schema(as = ArrowsQuestion)]
 pub(super) struct ArrowsPosted {
     /// Rows of threads: wake-ups among these are told.
-    #[serde(default)]
     #[schema(max_items = 10_000)]
-    rows: Vec<usize>,
+    rows: Option<Vec<usize>>,
     /// Instead: wake-ups from or to this row, whichever the other one.
     touching: Option<usize>,
     /// From when.
@@ -330,21 +329,24 @@ pub(super) async fn arrows(
         .answer(move |recording| {
             let history = recording.history.get()?;
             let requests = recording.requests.get()?;
-            limited("rows", question.rows.len(), MOST_ROWS)?;
+            let wanted = match (question.rows, question.touching) {
+                (Some(rows), None) => {
+                    limited("rows", rows.len(), MOST_ROWS)?;
+                    Wanted::Among(rows)
+                }
+                (None, Some(row)) => Wanted::Touching(row),
+                _ => return Err(Problem::Bad(
+                    "wake-ups are either among `rows` or `touching` one\n  hint: give one of both"
+                        .to_owned(),
+                )),
+            };
             let range = range_of(question.begin_ns, question.end_ns)?;
             let limit = limited("arrows", question.limit, MOST_ITEMS)?;
             let lines = |host: HostId| {
                 let host = requests.recorded.hosts.get(host.index());
                 host.and_then(|host| host.lines.as_ref())
             };
-            let found = slowpath_views::arrows(
-                lines,
-                &history.rows,
-                &question.rows,
-                question.touching,
-                range,
-                limit,
-            );
+            let found = slowpath_views::arrows(lines, &history.rows, &wanted, range, limit);
             Answer::of(&found)
         })
         .await

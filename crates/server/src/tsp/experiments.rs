@@ -163,7 +163,8 @@ fn trace_document(recording: &Recording, registry: &Registry, place: usize) -> V
     })
 }
 
-/// What the environments of several traces say: where they say different things, each with its host.
+/// What the environments of several traces say: where they say different things, each with its host, and all
+/// that the traces of a host say.
 fn properties_of(told: BTreeMap<String, Vec<(&str, String)>>) -> BTreeMap<String, String> {
     let mut properties = BTreeMap::new();
     for (key, values) in told {
@@ -175,7 +176,12 @@ fn properties_of(told: BTreeMap<String, Vec<(&str, String)>>) -> BTreeMap<String
             continue;
         }
         for (host, value) in values {
-            properties.entry(format!("{key} ({host})")).or_insert(value);
+            let said: &mut String = properties.entry(format!("{key} ({host})")).or_default();
+            if said.is_empty() {
+                *said = value;
+            } else if !said.split(", ").any(|known| known == value) {
+                *said += &format!(", {value}");
+            }
         }
     }
     properties

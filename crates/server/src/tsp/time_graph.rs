@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use slowpath_critical_path::State as ThreadState;
 use slowpath_model::{HostId, Nanoseconds, TimeRange, Timestamp};
-use slowpath_views::{Clocks, RequestQuery, Track, arrows, intervals, screen};
+use slowpath_views::{Clocks, RequestQuery, Track, Wanted, arrows, intervals, screen};
 
 use super::outputs::Output;
 use super::{MOST_CELLS, MOST_ITEMS, Model, OfOutput, about};
@@ -457,8 +457,7 @@ fn arrows_in(recording: &Recording, output: Output, asked: ArrowParameters) -> M
     let found = arrows(
         lines,
         &history.rows,
-        &every,
-        None,
+        &Wanted::Among(every),
         offsets_of(clocks, range),
         MOST_ARROWS,
     );

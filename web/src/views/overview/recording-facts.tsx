@@ -59,8 +59,11 @@ export function RecordingFacts({ requests }: { requests: number | null }) {
 }
 
 function summaryOf(diagnostics: readonly Diagnostic[]): string {
-  const bad = diagnostics.filter((diagnostic) => /error|warning/.test(diagnostic.severity)).length;
-  return bad > 0 ? ` (${wordNumberOf(bad, 'warning')})` : '';
+  const told = ['error', 'warning'].flatMap((severity) => {
+    const count = diagnostics.filter((diagnostic) => diagnostic.severity === severity).length;
+    return count > 0 ? [wordNumberOf(count, severity)] : [];
+  });
+  return told.length > 0 ? ` (${told.join(', ')})` : '';
 }
 
 function Fact({ name, value, bad = false }: { name: string; value: string; bad?: boolean }) {

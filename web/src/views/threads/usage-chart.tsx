@@ -49,7 +49,7 @@ export function UsageChart(place: ChartPlace) {
   const { hosts } = useRecording();
   const hostName = useHostName();
   const usage = useAnswer<Usage>(question).value;
-  const mean = useMemo(() => (usage ? meanOf(usage.total) : null), [usage]);
+  const mean = usage?.mean ?? null;
   const lines = useMemo<ChartLine[]>(() => {
     if (!usage) return [];
     const each = usage.cpus.length <= MOST_LINES ? usage.cpus : [];
@@ -71,9 +71,8 @@ export function UsageChart(place: ChartPlace) {
 
   const words = usage
     ? usage.cpus
-        .map(({ host, cpu, values }) => {
-          const share = meanOf(values);
-          const said = share === null ? 'not known' : wordShare(share);
+        .map(({ host, cpu, mean }) => {
+          const said = mean === null ? 'not known' : wordShare(mean);
           return `${hosts.length > 1 ? `${hostName(host)} ` : ''}CPU ${cpu} ${said}`;
         })
         .join(', ')
@@ -116,12 +115,6 @@ export function UsageChart(place: ChartPlace) {
       ...cpus.map(({ host, cpu, values }) => ({ title: `${hostName(host)} cpu${cpu}`, values })),
     ];
   }
-}
-
-/** Of the parts of which something is known. */
-function meanOf(shares: readonly (number | null)[]): number | null {
-  const known = shares.filter((share) => share !== null);
-  return known.length === 0 ? null : known.reduce((sum, share) => sum + share, 0) / known.length;
 }
 
 export interface ChartColumn {

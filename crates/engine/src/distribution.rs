@@ -1,4 +1,4 @@
-//! A distribution of lengths of time that takes bounded memory.
+//! A distribution of lengths of time that takes bounded memory, to be merged as states are.
 //!
 //! Up to [`EXACT`] values are kept as they are. Beyond, values are counted in buckets, linear within
 //! each power of two (as in Tene's HdrHistogram), and percentiles are off by less than 0.05 %. Which
@@ -14,7 +14,7 @@ const PRECISION: u32 = 10;
 
 /// Lengths of time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Distribution {
+pub struct Distribution {
     count: u64,
     total: u64,
     min: u64,
@@ -44,19 +44,27 @@ impl Default for Distribution {
 
 /// What is told of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Summary {
-    pub(super) count: u64,
-    pub(super) total: Nanoseconds,
-    pub(super) min: Nanoseconds,
-    pub(super) max: Nanoseconds,
-    pub(super) mean: Nanoseconds,
-    pub(super) p50: Nanoseconds,
-    pub(super) p99: Nanoseconds,
+pub struct DistributionSummary {
+    /// How many values.
+    pub count: u64,
+    /// Their sum.
+    pub total: Nanoseconds,
+    /// The smallest.
+    pub min: Nanoseconds,
+    /// The largest.
+    pub max: Nanoseconds,
+    /// The sum by the number, rounded down.
+    pub mean: Nanoseconds,
+    /// The median, by nearest rank.
+    pub p50: Nanoseconds,
+    /// The 99th percentile, by nearest rank.
+    pub p99: Nanoseconds,
 }
 
 impl Distribution {
+    /// One more value.
     #[inline]
-    pub(super) fn add(&mut self, value: Nanoseconds) {
+    pub fn add(&mut self, value: Nanoseconds) {
         let value = value.get();
         self.count += 1;
         self.total = self.total.saturating_add(value);
@@ -73,7 +81,8 @@ impl Distribution {
         }
     }
 
-    pub(super) fn merge(&mut self, later: Self) {
+    /// The values of both.
+    pub fn merge(&mut self, later: Self) {
         self.count += later.count;
         self.total = self.total.saturating_add(later.total);
         self.min = self.min.min(later.min);
@@ -108,12 +117,17 @@ impl Distribution {
         }
     }
 
+    /// How many values.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
     /// `None` where there is no value.
-    pub(super) fn summary(mut self) -> Option<Summary> {
+    pub fn summary(mut self) -> Option<DistributionSummary> {
         if let Values::Exact(values) = &mut self.values {
             values.sort_unstable();
         }
-        Some(Summary {
+        Some(DistributionSummary {
             count: self.count,
             total: Nanoseconds(self.total),
             min: Nanoseconds(self.min),

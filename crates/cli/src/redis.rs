@@ -1,0 +1,98 @@
+//! `slowpath redis`: what a Redis server did for its clients, from inside: commands, clients, event loop.
+//!
+//! Everything that is computed lies in crate `slowpath-datastore`. Keys of the JSON document:
+//! docs/reference/definitions.md.
+
+use clap::{Args, ValueEnum};
+use slowpath_datastore::{StoreReport, store};
+use slowpath_engine::Cancelled;
+use slowpath_views::merge_documents;
+
+use crate::input::{InputArgs, Report};
+use crate::output::{print, print_json};
+use crate::redis_tables;
+
+/// What Redis did for its clients: where the time of each command went, and how busy the event loop was.
+///
+/// Reads what the agent for Redis tells: recordings by `slowpath record --redis`, or by LTTng alone
+/// (agents/redis).
+#[derive(Args)]
+pub struct RedisArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    /// What the table has a row for.
+    #[arg(long, value_enum, default_value_t = By::Command)]
+    by: By,
+    /// So many of the slowest commands, each with its parts.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    slowest: usize,
+    /// Rows in the printed table; 0 prints all. JSON always has all.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    top: usize,
+    /// Print one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a row is.
+#[derive(Clone, Copy, ValueEnum)]
+enum By {
+    /// A command.
+    Command,
+    /// A client.
+    Client,
+    /// A server.
+    Server,
+}
+
+/// Runs the command.
+pub fn run(args: &RedisArgs) -> anyhow::Result<Report> {
+    let experiment = args.input.open()?;
+    let mut report = Report::begin(&experiment);
+    let hosts = experiment.stores();
+    anyhow::ensure!(
+        !hosts.is_empty(),
+        "no events of Redis were recorded\n  hint: `slowpath record --redis PID -- COMMAND` records a server \
+         from inside; agents/redis/README.md says how to with LTTng alone"
+    );
+    let run = args.input.options();
+    let options = run.engine_in(args.input.range(&experiment)?);
+    let mut documents = Vec::new();
+    let mut lost: u64 = 0;
+    for host in &hosts {
+        let outcome = store(&host.source(), args.slowest, &options)
+            .map_err(|Cancelled| anyhow::anyhow!("interrupted"))?;
+        report = report.with(outcome.diagnostics);
+        let told = outcome.state.unwrap_or_default();
+        lost = lost.saturating_add(told.lost);
+        if args.json {
+            documents.push((host.name.as_str(), serde_json::to_value(&told)?));
+            continue;
+        }
+        if hosts.len() > 1 {
+            print(&format!("host {}\n", host.name))?;
+        }
+        print(&text(&told, args))?;
+    }
+    if args.json {
+        let mut document = merge_documents(documents);
+        document["lost"] = lost.into();
+        print_json(&document)?;
+    }
+    Ok(report)
+}
+
+fn text(told: &StoreReport, args: &RedisArgs) -> String {
+    let mut text = redis_tables::servers(told);
+    text.push('\n');
+    text += &match args.by {
+        By::Command => redis_tables::commands(told, args.top),
+        By::Client => redis_tables::clients(told, args.top),
+        By::Server => redis_tables::by_server(told),
+    };
+    if args.slowest > 0 && !told.slowest.is_empty() {
+        text.push('\n');
+        text += &redis_tables::slowest(told);
+    }
+    text
+}

@@ -1,0 +1,222 @@
+//! Redis servers recorded from inside, one that runs and one that the command starts: every request of a client
+//! is told, keys and values are not, and the server is afterwards as it was.
+//!
+//! Needs LTTng, redis and the agent, which it builds; skips visibly where one is missing.
+
+mod support;
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use support::{skip, slowpath_succeeds};
+
+const REQUESTS: u64 = 3_000;
+
+/// A recording has every server that the agent is in: tests with servers run one after the other.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The folder of agents, where the one for Redis could be built and everything else is there.
+fn agents() -> Option<PathBuf> {
+    let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents");
+    let quiet = |program: &str, arguments: &[&str]| {
+        let run = Command::new(program)
+            .args(arguments)
+            .stdout(Stdio::null())
+            .status();
+        run.is_ok_and(|status| status.success())
+    };
+    if !quiet("redis-benchmark", &["--version"]) || !quiet("lttng", &["--version"]) {
+        skip("redis-benchmark or lttng is missing");
+        return None;
+    }
+    let folder = agents.join("redis");
+    assert!(
+        quiet(
+            "make",
+            &["--silent", "-C", folder.to_str().expect("a path")]
+        ),
+        "make"
+    );
+    if !folder.join("build/libslowpath_redis.so").exists() {
+        skip("the agent for Redis cannot be built here");
+        return None;
+    }
+    Some(agents)
+}
+
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn free_port() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener
+        .local_addr()
+        .expect("an address")
+        .port()
+        .to_string()
+}
+
+fn redis(port: &str) -> Command {
+    let mut command = Command::new("redis-server");
+    command.args([
+        "--port",
+        port,
+        "--bind",
+        "127.0.0.1",
+        "--save",
+        "",
+        "--appendonly",
+        "no",
+    ]);
+    command.stdout(Stdio::null());
+    command
+}
+
+fn wait_for(port: &str) {
+    let address: SocketAddr = format!("127.0.0.1:{port}").parse().expect("an address");
+    let begin = Instant::now();
+    while TcpStream::connect(address).is_err() {
+        assert!(
+            begin.elapsed() < Duration::from_secs(20),
+            "redis-server does not answer"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Records with these arguments; what was said.
+fn record(agents: &Path, folder: &Path, arguments: &[&str]) -> String {
+    let run = Command::new(env!("CARGO_BIN_EXE_slowpath"))
+        .args([
+            "record", "--kernel", "none", "--spans", "off", "--agents", "off", "-o",
+        ])
+        .arg(folder)
+        .args(arguments)
+        .env("SLOWPATH_AGENTS", agents)
+        .output()
+        .expect("a recorder");
+    let said = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert!(run.status.success(), "{said}");
+    said
+}
+
+/// How many GET the recording has, by batches of one.
+fn gets(recording: &Path) -> u64 {
+    let text = slowpath_succeeds(&["events"], recording);
+    let text = String::from_utf8_lossy(&text.stdout);
+    assert!(!text.contains("key:"), "a key was recorded");
+    let numbers: Vec<&str> = (text.lines())
+        .filter(|line| line.contains("slowpath_redis:command_name") && line.contains("\"get\""))
+        .filter_map(|line| line.split("number = ").nth(1)?.split(',').next())
+        .collect();
+    assert!(!numbers.is_empty(), "nothing explains what a get is");
+    let one = format!("[0] = {} ]", numbers[0]);
+    let is_get = |line: &&str| line.contains("slowpath_redis:batch") && line.contains(&one);
+    text.lines().filter(is_get).count() as u64
+}
+
+fn benchmark(port: &str) -> Vec<String> {
+    let requests = REQUESTS.to_string();
+    let words = [
+        "redis-benchmark",
+        "-q",
+        "-c",
+        "5",
+        "-p",
+        port,
+        "-t",
+        "get",
+        "-r",
+        "9",
+        "-n",
+        &requests,
+    ];
+    words.map(Into::into).into()
+}
+
+#[test]
+fn a_server_that_runs_is_recorded_and_left_as_it_was() {
+    let Some(agents) = agents() else { return };
+    let _alone = alone();
+    let port = free_port();
+    let server = Server(redis(&port).spawn().expect("redis-server"));
+    wait_for(&port);
+    let folder = tempfile::tempdir().expect("a folder");
+    let process = server.0.id().to_string();
+    let benchmark = benchmark(&port);
+    let mut arguments = vec!["--redis", &process, "--"];
+    arguments.extend(benchmark.iter().map(String::as_str));
+    for name in ["first", "again"] {
+        let recording = folder.path().join(name);
+        let said = record(&agents, &recording, &arguments);
+        // The second time, too: it was taken away in between.
+        assert!(
+            said.contains(&format!("attached to process {process}")),
+            "{said}"
+        );
+        assert_eq!(gets(&recording), REQUESTS);
+    }
+}
+
+#[test]
+fn a_server_that_the_command_starts_is_recorded() {
+    let Some(agents) = agents() else { return };
+    let _alone = alone();
+    let port = free_port();
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = folder.path().join("launched");
+    let script = format!(
+        "redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no >/dev/null & server=$!
+        until redis-cli -p {port} ping >/dev/null 2>&1; do sleep 0.05; done; sleep 0.3
+        {}; kill $server; wait $server",
+        benchmark(&port).join(" ")
+    );
+    let said = record(
+        &agents,
+        &recording,
+        &["--redis", "launch", "--", "sh", "-c", &script],
+    );
+    assert!(
+        !said.contains("not traced"),
+        "the shell says what it is not: {said}"
+    );
+    assert_eq!(gets(&recording), REQUESTS);
+}
+
+#[test]
+fn what_is_no_server_is_refused_and_leaves_nothing_behind() {
+    let Some(agents) = agents() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = folder.path().join("none");
+    let own = std::process::id().to_string();
+    for (server, why) in [
+        (
+            own.as_str(),
+            "is no redis-server that exports its functions",
+        ),
+        ("2147483647", "there is no such process"),
+    ] {
+        let run = Command::new(env!("CARGO_BIN_EXE_slowpath"))
+            .args(["record", "--kernel", "none", "--redis", server, "-o"])
+            .arg(&recording)
+            .env("SLOWPATH_AGENTS", &agents)
+            .output()
+            .expect("a recorder");
+        let said = String::from_utf8_lossy(&run.stderr);
+        assert_eq!(run.status.code(), Some(2), "{said}");
+        assert!(said.contains(why) && said.contains("hint: "), "{said}");
+        assert!(!recording.exists(), "{said}");
+    }
+}

@@ -1,0 +1,249 @@
+//! The life cycle: makes batches of single events, as the agent itself does for level lite.
+//!
+//! Events of one process come here in the order of time. Commands are executed by one thread, one inside
+//! another at most, so one stack of calls is enough.
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use slowpath_concepts::StoreClientId;
+use slowpath_model::{Nanoseconds, TimeRange, Timestamp};
+
+use crate::batch::{Batch, Executed};
+use crate::busy::{self, Busy};
+use crate::lite::MOST_WRITTEN_AT_ONCE;
+use crate::told::{Told, What};
+
+/// A client that sends again after so long without an answer to what it sent before waits for none.
+const WAITED: Nanoseconds = Nanoseconds(1_000_000_000);
+
+/// What is open in one process.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct LifeCycle {
+    open: FxHashMap<StoreClientId, Open>,
+    /// Commands that are being executed, the outermost first.
+    calls: Vec<Call>,
+    /// Names of commands; a command's number is its position.
+    names: Vec<Box<str>>,
+    numbers: FxHashMap<Box<str>, u32>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Open {
+    batch: Batch,
+    /// The first bytes are there.
+    is_read: bool,
+    reading_since: Option<Timestamp>,
+    writing_since: Option<Timestamp>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Call {
+    client: StoreClientId,
+    command: u32,
+    begin: Timestamp,
+}
+
+/// What an event completes.
+pub(crate) enum Completed {
+    Batch(Batch),
+    /// A command that another one called.
+    Inside(u32),
+}
+
+impl LifeCycle {
+    /// One more event; what is complete by it.
+    pub(crate) fn take(
+        &mut self,
+        told: &Told,
+        busy: &mut Busy,
+        window: TimeRange,
+    ) -> Option<Completed> {
+        let client = told.client;
+        match &told.what {
+            What::ReadStart => {
+                let left_behind = self.left_behind(client, told.at);
+                self.open(client, told.at).reading_since = Some(told.at);
+                left_behind.map(Completed::Batch)
+            }
+            What::ReadEnd { bytes } => {
+                let open = self.open.get_mut(&client)?;
+                open.read(told, (*bytes).max(0).cast_unsigned(), busy, window);
+                let closed = *bytes == 0;
+                let is_over = closed || open.batch.is_empty();
+                let batch = is_over.then(|| self.close(client));
+                batch.flatten().map(Completed::Batch)
+            }
+            What::CallStart { command } => {
+                let command = self.number_of(command);
+                if self.calls.is_empty() {
+                    let open = self.open(client, told.at);
+                    open.first_bytes_are_there(told, busy, window);
+                }
+                self.calls.push(Call {
+                    client,
+                    command,
+                    begin: told.at,
+                });
+                None
+            }
+            What::CallEnd { command } => {
+                let command = self.number_of(command);
+                let inside = self.call_end(client, command, told.at, busy, window);
+                inside.map(Completed::Inside)
+            }
+            What::WriteStart => {
+                let open = self.open(client, told.at);
+                open.batch.write_start.get_or_insert(told.at);
+                open.writing_since = Some(told.at);
+                None
+            }
+            What::WriteEnd { bytes } => {
+                let bytes = (*bytes).max(0).cast_unsigned();
+                let is_over = self.wrote(told, bytes, busy, window);
+                let batch = is_over.then(|| self.close(client));
+                batch.flatten().map(Completed::Batch)
+            }
+            What::Gap | What::Batch(_) | What::Name { .. } | What::Address(_) => None,
+        }
+    }
+
+    /// What is known of the rest, where nothing follows that could complete it.
+    pub(crate) fn finish(&mut self, mut done: impl FnMut(Batch)) {
+        self.calls.clear();
+        let clients: Vec<StoreClientId> = self.open.keys().copied().collect();
+        for client in clients {
+            if let Some(batch) = self.close(client) {
+                done(batch);
+            }
+        }
+    }
+
+    /// What a number of a command means here.
+    pub(crate) fn name(&self, number: u32) -> Option<&str> {
+        self.names.get(number as usize).map(|name| &**name)
+    }
+
+    fn number_of(&mut self, command: &str) -> u32 {
+        if let Some(&number) = self.numbers.get(command) {
+            return number;
+        }
+        let number = self.names.len() as u32;
+        self.names.push(command.into());
+        self.numbers.insert(command.into(), number);
+        number
+    }
+
+    fn open(&mut self, client: StoreClientId, at: Timestamp) -> &mut Open {
+        self.open.entry(client).or_insert_with(|| Open {
+            batch: Batch::begin(client, at),
+            is_read: false,
+            reading_since: None,
+            writing_since: None,
+        })
+    }
+
+    /// The client's batch that a read at `at` does not add to: it was answered, or will not be.
+    fn left_behind(&mut self, client: StoreClientId, at: Timestamp) -> Option<Batch> {
+        let batch = &self.open.get(&client)?.batch;
+        if batch.bytes_written > 0 || at.since(batch.ended) > WAITED {
+            return self.close(client);
+        }
+        None
+    }
+
+    /// Takes the client's batch away; `None` where there is nothing in it.
+    fn close(&mut self, client: StoreClientId) -> Option<Batch> {
+        let mut batch = self.open.remove(&client)?.batch;
+        batch.answered = batch.bytes_written > 0;
+        (!batch.is_empty()).then_some(batch)
+    }
+
+    /// A call is over: the command of its batch, or, returned, one that another one called.
+    fn call_end(
+        &mut self,
+        client: StoreClientId,
+        command: u32,
+        at: Timestamp,
+        busy: &mut Busy,
+        window: TimeRange,
+    ) -> Option<u32> {
+        let is_it = |call: &Call| call.client == client && call.command == command;
+        let position = self.calls.iter().rposition(is_it)?;
+        let call = self.calls[position];
+        self.calls.truncate(position);
+        if position > 0 {
+            return Some(command);
+        }
+        let batch = &mut self.open(client, call.begin).batch;
+        batch.ended = batch.ended.max(at);
+        batch.commands.push(Executed {
+            command,
+            start: call.begin,
+            length: at.since(call.begin),
+        });
+        busy.executing += busy::inside(window, TimeRange::new(call.begin, at));
+        None
+    }
+
+    /// A write is over; whether the batch is, too.
+    fn wrote(&mut self, told: &Told, bytes: u64, busy: &mut Busy, window: TimeRange) -> bool {
+        let Some(open) = self.open.get_mut(&told.client) else {
+            return false;
+        };
+        if let Some(begin) = open.writing_since.take()
+            && busy::is_main(told.process, told.thread)
+        {
+            busy.writing += busy::inside(window, TimeRange::new(begin, told.at));
+        }
+        let batch = &mut open.batch;
+        batch.ended = batch.ended.max(told.at);
+        batch.bytes_written = batch.bytes_written.saturating_add(bytes);
+        match bytes {
+            0 => batch.is_empty(),
+            // As much as is written at once: there may be more.
+            MOST_WRITTEN_AT_ONCE.. => false,
+            _ => true,
+        }
+    }
+}
+
+impl Open {
+    /// A read is over that got `bytes`.
+    fn read(&mut self, told: &Told, bytes: u64, busy: &mut Busy, window: TimeRange) {
+        if bytes > 0 {
+            self.first_bytes_are_there(told, busy, window);
+            self.batch.bytes_read = self.batch.bytes_read.saturating_add(bytes);
+            self.batch.read_thread = told.thread;
+            self.batch.ended = self.batch.ended.max(told.at);
+        }
+        self.reading_since = None;
+    }
+
+    fn first_bytes_are_there(&mut self, told: &Told, busy: &mut Busy, window: TimeRange) {
+        let Some(begin) = self.reading_since.take() else {
+            return;
+        };
+        if busy::is_main(told.process, told.thread) {
+            busy.reading += busy::inside(window, TimeRange::new(begin, told.at));
+        }
+        if !self.is_read {
+            self.is_read = true;
+            self.batch.read_end = told.at;
+        }
+    }
+}
+
+impl Told {
+    /// Whether it is an event of a command's life, other than batches.
+    pub(crate) fn is_of_life_cycle(&self) -> bool {
+        matches!(
+            self.what,
+            What::ReadStart
+                | What::ReadEnd { .. }
+                | What::CallStart { .. }
+                | What::CallEnd { .. }
+                | What::WriteStart
+                | What::WriteEnd { .. }
+        )
+    }
+}

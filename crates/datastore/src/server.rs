@@ -1,0 +1,218 @@
+//! Servers: whose event it is, and when a process number begins to mean another server.
+//!
+//! Events come here in the order of time. In the life of a process a client number is never used twice, and
+//! the number of a command always means the same; where an event contradicts that, the server was restarted.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
+use slowpath_concepts::StoreClientId;
+use slowpath_model::Timestamp;
+
+use crate::life_cycle::{Completed, LifeCycle};
+use crate::lite::{self, LiteBatches};
+use crate::told::{Process, Told, What};
+use crate::totals::{Asked, Totals};
+
+/// Whose connection a client is; empty and 0: a Unix socket, or not known any more.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Address {
+    pub(crate) peer_address: Box<str>,
+    pub(crate) peer_port: u16,
+    pub(crate) own_address: Box<str>,
+    pub(crate) own_port: u16,
+}
+
+/// All servers of a host, in the order in which they were seen first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Servers {
+    pub(crate) all: Vec<Server>,
+}
+
+/// One server, from its start or the recording's begin to its end.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Server {
+    pub(crate) process: Process,
+    pub(crate) first: Timestamp,
+    pub(crate) last: Timestamp,
+    pub(crate) addresses: FxHashMap<StoreClientId, Address>,
+    /// What numbers of commands in batches mean.
+    names: BTreeMap<u32, Box<str>>,
+    /// The same of the server that had its process number before: a restart may show only after the first
+    /// names were told.
+    names_before: BTreeMap<u32, Box<str>>,
+    pub(crate) lite: Totals,
+    pub(crate) life_cycle: Totals,
+    /// By descriptor: the last client that had it.
+    clients: FxHashMap<i32, StoreClientId>,
+    /// Those that closed their connection.
+    closed: FxHashSet<StoreClientId>,
+    batches: LiteBatches,
+    pub(crate) events: LifeCycle,
+}
+
+impl Servers {
+    /// One more event.
+    pub(crate) fn take(&mut self, told: Told, asked: &Asked) {
+        if told.at >= asked.window.end {
+            return;
+        }
+        if matches!(told.what, What::Gap) {
+            // What was open may have ended meanwhile.
+            self.finish(asked);
+            return;
+        }
+        self.server_of(&told, asked).take(told, asked);
+    }
+
+    /// Nothing follows that could complete what is open.
+    pub(crate) fn finish(&mut self, asked: &Asked) {
+        for server in &mut self.all {
+            server.finish(asked);
+        }
+    }
+
+    fn server_of(&mut self, told: &Told, asked: &Asked) -> &mut Server {
+        let is_its = |server: &Server| server.process == told.process;
+        let position = match self.all.iter().rposition(is_its) {
+            Some(known) if !self.all[known].is_contradicted_by(told) => known,
+            before => {
+                let mut server = Server::new(told);
+                if let Some(before) = before {
+                    let before = &mut self.all[before];
+                    before.finish(asked);
+                    server.names_before.clone_from(&before.names);
+                }
+                self.all.push(server);
+                self.all.len() - 1
+            }
+        };
+        &mut self.all[position]
+    }
+}
+
+impl Server {
+    fn new(told: &Told) -> Self {
+        Self {
+            process: told.process,
+            first: told.at,
+            last: told.at,
+            addresses: FxHashMap::default(),
+            names: BTreeMap::new(),
+            names_before: BTreeMap::new(),
+            lite: Totals::default(),
+            life_cycle: Totals::default(),
+            clients: FxHashMap::default(),
+            closed: FxHashSet::default(),
+            batches: LiteBatches::default(),
+            events: LifeCycle::default(),
+        }
+    }
+
+    /// Whether what `told` says cannot be of the same process.
+    fn is_contradicted_by(&self, told: &Told) -> bool {
+        let had_it = self.clients.get(&told.descriptor);
+        if has_client(told) && had_it.is_some_and(|had_it| *had_it > told.client) {
+            return true;
+        }
+        match &told.what {
+            What::ReadStart => self.closed.contains(&told.client),
+            What::Name { number, command } => {
+                let known = self.names.get(number);
+                known.is_some_and(|known| known != command)
+            }
+            What::Address(address) => {
+                let known = self.addresses.get(&told.client);
+                known.is_some_and(|known| {
+                    // Of a connection that is going down it cannot be asked any more.
+                    let both_known = known.peer_port != 0 && address.peer_port != 0;
+                    both_known && known.peer_port != address.peer_port
+                })
+            }
+            _ => false,
+        }
+    }
+
+    fn take(&mut self, told: Told, asked: &Asked) {
+        self.last = self.last.max(told.at);
+        if has_client(&told) {
+            self.clients.insert(told.descriptor, told.client);
+        }
+        if matches!(told.what, What::ReadEnd { bytes: 0 }) {
+            self.closed.insert(told.client);
+        }
+        if told.is_of_life_cycle() {
+            let totals = &mut self.life_cycle;
+            totals.is_recorded = true;
+            match self.events.take(&told, &mut totals.busy, asked.window) {
+                Some(Completed::Batch(batch)) => totals.add(&batch, asked),
+                Some(Completed::Inside(command)) if asked.window.contains(told.at) => {
+                    totals.commands.entry(command).or_default().inside += 1;
+                }
+                Some(Completed::Inside(_)) | None => {}
+            }
+            return;
+        }
+        let (process, thread) = (told.process, told.thread);
+        match told.what {
+            What::Batch(part) => {
+                self.first = self.first.min(part.batch.begin);
+                let totals = &mut self.lite;
+                totals.is_recorded = true;
+                lite::add_busy(&mut totals.busy, asked.window, process, thread, &part);
+                self.batches.take(*part, |batch| totals.add(&batch, asked));
+            }
+            What::Name { number, command } => {
+                self.names.insert(number, command);
+            }
+            What::Address(address) => {
+                let known = self.addresses.entry(told.client).or_default();
+                if address.peer_port != 0 || known.peer_port == 0 {
+                    *known = *address;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, asked: &Asked) {
+        let Self {
+            lite, life_cycle, ..
+        } = self;
+        self.batches.finish(|batch| lite.add(&batch, asked));
+        self.events.finish(|batch| life_cycle.add(&batch, asked));
+    }
+
+    /// What the number of a command in a batch means.
+    pub(crate) fn name(&self, number: u32) -> Option<&str> {
+        let names = self.names.get(&number);
+        names
+            .or_else(|| self.names_before.get(&number))
+            .map(|name| &**name)
+    }
+
+    /// What is told of it: level lite where that was recorded, as both hold the same commands.
+    pub(crate) fn told(&self) -> Option<Level> {
+        match (self.lite.is_recorded, self.life_cycle.is_recorded) {
+            (true, _) => Some(Level::Lite),
+            (false, true) => Some(Level::LifeCycle),
+            (false, false) => None,
+        }
+    }
+}
+
+/// Whether it is about a connected client.
+fn has_client(told: &Told) -> bool {
+    told.descriptor >= 0 && told.client != StoreClientId::default()
+}
+
+/// The level of detail that totals are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Batches.
+    Lite,
+    /// Single events.
+    LifeCycle,
+}

@@ -1,0 +1,185 @@
+//! What one event said, kept until all that happened before it is known.
+//!
+//! Owns its texts, unlike a fact. Which server, client or command it is about is decided later, in the order
+//! of time (`server.rs`).
+
+use serde::{Deserialize, Serialize};
+use slowpath_concepts::{
+    BatchCommands, BatchEnd, Fact, FactKind, StoreAddress, StoreBatch, StoreClientId, StoreMark,
+};
+use slowpath_model::{Nanoseconds, ProcessId, StreamId, ThreadId, Timestamp};
+
+use crate::batch::{Batch, Executed};
+use crate::server::Address;
+
+/// The facts that are asked for.
+pub(crate) const FACTS: &[FactKind] = &[
+    FactKind::StoreBatch,
+    FactKind::StoreCommandName,
+    FactKind::StoreClientAddress,
+    FactKind::StoreReadStart,
+    FactKind::StoreReadEnd,
+    FactKind::StoreCallStart,
+    FactKind::StoreCallEnd,
+    FactKind::StoreWriteStart,
+    FactKind::StoreWriteEnd,
+];
+
+/// One event, or a place where some are missing.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Told {
+    pub(crate) at: Timestamp,
+    pub(crate) stream: StreamId,
+    pub(crate) process: Process,
+    pub(crate) thread: Option<ThreadId>,
+    pub(crate) descriptor: i32,
+    pub(crate) client: StoreClientId,
+    pub(crate) what: What,
+}
+
+/// A process, as far as its number tells it from others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Process {
+    pub(crate) number: Option<ProcessId>,
+    pub(crate) namespace: u32,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum What {
+    /// Events before it may be missing.
+    Gap,
+    Batch(Box<ToldBatch>),
+    Name {
+        number: u32,
+        command: Box<str>,
+    },
+    Address(Box<Address>),
+    ReadStart,
+    ReadEnd {
+        bytes: i64,
+    },
+    CallStart {
+        command: Box<str>,
+    },
+    CallEnd {
+        command: Box<str>,
+    },
+    WriteStart,
+    WriteEnd {
+        bytes: i64,
+    },
+}
+
+/// A batch as one event tells it: all of it, or a part that others continue.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ToldBatch {
+    pub(crate) batch: Batch,
+    pub(crate) ended_by: BatchEnd,
+}
+
+impl Told {
+    /// A place where events are missing.
+    pub(crate) fn gap(at: Timestamp, stream: StreamId) -> Self {
+        Self::new(at, stream, StoreMark::default(), What::Gap)
+    }
+
+    /// What `fact` says; `commands` are those of a batch.
+    pub(crate) fn of(
+        fact: Fact<'_>,
+        at: Timestamp,
+        stream: StreamId,
+        commands: impl FnOnce() -> BatchCommands,
+    ) -> Option<Self> {
+        let (mark, what) = match fact {
+            Fact::StoreBatch(mark, batch) => {
+                let told = Box::new(told_batch(mark.client, &batch, at, &commands()));
+                (mark, What::Batch(told))
+            }
+            Fact::StoreCommandName {
+                mark,
+                number,
+                command,
+            } => {
+                let command = text(command);
+                (mark, What::Name { number, command })
+            }
+            Fact::StoreClientAddress(mark, address) => {
+                (mark, What::Address(Box::new(address_of(&address))))
+            }
+            Fact::StoreReadStart(mark) => (mark, What::ReadStart),
+            Fact::StoreReadEnd { mark, bytes } => (mark, What::ReadEnd { bytes }),
+            Fact::StoreCallStart { mark, command } => {
+                let command = text(command);
+                (mark, What::CallStart { command })
+            }
+            Fact::StoreCallEnd { mark, command } => {
+                let command = text(command);
+                (mark, What::CallEnd { command })
+            }
+            Fact::StoreWriteStart(mark) => (mark, What::WriteStart),
+            Fact::StoreWriteEnd { mark, bytes } => (mark, What::WriteEnd { bytes }),
+            _ => return None,
+        };
+        Some(Self::new(at, stream, mark, what))
+    }
+
+    fn new(at: Timestamp, stream: StreamId, mark: StoreMark, what: What) -> Self {
+        Self {
+            at,
+            stream,
+            process: Process {
+                number: mark.process,
+                namespace: mark.namespace,
+            },
+            thread: mark.thread,
+            descriptor: mark.descriptor,
+            client: mark.client,
+            what,
+        }
+    }
+}
+
+fn text(bytes: &[u8]) -> Box<str> {
+    String::from_utf8_lossy(bytes).into()
+}
+
+fn address_of(address: &StoreAddress<'_>) -> Address {
+    Address {
+        peer_address: text(address.peer_address),
+        peer_port: address.peer_port,
+        own_address: text(address.own_address),
+        own_port: address.own_port,
+    }
+}
+
+/// Offsets become times: all count from the moment when the first read began.
+fn told_batch(
+    client: StoreClientId,
+    told: &StoreBatch,
+    at: Timestamp,
+    commands: &BatchCommands,
+) -> ToldBatch {
+    let length = |units: u32| Nanoseconds(u64::from(units) * u64::from(told.unit_ns));
+    let age = i64::try_from(length(told.ended).get()).unwrap_or(i64::MAX);
+    let begin = Timestamp::from_ns(at.ns().saturating_sub(age));
+    let commands = commands.commands.iter().map(|command| Executed {
+        command: command.number,
+        start: begin + length(command.start),
+        length: length(command.duration),
+    });
+    ToldBatch {
+        batch: Batch {
+            client,
+            begin,
+            read_end: begin + length(told.read_end),
+            write_start: (told.bytes_written > 0).then(|| begin + length(told.write_start)),
+            ended: at,
+            answered: false,
+            read_thread: told.read_thread,
+            bytes_read: told.bytes_read,
+            bytes_written: told.bytes_written,
+            commands: commands.collect(),
+        },
+        ended_by: told.ended_by,
+    }
+}
