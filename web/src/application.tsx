@@ -55,6 +55,8 @@ function Frame() {
   const place = usePlace();
   const recording = useRecording();
   useRangeKeys();
+  const views = viewsOfReport(VIEWS);
+  const shown = views.includes(place.view) ? place.view : 'overview';
   return (
     <div className="frame">
       <a className="skip-link" href="#view" onClick={focusView}>
@@ -69,11 +71,11 @@ function Frame() {
           </span>
         </h1>
         <nav aria-label="Views">
-          {viewsOfReport(VIEWS).map((view) => (
+          {views.map((view) => (
             <a
               key={view}
               href={addressOf({ view, filters: {} })}
-              aria-current={view === place.view ? 'page' : undefined}
+              aria-current={view === shown ? 'page' : undefined}
             >
               {TITLES[view]}
             </a>
@@ -84,10 +86,10 @@ function Frame() {
         <HelpButton />
       </header>
       {recording.duration_ns > 0 && <RangeBar />}
-      <main id="view" tabIndex={-1} aria-label={TITLES[place.view]}>
-        <FailureFence key={place.view}>
+      <main id="view" tabIndex={-1} aria-label={TITLES[shown]}>
+        <FailureFence key={shown}>
           <Suspense fallback={<WaitingNotice waiting={null} />}>
-            <View view={place.view} />
+            <View view={shown} />
           </Suspense>
         </FailureFence>
       </main>
@@ -228,7 +230,9 @@ function HelpButton() {
   );
 }
 
-/** W A S D and 0 also work while nothing that takes these keys has the focus: also on a button that was clicked. */
+const TAKES_NO_LETTERS = 'button, a, input[type="checkbox"]';
+
+/** W A S D and 0 also work while nothing that takes these keys has the focus: also on what was clicked. */
 function useRangeKeys(): void {
   const shared = useSharedRange();
   const { at, view } = usePlace();
@@ -239,8 +243,8 @@ function useRangeKeys(): void {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
       const target = event.target as HTMLElement;
       const nothingHasFocus = target === document.body || target.id === 'view';
-      if (!nothingHasFocus && (!target.closest('button') || target.closest('dialog, [role="dialog"]')))
-        return;
+      if (!nothingHasFocus && !target.closest(TAKES_NO_LETTERS)) return;
+      if (target.closest('dialog, [role="dialog"]')) return;
       if (nothingHasFocus && event.key === 'Escape') adjust({ at: null });
       if (!/^[wasdWASD0]$/.test(event.key)) return;
       const { range, bounds, setRange, at } = latest.current;

@@ -236,9 +236,7 @@ fn wait<'lines>(run: &[Part<'lines>], links: &[BareLink<'lines>]) -> Option<Wait
         return None;
     }
     let range = TimeRange::new(first.piece.range.begin, last.piece.range.end);
-    // That the wake-up took its time is not what was waited for.
-    let rank = |part: &&Part<'_>| (part.piece.state != State::Ipi, part.piece.range.length());
-    let longest = run.iter().max_by_key(rank)?;
+    let mostly = mostly(run)?;
     let waker = run.iter().rfind(|part| part.piece.depth == 1);
     let from = links.partition_point(|link| link.at < range.begin);
     let to = links.partition_point(|link| link.at <= range.end);
@@ -254,14 +252,38 @@ fn wait<'lines>(run: &[Part<'lines>], links: &[BareLink<'lines>]) -> Option<Wait
         thread: (own.map(|part| part.piece.thread))
             .or(woken.map(|link| link.to))
             .unwrap_or(ThreadId::IDLE),
-        on: match (waker, longest.blocked_by) {
+        on: match (waker, first.blocked_by) {
             (Some(waker), _) => WaitFor::Thread(whose(&waker.piece)),
             (None, Some(other)) => WaitFor::Request(other),
-            (None, None) => WaitFor::State(longest.piece.state),
+            (None, None) => WaitFor::State(mostly.1),
         },
         call: of_own.or(woken.and_then(|link| link.call)),
-        mostly: (whose(&longest.piece), longest.piece.state),
+        mostly,
     })
+}
+
+/// The thread that most of a run's time was in, and the state that it was in longest.
+fn mostly(run: &[Part<'_>]) -> Option<(ThreadOfHost, State)> {
+    let mut threads: Vec<(ThreadOfHost, States)> = Vec::new();
+    for part in run {
+        let thread = whose(&part.piece);
+        let known = threads.iter().position(|(known, _)| *known == thread);
+        let at = known.unwrap_or_else(|| {
+            threads.push((thread, States::default()));
+            threads.len() - 1
+        });
+        threads[at]
+            .1
+            .add(part.piece.state, part.piece.range.length());
+    }
+    // That the wake-up took its time is not what was waited for.
+    let beside = |states: &States| states.total() - states.of(State::Ipi);
+    let (thread, states) = (threads.iter()).max_by_key(|(_, states)| beside(states))?;
+    let longest = states.longest();
+    let other = longest.iter().find(|(state, _)| *state != State::Ipi);
+    other
+        .or(longest.first())
+        .map(|(state, _)| (*thread, *state))
 }
 
 fn whose(piece: &Piece<'_>) -> ThreadOfHost {

@@ -279,6 +279,9 @@ impl Recording {
     }
 
     fn history_part(&self, opened: OpenedHistory) -> Result<HistoryPart, Unmade> {
+        if opened.history.is_empty() {
+            return Err(NO_THREADS.to_owned().into());
+        }
         let clocks = self.clocks().map_err(without_requests)?;
         let rows = Rows::of(&opened.history, &self.host_names(), clocks.clone());
         Ok(HistoryPart { opened, rows })
@@ -301,9 +304,6 @@ impl Recording {
                 .build_history(&requests.recorded, requests.diagnostics.clone(), self.jobs)
                 .map_err(|error| error.to_string())?,
         };
-        if opened.history.is_empty() {
-            return Err(NO_THREADS.to_owned().into());
-        }
         self.history_part(opened)
     }
 

@@ -32,3 +32,7 @@ test('no two neighbours have the same label, at any zoom', () => {
     }
   }
 });
+
+test('a label that has no room before the end of the axis is left out', () => {
+  expect(labels(0, 3.05e9).slice(-2)).toEqual(['2 s', '']);
+});

@@ -4,9 +4,14 @@ import { openStretches } from './folds';
 import { span, xOfTime, type TimeScale } from './time-scale';
 import { wordTime } from '../model/wording';
 
+/** How wide a letter of a label is at most, and how far from its mark the label begins, in pixels. */
+const LETTER = 6;
+const MARGIN = 4;
+
 export interface Tick {
   time: number;
   x: number;
+  /** Empty where it has no room before the axis ends. */
   label: string;
 }
 
@@ -44,8 +49,9 @@ export function ticksOf(scale: TimeScale, pixelsApart = 110): Ticks {
       // On both sides of a fold two may come close.
       const before = marks[marks.length - 1];
       if (before && x - before.x < pixelsApart * 0.6) continue;
-      const label = `${base === null ? '' : '+'}${tickLabel(time - (base ?? 0), step, largest)}`;
-      marks.push({ time, x, label });
+      const words = `${base === null ? '' : '+'}${tickLabel(time - (base ?? 0), step, largest)}`;
+      const fits = x + MARGIN + words.length * LETTER <= scale.width;
+      marks.push({ time, x, label: fits ? words : '' });
     }
   }
   return { base, baseLabel: base === null ? '' : wordTime(base, step * 100), marks };

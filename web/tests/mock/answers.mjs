@@ -107,7 +107,7 @@ function wakeUps({ rows: wanted = [], touching, begin_ns, end_ns, limit = 10_000
       one.to_ns > begin_ns &&
       one.from_ns < end_ns &&
       (touching === undefined
-        ? rows.has(one.from_row) && rows.has(one.to_row)
+        ? one.from_row !== null && rows.has(one.from_row) && rows.has(one.to_row)
         : one.from_row === touching || one.to_row === touching),
   );
   return { arrows: found.slice(0, limit), complete: found.length <= limit };

@@ -45,6 +45,7 @@ export function recording() {
         message: '12 events of processor 2 were lost at 3.1 s',
         count: 1,
         file: 'shop/kernel/channel0_2',
+        hint: 'record with larger buffers or fewer events',
       },
       {
         code: 'ClockSkew',
@@ -52,6 +53,7 @@ export function recording() {
         message: 'Spans of orders begin up to 2 ms before their parents',
         count: 3,
         file: '',
+        hint: 'nothing is wrong with the recording',
       },
     ],
     span_files: 1,

@@ -75,7 +75,7 @@ const put = (one, begin, end, state, detail = '') => {
   return end;
 };
 const wake = (from, at, to, ran) =>
-  arrows.push({ from_row: from.row, from_ns: at, to_row: to.row, to_ns: ran });
+  arrows.push({ from_row: from.row, from_ns: at, to_row: to.row, to_ns: ran, waited: 'BLOCKED' });
 
 /** Runs for a while from a time on; while the quota is used up, the thread stands still. */
 function runOrders(one, begin, length) {

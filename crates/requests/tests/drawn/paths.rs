@@ -1,6 +1,7 @@
 //! Where a request's time went: through its threads, into those they waited for, and which other
 //! requests these served.
 
+use slowpath_critical_path::State;
 use slowpath_model::{HostId, ThreadId};
 use slowpath_requests::{RequestOfHost, RequestPath, ThreadOfHost, WaitFor};
 
@@ -54,6 +55,36 @@ fn a_holder_of_a_lock_that_serves_another_request_is_named() {
         (ThreadId(tid("a")), Some("futex"))
     );
     assert_eq!(summary.own.by_name()["BLOCKED"], 140);
+}
+
+#[test]
+fn what_a_wait_was_mostly_for_is_added_up_whatever_interrupts_it() {
+    let found = found(
+        "0   0 switch - a
+         1   0 switch - b
+         0 100 start a 1.1
+         0 150 call futex
+         0 160 switch a:S -
+         1 260 switch b:R c
+         1 370 switch c:S b
+         1 470 wake a
+         0 480 switch - a
+         0 500 end a 1.1
+         0 600 switch a:S -
+         1 600 switch b:S -",
+    );
+    assert_shows(
+        &found.path("1.1"),
+        "100..160 a RUNNING
+           160..260 b RUNNING
+           260..370 b PREEMPTED
+           370..470 b RUNNING
+         470..480 a WAIT_CPU
+         480..500 a RUNNING",
+    );
+    let summary = (found.requests).summary(Some(&found.lines), found.id("1.1"));
+    let states: Vec<_> = summary.waits.iter().map(|wait| wait.mostly.1).collect();
+    assert_eq!(states, [State::Running]);
 }
 
 #[test]

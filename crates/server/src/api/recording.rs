@@ -115,6 +115,8 @@ struct DiagnosticAnswer {
     count: Option<u64>,
     /// The file; empty where it is about none.
     file: String,
+    /// What can be done about it.
+    hint: &'static str,
 }
 
 impl From<&Diagnostic> for DiagnosticAnswer {
@@ -125,6 +127,7 @@ impl From<&Diagnostic> for DiagnosticAnswer {
             message: diagnostic.message.clone(),
             count: diagnostic.count,
             file: diagnostic.place.file.clone(),
+            hint: diagnostic.code.hint(),
         }
     }
 }

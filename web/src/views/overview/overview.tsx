@@ -6,6 +6,7 @@ import { withQuery } from '../../model/client';
 import type { Findings, Operations, RequestDetail, RequestPage } from '../../model/interface';
 import { toRequest } from '../../model/jumps';
 import { usePlace } from '../../model/place-store';
+import { isReport } from '../../model/report';
 import { useHasKernel, useRecording, useSharedRange } from '../../model/recording';
 import { wordDuration, wordNumberOf, wordTime } from '../../model/wording';
 import { Answered, EmptyNotice } from '../../parts/notices';
@@ -43,7 +44,7 @@ export function Overview() {
               <EmptyNotice title="No requests in this recording">
                 Requests come from spans: record with an agent that tells of them, or open a file of spans
                 together with the trace.
-                {kernel && ' What every thread and processor did is there all the same.'}
+                {kernel && !isReport && ' What every thread and processor did is there all the same.'}
               </EmptyNotice>
             )}
           </section>

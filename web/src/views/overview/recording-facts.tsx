@@ -47,6 +47,8 @@ export function RecordingFacts({ requests }: { requests: number | null }) {
                     {diagnostic.count !== undefined && diagnostic.count > 1
                       ? ` (${wordCount(diagnostic.count)} times)`
                       : ''}
+                    {diagnostic.file !== '' && <div className="muted mono">{diagnostic.file}</div>}
+                    <div className="muted">What to do: {diagnostic.hint}</div>
                   </td>
                 </tr>
               ))}

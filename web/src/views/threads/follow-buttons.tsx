@@ -2,7 +2,7 @@
 // the one that it wakes next. Each step asks the server only for what lies around the selected time.
 import { useState } from 'react';
 import { askOnce } from '../../model/answers';
-import type { Interval, Intervals, Thread, WakeUp, WakeUps } from '../../model/interface';
+import type { Interval, Intervals, StateName, Thread, WakeUp, WakeUps } from '../../model/interface';
 import { adjust, go, usePlace } from '../../model/place-store';
 import { useSharedRange } from '../../model/recording';
 import { showTime, span, type TimeRange } from '../../draw/time-scale';
@@ -14,6 +14,15 @@ interface FollowButtonsProps {
 }
 
 const MOST = 4000;
+/** What a thread waits for that no thread wakes. */
+const WAITED_WORDS: Partial<Record<StateName, string>> = {
+  TIMER: 'a time',
+  BLOCK_DEVICE: 'a disk',
+  NETWORK: 'the network',
+  USER_INPUT: 'input',
+  IPI: 'another processor',
+};
+const UNTOLD = 'what the recording does not tell';
 
 export function FollowButtons({ thread, isShown }: FollowButtonsProps) {
   const { at } = usePlace();
@@ -40,9 +49,12 @@ export function FollowButtons({ thread, isShown }: FollowButtonsProps) {
   };
   const follow = async (direction: 'waker' | 'woken') => {
     const wake = await wakeUpBeside(thread.row, time, direction, range, bounds);
-    if (!wake) setTold(direction === 'waker' ? 'No thread woke it before' : 'It wakes no thread after');
-    else if (direction === 'waker') arrive(wake.from_ns, wake.from_row);
-    else arrive(wake.to_ns, wake.to_row);
+    if (!wake) setTold(direction === 'waker' ? 'Nothing woke it before' : 'It wakes no thread after');
+    else if (direction === 'woken') arrive(wake.to_ns, wake.to_row);
+    else {
+      arrive(wake.from_ns, wake.from_row ?? thread.row);
+      if (wake.from_row === null) setTold(`No thread: it waited for ${WAITED_WORDS[wake.waited] ?? UNTOLD}`);
+    }
   };
 
   return (
@@ -58,7 +70,7 @@ export function FollowButtons({ thread, isShown }: FollowButtonsProps) {
       </button>
       <button
         type="button"
-        title="Go to the thread that last woke this one, at that time"
+        title="Go to the thread that last woke this one, or sent it the packet that did, at that time"
         onClick={() => void follow('waker')}
       >
         ↖ who woke it

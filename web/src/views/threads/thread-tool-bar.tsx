@@ -10,9 +10,18 @@ interface ThreadToolBarProps {
   withArrows: boolean;
   withIo: boolean;
   folding: boolean;
+  /** Whether any thread is left to be shown. */
+  anyShown: boolean;
 }
 
-export function ThreadToolBar({ filter, byRequest, withArrows, withIo, folding }: ThreadToolBarProps) {
+export function ThreadToolBar({
+  filter,
+  byRequest,
+  withArrows,
+  withIo,
+  folding,
+  anyShown,
+}: ThreadToolBarProps) {
   const { filters } = usePlace();
   return (
     <div className="tool-bar" role="search">
@@ -43,6 +52,9 @@ export function ThreadToolBar({ filter, byRequest, withArrows, withIo, folding }
           {filter.only.size} threads of a request ✕
         </button>
       )}
+      <span className="muted" role="status">
+        {!anyShown && 'no thread is like that'}
+      </span>
       <span className="spacer" />
       <span className="choice" role="group" aria-label="Colours of threads">
         <button type="button" aria-pressed={!byRequest} onClick={() => go({ filters: { colour: null } })}>

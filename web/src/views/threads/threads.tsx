@@ -222,6 +222,7 @@ function ThreadsOverTime({ threads, cpus }: { threads: Thread[]; cpus: Processor
         withArrows={withArrows}
         withIo={withIo}
         folding={folding}
+        anyShown={shownThreads.length > 0}
       />
       <UsageChart {...chartPlace} />
       {withIo && <IoChart {...chartPlace} />}
