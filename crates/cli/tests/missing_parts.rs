@@ -148,6 +148,29 @@ fn diagnose_says_that_missing_packets_make_time_unknown() {
 }
 
 #[test]
+fn diagnose_examines_requests_behind_the_place_where_a_stream_is_cut() {
+    let Some((_folder, recording)) = broken_copy("futex-contention") else {
+        return;
+    };
+    let examined =
+        slowpath_succeeds(&["diagnose", "--json"], &recording).json()["examined"].clone();
+    let stream = fs::File::options()
+        .write(true)
+        .open(recording.join("kernel/kchan_1"))
+        .expect("a stream");
+    let length = stream.metadata().expect("a size").len();
+    stream.set_len(length / 10 * 6).expect("cut");
+    let told = slowpath(&["diagnose", "--json"], &recording);
+    assert_eq!(told.status, Some(1), "{}", told.stderr);
+    let document = told.json();
+    assert_eq!(document["examined"], examined);
+    let findings = document["findings"].as_array().expect("findings");
+    let share = (findings.iter()).find(|finding| finding["id"] == "lost-events");
+    let share = share.and_then(|finding| finding["share"].as_f64());
+    assert!(share.is_some_and(|share| share > 0.2), "{share:?}");
+}
+
+#[test]
 fn diagnose_names_what_could_not_be_read() {
     let Some((_folder, recording)) = broken_copy("futex-contention") else {
         return;

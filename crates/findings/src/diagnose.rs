@@ -17,7 +17,7 @@ use slowpath_model::{Diagnostic, HostId, Nanoseconds, ProcessId, TimeRange};
 use slowpath_requests::AllHosts;
 
 use crate::finding::Finding;
-use crate::path::Slow;
+use crate::path::{Slow, recorded};
 use crate::unknown::Missing;
 use crate::{blocked, cpu, disk, locks, network, runtime, serial, sleep, unknown};
 
@@ -70,7 +70,13 @@ impl<'run> Diagnosis<'run> {
     /// Finds the slow requests and their paths.
     pub fn begin(host: Host<'run>) -> Self {
         let lines = host.all.hosts().lines(host.id);
-        let slow = lines.map(|lines| Slow::of(host.all, host.id, lines, host.window));
+        let missing =
+            (host.diagnostics.get(host.id.index())).and_then(|of_host| Missing::of(of_host));
+        let is_cut = missing.is_some_and(|missing| missing.is_cut());
+        let slow = lines.map(|lines| {
+            let recorded = recorded(lines, is_cut, host.rings.contains(&host.id));
+            Slow::of(host.all, host.id, lines, host.window, recorded)
+        });
         let slow = slow.filter(|slow| slow.total > Nanoseconds::ZERO);
         Self {
             host,

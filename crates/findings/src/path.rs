@@ -93,7 +93,18 @@ pub(crate) struct Wait {
     pub(crate) pieces: Vec<Segment>,
 }
 
-/// From when until when the events of every processor are there: each one's ring may begin at another time.
+/// From when until when requests can be explained. Each processor's `ring` may begin at another time; but what
+/// `is_cut` off or damaged is not left out in silence: that its time is unknown has to be told.
+pub(crate) fn recorded(lines: &Timelines, is_cut: bool, ring: bool) -> TimeRange {
+    let (whole, everywhere) = (lines.range(), recorded_everywhere(lines));
+    match (is_cut, ring) {
+        (false, _) => everywhere,
+        (true, false) => whole,
+        (true, true) => TimeRange::new(everywhere.begin, whole.end),
+    }
+}
+
+/// From when until when the events of every processor are there.
 fn recorded_everywhere(lines: &Timelines) -> TimeRange {
     let whole = lines.range();
     let (mut begin, mut end) = (whole.begin, whole.end);
@@ -114,12 +125,13 @@ impl<'run> Slow<'run> {
     /// Of the requests that lie within `window` the slowest tenth of each operation, at least one of each; of
     /// very many some that lie evenly among them, the slowest first. Those that the recording shows in
     /// part are of no length that could be compared, and those from before or after the kernel's events
-    /// cannot be explained: they count only where there are no others.
+    /// cannot be explained: those that do not lie within `recorded` count only where there are no others.
     pub(crate) fn of(
         all: &'run AllHosts<'run>,
         host: HostId,
         lines: &'run Timelines,
         window: TimeRange,
+        recorded: TimeRange,
     ) -> Self {
         let requests = all.requests(host);
         let mut operations: BTreeMap<(String, String), Vec<RequestId>> = BTreeMap::new();
@@ -132,7 +144,6 @@ impl<'run> Slow<'run> {
             operations.entry(key).or_default().push(id);
         }
         let mut slow = Vec::new();
-        let recorded = recorded_everywhere(lines);
         for ids in operations.values_mut() {
             let is_whole = |id: &RequestId| {
                 let request = requests.get(*id);

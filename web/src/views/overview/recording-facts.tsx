@@ -8,6 +8,7 @@ export function RecordingFacts({ requests }: { requests: number | null }) {
   const recording = useRecording();
   const lost = recording.traces.reduce((sum, trace) => sum + trace.lost_events, 0);
   const cpus = recording.hosts.reduce((sum, host) => sum + (host.cpus?.length ?? 0), 0);
+  const failed = recording.diagnostics.some((diagnostic) => diagnostic.severity === 'error');
   return (
     <section className="recording-facts" aria-label="The recording">
       <dl>
@@ -28,8 +29,8 @@ export function RecordingFacts({ requests }: { requests: number | null }) {
         <Fact name="Lost events" value={wordCount(lost)} bad={lost > 0} />
       </dl>
       {recording.diagnostics.length > 0 && (
-        <details className="diagnostics">
-          <summary>
+        <details className="diagnostics" open={failed}>
+          <summary className={failed ? 'is-bad' : ''}>
             {wordNumberOf(recording.diagnostics.length, 'note')} on what was read
             {summaryOf(recording.diagnostics)}
           </summary>
