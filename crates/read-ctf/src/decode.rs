@@ -1,8 +1,9 @@
 //! The event loop: header, class, plan, sink.
 //!
-//! This is where all analyses spend their time. The two shapes of header that nearly every tracer
-//! writes (an id and a time, or LTTng's short and long forms) are read by direct loads; any other
-//! header runs a plan like the rest.
+//! This is where all analyses spend their time: the loop is compiled for each shape of header (`header`) and
+//! for each use, and what is rare is asked for only where something common has already failed.
+
+use std::collections::HashMap;
 
 use slowpath_model::{
     Diagnostic, DiagnosticCode, Event, EventClassId, FieldId, PacketId, Place, Projection,
@@ -10,11 +11,11 @@ use slowpath_model::{
 };
 use slowpath_source::{Decoder, EventSink};
 
-use crate::bits;
 use crate::fields::scopes;
-use crate::layout::{ByteOrder, FieldLayout, IntegerLayout, Role, StreamLayout, StructureLayout};
-use crate::machine::{Damage, Machine, advance_clock, align_up, load_all, note_ranges, window};
-use crate::plan::{ByteRange, Compiler, Load, Plan, Target, Window, role_target};
+use crate::header::{Header, HeaderPlan, HeaderRead};
+use crate::layout::{StreamLayout, StructureLayout};
+use crate::machine::{Damage, Machine, align_up, load_all, note_ranges, whole_window, window};
+use crate::plan::{ByteRange, Compiler, Load, Plan, Target};
 use crate::trace::CtfTrace;
 
 /// A projection compiled for every stream class.
@@ -63,72 +64,60 @@ struct EventPlan {
     conditional: u128,
 }
 
-enum HeaderPlan {
-    Direct(DirectHeader),
-    General(Plan),
-}
-
-/// An id, and behind it a time; LTTng's `compact` and `large` headers have a longer form for ids
-/// and times that do not fit, which the largest id value announces.
-#[derive(Clone, Copy)]
-struct DirectHeader {
-    id: Load,
-    short: TimeField,
-    /// Ids from this one on announce the long form.
-    escape: u64,
-    long_id: Load,
-    long: TimeField,
-}
-
-#[derive(Clone, Copy)]
-struct TimeField {
-    load: Load,
-    /// The bits of the clock that it has.
-    mask: u64,
-    /// The size of the whole header.
-    header_bits: u64,
-}
-
 impl Entry {
-    const PLANNED: u64 = u64::MAX;
+    /// More bits than any packet has, and few enough for a position to be added.
+    const PLANNED: u64 = 1 << 62;
     const UNKNOWN: u32 = u32::MAX;
+
+    /// Of an id that no class has.
+    const OF_NO_CLASS: Self = Self {
+        absent: 0,
+        bits: Self::PLANNED,
+        loads: (0, 0),
+        ranges: (0, 0),
+        plan: Self::UNKNOWN,
+        class: EventClassId(0),
+        slots: 0,
+        wanted: false,
+        reads: false,
+    };
 }
 
 /// From an event's id to its class.
-enum ClassTable {
-    Dense(Vec<Entry>),
-    Sparse(std::collections::HashMap<u64, Entry>),
+struct ClassTable {
+    /// By id.
+    small: Vec<Entry>,
+    /// Those whose ids are larger.
+    large: HashMap<u64, Entry>,
 }
 
 impl ClassTable {
-    /// Larger ids make the table sparse.
-    const MOST_DENSE: u64 = 1 << 14;
+    /// Ids below it are looked up by position.
+    const SMALL: u64 = 1 << 14;
 
     fn new(entries: Vec<(u64, Entry)>) -> Self {
-        let largest = entries.iter().map(|&(id, _)| id).max();
-        match largest {
-            Some(largest @ ..Self::MOST_DENSE) => {
-                let unknown = Entry {
-                    plan: Entry::UNKNOWN,
-                    ..entries[0].1
-                };
-                let mut table = vec![unknown; largest as usize + 1];
-                for (id, entry) in entries {
-                    table[id as usize] = entry;
-                }
-                Self::Dense(table)
-            }
-            _ => Self::Sparse(entries.into_iter().collect()),
+        let (small, large): (Vec<_>, Vec<_>) =
+            (entries.into_iter()).partition(|(id, _)| *id < Self::SMALL);
+        let length = small.iter().map(|(id, _)| *id as usize + 1).max();
+        let mut table = vec![Entry::OF_NO_CLASS; length.unwrap_or(0)];
+        for (id, entry) in small {
+            table[id as usize] = entry;
+        }
+        Self {
+            small: table,
+            large: large.into_iter().collect(),
         }
     }
 
     #[inline(always)]
-    fn get(&self, id: u64) -> Option<&Entry> {
-        let entry = match self {
-            Self::Dense(table) => table.get(usize::try_from(id).ok()?)?,
-            Self::Sparse(table) => table.get(&id)?,
-        };
-        (entry.plan != Entry::UNKNOWN).then_some(entry)
+    fn get(&self, id: u64) -> &Entry {
+        let small = usize::try_from(id).ok().and_then(|id| self.small.get(id));
+        small.unwrap_or_else(|| self.get_large(id))
+    }
+
+    #[cold]
+    fn get_large(&self, id: u64) -> &Entry {
+        self.large.get(&id).unwrap_or(&Entry::OF_NO_CLASS)
     }
 }
 
@@ -159,13 +148,7 @@ impl CtfDecoder<'_> {
         let clock = self.trace.clock_of(raw.stream_class);
         // What is damaged is reported when the packet is decoded for its events.
         let stream = &self.streams[raw.stream_class];
-        let _ = events(
-            stream,
-            &mut machine,
-            raw.stated(),
-            clock,
-            &mut Delivery(sink),
-        );
+        let _ = stream.events(&mut machine, raw.stated(), clock, &mut Delivery(sink));
         Some(machine.clock)
     }
 }
@@ -179,9 +162,8 @@ impl StreamPlan {
             compiler.header(header);
             compiler.finish()
         };
-        let direct = direct_header(header);
         let mut compiled = Self {
-            header: direct.map_or(HeaderPlan::General(general), HeaderPlan::Direct),
+            header: HeaderPlan::of(header, general),
             alignment: header.alignment.max(1),
             classes: ClassTable::new(Vec::new()),
             plans: Vec::new(),
@@ -218,24 +200,21 @@ impl StreamPlan {
         compiled
     }
 
-    /// Completes `entry` if its plan is no more than a block of loads and ranges, or steps over
-    /// all fields.
+    /// Completes `entry` if its plan is no more than a block of loads and ranges.
     fn add_fixed(&mut self, plan: &Plan, entry: &mut Entry) {
-        let Some(blocks) = plan.blocks() else {
+        let Some((bits, block)) = plan.fixed() else {
             return;
         };
-        let bits = blocks.iter().map(|block| block.bits).sum();
-        match &blocks[..] {
-            blocks if blocks.iter().all(|block| block.is_empty()) => {}
-            [block] if !block.has_numbers => {
-                let begins = (self.loads.len() as u32, self.ranges.len() as u32);
-                self.loads.extend(&block.loads);
-                self.ranges.extend(&block.ranges);
-                entry.loads = (begins.0, self.loads.len() as u32);
-                entry.ranges = (begins.1, self.ranges.len() as u32);
-                entry.reads = true;
+        if let Some(block) = block {
+            if block.has_numbers {
+                return;
             }
-            _ => return,
+            let begins = (self.loads.len() as u32, self.ranges.len() as u32);
+            self.loads.extend(&block.loads);
+            self.ranges.extend(&block.ranges);
+            entry.loads = (begins.0, self.loads.len() as u32);
+            entry.ranges = (begins.1, self.ranges.len() as u32);
+            entry.reads = true;
         }
         entry.bits = bits;
     }
@@ -282,6 +261,9 @@ impl Decoder for CtfDecoder<'_> {
 
 /// What the event loop is for. A type parameter of the loop: each is compiled for its own use.
 trait Receiver {
+    /// Whether it looks at values.
+    const TAKES_VALUES: bool;
+
     /// A wanted event of this class; what else there is to know about it is made if asked for.
     fn receive<'event>(&mut self, class: EventClassId, event: impl FnOnce() -> Event<'event>);
 }
@@ -290,6 +272,8 @@ trait Receiver {
 struct Delivery<'sink>(&'sink mut dyn EventSink);
 
 impl Receiver for Delivery<'_> {
+    const TAKES_VALUES: bool = true;
+
     #[inline]
     fn receive<'event>(&mut self, _: EventClassId, event: impl FnOnce() -> Event<'event>) {
         self.0.event(&event());
@@ -300,6 +284,8 @@ impl Receiver for Delivery<'_> {
 struct Tally(Vec<u64>);
 
 impl Receiver for Tally {
+    const TAKES_VALUES: bool = false;
+
     #[inline]
     fn receive<'event>(&mut self, class: EventClassId, _: impl FnOnce() -> Event<'event>) {
         if let Some(count) = self.0.get_mut(class.index()) {
@@ -319,7 +305,7 @@ impl CtfDecoder<'_> {
         };
         let clock = self.trace.clock_of(raw.stream_class);
         let stream = &self.streams[raw.stream_class];
-        let Err(fault) = events(stream, &mut machine, raw.stated(), clock, receiver) else {
+        let Err(fault) = stream.events(&mut machine, raw.stated(), clock, receiver) else {
             return Vec::new();
         };
         let (code, what) = match fault {
@@ -391,104 +377,177 @@ impl From<Damage> for Fault {
     }
 }
 
-/// Decodes events until the packet's content ends, or the clock is not between the two values `stated`; it may be
-/// a millisecond off.
-///
-/// Position and clock are kept in locals: the machine has them only while it runs a plan, and when
-/// this returns.
-fn events(
-    stream: &StreamPlan,
-    machine: &mut Machine<'_>,
-    stated: (u64, u64),
+/// A packet whose events are on their way to a receiver.
+struct Passage<'run, 'packet, H, R> {
+    header: &'run H,
+    stream: &'run StreamPlan,
+    machine: &'run mut Machine<'packet>,
+    receiver: &'run mut R,
     clock: ClockScale,
-    receiver: &mut impl Receiver,
-) -> Result<(), Fault> {
-    let (bytes, end) = (machine.bytes, machine.end);
-    // barectf opens a packet after it has taken the time of its first event; LTTng once closed them too early.
-    let slack = clock.frequency / 1_000;
-    let earliest = stated.0.saturating_sub(slack);
-    let longest = stated.1.saturating_add(slack).saturating_sub(earliest);
-    let (mut at, mut cycles) = (machine.at, machine.clock);
-    loop {
-        let begin = align_up(at, stream.alignment);
-        if begin >= end {
-            (machine.at, machine.clock) = (begin.min(end), cycles);
-            return Ok(());
+    /// The clock when the packet begins, as it says.
+    begin: u64,
+    /// The first clock that an event may have, and how far behind it the last one is.
+    earliest: u64,
+    longest: u64,
+}
+
+impl<'run, 'packet, H: Header, R: Receiver> Passage<'run, 'packet, H, R> {
+    fn new(
+        header: &'run H,
+        stream: &'run StreamPlan,
+        machine: &'run mut Machine<'packet>,
+        stated: (u64, u64),
+        clock: ClockScale,
+        receiver: &'run mut R,
+    ) -> Self {
+        // barectf opens a packet after it has taken the time of its first event; LTTng once closed them too early.
+        let slack = clock.frequency / 1_000;
+        let earliest = stated.0.saturating_sub(slack);
+        Self {
+            header,
+            stream,
+            machine,
+            receiver,
+            clock,
+            begin: stated.0,
+            earliest,
+            longest: stated.1.saturating_add(slack).saturating_sub(earliest),
         }
-        let origin = (begin / 8) as usize;
-        let event_bytes = bytes.get(origin..).unwrap_or_default();
-        let id = match &stream.header {
-            HeaderPlan::Direct(direct) => {
-                let mut copy = None;
-                let window = window(bytes, origin, &mut copy);
-                let (id, time) = direct.read(window);
-                at = begin + time.header_bits;
-                if at > end {
-                    machine.at = begin;
-                    let bits = time.header_bits;
-                    return Err(Damage::PastEnd { bits }.into());
-                }
-                let value = time.load.unsigned(time.load.word(window));
-                cycles = advance_clock(cycles, value, time.mask);
-                if id | value == 0 && direct.is_of_lttng() && is_blank(stream, machine, begin, at) {
-                    (machine.at, machine.clock) = (begin, stated.0);
-                    return Err(Fault::Blank);
-                }
-                id
+    }
+
+    /// Decodes events until the packet's content ends, or the clock is not where the packet says.
+    ///
+    /// Position and clock are kept in locals: the machine has them only while it runs a plan, and when
+    /// this returns.
+    fn run(&mut self) -> Result<(), Fault> {
+        let alignment = H::ALIGNMENT.unwrap_or(self.stream.alignment);
+        let end = self.machine.end;
+        let (mut at, mut cycles) = (self.machine.at, self.machine.clock);
+        loop {
+            let begin = align_up(at, alignment);
+            if begin >= end {
+                (self.machine.at, self.machine.clock) = (begin.min(end), cycles);
+                return Ok(());
             }
-            HeaderPlan::General(plan) => {
-                (machine.at, machine.clock) = (begin, cycles);
-                machine.values[usize::from(role_target(Role::EventClassId))] = 0;
-                machine.run(plan)?;
-                (at, cycles) = (machine.at, machine.clock);
-                machine.role(Role::EventClassId)
+            let read = match self.plain_header(begin, cycles) {
+                Some(read) => read,
+                None => self.any_header(begin, cycles)?,
+            };
+            let entry = self.stream.classes.get(read.id);
+            let fields = begin + read.bits;
+            let mut absent = entry.absent;
+            (at, cycles) = (fields + entry.bits, read.clock);
+            if at > end {
+                absent |= self.run_plan(entry, begin, read)?;
+                (at, cycles) = (self.machine.at, self.machine.clock);
+            } else if R::TAKES_VALUES && entry.reads {
+                let origin = (begin / 8) as usize;
+                let fields = (fields / 8) as usize;
+                self.stream.read(entry, self.machine, fields, origin);
             }
+            // One comparison for both bounds: what is before the first one wraps.
+            if cycles.wrapping_sub(self.earliest) > self.longest {
+                (self.machine.at, self.machine.clock) = (begin, self.begin);
+                return Err(Fault::OutsidePacket(cycles));
+            }
+            if entry.wanted {
+                self.deliver(entry, begin, cycles, absent);
+            }
+            if H::MAY_BE_EMPTY && at == begin {
+                // An event without a bit would repeat for ever.
+                return Ok(());
+            }
+        }
+    }
+
+    /// The header at bit `begin`, if nothing about it is special and the file goes on far enough behind it.
+    #[inline(always)]
+    fn plain_header(&self, begin: u64, cycles: u64) -> Option<HeaderRead> {
+        let window = whole_window(self.machine.bytes, (begin / 8) as usize)?;
+        self.header.read_plain(window, cycles)
+    }
+
+    /// The same for any header.
+    #[inline(never)]
+    fn any_header(&mut self, begin: u64, cycles: u64) -> Result<HeaderRead, Fault> {
+        let (read, may_be_blank) = self.header.read(self.machine, begin, cycles)?;
+        let fields = begin + read.bits;
+        if may_be_blank
+            && fields <= self.machine.end
+            && is_blank(self.stream, self.machine, begin, fields)
+        {
+            (self.machine.at, self.machine.clock) = (begin, self.begin);
+            return Err(Fault::Blank);
+        }
+        Ok(read)
+    }
+
+    /// Decodes what follows the header of the event at bit `begin` by the plan of its class. Returns the slots that
+    /// have no value.
+    #[inline(never)]
+    fn run_plan(&mut self, entry: &Entry, begin: u64, read: HeaderRead) -> Result<u128, Fault> {
+        let machine = &mut *self.machine;
+        if read.bits > machine.end - begin {
+            machine.at = begin;
+            return Err(Damage::PastEnd { bits: read.bits }.into());
+        }
+        let Some(plan) = self.stream.plans.get(entry.plan as usize) else {
+            (machine.at, machine.clock) = (begin, read.clock);
+            return Err(Fault::UnknownClass(read.id));
         };
-        let Some(entry) = stream.classes.get(id) else {
-            (machine.at, machine.clock) = (begin, cycles);
-            return Err(Fault::UnknownClass(id));
-        };
-        let mut absent = entry.absent;
-        if entry.bits <= end - at {
-            if entry.reads {
-                stream.read(entry, machine, (at / 8) as usize, origin);
-            }
-            at += entry.bits;
-        } else {
-            (machine.at, machine.clock) = (at, cycles);
-            machine.origin = origin;
-            let plan = &stream.plans[entry.plan as usize];
-            if plan.conditional != 0 {
-                machine.chosen = 0;
-                machine.values[..usize::from(entry.slots)].fill(0);
-            }
-            machine.run(&plan.plan)?;
-            absent |= plan.conditional & !machine.chosen;
-            (at, cycles) = (machine.at, machine.clock);
+        (machine.at, machine.clock) = (begin + read.bits, read.clock);
+        machine.origin = (begin / 8) as usize;
+        if plan.conditional != 0 {
+            machine.chosen = 0;
+            machine.values[..usize::from(entry.slots)].fill(0);
         }
-        // One comparison for both bounds: what is before the first one wraps.
-        if cycles.wrapping_sub(earliest) > longest {
-            (machine.at, machine.clock) = (begin, stated.0);
-            return Err(Fault::OutsidePacket(cycles));
-        }
-        if entry.wanted {
-            receiver.receive(entry.class, || Event {
-                class: entry.class,
-                at: clock.time(cycles),
-                position: begin,
-                bytes: event_bytes,
-                values: &machine.values[..usize::from(entry.slots)],
-                absent,
-            });
-        }
-        if at == begin {
-            // An event without a bit would repeat for ever.
-            return Ok(());
-        }
+        machine.run(&plan.plan)?;
+        Ok(plan.conditional & !machine.chosen)
+    }
+
+    #[inline(always)]
+    fn deliver(&mut self, entry: &Entry, begin: u64, cycles: u64, absent: u128) {
+        let (machine, clock) = (&*self.machine, self.clock);
+        self.receiver.receive(entry.class, || Event {
+            class: entry.class,
+            at: clock.time(cycles),
+            position: begin,
+            bytes: machine
+                .bytes
+                .get((begin / 8) as usize..)
+                .unwrap_or_default(),
+            values: &machine.values[..usize::from(entry.slots)],
+            absent,
+        });
     }
 }
 
 impl StreamPlan {
+    /// Gives the events of a packet to `receiver` as far as the clock is between the two values `stated`; it may be
+    /// a millisecond off.
+    fn events<R: Receiver>(
+        &self,
+        machine: &mut Machine<'_>,
+        stated: (u64, u64),
+        clock: ClockScale,
+        receiver: &mut R,
+    ) -> Result<(), Fault> {
+        match &self.header {
+            HeaderPlan::Compact(header) => {
+                Passage::new(header, self, machine, stated, clock, receiver).run()
+            }
+            HeaderPlan::Large(header) => {
+                Passage::new(header, self, machine, stated, clock, receiver).run()
+            }
+            HeaderPlan::Direct(header) => {
+                Passage::new(header, self, machine, stated, clock, receiver).run()
+            }
+            HeaderPlan::General(header) => {
+                Passage::new(header, self, machine, stated, clock, receiver).run()
+            }
+        }
+    }
+
     /// Reads the fields of an event that needs no plan; they begin at byte `begin`.
     #[inline(always)]
     fn read(&self, entry: &Entry, machine: &mut Machine<'_>, begin: usize, origin: usize) {
@@ -506,149 +565,16 @@ impl StreamPlan {
 #[cold]
 #[inline(never)]
 fn is_blank(stream: &StreamPlan, machine: &mut Machine<'_>, begin: u64, fields: u64) -> bool {
-    let Some(entry) = stream.classes.get(0) else {
-        return false;
-    };
-    let end = if entry.bits <= machine.end - fields {
-        fields + entry.bits
-    } else {
+    let entry = stream.classes.get(0);
+    let mut end = fields + entry.bits;
+    if end > machine.end {
         (machine.at, machine.origin) = (fields, (begin / 8) as usize);
-        let plan = &stream.plans[entry.plan as usize];
-        if machine.run(&plan.plan).is_err() {
+        let plan = stream.plans.get(entry.plan as usize);
+        if plan.is_none_or(|plan| machine.run(&plan.plan).is_err()) {
             return false;
         }
-        machine.at
-    };
+        end = machine.at;
+    }
     let event = machine.bytes.get((begin / 8) as usize..(end / 8) as usize);
     event.is_some_and(|event| event.iter().all(|byte| *byte == 0))
-}
-
-impl DirectHeader {
-    /// Whether there are two forms. Other tracers' clocks may begin at 0, and events without a value be right.
-    fn is_of_lttng(&self) -> bool {
-        self.escape != u64::MAX
-    }
-
-    /// The id, and where the time is.
-    #[inline(always)]
-    fn read(&self, window: &Window) -> (u64, &TimeField) {
-        let id = self.id.unsigned(self.id.word(window));
-        if id < self.escape {
-            (id, &self.short)
-        } else {
-            let long_id = self.long_id.unsigned(self.long_id.word(window));
-            (long_id, &self.long)
-        }
-    }
-}
-
-/// The header as an id and a time at fixed places, where it has that shape.
-fn direct_header(header: &StructureLayout) -> Option<DirectHeader> {
-    if header.alignment < 8 {
-        return None;
-    }
-    let mut place = Placement::default();
-    let [first, second] = &header.members[..] else {
-        return None;
-    };
-    let FieldLayout::Integer(id) = &first.class else {
-        return None;
-    };
-    let id_load = place.load(id, Role::EventClassId)?;
-    match &second.class {
-        FieldLayout::Integer(time) => {
-            let short = place.time(time)?;
-            Some(DirectHeader {
-                id: id_load,
-                short,
-                escape: u64::MAX,
-                long_id: id_load,
-                long: short,
-            })
-        }
-        FieldLayout::Variant(variant) if variant.alignment <= 1 && !variant.selector_signed => {
-            let [compact, extended] = &variant.options[..] else {
-                return None;
-            };
-            let escape = match (&compact.ranges[..], &extended.ranges[..]) {
-                (&[(0, last)], &[(first, end)]) if last + 1 == first => {
-                    let all = i128::from(bits::mask(id.bits));
-                    (end == all && id.keep == Some(variant.selector)).then_some(first as u64)?
-                }
-                _ => return None,
-            };
-            let (short_id, short) = place.option(&compact.class)?;
-            let (long_id, long) = place.option(&extended.class)?;
-            if short_id.is_some() {
-                return None;
-            }
-            Some(DirectHeader {
-                id: id_load,
-                short,
-                escape,
-                long_id: long_id?,
-                long,
-            })
-        }
-        _ => None,
-    }
-}
-
-/// A position in a header of fixed layout.
-#[derive(Clone, Copy, Default)]
-struct Placement {
-    bit: u64,
-}
-
-impl Placement {
-    fn load(&mut self, integer: &IntegerLayout, role: Role) -> Option<Load> {
-        self.bit = self.bit.next_multiple_of(integer.alignment);
-        let shift = self.bit % 8;
-        let straight = integer.role == Some(role)
-            && integer.byte_order == ByteOrder::Little
-            && !integer.reversed_bits
-            && !integer.signed
-            && shift + u64::from(integer.bits) <= 64;
-        let load = Load {
-            byte: u8::try_from(self.bit / 8).ok()?,
-            target: 0,
-            left: (64 - u64::from(integer.bits) - shift) as u8,
-            right: (64 - integer.bits) as u8,
-            sign: 0,
-        };
-        self.bit += u64::from(integer.bits);
-        straight.then_some(load)
-    }
-
-    /// A time that ends its header.
-    fn time(&mut self, integer: &IntegerLayout) -> Option<TimeField> {
-        let load = self.load(integer, Role::ClockTimestamp)?;
-        self.bit.is_multiple_of(8).then_some(TimeField {
-            load,
-            mask: bits::mask(integer.bits),
-            header_bits: self.bit,
-        })
-    }
-
-    /// A structure of an optional id and a time.
-    fn option(mut self, class: &FieldLayout) -> Option<(Option<Load>, TimeField)> {
-        let FieldLayout::Structure(structure) = class else {
-            return None;
-        };
-        self.bit = self.bit.next_multiple_of(structure.alignment);
-        match &structure.members[..] {
-            [time] => match &time.class {
-                FieldLayout::Integer(time) => Some((None, self.time(time)?)),
-                _ => None,
-            },
-            [id, time] => match (&id.class, &time.class) {
-                (FieldLayout::Integer(id), FieldLayout::Integer(time)) => {
-                    let id = self.load(id, Role::EventClassId)?;
-                    Some((Some(id), self.time(time)?))
-                }
-                _ => None,
-            },
-            _ => None,
-        }
-    }
 }

@@ -9,6 +9,7 @@
 mod bits;
 mod decode;
 mod fields;
+mod header;
 mod index_file;
 pub mod layout;
 mod losses;

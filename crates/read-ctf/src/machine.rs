@@ -8,7 +8,8 @@ use memchr::memchr;
 use crate::bits;
 use crate::layout::Role;
 use crate::plan::{
-    Block, ByteRange, LOAD_TARGETS, Length, Load, NumberKind, Op, Plan, Target, Window, role_target,
+    Block, ByteRange, Choice, LOAD_TARGETS, Length, Load, NumberKind, Op, Plan, Target, Window,
+    role_target,
 };
 use crate::walk::{self, Decoding};
 
@@ -97,10 +98,18 @@ impl<'packet> Machine<'packet> {
     /// Runs a plan from the present position.
     #[inline(always)]
     pub(crate) fn run(&mut self, plan: &Plan) -> Result<(), Damage> {
-        for op in &plan.ops {
+        let mut ops = plan.ops.iter();
+        while let Some(op) = ops.next() {
             match op {
+                Op::Skip(bits) => self.step_over(*bits)?,
                 Op::Block(block) => self.block(block)?,
                 Op::Text { target } => self.text(*target)?,
+                // What was chosen takes the place of what is over.
+                Op::Choice(choice) if ops.len() == 0 => {
+                    if let Some(chosen) = self.choose(choice)? {
+                        ops = chosen.ops.iter();
+                    }
+                }
                 other => self.rare(other)?,
             }
         }
@@ -139,21 +148,43 @@ impl<'packet> Machine<'packet> {
         }
     }
 
+    /// The plan that a choice falls on.
+    #[inline]
+    fn choose<'plan>(&mut self, choice: &'plan Choice) -> Result<Option<&'plan Plan>, Damage> {
+        let word = self.values[usize::from(choice.selector)];
+        match choice.find(word) {
+            Some(option) => {
+                self.chosen |= option.slots;
+                Ok(Some(&option.plan))
+            }
+            None if choice.may_be_none => Ok(None),
+            None => Err(no_option(walk::selector(word, choice.signed))),
+        }
+    }
+
     #[inline]
     fn text(&mut self, target: Option<Target>) -> Result<(), Damage> {
         let begin = (self.at / 8) as usize;
-        let length = terminator(self.content(begin)).ok_or(Damage::EndlessText)?;
+        let length = match short_text(self.bytes, begin) {
+            Some(length) => length,
+            None => memchr(0, self.content(begin)).ok_or(Damage::EndlessText)?,
+        };
+        let after = self.at + (length as u64 + 1) * 8;
+        if after > self.end {
+            return Err(Damage::EndlessText);
+        }
         if let Some(target) = target {
             self.values[usize::from(target)] = pack(begin - self.origin, length);
         }
-        self.at += (length as u64 + 1) * 8;
+        self.at = after;
         Ok(())
     }
 
-    /// Everything but blocks and text.
+    /// Everything but what is most frequent.
     #[inline(never)]
     fn rare(&mut self, op: &Op) -> Result<(), Damage> {
         match op {
+            Op::Skip(bits) => self.step_over(*bits)?,
             Op::Block(block) => self.block(block)?,
             Op::Text { target } => self.text(*target)?,
             Op::Align(alignment) => self.align(*alignment)?,
@@ -174,21 +205,9 @@ impl<'packet> Machine<'packet> {
                 }
                 self.at += bits;
             }
-            Op::Choice {
-                selector,
-                signed,
-                options,
-                may_be_none,
-            } => {
-                let selector = walk::selector(self.values[usize::from(*selector)], *signed);
-                let fits = |&(first, last): &(i128, i128)| (first..=last).contains(&selector);
-                match options.iter().find(|option| option.ranges.iter().any(fits)) {
-                    Some(option) => {
-                        self.chosen |= option.slots;
-                        self.run(&option.plan)?;
-                    }
-                    None if *may_be_none => {}
-                    None => return Err(no_option(selector)),
+            Op::Choice(choice) => {
+                if let Some(chosen) = self.choose(choice)? {
+                    self.run(chosen)?;
                 }
             }
             Op::Copy { from, target } => {
@@ -220,6 +239,13 @@ impl<'packet> Machine<'packet> {
                     Length::Fixed(length) => length,
                     Length::Stated(target) => self.values[usize::from(target)],
                 };
+                if let [Op::Skip(bits)] = element.ops[..]
+                    && let Some(bits) = elements.checked_mul(bits)
+                    && bits <= self.end - self.at
+                {
+                    self.at += bits;
+                    return Ok(());
+                }
                 for _ in 0..elements {
                     let begin = self.at;
                     self.run(element)?;
@@ -296,11 +322,17 @@ pub(crate) fn window<'bytes>(
     begin: usize,
     copy: &'bytes mut Option<Window>,
 ) -> &'bytes Window {
-    let bytes = bytes.get(begin..).unwrap_or_default();
-    match bytes.first_chunk() {
+    match whole_window(bytes, begin) {
         Some(window) => window,
-        None => copy.insert(padded(bytes)),
+        None => copy.insert(padded(bytes.get(begin..).unwrap_or_default())),
     }
+}
+
+/// The bytes from `begin` on, where they are enough.
+#[inline(always)]
+pub(crate) fn whole_window(bytes: &[u8], begin: usize) -> Option<&Window> {
+    // One comparison.
+    bytes.get(begin..begin + size_of::<Window>())?.first_chunk()
 }
 
 #[cold]
@@ -330,21 +362,23 @@ pub(crate) fn note_ranges(ranges: &[ByteRange], begin: usize, values: &mut [u64]
     }
 }
 
-/// Where the first byte of zero is. Most text of traces is short: its first bytes are looked at
-/// together before `memchr` is worth its call.
+/// How many bytes from `begin` on are not zero, where these are few: most text of traces is short, and not
+/// worth a call of `memchr`.
 #[inline]
-fn terminator(content: &[u8]) -> Option<usize> {
-    const LOWEST: u128 = u128::from_le_bytes([1; 16]);
-    const HIGHEST: u128 = LOWEST << 7;
-    if let Some(first) = content.first_chunk() {
-        let bytes = u128::from_le_bytes(*first);
+fn short_text(bytes: &[u8], begin: usize) -> Option<usize> {
+    const LOWEST: u64 = u64::from_le_bytes([1; 8]);
+    const HIGHEST: u64 = LOWEST << 7;
+    let bytes = bytes.get(begin..begin + 16)?;
+    let (words, _) = bytes.as_chunks();
+    for (word, before) in words.iter().zip([0, 8]) {
+        let word = u64::from_le_bytes(*word);
         // The lowest bit that is left is in the first byte of zero (those above it may be wrong).
-        let zeros = bytes.wrapping_sub(LOWEST) & !bytes & HIGHEST;
+        let zeros = word.wrapping_sub(LOWEST) & !word & HIGHEST;
         if zeros != 0 {
-            return Some(zeros.trailing_zeros() as usize / 8);
+            return Some(before + zeros.trailing_zeros() as usize / 8);
         }
     }
-    memchr(0, content)
+    None
 }
 
 fn pack(begin: usize, length: usize) -> u64 {

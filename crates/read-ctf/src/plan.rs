@@ -8,6 +8,7 @@
 use crate::layout::{
     ByteOrder, FieldLayout, IntegerLayout, Register, Role, StructureLayout, VariantLayout,
 };
+use crate::walk;
 use slowpath_model::Projection;
 
 /// A position in the decoder's array of values.
@@ -64,28 +65,31 @@ impl Plan {
                 | Op::Walk { target, .. } => target.map_or(0, bit),
                 Op::Variable { targets, .. } => bits(targets),
                 Op::Copy { target, .. } => bit(*target),
-                Op::Align(_) | Op::Clock { .. } | Op::Choice { .. } => 0,
+                Op::Align(_) | Op::Skip(_) | Op::Clock { .. } | Op::Choice(_) => 0,
             }
         })
     }
 
-    /// The blocks, where the plan is nothing else.
-    pub(crate) fn blocks(&self) -> Option<Vec<&Block>> {
-        let blocks = self.ops.iter().map(|op| match op {
-            Op::Block(block) => Some(block),
+    /// Its size in bits and the block in which it reads, where it goes over fields of fixed size and reads in
+    /// no more than the first block of them.
+    pub(crate) fn fixed(&self) -> Option<(u64, Option<&Block>)> {
+        match &self.ops[..] {
+            [] => Some((0, None)),
+            [Op::Skip(bits)] => Some((*bits, None)),
+            [Op::Block(block)] => Some((block.bits, Some(block))),
+            [Op::Block(block), Op::Skip(bits)] => Some((block.bits + bits, Some(block))),
             _ => None,
-        });
-        blocks.collect()
+        }
     }
 
     /// Bit n is set when slot n is filled only if some choice falls that way.
     pub(crate) fn conditional_slots(&self) -> u128 {
         let choices = self.ops.iter().filter_map(|op| match op {
-            Op::Choice { options, .. } => Some(options),
+            Op::Choice(choice) => Some(&choice.options),
             _ => None,
         });
-        choices.flatten().fold(0, |mask, choice| {
-            mask | choice.slots | choice.plan.conditional_slots()
+        choices.flatten().fold(0, |mask, option| {
+            mask | option.slots | option.plan.conditional_slots()
         })
     }
 }
@@ -95,8 +99,10 @@ impl Plan {
 pub(crate) enum Op {
     /// Go on to a multiple of so many bits (a power of two).
     Align(u64),
-    /// A run of fields at fixed places from here.
-    Block(Block),
+    /// Go on by so many bits.
+    Skip(u64),
+    /// A run of fields at fixed places from here, some of which are read.
+    Block(Box<Block>),
     /// Text of one-byte units up to its terminator.
     Text { target: Option<Target> },
     /// As many elements of `element_bytes` bytes as a register says.
@@ -106,23 +112,20 @@ pub(crate) enum Op {
         target: Option<Target>,
     },
     /// Continues with one of several plans.
-    Choice {
-        selector: Target,
-        signed: bool,
-        options: Vec<Choice>,
-        /// An optional field is just not there when no option fits; a variant is damaged then.
-        may_be_none: bool,
-    },
+    Choice(Box<Choice>),
     /// The target gets what another one holds: a field that is asked for more than once.
     Copy { from: Target, target: Target },
     /// LEB128.
-    Variable { signed: bool, targets: Vec<Target> },
+    Variable {
+        signed: bool,
+        targets: Box<[Target]>,
+    },
     /// The value just read by a block updates the clock.
     Clock { bits: u32 },
     /// The same plan for every element of an array; the target gets the bit at which it begins.
     Repeat {
         length: Length,
-        element: Plan,
+        element: Box<Plan>,
         target: Option<Target>,
     },
     /// Anything else, walked element by element; the target gets the bit at which it begins.
@@ -140,13 +143,76 @@ pub(crate) enum Length {
     Stated(Target),
 }
 
-/// An option of [`Op::Choice`].
+/// Which plan follows.
 #[derive(Debug)]
 pub(crate) struct Choice {
-    pub(crate) ranges: Vec<(i128, i128)>,
+    pub(crate) selector: Target,
+    pub(crate) signed: bool,
+    /// An optional field is just not there when no option fits; a variant is damaged then.
+    pub(crate) may_be_none: bool,
+    options: Vec<ChoiceOption>,
+    /// By selector, as most are small: the position of the option that fits, or one past the last.
+    by_small_selector: Vec<usize>,
+}
+
+/// An option of [`Choice`].
+#[derive(Debug)]
+pub(crate) struct ChoiceOption {
+    ranges: Vec<(i128, i128)>,
     /// Bit n is set when the plan fills slot n (choices inside it left out).
     pub(crate) slots: u128,
     pub(crate) plan: Plan,
+}
+
+impl Choice {
+    const SMALL_SELECTORS: i128 = 32;
+
+    fn new(
+        selector: Target,
+        signed: bool,
+        may_be_none: bool,
+        options: Vec<ChoiceOption>,
+    ) -> Box<Self> {
+        let position = |selector| {
+            let found = options.iter().position(|option| option.fits(selector));
+            found.unwrap_or(options.len())
+        };
+        Box::new(Self {
+            selector,
+            signed,
+            may_be_none,
+            by_small_selector: (0..Self::SMALL_SELECTORS).map(position).collect(),
+            options,
+        })
+    }
+
+    /// The first option that fits what the selector's register holds.
+    #[inline]
+    pub(crate) fn find(&self, word: u64) -> Option<&ChoiceOption> {
+        let small = usize::try_from(word).ok();
+        match small.and_then(|word| self.by_small_selector.get(word)) {
+            Some(&position) => self.options.get(position),
+            None => {
+                let selector = walk::selector(word, self.signed);
+                self.options.iter().find(|option| option.fits(selector))
+            }
+        }
+    }
+}
+
+impl ChoiceOption {
+    fn new(ranges: &[(i128, i128)], plan: Plan) -> Self {
+        Self {
+            ranges: ranges.to_vec(),
+            slots: plan.direct_slots(),
+            plan,
+        }
+    }
+
+    fn fits(&self, selector: i128) -> bool {
+        let mut ranges = self.ranges.iter();
+        ranges.any(|&(first, last)| (first..=last).contains(&selector))
+    }
 }
 
 /// Fields at fixed places relative to the first bit.
@@ -181,7 +247,7 @@ impl Block {
 ///
 /// Byte and target are of one byte each and so always lie within [`Window`] and the first
 /// [`LOAD_TARGETS`] targets: the compiler leaves out every check.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Load {
     pub(crate) byte: u8,
     pub(crate) target: u8,
@@ -198,6 +264,18 @@ pub(crate) type Window = [u8; 256 + 7];
 pub(crate) const LOAD_TARGETS: usize = 256;
 
 impl Load {
+    /// Of an unsigned little-endian integer at bit `bit` that ends within eight bytes of its first one; the
+    /// target is 0.
+    pub(crate) const fn unsigned_at(bit: u32, bits: u32) -> Self {
+        Self {
+            byte: (bit / 8) as u8,
+            target: 0,
+            left: (64 - bits - bit % 8) as u8,
+            right: (64 - bits) as u8,
+            sign: 0,
+        }
+    }
+
     /// The eight bytes, the first one lowest.
     #[inline(always)]
     pub(crate) fn word(self, window: &Window) -> u64 {
@@ -318,16 +396,12 @@ impl<'wanted> Compiler<'wanted> {
             FieldLayout::Optional(optional) => {
                 self.flush();
                 let (plan, _) = self.nested(&optional.class);
-                self.plan.ops.push(Op::Choice {
-                    selector: register_target(optional.selector),
-                    signed: optional.selector_signed,
-                    options: vec![Choice {
-                        ranges: optional.ranges.clone(),
-                        slots: plan.direct_slots(),
-                        plan,
-                    }],
-                    may_be_none: true,
-                });
+                self.plan.ops.push(Op::Choice(Choice::new(
+                    register_target(optional.selector),
+                    optional.selector_signed,
+                    true,
+                    vec![ChoiceOption::new(&optional.ranges, plan)],
+                )));
                 self.restart(1);
                 return;
             }
@@ -396,7 +470,7 @@ impl<'wanted> Compiler<'wanted> {
                 let clock = self.roles && integer.role == Some(Role::ClockTimestamp);
                 self.dynamic(&[], 8, |_| Op::Variable {
                     signed: integer.signed,
-                    targets,
+                    targets: targets.into(),
                 });
                 if clock {
                     self.plan.ops.push(Op::Clock { bits: 64 });
@@ -457,14 +531,21 @@ impl<'wanted> Compiler<'wanted> {
     }
 
     fn repeat(&mut self, length: Length, element: &FieldLayout, slots: &[Target]) {
-        // Where an element begins depends on those before it: nothing is known of its alignment.
-        let mut inner = Compiler::new(1, &[]);
-        inner.unkept = self.unkept || !slots.is_empty();
-        inner.field(element);
-        let (element, _) = inner.finish();
+        let compile = |alignment| {
+            let mut inner = Compiler::new(alignment, &[]);
+            inner.unkept = self.unkept || !slots.is_empty();
+            inner.field(element);
+            inner.finish()
+        };
+        // Where an element begins depends on those before it: they may leave nothing known of its alignment.
+        let alignment = element.alignment().min(self.known_alignment());
+        let (element, _) = match compile(alignment) {
+            (plan, after) if after >= alignment => (plan, after),
+            _ => compile(1),
+        };
         self.dynamic(slots, 1, |target| Op::Repeat {
             length,
-            element,
+            element: Box::new(element),
             target,
         });
     }
@@ -492,18 +573,14 @@ impl<'wanted> Compiler<'wanted> {
         for option in &variant.options {
             let (plan, known) = self.nested(&option.class);
             known_after = known_after.min(known);
-            options.push(Choice {
-                ranges: option.ranges.clone(),
-                slots: plan.direct_slots(),
-                plan,
-            });
+            options.push(ChoiceOption::new(&option.ranges, plan));
         }
-        self.plan.ops.push(Op::Choice {
-            selector: register_target(variant.selector),
-            signed: variant.selector_signed,
+        self.plan.ops.push(Op::Choice(Choice::new(
+            register_target(variant.selector),
+            variant.selector_signed,
+            false,
             options,
-            may_be_none: false,
-        });
+        )));
         self.restart(if known_after == u64::MAX {
             1
         } else {
@@ -593,10 +670,13 @@ impl<'wanted> Compiler<'wanted> {
     }
 
     fn flush(&mut self) {
-        if self.block.bits > 0 || !self.block.is_empty() {
-            let mut block = std::mem::take(&mut self.block);
-            block.has_numbers = !block.swapped_loads.is_empty() || !block.numbers.is_empty();
-            self.plan.ops.push(Op::Block(block));
+        let mut block = std::mem::take(&mut self.block);
+        block.has_numbers = !block.swapped_loads.is_empty() || !block.numbers.is_empty();
+        match (self.plan.ops.last_mut(), block.is_empty()) {
+            (_, true) if block.bits == 0 => {}
+            (Some(Op::Skip(bits)), true) => *bits += block.bits,
+            (_, true) => self.plan.ops.push(Op::Skip(block.bits)),
+            (_, false) => self.plan.ops.push(Op::Block(Box::new(block))),
         }
     }
 }

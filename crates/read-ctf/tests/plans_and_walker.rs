@@ -38,6 +38,8 @@ enum Shape {
     Bytes(u64),
     /// A length and a sequence of 16-bit numbers.
     Words,
+    /// A length and a sequence of 4-bit numbers.
+    Nibbles,
     /// A tag and a variant of a 5-bit number, a string, and a structure.
     Choice,
     Structure(Vec<Shape>),
@@ -67,6 +69,7 @@ fn shape() -> impl Strategy<Value = Shape> {
         1 => Just(Shape::Text),
         1 => prop_oneof![0..20u64, 200..300u64].prop_map(Shape::Bytes),
         1 => Just(Shape::Words),
+        1 => Just(Shape::Nibbles),
         1 => Just(Shape::Choice),
     ];
     let nested = prop::collection::vec(flat.clone(), 0..4).prop_map(Shape::Structure);
@@ -74,7 +77,7 @@ fn shape() -> impl Strategy<Value = Shape> {
 }
 
 /// The event headers that tracers write, and two that none does.
-const HEADERS: [&str; 4] = [
+const HEADERS: [&str; 5] = [
     "struct { enum : integer { size = 5; } { compact = 0 ... 30, extended = 31 } id; variant <id> {
         struct { integer { size = 27; map = clock.mono.value; } timestamp; } compact;
         struct { integer { size = 32; align = 8; } id;
@@ -85,6 +88,11 @@ const HEADERS: [&str; 4] = [
     "struct { integer { size = 3; } id; integer { size = 17; map = clock.mono.value; } timestamp; }",
     "struct { integer { size = 64; align = 64; map = clock.mono.value; } timestamp;
         integer { size = 8; } id; }",
+    "struct { enum : integer { size = 16; align = 8; } { compact = 0 ... 65534, extended = 65535 } id; variant <id> {
+        struct { integer { size = 32; align = 8; map = clock.mono.value; } timestamp; } compact;
+        struct { integer { size = 32; align = 8; } id;
+            integer { size = 64; align = 8; map = clock.mono.value; } timestamp; } extended;
+        } v; } align(8)",
 ];
 
 /// A trace of one packet.
@@ -174,7 +182,7 @@ impl Writer {
 fn alignment(shape: &Shape) -> u64 {
     match shape {
         Shape::Integer { align, .. } | Shape::Float { align, .. } => *align,
-        Shape::Text | Shape::Bytes(_) | Shape::Words | Shape::Choice => 8,
+        Shape::Text | Shape::Bytes(_) | Shape::Words | Shape::Nibbles | Shape::Choice => 8,
         Shape::Structure(members) => members.iter().map(alignment).max().unwrap_or(1),
     }
 }
@@ -195,6 +203,7 @@ fn tsdl(shapes: &[Shape]) -> String {
             Shape::Text => write!(text, "string f{number}; "),
             Shape::Bytes(length) => write!(text, "integer {{ size = 8; }} f{number}[{length}]; "),
             Shape::Words => write!(text, "integer {{ size = 8; }} n{number}; integer {{ size = 16; align = 8; }} f{number}[n{number}]; "),
+            Shape::Nibbles => write!(text, "integer {{ size = 8; }} n{number}; integer {{ size = 4; }} f{number}[n{number}]; "),
             Shape::Choice => write!(text, "enum : integer {{ size = 8; }} {{ A, B, C }} t{number}; variant <t{number}> {{ integer {{ size = 5; }} A; string B; struct {{ integer {{ size = 8; }} x; integer {{ size = 64; align = 32; }} y; }} C; }} f{number}; "),
             Shape::Structure(members) => write!(text, "{} f{number}; ", tsdl(members)),
         }
@@ -254,15 +263,19 @@ fn fill(
                 }
                 note(name, Value::Elements(elements));
             }
-            Shape::Words => {
+            Shape::Words | Shape::Nibbles => {
                 let length = random.below(5);
                 writer.number(length, 8, 8);
                 note(format!("{prefix}n{number}"), Value::Number(length));
+                let (bits, alignment) = match shape {
+                    Shape::Words => (16, 8),
+                    _ => (4, 1),
+                };
                 let mut elements = Vec::new();
                 for _ in 0..length {
-                    let value = random.below(1 << 16);
-                    writer.number(value, 16, 8);
-                    elements.push((value, 16));
+                    let value = random.below(1 << bits);
+                    writer.number(value, bits, alignment);
+                    elements.push((value, bits));
                 }
                 note(name, Value::Elements(elements));
             }
@@ -350,13 +363,14 @@ impl Case {
             big_endian: self.big_endian,
             ..Writer::default()
         };
-        for (value, bits) in [(0xc1fc_1fc1, 32), (0, 32), (0, 32), (7, 64), (1 << 40, 64)] {
+        // The lower bits of the clock wrap soon, however many a header has.
+        let mut at = (1 << 32) - random.below(5000);
+        for (value, bits) in [(0xc1fc_1fc1, 32), (0, 32), (0, 32), (at, 64), (1 << 40, 64)] {
             writer.number(value, bits, 8);
         }
         let mut events = Vec::new();
-        let mut at = 7;
         for _ in 0..20 {
-            at += random.below(1000);
+            at += random.below(1000) * random.below(2);
             let class = random.below(self.events.len() as u64);
             self.header(&mut writer, class, at, &mut random);
             let mut values = BTreeMap::new();
@@ -379,7 +393,8 @@ impl Case {
         let content = writer.at;
         // What lies behind the content belongs to no event.
         writer.align(8);
-        for _ in 0..random.below(12) {
+        let most = [12, 400][random.below(2) as usize];
+        for _ in 0..random.below(most) {
             writer.number(0xff, 8, 8);
         }
         let size = writer.bytes.len() as u64 * 8;
@@ -417,6 +432,15 @@ impl Case {
             2 => {
                 writer.number(class, 3, 1);
                 writer.number(at, 17, 1);
+            }
+            4 if random.below(3) > 0 => {
+                writer.number(class, 16, 8);
+                writer.number(at, 32, 8);
+            }
+            4 => {
+                writer.number(0xffff, 16, 8);
+                writer.number(class, 32, 8);
+                writer.number(at, 64, 8);
             }
             _ => {
                 writer.number(at, 64, 64);
@@ -489,7 +513,12 @@ fn check_packet(
     packet: PacketId,
     random: &mut Random,
 ) -> Vec<(EventClassId, Timestamp, u64)> {
-    let all = decode_and_walk(source, packet, &Projection::everything(source.schema()));
+    let everything = Projection::everything(source.schema());
+    let all = decode_and_walk(source, packet, &everything);
+    let mut counted = 0;
+    let mut count = |_, more| counted += more;
+    source.decoder(&everything).tally(packet, &mut count);
+    assert_eq!(counted, all.len() as u64);
     for _ in 0..3 {
         let projection = any_projection(source, random);
         let mut wanted = all.clone();
