@@ -7,7 +7,7 @@ use slowpath_model::{
     CpuId, Diagnostic, DiagnosticCode, EventClass, FieldVisitor, PacketId, Place, Projection,
     Schema, Scope, StreamId, TimeRange, Timestamp, TracerDomain,
 };
-use slowpath_source::{Decoder, NamedBytes, Packet, Source, Stream};
+use slowpath_source::{Decoder, NamedBytes, Packet, ROTATION, Source, Stream};
 
 use crate::decode::{ClockScale, CtfDecoder};
 use crate::fields::{fields, scopes};
@@ -42,8 +42,6 @@ pub struct CtfTrace {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// Streams that are rotated together begin new packets within so much time: nothing is missing before.
-const ROTATION_NS: i64 = 10_000_000;
 /// What LTTng rounds the sizes of packets up to.
 const PAGE_BYTES: u64 = 4096;
 /// In a packet that is full there is no room for one event more, hardly any of which is as large as this.
@@ -225,7 +223,7 @@ impl CtfTrace {
                 && raw.size.is_power_of_two()
                 && raw.size > PAGE_BYTES
                 && room_left < ROOM_LEFT_BYTES;
-            if is_full && end.ns().saturating_add(ROTATION_NS) < latest.ns() {
+            if is_full && end + ROTATION < latest {
                 stream.cut_off_at = Some(end);
                 count += 1;
                 if earliest.is_none_or(|(known, _)| end < known) {
@@ -258,12 +256,12 @@ impl CtfTrace {
     /// begins later than others.
     fn mark_missing_begins(&mut self) {
         let begin = self.packets.iter().map(|packet| packet.range.begin).min();
-        let together = begin.map(|begin| begin.ns().saturating_add(ROTATION_NS));
+        let together = begin.map(|begin| begin + ROTATION);
         for stream in &self.streams {
             let first = stream.packets.start as usize;
             let is_numbered = self.raw_packets[first].sequence.unwrap_or(0) > 0;
             let packet = &mut self.packets[first];
-            if is_numbered && Some(packet.range.begin.ns()) > together {
+            if is_numbered && Some(packet.range.begin) > together {
                 packet.lost_packets = packet.lost_packets.max(1);
             }
         }

@@ -13,15 +13,13 @@ use slowpath_model::{
     CpuId, Diagnostic, DiagnosticCode, Event, EventClassId, PacketId, Projection, TimeRange,
     Timestamp,
 };
-use slowpath_source::Packet;
+use slowpath_source::{Packet, ROTATION};
 
 use crate::copies::in_common;
 use crate::host::Machine;
 use crate::open::damaged;
 use crate::{Experiment, OpenedSource};
 
-/// Parts of a rotated session, and recordings one after the other, have no more time than this in common.
-const ROTATION_NS: u64 = 10_000_000;
 /// So many packets at either end of the common time tell which events a stream has.
 const OUTERMOST: usize = 3;
 
@@ -162,8 +160,9 @@ impl<'trace> Candidate<'trace> {
     }
 }
 
+/// Parts of a rotated session, and recordings one after the other, have less time in common.
 fn is_long(common: TimeRange) -> bool {
-    common.length().0 > ROTATION_NS
+    common.length() > ROTATION
 }
 
 /// The names of a trace's events, but for those that LTTng writes at the begin of every session.

@@ -13,7 +13,7 @@ use slowpath_model::{
     Timestamp,
 };
 
-use crate::{Decoder, EventSink, Packet, Source, Stream};
+use crate::{Decoder, EventSink, Packet, ROTATION, Source, Stream};
 
 /// A source made of several.
 pub struct Joined<'source> {
@@ -23,9 +23,6 @@ pub struct Joined<'source> {
     packets: Vec<Packet>,
     diagnostics: Vec<Diagnostic>,
 }
-
-/// Parts of a session whose packets have no numbers go on within so much time.
-const ROTATION_NS: i64 = 10_000_000;
 
 struct Part<'source> {
     source: &'source dyn Source,
@@ -137,8 +134,8 @@ impl<'source> Joined<'source> {
                 number.saturating_sub(next)
             }
             (Some(last), None) => {
-                let goes_on = last.range.end.ns().saturating_add(ROTATION_NS);
-                u64::from(first_packet.range.begin.ns() > goes_on)
+                let goes_on = last.range.end + ROTATION;
+                u64::from(first_packet.range.begin > goes_on)
             }
         };
         (first, missing)
@@ -155,9 +152,9 @@ impl<'source> Joined<'source> {
             return false;
         }
         let new = part.first_packet as usize;
-        let begin = self.packets[packet as usize].range.begin.ns();
-        let mut ends = self.packets[..new].iter().map(|known| known.range.end.ns());
-        ends.any(|end| end > begin.saturating_add(ROTATION_NS))
+        let begin = self.packets[packet as usize].range.begin;
+        let mut ends = self.packets[..new].iter().map(|known| known.range.end);
+        ends.any(|end| end > begin + ROTATION)
     }
 
     /// Ends the streams before `first_new` of processors that the part behind it has no events of: what they

@@ -18,9 +18,13 @@ pub use sniff::{Format, sniff};
 use std::ops::Range;
 
 use slowpath_model::{
-    CpuId, Diagnostic, Event, EventClassId, FieldVisitor, PacketId, Projection, Schema, StreamId,
-    TimeRange, Timestamp,
+    CpuId, Diagnostic, Event, EventClassId, FieldVisitor, Nanoseconds, PacketId, Projection,
+    Schema, StreamId, TimeRange, Timestamp,
 };
+
+/// Tracers begin and end the packets of all processors within so much time of each other, where a session
+/// starts, stops or is rotated.
+pub const ROTATION: Nanoseconds = Nanoseconds(10_000_000);
 
 /// A trace that can be read packet by packet.
 pub trait Source: Send + Sync {
