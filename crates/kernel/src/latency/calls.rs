@@ -25,11 +25,10 @@ pub(super) struct Calls {
     window: Window,
     concepts: Concepts,
     shares_processors: bool,
-    /// When any processor's events are missing: a call may have returned there unseen, and another begun.
-    missing: Vec<TimeRange>,
-    /// The same for events within packets that could not be read, as far as the merge has come: in order, apart from
-    /// each other. Written before the ends of calls behind them are handed over.
-    unreadable: RwLock<Vec<TimeRange>>,
+    /// When any processor's events are missing: a call may have returned there unseen, and another begun. Those
+    /// within packets that could not be read as far as the merge has come; written before the ends of calls
+    /// behind them are handed over.
+    missing: RwLock<Vec<TimeRange>>,
     shards: Shards<End, OfThreads>,
     /// What chunks have measured, by number of the call.
     measured: Mutex<Vec<Vec<Distribution>>>,
@@ -101,8 +100,7 @@ impl Calls {
             window: Extent::of(source).window(range),
             concepts: Concepts::resolve(source.schema(), KINDS),
             shares_processors: shares_processors(source),
-            missing: missing(source),
-            unreadable: RwLock::default(),
+            missing: RwLock::new(missing(source)),
             shards: Shards::new(),
             measured: Mutex::default(),
             all: Mutex::default(),
@@ -162,7 +160,7 @@ impl Calls {
         }
         sorted.merge(std::mem::take(&mut told.sorted));
         if !told.unreadable.is_empty() {
-            let known = self.unreadable.write();
+            let known = self.missing.write();
             let mut known = known.unwrap_or_else(PoisonError::into_inner);
             add_unreadable(&mut known, std::mem::take(&mut told.unreadable));
         }
@@ -171,12 +169,12 @@ impl Calls {
     }
 
     /// Held while records are folded: none are handed over meanwhile that need to know of more.
-    fn known_unreadable(&self) -> RwLockReadGuard<'_, Vec<TimeRange>> {
-        let known = self.unreadable.read();
+    fn known_missing(&self) -> RwLockReadGuard<'_, Vec<TimeRange>> {
+        let known = self.missing.read();
         known.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, threads: &mut OfThreads, record: Happened<End>, unreadable: &[TimeRange]) {
+    fn take(&self, threads: &mut OfThreads, record: Happened<End>, missing: &[TimeRange]) {
         let OfThreads { entered, taken } = threads;
         match record.what {
             End::Entered(call) => drop(entered.insert(record.thread, (call, record.at))),
@@ -185,9 +183,7 @@ impl Calls {
                     && call.is_none_or(|call| call == entered_call)
                 {
                     entered.remove(&record.thread);
-                    if is_whole(&self.missing, from, record.at)
-                        && is_whole(unreadable, from, record.at)
-                    {
+                    if is_whole(missing, from, record.at) {
                         self.measure(taken, entered_call, from, record.at);
                     }
                 }
@@ -223,10 +219,10 @@ impl Answer for Calls {
 
     fn report(&self, mut told: Told) -> LatencyReport {
         self.hand_over(&mut told, Timestamp::MAX, true);
-        let unreadable = self.known_unreadable();
+        let missing = self.known_missing();
         let threads = self
             .shards
-            .finish(|threads, record| self.take(threads, record, &unreadable));
+            .finish(|threads, record| self.take(threads, record, &missing));
         let mut all = self.all_measured();
         for threads in threads {
             add_all(&mut all, threads.taken);
@@ -311,10 +307,10 @@ impl Analysis for Calls {
     }
 
     fn assist(&self) {
-        let unreadable = self.known_unreadable();
+        let missing = self.known_missing();
         self.shards
-            .work_off(|threads, record| self.take(threads, record, &unreadable));
-        drop(unreadable);
+            .work_off(|threads, record| self.take(threads, record, &missing));
+        drop(missing);
         self.add_measured();
     }
 }
