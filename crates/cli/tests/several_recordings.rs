@@ -148,21 +148,36 @@ fn of_two_recorders_that_ran_at_once_one_is_read() {
 
 /// Copies a trace of LTTng as another session of the same machine; `change` is made to its description.
 fn other_session(trace: &Path, folder: &Path, change: impl Fn(&mut Vec<u8>)) {
-    fs::create_dir(folder).expect("a folder");
+    let description = fs::read(trace.join("metadata")).expect("a description");
+    let (known, new) = session_and_another(&description);
+    fs::create_dir_all(folder).expect("a folder");
     for entry in fs::read_dir(trace).expect("streams").flatten() {
         if !entry.path().is_file() {
             continue;
         }
         let mut bytes = fs::read(entry.path()).expect("a file");
-        // The first bytes of the session's id, as text and in the header of each packet.
-        replace(&mut bytes, b"b6f53ac4-e1e3", b"c6f53ac4-e1e3");
-        let id = [0xb6, 0xf5, 0x3a, 0xc4, 0xe1, 0xe3];
-        replace(&mut bytes, &id, &[&[0xc6], &id[1..]].concat());
+        replace(&mut bytes, known.as_bytes(), new.as_bytes());
+        // In the header of each packet.
+        let [known, new] = [&known, &new].map(|id| {
+            let id = u32::from_str_radix(id, 16).expect("hexadecimal");
+            id.to_be_bytes()
+        });
+        replace(&mut bytes, &known, &new);
         if entry.file_name() == "metadata" {
             change(&mut bytes);
         }
         fs::write(folder.join(entry.file_name()), bytes).expect("written");
     }
+}
+
+/// The begin of the id of the session that is described, as text, and that of another one.
+fn session_and_another(description: &[u8]) -> (String, String) {
+    let text = String::from_utf8_lossy(description);
+    let (_, id) = text.split_once("uuid = \"").expect("an id");
+    let known = id[..8].to_owned();
+    let first = if known.starts_with('0') { "1" } else { "0" };
+    let new = first.to_owned() + &known[1..];
+    (known, new)
 }
 
 /// Replaces some bytes by as many others, wherever they are.
@@ -184,12 +199,42 @@ fn of_two_rings_of_ftrace_one_is_read_whatever_they_hold() {
     for cpu in ["cpu0.raw", "cpu1.raw"] {
         cut(&shorter.join("kernel").join(cpu));
     }
-    // What one recorder of the two was told to record.
-    fs::remove_dir_all(longer.join("kernel/events/raw_syscalls")).expect("events");
-    fs::remove_dir_all(shorter.join("kernel/events/sched")).expect("events");
-    let both = on_both(&["cpu", "--json"], &shorter, &longer);
-    assert_eq!(both.json(), slowpath(&["cpu", "--json"], &longer).json());
+    // What each recorder was told to record: not one kind of event is the same.
+    let keep = |recording: &Path, is_kept: fn(&str) -> bool| {
+        for system in fs::read_dir(recording.join("kernel/events")).expect("systems") {
+            let system = system.expect("a system");
+            if !is_kept(system.file_name().to_str().expect("a name")) {
+                fs::remove_dir_all(system.path()).expect("events");
+            }
+        }
+    };
+    keep(&longer, |system| system == "sched");
+    keep(&shorter, |system| system != "sched");
+    let both = on_both(&["count", "--json"], &shorter, &longer);
+    assert_eq!(both.json(), slowpath(&["count", "--json"], &longer).json());
     assert!(both.stderr.contains("RecordedTwice"), "{}", both.stderr);
+}
+
+#[test]
+fn what_a_recorder_that_is_left_out_wrote_of_applications_is_left_out() {
+    let (_folder, longer) = quiet_recording();
+    let (_other_folder, shorter) = quiet_recording();
+    shift(&shorter, 1_000);
+    let ust = "ust/uid/0/64-bit";
+    other_session(&longer.join(ust), &shorter.join(ust), |_| ());
+    for cpu in ["cpu0.raw", "cpu1.raw"] {
+        cut(&shorter.join("kernel").join(cpu));
+    }
+    let count = |recording: &Path| slowpath(&["count", "--json"], recording).json();
+    for recording in [&longer, &shorter] {
+        let spans = &count(recording)["by"]["slowpath_span:start_span"];
+        assert!(spans.as_u64() > Some(0), "{spans}");
+    }
+    let alone = count(&longer);
+    for (one, other) in [(&longer, &shorter), (&shorter, &longer)] {
+        let both = on_both(&["count", "--json"], one, other);
+        assert_eq!(both.json(), alone, "{}", both.stderr);
+    }
 }
 
 #[test]
