@@ -5,9 +5,11 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -20,6 +22,8 @@
 /* Clients on higher descriptors are not recorded at level lite. */
 #define MOST_DESCRIPTORS 65536
 #define MOST_NAMES 1024
+/* TCP_ESTABLISHED of the kernel. */
+#define ESTABLISHED 1
 #define SECOND_NS UINT64_C(1000000000)
 #define WAITED_NS SECOND_NS
 #define TELL_AGAIN_NS (10 * SECOND_NS)
@@ -28,7 +32,7 @@ struct batch {
     uint64_t client_id;
     /* When its address was told last: of which `telling` that is; likewise of a recording. */
     uint32_t told, recording;
-    uint8_t open, commands;
+    uint8_t open, commands, encrypted;
     uint32_t read_thread;
     uint64_t begin, last, read_end, write_start, bytes_read, bytes_written;
     uint16_t command[MOST_COMMANDS];
@@ -126,17 +130,32 @@ static void read_address(int (*ask)(int, struct sockaddr *, socklen_t *), int fd
     }
 }
 
-static void tell_address(int fd, uint64_t client_id)
+/* By the kernel's account of the connection, which knows nothing of what OpenSSL made of it. */
+static int64_t bytes_before(const struct batch *batch, int fd)
+{
+    struct tcp_info connection;
+    socklen_t size = sizeof connection;
+    const socklen_t NEEDED = offsetof(struct tcp_info, tcpi_bytes_received) + sizeof connection.tcpi_bytes_received;
+    int waiting, still_waiting;
+    if (batch->encrypted || ioctl(fd, FIONREAD, &waiting) ||
+        getsockopt(fd, IPPROTO_TCP, TCP_INFO, &connection, &size) || size < NEEDED ||
+        ioctl(fd, FIONREAD, &still_waiting))
+        return -1;
+    /* More came in between, or the end, which counts as a byte. */
+    if (waiting != still_waiting || connection.tcpi_state != ESTABLISHED)
+        return -1;
+    return (int64_t)connection.tcpi_bytes_received - waiting - (int64_t)batch->bytes_read;
+}
+
+static void tell_address(int fd, uint64_t client_id, int64_t before)
 {
     if (!lttng_ust_tracepoint_enabled(slowpath_redis, client_address))
         return;
-    int error = errno;
     struct address peer, own;
     read_address(getpeername, fd, &peer);
     read_address(getsockname, fd, &own);
-    errno = error;
     lttng_ust_tracepoint(slowpath_redis, client_address, fd, client_id, peer.text, peer.port, own.text,
-                         own.port);
+                         own.port, before);
 }
 
 /* The descriptor's batch, made this client's; NULL: it is not recorded. */
@@ -160,9 +179,23 @@ void batch_tell_client(int fd, uint64_t client_id)
 {
     struct batch *batch = batch_of(fd, client_id);
     if (batch && __builtin_expect(batch->told != telling, 0)) {
+        int error = errno;
         batch->told = telling;
-        tell_address(fd, client_id);
+        tell_address(fd, client_id, bytes_before(batch, fd));
+        errno = error;
     }
+}
+
+void batch_tell_new_client(int fd, uint64_t client_id)
+{
+    struct batch *batch = batch_of(fd, client_id);
+    if (!batch)
+        return;
+    int error = errno;
+    batch->told = telling;
+    /* Where no batches are put together yet, nobody knows how much will have been read when they are. */
+    tell_address(fd, client_id, batch_recording ? 0 : -1);
+    errno = error;
 }
 
 /* ---- batches -------------------------------------------------------------------------------------- */
@@ -216,6 +249,7 @@ static void take_bytes(struct batch *batch, struct transfer *transfer, uint64_t 
         return;
     transfer->told = transfer->bytes;
     batch->bytes_read += bytes;
+    batch->encrypted |= transfer->encrypted;
     batch->read_thread = thread_id();
     if (!batch->read_end)
         batch->read_end = now;

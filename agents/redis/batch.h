@@ -17,8 +17,9 @@ reason batch_prepare(void);
  * lite. Tells batches that have waited too long, and has names and addresses told again. */
 void batch_look(int on, int batches);
 
-/* Tells the client's address if it was not of late. */
+/* Tells the client's address if it was not of late; of one that has just connected. */
 void batch_tell_client(int fd, uint64_t client_id);
+void batch_tell_new_client(int fd, uint64_t client_id);
 
 /* Around a read. The transfer is the read's. */
 void batch_read_begin(int fd, uint64_t client_id);

@@ -148,7 +148,7 @@ static void *hook_createClient(void *connection)
 {
     void *client = redis_createClient(connection);
     if (client && connection && RECORDED(client_address))
-        batch_tell_client(fd_of_connection(connection), client_id_of(client));
+        batch_tell_new_client(fd_of_connection(connection), client_id_of(client));
     return client;
 }
 
@@ -318,6 +318,8 @@ static int hook_SSL_read(void *ssl, void *into, int room)
         int error = errno, fd = SSL_get_fd_(ssl);
         if (got > 0)
             transfer_count(fd, got);
+        if (transfer_of_thread && transfer_of_thread->fd == fd)
+            transfer_of_thread->encrypted = 1;
         TELL(ssl_read, fd, room, got, SSL_pending_(ssl));
         errno = error;
     }

@@ -15,6 +15,8 @@ struct transfer {
     int64_t bytes;
     /* How many of them have been told in a batch. */
     int64_t told;
+    /* OpenSSL moved them. */
+    int encrypted;
     struct transfer *outer;
 };
 

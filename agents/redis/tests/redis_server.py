@@ -250,6 +250,10 @@ class Recording:
         assert len(ids) == 1, f"clients at port {client.port}: {ids}"
         return ids.pop()
 
+    def bytes_before(self, client):
+        """Of the connection, as told first."""
+        return next(e.bytes_before for e in self.named("client_address") if e.peer_port == client.port)
+
     def batches(self, client):
         """The client's, with the names of their commands."""
         names = {e.number: e.fields["command"] for e in self.named("command_name")}

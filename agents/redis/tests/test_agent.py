@@ -140,6 +140,8 @@ class Events(unittest.TestCase):
         self.assertEqual(
             (batch.bytes_read, batch.bytes_written), (early.sent - before[0], early.received - before[1])
         )
+        self.assertEqual(recording.bytes_before(client), 0)
+        self.assertEqual(recording.bytes_before(early), before[0])
 
     def test_lite_shows_pipelines_split_values_and_waiting(self):
         with Recording(self.server, *LITE) as recording:
@@ -319,11 +321,16 @@ class OtherServers(unittest.TestCase):
                         port_option="--tls-port") as server:  # fmt: skip
                 server.tls = context
                 server.settle()
+                early = server.client()
+                early.do("PING")
                 with Recording(server) as recording:
                     client = server.client()
                     for size in (1, 1000, 200_000):
                         client.do("SET", "key", "x" * size)
                         self.assertEqual(len(client.do("GET", "key")), size)
+                    early.do("PING")
+                self.assertEqual(recording.bytes_before(client), 0)
+                self.assertEqual(recording.bytes_before(early), -1, "the kernel counts what is encrypted")
                 batches = recording.batches(client)
                 self.assertEqual(sum(batch.bytes_read for batch in batches), client.sent)
                 self.assertEqual(sum(batch.bytes_written for batch in batches), client.received)
