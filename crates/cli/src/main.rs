@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod analyses;
+mod call_trees;
+mod calls;
 mod compare;
 mod critical_path;
 mod diagnose;
@@ -62,6 +64,7 @@ enum Command {
     State(state::StateArgs),
     Services(services::ServicesArgs),
     Redis(redis::RedisArgs),
+    Calls(calls::CallsArgs),
     Export(export::ExportArgs),
     Serve(serve::ServeArgs),
     Report(report::ReportArgs),
@@ -99,6 +102,7 @@ fn run(command: Command) -> anyhow::Result<u8> {
         Command::State(args) => state::run(args),
         Command::Services(args) => services::run(args),
         Command::Redis(args) => redis::run(args),
+        Command::Calls(args) => calls::run(args),
         Command::Export(args) => export::run(args),
         Command::Serve(args) => serve::run(args),
         Command::Report(args) => report::run(args),

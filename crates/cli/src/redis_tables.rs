@@ -3,6 +3,7 @@
 use slowpath_datastore::{Latency, Level, Parts, ServerRow, StoreReport};
 use slowpath_model::{Nanoseconds, Timestamp};
 
+use crate::call_trees::address;
 use crate::tables::{Columns, bytes, grouped};
 
 /// What each server is, and what its event loop did.
@@ -216,12 +217,4 @@ pub(crate) fn slowest(told: &StoreReport) -> String {
         add(&mut columns, told, row.server, texts);
     }
     columns.text()
-}
-
-fn address(address: &str, port: u16) -> String {
-    match (address, port) {
-        ("", 0) => "a Unix socket, or not told".to_owned(),
-        (address, port) if address.contains(':') => format!("[{address}]:{port}"),
-        (address, port) => format!("{address}:{port}"),
-    }
 }

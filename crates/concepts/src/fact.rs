@@ -1,10 +1,12 @@
-//! Facts: what happened in the kernel, in an application's spans or in a data store, in words that no tracer owns.
+//! Facts: what happened in the kernel, in an application's spans, in a service or in a data store, in words that no
+//! tracer owns.
 //!
 //! A fact borrows text from its packet and is gone after the call. Where it happened (processor)
 //! and in whose context (thread) is not part of it: that follows from the stream.
 
 use slowpath_model::{CpuId, Event, ProcessId, SpanId, ThreadId, TraceId};
 
+use crate::service::MessageMoment;
 use crate::store::{StoreAddress, StoreBatch, StoreMark};
 use crate::{SyscallEntry, SyscallExit, slot};
 
@@ -107,9 +109,19 @@ pub enum FactKind {
     StoreWriteStart,
     /// [`Fact::StoreWriteEnd`]
     StoreWriteEnd,
+    /// [`Fact::ServiceMessage`]: a request was sent
+    ServiceRequestSent,
+    /// [`Fact::ServiceMessage`]: a request was received
+    ServiceRequestReceived,
+    /// [`Fact::ServiceMessage`]: a response was sent
+    ServiceResponseSent,
+    /// [`Fact::ServiceMessage`]: a response was received
+    ServiceResponseReceived,
+    /// [`Fact::ServiceCommand`]
+    ServiceCommand,
 }
 
-/// Something that happened in the kernel, in an application's spans or in a data store.
+/// Something that happened in the kernel, in an application's spans, in a service or in a data store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fact<'packet> {
     /// The processor goes from one thread to another.
@@ -348,6 +360,11 @@ pub enum Fact<'packet> {
         /// Bytes that the kernel took.
         bytes: i64,
     },
+    /// A moment of a request over HTTP; [`ServiceMessage::of`](crate::ServiceMessage::of) has what is told of it.
+    ServiceMessage(MessageMoment),
+    /// A service is about to send a command to a data store;
+    /// [`ServiceCommand::of`](crate::ServiceCommand::of) has what is told of it.
+    ServiceCommand,
 }
 
 /// Which span an application speaks of, and where it does.
@@ -708,6 +725,15 @@ impl<'packet> Fact<'packet> {
                 mark: StoreMark::of(event),
                 bytes: event.signed(slot(5)),
             },
+            FactKind::ServiceRequestSent => Self::ServiceMessage(MessageMoment::RequestSent),
+            FactKind::ServiceRequestReceived => {
+                Self::ServiceMessage(MessageMoment::RequestReceived)
+            }
+            FactKind::ServiceResponseSent => Self::ServiceMessage(MessageMoment::ResponseSent),
+            FactKind::ServiceResponseReceived => {
+                Self::ServiceMessage(MessageMoment::ResponseReceived)
+            }
+            FactKind::ServiceCommand => Self::ServiceCommand,
         })
     }
 }

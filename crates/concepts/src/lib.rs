@@ -1,5 +1,5 @@
-//! Maps (tracer, schema) to facts of the kernel, of applications' spans and of data stores: the one place where
-//! tracers' event and field names are known.
+//! Maps (tracer, schema) to facts of the kernel, of applications' spans, of services and of data stores: the one
+//! place where tracers' event and field names are known.
 //!
 //! A schema is resolved once; for each event the recipe of its class is a table look-up and the
 //! values lie in slots that the recipe numbered. Analyses see [`Fact`]s, whatever the tracer. A
@@ -9,6 +9,7 @@
 
 mod fact;
 mod rules;
+mod service;
 mod store;
 mod syscall;
 mod syscall_table;
@@ -16,6 +17,9 @@ mod syscall_table;
 pub use fact::{
     BlockDevice, BlockRequest, DescriptorOwner, Direction, Fact, FactKind, Packet, Segment,
     Softirq, SpanMark, SwitchOut,
+};
+pub use service::{
+    ConnectionId, MessageMoment, ServiceCommand, ServiceMark, ServiceMessage, WorkId,
 };
 pub use store::{
     BatchCommand, BatchCommands, BatchEnd, StoreAddress, StoreBatch, StoreClientId, StoreMark,

@@ -375,6 +375,36 @@ const RULES: &[Rule] = &[
         needs: &["client_id", "bytes"],
         slots: STORE_MOVED,
     },
+    Rule {
+        kind: FactKind::ServiceRequestSent,
+        names: &["slowpath_node:http_client_request"],
+        needs: SERVICE_NEEDS,
+        slots: SERVICE_MESSAGE,
+    },
+    Rule {
+        kind: FactKind::ServiceRequestReceived,
+        names: &["slowpath_node:http_server_receive"],
+        needs: SERVICE_NEEDS,
+        slots: SERVICE_MESSAGE,
+    },
+    Rule {
+        kind: FactKind::ServiceResponseSent,
+        names: &["slowpath_node:http_server_response"],
+        needs: SERVICE_NEEDS,
+        slots: SERVICE_MESSAGE,
+    },
+    Rule {
+        kind: FactKind::ServiceResponseReceived,
+        names: &["slowpath_node:http_client_response"],
+        needs: SERVICE_NEEDS,
+        slots: SERVICE_MESSAGE,
+    },
+    Rule {
+        kind: FactKind::ServiceCommand,
+        names: &["slowpath_node:redis_command"],
+        needs: SERVICE_NEEDS,
+        slots: SERVICE_COMMAND,
+    },
 ];
 
 const WAKE: &[&[&str]] = &[&["tid", "pid"], &["comm"], &["target_cpu"]];
@@ -421,7 +451,8 @@ const STORE_ADDRESS: &[&[&str]] = store_slots!(
     &["peer_address"],
     &["peer_port"],
     &["own_address"],
-    &["own_port"]
+    &["own_port"],
+    &["bytes_before"]
 );
 const STORE_BATCH: &[&[&str]] = store_slots!(
     &["read_thread"],
@@ -433,3 +464,32 @@ const STORE_BATCH: &[&[&str]] = store_slots!(
     &["bytes_read"],
     &["bytes_written"]
 );
+const SERVICE_NEEDS: &[&str] = &["context", "connection", "number"];
+/// Which work over which connection, in all events of a service: `service.rs` reads them.
+macro_rules! service_slots {
+    ($($more:expr),*) => {
+        &[
+            &["vpid"],
+            &["vtid"],
+            &["pid_ns"],
+            &["context"],
+            &["cause"],
+            &["connection"],
+            &["number"],
+            &["local_address"],
+            &["local_port"],
+            &["remote_address"],
+            &["remote_port"],
+            $($more),*
+        ]
+    };
+}
+const SERVICE_MESSAGE: &[&[&str]] = service_slots!(
+    &["version"],
+    &["status"],
+    &["sent"],
+    &["received"],
+    &["method"],
+    &["path"]
+);
+const SERVICE_COMMAND: &[&[&str]] = service_slots!(&["offset"], &["bytes"], &["command"]);

@@ -113,6 +113,8 @@ pub struct StoreAddress<'packet> {
     pub own_address: &'packet [u8],
     /// The data store's port.
     pub own_port: u16,
+    /// What had been read of the connection before the batch that is told next, in bytes, where known.
+    pub bytes_before: Option<u64>,
 }
 
 impl<'packet> StoreAddress<'packet> {
@@ -122,6 +124,8 @@ impl<'packet> StoreAddress<'packet> {
             peer_port: event.unsigned(slot(6)) as u16,
             own_address: event.text(slot(7)),
             own_port: event.unsigned(slot(8)) as u16,
+            bytes_before: (event.has(slot(9)).then(|| event.signed(slot(9))))
+                .and_then(|bytes| u64::try_from(bytes).ok()),
         }
     }
 }

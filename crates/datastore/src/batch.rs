@@ -23,6 +23,8 @@ pub(crate) struct Batch {
     pub(crate) answered: bool,
     /// The thread that read last.
     pub(crate) read_thread: Option<ThreadId>,
+    /// What had been read of the connection before, where that was told just before.
+    pub(crate) bytes_before: Option<u64>,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
     /// In the order in which the client sent them.
@@ -88,6 +90,7 @@ impl Batch {
             ended: at,
             answered: false,
             read_thread: None,
+            bytes_before: None,
             bytes_read: 0,
             bytes_written: 0,
             commands: Vec::new(),

@@ -1,13 +1,14 @@
 //! A data store from inside: which commands its clients sent, where the time of each went, and how busy its
-//! main thread was.
+//! main thread was. And the services around it: which request led to which, and to which commands.
 //!
-//! Made of what the agent for Redis tells, batches or single events of a command's life. Definitions:
-//! docs/reference/definitions.md, section "redis". The kernel below and the requests above are not known here.
+//! Made of what the agents for Redis and for Node tell, batches or single events of a command's life. Definitions:
+//! docs/reference/definitions.md, sections "redis" and "calls". The kernel below is not known here.
 
 #![forbid(unsafe_code)]
 
 mod batch;
 mod busy;
+mod calls;
 mod life_cycle;
 mod lite;
 mod pass;
@@ -19,18 +20,25 @@ mod told;
 mod totals;
 
 pub use batch::Parts;
+pub use calls::{
+    CallReport, CalledNode, Execution, JoinRow, Joinable, RequestNode, ServiceRow, StoreRow,
+    Whereabouts, calls, has_service_events,
+};
 pub use report::{BusyRow, ClientRow, CommandRow, CommandRun, Latency, ServerRow, StoreReport};
 pub use server::Level;
 
-use slowpath_concepts::Concepts;
+use slowpath_concepts::{Concepts, FactKind};
 use slowpath_engine::{Cancelled, Options, Outcome};
 use slowpath_model::{TimeRange, Timestamp};
 use slowpath_source::Source;
 
+use crate::pass::Pass;
+use crate::server::Servers;
+use crate::totals::Asked;
+
 /// Whether `source` can have events of a data store, by its schema.
 pub fn has_store_events(source: &dyn Source) -> bool {
-    let concepts = Concepts::resolve(source.schema(), told::FACTS);
-    told::FACTS.iter().any(|&kind| concepts.has(kind))
+    has_any(source, told::STORE_FACTS)
 }
 
 /// What the data stores of one host did in `options.range`: totals, and the `slowest` commands.
@@ -39,17 +47,28 @@ pub fn store(
     slowest: usize,
     options: &Options<'_>,
 ) -> Result<Outcome<StoreReport>, Cancelled> {
-    let concepts = Concepts::resolve(source.schema(), told::FACTS);
-    let pass = pass::Pass::new(source, &concepts, options.range, slowest);
+    let concepts = Concepts::resolve(source.schema(), told::STORE_FACTS);
+    let asked = Asked {
+        window: options.range,
+        slowest,
+        keeps_batches: false,
+    };
+    let pass = Pass::<Servers>::new(source, &concepts, asked);
     // Names and addresses may have been told, and batches begun, before the window.
     let options = Options {
         range: TimeRange::new(Timestamp::MIN, options.range.end),
         ..*options
     };
     let outcome = slowpath_engine::run(source, concepts.projection(), &pass, &options)?;
+    let (servers, lost) = pass.finish(outcome.state.unwrap_or_default());
     Ok(Outcome {
-        state: Some(pass.report(outcome.state.unwrap_or_default())),
+        state: Some(StoreReport::new(servers, lost, &asked)),
         diagnostics: outcome.diagnostics,
         timings: outcome.timings,
     })
+}
+
+fn has_any(source: &dyn Source, facts: &[FactKind]) -> bool {
+    let concepts = Concepts::resolve(source.schema(), facts);
+    facts.iter().any(|&kind| concepts.has(kind))
 }

@@ -103,7 +103,7 @@ impl LifeCycle {
                 let batch = is_over.then(|| self.close(client));
                 batch.flatten().map(Completed::Batch)
             }
-            What::Gap | What::Batch(_) | What::Name { .. } | What::Address(_) => None,
+            _ => None,
         }
     }
 

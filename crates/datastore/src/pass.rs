@@ -1,33 +1,44 @@
-//! The pass over the events of a host: chunks collect what was said, and what is complete in time is added
-//! to the servers in the order of time.
+//! The pass over the events of a host: chunks collect what was said, and what is complete in time is told on
+//! in the order of time.
 //!
 //! Events of one client may lie in the streams of all processors, so a chunk alone decides nothing. What
-//! was said before the watermark is folded into totals, which keeps memory bounded; the order (time, then
+//! was said before the watermark is told on, so that little has to wait; the order (time, then
 //! stream, then place in the stream) is the same however the trace is cut.
 
+use std::marker::PhantomData;
+
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::{BatchCommands, Concepts};
 use slowpath_engine::{Analysis, Chunk};
-use slowpath_model::{Event, PacketId, StreamId, TimeRange, Timestamp};
+use slowpath_model::{Event, PacketId, StreamId, Timestamp};
 use slowpath_source::{Packet, Source};
 
-use crate::report::StoreReport;
-use crate::server::Servers;
 use crate::told::Told;
 use crate::totals::Asked;
 
-pub(crate) struct Pass<'run> {
+/// Who is told of all events of a host in the order of time.
+pub(crate) trait Listener: Default + Send + Serialize + DeserializeOwned {
+    /// One more event.
+    fn take(&mut self, told: Told, asked: &Asked);
+
+    /// Nothing follows that could complete what is open.
+    fn finish(&mut self, asked: &Asked);
+}
+
+pub(crate) struct Pass<'run, L> {
     source: &'run dyn Source,
     concepts: &'run Concepts,
     asked: Asked,
+    listener: PhantomData<fn() -> L>,
 }
 
 /// What a chunk, or any number of merged chunks, has told.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Gathered {
-    /// Not yet added to the servers.
+pub(crate) struct Gathered<L> {
+    /// Not yet told on.
     waiting: Vec<Told>,
-    servers: Servers,
+    listener: L,
     lost: u64,
     /// Where the chunk that is being passed over is: its packet, and when that began.
     #[serde(skip)]
@@ -51,29 +62,25 @@ impl Default for Place {
     }
 }
 
-impl<'run> Pass<'run> {
-    pub(crate) fn new(
-        source: &'run dyn Source,
-        concepts: &'run Concepts,
-        window: TimeRange,
-        slowest: usize,
-    ) -> Self {
+impl<'run, L: Listener> Pass<'run, L> {
+    pub(crate) fn new(source: &'run dyn Source, concepts: &'run Concepts, asked: Asked) -> Self {
         Self {
             source,
             concepts,
-            asked: Asked { window, slowest },
+            asked,
+            listener: PhantomData,
         }
     }
 
-    /// The answer, when all chunks have been merged.
-    pub(crate) fn report(&self, mut gathered: Gathered) -> StoreReport {
+    /// Who was told of everything, when all chunks have been merged, and how many events were lost.
+    pub(crate) fn finish(&self, mut gathered: Gathered<L>) -> (L, u64) {
         self.fold(&mut gathered, None);
-        gathered.servers.finish(&self.asked);
-        StoreReport::new(gathered.servers, gathered.lost, &self.asked)
+        gathered.listener.finish(&self.asked);
+        (gathered.listener, gathered.lost)
     }
 
-    /// Adds to the servers what was said before `until`; all that was, without.
-    fn fold(&self, gathered: &mut Gathered, until: Option<Timestamp>) {
+    /// Tells on what was said before `until`; all that was, without.
+    fn fold(&self, gathered: &mut Gathered<L>, until: Option<Timestamp>) {
         // Those of one stream stay in its order.
         gathered.waiting.sort_by_key(|told| (told.at, told.stream));
         let count = match until {
@@ -81,15 +88,23 @@ impl<'run> Pass<'run> {
             None => gathered.waiting.len(),
         };
         for told in gathered.waiting.drain(..count) {
-            gathered.servers.take(told, &self.asked);
+            gathered.listener.take(told, &self.asked);
         }
+    }
+
+    /// Where the packet before ends in its stream.
+    fn end_before(&self, packet: &Packet) -> Timestamp {
+        let before = packet.id.0.checked_sub(1);
+        let before = before.and_then(|id| self.source.packets().get(id as usize));
+        let same_stream = before.filter(|before| before.stream == packet.stream);
+        same_stream.map_or(Timestamp::MIN, |before| before.range.end)
     }
 }
 
-impl Analysis for Pass<'_> {
-    type State = Gathered;
+impl<L: Listener> Analysis for Pass<'_, L> {
+    type State = Gathered<L>;
 
-    fn begin(&self, chunk: &Chunk) -> Gathered {
+    fn begin(&self, chunk: &Chunk) -> Gathered<L> {
         Gathered {
             place: Place {
                 stream: chunk.stream,
@@ -99,7 +114,7 @@ impl Analysis for Pass<'_> {
         }
     }
 
-    fn packet(&self, state: &mut Gathered, packet: &Packet) {
+    fn packet(&self, state: &mut Gathered<L>, packet: &Packet) {
         let at = match packet.id == state.place.packet {
             // What follows in it could not be read.
             true => packet.range.begin.max(state.place.begin),
@@ -108,7 +123,8 @@ impl Analysis for Pass<'_> {
         state.place.packet = packet.id;
         state.place.begin = at;
         if packet.lost_events > 0 || packet.lost_packets > 0 {
-            let gap = Told::gap(at, state.place.stream);
+            let since = self.end_before(packet).min(at);
+            let gap = Told::gap(since, at, state.place.stream);
             state.waiting.push(gap);
         }
         if packet.range.end >= self.asked.window.begin {
@@ -117,7 +133,7 @@ impl Analysis for Pass<'_> {
         }
     }
 
-    fn event(&self, state: &mut Gathered, event: &Event<'_>) {
+    fn event(&self, state: &mut Gathered<L>, event: &Event<'_>) {
         let Some(fact) = self.concepts.fact(event) else {
             return;
         };
@@ -129,7 +145,7 @@ impl Analysis for Pass<'_> {
         // Some tracers date a packet's first event a little before it: what was told before the packet may have
         // been added already, or not, as chunks are cut.
         let at = event.at.max(begin);
-        let told = Told::of(fact, at, stream, || {
+        let told = Told::of(fact, event, at, stream, || {
             let mut commands = BatchCommands::default();
             self.source.visit(packet, event.position, &mut commands);
             commands
@@ -137,12 +153,12 @@ impl Analysis for Pass<'_> {
         state.waiting.extend(told);
     }
 
-    fn merge(&self, earlier: &mut Gathered, mut later: Gathered) {
+    fn merge(&self, earlier: &mut Gathered<L>, mut later: Gathered<L>) {
         earlier.waiting.append(&mut later.waiting);
         earlier.lost = earlier.lost.saturating_add(later.lost);
     }
 
-    fn settle(&self, state: &mut Gathered, watermark: Timestamp) {
+    fn settle(&self, state: &mut Gathered<L>, watermark: Timestamp) {
         self.fold(state, Some(watermark));
     }
 }

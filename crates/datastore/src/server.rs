@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 use slowpath_concepts::StoreClientId;
 use slowpath_model::Timestamp;
 
+use crate::batch::Batch;
 use crate::life_cycle::{Completed, LifeCycle};
 use crate::lite::{self, LiteBatches};
+use crate::pass::Listener;
 use crate::told::{Process, Told, What};
 use crate::totals::{Asked, Totals};
 
@@ -22,6 +24,8 @@ pub(crate) struct Address {
     pub(crate) peer_port: u16,
     pub(crate) own_address: Box<str>,
     pub(crate) own_port: u16,
+    /// What had been read of the connection before the client's next batch, in bytes.
+    pub(crate) bytes_before: Option<u64>,
 }
 
 /// All servers of a host, in the order in which they were seen first.
@@ -49,16 +53,19 @@ pub(crate) struct Server {
     /// Those that closed their connection.
     closed: FxHashSet<StoreClientId>,
     batches: LiteBatches,
+    /// What had been read of a connection before its next batch, where that was told.
+    bytes_before: FxHashMap<StoreClientId, u64>,
+    /// Batches of level lite by client, in their order, where they are asked for.
+    pub(crate) kept: BTreeMap<StoreClientId, Vec<Batch>>,
     pub(crate) events: LifeCycle,
 }
 
-impl Servers {
-    /// One more event.
-    pub(crate) fn take(&mut self, told: Told, asked: &Asked) {
+impl Listener for Servers {
+    fn take(&mut self, told: Told, asked: &Asked) {
         if told.at >= asked.window.end {
             return;
         }
-        if matches!(told.what, What::Gap) {
+        if matches!(told.what, What::Gap { .. }) {
             // What was open may have ended meanwhile.
             self.finish(asked);
             return;
@@ -66,13 +73,14 @@ impl Servers {
         self.server_of(&told, asked).take(told, asked);
     }
 
-    /// Nothing follows that could complete what is open.
-    pub(crate) fn finish(&mut self, asked: &Asked) {
+    fn finish(&mut self, asked: &Asked) {
         for server in &mut self.all {
             server.finish(asked);
         }
     }
+}
 
+impl Servers {
     fn server_of(&mut self, told: &Told, asked: &Asked) -> &mut Server {
         let is_its = |server: &Server| server.process == told.process;
         let position = match self.all.iter().rposition(is_its) {
@@ -106,6 +114,8 @@ impl Server {
             clients: FxHashMap::default(),
             closed: FxHashSet::default(),
             batches: LiteBatches::default(),
+            bytes_before: FxHashMap::default(),
+            kept: BTreeMap::new(),
             events: LifeCycle::default(),
         }
     }
@@ -156,18 +166,23 @@ impl Server {
         }
         let (process, thread) = (told.process, told.thread);
         match told.what {
-            What::Batch(part) => {
+            What::Batch(mut part) => {
                 self.first = self.first.min(part.batch.begin);
-                let totals = &mut self.lite;
-                totals.is_recorded = true;
-                lite::add_busy(&mut totals.busy, asked.window, process, thread, &part);
-                self.batches.take(*part, |batch| totals.add(&batch, asked));
+                part.batch.bytes_before = self.bytes_before.remove(&told.client);
+                let Self { lite, kept, .. } = self;
+                lite.is_recorded = true;
+                lite::add_busy(&mut lite.busy, asked.window, process, thread, &part);
+                self.batches
+                    .take(*part, |batch| add(lite, kept, batch, asked));
             }
             What::Name { number, command } => {
                 self.names.insert(number, command);
             }
             What::Address(address) => {
                 let known = self.addresses.entry(told.client).or_default();
+                if let Some(bytes) = address.bytes_before {
+                    self.bytes_before.insert(told.client, bytes);
+                }
                 if address.peer_port != 0 || known.peer_port == 0 {
                     *known = *address;
                 }
@@ -178,9 +193,12 @@ impl Server {
 
     fn finish(&mut self, asked: &Asked) {
         let Self {
-            lite, life_cycle, ..
+            lite,
+            life_cycle,
+            kept,
+            ..
         } = self;
-        self.batches.finish(|batch| lite.add(&batch, asked));
+        self.batches.finish(|batch| add(lite, kept, batch, asked));
         self.events.finish(|batch| life_cycle.add(&batch, asked));
     }
 
@@ -199,6 +217,19 @@ impl Server {
             (false, true) => Some(Level::LifeCycle),
             (false, false) => None,
         }
+    }
+}
+
+/// Adds a complete batch of level lite to totals and, where they are asked for, to those that are kept.
+fn add(
+    totals: &mut Totals,
+    kept: &mut BTreeMap<StoreClientId, Vec<Batch>>,
+    batch: Batch,
+    asked: &Asked,
+) {
+    totals.add(&batch, asked);
+    if asked.keeps_batches {
+        kept.entry(batch.client).or_default().push(batch);
     }
 }
 

@@ -9,6 +9,8 @@ use slowpath_model::{TimeRange, Timestamp};
 use slowpath_source::Source;
 
 use crate::pass::Pass;
+use crate::server::Servers;
+use crate::totals::Asked;
 use crate::{StoreReport, store, told};
 
 /// The answer, after checking that it does not depend on where packets are cut, on the size of chunks, on the
@@ -45,8 +47,13 @@ fn ask(text: &str, window: TimeRange) -> StoreReport {
 
 /// States travel as text before each merge, and settle only at the end.
 fn by_hand(trace: &DrawnTrace, window: TimeRange, from_the_right: bool) -> StoreReport {
-    let concepts = Concepts::resolve(trace.schema(), told::FACTS);
-    let pass = Pass::new(trace, &concepts, window, usize::MAX);
+    let concepts = Concepts::resolve(trace.schema(), told::STORE_FACTS);
+    let asked = Asked {
+        window,
+        slowest: usize::MAX,
+        keeps_batches: false,
+    };
+    let pass = Pass::<Servers>::new(trace, &concepts, asked);
     let decoder = trace.decoder(concepts.projection());
     let range = TimeRange::new(Timestamp::MIN, window.end);
     let travel = |state| serde_json::from_str(&serde_json::to_string(&state).unwrap()).unwrap();
@@ -61,7 +68,8 @@ fn by_hand(trace: &DrawnTrace, window: TimeRange, from_the_right: bool) -> Store
     }
     let mut state = states.pop().unwrap_or_default();
     pass.settle(&mut state, Timestamp::MAX);
-    pass.report(travel(state))
+    let (servers, lost) = pass.finish(travel(state));
+    StoreReport::new(servers, lost, &asked)
 }
 
 /// `server command client: latency = reading + queueing + executing + waiting + writing`, in the order in

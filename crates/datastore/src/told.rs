@@ -5,15 +5,17 @@
 
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::{
-    BatchCommands, BatchEnd, Fact, FactKind, StoreAddress, StoreBatch, StoreClientId, StoreMark,
+    BatchCommands, BatchEnd, Fact, FactKind, MessageMoment, ServiceCommand, ServiceMark,
+    ServiceMessage, StoreAddress, StoreBatch, StoreClientId, StoreMark,
 };
-use slowpath_model::{Nanoseconds, ProcessId, StreamId, ThreadId, Timestamp};
+use slowpath_model::{Event, Nanoseconds, ProcessId, StreamId, ThreadId, Timestamp};
 
 use crate::batch::{Batch, Executed};
+use crate::calls::told::{ToldCommand, ToldMessage};
 use crate::server::Address;
 
-/// The facts that are asked for.
-pub(crate) const FACTS: &[FactKind] = &[
+/// The facts that data stores tell.
+pub(crate) const STORE_FACTS: &[FactKind] = &[
     FactKind::StoreBatch,
     FactKind::StoreCommandName,
     FactKind::StoreClientAddress,
@@ -23,6 +25,15 @@ pub(crate) const FACTS: &[FactKind] = &[
     FactKind::StoreCallEnd,
     FactKind::StoreWriteStart,
     FactKind::StoreWriteEnd,
+];
+
+/// The facts that services tell.
+pub(crate) const SERVICE_FACTS: &[FactKind] = &[
+    FactKind::ServiceRequestSent,
+    FactKind::ServiceRequestReceived,
+    FactKind::ServiceResponseSent,
+    FactKind::ServiceResponseReceived,
+    FactKind::ServiceCommand,
 ];
 
 /// One event, or a place where some are missing.
@@ -46,8 +57,10 @@ pub(crate) struct Process {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum What {
-    /// Events before it may be missing.
-    Gap,
+    /// Events since then may be missing.
+    Gap {
+        since: Timestamp,
+    },
     Batch(Box<ToldBatch>),
     Name {
         number: u32,
@@ -68,6 +81,8 @@ pub(crate) enum What {
     WriteEnd {
         bytes: i64,
     },
+    Message(MessageMoment, Box<ToldMessage>),
+    Command(Box<ToldCommand>),
 }
 
 /// A batch as one event tells it: all of it, or a part that others continue.
@@ -78,19 +93,30 @@ pub(crate) struct ToldBatch {
 }
 
 impl Told {
-    /// A place where events are missing.
-    pub(crate) fn gap(at: Timestamp, stream: StreamId) -> Self {
-        Self::new(at, stream, StoreMark::default(), What::Gap)
+    /// A place before which events are missing, back to `since`.
+    pub(crate) fn gap(since: Timestamp, at: Timestamp, stream: StreamId) -> Self {
+        Self::new(at, stream, StoreMark::default(), What::Gap { since })
     }
 
-    /// What `fact` says; `commands` are those of a batch.
+    /// What `fact`, that of `event`, says; `commands` are those of a batch.
     pub(crate) fn of(
         fact: Fact<'_>,
+        event: &Event<'_>,
         at: Timestamp,
         stream: StreamId,
         commands: impl FnOnce() -> BatchCommands,
     ) -> Option<Self> {
         let (mark, what) = match fact {
+            Fact::ServiceMessage(moment) => {
+                let message = ServiceMessage::of(event);
+                let told = Box::new(ToldMessage::of(&message));
+                (service(&message.mark), What::Message(moment, told))
+            }
+            Fact::ServiceCommand => {
+                let command = ServiceCommand::of(event);
+                let told = Box::new(ToldCommand::of(&command));
+                (service(&command.mark), What::Command(told))
+            }
             Fact::StoreBatch(mark, batch) => {
                 let told = Box::new(told_batch(mark.client, &batch, at, &commands()));
                 (mark, What::Batch(told))
@@ -139,7 +165,17 @@ impl Told {
     }
 }
 
-fn text(bytes: &[u8]) -> Box<str> {
+/// Who tells it; there is no client.
+fn service(mark: &ServiceMark<'_>) -> StoreMark {
+    StoreMark {
+        process: mark.process,
+        namespace: mark.namespace,
+        thread: mark.thread,
+        ..StoreMark::default()
+    }
+}
+
+pub(crate) fn text(bytes: &[u8]) -> Box<str> {
     String::from_utf8_lossy(bytes).into()
 }
 
@@ -149,6 +185,7 @@ fn address_of(address: &StoreAddress<'_>) -> Address {
         peer_port: address.peer_port,
         own_address: text(address.own_address),
         own_port: address.own_port,
+        bytes_before: address.bytes_before,
     }
 }
 
@@ -176,6 +213,7 @@ fn told_batch(
             ended: at,
             answered: false,
             read_thread: told.read_thread,
+            bytes_before: None,
             bytes_read: told.bytes_read,
             bytes_written: told.bytes_written,
             commands: commands.collect(),

@@ -20,6 +20,8 @@ pub(crate) struct Asked {
     pub(crate) window: TimeRange,
     /// So many of the slowest commands.
     pub(crate) slowest: usize,
+    /// Each batch is kept, not only what it adds to totals.
+    pub(crate) keeps_batches: bool,
 }
 
 /// Totals of one server, made of one level of detail.

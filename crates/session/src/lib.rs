@@ -34,4 +34,4 @@ pub use open::{Experiment, OpenedSource, open};
 pub use requests::{HostRequests, RecordedRequests};
 pub use span_traces::{SPANS_SPILLED, span_traces};
 pub use spans::{SpanFile, span_files};
-pub use stores::HostStores;
+pub use stores::InsideTraces;

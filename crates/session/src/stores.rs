@@ -1,13 +1,13 @@
-//! The traces that tell of data stores, by host: those of applications with the agent's events.
+//! The traces that tell of data stores and services from inside, by host: those with the agents' events.
 
-use slowpath_datastore::has_store_events;
+use slowpath_datastore::{has_service_events, has_store_events};
 use slowpath_source::{Joined, Source};
 
 use crate::host::{Machine, ShownNames};
 use crate::{Experiment, OpenedSource};
 
-/// The traces of one host that tell of data stores.
-pub struct HostStores<'experiment> {
+/// The traces of one host that tell of programs from inside.
+pub struct InsideTraces<'experiment> {
     /// The host's name, with its boot where several hosts have that name; empty where the traces do
     /// not say.
     pub name: String,
@@ -17,15 +17,27 @@ pub struct HostStores<'experiment> {
 
 impl Experiment {
     /// The traces that tell of data stores by host, in the order of the hosts' names.
-    pub fn stores(&self) -> Vec<HostStores<'_>> {
+    pub fn stores(&self) -> Vec<InsideTraces<'_>> {
+        self.inside(|trace| has_store_events(&*trace.source))
+    }
+
+    /// The traces that tell of services, with those of data stores beside them, by host in the order of the hosts'
+    /// names; only hosts with services.
+    pub fn with_services(&self) -> Vec<InsideTraces<'_>> {
+        let is_service = |trace: &OpenedSource| has_service_events(&*trace.source);
+        let mut hosts = self.inside(|trace| is_service(trace) || has_store_events(&*trace.source));
+        hosts.retain(|host| host.traces.iter().any(|trace| is_service(trace)));
+        hosts
+    }
+
+    fn inside(&self, tells: impl Fn(&OpenedSource) -> bool) -> Vec<InsideTraces<'_>> {
         let names = ShownNames::of(&self.traces);
-        let mut hosts: Vec<HostStores<'_>> = Vec::new();
-        let tells = |trace: &&OpenedSource| has_store_events(&*trace.source);
-        for trace in self.traces.iter().filter(tells) {
+        let mut hosts: Vec<InsideTraces<'_>> = Vec::new();
+        for trace in self.traces.iter().filter(|trace| tells(trace)) {
             let machine = trace.machine();
             match hosts.iter_mut().find(|host| host.machine.may_be(&machine)) {
                 Some(host) => host.traces.push(trace),
-                None => hosts.push(HostStores {
+                None => hosts.push(InsideTraces {
                     name: names.of_machine(&machine),
                     machine,
                     traces: vec![trace],
@@ -46,7 +58,7 @@ impl Experiment {
     }
 }
 
-impl<'experiment> HostStores<'experiment> {
+impl<'experiment> InsideTraces<'experiment> {
     /// All of them as one.
     pub fn source(&self) -> Joined<'experiment> {
         Joined::new(
