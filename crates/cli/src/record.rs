@@ -79,6 +79,10 @@ pub struct RecordArgs {
     /// reading, executing and writing), full (also the event loop, I/O threads, TLS, the cluster bus).
     #[arg(long, value_enum, default_value_t = Detail::Lite, requires = "redis")]
     redis_detail: Detail,
+    /// Record the Node programs that COMMAND starts from inside, as built by `make agents`: their requests
+    /// over HTTP and commands to Redis. Headers, bodies, keys and values are never recorded.
+    #[arg(long, requires = "command")]
+    node: bool,
     /// Kernel buffer for each processor, for instance 64M [default: 16M, with --snapshot 64M, less
     /// where memory is short].
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -179,6 +183,7 @@ impl RecordArgs {
             },
             agents: agents_choice(&self.agents)?,
             redis: redis_choice(&self.redis, self.redis_detail, &self.command)?,
+            node: self.node,
             buffer_bytes_per_cpu: self.buffer_size,
             accounts: self.account.into_iter().map(ProcessId).collect(),
             command: self.command,
@@ -316,9 +321,15 @@ fn summary(outcome: &Outcome) -> String {
     if let Some(spans) = spans {
         text += &of_spans(spans);
     }
+    let records = |provider: &str| {
+        let events = ust.iter().flat_map(|part| &part.events);
+        events.into_iter().any(|event| event.starts_with(provider))
+    };
     let next = match (kernel.tracer, cost.bytes_written) {
         (Tracer::None, bytes) if bytes > 0 && ust.is_none() => return text,
         (_, 0) => return text + "nothing happened that was to be recorded\n",
+        _ if records("slowpath_node:") => "calls",
+        _ if records("slowpath_redis:") => "redis",
         (Tracer::None, _) => "events",
         _ => "cpu",
     };

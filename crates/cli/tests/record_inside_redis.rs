@@ -11,7 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use support::{skip, slowpath_succeeds};
+use support::inside::{agents_with, record};
+use support::slowpath_succeeds;
 
 const REQUESTS: u64 = 3_000;
 
@@ -21,33 +22,8 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The folder of agents, where the one for Redis could be built and everything else is there.
 fn agents() -> Option<PathBuf> {
-    let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents");
-    let quiet = |program: &str, arguments: &[&str]| {
-        let run = Command::new(program)
-            .args(arguments)
-            .stdout(Stdio::null())
-            .status();
-        run.is_ok_and(|status| status.success())
-    };
-    if !quiet("redis-benchmark", &["--version"]) || !quiet("lttng", &["--version"]) {
-        skip("redis-benchmark or lttng is missing");
-        return None;
-    }
-    let folder = agents.join("redis");
-    assert!(
-        quiet(
-            "make",
-            &["--silent", "-C", folder.to_str().expect("a path")]
-        ),
-        "make"
-    );
-    if !folder.join("build/libslowpath_redis.so").exists() {
-        skip("the agent for Redis cannot be built here");
-        return None;
-    }
-    Some(agents)
+    agents_with("redis", "libslowpath_redis.so", "redis-benchmark")
 }
 
 struct Server(Child);
@@ -94,22 +70,6 @@ fn wait_for(port: &str) {
         );
         std::thread::sleep(Duration::from_millis(10));
     }
-}
-
-/// Records with these arguments; what was said.
-fn record(agents: &Path, folder: &Path, arguments: &[&str]) -> String {
-    let run = Command::new(env!("CARGO_BIN_EXE_slowpath"))
-        .args([
-            "record", "--kernel", "none", "--spans", "off", "--agents", "off", "-o",
-        ])
-        .arg(folder)
-        .args(arguments)
-        .env("SLOWPATH_AGENTS", agents)
-        .output()
-        .expect("a recorder");
-    let said = String::from_utf8_lossy(&run.stderr).into_owned();
-    assert!(run.status.success(), "{said}");
-    said
 }
 
 /// How many GET the recording has, by batches of one.
@@ -166,6 +126,7 @@ fn a_server_that_runs_is_recorded_and_left_as_it_was() {
             said.contains(&format!("attached to process {process}")),
             "{said}"
         );
+        assert!(said.contains("\nnext: slowpath redis "), "{said}");
         assert_eq!(gets(&recording), REQUESTS);
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Each is harmless to a process that is not for it, so a whole shop of services may inherit them.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -14,6 +14,8 @@ const FOLDER_VARIABLE: &str = "SLOWPATH_AGENTS";
 /// By this, agents of all languages find the library that fires the events.
 const LIBRARY_VARIABLE: &str = "SLOWPATH_SPANS_LIBRARY";
 const LIBRARY: &str = "spans-native/build/libslowpath_spans.so";
+/// By this, Node is told to load modules before the program.
+pub(crate) const NODE_OPTIONS: &str = "NODE_OPTIONS";
 
 /// An agent, named by the runtime that loads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,17 +85,7 @@ impl Agent {
         match (self, value) {
             // The agent takes a list with commas.
             (Self::Java, Some(theirs)) => (self.variable_name(), joined(theirs, ",", own)),
-            (Self::Node, theirs) => {
-                // Its blanks separate options, unless they are quoted.
-                let mut option = OsString::from("--require \"");
-                option.push(own);
-                option.push("\"");
-                let value = match theirs {
-                    Some(theirs) => joined(theirs, " ", option),
-                    None => option,
-                };
-                (self.variable_name(), value)
-            }
+            (Self::Node, theirs) => (self.variable_name(), node_options(file, theirs)),
             (Self::Python, Some(theirs)) => (self.variable_name(), joined(own, ":", theirs)),
             (_, None) => (self.variable_name(), own),
         }
@@ -102,7 +94,7 @@ impl Agent {
     fn variable_name(self) -> &'static str {
         match self {
             Self::Java => "OTEL_JAVAAGENT_EXTENSIONS",
-            Self::Node => "NODE_OPTIONS",
+            Self::Node => NODE_OPTIONS,
             Self::Python => "PYTHONPATH",
         }
     }
@@ -163,12 +155,8 @@ impl Agents {
     ) -> Vec<(&'static str, OsString)> {
         let of_agents = self.found.iter().filter_map(|(agent, file)| {
             let value = value_of(agent.variable_name());
-            // The user has switched it on already.
-            let has_it = value.as_ref().is_some_and(|value| {
-                let value = value.to_string_lossy();
-                value.contains(&*file.to_string_lossy())
-            });
-            (!has_it).then(|| agent.variable(file, value))
+            let is_on = value.as_ref().is_some_and(|value| names(value, file));
+            (!is_on).then(|| agent.variable(file, value))
         });
         let mut variables: Vec<_> = of_agents.collect();
         if let (Some(events), None) = (&self.events, value_of(LIBRARY_VARIABLE)) {
@@ -176,6 +164,24 @@ impl Agents {
         }
         variables
     }
+}
+
+/// Whether the user has switched on already what lies at `file`.
+pub(crate) fn names(value: &OsStr, file: &Path) -> bool {
+    value.to_string_lossy().contains(&*file.to_string_lossy())
+}
+
+/// Node's options with the module `file` beside `theirs`.
+pub(crate) fn node_options(file: &Path, theirs: Option<OsString>) -> OsString {
+    let mut options = theirs.unwrap_or_default();
+    if !options.is_empty() {
+        options.push(" ");
+    }
+    // Blanks separate options, unless they are quoted.
+    options.push("--require \"");
+    options.push(file);
+    options.push("\"");
+    options
 }
 
 /// The folder `agents`: named by the user, or of the repository or the installation that this

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 
+use crate::agents::NODE_OPTIONS;
 use crate::options::RecordOptions;
 use crate::plan::Plan;
 use crate::recorder::Recording;
@@ -28,6 +29,13 @@ pub(crate) fn of_command(
         let value_of = |name: &str| std::env::var_os(name);
         variables = plan.agents.variables(value_of);
         variables.extend(plan.redis.variable(value_of("LD_PRELOAD")));
+        // With what the agent for spans of Node has put there; of two values the later one holds.
+        let set = (variables.iter()).find(|(name, _)| *name == NODE_OPTIONS);
+        let options = set.map(|(_, value)| value.clone());
+        variables.extend(
+            plan.node
+                .variable(options.or_else(|| value_of(NODE_OPTIONS))),
+        );
         let names = plan.agents.names();
         if !names.is_empty() {
             talk(&format!(

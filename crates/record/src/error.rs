@@ -93,9 +93,11 @@ pub enum RecordError {
         /// Where agents were looked for, if anywhere.
         folder: Option<PathBuf>,
     },
-    /// The agent for Redis was asked for and is not there.
-    #[error("the agent for Redis is not built{}", in_folder(folder))]
-    NoRedisAgent {
+    /// An agent that records a program from inside was asked for and is not there.
+    #[error("the agent for {program} is not built{}", in_folder(folder))]
+    NotBuilt {
+        /// For whom it is.
+        program: &'static str,
         /// Where agents were looked for, if anywhere.
         folder: Option<PathBuf>,
     },
@@ -150,7 +152,7 @@ impl RecordError {
             | Self::UnknownEvent { .. }
             | Self::NoSuchProcess(_)
             | Self::NoAgent { .. }
-            | Self::NoRedisAgent { .. }
+            | Self::NotBuilt { .. }
             | Self::NoRedis { .. }
             | Self::SpanAddress { .. }
             | Self::NotRunning { .. } => 2,
@@ -198,7 +200,7 @@ impl RecordError {
             Self::Nothing { .. } => "leave out --kernel none or --spans off, or install lttng-tools".into(),
             Self::NoRedis { hint, .. } if !hint.is_empty() => hint.clone(),
             Self::NoRedis { .. } => "agents/redis/README.md says which servers can be recorded, and what that needs".into(),
-            Self::NoAgent { .. } | Self::NoRedisAgent { .. } => {
+            Self::NoAgent { .. } | Self::NotBuilt { .. } => {
                 "run `make agents`, or name the folder that has them by SLOWPATH_AGENTS".into()
             }
             Self::SpanAddress { .. } => {

@@ -19,6 +19,7 @@ mod host;
 mod leftovers;
 mod lttng;
 mod manifest;
+mod node;
 mod notes;
 mod options;
 mod plan;

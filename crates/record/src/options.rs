@@ -34,6 +34,8 @@ pub struct RecordOptions {
     pub agents: AgentsChoice,
     /// Which Redis servers are recorded from inside.
     pub redis: RedisChoice,
+    /// Whether the Node programs that the command starts are recorded from inside.
+    pub node: bool,
     /// Kernel buffer per processor, in bytes; `None` chooses by mode and memory.
     pub buffer_bytes_per_cpu: Option<u64>,
     /// Processes, beside the command's, whose CPU times by `/proc` are noted for comparison.

@@ -14,6 +14,7 @@ use slowpath_platform::tracefs;
 use crate::agents::Agents;
 use crate::error::RecordError;
 use crate::manifest::{Mode, Tracer};
+use crate::node::NodeAgent;
 use crate::options::{KernelChoice, RecordOptions, UserSpaceChoice};
 use crate::redis::RedisAgent;
 use crate::spans::{self, SpansChoice};
@@ -41,6 +42,8 @@ pub(crate) struct Plan {
     pub(crate) agents: Agents,
     /// What Redis servers are brought.
     pub(crate) redis: RedisAgent,
+    /// What Node programs of the command load.
+    pub(crate) node: NodeAgent,
 }
 
 impl Plan {
@@ -75,28 +78,32 @@ impl Plan {
             Tracer::None => (None, Vec::new()),
         };
         let redis = RedisAgent::find(&options.redis)?;
-        let records_redis = redis.events().next().is_some();
-        if records_redis && !lttng::is_installed() {
+        let node = NodeAgent::find(options.node)?;
+        let from_inside: Vec<String> = redis.events().chain(node.events()).collect();
+        if !from_inside.is_empty() && !lttng::is_installed() {
             return Err(RecordError::Lttng {
-                cause: "it is not installed, and records what is said from inside Redis".to_owned(),
+                cause: "it is not installed, and records what is said from inside Redis and Node"
+                    .to_owned(),
             });
         }
+        let user_space_is_optional = options.user_space == UserSpaceChoice::SpansIfPossible
+            && tracer != Tracer::None
+            && from_inside.is_empty();
         let mut user_space_events = choose_user_space(options, tracer, talk)?;
-        user_space_events.extend(redis.events());
+        user_space_events.extend(from_inside);
         let agents = Agents::find(&options.agents)?;
         Ok(Self {
             tracer,
             agents,
             redis,
+            node,
             tracefs,
             kernel_events,
             buffer_bytes_per_cpu: options
                 .buffer_bytes_per_cpu
                 .unwrap_or_else(|| default_buffer(options.mode)),
             user_space_events,
-            user_space_is_optional: options.user_space == UserSpaceChoice::SpansIfPossible
-                && tracer != Tracer::None
-                && !records_redis,
+            user_space_is_optional,
         })
     }
 }

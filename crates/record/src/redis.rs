@@ -123,7 +123,10 @@ impl RedisAgent {
                 .all(|file| folder.join(file).exists())
         };
         if !folder.as_deref().is_some_and(is_built) {
-            return Err(RecordError::NoRedisAgent { folder });
+            return Err(RecordError::NotBuilt {
+                program: "Redis",
+                folder,
+            });
         }
         Ok(Self {
             choice: choice.clone(),

@@ -713,6 +713,7 @@ fn options(folder: &Path) -> RecordOptions {
         },
         agents: AgentsChoice::Off,
         redis: RedisChoice::default(),
+        node: false,
         buffer_bytes_per_cpu: Some(2 << 20),
         accounts: Vec::new(),
         command: Vec::new(),
@@ -769,10 +770,8 @@ fn signal(pid: i32, name: &str) {
     let status = Command::new("sh")
         .args(["-c", &format!("kill -{name} {pid}")])
         .status();
-    assert!(
-        status.is_ok_and(|status| status.success()),
-        "kill -{name} {pid}"
-    );
+    let is_sent = status.is_ok_and(|status| status.success());
+    assert!(is_sent, "kill -{name} {pid}");
 }
 
 fn lttng_is_installed() -> bool {

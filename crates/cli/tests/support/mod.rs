@@ -9,6 +9,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 pub mod chance;
+pub mod inside;
 pub mod questions;
 pub mod server;
 

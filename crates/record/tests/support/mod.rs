@@ -25,6 +25,7 @@ pub fn spans_alone(folder: &Path, mode: Mode, rules: &[&str], command: &[&str]) 
         },
         agents: AgentsChoice::Off,
         redis: RedisChoice::default(),
+        node: false,
         buffer_bytes_per_cpu: None,
         accounts: Vec::new(),
         command: command.iter().map(Into::into).collect(),
