@@ -667,6 +667,64 @@ fn the_rest_of_a_damaged_page_is_unknown() {
 }
 
 #[test]
+fn pages_that_are_missing_between_others_are_told_and_unknown() {
+    let (_folder, recording) = quiet_recording();
+    let pages = recording.join("kernel/cpu0.raw");
+    let whole = fs::read(&pages).expect("pages");
+    let manifest = recording.join("slowpath.json");
+    let mut document: Value =
+        serde_json::from_slice(&fs::read(&manifest).expect("a manifest")).expect("JSON");
+    document["files"]["kernel/cpu0.raw"] = whole.len().into();
+    fs::write(&manifest, document.to_string()).expect("written");
+    // A page begins with the time of its first record.
+    let time = |page: usize| {
+        let bytes = whole[page * 4096..][..8].try_into().expect("eight bytes");
+        u64::from_le_bytes(bytes)
+    };
+    let (first, behind) = (100, 150);
+    let kept = [&whole[..first * 4096], &whole[behind * 4096..]].concat();
+    fs::write(&pages, kept).expect("written");
+    let told = slowpath(&["cpu", "--json"], &recording);
+    assert_eq!(told.status, Some(1), "{}", told.stderr);
+    let place = format!(
+        "error[MissingPackets]: {} at byte {}: ",
+        pages.display(),
+        first * 4096
+    );
+    assert!(told.stderr.contains(&place), "{}", told.stderr);
+    let report = told.json();
+    let unknown = [0, 1].map(|cpu| report["cpus"][cpu]["unknown_ns"].as_u64());
+    let (taken, longer) = (time(behind) - time(first), time(behind) - time(first - 1));
+    let unknown_of_first = unknown[0].expect("a time");
+    assert!((taken..longer).contains(&unknown_of_first), "{report}");
+    assert_eq!(unknown[1], Some(0));
+}
+
+#[test]
+fn a_processor_of_which_nothing_is_left_is_known_by_what_was_sent_there() {
+    let Some((_folder, recording)) = broken_copy("futex-contention") else {
+        return;
+    };
+    let kernel = recording.join("kernel");
+    fs::remove_dir_all(kernel.join("index")).expect("an index");
+    assert_eq!(slowpath_succeeds(&["count"], &kernel).stderr, "");
+    fs::remove_file(kernel.join("kchan_1")).expect("a stream");
+    for command in COMMANDS {
+        let told = slowpath_succeeds(command, &kernel).stderr;
+        let said = format!("warning[MissingProcessor]: {}: ", kernel.display());
+        assert_eq!(told.matches(&said).count(), 1, "{command:?}: {told}");
+    }
+    let report = slowpath_succeeds(&["cpu", "--json"], &kernel).json();
+    let length = report["end_ns"].as_i64().zip(report["begin_ns"].as_i64());
+    let length = length.map(|(end, begin)| end - begin);
+    let row = &report["cpus"][1];
+    assert_eq!(
+        (&row["cpu"], row["unknown_ns"].as_i64()),
+        (&1.into(), length)
+    );
+}
+
+#[test]
 fn zeros_in_a_packet_are_no_events() {
     let Some((_folder, recording)) = broken_copy("io-mix") else {
         return;

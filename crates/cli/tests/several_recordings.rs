@@ -215,6 +215,45 @@ fn of_two_rings_of_ftrace_one_is_read_whatever_they_hold() {
     assert!(both.stderr.contains("RecordedTwice"), "{}", both.stderr);
 }
 
+/// A file of trace-cmd.
+fn by_trace_cmd(name: &str) -> PathBuf {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+    fixtures.join("ftrace-trace-cmd").join(name)
+}
+
+#[test]
+fn instances_of_one_file_with_the_same_events_count_once() {
+    let file = by_trace_cmd("same-twice.dat");
+    let counted = slowpath(&["count", "--by", "stream", "--json"], &file);
+    assert_eq!(counted.status, Some(0), "{}", counted.stderr);
+    let said = counted.stderr.matches("warning[RecordedTwice]").count();
+    assert_eq!(said, 1, "{}", counted.stderr);
+    let streams = counted.json()["by"].as_object().expect("streams").clone();
+    let second = |name: &&String| name.contains("slowpath-fixture-second/");
+    let of_second = streams.keys().filter(second).count();
+    assert!(streams.len() == 2 && of_second % 2 == 0, "{streams:?}");
+}
+
+#[test]
+fn instances_of_one_file_with_different_events_are_read_together() {
+    let file = by_trace_cmd("side-by-side.dat");
+    let counted = slowpath(&["count", "--by", "stream", "--json"], &file);
+    assert_eq!((counted.status, counted.stderr.as_str()), (Some(0), ""));
+    assert_eq!(counted.json()["streams"], 4);
+    for command in [
+        &["thread-states", "--json"][..],
+        &["latency", "--json"],
+        &["io", "--json"],
+        &["cpu", "--json"],
+    ] {
+        let [one, two, eight] = ["1", "2", "8"].map(|jobs| {
+            let jobs = [command, &["--jobs", jobs]].concat();
+            slowpath(&jobs, &file).json()
+        });
+        assert_eq!((&one, &one), (&two, &eight), "{command:?}");
+    }
+}
+
 #[test]
 fn what_a_recorder_that_is_left_out_wrote_of_applications_is_left_out() {
     let (_folder, longer) = quiet_recording();

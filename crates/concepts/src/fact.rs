@@ -151,8 +151,8 @@ pub enum Fact<'packet> {
         thread: ThreadId,
         /// Its name.
         comm: &'packet [u8],
-        /// The processor on which it last ran or will be queued.
-        target: CpuId,
+        /// The processor on which it last ran or will be queued, where the tracer says so.
+        target: Option<CpuId>,
     },
     /// A thread has become runnable; on the waker's or the target's processor.
     Wakeup {
@@ -160,8 +160,8 @@ pub enum Fact<'packet> {
         thread: ThreadId,
         /// Its name.
         comm: &'packet [u8],
-        /// The processor on whose run queue it is.
-        target: CpuId,
+        /// The processor on whose run queue it is, where the tracer says so.
+        target: Option<CpuId>,
         /// It has just been created.
         new: bool,
     },
@@ -602,12 +602,12 @@ impl<'packet> Fact<'packet> {
             FactKind::Waking => Self::Waking {
                 thread: thread(0),
                 comm: text(1),
-                target: CpuId(number(2)),
+                target: event.has(slot(2)).then(|| CpuId(number(2))),
             },
             FactKind::Wakeup | FactKind::WakeupNew => Self::Wakeup {
                 thread: thread(0),
                 comm: text(1),
-                target: CpuId(number(2)),
+                target: event.has(slot(2)).then(|| CpuId(number(2))),
                 new: kind == FactKind::WakeupNew,
             },
             FactKind::Migrate => Self::Migrate {

@@ -16,7 +16,8 @@
 //! -- environment hostname=web-1
 //! ```
 //!
-//! A stream whose name ends in `cpuN` is that of processor N. Decimal numbers are signed, numbers
+//! A stream whose name ends in `cpuN` is that of processor N; one whose name begins with `bufferN/` lies in the
+//! tracer's buffer N. Decimal numbers are signed, numbers
 //! that begin with `0x` unsigned, `1.5` is a floating-point number, `[1,2]` the elements of an array
 //! (fields `name.0`, `name.1`),
 //! `hex:0a0b` two bytes, everything else (in quotes, if it holds blanks or looks like a number)
@@ -53,6 +54,7 @@ pub struct DrawnTrace {
 struct Line {
     name: String,
     cpu: Option<CpuId>,
+    buffer: u32,
     events: Vec<DrawnEvent>,
     /// Positions in `events` before which a packet begins.
     cuts: BTreeSet<usize>,

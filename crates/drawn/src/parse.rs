@@ -119,11 +119,15 @@ impl Parser {
         let position = known.unwrap_or_else(|| {
             let digits = name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
             let (stem, number) = name.split_at(digits);
+            let buffer = name
+                .strip_prefix("buffer")
+                .and_then(|name| name.split('/').next()?.parse().ok());
             self.lines.push(Line {
                 name: name.to_owned(),
                 cpu: (stem.ends_with("cpu"))
                     .then(|| number.parse().ok().map(CpuId))
                     .flatten(),
+                buffer: buffer.unwrap_or(0),
                 ..Line::default()
             });
             self.lines.len() - 1

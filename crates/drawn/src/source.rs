@@ -44,6 +44,7 @@ impl DrawnTrace {
             name: line.name.clone(),
             cpu: line.cpu,
             packets: first_packet..self.packets.len() as u32,
+            buffer: line.buffer,
             cut_off_at: line.cut_off_at,
         });
     }

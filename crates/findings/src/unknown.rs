@@ -71,15 +71,15 @@ impl<'run> Missing<'run> {
     pub(crate) fn of(diagnostics: &'run [Diagnostic]) -> Option<Self> {
         use DiagnosticCode::{
             ForeignStream, InvalidEvent, InvalidFormat, InvalidMetadata, InvalidPacket, LostEvents,
-            LostPackets, MissingEnd, MissingPackets, MissingStream, TooManyPackets,
-            TruncatedPacket, UnknownEventClass, UnknownStreamClass,
+            LostPackets, MissingEnd, MissingPackets, MissingProcessor, MissingStream,
+            TooManyPackets, TruncatedPacket, UnknownEventClass, UnknownStreamClass,
         };
         let is_missing = |diagnostic: &&Diagnostic| match diagnostic.code {
             // Those without a count may be of a time before the recording.
             LostEvents | LostPackets => diagnostic.count.is_some(),
             InvalidMetadata | UnknownStreamClass | UnknownEventClass | InvalidPacket
-            | TooManyPackets | ForeignStream | MissingEnd | MissingPackets | MissingStream
-            | TruncatedPacket | InvalidEvent | InvalidFormat => true,
+            | TooManyPackets | ForeignStream | MissingEnd | MissingPackets | MissingProcessor
+            | MissingStream | TruncatedPacket | InvalidEvent | InvalidFormat => true,
             _ => false,
         };
         let told: Vec<&Diagnostic> = diagnostics.iter().filter(is_missing).collect();

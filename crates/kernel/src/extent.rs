@@ -111,13 +111,11 @@ pub(crate) fn missing(source: &dyn Source) -> Vec<TimeRange> {
 }
 
 /// Whether several streams hold events of one processor at the same time: then no stream alone
-/// tells which thread an event is of. A ring of ftrace has all events of its processor, though two recordings
-/// of it may overlap by a page.
+/// tells which thread an event is of. Two recordings of one of ftrace's rings may overlap by a page; only rings that
+/// were filled side by side have different events.
 pub(crate) fn shares_processors(source: &dyn Source) -> bool {
-    if source.schema().tracer == "ftrace" {
-        return false;
-    }
-    let mut seen: Vec<(CpuId, TimeRange)> = Vec::new();
+    let is_ftrace = source.schema().tracer == "ftrace";
+    let mut seen: Vec<(CpuId, u32, TimeRange)> = Vec::new();
     for stream in source.streams() {
         let packets = &source.packets()[stream.packets.start as usize..stream.packets.end as usize];
         let (Some(cpu), Some(first), Some(last)) =
@@ -126,13 +124,14 @@ pub(crate) fn shares_processors(source: &dyn Source) -> bool {
             continue;
         };
         let range = first.range.hull(last.range);
-        let meets = |&(other, seen): &(CpuId, TimeRange)| {
-            other == cpu && seen.begin <= range.end && range.begin <= seen.end
+        let meets = |&(other, buffer, seen): &(CpuId, u32, TimeRange)| {
+            let is_beside = !is_ftrace || buffer != stream.buffer;
+            other == cpu && is_beside && seen.begin <= range.end && range.begin <= seen.end
         };
         if seen.iter().any(meets) {
             return true;
         }
-        seen.push((cpu, range));
+        seen.push((cpu, stream.buffer, range));
     }
     false
 }
@@ -250,6 +249,7 @@ mod tests {
         // Rings of two recordings may overlap by a page; each has all events of its processor.
         let rings = "-- environment tracer_name=ftrace\na/cpu0 1 x\na/cpu0 5 x\nb/cpu0 3 x";
         check(rings, false);
+        check(&rings.replace("a/", "buffer1/"), true);
     }
 
     /// A trace whose packets end where the next ones begin, as pages of ftrace do.

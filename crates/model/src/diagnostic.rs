@@ -73,7 +73,7 @@ codes! {
         "the file is damaged, or not a stream of this trace";
     ForeignStream, Error, "A packet is of another trace than the metadata; the rest of its stream is skipped.",
         "copy metadata and streams of the same recording again";
-    MissingPackets, Error, "A stream ends before packets that its index lists; those that are there were read.",
+    MissingPackets, Error, "A stream has fewer packets than its index lists, or fewer pages than were recorded; those that are there were read.",
         "the file was cut or not copied as a whole; copy the trace again";
     MissingStream, Error, "The file of a stream is missing; the other streams were read.",
         "the trace was not copied as a whole; copy it again";
@@ -145,6 +145,8 @@ codes! {
         "open the one that was left out by itself, if that is the one you want; one recorder is enough, whichever events it is to record (--events)";
     MissingEnd, Warning, "A kernel stream ends before the others, with a packet that was full: what followed is missing.",
         "the recorder was killed, the machine lost power or files were not copied as a whole; what these processors did from there on is not known";
+    MissingProcessor, Warning, "Threads were woken for processors, or moved to them, of which the trace has no stream: what these processors did is unknown.",
+        "their files are missing: copy the trace again as a whole";
     SameHostName, Warning, "Hosts that were started at different times have the same name.",
         "they are kept apart; give each host its own name, or open recordings of before and after a restart one by one";
     ClockSkew, Warning, "Spans lie outside of the time of their callers: clocks of hosts differ.",

@@ -176,6 +176,7 @@ impl CtfTrace {
             name,
             cpu,
             packets,
+            buffer: 0,
             cut_off_at: None,
         });
     }
@@ -284,6 +285,7 @@ impl CtfTrace {
                 name: name.clone(),
                 cpu: Some(number(name)?),
                 packets: end..end,
+                buffer: 0,
                 cut_off_at: begin,
             })
         });

@@ -29,8 +29,8 @@ pub struct FolderFiles {
     pub formats: Vec<EventFormatFile>,
     /// The pages of every processor, in their order.
     pub cpus: Vec<(CpuId, NamedBytes)>,
-    /// The processors of which the last pages are missing, or all.
-    pub cut_off: Vec<CpuId>,
+    /// The processors of which pages are missing, or all.
+    pub short: Vec<CpuId>,
     /// Text of `saved_cmdlines`.
     pub saved_cmdlines: String,
     /// Text of `saved_tgids`.
@@ -106,8 +106,9 @@ impl FtraceTrace {
         let streams = files.cpus.into_iter().map(|(cpu, file)| RecordedStream {
             name: file.name.clone(),
             cpu,
+            buffer: 0,
             page_size: None,
-            is_cut_off: files.cut_off.contains(&cpu),
+            is_short: files.short.contains(&cpu),
             clock: clock.clone(),
             losses: losses_of(cpu).map_or(Losses::default(), |(_, losses)| *losses),
             data: CpuData {

@@ -13,6 +13,7 @@ mod decoder;
 mod error;
 mod folder;
 mod format;
+mod instances;
 mod layout;
 mod packets;
 mod page;

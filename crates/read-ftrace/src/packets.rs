@@ -10,11 +10,13 @@ use slowpath_source::{Packet, contradicting};
 
 use crate::clock::Clock;
 use crate::cpu_data::CpuData;
-use crate::page::{Lost, PageLayout};
+use crate::page::{Lost, PageHeader, PageLayout};
 use crate::saved::Losses;
 
 /// A packet is ended at the first page after so many bytes.
 const PACKET_BYTES: usize = 256 << 10;
+/// The kernel goes on to the next page where an event does not fit; hardly any takes so many bytes.
+const ROOM_LEFT_BYTES: usize = 512;
 
 /// One processor's pages with what is needed to read them.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub(crate) struct PageStream {
     pub(crate) data: CpuData,
     pub(crate) layout: PageLayout,
     pub(crate) clock: Clock,
+    /// It had more pages when it was recorded.
+    pub(crate) is_short: bool,
     /// What the tracer says about losses.
     pub(crate) losses: Losses,
     /// What was overwritten before the first page was meant to be.
@@ -48,6 +52,25 @@ struct Run {
     is_after_damage: bool,
 }
 
+/// Time in which no record was written, between two pages.
+#[derive(Clone, Copy, Debug)]
+struct Silence {
+    /// The position of the page behind it.
+    before: usize,
+    /// The page before it, and the clock reading there.
+    last_page: usize,
+    last_page_begin: u64,
+    /// Clock readings of the last record before it and the first one behind.
+    begin: u64,
+    end: u64,
+}
+
+impl Silence {
+    fn length(&self) -> u64 {
+        self.end.saturating_sub(self.begin)
+    }
+}
+
 /// The packets of one stream, and the position of each in the run of all pages.
 #[derive(Default)]
 pub(crate) struct Listing {
@@ -55,7 +78,7 @@ pub(crate) struct Listing {
     pub(crate) positions: Vec<usize>,
     /// The clock reading that no record of the packet can be after.
     pub(crate) until: Vec<u64>,
-    /// The last pages of the stream that was listed last were left out.
+    /// The last pages of the stream that was listed last are missing or were left out.
     pub(crate) lacks_end: bool,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
@@ -80,8 +103,10 @@ impl PageStream {
 
     /// Appends this stream's packets, as those of `stream`, to `listing`.
     pub(crate) fn list_packets(&self, stream: StreamId, listing: &mut Listing) {
-        let (runs, lacks_end) = self.runs_in_order(&mut listing.diagnostics);
-        listing.lacks_end = lacks_end;
+        let (mut runs, lacks_end) = self.runs_in_order(&mut listing.diagnostics);
+        let missing_inside = self.missing_inside(&mut runs);
+        listing.lacks_end = lacks_end || self.is_short && missing_inside.is_none();
+        listing.diagnostics.extend(missing_inside);
         let lost = self.lost_before(&runs);
         for (index, run) in runs.iter().enumerate() {
             // No loss to be counted, and yet nothing is known of the time before.
@@ -194,6 +219,83 @@ impl PageStream {
         let times: Vec<(u64, u64)> = pages.iter().map(|(_, at)| (*at, *at)).collect();
         let wrong = contradicting(&times).into_iter();
         wrong.map(|page| pages[page].0).collect()
+    }
+
+    /// Where pages are missing before the last one, which was the last that was written, marks the run that
+    /// they are taken to be missing before. Which pages these are nothing tells: the longer nothing was
+    /// written, the more can be missing there.
+    fn missing_inside(&self, runs: &mut Vec<Run>) -> Option<Diagnostic> {
+        if !self.is_short {
+            return None;
+        }
+        let (silence, room_left) = self.longest_silence();
+        let silence = silence.filter(|_| room_left >= ROOM_LEFT_BYTES)?;
+        let index = runs
+            .iter()
+            .rposition(|run| run.position <= silence.before)?;
+        let run = runs[index];
+        let behind = (run.position + run.length).checked_sub(silence.before)?;
+        if run.position < silence.before {
+            runs[index] = Run {
+                length: silence.before - run.position,
+                last_page: silence.last_page,
+                last_page_begin: silence.last_page_begin,
+                ..run
+            };
+            let rest = Run {
+                position: silence.before,
+                length: behind,
+                begin: silence.end,
+                lost: Lost::Nothing,
+                ..run
+            };
+            runs.insert(index + 1, rest);
+        }
+        let after = runs.iter_mut().find(|run| run.position == silence.before)?;
+        after.is_after_damage = true;
+        let [begin, end] = [silence.begin, silence.end].map(|at| self.clock.time(at));
+        let what = format!(
+            "pages are missing between others: the last one is not full, and so the last that was written. They are \
+             taken to be missing where nothing was written for longest, {} before this page",
+            end.since(begin)
+        );
+        let code = DiagnosticCode::MissingPackets;
+        Some(Diagnostic::new(code, self.place(silence.before), what))
+    }
+
+    /// The longest time between two pages, and the room left in the last page.
+    fn longest_silence(&self) -> (Option<Silence>, usize) {
+        let mut longest: Option<Silence> = None;
+        // Recording began before the first page.
+        let mut last = (self.readings.0 > 0).then_some((0, self.readings.0, self.readings.0));
+        let mut room_left = 0;
+        let visit = |position: usize, page: &[u8]| {
+            let header = self.layout.header(page);
+            let is_read = |header: &PageHeader| {
+                !self.layout.is_empty(header) && self.may_be(header.timestamp)
+            };
+            let Some(header) = header.filter(is_read) else {
+                return;
+            };
+            if let Some((last_page, last_page_begin, begin)) = last {
+                let silence = Silence {
+                    before: position,
+                    last_page,
+                    last_page_begin,
+                    begin,
+                    end: header.timestamp,
+                };
+                if longest.is_none_or(|known| known.length() < silence.length()) {
+                    longest = Some(silence);
+                }
+            }
+            let end = self.layout.last_time(page, self.readings.1);
+            last = Some((position, header.timestamp, end.unwrap_or(header.timestamp)));
+            room_left = self.layout.page_size.saturating_sub(header.end);
+        };
+        self.data
+            .for_each_page(self.layout.page_size, visit, |_| ());
+        (longest, room_left)
     }
 
     fn may_be(&self, reading: u64) -> bool {

@@ -39,11 +39,13 @@ pub(crate) struct Recording {
 pub(crate) struct RecordedStream {
     pub(crate) name: String,
     pub(crate) cpu: CpuId,
+    /// Which buffer, of those that were filled side by side.
+    pub(crate) buffer: u32,
     pub(crate) data: CpuData,
     /// Where it differs from what `header_page` says.
     pub(crate) page_size: Option<usize>,
-    /// Its last pages are missing, or all.
-    pub(crate) is_cut_off: bool,
+    /// It had more pages when it was recorded; none may be left.
+    pub(crate) is_short: bool,
     pub(crate) clock: Clock,
     /// What the tracer says about losses.
     pub(crate) losses: Losses,

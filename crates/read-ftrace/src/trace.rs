@@ -179,6 +179,7 @@ impl FtraceTrace {
                     .filter(|_| was_in_time)
                     .unwrap_or((0, u64::MAX)),
                 clock: stream.clock,
+                is_short: stream.is_short,
                 losses: stream.losses,
                 is_snapshot: recording.is_snapshot,
             };
@@ -195,14 +196,14 @@ impl FtraceTrace {
             let known = listing.diagnostics.len();
             pages.list_packets(id, &mut listing);
             let mut found = listing.diagnostics[known..].iter();
-            let is_cut_off = stream.is_cut_off
-                || listing.lacks_end
+            let is_cut_off = listing.lacks_end
                 || found.any(|found| found.code == DiagnosticCode::TruncatedPacket);
             cut_off.push(is_cut_off);
             streams.push(Stream {
                 name: pages.name.clone(),
                 cpu: Some(pages.cpu),
                 packets: first..listing.packets.len() as u32,
+                buffer: stream.buffer,
                 cut_off_at: None,
             });
             recorded.push(pages);

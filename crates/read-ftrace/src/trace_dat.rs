@@ -16,6 +16,7 @@ use crate::byte_order::{ByteOrder, Cursor};
 use crate::clock::Clock;
 use crate::cpu_data::{Compression, CpuData, Storage};
 use crate::error::ReadError;
+use crate::instances::recorded_twice;
 use crate::recording::{RecordedStream, Recording};
 use crate::trace::{FtraceTrace, ReadOptions};
 use options::Options;
@@ -58,13 +59,22 @@ impl Buffer {
 }
 
 impl FtraceTrace {
-    /// Reads a `trace.dat` file of version 6 or 7.
+    /// Reads a `trace.dat` file of version 6 or 7. Of several buffers with the same events one is read.
     ///
     /// # Errors
     /// When nothing could be read from it: not such a file, an unknown version or compression, or
     /// cut off before its pages. All other damage is reported by `Source::diagnostics`.
     pub fn from_trace_dat(file: NamedBytes, options: ReadOptions) -> Result<Self, ReadError> {
-        let recording = read(&file, options)?;
+        let trace = Self::assemble(read(&file, options)?)?;
+        let left_out = recorded_twice(&trace);
+        if left_out.is_empty() {
+            return Ok(trace);
+        }
+        let mut recording = read(&file, options)?;
+        for (buffer, told) in left_out {
+            recording.streams.retain(|stream| stream.buffer != buffer);
+            recording.diagnostics.push(told);
+        }
         Self::assemble(recording)
     }
 }
@@ -170,7 +180,7 @@ impl Reading<'_> {
             environ("clock", &clock_of(buffer));
         }
         let mut streams = Vec::new();
-        for buffer in buffers {
+        for (buffer, number) in buffers.into_iter().zip(0..) {
             let clock = Clock::new(&clock_of(&buffer), options.scale, offset_ns);
             let page_size = buffer.page_size.unwrap_or(page_size);
             let prefix = if buffer.name.is_empty() {
@@ -187,12 +197,13 @@ impl Reading<'_> {
                 streams.push(RecordedStream {
                     name: format!("{}:{prefix}cpu{cpu}", self.file.name),
                     cpu,
+                    buffer: number,
                     data: CpuData {
                         file: self.file.clone(),
                         storage,
                     },
                     page_size: Some(page_size),
-                    is_cut_off: false,
+                    is_short: false,
                     clock: clock.clone().corrected(corrections, options.interpolate),
                     losses: options.losses(&buffer.name, cpu),
                 });

@@ -2,7 +2,7 @@
 
 mod support;
 
-use slowpath_model::{DiagnosticCode, Scope};
+use slowpath_model::{CpuId, DiagnosticCode, Scope};
 use slowpath_read_ftrace::{ByteOrder, FolderFiles, FtraceTrace, ReadOptions};
 use slowpath_source::Source;
 use support::drawn_pages::{DrawnFile, Machine, USUAL};
@@ -434,4 +434,36 @@ fn fields_say_where_they_stand() {
             ("pair.1", Scope::Payload),
         ]
     );
+}
+
+#[test]
+fn pages_that_are_missing_lie_at_the_end_or_between_others() {
+    // The codes of what was said; for each packet whether any are missing before; whether the end is.
+    let check = |drawn: &str, is_short, expected: (&[DiagnosticCode], &[u64], bool)| {
+        let mut folder = USUAL.folder(&[drawn, "page 100\n+0 number 1"]);
+        if is_short {
+            folder.short = vec![CpuId(0)];
+        }
+        let trace = FtraceTrace::from_folder(folder, ReadOptions::default()).expect("a folder");
+        let codes: Vec<_> = trace.diagnostics().iter().map(|said| said.code).collect();
+        let packets = trace.packets().iter();
+        let packets = packets.filter(|packet| packet.cpu == Some(CpuId(0)));
+        let missing: Vec<_> = packets.map(|packet| packet.lost_packets).collect();
+        let lacks_end = trace.streams()[0].cut_off_at.is_some();
+        assert_eq!((&codes[..], &missing[..], lacks_end), expected, "{drawn}");
+        let (events, _) = all_events(&trace);
+        assert_eq!(events.len(), drawn.matches('+').count() + 1, "{drawn}");
+    };
+    let written_last = "page 1000\n+0 number 1\npage 1100\n+0 number 2\n+700 number 3
+        page 3000\n+0 number 4\npage 3500\n+0 number 5\n+0 number 6";
+    check(written_last, false, (&[], &[0], false));
+    check(
+        written_last,
+        true,
+        (&[DiagnosticCode::MissingPackets], &[0, 1], false),
+    );
+    // Another one followed the last page that is there.
+    let full = written_last.to_owned() + "\n+5 long 1 3900";
+    check(&full, true, (&[], &[0], true));
+    check(&full, false, (&[], &[0], false));
 }

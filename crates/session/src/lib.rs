@@ -15,6 +15,7 @@ mod history;
 mod host;
 mod manifest;
 mod merge;
+mod missing_processors;
 mod open;
 mod recorded_twice;
 mod requests;

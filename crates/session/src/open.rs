@@ -23,7 +23,8 @@ use crate::doubts::doubts;
 use crate::group_quotas;
 use crate::host;
 use crate::{
-    Manifest, NotOpened, OpenError, SpanFile, manifest, recorded_twice, state_dump, texts_beside,
+    Manifest, NotOpened, OpenError, SpanFile, manifest, missing_processors, recorded_twice,
+    state_dump, texts_beside,
 };
 
 /// Everything that was opened, as one.
@@ -245,6 +246,7 @@ fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSo
                     .map(|_| texts_beside::disk_names(path, diagnostics))
                     .unwrap_or_default(),
                 recording,
+                source: missing_processors::noted(path, opened.source),
                 ..opened
             })
         }
@@ -474,21 +476,21 @@ fn open_ftrace_folder(
     let is_cut = |(_, pages): &&(CpuId, NamedBytes)| {
         is_short(Path::new(&pages.name), pages.get(), recording) || is_emptied(pages)
     };
-    let mut cut_off: Vec<CpuId> = cpus.iter().filter(is_cut).map(|(cpu, _)| *cpu).collect();
+    let mut short: Vec<CpuId> = cpus.iter().filter(is_cut).map(|(cpu, _)| *cpu).collect();
     let mut gone = missing_pages(folder, diagnostics);
     gone.extend(gone_files(folder, recording));
     for path in gone {
         if let Some(cpu) = cpu_of_pages(&path)
-            && !cut_off.contains(&cpu)
+            && !short.contains(&cpu)
         {
-            cut_off.push(cpu);
+            short.push(cpu);
             cpus.push((cpu, no_bytes(&path)));
         }
     }
     cpus.sort_by_key(|(cpu, _)| *cpu);
     let files = FolderFiles {
         folder: folder.display().to_string(),
-        cut_off,
+        short,
         header_page,
         header_event,
         formats: event_formats(&folder.join("events"), diagnostics),

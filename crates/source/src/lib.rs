@@ -8,11 +8,13 @@
 mod bytes;
 mod joined;
 mod order;
+mod recorded;
 mod sniff;
 
 pub use bytes::{Bytes, FileBytes, NamedBytes};
 pub use joined::Joined;
 pub use order::contradicting;
+pub use recorded::Recorded;
 pub use sniff::{Format, sniff};
 
 use std::ops::Range;
@@ -96,6 +98,8 @@ pub struct Stream {
     pub cpu: Option<CpuId>,
     /// Its packets: a range of positions in [`Source::packets`].
     pub packets: Range<u32>,
+    /// Which of the buffers it was written to that its tracer filled side by side, where it has several of them; else 0.
+    pub buffer: u32,
     /// From when on its events are missing, if its end is: what happened then is not known. The begin
     /// of the trace where nothing is left of it.
     pub cut_off_at: Option<Timestamp>,

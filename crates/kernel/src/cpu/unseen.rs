@@ -233,13 +233,13 @@ impl Analysis for Search<'_> {
         }
         match self.concepts.fact(event) {
             Some(Fact::Waking { thread, target, .. }) => {
-                if let Some(run) = self.woken(target, thread, at) {
+                if let Some(run) = target.and_then(|target| self.woken(target, thread, at)) {
                     let clues = state.clues.entry(run).or_default();
                     clues.waking = earlier(clues.waking, Some(at));
                 }
             }
             Some(Fact::Wakeup { thread, target, .. }) => {
-                if let Some(run) = self.woken(target, thread, at) {
+                if let Some(run) = target.and_then(|target| self.woken(target, thread, at)) {
                     let clues = state.clues.entry(run).or_default();
                     clues.wakeup = earlier(clues.wakeup, Some(at));
                 }

@@ -1,0 +1,44 @@
+//! Files of trace-cmd with several instances, which were filled side by side.
+
+mod support;
+
+use slowpath_model::DiagnosticCode;
+use slowpath_source::Source;
+use support::{fixture, trace_dat};
+
+/// The buffer and the name of each stream, and what was said.
+fn streams_and_said(name: &str) -> (Vec<(u32, String)>, Vec<(DiagnosticCode, String)>) {
+    let trace = trace_dat(fixture(&format!("ftrace-trace-cmd/{name}.dat"))).expect(name);
+    let streams = trace.streams().iter();
+    let said = trace.diagnostics().iter();
+    (
+        streams
+            .map(|stream| (stream.buffer, stream.name.clone()))
+            .collect(),
+        said.map(|said| (said.code, said.place.file.clone()))
+            .collect(),
+    )
+}
+
+#[test]
+fn of_instances_with_the_same_events_the_longer_one_is_read() {
+    let (streams, said) = streams_and_said("same-twice");
+    let [(DiagnosticCode::RecordedTwice, left_out)] = &said[..] else {
+        panic!("{said:?}");
+    };
+    let [first, second] = ["slowpath-fixture", "slowpath-fixture-second"];
+    let (buffer, read) = match left_out.ends_with("-second") {
+        true => (0, first),
+        false => (1, second),
+    };
+    let expected = ["cpu0", "cpu1"].map(|cpu| (buffer, format!("trace.dat:{read}/{cpu}")));
+    assert_eq!(streams, expected);
+}
+
+#[test]
+fn instances_with_different_events_are_read_together() {
+    let (streams, said) = streams_and_said("side-by-side");
+    let buffers: Vec<u32> = streams.iter().map(|(buffer, _)| *buffer).collect();
+    assert_eq!(buffers, [0, 0, 1, 1], "{streams:?}");
+    assert_eq!(said, []);
+}
