@@ -82,6 +82,9 @@ fn text(found: &Found, requests: usize) -> String {
         text += &wrapped(&finding.explanation, "   ");
         for evidence in &finding.evidence {
             text += &wrapped(&evidence.text, "   - ");
+            if let Some(hint) = evidence.hint {
+                text += &wrapped(&format!("hint: {hint}"), "     ");
+            }
         }
         text += &wrapped(&format!("What to do: {}", finding.advice), "   ");
     }

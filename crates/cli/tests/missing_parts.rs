@@ -145,6 +145,15 @@ fn diagnose_says_that_missing_packets_make_time_unknown() {
     let finding = lost_events(&recording).expect("a finding");
     let words = finding["explanation"].as_str().expect("words");
     assert!(words.contains("lacks 2 packets of events"), "{words}");
+    let evidence = &finding["evidence"][0];
+    let (text, hint) = (evidence["text"].as_str(), evidence["hint"].as_str());
+    let hint = hint.expect("a hint");
+    assert!(text.is_some_and(|text| text.ends_with("kchan_1: 2 packets are missing")));
+    assert!(hint.starts_with("record with larger buffers"), "{hint}");
+    let printed = slowpath_succeeds(&["diagnose"], &recording).stdout;
+    let printed = String::from_utf8_lossy(&printed);
+    let lines = format!(" missing\n     hint: {hint}\n");
+    assert!(printed.contains(&lines), "{printed}");
 }
 
 #[test]

@@ -396,6 +396,68 @@ fn a_request_that_two_recordings_hold_is_one() {
     assert!(said.contains("warning[SameTrace]"), "{said}");
 }
 
+/// The user-space trace of a recording as another recorder of the same time has it: a session of its own, whose
+/// events come a moment later, by so many nanoseconds.
+fn ust_beside(later_by: i64) -> (tempfile::TempDir, PathBuf) {
+    part_of_ust(|trace| {
+        let offset = 1_795_247_784_435_383_891_i64;
+        let [known, new] = [offset, offset + later_by].map(|offset| offset.to_string());
+        let id = [0x26, 0x07, 0xa8, 0x65, 0x6d, 0x2e];
+        for entry in fs::read_dir(trace).expect("streams").flatten() {
+            let mut bytes = fs::read(entry.path()).expect("a file");
+            replace(&mut bytes, b"2607a865-6d2e", b"3607a865-6d2e");
+            replace(&mut bytes, &id, &[&[0x36], &id[1..]].concat());
+            replace(&mut bytes, b"slowpath-28524", b"slowpath-28525");
+            replace(&mut bytes, known.as_bytes(), new.as_bytes());
+            fs::write(entry.path(), bytes).expect("written");
+        }
+    })
+}
+
+#[test]
+fn what_applications_told_two_recorders_is_read_once() {
+    let (_folder, one) = part_of_ust(|_| ());
+    let (alone, _) = events(&one, &one);
+    let alone = alone.expect("a number");
+    let (_beside_folder, beside) = ust_beside(1_000);
+    for (one, other) in [(&one, &beside), (&beside, &one)] {
+        let (both, said) = events(one, other);
+        assert_eq!(both, Some(alone), "{said}");
+        assert_eq!(said.matches("warning[RecordedTwice]").count(), 1, "{said}");
+    }
+    // What happens half a second later is something else.
+    let (_later_folder, later) = ust_beside(500_000_000);
+    assert_eq!(events(&one, &later), (Some(alone * 2), String::new()));
+}
+
+#[test]
+fn what_only_the_recorder_that_is_left_out_was_told_is_read() {
+    let (_folder, longer) = quiet_recording();
+    let (_other_folder, shorter) = quiet_recording();
+    let spans = |recording: &Path| {
+        let document = slowpath(&["requests", "--json"], recording).json();
+        document["requests"].as_array().map_or(0, Vec::len)
+    };
+    let all = spans(&longer);
+    let ust = tempfile::tempdir().expect("a folder");
+    let kept = ust.path().join("ust");
+    fs::rename(shorter.join("ust"), &kept).expect("moved");
+    fs::create_dir(shorter.join("ust")).expect("a folder");
+    shift(&shorter, 1_000);
+    for cpu in ["cpu0.raw", "cpu1.raw"] {
+        cut(&shorter.join("kernel").join(cpu));
+    }
+    fs::rename(&kept, shorter.join("ust")).expect("moved");
+    fs::remove_dir_all(longer.join("ust")).expect("events of applications");
+    for recording in [&longer, &shorter] {
+        fs::remove_dir_all(recording.join("spans")).expect("spans of files");
+    }
+    let both = on_both(&["requests", "--json"], &longer, &shorter);
+    assert!(both.stderr.contains("RecordedTwice"), "{}", both.stderr);
+    let requests = both.json()["requests"].as_array().map_or(0, Vec::len);
+    assert!(all > 10 && requests == all, "{requests} of {all}");
+}
+
 #[test]
 fn pages_whose_wall_time_nothing_tells_are_said_to_be() {
     let (_folder, recording) = quiet_recording();

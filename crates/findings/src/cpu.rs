@@ -10,7 +10,7 @@ use slowpath_model::{CpuId, Nanoseconds, ProcessId, ThreadId, TimeRange, Timesta
 
 use crate::finding::{Evidence, Finding, FindingId};
 use crate::path::{Piece, Slow, Taken, counted, listed, percent, wants_cpu};
-use crate::quota::{Quota, Regime, quota_behind, quotas};
+use crate::quota::{Counted, Quota, Regime, quota_behind, quotas};
 use crate::stalls::{SILENCE, STALL};
 
 /// Shorter waits are those of every wake-up.
@@ -259,10 +259,9 @@ fn held_back(
         taken.total,
     );
     let regime = |regime: &Regime| Evidence {
-        text: in_regime(regime, group),
         range: Some(regime.range),
         thread: quota.processes.first().map(|process| ThreadId(process.0)),
-        request: None,
+        ..Evidence::text(in_regime(regime, group))
     };
     let mut evidence: Vec<Evidence> = quota.regimes.iter().map(regime).collect();
     let is_of_this = |found: &Quota| std::ptr::eq(found, quota);
@@ -305,22 +304,32 @@ fn held_back(
 
 /// Why threads stood still, where the kernel told of the quota, while `recorded` was.
 fn told(regimes: &[Regime], recorded: TimeRange) -> String {
-    let all = regimes.iter().filter_map(|regime| regime.counted);
-    let (times, stopped) = all.fold((0, Nanoseconds::ZERO), |(times, stopped), counted| {
-        (
-            counted.times.saturating_add(times),
-            stopped + counted.stopped,
-        )
-    });
+    let mut all = Counted::default();
+    for counted in regimes.iter().filter_map(|regime| regime.counted) {
+        all.times = all.times.saturating_add(counted.times);
+        all.stopped += counted.stopped;
+        all.uncounted += counted.uncounted;
+    }
+    if all.is_unknown() {
+        return "The group has used up its CPU quota (cpu.max) then. The kernel's count of that time is not \
+                known, as nobody looked at it before or after."
+            .to_owned();
+    }
     let ranges = regimes.iter().map(|regime| regime.range);
     let between = ranges.reduce(TimeRange::hull).unwrap_or(recorded);
     let beyond = match between.intersect(recorded) == between {
         true => "",
         false => ", also beyond what is recorded",
     };
+    let but = match all.uncounted {
+        Nanoseconds::ZERO => String::new(),
+        uncounted => format!(" For {uncounted} of that time its count is not known."),
+    };
     format!(
-        "The group has used up its CPU quota (cpu.max) then: the kernel counts {times} periods in which it \
-         stopped it, for {stopped} in all, added up over processors, between two looks {} apart{beyond}.",
+        "The group has used up its CPU quota (cpu.max) then: the kernel counts {} periods in which it \
+         stopped it, for {} in all, added up over processors, between two looks {} apart{beyond}.{but}",
+        all.times,
+        all.stopped,
         between.length()
     )
 }
@@ -346,15 +355,27 @@ fn inferred(regimes: &[Regime], threads: usize) -> String {
 fn in_regime(regime: &Regime, group: Option<&str>) -> String {
     let share = percent(regime.about(), regime.period);
     match (regime.counted, group) {
-        (Some(kernel), Some(group)) => format!(
-            "{group} has a quota of {} in every {} ({share} of one processor); the kernel stopped it in {}, \
-             for {} added up over processors; its ready threads stood still for {} added up over threads",
-            regime.amount(),
-            regime.period,
-            counted(regime.periods, "period", "periods"),
-            kernel.stopped,
-            regime.stood_still
-        ),
+        (Some(kernel), Some(group)) => {
+            let least = match kernel.uncounted {
+                Nanoseconds::ZERO => "",
+                _ => "at least ",
+            };
+            let stopped = match kernel.is_unknown() {
+                true => "how often the kernel stopped it is not known".to_owned(),
+                false => format!(
+                    "the kernel stopped it in {least}{}, for {} added up over processors",
+                    counted(regime.periods, "period", "periods"),
+                    kernel.stopped
+                ),
+            };
+            format!(
+                "{group} has a quota of {} in every {} ({share} of one processor); {stopped}; its ready \
+                 threads stood still for {} added up over threads",
+                regime.amount(),
+                regime.period,
+                regime.stood_still
+            )
+        }
         _ => format!(
             "{} of {}, in each its threads ran for {} on average ({share} of one processor); ready \
              threads stood still for {} in all",
@@ -436,7 +457,6 @@ fn misplaced(slow: &Slow<'_>, mut taken: Taken) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quota::Counted;
 
     #[test]
     fn what_the_kernel_counted_is_of_the_time_between_its_looks() {
@@ -454,6 +474,7 @@ mod tests {
             counted: Some(Counted {
                 times: 10,
                 stopped: Nanoseconds(900_000_000),
+                uncounted: Nanoseconds::ZERO,
             }),
         };
         let two = [regime(seconds(2, 3)), regime(seconds(3, 5))];
@@ -467,5 +488,22 @@ mod tests {
             words.ends_with("3.000 s apart, also beyond what is recorded."),
             "{words}"
         );
+        let mut part = regime(seconds(5, 6));
+        part.counted = Some(Counted {
+            uncounted: Nanoseconds(1_000_000_000),
+            ..Counted::default()
+        });
+        let shown = in_regime(&part, Some("/a"));
+        assert!(
+            shown.contains("how often the kernel stopped it is not known"),
+            "{shown}"
+        );
+        let words = told(&[regime(seconds(3, 5)), part.clone()], seconds(0, 9));
+        assert!(
+            words.ends_with(" For 1.000 s of that time its count is not known."),
+            "{words}"
+        );
+        let words = told(&[part], seconds(0, 9));
+        assert!(!words.contains("counts 0 periods"), "{words}");
     }
 }

@@ -90,6 +90,8 @@ impl Severity {
 pub struct Evidence {
     /// In words, with figures.
     pub text: String,
+    /// What can be done about just this; most evidence has none.
+    pub hint: Option<&'static str>,
     /// When.
     pub range: Option<TimeRange>,
     /// The thread of the requests' host that it is about.
@@ -103,6 +105,7 @@ impl Evidence {
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
+            hint: None,
             range: None,
             thread: None,
             request: None,
@@ -116,6 +119,8 @@ impl Serialize for Evidence {
         struct Row<'text> {
             text: &'text str,
             #[serde(skip_serializing_if = "Option::is_none")]
+            hint: Option<&'static str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
             begin_ns: Option<i64>,
             #[serde(skip_serializing_if = "Option::is_none")]
             end_ns: Option<i64>,
@@ -128,6 +133,7 @@ impl Serialize for Evidence {
         }
         Row {
             text: &self.text,
+            hint: self.hint,
             begin_ns: self.range.map(|range| range.begin.ns()),
             end_ns: self.range.map(|range| range.end.ns()),
             tid: self.thread,

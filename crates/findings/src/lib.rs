@@ -19,6 +19,7 @@ mod quota;
 mod quota_counted;
 mod quota_estimate;
 mod quota_levels;
+mod quota_stops;
 mod quota_timer;
 mod runtime;
 mod serial;

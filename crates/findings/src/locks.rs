@@ -110,16 +110,14 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Optio
     );
     let mut evidence: Vec<Evidence> = (ranked.iter().take(4))
         .map(|(thread, holder)| Evidence {
-            text: format!(
+            thread: Some(thread.thread),
+            ..Evidence::text(format!(
                 "{} was waited for {}, {} in all; meanwhile: {}",
                 slow.thread(**thread),
                 counted(holder.times, "time", "times"),
                 holder.waited,
                 listed(&holder.did, 4)
-            ),
-            range: None,
-            thread: Some(thread.thread),
-            request: None,
+            ))
         })
         .collect();
     let what = match (are_joins, may_be_joins) {

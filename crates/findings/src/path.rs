@@ -354,10 +354,10 @@ impl Taken {
             let (length, request_name) = (range.length(), slow.named(request));
             let of_host = thread.filter(|thread| thread.host == slow.host);
             Evidence {
-                text: format!("{who}{what} {length} in request {request_name}"),
                 range: Some(range),
                 thread: of_host.map(|thread| thread.thread),
                 request: Some(slow.key(request)),
+                ..Evidence::text(format!("{who}{what} {length} in request {request_name}"))
             }
         };
         self.occasions().iter().map(evidence).collect()

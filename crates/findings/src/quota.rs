@@ -71,6 +71,15 @@ pub(crate) struct Counted {
     pub(crate) times: u64,
     /// How long, added up over processors.
     pub(crate) stopped: Nanoseconds,
+    /// The time for which there is no count.
+    pub(crate) uncounted: Nanoseconds,
+}
+
+impl Counted {
+    /// Whether there is no count at all.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.times == 0 && self.uncounted > Nanoseconds::ZERO
+    }
 }
 
 /// A time in which the quota had one value.
@@ -345,10 +354,12 @@ pub(crate) fn quotas(
 ) -> Vec<Quota> {
     let groups = Groups::of(lines, control_groups, told.is_some());
     let stalled = groups.of_threads(threads);
-    let timers = timers.map(Timer::all);
-    let mut quotas = match (told, &timers) {
-        (Some(told), timers) => counted(&groups, &stalled, told, timers.as_deref(), window),
-        (None, Some(timers)) => by_timers(&groups, &stalled, timers),
+    let mut quotas = match (told, timers) {
+        (Some(told), timers) => {
+            let timers = timers.map(Timer::of_any).unwrap_or_default();
+            counted(&groups, &stalled, told, &timers, window)
+        }
+        (None, Some(timers)) => by_timers(&groups, &stalled, &Timer::all(timers)),
         (None, None) => estimated(&groups, &stalled),
     };
     for quota in &mut quotas {

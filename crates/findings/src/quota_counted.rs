@@ -1,26 +1,20 @@
 //! Quotas that the recorder read from the kernel: their group, quota and period are facts, and so is how
 //! often each stopped its group in every second or so. What is found here is whom, and when.
 //!
-//! A group's timer is known by how often it fired. At which of its firings the group had used its quota up:
-//! the kernel's account is kept again from the time that its threads ran, and of the periods of each
-//! stretch as many are taken as the kernel counted, those with the least left; of a stretch that is recorded
-//! in part, as many as the missing periods leave. Where the timers are not in the trace, `quota_estimate`
-//! says when threads stood still.
+//! A group's timer is known by how often it fired; at which of its firings it was stopped, is the matter of
+//! `quota_stops`. Where the timers are not in the trace, `quota_estimate` says when threads stood still.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use slowpath_kernel::quotas::{GroupQuotas, QuotaStep};
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{CpuId, Nanoseconds, ThreadId, TimeRange, Timestamp};
+use slowpath_model::{Nanoseconds, ThreadId, TimeRange};
 
 use crate::quota::{Counted, Groups, Held, Quota, Regime, Stalls};
 use crate::quota_estimate::estimated_regimes;
-use crate::quota_timer::{Silence, Timer, free_runs, silences, used, waits};
-
-/// Shorter waits are those of every wake-up.
-const SHORT: Nanoseconds = Nanoseconds(200_000);
+use crate::quota_stops::stops_of;
+use crate::quota_timer::{Silence, Timer, silences};
 
 /// A group with a quota that stopped it, as long as it was the same one: a group that was made anew under its
 /// old name, and one of a later recording, may have another timer.
@@ -38,7 +32,7 @@ pub(crate) fn counted(
     groups: &Groups<'_>,
     stalled: &BTreeSet<Held<'_>>,
     told: &GroupQuotas,
-    timers: Option<&[Timer<'_>]>,
+    timers: &[Timer<'_>],
     window: TimeRange,
 ) -> Vec<Quota> {
     let mut names: Vec<&str> = (stalled.iter().filter_map(|held| held.group()))
@@ -64,7 +58,7 @@ pub(crate) fn counted(
             silences: silences.clone(),
         }));
     }
-    let own = own_timers(&all, timers.unwrap_or_default(), groups.lines);
+    let own = own_timers(&all, timers, groups.lines);
     let quota = |group: &&str| {
         let lives = all
             .iter()
@@ -151,18 +145,21 @@ fn own_timers<'all, 'run>(
 ) -> BTreeMap<usize, &'all Timer<'run>> {
     let mut pairs = Vec::new();
     for (number, stopped) in all.iter().enumerate() {
-        let whole = stopped.steps.iter().filter(|step| is_recorded(step, lines));
-        let counted: Vec<(TimeRange, u64)> = whole
-            .filter_map(|step| Some((step.range, step.counted?.periods)))
+        let counted: Vec<(&QuotaStep, u64, bool)> = (stopped.steps.iter())
+            .filter_map(|step| Some((step, step.counted?.periods, is_recorded(step, lines))))
             .collect();
-        let periods: u64 = counted.iter().map(|(_, periods)| periods).sum();
+        let whole = counted.iter().filter(|(.., is_recorded)| *is_recorded);
+        let periods: u64 = whole.map(|(_, periods, _)| periods).sum();
         let throttled = (stopped.steps.iter())
             .map(|step| step.counted.map_or(u64::MAX, |counted| counted.throttled))
             .fold(0, u64::saturating_add);
         for (place, timer) in timers.iter().enumerate() {
-            let apart = counted.iter().map(|(range, periods)| {
-                let fired = timer.within(*range).len() as u64;
-                fired.abs_diff(*periods)
+            let apart = counted.iter().map(|(step, periods, is_recorded)| {
+                let fired = timer.within(step.range).len() as u64;
+                match is_recorded {
+                    true => fired.abs_diff(*periods),
+                    false => fired.saturating_sub(*periods),
+                }
             });
             let apart: u64 = apart.sum();
             let is_during = |silence: &&Silence| {
@@ -202,202 +199,6 @@ fn own_timers<'all, 'run>(
     own
 }
 
-/// A wait of a thread of the group across a firing of its timer, on a processor on which none of
-/// the group's threads ran then.
-struct Across {
-    thread: ThreadId,
-    wait: TimeRange,
-    /// Since when none of them ran there, or the wait began.
-    since: Timestamp,
-}
-
-/// When each thread was stopped.
-fn stops_of(
-    lines: &Timelines,
-    threads: &[ThreadId],
-    steps: &[QuotaStep],
-    timer: &Timer<'_>,
-) -> BTreeMap<ThreadId, Vec<TimeRange>> {
-    let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
-        return BTreeMap::new();
-    };
-    let firings = timer.within(TimeRange::new(first.range.begin, last.range.end));
-    let mut across: Vec<Vec<Across>> = firings.iter().map(|_| Vec::new()).collect();
-    let ran = Ran::of(lines, threads);
-    for &thread in threads {
-        for wait in waits(lines, thread, SHORT) {
-            let cpu = ran.next_cpu(thread, wait.end);
-            let place = firings.partition_point(|at| *at <= wait.begin);
-            let during = firings[place..].iter().take_while(|at| **at <= wait.end);
-            for (at, across) in during.zip(&mut across[place..]) {
-                let quiet = cpu.map_or(Some(wait.begin), |cpu| ran.quiet_since(cpu, *at));
-                if let Some(since) = quiet.map(|since| since.max(wait.begin)) {
-                    across.push(Across {
-                        thread,
-                        wait,
-                        since,
-                    });
-                }
-            }
-        }
-    }
-    let left = left_over(lines, threads, steps, timer, firings);
-    let mut stops: BTreeMap<ThreadId, Vec<TimeRange>> = BTreeMap::new();
-    let counted: Vec<StepCount> = (steps.iter())
-        .map(|step| StepCount::of(step, firings))
-        .collect();
-    for place in held_at(&counted, &left, |place| !across[place].is_empty()) {
-        for Across {
-            thread,
-            wait,
-            since,
-        } in &across[place]
-        {
-            let at = firings[place];
-            // Others may have the processor when the timer fires.
-            let end = match wait.end.since(at) <= timer.tick() {
-                true => wait.end,
-                false => at,
-            };
-            let stop = TimeRange::new((*since).min(end), end);
-            stops.entry(*thread).or_default().push(stop);
-        }
-    }
-    (stops.into_iter())
-        .map(|(thread, stops)| (thread, TimeRange::union(stops)))
-        .collect()
-}
-
-/// At how many of the firings in a step the group was stopped.
-struct StepCount {
-    /// The firings, by their places.
-    places: Range<usize>,
-    /// At least, and at most; `None` where nobody counted.
-    stops: Option<(usize, usize)>,
-}
-
-impl StepCount {
-    /// Of all periods that the kernel counted, those whose end is not recorded may all have been stops. The
-    /// timer fires once more after the quota was waived, which ends no period.
-    fn of(step: &QuotaStep, firings: &[Timestamp]) -> Self {
-        let until = |at: Timestamp| firings.partition_point(|firing| *firing <= at);
-        let mut places = until(step.range.begin)..until(step.range.end);
-        let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-        let stops = step.counted.map(|counted| {
-            let (periods, most) = (count(counted.periods), count(counted.throttled));
-            let unseen = periods.saturating_sub(places.len());
-            places.end = places.end.min(places.start.saturating_add(periods));
-            (most.saturating_sub(unseen), most)
-        });
-        Self { places, stops }
-    }
-}
-
-/// At which of the firings the group was stopped: as many in each step as were counted, those with the least
-/// left of the quota. Where it is not known how many, also those that have no more left than any of these, or nothing.
-fn held_at(steps: &[StepCount], left: &[i64], someone_waits: impl Fn(usize) -> bool) -> Vec<usize> {
-    let (mut held, mut perhaps) = (Vec::new(), Vec::new());
-    for step in steps {
-        let mut places: Vec<usize> = (step.places.clone())
-            .filter(|place| someone_waits(*place))
-            .collect();
-        places.sort_by_key(|place| (left[*place], *place));
-        let (least, most) = step.stops.unwrap_or((0, usize::MAX));
-        places.truncate(most);
-        perhaps.extend(places.split_off(least.min(places.len())));
-        held.extend(places);
-    }
-    // Where nothing is left and somebody waits, the group is stopped.
-    let most_left = held.iter().map(|place| left[*place]).fold(0, i64::max);
-    held.extend(
-        perhaps
-            .into_iter()
-            .filter(|place| left[*place] <= most_left),
-    );
-    held.sort_unstable();
-    held.dedup();
-    held
-}
-
-/// What was left of the quota at each firing, in nanoseconds of CPU time; less than nothing where threads
-/// had overdrawn it, which the next periods pay for.
-fn left_over(
-    lines: &Timelines,
-    threads: &[ThreadId],
-    steps: &[QuotaStep],
-    timer: &Timer<'_>,
-    firings: &[Timestamp],
-) -> Vec<i64> {
-    let limit_at = |at: Timestamp| {
-        let place = steps.partition_point(|step| step.range.end < at);
-        steps.get(place).or(steps.last()).map(|step| step.limit)
-    };
-    let mut before = None;
-    let ranges: Vec<TimeRange> = (firings.iter())
-        .map(|at| {
-            let begin = before.replace(*at).unwrap_or_else(|| {
-                let period = limit_at(*at).map_or(0, |limit| limit.period.get());
-                Timestamp::from_ns(at.ns().saturating_sub(period as i64))
-            });
-            TimeRange::new(begin, *at)
-        })
-        .collect();
-    let used = used(lines, threads, timer, &ranges);
-    let mut left: Option<i64> = None;
-    let after = |(at, used): (&Timestamp, u64)| {
-        let limit = limit_at(*at)?;
-        let [quota, burst] = [limit.quota, limit.burst].map(|time| time.get() as i64);
-        let filled = left.map_or(quota, |left| {
-            left.saturating_add(quota).min(quota.saturating_add(burst))
-        });
-        left = Some(filled.saturating_sub(used as i64));
-        left
-    };
-    firings.iter().zip(used).map_while(after).collect()
-}
-
-/// When threads of a group ran, by thread and by processor.
-struct Ran {
-    /// Begin of each run, and where it was, in the order of time.
-    by_thread: BTreeMap<ThreadId, Vec<(Timestamp, CpuId)>>,
-    by_cpu: BTreeMap<CpuId, Vec<TimeRange>>,
-}
-
-impl Ran {
-    fn of(lines: &Timelines, threads: &[ThreadId]) -> Self {
-        let mut by_thread: BTreeMap<ThreadId, Vec<(Timestamp, CpuId)>> = BTreeMap::new();
-        let mut by_cpu: BTreeMap<CpuId, Vec<TimeRange>> = BTreeMap::new();
-        for &thread in threads {
-            let runs = lines.runs_of(thread);
-            let mut begins: Vec<_> = runs.map(|(run, cpu)| (run.begin, cpu)).collect();
-            begins.sort_unstable();
-            by_thread.insert(thread, begins);
-            for (run, cpu) in free_runs(lines, thread) {
-                by_cpu.entry(cpu).or_default().push(run);
-            }
-        }
-        for runs in by_cpu.values_mut() {
-            runs.sort_unstable_by_key(|run| run.begin);
-        }
-        Self { by_thread, by_cpu }
-    }
-
-    /// Where the thread runs from `at` on, or whenever it does again.
-    fn next_cpu(&self, thread: ThreadId, at: Timestamp) -> Option<CpuId> {
-        let begins = self.by_thread.get(&thread)?;
-        let next = begins.partition_point(|(begin, _)| *begin < at);
-        begins.get(next).or(begins.last()).map(|(_, cpu)| *cpu)
-    }
-
-    /// Since when none of the threads has run there; `None` where one runs at `at`.
-    fn quiet_since(&self, cpu: CpuId, at: Timestamp) -> Option<Timestamp> {
-        let runs = self.by_cpu.get(&cpu).map_or(&[][..], Vec::as_slice);
-        let last = runs[..runs.partition_point(|run| run.begin < at)].last();
-        let end = last.map_or(Timestamp::MIN, |run| run.end);
-        (end <= at).then_some(end)
-    }
-}
-
 /// The times between looks in which the quota had one value and stopped somebody: as far as anything of them
 /// is recorded.
 fn regimes(steps: &[QuotaStep], stalls: &Stalls, lines: &Timelines) -> Vec<Regime> {
@@ -409,12 +210,16 @@ fn regimes(steps: &[QuotaStep], stalls: &Stalls, lines: &Timelines) -> Vec<Regim
             steps.iter().rfind(|step| is_covered(step))?,
         );
         let range = TimeRange::new(first.range.begin, last.range.end);
-        let covered = steps.iter().filter(|step| is_covered(step));
-        let counted = covered.filter_map(|step| step.counted);
-        let counted = counted.fold(Counted::default(), |sum, counted| Counted {
-            times: sum.times.saturating_add(counted.throttled),
-            stopped: sum.stopped + counted.stopped,
-        });
+        let mut counted = Counted::default();
+        for step in steps.iter().filter(|step| is_covered(step)) {
+            match step.counted {
+                Some(of_step) => {
+                    counted.times = counted.times.saturating_add(of_step.throttled);
+                    counted.stopped += of_step.stopped;
+                }
+                None => counted.uncounted += step.range.length(),
+            }
+        }
         let stood_still = stalls.during(range);
         let is_told = stood_still > Nanoseconds::ZERO || counted.times > 0;
         is_told.then_some(Regime {
@@ -435,7 +240,7 @@ mod tests {
     use slowpath_drawn::DrawnTrace;
     use slowpath_kernel::quotas::{QuotaLimit, QuotaNote, QuotaSeen};
     use slowpath_kernel::timers::{Firings, TimerId};
-    use slowpath_model::ProcessId;
+    use slowpath_model::{ProcessId, Timestamp};
 
     use super::*;
     use crate::quota::quotas;
@@ -492,7 +297,7 @@ mod tests {
             [(begin, seen(group, *ms, 0, 0)), (end, last)]
         });
         let looks = [begin, end].map(|at| (at, QuotaNote::Look { has_more: false }));
-        GroupQuotas::new(notes.chain(looks)).expect("a look")
+        GroupQuotas::new(begin, notes.chain(looks)).expect("a look")
     }
 
     /// Timers that fire at these times in each period.
@@ -623,6 +428,18 @@ mod tests {
     }
 
     #[test]
+    fn where_the_kernel_told_a_timer_that_fired_twice_is_enough() {
+        let row = (0..=2).map(|n| switch(0, n * 100, 98, 97) + &switch(0, n * 100 + 50, 97, 98));
+        let drawing: String = row.collect();
+        let firings = Firings::from([(TimerId(1), vec![at(100), at(200)])]);
+        let told = told_between((-800, 1150), 20, &[("/a", 50, 20)]);
+        let found = found(&drawing, ["/a", "/b"], &told, &firings);
+        assert_eq!(names(&found), [("/a", 50)]);
+        let stopped = found[0].stopped(ThreadId(97), range(0, 250));
+        assert_eq!(stopped, [range(50, 100), range(150, 200)]);
+    }
+
+    #[test]
     fn parent_and_child_are_told_apart_by_their_timers() {
         // 97 gets 10 ms in each period from 0 on, and both together 60 ms in each from 30 on.
         let row = (0..PERIODS).map(|n| {
@@ -677,7 +494,7 @@ mod tests {
             let look = QuotaNote::Look { has_more: false };
             [(at(ms), note), (at(ms), look)]
         });
-        let told = GroupQuotas::new(notes).expect("a look");
+        let told = GroupQuotas::new(at(0), notes).expect("a look");
         let all: Vec<Timestamp> = (1..=PERIODS).map(|n| at(n * 100)).collect();
         let (first, second) = all.split_at(half as usize);
         let firings = Firings::from([(TimerId(1), first.to_vec()), (TimerId(2), second.to_vec())]);

@@ -39,17 +39,28 @@ pub(crate) struct Timer<'run> {
 impl<'run> Timer<'run> {
     /// Those that fired often enough for a period to show.
     pub(crate) fn all(firings: &'run Firings) -> Vec<Self> {
+        let mut timers = Self::of_any(firings);
+        timers.retain(|timer| timer.firings.len() > LEAST_PERIODS);
+        timers
+    }
+
+    /// Also those that fired a few times only: their periods are no evidence.
+    pub(crate) fn of_any(firings: &'run Firings) -> Vec<Self> {
         let timer = |(id, firings): (&TimerId, &'run Vec<Timestamp>)| {
             let mut apart: Vec<f64> = (firings.windows(2))
                 .map(|pair| (pair[1].ns() - pair[0].ns()) as f64)
                 .collect();
             apart.sort_unstable_by(f64::total_cmp);
             // It does not fire while nobody wants to run, but once more after they have.
-            let near = *apart.get(apart.len() / 4).filter(|near| **near > 0.0)?;
+            let near = *apart.get(apart.len() / 4).unwrap_or(&f64::INFINITY);
             let periods: f64 = apart.iter().map(|apart| (apart / near).round()).sum();
-            (apart.len() >= LEAST_PERIODS).then_some(Self {
+            let period = match apart.len() {
+                0 => near,
+                _ => apart.iter().sum::<f64>() / periods,
+            };
+            (near > 0.0).then_some(Self {
                 id: *id,
-                period: apart.iter().sum::<f64>() / periods,
+                period,
                 firings,
             })
         };
@@ -388,9 +399,7 @@ pub(crate) fn used(
     timer: &Timer<'_>,
     ranges: &[TimeRange],
 ) -> Vec<u64> {
-    let bounds: Vec<i64> = (ranges.iter())
-        .flat_map(|range| [range.begin.ns(), range.end.ns()])
-        .collect();
+    let bounds = bounds_of(ranges);
     let mut sums = vec![0; bounds.len()];
     for &thread in threads {
         for (run, _) in lines.runs_of(thread) {
@@ -409,6 +418,13 @@ pub(crate) fn used(
         }
     }
     sums.into_iter().step_by(2).collect()
+}
+
+/// Begins and ends by turns, of times that do not overlap and are in order.
+pub(crate) fn bounds_of(ranges: &[TimeRange]) -> Vec<i64> {
+    let bounds = ranges.iter();
+    let bounds = bounds.flat_map(|range| [range.begin.ns(), range.end.ns()]);
+    bounds.collect()
 }
 
 #[cfg(test)]

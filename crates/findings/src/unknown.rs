@@ -195,7 +195,10 @@ fn lost(
         title: "Lost events: parts of the recording are missing".to_owned(),
         explanation: format!("{}{of_unknown}{of_unseen}", described.join(" ")),
         evidence: (told.take(MOST_EVIDENCE))
-            .map(|diagnostic| Evidence::text(diagnostic.to_string()))
+            .map(|diagnostic| Evidence {
+                hint: Some(diagnostic.code.hint()),
+                ..Evidence::text(diagnostic.headline())
+            })
             .collect(),
         advice: format!(
             "{}, and take the other findings with care.",

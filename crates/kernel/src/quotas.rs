@@ -16,6 +16,13 @@ pub struct QuotaLimit {
     pub burst: Nanoseconds,
 }
 
+impl QuotaLimit {
+    /// So much of a processor is it.
+    fn share(&self) -> f64 {
+        self.quota.get() as f64 / self.period.get().max(1) as f64
+    }
+}
+
 /// What a group was seen with at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotaSeen {
@@ -60,10 +67,45 @@ pub struct QuotaStep {
     pub range: TimeRange,
     /// How much the quota was; where it was changed in this time, the smaller one.
     pub limit: QuotaLimit,
+    /// How much it was at the begin; `None` where it was set in this time.
+    pub before: Option<QuotaLimit>,
+    /// How much it was at the end; `None` where it was waived in this time.
+    pub after: Option<QuotaLimit>,
     /// What the kernel counted in it; `None` where nobody looked in time.
     pub counted: Option<QuotaCounts>,
     /// The group was made in this time; one of the same name before it is another one.
     pub is_new: bool,
+}
+
+impl QuotaStep {
+    /// A stretch in which the quota stayed as it was.
+    fn of_one(range: TimeRange, limit: QuotaLimit, counted: Option<QuotaCounts>) -> Self {
+        Self {
+            range,
+            limit,
+            before: Some(limit),
+            after: Some(limit),
+            counted,
+            is_new: false,
+        }
+    }
+
+    /// Whether there was none before.
+    pub fn is_set(&self) -> bool {
+        self.before.is_none()
+    }
+
+    /// Whether there was another one before.
+    pub fn is_changed(&self) -> bool {
+        matches!((self.before, self.after), (Some(before), Some(after)) if before != after)
+    }
+
+    /// How much the quota was; where it was changed in this time, the larger one.
+    pub fn largest(&self) -> QuotaLimit {
+        let limits = [self.before, self.after].into_iter().flatten();
+        let largest = limits.max_by(|one, other| one.share().total_cmp(&other.share()));
+        largest.unwrap_or(self.limit)
+    }
 }
 
 /// What the kernel counts of a quota.
@@ -81,28 +123,28 @@ pub struct QuotaCounts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupQuotas {
     groups: BTreeMap<String, Vec<QuotaStep>>,
-    is_whole: bool,
 }
 
 impl GroupQuotas {
+    /// What was recorded begins at `begin`: quotas that the first look found are taken to have been the same since.
     /// `None` where the notes do not tell of any whole look: then no quota was not seen to be none.
-    pub fn new(notes: impl IntoIterator<Item = (Timestamp, QuotaNote)>) -> Option<Self> {
+    pub fn new(
+        begin: Timestamp,
+        notes: impl IntoIterator<Item = (Timestamp, QuotaNote)>,
+    ) -> Option<Self> {
         let mut notes: Vec<(Timestamp, QuotaNote)> = notes.into_iter().collect();
         notes.sort_by_key(|(at, _)| *at);
-        let mut quotas = Self {
-            groups: BTreeMap::new(),
-            is_whole: true,
-        };
+        // A snapshot and the recording that it is of have some in common.
+        notes.dedup();
+        let mut quotas = Self::default();
         // A look is noted at its end, and reads each group some time before: what it found unchanged is known
         // until the end of the look before that.
         let (mut look_before, mut last_look) = (None, None);
         let mut last: BTreeMap<String, (Timestamp, QuotaSeen)> = BTreeMap::new();
         for (at, note) in notes {
             match note {
-                QuotaNote::Look { has_more } => {
-                    quotas.is_whole &= !has_more;
-                    look_before = last_look.replace(at);
-                }
+                QuotaNote::Look { has_more: true } => return None,
+                QuotaNote::Look { has_more: false } => look_before = last_look.replace(at),
                 QuotaNote::Group {
                     group,
                     is_new,
@@ -112,6 +154,9 @@ impl GroupQuotas {
                     // One with less was made anew under the same name.
                     let before = before.filter(|(_, was)| was.periods <= seen.periods && !is_new);
                     let steps = quotas.groups.entry(group).or_default();
+                    if last_look.is_none() && steps.is_empty() {
+                        steps.extend(uncounted(Some((begin, seen)), None, at));
+                    }
                     let known = before.map_or(last_look, |_| look_before);
                     steps.extend(unchanged(before, known));
                     steps.extend(changed(before, is_new, known, (at, seen)));
@@ -138,17 +183,11 @@ impl GroupQuotas {
         for (group, steps) in later.groups {
             self.groups.entry(group).or_default().extend(steps);
         }
-        self.is_whole &= later.is_whole;
     }
 
     /// When the group itself had a quota, in the order of time; empty where it had none.
     pub fn steps(&self, group: &str) -> &[QuotaStep] {
         self.groups.get(group).map_or(&[], Vec::as_slice)
-    }
-
-    /// Whether a group of which nothing is told had no quota.
-    pub fn is_whole(&self) -> bool {
-        self.is_whole
     }
 }
 
@@ -168,12 +207,9 @@ fn unchanged(
 ) -> Option<QuotaStep> {
     let (at, was) = before?;
     let until = last_look.filter(|look| *look > at)?;
-    Some(QuotaStep {
-        range: TimeRange::new(at, until),
-        limit: was.limit?,
-        counted: Some(QuotaCounts::default()),
-        is_new: false,
-    })
+    let range = TimeRange::new(at, until);
+    let counted = Some(QuotaCounts::default());
+    Some(QuotaStep::of_one(range, was.limit?, counted))
 }
 
 /// The time since, of which nothing was counted.
@@ -184,19 +220,13 @@ fn uncounted(
 ) -> Option<QuotaStep> {
     let range = since(before, last_look, at);
     let limit = before.and_then(|(_, was)| was.limit)?;
-    (!range.is_empty()).then_some(QuotaStep {
-        range,
-        limit,
-        counted: None,
-        is_new: false,
-    })
+    (!range.is_empty()).then_some(QuotaStep::of_one(range, limit, None))
 }
 
 /// Where a quota was changed between two looks, what was counted is mostly of the smaller one.
 fn tighter(before: Option<QuotaLimit>, now: Option<QuotaLimit>) -> Option<QuotaLimit> {
-    let share = |limit: &QuotaLimit| limit.quota.get() as f64 / limit.period.get().max(1) as f64;
     let limits = [now, before].into_iter().flatten();
-    limits.min_by(|one, other| share(one).total_cmp(&share(other)))
+    limits.min_by(|one, other| one.share().total_cmp(&other.share()))
 }
 
 /// What changed since the last look.
@@ -207,7 +237,8 @@ fn changed(
     (at, seen): (Timestamp, QuotaSeen),
 ) -> Option<QuotaStep> {
     let range = since(before, last_look, at);
-    let limit = tighter(before.and_then(|(_, was)| was.limit), seen.limit)?;
+    let limit_before = before.and_then(|(_, was)| was.limit);
+    let limit = tighter(limit_before, seen.limit)?;
     if range.is_empty() {
         return None;
     }
@@ -231,6 +262,8 @@ fn changed(
     Some(QuotaStep {
         range,
         limit,
+        before: limit_before,
+        after: seen.limit,
         counted,
         is_new: before.is_none(),
     })
@@ -267,8 +300,13 @@ mod tests {
 
     /// Begin and end of each step in tenths of a second, and what was counted.
     fn steps(notes: Vec<(i64, QuotaNote)>) -> Vec<(i64, i64, Option<[u64; 2]>)> {
+        steps_since(0, notes)
+    }
+
+    /// The same of a recording that begins at `begin`.
+    fn steps_since(begin: i64, notes: Vec<(i64, QuotaNote)>) -> Vec<(i64, i64, Option<[u64; 2]>)> {
         let notes = notes.into_iter().map(|(when, note)| (at(when), note));
-        let quotas = GroupQuotas::new(notes).expect("a look");
+        let quotas = GroupQuotas::new(at(begin), notes).expect("a look");
         let steps = quotas.steps("/a").iter().map(|step| {
             let tenths = |at: Timestamp| at.ns() / 100_000_000;
             let counted = step.counted.map(|of| [of.periods, of.throttled]);
@@ -332,10 +370,47 @@ mod tests {
     #[test]
     fn without_a_whole_look_no_group_is_known_to_have_none() {
         let seen = (at(0), group(Some(LIMIT), false, [0, 0]));
-        assert_eq!(GroupQuotas::new([seen]), None);
+        assert_eq!(GroupQuotas::new(at(0), [seen]), None);
         let looks = |has_more| {
-            GroupQuotas::new([(at(0), QuotaNote::Look { has_more })]).map(|found| found.is_whole())
+            let look = (at(0), QuotaNote::Look { has_more });
+            GroupQuotas::new(at(0), [look]).is_some()
         };
-        assert_eq!((looks(false), looks(true)), (Some(true), Some(false)));
+        assert_eq!((looks(false), looks(true)), (true, false));
+    }
+
+    #[test]
+    fn before_the_first_look_nobody_counted() {
+        // As where a recorder was killed, and somebody else looked at the end.
+        let only_one = vec![(30, group(Some(LIMIT), false, [9, 5])), (30, LOOK)];
+        assert_eq!(steps_since(10, only_one.clone()), [(10, 30, None)]);
+        assert_eq!(steps_since(40, only_one), []);
+        let waived = vec![(30, group(None, false, [9, 5])), (30, LOOK)];
+        assert_eq!(steps_since(10, waived), []);
+    }
+
+    #[test]
+    fn who_had_a_quota_earlier_has_counted_since_then() {
+        let found = steps(vec![
+            (0, group(None, false, [2, 1])),
+            (0, LOOK),
+            (10, group(Some(LIMIT), false, [5, 3])),
+            (10, LOOK),
+        ]);
+        assert_eq!(found, [(0, 10, Some([3, 2]))]);
+    }
+
+    #[test]
+    fn what_is_noted_twice_counts_once() {
+        let once = vec![
+            (0, LOOK),
+            (10, group(Some(LIMIT), true, [5, 3])),
+            (10, LOOK),
+            (20, group(Some(LIMIT), false, [9, 6])),
+            (20, LOOK),
+        ];
+        let twice = once.iter().flat_map(|note| [note.clone(), note.clone()]);
+        let expected = [(0, 10, Some([5, 3])), (10, 20, Some([4, 3]))];
+        assert_eq!(steps(once.clone()), expected);
+        assert_eq!(steps(twice.collect()), expected);
     }
 }

@@ -195,6 +195,17 @@ impl Diagnostic {
             count: None,
         }
     }
+
+    /// What was found, and where, in a line: all but the hint.
+    pub fn headline(&self) -> String {
+        let severity = match self.code.severity() {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        };
+        let (code, place) = (self.code.name(), &self.place);
+        format!("{severity}[{code}]: {place}: {}", self.message)
+    }
 }
 
 impl fmt::Display for Place {
@@ -212,12 +223,6 @@ impl fmt::Display for Place {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let severity = match self.code.severity() {
-            Severity::Note => "note",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        };
-        write!(f, "{severity}[{}]: {}", self.code.name(), self.place)?;
-        write!(f, ": {}\n  hint: {}", self.message, self.code.hint())
+        write!(f, "{}\n  hint: {}", self.headline(), self.code.hint())
     }
 }

@@ -1,11 +1,11 @@
 //! `cgroups.jsonl`: which control groups have a CPU quota, how much, and how often it stopped them, as the
 //! kernel counts it. Events tell none of that: a thread that a quota stops looks like one that waits.
 //!
-//! All groups with a quota are noted when a recording begins and ends, meanwhile what changed. Each look
-//! at the groups ends with a line of its own: what had no line before it had no quota. Only the tree of groups
+//! All groups that have or had a quota are noted before a recording begins and after it has ended, meanwhile what
+//! changed. Each look at the groups ends with a line of its own: what had no line before it never had a quota. Only the tree of groups
 //! that everybody sees is read: a container's part of it lacks the quotas above it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -87,6 +87,8 @@ pub(crate) struct GroupQuotas {
     notes: Notes,
     /// Every group; with its quota where it has one, or had one.
     known: BTreeMap<String, Option<Quota>>,
+    /// Those of them that the last look at all did not find.
+    young: BTreeSet<String>,
     has_looked: bool,
 }
 
@@ -114,6 +116,7 @@ impl GroupQuotas {
             hierarchy,
             notes,
             known: BTreeMap::new(),
+            young: BTreeSet::new(),
             has_looked: false,
         })
     }
@@ -128,30 +131,69 @@ impl GroupQuotas {
         self.look(false)
     }
 
+    /// Notes what is new of groups that the last look at all did not find: of these, and of those that it was
+    /// called with before. They may be gone before the next one.
+    pub(crate) fn look_at_new(
+        &mut self,
+        groups: impl IntoIterator<Item = String>,
+    ) -> io::Result<()> {
+        for group in groups {
+            for (end, _) in group.match_indices('/').skip(1) {
+                self.add_young(&group[..end]);
+            }
+            if group != "/" {
+                self.add_young(&group);
+            }
+        }
+        for group in self.young.clone() {
+            let before = self.known.remove(&group).flatten();
+            let found = self.hierarchy.quota(&group, None);
+            if let Some(quota) = &found
+                && before.as_ref() != Some(quota)
+            {
+                self.note(&group, before.is_none(), quota)?;
+            }
+            self.known.insert(group, found.or(before));
+        }
+        self.notes.flush()
+    }
+
+    fn add_young(&mut self, group: &str) {
+        if !self.known.contains_key(group) {
+            self.young.insert(group.to_owned());
+        }
+    }
+
+    fn note(&mut self, group: &str, new: bool, quota: &Quota) -> io::Result<()> {
+        self.notes.add(&GroupLine {
+            at_ns: monotonic_ns(),
+            group,
+            new,
+            quota,
+        })
+    }
+
     /// Writes what is remembered as a file of its own in `folder`.
     pub(crate) fn write_snapshot(&mut self, folder: &Path) -> io::Result<()> {
         self.notes.write_remembered(&folder.join(FILE_NAME))
     }
 
     fn look(&mut self, all: bool) -> io::Result<()> {
+        let all = all || self.notes.wants_all();
+        if all {
+            self.notes.begin_all();
+        }
         let (groups, more) = self.hierarchy.groups(MOST_GROUPS);
         let count = groups.len();
         let mut present = BTreeMap::new();
         for group in groups {
             let before = self.known.remove(&group);
-            let had_one = before.as_ref().is_some_and(Option::is_some);
-            let found = self.hierarchy.quota(&group, had_one);
+            let found = self.hierarchy.quota(&group, before.as_ref());
             let new = before.is_none() && self.has_looked;
             if let Some(quota) = &found
                 && (all || before.is_none_or(|before| before != found))
             {
-                let at_ns = monotonic_ns();
-                self.notes.add(&GroupLine {
-                    at_ns,
-                    group: &group,
-                    new,
-                    quota,
-                })?;
+                self.note(&group, new, quota)?;
             }
             present.insert(group, found);
         }
@@ -161,6 +203,7 @@ impl GroupQuotas {
             self.notes.add(&GoneLine { at_ns, gone })?;
         }
         self.known = present;
+        self.young.clear();
         self.has_looked = true;
         self.notes.add(&LookLine {
             at_ns: monotonic_ns(),
@@ -228,48 +271,42 @@ impl Hierarchy {
         self.mount.join(group.trim_start_matches('/'))
     }
 
-    /// The group's quota; where it has none, `None`, or what remains to be said of one that it `had`.
-    fn quota(&self, group: &str, had: bool) -> Option<Quota> {
+    /// The group's quota; where it has none, `None`, or what remains to be said of one that it had. `before` is
+    /// what the last look found.
+    fn quota(&self, group: &str, before: Option<&Option<Quota>>) -> Option<Quota> {
         let folder = self.folder(group);
         let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
         let number = |name: &str| read(name).trim().parse().ok();
-        let limit = match self.version {
-            Version::One => {
-                // -1 is none.
-                let quota_us = number("cpu.cfs_quota_us");
-                if quota_us.is_none() && !had {
-                    return None;
-                }
-                Quota {
-                    quota_us,
-                    period_us: number("cpu.cfs_period_us").unwrap_or(0),
-                    burst_us: number("cpu.cfs_burst_us").unwrap_or(0),
-                    ..Quota::default()
-                }
-            }
-            Version::Two => {
-                let (quota_us, period_us) = parse_maximum(&read("cpu.max"));
-                if quota_us.is_none() && !had {
-                    return None;
-                }
-                Quota {
-                    quota_us,
-                    period_us,
-                    burst_us: number("cpu.max.burst").unwrap_or(0),
-                    ..Quota::default()
-                }
-            }
+        let (quota_us, period_us) = match self.version {
+            // -1 is none.
+            Version::One => (number("cpu.cfs_quota_us"), None),
+            Version::Two => parse_maximum(&read("cpu.max")),
         };
-        Some(with_counts(limit, &read("cpu.stat")))
+        if quota_us.is_none() && before == Some(&None) {
+            return None;
+        }
+        let (period_us, burst_us) = match self.version {
+            Version::One => (number("cpu.cfs_period_us"), number("cpu.cfs_burst_us")),
+            Version::Two => (period_us, number("cpu.max.burst")),
+        };
+        let limit = Quota {
+            quota_us,
+            period_us: period_us.unwrap_or(0),
+            burst_us: burst_us.unwrap_or(0),
+            ..Quota::default()
+        };
+        let quota = with_counts(limit, &read("cpu.stat"));
+        // Unless it had one before the first look.
+        let never_had_one = quota_us.is_none() && before.is_none() && quota.nr_periods == 0;
+        (!never_had_one).then_some(quota)
     }
 }
 
 /// `QUOTA PERIOD` of cpu.max; without a quota, `max PERIOD`.
-fn parse_maximum(text: &str) -> (Option<u64>, u64) {
+fn parse_maximum(text: &str) -> (Option<u64>, Option<u64>) {
     let mut words = text.split_ascii_whitespace();
-    let quota = words.next().and_then(|word| word.parse().ok());
-    let period = words.next().and_then(|word| word.parse().ok());
-    (quota, period.unwrap_or(0))
+    let mut number = || words.next().and_then(|word| word.parse().ok());
+    (number(), number())
 }
 
 /// Lines of cpu.stat are `name number`.
@@ -355,6 +392,7 @@ mod tests {
                 },
                 notes: Notes::to_memory(),
                 known: BTreeMap::new(),
+                young: BTreeSet::new(),
                 has_looked: false,
             };
             set(None, 0);
@@ -382,17 +420,65 @@ mod tests {
             assert_eq!(
                 lines,
                 [
+                    // It had one earlier.
+                    format!("group:/pod/app,quota_us:null,{}", counts(0)),
                     "groups:2}".to_owned(),
                     format!("group:/pod/app,quota_us:2000,{}", counts(3)),
                     "groups:2}".to_owned(),
                     "groups:2}".to_owned(),
                     format!("group:/pod/app,quota_us:null,{}", counts(4)),
                     "groups:2}".to_owned(),
+                    format!("group:/other/app,new:true,quota_us:null,{}", counts(4)),
                     "gone:/pod/app}".to_owned(),
                     "groups:3}".to_owned(),
                 ]
             );
         }
+    }
+
+    #[test]
+    fn a_group_that_lives_between_two_looks_is_noted_where_a_process_is_seen_in_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut quotas = GroupQuotas {
+            hierarchy: Hierarchy {
+                mount: folder.path().to_owned(),
+                version: Version::Two,
+            },
+            notes: Notes::to_memory(),
+            known: BTreeMap::new(),
+            young: BTreeSet::new(),
+            has_looked: false,
+        };
+        quotas.note_all().expect("noted");
+        // The quota is that of the group above the process's.
+        let pod = folder.path().join("pod");
+        fs::create_dir_all(pod.join("app")).expect("made");
+        fs::write(pod.join("cpu.max"), "2000 50000\n").expect("written");
+        let mut count = |throttled, entered: &[&str]| {
+            let stat = format!("nr_periods 9\nnr_throttled {throttled}\n");
+            fs::write(pod.join("cpu.stat"), stat).expect("written");
+            let entered = entered.iter().map(|group| (*group).to_owned());
+            quotas.look_at_new(entered).expect("noted");
+        };
+        count(1, &["/", "/pod/app"]);
+        count(1, &["/pod/app"]);
+        count(2, &[]);
+        fs::remove_dir_all(&pod).expect("removed");
+        quotas.look_for_news().expect("noted");
+        let out = folder.path().join(FILE_NAME);
+        quotas.notes.write_remembered(&out).expect("written");
+        let text = fs::read_to_string(out).expect("lines");
+        let about = |line: &str| -> Option<(String, bool, u64)> {
+            let line: serde_json::Value = serde_json::from_str(line).ok()?;
+            let throttled = line["nr_throttled"].as_u64()?;
+            let group = line["group"].as_str()?.to_owned();
+            Some((group, line["new"] == true, throttled))
+        };
+        let noted: Vec<_> = text.lines().filter_map(about).collect();
+        let of_pod = |new, throttled| ("/pod".to_owned(), new, throttled);
+        assert_eq!(noted, [of_pod(true, 1), of_pod(false, 2)]);
+        assert!(text.contains(r#""gone":"/pod""#), "{text}");
+        assert!(!text.contains(r#""gone":"/pod/app""#), "{text}");
     }
 
     #[test]

@@ -268,6 +268,10 @@ impl Recording {
                 .start()
                 .map_err(|cause| RecordError::Lttng { cause })?;
         }
+        // What the kernel has counted before is of no event.
+        if let Some(quotas) = &mut self.group_quotas {
+            quotas.note_all().map_err(group_quotas_failed())?;
+        }
         if let Some(instance) = &self.instance {
             instance.trace(true)?;
         }
@@ -275,9 +279,6 @@ impl Recording {
         // Dumped while events flow: what changes meanwhile is then in one of both.
         if let Some(state) = &mut self.state {
             state.dump_all().map_err(state_dump_failed())?;
-        }
-        if let Some(quotas) = &mut self.group_quotas {
-            quotas.note_all().map_err(group_quotas_failed())?;
         }
         for process in &options.accounts {
             self.accounts.look_at(*process);
@@ -400,16 +401,16 @@ impl Recording {
             let kernel_folder = folder.join("kernel");
             std::fs::create_dir(&kernel_folder).map_err(told)?;
             let mut pages = PageFiles::create(&kernel_folder, instance.cpus()).map_err(told)?;
-            if let Some(quotas) = &mut self.group_quotas {
-                quotas.note_all().map_err(told)?;
-            }
             // Stopped while it is emptied, so that all processors end at the same moment.
             instance.trace(false).map_err(|error| error.to_string())?;
             own.end_ns = host::now();
+            // What the kernel counts from here on has no events beside it.
+            let quotas_noted = self.group_quotas.as_mut().map(GroupQuotas::note_all);
             let drained = instance.drain_rest(&mut pages);
             own.kernel.lost_events = instance.lost_events(self.mode);
             instance.trace(true).map_err(|error| error.to_string())?;
             drained.map_err(told)?;
+            quotas_noted.transpose().map_err(told)?;
             pages.remove_empty();
             own.cost.bytes_written = pages.bytes();
             describe(instance, &folder, &own.kernel.events).map_err(told)?;

@@ -4,7 +4,7 @@
 //! new: processes and threads, and descriptors of the recorded command. A flight recorder keeps the
 //! last lines in memory instead.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -38,6 +38,8 @@ pub(crate) struct StateDump {
     notes: Notes,
     known: BTreeMap<ProcessId, Known>,
     command: Option<ProcessId>,
+    /// Control groups in which processes were seen that were new, or had moved.
+    entered: BTreeSet<String>,
 }
 
 #[derive(Debug)]
@@ -56,19 +58,20 @@ struct Known {
 impl StateDump {
     /// Notes into `folder`.
     pub(crate) fn to_folder(folder: &Path) -> io::Result<Self> {
-        Ok(Self {
-            notes: Notes::to_file(&folder.join(FILE_NAME))?,
-            known: BTreeMap::new(),
-            command: None,
-        })
+        Ok(Self::to(Notes::to_file(&folder.join(FILE_NAME))?))
     }
 
     /// Notes into memory.
     pub(crate) fn to_memory() -> Self {
+        Self::to(Notes::to_memory())
+    }
+
+    fn to(notes: Notes) -> Self {
         Self {
-            notes: Notes::to_memory(),
+            notes,
             known: BTreeMap::new(),
             command: None,
+            entered: BTreeSet::new(),
         }
     }
 
@@ -106,6 +109,11 @@ impl StateDump {
             .iter()
             .filter(|(_, known)| known.is_command)
             .map(|(process, _)| *process)
+    }
+
+    /// The control groups that processes were found in, new or moved, since this was asked last.
+    pub(crate) fn take_entered(&mut self) -> BTreeSet<String> {
+        std::mem::take(&mut self.entered)
     }
 
     /// Writes what is remembered, and then the present, as a file of its own in `folder`.
@@ -182,6 +190,7 @@ impl StateDump {
         known: &Known,
         of_process: bool,
     ) -> io::Result<()> {
+        self.entered.extend(known.group.clone());
         let line = Line {
             at_ns: monotonic_ns(),
             tid,

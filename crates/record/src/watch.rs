@@ -278,6 +278,10 @@ fn look(recording: &mut Recording, ended: &mut Ended) -> Result<(), RecordError>
         state.look_for_news().map_err(RecordError::system(
             "the list of processes could not be written",
         ))?;
+        let entered = state.take_entered();
+        if let Some(quotas) = &mut recording.group_quotas {
+            quotas.look_at_new(entered).map_err(group_quotas_failed())?;
+        }
         for process in state.command_processes() {
             if !ended.processes.contains(&process) {
                 ended.processes.push(process);

@@ -103,34 +103,50 @@ fn note(note: Note) -> QuotaNote {
     }
 }
 
-/// The quotas of a host with these traces; `None` where one of them does not tell.
+/// The quotas of a host with these traces; `None` where one of them does not tell all.
 pub(crate) fn known(traces: &[&OpenedSource]) -> Option<GroupQuotas> {
-    let notes: Option<Vec<_>> = (traces.iter())
+    let noted: Option<Vec<Noted<'_>>> = (traces.iter())
         .filter(|trace| !trace.state_dump.is_empty() || trace.quota_notes.is_some())
-        .map(|trace| trace.quota_notes.as_deref())
+        .map(|trace| Some((trace.begin(), trace.quota_notes.as_deref()?)))
         .collect();
-    of_recordings(notes?)
+    of_recordings(noted?)
+}
+
+/// When a trace begins, and what its recorder noted.
+type Noted<'trace> = (Option<Timestamp>, &'trace [(Timestamp, QuotaNote)]);
+
+/// What was noted of one time.
+struct Together {
+    begin: Timestamp,
+    until: Timestamp,
+    notes: Vec<(Timestamp, QuotaNote)>,
 }
 
 /// Recordings of one time are put together; what was counted between two that lie apart is of neither.
-fn of_recordings(mut recordings: Vec<&[(Timestamp, QuotaNote)]>) -> Option<GroupQuotas> {
-    recordings.retain(|notes| !notes.is_empty());
-    recordings.sort_by_key(|notes| notes.iter().map(|(at, _)| *at).min());
-    let mut together: Vec<(Timestamp, Vec<(Timestamp, QuotaNote)>)> = Vec::new();
-    for notes in recordings {
-        let begin = notes.iter().map(|(at, _)| *at).min()?;
-        let end = notes.iter().map(|(at, _)| *at).max()?;
+fn of_recordings(mut recordings: Vec<Noted<'_>>) -> Option<GroupQuotas> {
+    recordings.retain(|(_, notes)| !notes.is_empty());
+    recordings.sort_by_key(|(_, notes)| notes.iter().map(|(at, _)| *at).min());
+    let mut together: Vec<Together> = Vec::new();
+    for (begin, notes) in recordings {
+        let first = notes.iter().map(|(at, _)| *at).min()?;
+        let until = notes.iter().map(|(at, _)| *at).max()?;
+        let begin = begin.unwrap_or(first);
         match together.last_mut() {
-            Some((until, all)) if begin <= *until => {
-                all.extend(notes.iter().cloned());
-                *until = end.max(*until);
+            Some(all) if first <= all.until => {
+                all.notes.extend(notes.iter().cloned());
+                all.until = until.max(all.until);
+                all.begin = begin.min(all.begin);
             }
-            _ => together.push((end, notes.to_vec())),
+            _ => together.push(Together {
+                begin,
+                until,
+                notes: notes.to_vec(),
+            }),
         }
     }
     let mut all: Option<GroupQuotas> = None;
-    for (_, notes) in together {
-        let later = GroupQuotas::new(notes)?;
+    for Together { begin, notes, .. } in together {
+        let later = GroupQuotas::new(begin, notes)?;
         match &mut all {
             Some(all) => all.append(later),
             None => all = Some(later),
@@ -168,7 +184,12 @@ mod tests {
         let second = [seen(50, 400), seen(53, 420)].concat();
         // A snapshot has what the recording has.
         let snapshot = [seen(10, 100), seen(12, 120)].concat();
-        let quotas = of_recordings(vec![&second, &snapshot, &first]).expect("looks");
+        let quotas = of_recordings(vec![
+            (Some(seconds(50)), &second),
+            (None, &snapshot),
+            (Some(seconds(10)), &first),
+        ]);
+        let quotas = quotas.expect("looks");
         let throttled = quotas.steps("/a").iter().filter_map(|step| step.counted);
         assert_eq!(throttled.map(|of| of.throttled).sum::<u64>(), 60);
     }

@@ -1,15 +1,17 @@
-//! Kernel traces that two recorders made of one machine at the same time: each of them holds the same
-//! switches, wake-ups and calls, which would count twice.
+//! Traces that two recorders made of one machine at the same time: each of them holds the same switches,
+//! wake-ups and calls, or the same events of applications, which would count twice.
 //!
 //! Unlike copies (`copies`) they share no packet, and the times of an event differ by what tracing it
-//! takes. So they are known by events of one name on one processor over the same time; only the outermost
-//! packets of that time are decoded. Sessions of LTTng with different
-//! events go on to be read together; of several instances of ftrace one is read.
+//! takes. So they are known by events of one name on one processor: of kernels over the same time, of
+//! applications, which may tell little, each at the same time. Only the outermost packets of that time are
+//! decoded. Sessions of LTTng with different events go on to be read together; of several instances of ftrace
+//! one is read.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use slowpath_model::{Diagnostic, DiagnosticCode, TimeRange};
+use slowpath_model::{Diagnostic, DiagnosticCode, TimeRange, TracerDomain};
 use slowpath_source::{ROTATION, Recorded};
 
 use crate::copies::in_common;
@@ -17,35 +19,68 @@ use crate::host::Machine;
 use crate::open::damaged;
 use crate::{Experiment, OpenedSource};
 
-/// Of kernel traces that hold the same events of the same time, leaves out all but the one that covers most
-/// time, and says so; with it what its recorder wrote of applications, which the other one wrote, too. No answer
-/// depends on the order of the traces.
+/// Of traces that hold the same events of the same time, leaves out all but the one that covers most time, and
+/// says so. Of applications' traces those come first whose recorder's kernel trace is read. No answer depends on
+/// the order of the traces.
 pub(crate) fn leave_out(experiment: &mut Experiment) {
-    let mut candidates: Vec<Candidate<'_>> = (experiment.kernels().map(Candidate::new)).collect();
-    Candidate::note_sessions(&mut candidates);
-    candidates.sort_by(|one, other| {
-        let longer_first = other.of_session.length().cmp(&one.of_session.length());
-        longer_first.then_with(|| one.trace.path.cmp(&other.trace.path))
-    });
-    let mut kept: Vec<Candidate<'_>> = Vec::new();
     let mut told = Vec::new();
-    let (mut left_out, mut recordings) = (BTreeSet::new(), BTreeSet::new());
-    for candidate in candidates {
-        match kept.iter().find(|known| known.records_same(&candidate)) {
-            None => kept.push(candidate),
-            Some(known) => {
-                told.push(recorded_twice(&candidate, known));
-                left_out.insert(candidate.trace.path.clone());
-                recordings.extend(recording_of(candidate.trace));
-            }
-        }
-    }
+    let kernels = one_of_each(
+        experiment.kernels(),
+        &BTreeSet::new(),
+        Candidate::records_same,
+        &mut told,
+    );
+    let is_of_applications =
+        |trace: &&OpenedSource| trace.source.schema().domain == TracerDomain::User;
+    let applications = one_of_each(
+        experiment.traces.iter().filter(is_of_applications),
+        &kernels.recordings,
+        Candidate::tells_same,
+        &mut told,
+    );
     experiment.diagnostics.extend(told);
     let traces = &mut experiment.traces;
     traces.retain(|trace| {
-        let is_beside = recording_of(trace).is_some_and(|path| recordings.contains(&path));
-        !left_out.contains(&trace.path) && !is_beside
+        let of_either = [&kernels, &applications];
+        !of_either.iter().any(|out| out.traces.contains(&trace.path))
     });
+}
+
+/// What is not to be read.
+#[derive(Default)]
+struct LeftOut {
+    traces: BTreeSet<PathBuf>,
+    /// The recordings that they are of.
+    recordings: BTreeSet<PathBuf>,
+}
+
+/// All of the traces that hold what another one does; those of the recordings `last` rather than others.
+fn one_of_each<'trace>(
+    traces: impl Iterator<Item = &'trace OpenedSource>,
+    last: &BTreeSet<PathBuf>,
+    holds_same: impl Fn(&Candidate<'trace>, &Candidate<'trace>) -> bool,
+    told: &mut Vec<Diagnostic>,
+) -> LeftOut {
+    let mut candidates: Vec<Candidate<'trace>> = traces.map(Candidate::new).collect();
+    Candidate::note_sessions(&mut candidates);
+    candidates.sort_by_cached_key(|candidate| {
+        let is_last = recording_of(candidate.trace).is_some_and(|path| last.contains(&path));
+        let length = candidate.of_session.length();
+        (is_last, Reverse(length), candidate.trace.path.clone())
+    });
+    let mut kept: Vec<Candidate<'_>> = Vec::new();
+    let mut left_out = LeftOut::default();
+    for candidate in candidates {
+        match kept.iter().find(|known| holds_same(known, &candidate)) {
+            None => kept.push(candidate),
+            Some(known) => {
+                told.push(recorded_twice(&candidate, known));
+                left_out.traces.insert(candidate.trace.path.clone());
+                left_out.recordings.extend(recording_of(candidate.trace));
+            }
+        }
+    }
+    left_out
 }
 
 fn recording_of(trace: &OpenedSource) -> Option<PathBuf> {
@@ -55,8 +90,12 @@ fn recording_of(trace: &OpenedSource) -> Option<PathBuf> {
 
 fn recorded_twice(left_out: &Candidate<'_>, read: &Candidate<'_>) -> Diagnostic {
     let common = left_out.whole.intersect(read.whole);
+    let why = match read.of_session.length() < left_out.of_session.length() {
+        true => "and is of the recorder whose kernel trace is read",
+        false => "and covers more time",
+    };
     let what = format!(
-        "{} holds events of the same processors during {:.3} s of its {:.3} s, and covers more time; that one is read",
+        "{} holds events of the same processors during {:.3} s of its {:.3} s, {why}; that one is read",
         read.trace.path.display(),
         common.length().0 as f64 / 1e9,
         left_out.whole.length().0 as f64 / 1e9,
@@ -67,7 +106,7 @@ fn recorded_twice(left_out: &Candidate<'_>, read: &Candidate<'_>) -> Diagnostic 
     }
 }
 
-/// A kernel trace and when it has packets.
+/// A trace and when it has packets.
 struct Candidate<'trace> {
     trace: &'trace OpenedSource,
     machine: Machine<'trace>,
@@ -116,12 +155,21 @@ impl<'trace> Candidate<'trace> {
         let is_ftrace = |one: &Self| one.trace.format == "ftrace";
         let holds_same = match is_ftrace(self) && is_ftrace(other) {
             true => self.recorded.shares_time(&other.recorded),
-            // LTTng writes these at the begin of every session.
-            false => (self.recorded).holds_same(&other.recorded, |name| {
-                !name.starts_with("lttng_statedump_")
-            }),
+            false => self.recorded.holds_same(&other.recorded, counts),
         };
         // Where they share packets it has been said already.
         holds_same && in_common(self.trace, other.trace).is_none()
     }
+
+    /// Whether most events of `other`, which is of applications, that lie in time of both are here as well.
+    fn tells_same(&self, other: &Self) -> bool {
+        self.machine.may_be(&other.machine)
+            && self.recorded.holds_each(&other.recorded, counts)
+            && in_common(self.trace, other.trace).is_none()
+    }
+}
+
+/// Not what LTTng writes at the begin of every session.
+fn counts(name: &str) -> bool {
+    !name.starts_with("lttng_statedump_") && !name.starts_with("lttng_ust_statedump:")
 }

@@ -34,6 +34,14 @@ describe('the application', { skip: noBrowser }, () => {
     assert.deepEqual(page.complaints, []);
   });
 
+  test('a hint stands below what it is about', { skip: onlyMock }, async () => {
+    const page = await browser.open('#/overview');
+    const finding = page.locator('.finding', { hasText: 'store order waits for the disk' });
+    await finding.locator('summary').click();
+    const evidence = await finding.getByRole('list', { name: 'Evidence' }).innerText();
+    assert.match(evidence, /12 events were lost\s*\n+Hint: record with larger buffers or fewer events$/);
+  });
+
   test('a link restores range, time and selection, and back undoes a selection', async () => {
     const page = await browser.open('#/requests');
     await page

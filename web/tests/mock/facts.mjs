@@ -134,7 +134,16 @@ export function findings() {
         share: 0.11,
         begin_ns: 300_000_000,
         end_ns: DURATION,
-        evidence: [],
+        evidence: [
+          {
+            text: 'warning[LostEvents]: kernel/cpu1.raw: 12 events were lost',
+            hint: 'record with larger buffers or fewer events',
+            begin_ns: null,
+            end_ns: null,
+            tid: null,
+            request: null,
+          },
+        ],
       },
     ],
   };

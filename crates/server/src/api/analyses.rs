@@ -66,6 +66,10 @@ struct FindingAnswer {
 struct EvidenceAnswer {
     /// In words, with figures.
     text: String,
+    /// What can be done about just this; most evidence has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    hint: Option<&'static str>,
     /// When; null where it is about no certain time.
     #[schema(required)]
     begin_ns: Option<i64>,
@@ -106,6 +110,7 @@ fn finding_answer(origin: Origin, requests: &RequestsPart, found: &FindingOfHost
     let finding = &found.finding;
     let evidence = finding.evidence.iter().map(|evidence| EvidenceAnswer {
         text: evidence.text.clone(),
+        hint: evidence.hint,
         begin_ns: evidence.range.map(|range| origin.offset(range.begin)),
         end_ns: evidence.range.map(|range| origin.offset(range.end)),
         tid: evidence.thread,

@@ -64,6 +64,11 @@ export function FindingCard({ finding, open, pointedAt }: FindingCardProps) {
                           : 'Show it'}
                       </PlaceLink>
                     )}
+                    {evidence.hint !== undefined && (
+                      <p className="muted">
+                        Hint: <Prose text={evidence.hint} />
+                      </p>
+                    )}
                   </li>
                 );
               })}
