@@ -91,7 +91,10 @@ impl<'source> Recorded<'source> {
                 let mut ranges = ranges.iter();
                 ranges.any(|range| !is_before_or_after(packet.range, around(*range)))
             };
-            let packets = self.streams.iter().flat_map(|stream| packets(self.source, stream));
+            let packets = self
+                .streams
+                .iter()
+                .flat_map(|stream| packets(self.source, stream));
             let near = packets.filter(|packet| packet.cpu == Some(cpu) && is_near(packet));
             let near: Vec<PacketId> = near.map(|packet| packet.id).collect();
             let own = self.times(&near, TimeRange::ALL, &both);
@@ -109,11 +112,7 @@ impl<'source> Recorded<'source> {
         found * 2 > all
     }
 
-    fn names_in_both(
-        &self,
-        other: &Self,
-        counts: impl Fn(&str) -> bool,
-    ) -> BTreeSet<&'source str> {
+    fn names_in_both(&self, other: &Self, counts: impl Fn(&str) -> bool) -> BTreeSet<&'source str> {
         let of_other: BTreeSet<&str> = names(other.source).collect();
         names(self.source)
             .filter(|name| of_other.contains(name) && counts(name))
