@@ -6,8 +6,12 @@ use slowpath_model::DiagnosticCode;
 use slowpath_source::Source;
 use support::{fixture, trace_dat};
 
-/// The buffer and the name of each stream, and what was said.
-fn streams_and_said(name: &str) -> (Vec<(u32, String)>, Vec<(DiagnosticCode, String)>) {
+/// The buffer and the name of each stream.
+type Streams = Vec<(u32, String)>;
+/// What was said of which file.
+type Said = Vec<(DiagnosticCode, String)>;
+
+fn streams_and_said(name: &str) -> (Streams, Said) {
     let trace = trace_dat(fixture(&format!("ftrace-trace-cmd/{name}.dat"))).expect(name);
     let streams = trace.streams().iter();
     let said = trace.diagnostics().iter();
