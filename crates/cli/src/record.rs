@@ -322,8 +322,8 @@ fn summary(outcome: &Outcome) -> String {
         text += &of_spans(spans);
     }
     let records = |provider: &str| {
-        let events = ust.iter().flat_map(|part| &part.events);
-        events.into_iter().any(|event| event.starts_with(provider))
+        let mut events = ust.iter().flat_map(|part| &part.events);
+        events.any(|event| event.starts_with(provider))
     };
     let next = match (kernel.tracer, cost.bytes_written) {
         (Tracer::None, bytes) if bytes > 0 && ust.is_none() => return text,

@@ -247,7 +247,7 @@ fn a_lonely_end_of_a_trace_is_doubted() {
     };
     let kernel = trace.join("io-mix/kernel");
     let folder = tempfile::tempdir().expect("a folder");
-    for name in ["metadata", "kchan_0", "kchan_1"] {
+    for name in ["metadata", "kchan_0", "kchan_1", "kchan_2", "kchan_3"] {
         fs::copy(kernel.join(name), folder.path().join(name)).expect("copied");
     }
     let told = slowpath(&["count"], folder.path());
