@@ -247,8 +247,9 @@ fn instances_of_one_file_with_different_events_are_read_together() {
         &["cpu", "--json"],
     ] {
         let [one, two, eight] = ["1", "2", "8"].map(|jobs| {
-            let jobs = [command, &["--jobs", jobs]].concat();
-            slowpath(&jobs, &file).json()
+            let run = slowpath(&[command, &["--jobs", jobs]].concat(), &file);
+            assert_eq!(run.status, Some(0), "{}", run.stderr);
+            run.stdout
         });
         assert_eq!((&one, &one), (&two, &eight), "{command:?}");
     }

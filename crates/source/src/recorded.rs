@@ -82,10 +82,10 @@ impl<'source> Recorded<'source> {
     /// Whether most events of `other` that lie in time of both are here as well, each at the same time: they may
     /// be few and far between. Only names of which `counts` holds are looked at.
     pub fn holds_each(&self, other: &Self, counts: impl Fn(&str) -> bool) -> bool {
-        let both = self.names_in_both(other, counts);
+        let wanted: BTreeSet<&str> = names(other.source).filter(|name| counts(name)).collect();
         let (mut found, mut all) = (0, 0);
         for (cpu, range) in self.in_common(other) {
-            let of_other = other.times(&other.outermost(cpu, range), range, &both);
+            let of_other = other.times(&other.outermost(cpu, range), range, &wanted);
             let ranges: Vec<TimeRange> = of_other.values().filter_map(|of| hull(of)).collect();
             let is_near = |packet: &Packet| {
                 let mut ranges = ranges.iter();
@@ -97,7 +97,7 @@ impl<'source> Recorded<'source> {
                 .flat_map(|stream| packets(self.source, stream));
             let near = packets.filter(|packet| packet.cpu == Some(cpu) && is_near(packet));
             let near: Vec<PacketId> = near.map(|packet| packet.id).collect();
-            let own = self.times(&near, TimeRange::ALL, &both);
+            let own = self.times(&near, TimeRange::ALL, &wanted);
             for (name, times) in &of_other {
                 let own = own.get(name).map_or(&[][..], Vec::as_slice);
                 let is_here = |at: &&Timestamp| {
