@@ -138,7 +138,8 @@ check(traces.length === 1, 'one trace');
 await client.fetchTrace(traces[0].UUID);
 const opened = (await client.openTrace(new Query({ uri: path.resolve(trace), name: 'again' }))).getModel();
 check(opened?.UUID === traces[0].UUID, 'opening what is open gives the same trace');
-let experiment = (await client.fetchExperiments()).getModel()[0];
+const [open] = (await client.fetchExperiments()).getModel();
+let experiment = (await client.fetchExperiment(open.UUID)).getModel();
 for (let attempt = 0; experiment.indexingStatus === 'RUNNING' && attempt < 600; attempt += 1) {
   await new Promise((resolve) => setTimeout(resolve, 50));
   experiment = (await client.fetchExperiment(experiment.UUID)).getModel();
