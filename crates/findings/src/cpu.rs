@@ -21,8 +21,6 @@ struct CpuWait {
     piece: Piece,
     /// On which its thread ran last.
     cpu: CpuId,
-    /// Nobody ran there for most of the time.
-    idle: bool,
     /// On which its thread ran next, where that is another one.
     moved_to: Option<CpuId>,
 }
@@ -84,7 +82,7 @@ pub(crate) fn findings(
     quota_periods: Option<&Firings>,
     priorities: &Priorities,
 ) -> (Vec<Finding>, Vec<Quota>) {
-    let mut waits: Vec<CpuWait> = pieces(slow)
+    let waits: Vec<CpuWait> = pieces(slow)
         .filter_map(|piece| {
             let (thread, range) = (piece.segment.thread, piece.segment.range);
             let cpu = cpu_before(slow.lines, thread, range.begin)?;
@@ -92,7 +90,6 @@ pub(crate) fn findings(
             Some(CpuWait {
                 piece,
                 cpu,
-                idle: false,
                 moved_to: next.filter(|next| *next != cpu),
             })
         })
@@ -105,19 +102,11 @@ pub(crate) fn findings(
     let occupants = slow.lines.occupants(&times);
     let (mut contention, mut placement) = (Taken::default(), Taken::default());
     let mut preferred = Preferred::default();
-    for wait in &mut waits {
-        let range = wait.piece.segment.range;
-        let is_idle = |cpu| {
-            let busy: u64 = occupants
-                .during(cpu, range)
-                .map(|(_, time)| time.get())
-                .sum();
-            busy * 2 < range.length().get()
-        };
-        wait.idle = is_idle(wait.cpu);
-        // A processor that was idle may have fetched the thread; on a busy one it has waited.
-        wait.moved_to = wait.moved_to.filter(|cpu| !is_idle(*cpu));
-    }
+    // Nobody ran there for most of the time.
+    let is_idle = |cpu: CpuId, range: TimeRange| {
+        let ran = occupants.during(cpu, range).map(|(_, time)| time);
+        ran.sum::<Nanoseconds>().get() * 2 < range.length().get()
+    };
     // A quota that is told needs no other evidence. Otherwise, on a busy processor only its own timer tells
     // short stalls from waits of every thread.
     let least = match (group_quotas, quota_periods) {
@@ -126,7 +115,10 @@ pub(crate) fn findings(
         (None, None) => SILENCE,
     };
     let mut stalled: Vec<ThreadId> = (waits.iter())
-        .filter(|wait| wait.idle || wait.piece.segment.range.length() >= least)
+        .filter(|wait| {
+            let range = wait.piece.segment.range;
+            range.length() >= least || is_idle(wait.cpu, range)
+        })
         .map(|wait| wait.piece.segment.thread)
         .collect();
     stalled.sort_unstable();
@@ -156,9 +148,10 @@ pub(crate) fn findings(
         }
         others.retain(|part| part.length() >= SHORT);
         for range in others {
-            if wait.idle {
+            if is_idle(wait.cpu, range) {
                 placement.add(request, whose, range);
-                if let Some(to) = wait.moved_to {
+                // A processor that was idle may have fetched the thread; on a busy one it has waited.
+                if let Some(to) = wait.moved_to.filter(|to| !is_idle(*to, range)) {
                     let (who, from) = (slow.thread(whose), wait.cpu);
                     placement.blame(
                         format!("{who} from processor {from} to {to}"),

@@ -1,8 +1,11 @@
 //! Waits for a processor while another one was idle.
 
-use slowpath_findings::FindingId;
+use slowpath_findings::{Finding, FindingId};
+use slowpath_kernel::quotas::{GroupQuotas, QuotaLimit, QuotaNote, QuotaSeen};
+use slowpath_kernel::timers::TimerId;
+use slowpath_model::{HostId, Nanoseconds, ProcessId, Timestamp};
 
-use crate::support::{evidence, findings, only};
+use crate::support::{Drawn, evidence, findings, only};
 
 /// Thread 7 runs on processor 0 and sleeps. It is woken and queued on processor 1, where thread 8 runs
 /// until 12 ms, while nobody runs on processor 0.
@@ -54,4 +57,63 @@ fn one_that_was_fetched_by_an_idle_processor_was_not_moved_to_a_busy_one() {
         !told.iter().any(|text| text.contains("by move")),
         "{told:?}"
     );
+}
+
+#[test]
+fn what_a_quota_leaves_of_a_wait_is_judged_by_who_ran_in_that_time() {
+    const PERIODS: i64 = 20;
+    let switch = |ms: i64, from: i32, to: i32| {
+        format!(
+            "cpu0 {} sched_switch prev_comm=t prev_tid={from} prev_state=0 next_comm=t next_tid={to}\n",
+            ms * 1000
+        )
+    };
+    // Thread 7 uses up 50 ms in each 100 ms. Nobody runs until the next begin, and thread 8 for the first 20.
+    let turn = |n: i64| {
+        let begin = n * 100;
+        switch(begin, 0, 8) + &switch(begin + 20, 8, 7) + &switch(begin + 70, 7, 0)
+    };
+    let turns: String = (0..=PERIODS).map(turn).collect();
+    let request = format!(
+        "cpu0 21000 start 7 1\ncpu0 {} end 7 1",
+        PERIODS * 100_000 + 69_000
+    );
+    let mut host = Drawn::hosts(&[("web-1", &format!("{turns}{request}"))], Vec::new());
+    let at = |ms: i64| Timestamp::from_ns(ms * 1_000_000);
+    let seen = |times: u64| QuotaNote::Group {
+        group: "/limited".to_owned(),
+        is_new: false,
+        seen: QuotaSeen {
+            limit: Some(QuotaLimit {
+                quota: Nanoseconds(50_000_000),
+                period: Nanoseconds(100_000_000),
+                burst: Nanoseconds::ZERO,
+            }),
+            periods: times,
+            throttled: times,
+            stopped: Nanoseconds(times * 30_000_000),
+        },
+    };
+    let end = at(PERIODS * 100 + 50);
+    let look = QuotaNote::Look { has_more: false };
+    let notes = [
+        (at(0), seen(0)),
+        (at(0), look.clone()),
+        (end, seen(PERIODS as u64)),
+        (end, look),
+    ];
+    let quotas = GroupQuotas::new(at(0), notes).expect("a look");
+    let firings = (1..=PERIODS).map(|n| at(n * 100)).collect();
+    host.quotas = Some((quotas, [(TimerId(1), firings)].into()));
+    host.control_groups = [(ProcessId(7), vec!["/limited".to_owned()])].into();
+    let found = host.findings(HostId(0));
+    only(&found, FindingId::CpuQuota);
+    let others = only(&found, FindingId::CpuContention);
+    assert!(
+        others.explanation.contains("400.000 ms"),
+        "{}",
+        others.explanation
+    );
+    let is_placement = |finding: &Finding| finding.id == FindingId::CpuPlacement;
+    assert!(!found.iter().any(is_placement), "{found:#?}");
 }

@@ -13,9 +13,11 @@ use slowpath_kernel::exits::exits;
 use slowpath_kernel::network::Network;
 use slowpath_kernel::peers::peers;
 use slowpath_kernel::priorities::priorities;
+use slowpath_kernel::quotas::GroupQuotas;
 use slowpath_kernel::timelines::Timelines;
+use slowpath_kernel::timers::Firings;
 use slowpath_model::{
-    Diagnostic, DiagnosticCode, HostId, Place, SpanId, TimeRange, Timestamp, TraceId,
+    Diagnostic, DiagnosticCode, HostId, Place, ProcessId, SpanId, TimeRange, Timestamp, TraceId,
 };
 use slowpath_read_spans::{
     Attribute, AttributeValue, Reference, ReferenceKind, Span, SpanKind, SpanStatus,
@@ -32,6 +34,9 @@ pub struct Drawn {
     diagnostics: Vec<Vec<Diagnostic>>,
     /// Hosts of which a ring in memory was recorded.
     pub rings: BTreeSet<HostId>,
+    pub control_groups: BTreeMap<ProcessId, Vec<String>>,
+    /// What a recorder noted of quotas, and when their timers fired.
+    pub quotas: Option<(GroupQuotas, Firings)>,
 }
 
 /// The findings about one drawn host, with the spans of a file.
@@ -70,6 +75,8 @@ impl Drawn {
             lines,
             requests,
             rings: BTreeSet::new(),
+            control_groups: BTreeMap::new(),
+            quotas: None,
         }
     }
 
@@ -94,13 +101,13 @@ impl Drawn {
         });
         let hosts = Hosts::new(hosts.collect(), Some(&self.network));
         let all = AllHosts::new(hosts, self.requests.iter().collect());
-        let control_groups = BTreeMap::new();
+        let (group_quotas, quota_periods) = self.quotas.as_ref().map(|(of, at)| (of, at)).unzip();
         let diagnosis = Diagnosis::begin(Host {
             all: &all,
             id,
-            control_groups: &control_groups,
-            group_quotas: None,
-            quota_periods: None,
+            control_groups: &self.control_groups,
+            group_quotas,
+            quota_periods,
             diagnostics: &self.diagnostics,
             rings: &self.rings,
             window: TimeRange::ALL,
