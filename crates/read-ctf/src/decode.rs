@@ -3,7 +3,7 @@
 //! This is where all analyses spend their time: the loop is compiled for each shape of header (`header`) and
 //! for each use, and what is rare is asked for only where something common has already failed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use slowpath_model::{
     Diagnostic, DiagnosticCode, Event, EventClassId, FieldId, PacketId, Place, Projection,
@@ -162,8 +162,15 @@ impl StreamPlan {
             compiler.header(header);
             compiler.finish()
         };
+        let mut registers = HashSet::new();
+        let behind = (stream.events.iter()).flat_map(|event| scopes(stream, event));
+        for (_, structure) in behind {
+            structure.references(&mut |register| {
+                registers.insert(register);
+            });
+        }
         let mut compiled = Self {
-            header: HeaderPlan::of(header, general),
+            header: HeaderPlan::of(header, &registers, general),
             alignment: header.alignment.max(1),
             classes: ClassTable::new(Vec::new()),
             plans: Vec::new(),

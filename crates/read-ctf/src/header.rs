@@ -4,8 +4,10 @@
 //! (`decode`). LTTng's two shapes are constants that the compiler folds into that loop; any other id with a
 //! time behind it is read by direct loads, and what is left by a plan.
 
+use std::collections::HashSet;
+
 use crate::bits;
-use crate::layout::{ByteOrder, FieldLayout, IntegerLayout, Role, StructureLayout};
+use crate::layout::{ByteOrder, FieldLayout, IntegerLayout, Register, Role, StructureLayout};
 use crate::machine::{Damage, Machine, advance_clock, window};
 use crate::plan::{Load, Plan, Window, role_target};
 
@@ -20,9 +22,14 @@ pub(crate) enum HeaderPlan {
 }
 
 impl HeaderPlan {
-    /// The plan for `header`; `general` is what to run where there is no shorter way.
-    pub(crate) fn of(header: &StructureLayout, general: Plan) -> Self {
-        match (direct_header(header), header.alignment) {
+    /// The plan for `header`, where the fields behind it refer to `registers`; `general` is what to run where there
+    /// is no shorter way.
+    pub(crate) fn of(
+        header: &StructureLayout,
+        registers: &HashSet<Register>,
+        general: Plan,
+    ) -> Self {
+        match (direct_header(header, registers), header.alignment) {
             (Some(TwoForms::<5, 27>::HEADER), 8) => Self::Compact(TwoForms),
             (Some(TwoForms::<16, 32>::HEADER), 8) => Self::Large(TwoForms),
             (Some(direct), _) => Self::Direct(direct),
@@ -206,12 +213,13 @@ impl<const ID: u32, const TIME: u32> Header for TwoForms<ID, TIME> {
     }
 }
 
-/// The header as an id and a time at fixed places, where it has that shape.
-fn direct_header(header: &StructureLayout) -> Option<DirectHeader> {
+/// The header as an id and a time at fixed places, where it has that shape, and no field behind it needs more of
+/// it: a direct load fills no register.
+fn direct_header(header: &StructureLayout, registers: &HashSet<Register>) -> Option<DirectHeader> {
     if header.alignment < 8 {
         return None;
     }
-    let mut place = Placement::default();
+    let mut place = Placement { bit: 0, registers };
     let [first, second] = &header.members[..] else {
         return None;
     };
@@ -259,12 +267,14 @@ fn direct_header(header: &StructureLayout) -> Option<DirectHeader> {
 }
 
 /// A position in a header of fixed layout.
-#[derive(Clone, Copy, Default)]
-struct Placement {
+#[derive(Clone, Copy)]
+struct Placement<'header> {
     bit: u64,
+    /// Those that fields behind the header refer to.
+    registers: &'header HashSet<Register>,
 }
 
-impl Placement {
+impl Placement<'_> {
     fn load(&mut self, integer: &IntegerLayout, role: Role) -> Option<Load> {
         self.bit = self.bit.next_multiple_of(integer.alignment);
         let shift = self.bit % 8;
@@ -272,6 +282,7 @@ impl Placement {
             && integer.byte_order == ByteOrder::Little
             && !integer.reversed_bits
             && !integer.signed
+            && (integer.keep).is_none_or(|kept| !self.registers.contains(&kept))
             && shift + u64::from(integer.bits) <= 64;
         let byte = u8::try_from(self.bit / 8).ok()?;
         let bit = u32::from(byte) * 8 + shift as u32;

@@ -380,6 +380,32 @@ impl FieldLayout {
             Self::Optional(_) => 1,
         }
     }
+
+    /// Tells the registers that it refers to.
+    fn references(&self, tell: &mut dyn FnMut(Register)) {
+        match self {
+            Self::DynamicText { length, .. } | Self::DynamicBlob { length } => tell(*length),
+            Self::StaticArray { element, .. } => element.references(tell),
+            Self::DynamicArray {
+                length, element, ..
+            } => {
+                tell(*length);
+                element.references(tell);
+            }
+            Self::Structure(structure) => structure.references(tell),
+            Self::Variant(variant) => {
+                tell(variant.selector);
+                let options = variant.options.iter();
+                options.for_each(|option| option.class.references(tell));
+            }
+            Self::Optional(optional) => {
+                tell(optional.selector);
+                optional.class.references(tell);
+            }
+            Self::Integer(_) | Self::VariableInteger(_) | Self::Float(_) => {}
+            Self::Text(_) | Self::StaticText { .. } | Self::StaticBlob { .. } => {}
+        }
+    }
 }
 
 impl StructureLayout {
@@ -390,5 +416,12 @@ impl StructureLayout {
             .map(|member| member.class.alignment())
             .fold(minimum.max(1), u64::max);
         Self { members, alignment }
+    }
+
+    /// Tells the registers that its fields refer to.
+    pub(crate) fn references(&self, tell: &mut dyn FnMut(Register)) {
+        for member in &self.members {
+            member.class.references(tell);
+        }
     }
 }

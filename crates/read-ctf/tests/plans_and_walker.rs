@@ -42,6 +42,8 @@ enum Shape {
     Nibbles,
     /// A tag and a variant of a 5-bit number, a string, and a structure.
     Choice,
+    /// As many bytes as the event header's `id` says.
+    BytesByHeader,
     Structure(Vec<Shape>),
 }
 
@@ -148,6 +150,8 @@ struct Writer {
     big_endian: bool,
     bytes: Vec<u8>,
     at: u64,
+    /// What the latest event header has as `id`.
+    header_id: u64,
 }
 
 impl Writer {
@@ -182,7 +186,8 @@ impl Writer {
 fn alignment(shape: &Shape) -> u64 {
     match shape {
         Shape::Integer { align, .. } | Shape::Float { align, .. } => *align,
-        Shape::Text | Shape::Bytes(_) | Shape::Words | Shape::Nibbles | Shape::Choice => 8,
+        Shape::Text | Shape::Bytes(_) | Shape::BytesByHeader => 8,
+        Shape::Words | Shape::Nibbles | Shape::Choice => 8,
         Shape::Structure(members) => members.iter().map(alignment).max().unwrap_or(1),
     }
 }
@@ -205,6 +210,7 @@ fn tsdl(shapes: &[Shape]) -> String {
             Shape::Words => write!(text, "integer {{ size = 8; }} n{number}; integer {{ size = 16; align = 8; }} f{number}[n{number}]; "),
             Shape::Nibbles => write!(text, "integer {{ size = 8; }} n{number}; integer {{ size = 4; }} f{number}[n{number}]; "),
             Shape::Choice => write!(text, "enum : integer {{ size = 8; }} {{ A, B, C }} t{number}; variant <t{number}> {{ integer {{ size = 5; }} A; string B; struct {{ integer {{ size = 8; }} x; integer {{ size = 64; align = 32; }} y; }} C; }} f{number}; "),
+            Shape::BytesByHeader => write!(text, "integer {{ size = 8; }} f{number}[stream.event.header.id]; "),
             Shape::Structure(members) => write!(text, "{} f{number}; ", tsdl(members)),
         }
         .expect("text grows");
@@ -253,10 +259,14 @@ fn fill(
                 writer.text(&text);
                 note(name, Value::Text(text));
             }
-            Shape::Bytes(length) => {
+            Shape::Bytes(_) | Shape::BytesByHeader => {
+                let length = match shape {
+                    Shape::Bytes(length) => *length,
+                    _ => writer.header_id,
+                };
                 writer.align(8);
                 let mut elements = Vec::new();
-                for _ in 0..*length {
+                for _ in 0..length {
                     let value = random.below(256);
                     writer.number(value, 8, 8);
                     elements.push((value, 8));
@@ -415,12 +425,14 @@ impl Case {
     }
 
     fn header(&self, writer: &mut Writer, class: u64, at: u64, random: &mut Random) {
+        writer.header_id = class;
         match self.header {
             0 if random.below(3) > 0 => {
                 writer.number(class, 5, 8);
                 writer.number(at, 27, 1);
             }
             0 => {
+                writer.header_id = 31;
                 writer.number(31, 5, 8);
                 writer.number(class, 32, 8);
                 writer.number(at, 64, 8);
@@ -438,6 +450,7 @@ impl Case {
                 writer.number(at, 32, 8);
             }
             4 => {
+                writer.header_id = 0xffff;
                 writer.number(0xffff, 16, 8);
                 writer.number(class, 32, 8);
                 writer.number(at, 64, 8);
@@ -528,33 +541,52 @@ fn check_packet(
     all
 }
 
+/// Decodes what a case writes, whole and cut.
+fn check_case(case: &Case) {
+    let metadata = case.metadata();
+    let (bytes, content, written) = case.packet();
+    let trace = open(&metadata, bytes.clone());
+    let mut random = Random(case.seed);
+    let events = check_packet(&trace, PacketId(0), &mut random);
+    assert_eq!(events.len(), written.len(), "{metadata}");
+    for ((class, at, position), written) in events.iter().zip(&written) {
+        let found = (class, at.ns() as u64);
+        assert_eq!(found, (&written.class, written.at), "{metadata}");
+        let mut walked = Walked::default();
+        trace.visit(PacketId(0), *position, &mut walked);
+        assert_eq!(walked.values, written.values, "{metadata}");
+    }
+
+    // Content that ends anywhere: the events before that are the same.
+    let mut cut = bytes;
+    let begin = CONTENT_SIZE_BIT + 32 * 6;
+    let content = begin + random.below(content - begin + 1);
+    case.state(&mut cut, CONTENT_SIZE_BIT, content);
+    let trace = open(&metadata, cut);
+    let present = written.iter().filter(|event| event.end <= content).count();
+    let found = check_packet(&trace, PacketId(0), &mut random);
+    assert_eq!(found, &events[..present], "{metadata}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn random_layouts(case in case()) {
-        let metadata = case.metadata();
-        let (bytes, content, written) = case.packet();
-        let trace = open(&metadata, bytes.clone());
-        let mut random = Random(case.seed);
-        let events = check_packet(&trace, PacketId(0), &mut random);
-        prop_assert_eq!(events.len(), written.len(), "{}", metadata);
-        for ((class, at, position), written) in events.iter().zip(&written) {
-            prop_assert_eq!((class, at.ns() as u64), (&written.class, written.at), "{}", metadata);
-            let mut walked = Walked::default();
-            trace.visit(PacketId(0), *position, &mut walked);
-            prop_assert_eq!(&walked.values, &written.values, "{}", metadata);
-        }
+        check_case(&case);
+    }
+}
 
-        // Content that ends anywhere: the events before that are the same.
-        let mut cut = bytes;
-        let begin = CONTENT_SIZE_BIT + 32 * 6;
-        let content = begin + random.below(content - begin + 1);
-        case.state(&mut cut, CONTENT_SIZE_BIT, content);
-        let trace = open(&metadata, cut);
-        let present = written.iter().filter(|event| event.end <= content).count();
-        let found = check_packet(&trace, PacketId(0), &mut random);
-        prop_assert_eq!(found, &events[..present], "{}", metadata);
+#[test]
+fn fields_that_refer_to_the_header() {
+    for header in 0..HEADERS.len() {
+        check_case(&Case {
+            big_endian: false,
+            header,
+            context: Vec::new(),
+            events: vec![Vec::new(), Vec::new(), vec![Shape::BytesByHeader]],
+            seed: 1,
+        });
     }
 }
 
