@@ -28,7 +28,7 @@ pub(crate) fn leave_out_of_order(
     let mut is_begin = leave_out(packets, &outside, why, &file_name, diagnostics);
     let timed = packets.iter().enumerate();
     let timed: Vec<(usize, (u64, u64))> = timed
-        .filter_map(|(position, packet)| Some((position, times(packet)?)))
+        .filter_map(|(position, packet)| Some((position, packet.begin().zip(packet.end)?)))
         .collect();
     let stated: Vec<(u64, u64)> = timed.iter().map(|(_, times)| *times).collect();
     let wrong: Vec<usize> = (contradicting(&stated).into_iter())
@@ -36,8 +36,13 @@ pub(crate) fn leave_out_of_order(
         .collect();
     let why = "the packets around it contradict";
     is_begin |= leave_out(packets, &wrong, why, &file_name, diagnostics);
-    let left: Vec<(u64, u64)> = packets.iter().filter_map(times).collect();
-    let overlaps = left.windows(2).filter(|pair| pair[1].0 < pair[0].1).count() as u64;
+    let mut end_before = 0;
+    let overlaps = packets.iter().filter(|packet| {
+        let begins_earlier = packet.begin().is_some_and(|begin| begin < end_before);
+        end_before = packet.end.unwrap_or(end_before);
+        begins_earlier
+    });
+    let overlaps = overlaps.count() as u64;
     if let Some(first) = packets.first()
         && overlaps > 0
     {
@@ -97,16 +102,9 @@ fn leave_out(
     positions.first() == Some(&0)
 }
 
-/// From when to when, by the stream's clock, where a packet states both: the end of one that was never
-/// closed, as its tracer crashed, is 0.
-fn times(packet: &RawPacket) -> Option<(u64, u64)> {
-    packet.begin().zip(packet.end.filter(|end| *end > 0))
-}
-
 /// Whether a packet lies in the time of the recording, as far as it states its own.
 pub(crate) fn was_recorded(packet: &RawPacket, clock: ClockScale, recorded: TimeRange) -> bool {
-    let end = packet.end.filter(|end| *end > 0);
-    let mut stated = packet.begin().into_iter().chain(end);
+    let mut stated = packet.begin().into_iter().chain(packet.end);
     stated.all(|value| {
         let at = clock.time(value);
         recorded.begin <= at && at <= recorded.end

@@ -29,7 +29,7 @@ pub(crate) struct RawPacket {
     /// The clock's value when it begins: where not stated, that behind the packet before it, as soon
     /// as that is known.
     pub(crate) begin: OnceLock<u64>,
-    /// The clock's value when it ends, where stated.
+    /// The clock's value when it ends, where stated: 0 says that it was never closed, as its tracer crashed.
     pub(crate) end: Option<u64>,
     pub(crate) discarded: Option<u64>,
     pub(crate) sequence: Option<u64>,
@@ -41,11 +41,9 @@ pub(crate) struct RawPacket {
 }
 
 impl RawPacket {
-    /// From when to when its events are, by the clock: all of it where that is not stated. The end of a packet
-    /// that was never closed, as its tracer crashed, is 0.
+    /// From when to when its events are, by the clock: all of it where that is not stated.
     pub(crate) fn stated(&self) -> (u64, u64) {
-        let end = self.end.filter(|end| *end > 0);
-        self.begin().zip(end).unwrap_or((0, u64::MAX))
+        self.begin().zip(self.end).unwrap_or((0, u64::MAX))
     }
 
     /// The clock's value when it begins, as far as it is known.
@@ -343,7 +341,7 @@ impl PacketPlans {
             stream_class,
             stream_instance,
             begin: get(Role::ClockTimestamp).map_or_else(OnceLock::new, OnceLock::from),
-            end: get(Role::PacketEndTimestamp),
+            end: get(Role::PacketEndTimestamp).filter(|end| *end > 0),
             discarded: get(Role::DiscardedEventCounter),
             sequence: get(Role::PacketSequenceNumber),
             cpu: get(Role::CpuId),

@@ -293,7 +293,7 @@ impl CtfTrace {
     }
 
     /// The times of packets that do not state theirs: those of their events. A packet without a
-    /// begin goes on with the clock where the one before it stopped, and is told so.
+    /// begin goes on with the clock where the one before it ended, and is told so.
     fn missing_times(&self) -> Vec<(PacketId, TimeRange)> {
         // Compiling every class is worth it only where a packet needs it, and only once.
         let mut decoder = None;
@@ -318,15 +318,14 @@ impl CtfTrace {
                     times = Some((first.min(event.at), last.max(event.at)));
                 };
                 let last = decoder.decode_to_clock(id, &mut note);
-                clock_value = last.unwrap_or(clock_value);
+                clock_value = raw.end.or(last).unwrap_or(clock_value);
                 let (first, last) = times.unwrap_or_else(|| {
                     let at = self.clocks[raw.stream_class].time(begin);
                     (at, at)
                 });
-                let first = match stated {
-                    true => self.packets[id.index()].range.begin,
-                    false => first,
-                };
+                let range = self.packets[id.index()].range;
+                let first = if stated { range.begin } else { first };
+                let last = raw.end.map_or(last, |_| range.end);
                 ranges.push((id, TimeRange::new(first, last)));
             }
         }
