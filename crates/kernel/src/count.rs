@@ -57,9 +57,9 @@ pub fn count(
 
 struct Count {
     by: CountBy,
+    /// What of the trace is asked for; the window lies in it.
+    asked: TimeRange,
     window: Window,
-    /// The window is not all of the trace.
-    narrowed: bool,
     projection: Projection,
     /// Names of what is counted by; of processors their numbers.
     keys: Vec<String>,
@@ -93,12 +93,16 @@ impl Count {
         Self {
             by,
             window: Extent::of(source).window(range),
-            narrowed: range != TimeRange::ALL,
+            asked: range,
             projection: Projection::every_event(schema.event_classes.len()),
             keys,
             cpus,
             streams: source.streams().len() as u64,
         }
+    }
+
+    fn is_narrowed(&self) -> bool {
+        self.asked != TimeRange::ALL
     }
 
     fn key_of(&self, cpu: CpuId) -> usize {
@@ -122,8 +126,9 @@ impl Answer for Count {
     }
 
     fn range(&self) -> TimeRange {
+        // Losses may stand in packets without events, before all of them or behind.
         let end = self.window.and_before().end;
-        TimeRange::new(self.window.begin, end)
+        TimeRange::new(self.window.begin, end).hull(self.asked)
     }
 
     fn report(&self, tally: Tally) -> CountReport {
@@ -195,7 +200,7 @@ impl Analysis for Count {
 
     #[inline]
     fn event(&self, state: &mut Tally, event: &Event<'_>) {
-        if self.narrowed && !self.window.contains(event.at) {
+        if self.is_narrowed() && !self.window.contains(event.at) {
             return;
         }
         let key = match self.by {
@@ -206,7 +211,7 @@ impl Analysis for Count {
     }
 
     fn wants_only_numbers(&self) -> bool {
-        !self.narrowed
+        !self.is_narrowed()
     }
 
     fn tally(&self, state: &mut Tally, class: EventClassId, count: u64) {
@@ -288,6 +293,23 @@ mod tests {
             .state
             .unwrap();
         assert_eq!((report.lost, report.packets, report.streams), (5, 3, 2));
+    }
+
+    #[test]
+    fn losses_of_packets_without_events_count_as_well() {
+        // The last packet, without an event, is at 0.
+        let trace = "cpu0 10 read\ncpu1 30 read\n-- lost 5 cpu1";
+        let trace = DrawnTrace::parse(trace).unwrap();
+        let lost = |begin| {
+            let range = TimeRange::new(Timestamp::from_ns(begin), Timestamp::MAX);
+            let options = Options {
+                range,
+                ..Options::default()
+            };
+            let outcome = count(&trace, CountBy::None, &options).unwrap();
+            outcome.state.unwrap().lost
+        };
+        assert_eq!((lost(i64::MIN), lost(0), lost(5)), (5, 5, 0));
     }
 
     #[test]

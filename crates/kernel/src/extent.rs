@@ -1,8 +1,8 @@
 //! From when to when a trace has events, and the window that an analysis looks at.
 //!
 //! Packets state times of their own, which lie around those of their events; definitions speak of
-//! events. So the outermost packets of each stream are decoded for their times before an analysis
-//! runs; nothing else is.
+//! events. So the outermost packets of each stream, several where they overlap, are decoded for their times
+//! before an analysis runs; nothing else is.
 
 use std::collections::BTreeMap;
 
@@ -25,13 +25,9 @@ impl Extent {
         let decoder = source.decoder(&Projection::every_event(classes));
         let mut extent = Self::default();
         for stream in source.streams() {
-            let mut ids = stream.packets.clone().map(PacketId);
-            let Some((first, mut last)) = ids.find_map(|id| times(&*decoder, id)) else {
+            let Some((first, last)) = bounds(source, &*decoder, stream) else {
                 continue;
             };
-            if let Some((_, end)) = ids.rev().find_map(|id| times(&*decoder, id)) {
-                last = last.max(end);
-            }
             extent.bounds = Some(match extent.bounds {
                 Some((begin, end)) => (begin.min(first), end.max(last)),
                 None => (first, last),
@@ -55,6 +51,37 @@ impl Extent {
             has_events: self.bounds.is_some(),
         }
     }
+}
+
+/// First and last event of a stream.
+fn bounds(
+    source: &dyn Source,
+    decoder: &dyn Decoder,
+    stream: &Stream,
+) -> Option<(Timestamp, Timestamp)> {
+    let packets = &source.packets()[stream.packets.start as usize..stream.packets.end as usize];
+    let mut first: Option<Timestamp> = None;
+    let mut last: Option<Timestamp> = None;
+    let mut read = 0;
+    for packet in packets {
+        if first.is_some_and(|first| packet.range.begin >= first) {
+            break;
+        }
+        read += 1;
+        if let Some((begin, end)) = times(decoder, packet.id) {
+            first = Some(first.map_or(begin, |first| first.min(begin)));
+            last = last.max(Some(end));
+        }
+    }
+    for packet in packets[read..].iter().rev() {
+        if last.is_some_and(|last| packet.range.end <= last) {
+            break;
+        }
+        if let Some((_, end)) = times(decoder, packet.id) {
+            last = last.max(Some(end));
+        }
+    }
+    first.zip(last)
 }
 
 /// First and last event of a packet.
@@ -252,14 +279,16 @@ mod tests {
         check(&rings.replace("a/", "buffer1/"), true);
     }
 
-    /// A trace whose packets end where the next ones begin, as pages of ftrace do.
-    struct Touching {
+    /// A trace whose packets lie as none can be drawn.
+    struct Placed {
         drawn: DrawnTrace,
+        streams: Vec<Stream>,
         packets: Vec<Packet>,
     }
 
-    impl Touching {
-        fn new(text: &str) -> Self {
+    impl Placed {
+        /// Packets end where the next ones begin, as pages of ftrace do.
+        fn touching(text: &str) -> Self {
             let drawn = DrawnTrace::parse(text).unwrap();
             let mut packets = drawn.packets().to_vec();
             for after in 1..packets.len() {
@@ -267,17 +296,39 @@ mod tests {
                 let before = &mut packets[after - 1].range;
                 *before = TimeRange::new(before.begin, next);
             }
-            Self { drawn, packets }
+            Self {
+                streams: drawn.streams().to_vec(),
+                drawn,
+                packets,
+            }
+        }
+
+        /// The packets of all streams are of one, and begin with the first.
+        fn overlapping(text: &str) -> Self {
+            let drawn = DrawnTrace::parse(text).unwrap();
+            let mut packets = drawn.packets().to_vec();
+            let begin = Timestamp::from_ns(0);
+            for packet in &mut packets {
+                packet.range = TimeRange::new(begin, packet.range.end);
+            }
+            let all = 0..packets.len() as u32;
+            let mut first = drawn.streams()[0].clone();
+            first.packets = all;
+            Self {
+                streams: vec![first],
+                drawn,
+                packets,
+            }
         }
     }
 
-    impl Source for Touching {
+    impl Source for Placed {
         fn schema(&self) -> &slowpath_model::Schema {
             self.drawn.schema()
         }
 
         fn streams(&self) -> &[Stream] {
-            self.drawn.streams()
+            &self.streams
         }
 
         fn packets(&self) -> &[Packet] {
@@ -300,6 +351,17 @@ mod tests {
     #[test]
     fn events_between_pages_that_touch_are_missing_from_the_last_event_on() {
         let text = "cpu0 10 x\ncpu0 20 x\n-- lost 1 cpu0\ncpu0 50 x\n-- packet cpu0\ncpu0 90 x";
-        assert_eq!(missing(&Touching::new(text)), [range(20, 50)]);
+        assert_eq!(missing(&Placed::touching(text)), [range(20, 50)]);
+    }
+
+    #[test]
+    fn first_and_last_event_may_lie_in_any_of_packets_that_overlap() {
+        let check = |text: &str, first, last| {
+            let bounds = Extent::of(&Placed::overlapping(text)).bounds;
+            let expected = (Timestamp::from_ns(first), Timestamp::from_ns(last));
+            assert_eq!(bounds, Some(expected), "{text}");
+        };
+        check("a 10 x\na 90 x\nb 5 x\nb 70 x\nc 20 x\nc 80 x", 5, 90);
+        check("a 10 x\na 20 x\nb 50 x\nb 90 x\nc 5 x\nc 60 x", 5, 90);
     }
 }
