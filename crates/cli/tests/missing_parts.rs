@@ -243,16 +243,6 @@ fn a_stream_of_which_only_the_index_is_there_is_missed() {
 }
 
 #[test]
-fn a_processor_of_which_only_the_statistics_are_there_is_missed() {
-    let (_folder, recording) = quiet_recording();
-    assert_eq!(slowpath(&["count"], &recording).status, Some(0));
-    fs::remove_file(recording.join("kernel/cpu1.raw")).expect("pages");
-    let told = slowpath(&["count"], &recording);
-    assert_eq!(told.status, Some(1), "{}", told.stderr);
-    assert!(told.stderr.contains("cpu1.raw: "), "{}", told.stderr);
-}
-
-#[test]
 fn events_without_their_description_are_missed() {
     let (_folder, recording) = quiet_recording();
     fs::remove_file(recording.join("kernel/header_page")).expect("a description");
@@ -588,35 +578,6 @@ fn answers_from_the_kept_history_tell_of_damage_as_well() {
 }
 
 #[test]
-fn a_recording_without_events_is_called_one() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    for (manifest, why) in [
-        (
-            r#"{"format_version":1,"complete":true,"begin_ns":1,"end_ns":2,"kernel":{"tracer":"none"}}"#,
-            "kernel events were not asked for",
-        ),
-        (
-            r#"{"format_version":1,"complete":false,"begin_ns":1,"end_ns":1,"kernel":{"tracer":"ftrace"}}"#,
-            "failed at its start",
-        ),
-        (
-            r#"{"format_version":1,"complete":true,"begin_ns":1,"end_ns":2,"snapshots":["snapshot-1"]}"#,
-            "they are in its snapshots snapshot-1",
-        ),
-    ] {
-        fs::write(folder.path().join("slowpath.json"), manifest).expect("written");
-        let told = slowpath(&["info"], folder.path());
-        assert_eq!(told.status, Some(3));
-        assert!(
-            told.stderr.contains("is a recording without events: "),
-            "{}",
-            told.stderr
-        );
-        assert!(told.stderr.contains(why), "{}", told.stderr);
-    }
-}
-
-#[test]
 fn a_trace_without_any_stream_is_damaged() {
     let Some(trace) = unpacked("io-mix/io-mix.tar.zst") else {
         return;
@@ -628,31 +589,6 @@ fn a_trace_without_any_stream_is_damaged() {
     assert_eq!(told.status, Some(1), "{}", told.stderr);
     let said = "error[MissingStream]";
     assert!(told.stderr.contains(said), "{}", told.stderr);
-}
-
-#[test]
-fn nothing_is_known_of_a_processor_without_pages_whose_recorder_was_killed() {
-    let (_folder, recording) = quiet_recording();
-    fs::write(recording.join("kernel/cpu1.raw"), []).expect("emptied");
-    let path = recording.join("slowpath.json");
-    let text = fs::read(&path).expect("a manifest");
-    let mut manifest: Value = serde_json::from_slice(&text).expect("JSON");
-    manifest["complete"] = false.into();
-    manifest["files"] = Value::Object(Default::default());
-    fs::write(&path, manifest.to_string()).expect("written");
-    let told = slowpath(&["cpu", "--json"], &recording);
-    assert_eq!(told.status, Some(1), "{}", told.stderr);
-    assert!(
-        told.stderr.contains("cpu1.raw: it is empty"),
-        "{}",
-        told.stderr
-    );
-    let report = told.json();
-    let window = report["end_ns"].as_i64().zip(report["begin_ns"].as_i64());
-    let window = window.map(|(end, begin)| end - begin);
-    let second = &report["cpus"][1];
-    assert_eq!(second["cpu"], 1);
-    assert_eq!(second["unknown_ns"].as_i64(), window, "{report}");
 }
 
 #[test]

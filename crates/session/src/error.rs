@@ -81,7 +81,7 @@ pub enum OpenError {
     },
     /// A flight recorder's folder to which nothing was written, and nothing will be.
     #[error(
-        "nothing was written to {}: its recorder was killed, and so was its guardian, which writes what it kept in memory\n  hint: those events are lost; record again",
+        "nothing was written to {}: its recorder and its guardian, which write what was kept in memory, were killed or had no room\n  hint: those events are lost; see that the disk has room, and record again",
         named(path)
     )]
     NeverWritten {
@@ -97,8 +97,9 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Nothing has been written to the flight recorder's folder `path`.
-    pub(crate) fn not_written(path: PathBuf) -> Self {
+    /// Nothing has been written to the flight recorder's folder `path`, or not all. `None` where nobody goes on with
+    /// what `has_events`.
+    pub(crate) fn not_written(path: PathBuf, has_events: impl Fn(&Path) -> bool) -> Option<Self> {
         // By a descriptor, as a socket's address may have 107 bytes only (docs/formats/recording.md).
         let held = File::open(&path);
         let answers = held.as_ref().is_ok_and(|held| {
@@ -108,9 +109,9 @@ impl OpenError {
         let is_locked =
             held.is_ok_and(|held| matches!(held.try_lock_shared(), Err(TryLockError::WouldBlock)));
         match (answers, is_locked) {
-            (true, _) => Self::StillInMemory { path },
-            (false, true) => Self::NotWrittenYet { path },
-            (false, false) => Self::NeverWritten { path },
+            (true, _) => Some(Self::StillInMemory { path }),
+            (false, true) => Some(Self::NotWrittenYet { path }),
+            (false, false) => (!has_events(&path)).then_some(Self::NeverWritten { path }),
         }
     }
 

@@ -125,8 +125,13 @@ impl Manifest {
         why.to_owned()
     }
 
-    /// Whether this is a flight recorder's folder to which nothing has been written: it runs, or it
-    /// was killed with its guardian.
+    /// Whether it names all files of the recording, as complete ones of today do.
+    pub(crate) fn lists_files(&self) -> bool {
+        !self.files.is_empty()
+    }
+
+    /// Whether this is a flight recorder's folder to which nothing has been written, or not all: it runs, was
+    /// killed with its guardian, or had no room.
     pub(crate) fn is_still_in_memory(&self) -> bool {
         self.mode == "snapshot" && !self.complete && self.end_ns == self.begin_ns
     }

@@ -143,11 +143,17 @@ pub fn open(paths: &[PathBuf]) -> Result<Experiment, NotOpened> {
             };
             return Err((error, experiment.diagnostics));
         }
-        for found in &found {
+        let all = &found;
+        for found in all {
+            let has_events = |folder: &Path| {
+                let mut of_recording = all.iter().filter(|one| one.path().starts_with(folder));
+                of_recording.any(holds_events)
+            };
             if let Ok(Some((folder, manifest))) = Manifest::above(found.path())
                 && manifest.is_still_in_memory()
+                && let Some(error) = OpenError::not_written(folder, has_events)
             {
-                return Err((OpenError::not_written(folder), Vec::new()));
+                return Err((error, Vec::new()));
             }
             // A trace that is named twice is one trace.
             let is_new = fs::canonicalize(found.path()).is_ok_and(|place| opened.insert(place));
@@ -354,11 +360,14 @@ fn open_ctf(
 
 /// Whether a file has fewer bytes than its recording says.
 fn is_short(path: &Path, bytes: &[u8], recording: Option<&(PathBuf, Manifest)>) -> bool {
-    let stated = recording.and_then(|(folder, manifest)| {
-        let name = path.strip_prefix(folder).ok()?.to_str()?;
-        manifest.files.get(name)
-    });
-    stated.is_some_and(|stated| (bytes.len() as u64) < *stated)
+    stated_bytes(path, recording).is_some_and(|stated| (bytes.len() as u64) < stated)
+}
+
+/// How many bytes a file has by its recording.
+fn stated_bytes(path: &Path, recording: Option<&(PathBuf, Manifest)>) -> Option<u64> {
+    let (folder, manifest) = recording?;
+    let name = path.strip_prefix(folder).ok()?.to_str()?;
+    manifest.files.get(name).copied()
 }
 
 /// The files right in `folder` of which the recording says that they have bytes, and that are not there.
@@ -389,17 +398,37 @@ fn missing_streams(folder: &Path) -> Vec<PathBuf> {
     streams.filter(|stream| !stream.exists()).collect()
 }
 
-/// The files of pages that are not there though there are statistics of their processors.
-fn missing_pages(folder: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
+/// The files of pages that are not there though there are statistics of their processors. One that recorded nothing
+/// has none: by the list of files or, where there is none, by the statistics, which count from before earlier snapshots.
+fn missing_pages(
+    folder: &Path,
+    recording: Option<&(PathBuf, Manifest)>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<PathBuf> {
+    let lists_files = recording.is_some_and(|(_, manifest)| manifest.lists_files());
     let stats = entries(&folder.join("stats"), diagnostics);
-    let pages = stats.into_iter().filter_map(|stats| {
+    let missing = stats.into_iter().filter_map(|stats| {
         let cpu = stats.file_name()?.to_str()?;
-        Some(folder.join(format!("{cpu}.raw")))
+        let pages = folder.join(format!("{cpu}.raw"));
+        let was_recorded = match lists_files {
+            true => stated_bytes(&pages, recording).is_some(),
+            false => !fs::read_to_string(&stats).is_ok_and(|stats| counts_no_event(&stats)),
+        };
+        (was_recorded && !pages.exists()).then_some(pages)
     });
-    let missing: Vec<PathBuf> = pages.filter(|pages| !pages.exists()).collect();
+    let missing: Vec<PathBuf> = missing.collect();
     let what = "these pages are not there; their statistics are";
     diagnostics.extend((missing.iter()).map(|pages| missing_stream(pages, what)));
     missing
+}
+
+/// Whether statistics of a processor say that no event was in its ring, or was read from there.
+fn counts_no_event(stats: &str) -> bool {
+    let is_zero = |name: &str| {
+        let mut counts = stats.lines().filter_map(|line| line.strip_prefix(name));
+        counts.next().is_some_and(|count| count.trim() == "0")
+    };
+    is_zero("entries:") && is_zero("read events:")
 }
 
 /// What recordings at or below `path` say that they hold, and do not.
@@ -467,8 +496,7 @@ fn open_ftrace_folder(
         }
     }
     // Its recorder was killed: of a processor without pages nothing is known, busy or not.
-    let was_killed =
-        manifest.is_some_and(|manifest| !manifest.complete && manifest.files.is_empty());
+    let was_killed = manifest.is_some_and(|manifest| !manifest.complete && !manifest.lists_files());
     let is_emptied = |pages: &NamedBytes| was_killed && pages.get().is_empty();
     let what = "it is empty, and its recorder has not ended in order: what this processor did is not known";
     let emptied = cpus.iter().filter(|(_, pages)| is_emptied(pages));
@@ -477,7 +505,7 @@ fn open_ftrace_folder(
         is_short(Path::new(&pages.name), pages.get(), recording) || is_emptied(pages)
     };
     let mut short: Vec<CpuId> = cpus.iter().filter(is_cut).map(|(cpu, _)| *cpu).collect();
-    let mut gone = missing_pages(folder, diagnostics);
+    let mut gone = missing_pages(folder, recording, diagnostics);
     gone.extend(gone_files(folder, recording));
     for path in gone {
         if let Some(cpu) = cpu_of_pages(&path)
@@ -516,6 +544,17 @@ fn open_ftrace_folder(
     Ok(opened_ftrace(
         trace.map_err(|error| damaged(folder, error))?,
     ))
+}
+
+/// Whether anything was written of the events of a trace.
+fn holds_events(found: &Found) -> bool {
+    let Found::FtraceFolder(folder) = found else {
+        return true;
+    };
+    let has_bytes = |path: &PathBuf| fs::metadata(path).is_ok_and(|about| about.len() > 0);
+    let files = files_in(folder).unwrap_or_default();
+    let mut pages = files.iter().filter(|path| cpu_of_pages(path).is_some());
+    pages.any(has_bytes)
 }
 
 /// The processor that `cpuN.raw` is of.

@@ -1,0 +1,129 @@
+//! Recordings of recorders that did not end in order, or had nothing to record: what is said of them is true.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use support::{quiet_recording, slowpath};
+
+/// Changes what a recording says about itself.
+fn change_manifest(recording: &Path, change: impl Fn(&mut Value)) {
+    let path = recording.join("slowpath.json");
+    let text = fs::read(&path).expect("a manifest");
+    let mut manifest: Value = serde_json::from_slice(&text).expect("JSON");
+    change(&mut manifest);
+    fs::write(&path, manifest.to_string()).expect("written");
+}
+
+#[test]
+fn a_processor_of_which_only_the_statistics_are_there_is_missed() {
+    let (_folder, recording) = quiet_recording();
+    assert_eq!(slowpath(&["count"], &recording).status, Some(0));
+    let pages = recording.join("kernel/cpu1.raw");
+    fs::remove_file(&pages).expect("pages");
+    let is_missed = || {
+        let told = slowpath(&["count"], &recording);
+        let is_named =
+            told.stderr.contains("error[MissingStream]") && told.stderr.contains("cpu1.raw: ");
+        assert_eq!(told.status, Some(is_named.into()), "{}", told.stderr);
+        is_named
+    };
+    assert!(is_missed());
+    // A processor that recorded nothing has no pages.
+    let stats = "entries: 0\noverrun: 0\nread events: ";
+    for (read, expected) in [(0, false), (7, true)] {
+        let stats = format!("{stats}{read}\n");
+        fs::write(recording.join("kernel/stats/cpu1"), stats).expect("statistics");
+        assert_eq!(is_missed(), expected, "{read}");
+    }
+    // What was read before an earlier snapshot is not in this one, which lists its files.
+    change_manifest(&recording, |manifest| {
+        manifest["files"]["kernel/cpu0.raw"] = fs::metadata(recording.join("kernel/cpu0.raw"))
+            .expect("pages")
+            .len()
+            .into();
+    });
+    assert!(!is_missed());
+    change_manifest(&recording, |manifest| {
+        manifest["files"]["kernel/cpu1.raw"] = 4096.into()
+    });
+    assert!(is_missed());
+}
+
+#[test]
+fn a_recording_without_events_is_called_one() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (manifest, why) in [
+        (
+            r#"{"format_version":1,"complete":true,"begin_ns":1,"end_ns":2,"kernel":{"tracer":"none"}}"#,
+            "kernel events were not asked for",
+        ),
+        (
+            r#"{"format_version":1,"complete":false,"begin_ns":1,"end_ns":1,"kernel":{"tracer":"ftrace"}}"#,
+            "failed at its start",
+        ),
+        (
+            r#"{"format_version":1,"complete":true,"begin_ns":1,"end_ns":2,"snapshots":["snapshot-1"]}"#,
+            "they are in its snapshots snapshot-1",
+        ),
+    ] {
+        fs::write(folder.path().join("slowpath.json"), manifest).expect("written");
+        let told = slowpath(&["info"], folder.path());
+        assert_eq!(told.status, Some(3));
+        assert!(
+            told.stderr.contains("is a recording without events: "),
+            "{}",
+            told.stderr
+        );
+        assert!(told.stderr.contains(why), "{}", told.stderr);
+    }
+}
+
+#[test]
+fn nothing_is_known_of_a_processor_without_pages_whose_recorder_was_killed() {
+    let (_folder, recording) = quiet_recording();
+    fs::write(recording.join("kernel/cpu1.raw"), []).expect("emptied");
+    change_manifest(&recording, |manifest| manifest["complete"] = false.into());
+    let told = slowpath(&["cpu", "--json"], &recording);
+    assert_eq!(told.status, Some(1), "{}", told.stderr);
+    assert!(
+        told.stderr.contains("cpu1.raw: it is empty"),
+        "{}",
+        told.stderr
+    );
+    let report = told.json();
+    let window = report["end_ns"].as_i64().zip(report["begin_ns"].as_i64());
+    let window = window.map(|(end, begin)| end - begin);
+    let second = &report["cpus"][1];
+    assert_eq!(second["cpu"], 1);
+    assert_eq!(second["unknown_ns"].as_i64(), window, "{report}");
+}
+
+#[test]
+fn what_a_flight_recorder_wrote_before_the_disk_was_full_is_read() {
+    let (_folder, recording) = quiet_recording();
+    let kernel = recording.join("kernel");
+    for part in ["ust", "spans"] {
+        fs::remove_dir_all(recording.join(part)).unwrap_or_default();
+    }
+    change_manifest(&recording, |manifest| {
+        manifest["mode"] = "snapshot".into();
+        manifest["complete"] = false.into();
+        manifest["end_ns"] = manifest["begin_ns"].clone();
+        manifest["ust"] = Value::Null;
+    });
+    fs::write(kernel.join("cpu1.raw"), []).expect("emptied");
+    let told = slowpath(&["info"], &recording);
+    assert_eq!(told.status, Some(1), "{}", told.stderr);
+    let unknown = "what this processor did is not known";
+    assert!(told.stderr.contains(unknown), "{}", told.stderr);
+    let shown = String::from_utf8_lossy(&told.stdout);
+    assert!(shown.contains("the end may be missing"), "{shown}");
+    fs::write(kernel.join("cpu0.raw"), []).expect("emptied");
+    let told = slowpath(&["info"], &recording);
+    assert_eq!(told.status, Some(3), "{}", told.stderr);
+    let why = "were killed or had no room";
+    assert!(told.stderr.contains(why), "{}", told.stderr);
+}
