@@ -1,4 +1,5 @@
-//! Processors of which a kernel trace has no stream though threads were sent there: their files are gone.
+//! Processors of which a kernel trace has no stream though threads were sent there: their files are gone, or nothing
+//! was recorded there.
 //!
 //! A wake-up or a migration names the processor. A sample of the trace's packets is looked at: of a processor that
 //! takes part in anything they tell. Nothing is said of processors whose streams are there, empty or not.
@@ -19,8 +20,9 @@ const PART: u64 = 256;
 /// and of small traces no less than so many bytes.
 const LEAST_BYTES: u64 = 1 << 20;
 
-/// The trace at `path` with a stream for each processor that is missing, of which nothing is left.
-pub(crate) fn noted(path: &Path, source: Box<dyn Source>) -> Box<dyn Source> {
+/// The trace at `path` with a stream for each processor that is missing, of which nothing is left. That is told where
+/// the trace `may_lack_files`: else nothing was recorded there.
+pub(crate) fn noted(path: &Path, source: Box<dyn Source>, may_lack_files: bool) -> Box<dyn Source> {
     let missing = missing(&*source);
     if missing.is_empty() {
         return source;
@@ -48,7 +50,8 @@ pub(crate) fn noted(path: &Path, source: Box<dyn Source>) -> Box<dyn Source> {
         cut_off_at: Some(begin),
     });
     let streams = source.streams().iter().cloned().chain(empty).collect();
-    let diagnostics = source.diagnostics().iter().cloned().chain([told]);
+    let told = may_lack_files.then_some(told);
+    let diagnostics = source.diagnostics().iter().cloned().chain(told);
     Box::new(Noted {
         streams,
         diagnostics: diagnostics.collect(),
@@ -172,7 +175,7 @@ mod tests {
     fn missing_of(lines: &str) -> Vec<u32> {
         let text = format!("{lines}\ncpu0 1000000000 tick");
         let trace = DrawnTrace::parse(&text).expect("a trace");
-        let missing = noted(Path::new("trace"), Box::new(trace));
+        let missing = noted(Path::new("trace"), Box::new(trace), true);
         let told = missing.diagnostics().iter();
         let told = told.filter(|told| told.code == DiagnosticCode::MissingProcessor);
         let gone = missing.streams().iter();
@@ -180,6 +183,14 @@ mod tests {
         let cpus: Vec<u32> = gone.filter_map(|stream| Some(stream.cpu?.0)).collect();
         assert_eq!(told.count(), usize::from(!cpus.is_empty()), "{lines}");
         cpus
+    }
+
+    #[test]
+    fn where_no_file_can_be_missing_nothing_is_told() {
+        let text = "cpu0 10 sched_wakeup comm=a tid=7 target_cpu=1\ncpu0 1000000000 tick";
+        let trace = DrawnTrace::parse(text).expect("a trace");
+        let noted = noted(Path::new("trace"), Box::new(trace), false);
+        assert_eq!((noted.streams().len(), noted.diagnostics()), (2, &[][..]));
     }
 
     #[test]

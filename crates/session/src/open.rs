@@ -238,6 +238,11 @@ fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSo
     if let (Found::FtraceFolder(_), Ok(_)) = (found, &opened) {
         texts_beside::check(path, diagnostics);
     }
+    // One file is there or not, and what a list of files names is missed by it.
+    let lists_files = recording
+        .as_ref()
+        .is_some_and(|(_, manifest)| manifest.lists_files());
+    let may_lack_files = !lists_files && !matches!(found, Found::TraceDat(_));
     match opened {
         Ok(opened) => {
             diagnostics.extend(doubts(&*opened.source));
@@ -252,7 +257,7 @@ fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSo
                     .map(|_| texts_beside::disk_names(path, diagnostics))
                     .unwrap_or_default(),
                 recording,
-                source: missing_processors::noted(path, opened.source),
+                source: missing_processors::noted(path, opened.source, may_lack_files),
                 ..opened
             })
         }
