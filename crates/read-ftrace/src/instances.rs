@@ -5,10 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use slowpath_model::{Diagnostic, DiagnosticCode, Place};
-use slowpath_source::{Recorded, Source, Stream};
+use slowpath_model::{Diagnostic, DiagnosticCode, Nanoseconds, Place};
+use slowpath_source::{Recorded, Shared, Source, Stream, without_kinds};
 
 use crate::trace::FtraceTrace;
+
+/// Each instance may have a clock of its own; those that count from the start of the machine drift apart.
+const CLOCKS_APART: Nanoseconds = Nanoseconds(1_000_000_000);
 
 /// The buffers of `trace` that hold what another one that is longer holds, each with what is to be said of it.
 pub(crate) fn recorded_twice(trace: &FtraceTrace) -> Vec<(u32, Diagnostic)> {
@@ -30,10 +33,13 @@ pub(crate) fn recorded_twice(trace: &FtraceTrace) -> Vec<(u32, Diagnostic)> {
     buffers.sort_by_key(|buffer| std::cmp::Reverse(buffer.recorded.whole().length()));
     let (mut kept, mut left_out): (Vec<Buffer<'_>>, Vec<_>) = (Vec::new(), Vec::new());
     for buffer in buffers {
-        let holds_same =
-            |known: &&Buffer<'_>| known.recorded.holds_same(&buffer.recorded, |_| true);
-        match kept.iter().find(holds_same) {
-            Some(known) => left_out.push((buffer.number, buffer.told(known))),
+        let same = kept.iter().find_map(|known| {
+            let shared = known.recorded.shared(&buffer.recorded, CLOCKS_APART);
+            let is_same = shared.values().any(|of_name| of_name.is_most());
+            is_same.then(|| buffer.told(known, &shared))
+        });
+        match same {
+            Some(told) => left_out.push((buffer.number, told)),
             None => kept.push(buffer),
         }
     }
@@ -47,10 +53,12 @@ struct Buffer<'trace> {
 }
 
 impl Buffer<'_> {
-    fn told(&self, read: &Self) -> Diagnostic {
+    fn told(&self, read: &Self, shared: &BTreeMap<&str, Shared>) -> Diagnostic {
         let (own, other) = (self.recorded.whole(), read.recorded.whole());
+        let lost = shared.iter().filter(|(_, of_name)| !of_name.is_most());
+        let lost = without_kinds(lost.map(|(name, _)| *name));
         let what = format!(
-            "{} holds the same events of the same processors during {:.3} s of its {:.3} s; that one is read",
+            "{} holds the same events of the same processors during {:.3} s of its {:.3} s; that one is read{lost}",
             read.name,
             own.intersect(other).length().0 as f64 / 1e9,
             own.length().0 as f64 / 1e9,

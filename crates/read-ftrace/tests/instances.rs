@@ -43,8 +43,12 @@ fn of_instances_with_the_same_events_the_longer_one_is_read() {
 
 #[test]
 fn instances_with_different_events_are_read_together() {
-    let (streams, said) = streams_and_said("side-by-side");
-    let buffers: Vec<u32> = streams.iter().map(|(buffer, _)| *buffer).collect();
-    assert_eq!(buffers, [0, 0, 1, 1], "{streams:?}");
-    assert_eq!(said, []);
+    // Of different kinds, and of one kind with different filters.
+    for name in ["side-by-side", "filtered"] {
+        let (streams, said) = streams_and_said(name);
+        let mut buffers: Vec<u32> = streams.iter().map(|(buffer, _)| *buffer).collect();
+        buffers.dedup();
+        assert_eq!(buffers, [0, 1], "{streams:?}");
+        assert_eq!(said, []);
+    }
 }

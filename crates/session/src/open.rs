@@ -609,7 +609,7 @@ pub(crate) fn is_absent(cause: &io::Error) -> bool {
     matches!(cause.kind(), NotFound | NotADirectory)
 }
 
-fn opened(format: &'static str, source: impl Source + 'static) -> OpenedSource {
+pub(crate) fn opened(format: &'static str, source: impl Source + 'static) -> OpenedSource {
     OpenedSource {
         path: PathBuf::new(),
         format,

@@ -2,108 +2,124 @@
 //! wake-ups and calls, or the same events of applications, which would count twice.
 //!
 //! Unlike copies (`copies`) they share no packet, and the times of an event differ by what tracing it
-//! takes. So they are known by events of one name on one processor: of kernels over the same time, of
-//! applications, which may tell little, each at the same time. Only the outermost packets of that time are
-//! decoded. Sessions of LTTng with different events go on to be read together; of several instances of ftrace
-//! one is read.
+//! takes. So they are known by most events of the one being in the other ([`Recorded::shared`]). Of kernels' traces
+//! one is read then; of applications', which have no state that all their events make together, the events
+//! of one provider are left out. Sessions of LTTng with different events go on to be read together; of several
+//! instances of ftrace one is read.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
-use slowpath_model::{Diagnostic, DiagnosticCode, TimeRange, TracerDomain};
-use slowpath_source::{ROTATION, Recorded};
+use slowpath_model::{
+    Diagnostic, DiagnosticCode, EventClassId, Nanoseconds, TimeRange, TracerDomain,
+};
+use slowpath_source::{ROTATION, Recorded, Shared, Without, without_kinds};
 
 use crate::copies::in_common;
 use crate::host::Machine;
 use crate::open::damaged;
 use crate::{Experiment, OpenedSource};
 
-/// Of traces that hold the same events of the same time, leaves out all but the one that covers most time, and
-/// says so. Of applications' traces those come first whose recorder's kernel trace is read. No answer depends on
-/// the order of the traces.
+/// So far apart two tracers take one event, at most: one after the other, on one processor.
+const APART: Nanoseconds = Nanoseconds(1_000_000);
+
+/// Leaves out what another trace holds as well, of the one that covers less time, and says so. Of applications'
+/// traces those come first whose recorder's kernel trace is read. No answer depends on the order of the traces.
 pub(crate) fn leave_out(experiment: &mut Experiment) {
     let mut told = Vec::new();
-    let kernels = one_of_each(
-        experiment.kernels(),
-        &BTreeSet::new(),
-        Candidate::records_same,
-        &mut told,
-    );
-    let is_of_applications =
-        |trace: &&OpenedSource| trace.source.schema().domain == TracerDomain::User;
-    let applications = one_of_each(
-        experiment.traces.iter().filter(is_of_applications),
-        &kernels.recordings,
-        Candidate::tells_same,
-        &mut told,
-    );
+    let kernels = kernels_left_out(experiment, &mut told);
+    let of_applications = applications_left_out(experiment, &kernels, &mut told);
     experiment.diagnostics.extend(told);
     let traces = &mut experiment.traces;
-    traces.retain(|trace| {
-        let of_either = [&kernels, &applications];
-        !of_either.iter().any(|out| out.traces.contains(&trace.path))
-    });
+    traces.retain(|trace| !kernels.contains(&trace.path));
+    for (path, classes) in of_applications {
+        let Some(place) = traces.iter().position(|trace| trace.path == path) else {
+            continue;
+        };
+        let trace = traces.remove(place);
+        if let Some(classes) = classes {
+            let source = Box::new(Without::new(trace.source, classes));
+            traces.insert(place, OpenedSource { source, ..trace });
+        }
+    }
 }
 
-/// What is not to be read.
-#[derive(Default)]
-struct LeftOut {
-    traces: BTreeSet<PathBuf>,
-    /// The recordings that they are of.
-    recordings: BTreeSet<PathBuf>,
-}
-
-/// All of the traces that hold what another one does; those of the recordings `last` rather than others.
-fn one_of_each<'trace>(
-    traces: impl Iterator<Item = &'trace OpenedSource>,
-    last: &BTreeSet<PathBuf>,
-    holds_same: impl Fn(&Candidate<'trace>, &Candidate<'trace>) -> bool,
-    told: &mut Vec<Diagnostic>,
-) -> LeftOut {
-    let mut candidates: Vec<Candidate<'trace>> = traces.map(Candidate::new).collect();
-    Candidate::note_sessions(&mut candidates);
-    candidates.sort_by_cached_key(|candidate| {
-        let is_last = recording_of(candidate.trace).is_some_and(|path| last.contains(&path));
-        let length = candidate.of_session.length();
-        (is_last, Reverse(length), candidate.trace.path.clone())
-    });
+/// Traces of kernels that hold the same as a longer one.
+fn kernels_left_out(experiment: &Experiment, told: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
     let mut kept: Vec<Candidate<'_>> = Vec::new();
-    let mut left_out = LeftOut::default();
-    for candidate in candidates {
-        match kept.iter().find(|known| holds_same(known, &candidate)) {
+    let mut left_out = Vec::new();
+    for candidate in Candidate::in_order(experiment.kernels(), |_| false) {
+        match kept.iter().find(|known| known.records_same(&candidate)) {
             None => kept.push(candidate),
             Some(known) => {
-                told.push(recorded_twice(&candidate, known));
-                left_out.traces.insert(candidate.trace.path.clone());
-                left_out.recordings.extend(recording_of(candidate.trace));
+                let (of_candidate, of_known) = (names(candidate.trace), names(known.trace));
+                let lost = without_kinds(of_candidate.difference(&of_known).copied());
+                told.push(candidate.told(known, &format!("; that one is read{lost}")));
+                left_out.push(candidate.trace.path.clone());
             }
         }
     }
     left_out
 }
 
-fn recording_of(trace: &OpenedSource) -> Option<PathBuf> {
-    let (path, _) = trace.recording.as_ref()?;
-    Some(path.clone())
+/// Applications' traces with the classes whose events another one holds; without classes where these are all.
+type OfApplications = Vec<(PathBuf, Option<Vec<EventClassId>>)>;
+
+fn applications_left_out(
+    experiment: &Experiment,
+    kernels: &[PathBuf],
+    told: &mut Vec<Diagnostic>,
+) -> OfApplications {
+    let recordings: Vec<&Path> = (experiment.traces.iter())
+        .filter(|trace| kernels.contains(&trace.path))
+        .filter_map(recording_of)
+        .collect();
+    let is_of_applications =
+        |trace: &&OpenedSource| trace.source.schema().domain == TracerDomain::User;
+    let traces = experiment.traces.iter().filter(is_of_applications);
+    let is_last = |trace: &OpenedSource| {
+        recording_of(trace).is_some_and(|recording| recordings.contains(&recording))
+    };
+    let mut kept: Vec<Candidate<'_>> = Vec::new();
+    let mut left_out = Vec::new();
+    for candidate in Candidate::in_order(traces, is_last) {
+        let mut held: BTreeSet<&str> = BTreeSet::new();
+        for known in &kept {
+            let of_known = known.providers_of(&candidate);
+            if !of_known.is_empty() {
+                let which = of_known.iter().copied().collect::<Vec<_>>().join(", ");
+                told.push(candidate.told(known, &format!("; of {which} that one is read")));
+            }
+            held.extend(of_known);
+        }
+        if held.is_empty() {
+            kept.push(candidate);
+            continue;
+        }
+        let is_held = |name: &str| held.contains(provider(name));
+        let classes = || candidate.trace.source.schema().classes();
+        let rest = classes().any(|(_, class)| counts(&class.name) && !is_held(&class.name));
+        let held = classes().filter(|(_, class)| is_held(&class.name));
+        let held = rest.then(|| held.map(|(id, _)| id).collect());
+        left_out.push((candidate.trace.path.clone(), held));
+        if rest {
+            kept.push(candidate);
+        }
+    }
+    left_out
 }
 
-fn recorded_twice(left_out: &Candidate<'_>, read: &Candidate<'_>) -> Diagnostic {
-    let common = left_out.whole.intersect(read.whole);
-    let why = match read.of_session.length() < left_out.of_session.length() {
-        true => "and is of the recorder whose kernel trace is read",
-        false => "and covers more time",
-    };
-    let what = format!(
-        "{} holds events of the same processors during {:.3} s of its {:.3} s, {why}; that one is read",
-        read.trace.path.display(),
-        common.length().0 as f64 / 1e9,
-        left_out.whole.length().0 as f64 / 1e9,
-    );
-    Diagnostic {
-        code: DiagnosticCode::RecordedTwice,
-        ..damaged(&left_out.trace.path, what)
-    }
+/// The kinds of events of a trace that count.
+fn names(trace: &OpenedSource) -> BTreeSet<&str> {
+    let classes = trace.source.schema().event_classes.iter();
+    let names = classes.map(|class| class.name.as_str());
+    names.filter(|name| counts(name)).collect()
+}
+
+fn recording_of(trace: &OpenedSource) -> Option<&Path> {
+    let (path, _) = trace.recording.as_ref()?;
+    Some(path)
 }
 
 /// A trace and when it has packets.
@@ -129,13 +145,24 @@ impl<'trace> Candidate<'trace> {
         }
     }
 
-    fn note_sessions(candidates: &mut [Self]) {
+    /// Those that cover most time first, but those `last` of which that is said.
+    fn in_order(
+        traces: impl Iterator<Item = &'trace OpenedSource>,
+        last: impl Fn(&OpenedSource) -> bool,
+    ) -> Vec<Self> {
+        let mut candidates: Vec<Self> = traces.map(Self::new).collect();
         for position in 0..candidates.len() {
             let one = &candidates[position];
             let parts = candidates.iter().filter(|other| one.is_of_session(other));
             let hull = parts.map(|part| part.whole).reduce(TimeRange::hull);
             candidates[position].of_session = hull.unwrap_or(candidates[position].whole);
         }
+        candidates.sort_by_cached_key(|candidate| {
+            let length = candidate.of_session.length();
+            let path = candidate.trace.path.clone();
+            (last(candidate.trace), Reverse(length), path)
+        });
+        candidates
     }
 
     fn is_of_session(&self, other: &Self) -> bool {
@@ -145,31 +172,196 @@ impl<'trace> Candidate<'trace> {
             && self.machine.may_be(&other.machine)
     }
 
-    /// Whether both have events of one name on one processor over more than a moment of the same time, or are
-    /// pages of two instances of ftrace: these say nothing of where one begins within the other.
+    /// Whether most events of kinds that both have, in time of both, are the same, or both are pages of
+    /// ftrace: these say nothing of where one begins within the other.
     fn records_same(&self, other: &Self) -> bool {
         let is_brief = self.whole.intersect(other.whole).length() <= ROTATION;
-        if is_brief || !self.machine.may_be(&other.machine) {
+        if is_brief || !self.may_share(other) {
             return false;
         }
         let is_ftrace = |one: &Self| one.trace.format == "ftrace";
-        let holds_same = match is_ftrace(self) && is_ftrace(other) {
-            true => self.recorded.shares_time(&other.recorded),
-            false => self.recorded.holds_same(&other.recorded, counts),
-        };
-        // Where they share packets it has been said already.
-        holds_same && in_common(self.trace, other.trace).is_none()
+        if is_ftrace(self) && is_ftrace(other) {
+            return self.recorded.shares_time(&other.recorded);
+        }
+        let shared = self.recorded.shared(&other.recorded, APART);
+        let mut shared = shared.into_iter().filter(|(name, _)| counts(name));
+        shared.any(|(_, of_name)| of_name.is_most())
     }
 
-    /// Whether most events of `other`, which is of applications, that lie in time of both are here as well.
-    fn tells_same(&self, other: &Self) -> bool {
-        self.machine.may_be(&other.machine)
-            && self.recorded.holds_each(&other.recorded, counts)
-            && in_common(self.trace, other.trace).is_none()
+    /// The providers of most of whose events in `other`, in time of both, this one has as well.
+    fn providers_of(&self, other: &Self) -> BTreeSet<&'trace str> {
+        if !self.may_share(other) {
+            return BTreeSet::new();
+        }
+        let mut shared: BTreeMap<&str, Shared> = BTreeMap::new();
+        for (name, of_name) in self.recorded.shared(&other.recorded, APART) {
+            if counts(name) {
+                *shared.entry(provider(name)).or_default() += of_name;
+            }
+        }
+        let most = shared.into_iter().filter(|(_, shared)| shared.is_most());
+        most.map(|(provider, _)| provider).collect()
     }
+
+    /// Where they share packets it has been said already.
+    fn may_share(&self, other: &Self) -> bool {
+        self.machine.may_be(&other.machine) && in_common(self.trace, other.trace).is_none()
+    }
+
+    /// That `read` holds the same, and what follows.
+    fn told(&self, read: &Self, what_follows: &str) -> Diagnostic {
+        let common = self.whole.intersect(read.whole);
+        let why = match read.of_session.length() < self.of_session.length() {
+            true => "and is of the recorder whose kernel trace is read",
+            false => "and covers more time",
+        };
+        let what = format!(
+            "{} records the same processors during {:.3} s of its {:.3} s, {why}{what_follows}",
+            read.trace.path.display(),
+            common.length().0 as f64 / 1e9,
+            self.whole.length().0 as f64 / 1e9,
+        );
+        Diagnostic {
+            code: DiagnosticCode::RecordedTwice,
+            ..damaged(&self.trace.path, what)
+        }
+    }
+}
+
+/// Who provides events of a name: LTTng's applications put it before a colon.
+fn provider(name: &str) -> &str {
+    name.split_once(':').map_or(name, |(provider, _)| provider)
 }
 
 /// Not what LTTng writes at the begin of every session.
 fn counts(name: &str) -> bool {
     !name.starts_with("lttng_statedump_") && !name.starts_with("lttng_ust_statedump:")
+}
+
+#[cfg(test)]
+mod tests {
+    use slowpath_drawn::DrawnTrace;
+    use slowpath_model::{Event, Projection};
+
+    use super::*;
+    use crate::open::opened;
+
+    /// Traces of one machine; what is left of them: path and kinds of events, and what is said of each.
+    fn left_of(traces: &[(&str, &str)]) -> (Vec<(String, Vec<String>)>, Vec<String>) {
+        let mut experiment = Experiment::default();
+        for (path, text) in traces {
+            let text = format!("-- environment hostname=vm\n{text}");
+            let source = DrawnTrace::parse(&text).expect("a trace");
+            let path = PathBuf::from(path);
+            let trace = OpenedSource {
+                path,
+                ..opened("CTF 1.8", source)
+            };
+            experiment.traces.push(trace);
+        }
+        leave_out(&mut experiment);
+        let kinds = |trace: &OpenedSource| {
+            let source = &*trace.source;
+            let schema = source.schema();
+            let every = Projection::every_event(schema.event_classes.len());
+            let mut kinds = BTreeSet::new();
+            for packet in source.packets() {
+                let mut note = |event: &Event<'_>| {
+                    kinds.insert(schema.event_classes[event.class.index()].name.clone());
+                };
+                source.decoder(&every).decode(packet.id, &mut note);
+            }
+            kinds.into_iter().collect()
+        };
+        let traces = experiment.traces.iter();
+        let traces = traces.map(|trace| (trace.path.display().to_string(), kinds(trace)));
+        let said = experiment.diagnostics.iter();
+        (
+            traces.collect(),
+            said.map(|said| said.message.clone()).collect(),
+        )
+    }
+
+    /// Ten spans, each with begin and end, of one thread; `late` nanoseconds later than another recorder has them.
+    fn spans(first: u64, thread: u32, late: u64) -> String {
+        let span = |number: u64| {
+            let begin = 1_000_000_000 + number * 50_000_000 + late;
+            let end = begin + 200_000;
+            let id = first + number;
+            format!(
+                "cpu0 {begin} slowpath_span:start_span span_id=0x{id:x} @vtid={thread}\n\
+                 cpu0 {end} slowpath_span:end_span span_id=0x{id:x} @vtid={thread}\n"
+            )
+        };
+        let spans: String = (0..10).map(span).collect();
+        format!("-- domain user\n{spans}")
+    }
+
+    const SPANS: [&str; 2] = ["slowpath_span:end_span", "slowpath_span:start_span"];
+
+    fn with(path: &str, kinds: &[&str]) -> (String, Vec<String>) {
+        (
+            path.to_owned(),
+            kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+        )
+    }
+
+    #[test]
+    fn applications_that_tell_different_things_at_the_same_time_are_read_together() {
+        // A service and the one that it calls, of different users: two traces of one recorder.
+        let (caller, called) = (spans(1, 7, 0), spans(101, 8, 50_000));
+        let (traces, said) = left_of(&[("one", &caller), ("other", &called)]);
+        assert_eq!(traces, [with("one", &SPANS), with("other", &SPANS)]);
+        assert_eq!(said, [""; 0]);
+        // Both tell of one span: what two threads say of it are two things.
+        let same_span = spans(1, 8, 50_000);
+        let (traces, _) = left_of(&[("one", &caller), ("other", &same_span)]);
+        assert_eq!(traces, [with("one", &SPANS), with("other", &SPANS)]);
+    }
+
+    #[test]
+    fn what_applications_told_two_recorders_is_read_once_and_the_rest_of_both() {
+        let longer =
+            spans(1, 7, 0) + "cpu0 9000000000 slowpath_span:start_span span_id=0x99 @vtid=7\n";
+        let again = spans(1, 7, 1_500);
+        for (one, other) in [(0, 1), (1, 0)] {
+            let both = [("one", &*longer), ("two", &*again)];
+            let (traces, said) = left_of(&[both[one], both[other]]);
+            assert_eq!(traces, [with("one", &SPANS)]);
+            let [said] = &said[..] else {
+                panic!("{said:?}")
+            };
+            assert!(
+                said.starts_with("one ") && said.contains("of slowpath_span"),
+                "{said}"
+            );
+        }
+        let ticks: String = (0..400u64)
+            .map(|tick| {
+                format!(
+                    "cpu1 {} app:tick n={tick} @vtid=7\n",
+                    1_000_000_000 + tick * 1_000_000
+                )
+            })
+            .collect();
+        let (traces, _) = left_of(&[("one", &longer), ("two", &(again + &ticks))]);
+        assert_eq!(traces, [with("one", &SPANS), with("two", &["app:tick"])]);
+    }
+
+    #[test]
+    fn kernels_that_were_recorded_with_other_filters_are_read_together() {
+        let calls = |thread: u32, late: u64| -> String {
+            let call = |number: u64| {
+                let at = 1_000_000_000 + number * 500_000 + late;
+                format!("cpu0 {at} syscall_entry_read fd={number} @tid={thread}\n")
+            };
+            (0..200).map(call).collect()
+        };
+        let read = |thread, late| {
+            let (traces, said) = left_of(&[("one", &calls(7, 0)), ("two", &calls(thread, late))]);
+            (traces.len(), said.len())
+        };
+        assert_eq!(read(8, 1_000), (2, 0));
+        assert_eq!(read(7, 1_000), (1, 1));
+    }
 }

@@ -10,12 +10,14 @@ mod joined;
 mod order;
 mod recorded;
 mod sniff;
+mod without;
 
 pub use bytes::{Bytes, FileBytes, NamedBytes};
 pub use joined::Joined;
 pub use order::contradicting;
-pub use recorded::Recorded;
+pub use recorded::{Recorded, Shared, without_kinds};
 pub use sniff::{Format, sniff};
+pub use without::Without;
 
 use std::ops::Range;
 

@@ -42,6 +42,14 @@ describe('the application', { skip: noBrowser }, () => {
     assert.match(evidence, /12 events were lost\s*\n+Hint: record with larger buffers or fewer events$/);
   });
 
+  test('a link to a thread that is not there says so', async () => {
+    for (const link of ['#/threads?thread=99999999', '#/threads?tid=4194303']) {
+      const page = await browser.open(link);
+      await page.getByText('No such thread').waitFor();
+      assert.deepEqual(page.complaints, []);
+    }
+  });
+
   test('a link restores range, time and selection, and back undoes a selection', async () => {
     const page = await browser.open('#/requests');
     await page

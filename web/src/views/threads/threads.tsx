@@ -17,7 +17,7 @@ import type {
 import { adjust, go, usePlace } from '../../model/place-store';
 import { useHasKernel, useHostName, useRecording, useSharedRange } from '../../model/recording';
 import { wordShare } from '../../model/wording';
-import { ErrorNotice, NoKernel, WaitingNotice } from '../../parts/notices';
+import { EmptyNotice, ErrorNotice, NoKernel, WaitingNotice } from '../../parts/notices';
 import { useSettled } from '../../parts/settled';
 import { Split } from '../../parts/split';
 import { useTheme } from '../../parts/theme';
@@ -174,7 +174,7 @@ function ThreadsOverTime({ threads, cpus }: { threads: Thread[]; cpus: Processor
     },
     {
       key: 'busy',
-      title: 'Running',
+      title: 'Ran in all',
       width: BUSY_WIDTH,
       align: 'right',
       cell: (row) => (
@@ -286,9 +286,13 @@ function ThreadsOverTime({ threads, cpus }: { threads: Thread[]; cpus: Processor
             )
           }
           lower={
-            selectedThread && (
+            selectedThread ? (
               <ThreadDetail key={selectedThread.row} thread={selectedThread} isShown={isShown} />
-            )
+            ) : place.thread !== null ? (
+              <EmptyNotice title="No such thread">
+                The link is to a thread that this recording does not have; it may be of another recording.
+              </EmptyNotice>
+            ) : null
           }
         />
       </div>
@@ -305,6 +309,9 @@ function useRequestMark(id: number | null): readonly GraphMark[] {
   return useMemo(() => (request ? [{ begin: request.begin_ns, end: request.end_ns }] : NO_MARKS), [request]);
 }
 
+/** A row that no recording has: the selected thread is one that could not be found. */
+const NO_SUCH_THREAD = Number.MAX_SAFE_INTEGER;
+
 /** Links name a thread by host and number; here it becomes the selected row. */
 function useThreadOfAddress(threads: readonly Thread[]): void {
   const { filters } = usePlace();
@@ -314,6 +321,6 @@ function useThreadOfAddress(threads: readonly Thread[]): void {
     const found = threads.find(
       (thread) => thread.tid === Number(tid) && (host === undefined || thread.host === Number(host)),
     );
-    adjust({ thread: found?.row ?? null, filters: { tid: null, host: null } });
+    adjust({ thread: found?.row ?? NO_SUCH_THREAD, filters: { tid: null, host: null } });
   }, [tid, host, threads]);
 }
