@@ -278,6 +278,7 @@ fn summary(outcome: &Outcome) -> String {
         end_ns,
         snapshots,
         triggers,
+        failed_snapshots,
         ..
     } = &outcome.manifest;
     let folder = as_typed(&outcome.folder);
@@ -297,6 +298,16 @@ fn summary(outcome: &Outcome) -> String {
         let rule = triggers.iter().find(|one| one.snapshot == *snapshot);
         let reason = rule.map_or(String::new(), |one| format!(" ({})", one.rule));
         text += &format!("slowpath: earlier snapshot: {folder}/{snapshot}{reason}\n");
+    }
+    if let Some(failed) = failed_snapshots {
+        let (snapshots, they) = match failed.count {
+            1 => ("1 snapshot".to_owned(), "it"),
+            count => (format!("{count} snapshots"), "they"),
+        };
+        text += &format!(
+            "warning: {snapshots} could not be written, and the events that {they} would have had are lost: {}\n",
+            shown(&failed.last_cause)
+        );
     }
     let lost: u64 = kernel.lost_events.values().sum();
     if lost > 0 {

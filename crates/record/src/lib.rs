@@ -37,8 +37,8 @@ pub use control::request_snapshot;
 pub use error::RecordError;
 pub use event_names::PRESETS;
 pub use manifest::{
-    Account, Accounts, ClockReading, Cost, KernelPart, Manifest, Mode, SlowRequest, SpansPart,
-    Tracer, Trigger, UserSpacePart,
+    Account, Accounts, ClockReading, Cost, FailedSnapshots, KernelPart, Manifest, Mode,
+    SlowRequest, SpansPart, Tracer, Trigger, UserSpacePart,
 };
 pub use options::{KernelChoice, RecordOptions, UserSpaceChoice};
 pub use recorder::{CommandEnd, Outcome, record};

@@ -59,6 +59,9 @@ pub struct Manifest {
     /// Which of them a rule took, and why. Of a snapshot: its own one.
     #[serde(default)]
     pub triggers: Vec<Trigger>,
+    /// Snapshots that could not be written; `None` where all were.
+    #[serde(default)]
+    pub failed_snapshots: Option<FailedSnapshots>,
     /// Whether the recorder ended in order; false while it runs and after it was killed.
     pub complete: bool,
     /// By path within the folder: the bytes of each file when the recorder ended in order, but for this
@@ -172,6 +175,17 @@ pub struct Trigger {
     pub at_ns: Timestamp,
     /// The requests that broke it, slowest first; not all where they are many.
     pub requests: Vec<SlowRequest>,
+}
+
+/// Snapshots that could not be written: what the ring held of the kernel's events then is lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedSnapshots {
+    /// How many.
+    pub count: u64,
+    /// When the last of them failed.
+    pub last_ns: Timestamp,
+    /// Why.
+    pub last_cause: String,
 }
 
 /// A span that broke a rule.

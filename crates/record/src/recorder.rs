@@ -21,7 +21,8 @@ use crate::group_quotas::GroupQuotas;
 use crate::host;
 use crate::lttng::Session;
 use crate::manifest::{
-    self, Accounts, Cost, KernelPart, Manifest, Mode, Tracer, Trigger, UserSpacePart,
+    self, Accounts, Cost, FailedSnapshots, KernelPart, Manifest, Mode, Tracer, Trigger,
+    UserSpacePart,
 };
 use crate::options::RecordOptions;
 use crate::plan::Plan;
@@ -381,20 +382,48 @@ impl Recording {
     }
 
     /// Writes what the ring holds into the next snapshot's folder, and empties it; `reason` is the
-    /// rule that asked for it.
+    /// rule that asked for it. Where this fails, nothing is left of it but a note.
     pub(crate) fn take_snapshot(&mut self, reason: Option<Trigger>) -> Result<PathBuf, String> {
         if self.mode == Mode::Standard {
             return Err(
                 "it writes everything to disk already; end it to read the recording".into(),
             );
         }
-        let name = format!("snapshot-{}", self.manifest.snapshots.len() + 1);
+        let number = self.manifest.snapshots.len() + 1;
+        let free = (number..).map(|number| format!("snapshot-{number}"));
+        let mut free = free.filter(|name| !self.folder.join(name).exists());
+        let name = free.next().unwrap_or_default();
         let folder = self.folder.join(&name);
         let told = |error: io::Error| format!("{}: {error}", folder.display());
-        std::fs::create_dir(&folder).map_err(told)?;
+        if let Err(cause) = self.write_snapshot(&name, &folder, reason) {
+            // A part of it would take room, and be taken for the whole.
+            let _ = std::fs::remove_dir_all(&folder);
+            let before = self.manifest.failed_snapshots.take();
+            self.manifest.failed_snapshots = Some(FailedSnapshots {
+                count: before.map_or(0, |before| before.count) + 1,
+                last_ns: host::now(),
+                last_cause: cause.clone(),
+            });
+            // What is short for the snapshot may be short for this; the end says it again.
+            let _ = self.manifest.write(&self.folder);
+            return Err(cause);
+        }
+        self.manifest.snapshots.push(name);
+        self.manifest.write(&self.folder).map_err(told)?;
+        Ok(folder)
+    }
+
+    fn write_snapshot(
+        &mut self,
+        name: &str,
+        folder: &Path,
+        reason: Option<Trigger>,
+    ) -> Result<(), String> {
+        let told = |error: io::Error| format!("{}: {error}", folder.display());
+        std::fs::create_dir(folder).map_err(told)?;
         let mut own = self.manifest.clone();
         if let Some(session) = &self.session {
-            session.write_snapshot(&folder)?;
+            session.write_snapshot(folder)?;
         }
         own.end_ns = host::now();
         if let Some(instance) = &self.instance {
@@ -413,7 +442,7 @@ impl Recording {
             quotas_noted.transpose().map_err(told)?;
             pages.remove_empty();
             own.cost.bytes_written = pages.bytes();
-            describe(instance, &folder, &own.kernel.events).map_err(told)?;
+            describe(instance, folder, &own.kernel.events).map_err(told)?;
             instance.save_tables(&kernel_folder).map_err(told)?;
             if let Some(state) = &mut self.state {
                 state.write_snapshot(&kernel_folder).map_err(told)?;
@@ -422,11 +451,8 @@ impl Recording {
                 quotas.write_snapshot(&kernel_folder).map_err(told)?;
             }
         }
-        // From now on the ring fills anew.
-        self.manifest.begin_ns = own.end_ns;
-        self.manifest.end_ns = own.end_ns;
         if let Some(receiver) = &self.receiver {
-            receiver.write_snapshot(&folder, own.begin_ns, own.end_ns);
+            receiver.write_snapshot(folder, own.begin_ns, own.end_ns);
             own.spans = Some(receiver.part());
             own.cost.bytes_written += storage::bytes_below(&folder.join("spans"));
         }
@@ -435,19 +461,20 @@ impl Recording {
         own.accounts = self.accounts.accounts();
         own.snapshots.clear();
         let reason = reason.map(|reason| Trigger {
-            snapshot: name.clone(),
+            snapshot: name.to_owned(),
             ..reason
         });
         own.triggers = reason.clone().into_iter().collect();
-        self.manifest.triggers.extend(reason);
         own.complete = true;
-        own.files = storage::files_of(&folder);
+        own.files = storage::files_of(folder);
         // Spans that come late are added to it.
         own.files.retain(|file, _| !file.starts_with("spans/"));
-        own.write(&folder).map_err(told)?;
-        self.manifest.snapshots.push(name);
-        self.manifest.write(&self.folder).map_err(told)?;
-        Ok(folder)
+        own.write(folder).map_err(told)?;
+        self.manifest.triggers.extend(reason);
+        // From now on the ring fills anew. Spans of the time of a failed one are in the next.
+        self.manifest.begin_ns = own.end_ns;
+        self.manifest.end_ns = own.end_ns;
+        Ok(())
     }
 
     /// Stops the flow of events that can no longer be written; the guardian does the rest.
@@ -542,6 +569,7 @@ fn first_manifest(options: &RecordOptions, plan: &Plan, instance: Option<&Instan
         spans: None,
         snapshots: Vec::new(),
         triggers: Vec::new(),
+        failed_snapshots: None,
         complete: false,
         files: Default::default(),
         cost: Cost::default(),

@@ -206,7 +206,8 @@ impl Keeper {
 impl Memory {
     fn keep(&mut self, batch: Batch) -> io::Result<()> {
         let now = Instant::now();
-        self.open.retain(|(_, _, until)| now < *until);
+        self.open
+            .retain(|(files, _, until)| now < *until && files.have_a_place());
         let mut result = Ok(());
         for (files, time, _) in &mut self.open {
             if batch.time.overlaps(*time) {
@@ -239,6 +240,11 @@ impl SpanFiles {
             number: 0,
             current: None,
         }
+    }
+
+    /// Whether the recording is there: a snapshot that failed is removed.
+    fn have_a_place(&self) -> bool {
+        self.folder.parent().is_some_and(Path::is_dir)
     }
 
     /// Appends a message. A failed one leaves the file as it was.

@@ -1,0 +1,82 @@
+//! A flight recorder on a disk without room: what a failed snapshot leaves, and that the next one is taken.
+//!
+//! Mounting a disk of its own needs root; the test says so where it is skipped.
+
+mod support;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use slowpath_record::{Manifest, Mode, record, request_snapshot};
+use support::spans_alone;
+
+/// A file system in memory, gone with the test.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn mounted(folder: &Path) -> Option<Self> {
+        fs::create_dir(folder).expect("a folder");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=256k", "none"]);
+        let status = mount.arg(folder).status();
+        (status.is_ok_and(|status| status.success())).then(|| Self(folder.to_owned()))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn after_a_snapshot_without_room_the_next_one_is_taken() {
+    let base = tempfile::tempdir().expect("a temporary folder");
+    let Some(disk) = Disk::mounted(&base.path().join("disk")) else {
+        let _ = writeln!(std::io::stderr(), "skipped: no file system can be mounted");
+        return;
+    };
+    let (folder, end) = (disk.0.join("recording"), base.path().join("end"));
+    let script = format!("while [ ! -e {} ]; do sleep 0.05; done", end.display());
+    let options = spans_alone(&folder, Mode::Snapshot, &[], &["sh", "-c", &script]);
+    let recording = thread::spawn(move || record(&options, &mut |line| eprintln!("{line}")));
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let is_running = || Manifest::read(&folder).is_ok_and(|manifest| manifest.spans.is_some());
+    while !is_running() {
+        assert!(Instant::now() < deadline, "it does not begin");
+        thread::sleep(Duration::from_millis(20));
+    }
+
+    let filler = disk.0.join("filler");
+    let mut file = File::create(&filler).expect("a file");
+    while file.write_all(&[0; 4096]).is_ok() {}
+    drop(file);
+    for _ in 0..2 {
+        let error = request_snapshot(&folder).expect_err("no room").to_string();
+        assert!(error.contains("No space left"), "{error}");
+        assert!(!folder.join("snapshot-1").exists());
+    }
+    fs::remove_file(&filler).expect("removed");
+    let snapshot = request_snapshot(&folder).expect("a snapshot");
+    assert_eq!(snapshot, folder.join("snapshot-1"));
+    assert!(Manifest::read(&snapshot).is_ok_and(|manifest| manifest.complete));
+    // What somebody else put there is left alone.
+    fs::create_dir(folder.join("snapshot-2")).expect("a folder");
+    let snapshot = request_snapshot(&folder).expect("a snapshot");
+    assert_eq!(snapshot, folder.join("snapshot-3"));
+
+    fs::write(&end, "").expect("a file");
+    let outcome = recording.join().expect("no panic").expect("a recording");
+    assert_eq!(outcome.manifest.snapshots, ["snapshot-1", "snapshot-3"]);
+    let failed = outcome.manifest.failed_snapshots.expect("a note");
+    assert_eq!(failed.count, 2);
+    assert!(
+        failed.last_cause.contains("No space left"),
+        "{}",
+        failed.last_cause
+    );
+}
