@@ -13,6 +13,7 @@ use slowpath_views::OperationName;
 
 use crate::input::{self, InputArgs, Report};
 use crate::output::print_json;
+use crate::request_tables::left_out;
 use crate::requests::{Chosen, ChosenArgs, ensure_spans};
 use crate::tables;
 
@@ -40,6 +41,8 @@ pub struct CompareArgs {
 struct Groups {
     one: Breakdown,
     other: Breakdown,
+    /// Requests that are in neither, as how long they took is not known.
+    in_part: u64,
 }
 
 /// Runs the command.
@@ -54,7 +57,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
     ensure_spans(&recorded)?;
     let mut operations: BTreeMap<OperationName, Groups> = BTreeMap::new();
     if args.with.is_empty() {
-        for (name, requests) in args.by_operation(&recorded, &all, range) {
+        for (name, requests) in args.by_operation(&recorded, &all, range, &mut operations) {
             // The slowest come first.
             let groups = operations.entry(name).or_default();
             let slow = requests.len().div_ceil(10);
@@ -67,7 +70,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
                 .for_each(|chosen| groups.one.add(&path(*chosen)));
         }
     } else {
-        for (name, requests) in args.by_operation(&recorded, &all, range) {
+        for (name, requests) in args.by_operation(&recorded, &all, range, &mut operations) {
             let groups = operations.entry(name).or_default();
             requests
                 .iter()
@@ -83,29 +86,32 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
         let all = recorded.all();
         report = report.with(found);
         ensure_spans(&recorded)?;
-        for (name, requests) in args.by_operation(&recorded, &all, later) {
+        for (name, requests) in args.by_operation(&recorded, &all, later, &mut operations) {
             let groups = operations.entry(name).or_default();
             requests
                 .iter()
                 .for_each(|chosen| groups.other.add(&path(*chosen)));
         }
     }
+    let in_part = operations.values().map(|groups| groups.in_part).sum();
     operations.retain(|_, groups| groups.one.requests() > 0 && groups.other.requests() > 0);
     anyhow::ensure!(
         !operations.is_empty(),
-        "no operation has requests in both groups\n  hint: `slowpath requests` lists them"
+        "no operation has requests in both groups\n  {}hint: `slowpath requests` lists them",
+        left_out(in_part).replace('\n', "\n  ")
     );
     let mut operations: Vec<(OperationName, Groups)> = operations.into_iter().collect();
     // By what the difference costs all slow requests together.
     operations.sort_by(|(_, one), (_, two)| cost(two).total_cmp(&cost(one)));
     match args.json {
-        true => print_json(&document(&operations))?,
+        true => print_json(&document(&operations, in_part))?,
         false => {
             let names = match args.with.is_empty() {
                 true => ("fast", "slow"),
                 false => ("before", "after"),
             };
-            crate::output::print(&text(&operations, names, args.top))?;
+            let text = text(&operations, names, args.top);
+            crate::output::print(&format!("{text}{}", left_out(in_part)))?;
         }
     }
     Ok(report)
@@ -120,25 +126,30 @@ fn path(chosen: Chosen<'_>) -> slowpath_requests::RequestPath {
 }
 
 impl CompareArgs {
-    /// The chosen requests by operation, the slowest first.
+    /// The chosen requests by operation, the slowest first; those of unknown length are only counted.
     fn by_operation<'run>(
         &self,
         recorded: &'run RecordedRequests,
         all: &'run AllHosts<'run>,
         range: slowpath_model::TimeRange,
+        operations: &mut BTreeMap<OperationName, Groups>,
     ) -> BTreeMap<OperationName, Vec<Chosen<'run>>> {
-        let mut operations: BTreeMap<OperationName, Vec<Chosen<'run>>> = BTreeMap::new();
+        let mut found: BTreeMap<OperationName, Vec<Chosen<'run>>> = BTreeMap::new();
         for chosen in self.chosen.choose(recorded, all, range) {
             let name = chosen.operation();
-            operations.entry(name).or_default().push(chosen);
+            match chosen.request().duration() {
+                Some(_) => found.entry(name).or_default().push(chosen),
+                None => operations.entry(name).or_default().in_part += 1,
+            }
         }
-        operations
+        found
     }
 }
 
 #[derive(Serialize)]
 struct Document<'run> {
     operations: Vec<OperationRow<'run>>,
+    in_part: u64,
 }
 
 #[derive(Serialize)]
@@ -147,6 +158,7 @@ struct OperationRow<'run> {
     operation: &'run str,
     comm: &'run str,
     counts: [u64; 2],
+    in_part: u64,
     mean_ns: [Nanoseconds; 2],
     differences: Vec<DifferenceRow>,
 }
@@ -164,7 +176,7 @@ fn rounded(ns: f64) -> Nanoseconds {
     Nanoseconds(ns.round().max(0.0) as u64)
 }
 
-fn document(operations: &[(OperationName, Groups)]) -> Document<'_> {
+fn document(operations: &[(OperationName, Groups)], in_part: u64) -> Document<'_> {
     let rows = operations.iter().map(|(name, groups)| {
         let differences = groups.one.differences(&groups.other).into_iter();
         let differences = differences.map(|difference| DifferenceRow {
@@ -179,12 +191,14 @@ fn document(operations: &[(OperationName, Groups)]) -> Document<'_> {
             operation: &name.operation,
             comm: &name.comm,
             counts: [groups.one.requests(), groups.other.requests()],
+            in_part: groups.in_part,
             mean_ns: [rounded(groups.one.mean()), rounded(groups.other.mean())],
             differences: differences.collect(),
         }
     });
     Document {
         operations: rows.collect(),
+        in_part,
     }
 }
 

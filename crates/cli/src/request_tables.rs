@@ -2,7 +2,7 @@
 
 use slowpath_critical_path::State;
 use slowpath_model::{Nanoseconds, ThreadId};
-use slowpath_requests::{Operation, States, Summary, ThreadOfHost, WaitFor};
+use slowpath_requests::{Operations, States, Summary, ThreadOfHost, WaitFor};
 
 use crate::requests::{Chosen, OperationOfHost};
 use crate::tables::Columns;
@@ -27,10 +27,11 @@ pub(crate) fn slowest(
         all.add_all(&summary.states);
         let request = chosen.request();
         let threads = request.threads();
-        let mut texts = vec![
-            request.window.length().to_string(),
-            request.key.span.to_string(),
-        ];
+        let duration = match request.duration() {
+            Some(duration) => duration.to_string(),
+            None => format!("≥ {}", request.window.length()),
+        };
+        let mut texts = vec![duration, request.key.span.to_string()];
         texts.extend(several_hosts.then(|| chosen.host.name.clone()));
         texts.extend(have_names.then(|| named(request.service(), request.operation())));
         texts.extend([
@@ -51,21 +52,35 @@ pub(crate) fn slowest(
             found - rows.len()
         );
     }
+    if rows
+        .iter()
+        .any(|(chosen, _)| chosen.request().duration().is_none())
+    {
+        text += "≥ at least so long: the start or the end is not recorded\n";
+    }
     text += &format!("\n{}", legend(&all));
     text
 }
 
+/// Says how many requests are left out as their durations are not known, if any are.
+pub(crate) fn left_out(in_part: u64) -> String {
+    let (requests, whose) = match in_part {
+        0 => return String::new(),
+        1 => ("1 request is".to_owned(), "its"),
+        _ => (format!("{in_part} requests are"), "their"),
+    };
+    format!("{requests} left out, of unknown length: {whose} start or end is not recorded\n")
+}
+
 /// Operations and their percentile bands.
-pub(crate) fn operations(operations: &[Operation<OperationOfHost>]) -> String {
-    let several_hosts = operations
-        .iter()
-        .any(|operation| operation.name.host.is_some());
+pub(crate) fn operations(operations: &Operations<OperationOfHost>) -> String {
+    let several_hosts = (operations.all().iter()).any(|operation| operation.name.host.is_some());
     let mut titles = vec!["request"];
     titles.extend(several_hosts.then_some("host"));
     titles.extend(["band", "#count", "#shortest", "#longest", "time", "mostly"]);
     let mut columns = Columns::new(&titles, 0);
     let mut all = States::default();
-    for operation in operations {
+    for operation in operations.all() {
         let OperationOfHost { name, host } = &operation.name;
         let mut host = host.clone();
         let mut named = match name.operation.as_str() {
@@ -91,7 +106,8 @@ pub(crate) fn operations(operations: &[Operation<OperationOfHost>]) -> String {
             columns.row(texts);
         }
     }
-    format!("{}\n{}", columns.text(), legend(&all))
+    let left_out = left_out(operations.in_part());
+    format!("{}{left_out}\n{}", columns.text(), legend(&all))
 }
 
 fn percentile(permille: u64) -> String {

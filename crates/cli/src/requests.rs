@@ -206,7 +206,7 @@ pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
         jobs: run.jobs(),
         several_hosts: hosts.len() > 1,
         operations: RefCell::new(args.percentiles.then(|| {
-            let durations = chosen.iter().map(|chosen| chosen.request().window.length());
+            let durations = chosen.iter().map(|chosen| chosen.request().duration());
             let name = |chosen: &Chosen<'_>| OperationOfHost {
                 name: chosen.operation(),
                 host: (hosts.len() > 1).then(|| chosen.host.name.clone()),
@@ -219,8 +219,9 @@ pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
     } else if args.percentiles {
         wanted.for_each(|_, _| Ok::<_, Infallible>(()))?;
         let operations = wanted.operations.borrow();
-        let operations = operations.as_ref().map_or(&[][..], Operations::all);
-        crate::output::print(&request_tables::operations(operations))?;
+        if let Some(operations) = &*operations {
+            crate::output::print(&request_tables::operations(operations))?;
+        }
     } else {
         let mut rows = Vec::new();
         wanted.for_each(|chosen, summary| {
@@ -294,11 +295,12 @@ impl<'run> Wanted<'run> {
 /// Row by row as they become known.
 impl Serialize for Wanted<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut document = serializer.serialize_struct("Requests", 2)?;
+        let mut document = serializer.serialize_struct("Requests", 3)?;
         document.serialize_field("requests", &Rows(self))?;
         if let Some(operations) = &*self.operations.borrow() {
             let rows: Vec<OperationRow<'_>> = operations.all().iter().map(operation_row).collect();
             document.serialize_field("operations", &rows)?;
+            document.serialize_field("in_part", &operations.in_part())?;
         }
         document.end()
     }
@@ -397,6 +399,7 @@ struct OperationRow<'run> {
     operation: &'run str,
     comm: &'run str,
     count: u64,
+    in_part: u64,
     p50_ns: Nanoseconds,
     p90_ns: Nanoseconds,
     p99_ns: Nanoseconds,
@@ -489,6 +492,7 @@ fn operation_row(operation: &Operation<OperationOfHost>) -> OperationRow<'_> {
         operation: &name.operation,
         comm: &name.comm,
         count: operation.count,
+        in_part: operation.in_part,
         p50_ns: operation.p50,
         p90_ns: operation.p90,
         p99_ns: operation.p99,

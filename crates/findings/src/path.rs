@@ -8,8 +8,7 @@ use slowpath_kernel::InterruptedWait;
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, shown};
 use slowpath_requests::{
-    AllHosts, Request, RequestId, RequestOfHost, RequestPath, Requests, Shown, SpanKey,
-    ThreadOfHost,
+    AllHosts, Request, RequestId, RequestOfHost, RequestPath, Requests, SpanKey, ThreadOfHost,
 };
 
 use crate::finding::{Evidence, Finding, FindingId, Severity};
@@ -148,7 +147,7 @@ impl<'run> Slow<'run> {
             let is_whole = |id: &RequestId| {
                 let request = requests.get(*id);
                 let is_covered = recorded.intersect(request.window) == request.window;
-                request.shown == Shown::Whole && is_covered
+                request.duration().is_some() && is_covered
             };
             if ids.iter().any(is_whole) {
                 ids.retain(is_whole);

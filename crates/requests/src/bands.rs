@@ -2,7 +2,7 @@
 //!
 //! A request's percentile is its rank from the fastest, as a share of all; bands lie between percentiles
 //! (docs/reference/definitions.md), so that each request is in exactly one, and sums over bands add up
-//! to all.
+//! to all. Requests of which the trace does not show how long they took have no rank, and are counted only.
 
 use std::hash::Hash;
 
@@ -19,8 +19,10 @@ const BOUNDS: [u64; 5] = [0, 500, 900, 990, 1000];
 pub struct Operation<Name> {
     /// Which.
     pub name: Name,
-    /// How many requests.
+    /// How many requests whose durations are known.
     pub count: u64,
+    /// How many others.
+    pub in_part: u64,
     /// The duration that half of them do not exceed.
     pub p50: Nanoseconds,
     /// The duration that 90 of 100 do not exceed.
@@ -48,29 +50,44 @@ pub struct Band {
     pub own: States,
 }
 
+/// The requests of an operation.
+#[derive(Default)]
+struct Group {
+    /// In the order of their durations, in the end.
+    rows: Vec<(Nanoseconds, u32)>,
+    in_part: u64,
+}
+
 /// Requests by operation and band, to which what they spent their time on is added one by one.
 #[derive(Debug)]
 pub struct Operations<Name> {
     all: Vec<Operation<Name>>,
-    /// By request: its operation and its band there.
-    of_requests: Vec<(u32, u32)>,
+    /// By request: its operation and its band there; `None` where its duration is not known.
+    of_requests: Vec<Option<(u32, u32)>>,
+    in_part: u64,
 }
 
 impl<Name: Ord + Hash> Operations<Name> {
-    /// Groups requests by name, of which the duration of each is known; the operation with the most time
+    /// Groups requests by name and [duration](crate::Request::duration); the operation with the most time
     /// in all comes first, then by name.
-    pub fn of(requests: impl IntoIterator<Item = (Name, Nanoseconds)>) -> Self {
-        let mut groups: FxHashMap<Name, Vec<(Nanoseconds, u32)>> = FxHashMap::default();
+    pub fn of(requests: impl IntoIterator<Item = (Name, Option<Nanoseconds>)>) -> Self {
+        let mut groups: FxHashMap<Name, Group> = FxHashMap::default();
         let mut count = 0;
         for ((name, duration), request) in requests.into_iter().zip(0..) {
-            groups.entry(name).or_default().push((duration, request));
+            let group = groups.entry(name).or_default();
+            match duration {
+                Some(duration) => group.rows.push((duration, request)),
+                None => group.in_part += 1,
+            }
             count += 1;
         }
-        let mut groups: Vec<(Nanoseconds, Name, Vec<_>)> = (groups.into_iter())
-            .map(|(name, mut rows)| {
-                rows.sort_by_key(|(duration, _)| *duration);
-                let total = rows.iter().map(|(duration, _)| *duration).sum();
-                (total, name, rows)
+        let in_part = groups.values().map(|group| group.in_part).sum();
+        let mut groups: Vec<(Nanoseconds, Name, Group)> = (groups.into_iter())
+            .filter(|(_, group)| !group.rows.is_empty())
+            .map(|(name, mut group)| {
+                group.rows.sort_by_key(|(duration, _)| *duration);
+                let total = group.rows.iter().map(|(duration, _)| *duration).sum();
+                (total, name, group)
             })
             .collect();
         groups.sort_by(|(total, one, _), (other_total, other, _)| {
@@ -78,16 +95,16 @@ impl<Name: Ord + Hash> Operations<Name> {
         });
         let mut operations = Self {
             all: Vec::with_capacity(groups.len()),
-            of_requests: vec![(0, 0); count],
+            of_requests: vec![None; count],
+            in_part,
         };
-        for (_, name, rows) in groups {
-            operations.push(name, &rows);
+        for (_, name, group) in groups {
+            operations.push(name, &group);
         }
         operations
     }
 
-    /// `rows` are the requests in the order of their durations, at least one.
-    fn push(&mut self, name: Name, rows: &[(Nanoseconds, u32)]) {
+    fn push(&mut self, name: Name, Group { rows, in_part }: &Group) {
         let percentile = |permille: u64| {
             // Nearest rank, from 1.
             let number = (rows.len() as u64 * permille).div_ceil(1000) as usize;
@@ -100,7 +117,8 @@ impl<Name: Ord + Hash> Operations<Name> {
                 continue;
             };
             for (_, request) in within {
-                self.of_requests[*request as usize] = (self.all.len() as u32, bands.len() as u32);
+                let place = (self.all.len() as u32, bands.len() as u32);
+                self.of_requests[*request as usize] = Some(place);
             }
             bands.push(Band {
                 permille: (pair[0], pair[1]),
@@ -112,6 +130,7 @@ impl<Name: Ord + Hash> Operations<Name> {
         }
         self.all.push(Operation {
             count: rows.len() as u64,
+            in_part: *in_part,
             p50: percentile(500),
             p90: percentile(900),
             p99: percentile(990),
@@ -123,15 +142,22 @@ impl<Name: Ord + Hash> Operations<Name> {
 
     /// Adds what a request spent its time on, by its position among those that were given.
     pub fn add(&mut self, request: usize, summary: &Summary<'_>) {
-        let (operation, band) = self.of_requests[request];
+        let Some((operation, band)) = self.of_requests[request] else {
+            return;
+        };
         let band = &mut self.all[operation as usize].bands[band as usize];
         band.states.add_all(&summary.states);
         band.own.add_all(&summary.own);
     }
 
-    /// All operations.
+    /// All operations that have a request whose duration is known.
     pub fn all(&self) -> &[Operation<Name>] {
         &self.all
+    }
+
+    /// How many requests are left out, of all operations, as their durations are not known.
+    pub fn in_part(&self) -> u64 {
+        self.in_part
     }
 }
 
@@ -155,7 +181,7 @@ mod tests {
 
     fn operations<'all>(requests: &[(&'all str, Summary<'static>)]) -> Operations<&'all str> {
         let durations = requests.iter();
-        let durations = durations.map(|(name, summary)| (*name, summary.states.total()));
+        let durations = durations.map(|(name, summary)| (*name, Some(summary.states.total())));
         let mut operations = Operations::of(durations);
         for (position, (_, summary)) in requests.iter().enumerate() {
             operations.add(position, summary);
@@ -186,6 +212,27 @@ mod tests {
             .map(|band| band.states.of(State::Running).get())
             .sum();
         assert_eq!(sum, 200 * 201 / 2);
+    }
+
+    #[test]
+    fn who_is_shown_in_part_has_no_rank() {
+        let known = |length| Some(Nanoseconds(length));
+        let mut operations =
+            Operations::of([("a", known(3)), ("a", None), ("b", None), ("a", known(5))]);
+        for (position, length) in [(0, 3), (1, 1000), (2, 2000), (3, 5)] {
+            operations.add(position, &ran(length));
+        }
+        assert_eq!(operations.in_part(), 2);
+        let [operation] = operations.all() else {
+            panic!("{operations:?}");
+        };
+        assert_eq!(
+            (operation.name, operation.count, operation.in_part),
+            ("a", 2, 1)
+        );
+        assert_eq!(operation.longest, Nanoseconds(5));
+        let ran = operation.bands.iter().map(|band| band.states.total().get());
+        assert_eq!(ran.sum::<u64>(), 8);
     }
 
     #[test]

@@ -8,7 +8,6 @@ use rustc_hash::FxHashMap;
 use slowpath_kernel::network::ClockRelation;
 use slowpath_model::{Diagnostic, DiagnosticCode, Place, TimeRange, TraceId};
 
-use crate::request::Shown;
 use crate::requests::Requests;
 
 /// How far one host's clock is ahead of another's.
@@ -92,8 +91,8 @@ pub fn clock_offsets(hosts: &[&Requests]) -> Vec<ClockOffset> {
     let mut hulls: Vec<FxHashMap<TraceId, TimeRange>> = Vec::new();
     for requests in hosts {
         let mut of_host: FxHashMap<TraceId, TimeRange> = FxHashMap::default();
-        let whole = |shown| shown == Shown::Whole;
-        for request in requests.all().iter().filter(|request| whole(request.shown)) {
+        let requests = requests.all().iter();
+        for request in requests.filter(|request| request.duration().is_some()) {
             let hull = of_host.entry(request.key.trace).or_insert(request.window);
             *hull = hull.hull(request.window);
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{ProcessId, SpanId, ThreadId, TimeRange, Timestamp, TraceId};
+use slowpath_model::{Nanoseconds, ProcessId, SpanId, ThreadId, TimeRange, Timestamp, TraceId};
 use slowpath_read_spans::{Attribute, SpanKind, SpanStatus};
 use utoipa::ToSchema;
 
@@ -50,7 +50,7 @@ pub enum PlacedBy {
 }
 
 /// What of a request the trace shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shown {
     /// Its start and its end.
@@ -125,6 +125,12 @@ pub struct Told {
 }
 
 impl Request {
+    /// How long it took; `None` where its start or its end is not recorded: at least as long as its window
+    /// then, which is nothing to compare or to rank it by.
+    pub fn duration(&self) -> Option<Nanoseconds> {
+        (self.shown == Shown::Whole).then(|| self.window.length())
+    }
+
     /// The service, where a file says it; else empty.
     pub fn service(&self) -> &str {
         self.told.as_ref().map_or("", |told| &told.service)

@@ -349,7 +349,7 @@ impl Recording {
             .filter_map(|number| requests.numbers.get(number))
             .collect();
         let names = numbers.zip(&chosen).map(|(number, of)| {
-            let duration = all.get(*of).window.length();
+            let duration = all.get(*of).duration();
             (requests.numbers.name(number).clone(), duration)
         });
         let mut operations = Operations::of(names);

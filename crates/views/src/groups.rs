@@ -54,7 +54,7 @@ pub struct Comparison {
 /// A group.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct GroupSize {
-    /// How many requests.
+    /// How many requests whose durations are known.
     pub count: u64,
     /// Their mean duration.
     pub mean_ns: f64,
@@ -79,7 +79,7 @@ pub struct Difference {
 }
 
 /// What makes the requests `other` differ from `one`, nothing where either has none. Numbers that are no
-/// request's are left out.
+/// request's are left out, and so are requests whose durations are not known.
 pub fn compare(
     all: &AllHosts<'_>,
     numbers: &RequestNumbers,
@@ -88,7 +88,8 @@ pub fn compare(
 ) -> Comparison {
     let breakdown = |group: &[usize]| {
         let mut sum = Breakdown::default();
-        for of in group.iter().filter_map(|&number| numbers.get(number)) {
+        let requests = group.iter().filter_map(|&number| numbers.get(number));
+        for of in requests.filter(|of| all.get(*of).duration().is_some()) {
             sum.add(&all.path(of));
         }
         sum

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use slowpath_critical_path::State;
 use slowpath_model::{HostId, Nanoseconds, SpanId, ThreadId, TraceId};
-use slowpath_requests::{AllHosts, PlacedBy, Request, RequestOfHost, Summary};
+use slowpath_requests::{AllHosts, PlacedBy, Request, RequestOfHost, Shown, Summary};
 use slowpath_session::RecordedRequests;
 use utoipa::ToSchema;
 
@@ -24,8 +24,9 @@ pub struct RequestNumbers {
     first: Vec<usize>,
     /// By number: when it was, as offsets.
     windows: Vec<(i64, i64)>,
-    /// By number: the share of the requests of its operation that took no longer, in per cent.
-    percentiles: Vec<f32>,
+    /// By number: the share of the requests of its operation that took no longer, in per cent; `None` where
+    /// its own duration is not known.
+    percentiles: Vec<Option<f32>>,
     /// By number: its operation.
     operations: Vec<u32>,
     names: Vec<OperationName>,
@@ -76,7 +77,7 @@ pub struct RequestQuery {
     pub text: String,
     /// Only those that took at least so long.
     pub least: Nanoseconds,
-    /// Only those that took no longer.
+    /// Only those that are known to have taken no longer.
     pub most: Option<Nanoseconds>,
     /// Only those above the first and not above the second percentile of their operation.
     pub percentiles: Option<(f32, f32)>,
@@ -125,8 +126,10 @@ pub struct RequestRow {
     pub begin_ns: i64,
     /// When it ended.
     pub end_ns: i64,
-    /// How long it took.
+    /// How long it took; at least so long where it is shown in part.
     pub duration_ns: Nanoseconds,
+    /// Whether its start and its end are recorded.
+    pub shown: Shown,
     /// How its threads are known.
     pub placed_by: PlacedBy,
     /// Where its time went, waits followed to their causes.
@@ -135,8 +138,11 @@ pub struct RequestRow {
     /// What its own threads did.
     #[schema(value_type = TimeByState)]
     pub own_states: BTreeMap<&'static str, u64>,
-    /// Its rank among the requests of its operation, from the fastest, in per cent of them all.
-    pub percentile: f32,
+    /// Its rank among the requests of its operation whose durations are known, from the fastest, in per cent
+    /// of them all; missing where its own is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub percentile: Option<f32>,
 }
 
 /// A request in full.
@@ -252,7 +258,8 @@ impl RequestNumbers {
                         numbers.names.len() as u32 - 1
                     });
                     let number = numbers.of.len();
-                    durations[operation as usize].push((about.window.length(), number));
+                    let duration = about.duration().map(|duration| (duration, number));
+                    durations[operation as usize].extend(duration);
                     numbers.operations.push(operation);
                     let origin = numbers.clocks.of_host(HostId(place as u32));
                     let window = about.window;
@@ -266,14 +273,14 @@ impl RequestNumbers {
                 }
             }
         }
-        numbers.percentiles = vec![0.0; numbers.of.len()];
+        numbers.percentiles = vec![None; numbers.of.len()];
         for mut of_operation in durations {
             of_operation.sort_unstable();
             let count = of_operation.len() as u64;
             for ((_, number), rank) in of_operation.into_iter().zip(1..) {
                 // Upwards, so that what is above a whole percentile stays above it.
                 let hundredths = (rank * 10_000u64).div_ceil(count);
-                numbers.percentiles[number] = hundredths as f32 / 100.0;
+                numbers.percentiles[number] = Some(hundredths as f32 / 100.0);
             }
         }
         numbers
@@ -340,9 +347,11 @@ impl RequestNumbers {
                 let length = Nanoseconds(end.saturating_sub(begin).max(0) as u64);
                 meant
                     && length >= query.least
-                    && query.most.is_none_or(|most| length <= most)
+                    && query
+                        .most
+                        .is_none_or(|most| length <= most && self.percentiles[number].is_some())
                     && query.percentiles.is_none_or(|(from, to)| {
-                        from < self.percentiles[number] && self.percentiles[number] <= to
+                        self.percentiles[number].is_some_and(|own| from < own && own <= to)
                     })
                     && query
                         .range
@@ -394,11 +403,11 @@ impl RequestNumbers {
         chosen
     }
 
-    /// How long the requests that fit took.
+    /// How long the requests that fit took, those of which this is known.
     pub fn durations(&self, all: &AllHosts<'_>, query: &RequestQuery) -> Vec<Nanoseconds> {
         let chosen = self.chosen(all, query).into_iter();
         chosen
-            .map(|number| all.get(self.of[number]).window.length())
+            .filter_map(|number| all.get(self.of[number]).duration())
             .collect()
     }
 
@@ -431,6 +440,7 @@ impl RequestNumbers {
             begin_ns: origin.offset(request.window.begin),
             end_ns: origin.offset(request.window.end),
             duration_ns: request.window.length(),
+            shown: request.shown,
             placed_by: request.placed_by,
             states: summary.states.by_name(),
             own_states: summary.own.by_name(),

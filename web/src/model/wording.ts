@@ -1,6 +1,6 @@
 // Numbers as people read them: durations and times with sensible units, shares, bytes, counts. Pure;
 // no colours, no elements.
-import type { StateName } from './interface';
+import type { Request, StateName } from './interface';
 
 const THIN_SPACE = '\u202f';
 
@@ -75,6 +75,11 @@ export function wordBytes(bytes: number): string {
 
 export function wordCount(count: number): string {
   return String(Math.round(count)).replace(/\B(?=(\d{3})+(?!\d))/g, THIN_SPACE);
+}
+
+/** How long a request took; at least how long where its start or end is not recorded. */
+export function wordLength({ duration_ns, shown }: Pick<Request, 'duration_ns' | 'shown'>): string {
+  return `${shown === 'whole' ? '' : `≥${THIN_SPACE}`}${wordDuration(duration_ns)}`;
 }
 
 /** "1 request", "3 requests". */

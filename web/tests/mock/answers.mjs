@@ -54,7 +54,7 @@ export function answerOf(path, query, body) {
     case 'paths':
       return paths(body);
     case 'operations':
-      return { operations: operations() };
+      return { operations: operations(), in_part: 0 };
     case 'distribution':
       return distribution(query);
     case 'compare':
@@ -268,6 +268,7 @@ function operations() {
     operation: group[0].operation,
     comm: '',
     count: group.length,
+    in_part: 0,
     p50_ns: rank(group, 50).duration_ns,
     p90_ns: rank(group, 90).duration_ns,
     p99_ns: rank(group, 99).duration_ns,

@@ -24,5 +24,6 @@ export interface MadeProcessor extends Processor {
 }
 
 export interface MadeRequest extends Request {
+  percentile: number;
   path: Path;
 }

@@ -305,6 +305,7 @@ function known(path) {
   const own = path.segments.map((each) => (each.depth === 0 ? each : { ...each, state: 'BLOCKED' }));
   return {
     host: 0,
+    shown: /** @type {const} */ ('whole'),
     placed_by: /** @type {const} */ ('attach'),
     begin_ns,
     end_ns,

@@ -48,7 +48,7 @@ pub(super) struct PageAsked {
     #[serde(default)]
     #[param(default = 0)]
     min_ns: u64,
-    /// Only those that took no longer.
+    /// Only those that are known to have taken no longer.
     max_ns: Option<u64>,
     /// Only those above this percentile of their own operation.
     #[param(minimum = 0, maximum = 100)]
@@ -240,6 +240,8 @@ pub(super) async fn paths(
 struct Operations {
     /// The one whose requests took most time together first.
     operations: Vec<OperationAnswer>,
+    /// Requests that are in no band, of all operations; those without any other are left out.
+    in_part: u64,
 }
 
 /// An operation: what requests are grouped by.
@@ -252,9 +254,11 @@ struct OperationAnswer {
     operation: String,
     /// The name of the threads that served it, where the operation has none; else empty.
     comm: String,
-    /// How many requests.
+    /// How many requests whose durations are known.
     count: u64,
-    /// The median of their durations.
+    /// How many others: their start or end is not recorded, so that they are in no band.
+    in_part: u64,
+    /// The median of the durations.
     p50_ns: Nanoseconds,
     /// 9 of 10 took no longer.
     p90_ns: Nanoseconds,
@@ -310,6 +314,7 @@ impl From<&Operation<OperationName>> for OperationAnswer {
             operation: name.operation,
             comm: name.comm,
             count: operation.count,
+            in_part: operation.in_part,
             p50_ns: operation.p50,
             p90_ns: operation.p90,
             p99_ns: operation.p99,
@@ -326,9 +331,10 @@ pub(super) async fn operations(State(shared): State<Shared>) -> Result<Answer, P
     shared
         .answer(|recording| {
             let operations = recording.operations.get()?;
-            let operations = operations.all().iter().map(OperationAnswer::from);
+            let rows = operations.all().iter().map(OperationAnswer::from);
             Answer::of(&Operations {
-                operations: operations.collect(),
+                operations: rows.collect(),
+                in_part: operations.in_part(),
             })
         })
         .await
@@ -373,7 +379,7 @@ pub(super) async fn distribution(
         .await
 }
 
-/// Two groups of requests.
+/// Two groups of requests. Those whose start or end is not recorded are in none.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = CompareQuestion)]
 pub(super) struct ComparePosted {

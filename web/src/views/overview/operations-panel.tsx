@@ -5,7 +5,7 @@ import { useAnswer, type Answer } from '../../model/answers';
 import { withQuery } from '../../model/client';
 import { STATE_NAMES, type Band, type Distribution, type Operation } from '../../model/interface';
 import { operationFilter, operationTitle } from '../../model/operations';
-import { wordCount, wordDuration } from '../../model/wording';
+import { wordCount, wordDuration, wordNumberOf } from '../../model/wording';
 import { Histogram } from '../../parts/histogram';
 import { Answered, EmptyNotice } from '../../parts/notices';
 import { PlaceLink } from '../../parts/place-link';
@@ -114,6 +114,12 @@ function OneOperation({ operation }: { operation: Operation }) {
           ))}
         </tbody>
       </table>
+      {operation.in_part > 0 && (
+        <p className="muted">
+          {wordNumberOf(operation.in_part, 'more request')} of unknown length: the start or the end is not
+          recorded.
+        </p>
+      )}
       <div className="legend-and-saving">
         <StateLegend states={shown} />
         <SaveButtons

@@ -8,7 +8,7 @@ import { toRequest } from '../../model/jumps';
 import { usePlace } from '../../model/place-store';
 import { isReport } from '../../model/report';
 import { useHasKernel, useRecording, useSharedRange } from '../../model/recording';
-import { wordDuration, wordNumberOf, wordTime } from '../../model/wording';
+import { wordLength, wordNumberOf, wordTime } from '../../model/wording';
 import { Answered, EmptyNotice } from '../../parts/notices';
 import { PlaceLink } from '../../parts/place-link';
 import { StateBar, StateLegend } from '../../parts/state-bar';
@@ -136,7 +136,7 @@ function SlowestRequests({ page }: { page: RequestPage }) {
           <PlaceLink to={toRequest(first, bounds)}>
             {first.operation || first.comm || first.span_id}
           </PlaceLink>{' '}
-          took <strong>{wordDuration(first.duration_ns)}</strong>: {worst.value.verdict}
+          took <strong>{wordLength(first)}</strong>: {worst.value.verdict}
         </p>
       )}
       <ul className="slowest-list">
@@ -152,7 +152,7 @@ function SlowestRequests({ page }: { page: RequestPage }) {
                 of={totalOfStates(request.states) / lengthOf(request.duration_ns, first.duration_ns)}
                 label="Its time"
               />
-              <span className="is-right">{wordDuration(request.duration_ns)}</span>
+              <span className="is-right">{wordLength(request)}</span>
             </PlaceLink>
           </li>
         ))}

@@ -124,7 +124,7 @@ function Differences({ comparison }: { comparison: Comparison }) {
   if (one.count === 0 || other.count === 0) {
     return (
       <EmptyNotice title={`No request is in the ${one.count === 0 ? 'first' : 'second'} group`}>
-        The operation has too few for it.
+        The operation has too few for it; those whose start or end is not recorded are in no group.
       </EmptyNotice>
     );
   }

@@ -2,13 +2,13 @@
 // path through threads and hosts with arrows where it goes from one to the other.
 import { useMemo, useState } from 'react';
 import { useAnswer } from '../../model/answers';
-import type { RequestDetail } from '../../model/interface';
+import type { Request, RequestDetail } from '../../model/interface';
 import { toRequest, toThread } from '../../model/jumps';
 import { parseRange } from '../../model/place';
 import { adjust, go, usePlace } from '../../model/place-store';
 import { useHostName, useRecording, useSharedRange } from '../../model/recording';
 import { isReport } from '../../model/report';
-import { STATE_WORDS, wordDuration, wordShare, wordTime, wordWait } from '../../model/wording';
+import { STATE_WORDS, wordDuration, wordLength, wordShare, wordTime, wordWait } from '../../model/wording';
 import { withMargin } from '../../draw/time-scale';
 import { Answered } from '../../parts/notices';
 import { PlaceLink } from '../../parts/place-link';
@@ -35,6 +35,12 @@ export function RequestDetailPanel({ id }: { id: number }) {
   );
 }
 
+function wordRank({ percentile, shown }: Request): string {
+  if (percentile === undefined) return `its ${shown === 'no-start' ? 'start' : 'end'} is not recorded`;
+  if (percentile >= 100) return 'the slowest of its operation';
+  return `percentile ${Math.floor(percentile * 10) / 10} of its operation`;
+}
+
 function OneRequest({ detail }: { detail: RequestDetail }) {
   const { request, path } = detail;
   const { filters, at } = usePlace();
@@ -55,12 +61,8 @@ function OneRequest({ detail }: { detail: RequestDetail }) {
             {request.operation || request.comm}
             <span className="muted"> {request.service}</span>
           </h2>
-          <span className="request-duration">{wordDuration(request.duration_ns)}</span>
-          <span className="muted">
-            {request.percentile >= 100
-              ? 'the slowest of its operation'
-              : `percentile ${Math.floor(request.percentile * 10) / 10} of its operation`}
-          </span>
+          <span className="request-duration">{wordLength(request)}</span>
+          <span className="muted">{wordRank(request)}</span>
           <span className="muted">
             began at {wordTime(request.begin_ns, 1000)}
             {hosts.length > 1 ? ` on ${hostName(request.host)}` : ''}

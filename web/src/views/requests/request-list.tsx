@@ -11,7 +11,7 @@ import { STATE_NAMES, type Request } from '../../model/interface';
 import { adjust, go, usePlace } from '../../model/place-store';
 import { useHostName, useRecording, useSharedRange } from '../../model/recording';
 import { isReport } from '../../model/report';
-import { wordDuration, wordTime } from '../../model/wording';
+import { wordLength, wordTime } from '../../model/wording';
 import { StateLegend } from '../../parts/state-bar';
 import { useTheme } from '../../parts/theme';
 import { SaveButtons } from '../../parts/save-buttons';
@@ -201,7 +201,7 @@ export function RequestList({ query, pages, total, alignment, marked }: RequestL
       align: 'right',
       sorted: sorted('duration'),
       onSort: sort('duration', 'desc'),
-      cell: ({ request }) => request && wordDuration(request.duration_ns),
+      cell: ({ request }) => request && wordLength(request),
     },
     {
       key: 'percentile',
@@ -211,7 +211,7 @@ export function RequestList({ query, pages, total, alignment, marked }: RequestL
       cell: ({ request }) =>
         request && (
           <span className="muted" title="Percentile among the requests of its operation">
-            {Math.floor(request.percentile * 10) / 10}
+            {request.percentile === undefined ? '–' : Math.floor(request.percentile * 10) / 10}
           </span>
         ),
     },

@@ -34,7 +34,8 @@ export function requestColumns(hostName: ((host: number) => string) | null): Val
     { key: 'comm', title: 'comm', value: (one) => one.comm },
     { key: 'begin_ns', title: 'begin_ns', value: (one) => one.begin_ns },
     { key: 'duration_ns', title: 'duration_ns', value: (one) => one.duration_ns },
-    { key: 'percentile', title: 'percentile', value: (one) => one.percentile },
+    { key: 'shown', title: 'shown', value: (one) => one.shown },
+    { key: 'percentile', title: 'percentile', value: (one) => one.percentile ?? null },
     ...STATE_NAMES.map((state) => ({
       key: state,
       title: `${state.toLowerCase()}_ns`,

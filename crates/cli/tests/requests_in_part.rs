@@ -1,0 +1,105 @@
+//! Requests whose start or end is not recorded: how long they took is not known, and nothing is made of it.
+
+mod support;
+
+use std::fs::File;
+use std::process::Command;
+
+use serde_json::Value;
+use support::server::{Server, i64_of};
+use support::{slowpath, unpacked};
+
+const OTHERS: &str = "left out, of unknown length: their start or end is not recorded\n";
+
+#[test]
+fn requests_that_are_shown_in_part_are_in_no_percentile_and_no_comparison() {
+    let Some(folder) = unpacked("futex-contention/futex-contention.tar.zst") else {
+        return;
+    };
+    let own = tempfile::tempdir().expect("a temporary folder");
+    let arguments = [folder.join("futex-contention"), own.path().to_owned()];
+    let copied = Command::new("cp").arg("-r").args(arguments).status();
+    assert!(copied.expect("cp runs").success());
+    let trace = own.path().join("futex-contention");
+    let cut = File::options()
+        .write(true)
+        .open(trace.join("ust/uid/0/64-bit/uchan_2"));
+    cut.and_then(|file| file.set_len(56_723)).expect("cut");
+
+    let rows = slowpath(&["requests", "--json"], &trace).json();
+    let rows = rows["requests"].as_array().expect("requests");
+    let (whole, in_part): (Vec<&Value>, Vec<&Value>) =
+        rows.iter().partition(|row| row["shown"] == "whole");
+    assert!(
+        in_part.len() > 10 && whole.len() > 1000,
+        "{} of {}",
+        in_part.len(),
+        rows.len()
+    );
+    let durations = |comm: &str| -> Vec<i64> {
+        let of_comm = whole.iter().filter(|row| row["comm"] == comm);
+        of_comm.map(|row| i64_of(row, "duration_ns")).collect()
+    };
+
+    let bands = slowpath(
+        &["requests", "--percentiles", "--slowest", "1", "--json"],
+        &trace,
+    )
+    .json();
+    let compared = slowpath(&["compare", "--json"], &trace).json();
+    let server = Server::of(&trace);
+    for document in [&bands, &server.get("/api/operations")] {
+        assert_eq!(document["in_part"], in_part.len());
+        for operation in document["operations"].as_array().expect("operations") {
+            let of_comm = durations(operation["comm"].as_str().expect("a name"));
+            assert_eq!(operation["count"], of_comm.len(), "{operation}");
+            assert_eq!(operation["max_ns"].as_i64(), of_comm.iter().max().copied());
+        }
+    }
+    assert_eq!(compared["in_part"], in_part.len());
+    for operation in compared["operations"].as_array().expect("operations") {
+        let mut slow = durations(operation["comm"].as_str().expect("a name"));
+        slow.sort_unstable_by(|one, other| other.cmp(one));
+        slow.truncate(slow.len().div_ceil(10));
+        let mean = slow.iter().sum::<i64>() / slow.len() as i64;
+        let found = operation["mean_ns"][1].as_i64().expect("a mean");
+        assert!(
+            (found - mean).abs() <= 1,
+            "{found} is not {mean}: {operation}"
+        );
+    }
+    let page = server.get("/api/requests?limit=10000");
+    let of_page = page["requests"].as_array().expect("requests");
+    assert_eq!(of_page.len(), rows.len());
+    for row in of_page {
+        assert_eq!(
+            row["percentile"].is_null(),
+            row["shown"] != "whole",
+            "{row}"
+        );
+    }
+    let classes = server.get("/api/distribution");
+    let counts = classes["counts"].as_array().expect("counts").iter();
+    let counted: u64 = counts.filter_map(Value::as_u64).sum();
+    assert_eq!(counted as usize, whole.len());
+
+    let text = |command: &[&str]| {
+        let printed = slowpath(command, &trace).stdout;
+        String::from_utf8(printed).expect("text")
+    };
+    let told = format!("{} requests are {OTHERS}", in_part.len());
+    for command in [&["requests", "--percentiles"][..], &["compare"]] {
+        assert!(
+            text(command).contains(&told),
+            "{command:?}: {}",
+            text(command)
+        );
+    }
+    let slowest = text(&["requests"]);
+    assert!(slowest.contains("\n≥ at least so long: "), "{slowest}");
+    let marked = slowest
+        .lines()
+        .filter(|line| line.trim_start().starts_with("≥ "));
+    let first = rows[..20].iter().filter(|row| row["shown"] != "whole");
+    assert_eq!(marked.count(), first.count() + 1, "{slowest}");
+}
