@@ -4,6 +4,8 @@
 //! only says what a stream cannot say of itself: that packets are missing at its end, and where to
 //! go on behind a damaged one.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use slowpath_model::{Diagnostic, DiagnosticCode, Place};
 use slowpath_source::NamedBytes;
 
@@ -12,15 +14,74 @@ use crate::layout::TraceLayout;
 use crate::packets::{PacketPlans, RawPacket};
 use crate::trace::StreamFile;
 
-/// Lists the packets of the files of one trace.
-pub(crate) struct Scanner<'trace> {
+/// The packets of one file.
+#[derive(Default)]
+pub(crate) struct Listed {
+    pub(crate) packets: Vec<RawPacket>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// It had packets, of which none is left.
+    pub(crate) has_nothing_left: bool,
+    /// It has more packets than its size allows: so many, or more.
+    spare_packets: u64,
+}
+
+/// Lists the packets of each of `files`. Every packet's page has to be fetched, so it takes as many threads as
+/// there are processors.
+pub(crate) fn list(plans: &PacketPlans, layout: &TraceLayout, files: &[StreamFile]) -> Vec<Listed> {
+    let scan = |position: usize, spare_packets: u64| {
+        let mut scanner = Scanner {
+            plans,
+            layout,
+            spare_packets,
+            listed: Listed::default(),
+        };
+        scanner.take(position, &files[position]);
+        scanner.listed
+    };
+    let mut listed = in_parallel(files.len(), |position| scan(position, 0));
+    let mut spare_packets = SPARE_PACKETS;
+    for (file, position) in listed.iter_mut().zip(0..) {
+        if file.spare_packets > 0 {
+            *file = scan(position, spare_packets);
+            spare_packets -= file.spare_packets.min(spare_packets);
+        }
+    }
+    listed
+}
+
+/// `of` of each number below `count`, in their order.
+fn in_parallel<T: Send>(count: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+        let numbers = numbers.take_while(|number| *number < count);
+        numbers.map(|number| (number, of(number))).collect()
+    };
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..processors.min(count))
+            .map(|_| scope.spawn(work))
+            .collect();
+        let mut done: Vec<(usize, T)> = work();
+        for other in others {
+            match other.join() {
+                Ok(more) => done.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        done
+    });
+    done.sort_unstable_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, each)| each).collect()
+}
+
+/// Lists the packets of a file.
+struct Scanner<'trace> {
     plans: &'trace PacketPlans,
     layout: &'trace TraceLayout,
-    /// Packets that files of the trace may have beyond those that their sizes allow.
+    /// Packets that the file may have beyond those that its size allows.
     spare_packets: u64,
-    pub(crate) diagnostics: Vec<Diagnostic>,
-    /// Positions of files that had packets, of which none is left.
-    pub(crate) nothing_left: Vec<usize>,
+    listed: Listed,
 }
 
 /// A listed packet takes some 300 bytes of memory, so a file may have one for each this many bytes.
@@ -30,27 +91,16 @@ const SPARE_PACKETS: u64 = 10_000;
 /// Whether a file is text is decided by its beginning.
 const TEXT_SAMPLE: usize = 4096;
 
-impl<'trace> Scanner<'trace> {
-    pub(crate) fn new(plans: &'trace PacketPlans, layout: &'trace TraceLayout) -> Self {
-        Self {
-            plans,
-            layout,
-            spare_packets: SPARE_PACKETS,
-            diagnostics: Vec::new(),
-            nothing_left: Vec::new(),
-        }
-    }
-
+impl Scanner<'_> {
     /// All packets of the file at `position` of the trace's list.
-    pub(crate) fn packets(&mut self, position: usize, file: &StreamFile) -> Vec<RawPacket> {
+    fn take(&mut self, position: usize, file: &StreamFile) {
         let mut scanned = self.scan_against_index(position, file);
         let is_cut_off = (scanned.is_cut_off || file.is_cut_off) && !scanned.is_foreign;
         match scanned.packets.last_mut() {
             Some(last) => last.is_cut_off = is_cut_off,
-            None if is_cut_off => self.nothing_left.push(position),
-            None => {}
+            None => self.listed.has_nothing_left = is_cut_off,
         }
-        scanned.packets
+        self.listed.packets = scanned.packets;
     }
 
     fn scan_against_index(&mut self, position: usize, file: &StreamFile) -> Scanned {
@@ -85,7 +135,7 @@ impl<'trace> Scanner<'trace> {
                 "the stream ends here; its index lists {missing} more packets, and {bytes} more bytes"
             );
             self.report(DiagnosticCode::MissingPackets, stream, Some(size), what);
-            if let Some(diagnostic) = self.diagnostics.last_mut() {
+            if let Some(diagnostic) = self.listed.diagnostics.last_mut() {
                 diagnostic.count = Some(missing as u64);
             }
             scanned.is_cut_off = true;
@@ -105,9 +155,10 @@ impl<'trace> Scanner<'trace> {
                 Ok(read) => {
                     if left > 0 {
                         left -= 1;
-                    } else if self.spare_packets > 0 {
-                        self.spare_packets -= 1;
+                    } else if self.listed.spare_packets < self.spare_packets {
+                        self.listed.spare_packets += 1;
                     } else {
+                        self.listed.spare_packets += 1;
                         let what = format!(
                             "the {} packets before this place have {} bytes each on average",
                             scanned.packets.len(),
@@ -172,7 +223,9 @@ impl<'trace> Scanner<'trace> {
             byte,
             ..Place::default()
         };
-        self.diagnostics.push(Diagnostic::new(code, place, what));
+        self.listed
+            .diagnostics
+            .push(Diagnostic::new(code, place, what));
     }
 }
 

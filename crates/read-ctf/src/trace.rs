@@ -15,7 +15,7 @@ use crate::layout::{EnvironmentValue, TraceLayout};
 use crate::losses::{LossReport, losses};
 use crate::order::{leave_out_of_order, was_recorded};
 use crate::packets::{PacketPlans, RawPacket, is_bookkeeping};
-use crate::scan::Scanner;
+use crate::scan;
 use crate::walk::{self, Decoding};
 
 /// A stream file and, where there is one, its packet index.
@@ -58,13 +58,14 @@ impl CtfTrace {
     pub fn recorded_in(recorded: TimeRange, layout: TraceLayout, files: Vec<StreamFile>) -> Self {
         let plans = PacketPlans::new(&layout);
         let clocks = clock_scales(&layout);
-        let mut scanner = Scanner::new(&plans, &layout);
-        let found: Vec<Vec<RawPacket>> = files
-            .iter()
-            .enumerate()
-            .map(|(position, file)| scanner.packets(position, file))
-            .collect();
-        let (diagnostics, mut nothing_left) = (scanner.diagnostics, scanner.nothing_left);
+        let mut found: Vec<Vec<RawPacket>> = Vec::with_capacity(files.len());
+        let mut diagnostics = Vec::new();
+        let mut nothing_left: Vec<usize> = Vec::new();
+        for (listed, position) in scan::list(&plans, &layout, &files).into_iter().zip(0..) {
+            found.push(listed.packets);
+            diagnostics.extend(listed.diagnostics);
+            nothing_left.extend(listed.has_nothing_left.then_some(position));
+        }
         let mut all = found.iter().flatten();
         let is_inside = all.any(|raw| was_recorded(raw, clocks[raw.stream_class], recorded));
         let recorded = if is_inside { recorded } else { TimeRange::ALL };
