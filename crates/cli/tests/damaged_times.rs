@@ -276,3 +276,22 @@ fn last_packet_end(stream: &[u8]) -> usize {
         begin = next;
     }
 }
+
+#[test]
+fn events_of_a_packet_in_which_time_goes_back_are_counted() {
+    const METADATA: &str = r#"/* CTF 1.8 */
+        typealias integer { size = 8; align = 8; } := u8;
+        trace { major = 1; minor = 8; byte_order = le; };
+        clock { name = c; freq = 1000000000; };
+        typealias integer { size = 64; align = 8; map = clock.c.value; } := time;
+        stream { packet.context := struct { u8 packet_size; }; event.header := struct { time timestamp; }; };
+        event { name = "tick"; };"#;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("metadata"), METADATA).expect("written");
+    let times = [500_u64, 700, 100].map(u64::to_le_bytes);
+    let packet = [&[200], times.as_flattened()].concat();
+    fs::write(folder.path().join("stream"), packet).expect("written");
+    let report = slowpath(&["count", "--json"], folder.path()).json();
+    let told = ["events", "begin_ns", "end_ns"].map(|key| report[key].as_i64());
+    assert_eq!(told, [Some(3), Some(100), Some(700)]);
+}

@@ -84,11 +84,12 @@ fn bounds(
     first.zip(last)
 }
 
-/// First and last event of a packet.
+/// First and last event of a packet, in which time may go back.
 fn times(decoder: &dyn Decoder, packet: PacketId) -> Option<(Timestamp, Timestamp)> {
     let mut times: Option<(Timestamp, Timestamp)> = None;
     decoder.decode(packet, &mut |event: &Event<'_>| {
-        times = Some((times.map_or(event.at, |(first, _)| first), event.at));
+        let (first, last) = times.unwrap_or((event.at, event.at));
+        times = Some((first.min(event.at), last.max(event.at)));
     });
     times
 }
