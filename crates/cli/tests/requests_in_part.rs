@@ -2,25 +2,35 @@
 
 mod support;
 
-use std::fs::File;
+use std::fs::{self, File};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 use support::server::{Server, i64_of};
 use support::{slowpath, unpacked};
+use tempfile::TempDir;
 
 const OTHERS: &str = "left out, of unknown length: their start or end is not recorded\n";
 
+/// A recording of our own to damage.
+fn own_copy() -> Option<(TempDir, PathBuf)> {
+    let shared = unpacked("futex-contention/futex-contention.tar.zst")?.join("futex-contention");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let copied = Command::new("cp")
+        .arg("-r")
+        .args([&shared, folder.path()])
+        .status();
+    assert!(copied.expect("cp runs").success());
+    let trace = folder.path().join("futex-contention");
+    Some((folder, trace))
+}
+
 #[test]
 fn requests_that_are_shown_in_part_are_in_no_percentile_and_no_comparison() {
-    let Some(folder) = unpacked("futex-contention/futex-contention.tar.zst") else {
+    let Some((_folder, trace)) = own_copy() else {
         return;
     };
-    let own = tempfile::tempdir().expect("a temporary folder");
-    let arguments = [folder.join("futex-contention"), own.path().to_owned()];
-    let copied = Command::new("cp").arg("-r").args(arguments).status();
-    assert!(copied.expect("cp runs").success());
-    let trace = own.path().join("futex-contention");
     let cut = File::options()
         .write(true)
         .open(trace.join("ust/uid/0/64-bit/uchan_2"));
@@ -102,4 +112,25 @@ fn requests_that_are_shown_in_part_are_in_no_percentile_and_no_comparison() {
         .filter(|line| line.trim_start().starts_with("≥ "));
     let first = rows[..20].iter().filter(|row| row["shown"] != "whole");
     assert_eq!(marked.count(), first.count() + 1, "{slowest}");
+}
+
+#[test]
+fn a_stream_of_spans_that_is_gone_with_its_index_is_missed() {
+    let Some((_folder, trace)) = own_copy() else {
+        return;
+    };
+    let told = |command: &str| slowpath(&[command, "--json"], &trace).stderr;
+    assert!(!told("requests").contains("MissingSpanEvents"));
+    let streams = trace.join("ust/uid/0/64-bit");
+    fs::remove_file(streams.join("uchan_1")).expect("removed");
+    fs::remove_dir_all(streams.join("index")).expect("removed");
+    for command in ["requests", "diagnose", "compare"] {
+        let told = told(command);
+        assert!(
+            told.contains("no event of a span is from processor 1, "),
+            "{told}"
+        );
+        // What is not known to have begun has not moved.
+        assert!(!told.contains("SpansMoveUnseen"), "{told}");
+    }
 }

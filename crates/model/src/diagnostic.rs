@@ -147,6 +147,8 @@ codes! {
         "the recorder was killed, the machine lost power or files were not copied as a whole; what these processors did from there on is not known";
     MissingProcessor, Warning, "Threads were woken for processors, or moved to them, of which the trace has no stream: what these processors did is unknown.",
         "their files are missing: copy the trace again as a whole";
+    MissingSpanEvents, Warning, "Threads that tell of spans ran on a processor from which no event of a span is recorded: requests are missing, or lack their start or end (`shown`).",
+        "the stream of applications' events of that processor is missing: copy the trace again as a whole";
     SameHostName, Warning, "Hosts that were started at different times have the same name.",
         "they are kept apart; give each host its own name, or open recordings of before and after a restart one by one";
     ClockSkew, Warning, "Spans lie outside of the time of their callers: clocks of hosts differ.",

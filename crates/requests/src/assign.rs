@@ -87,7 +87,7 @@ pub(crate) fn assign(events: Vec<SpanEvent>, trace: TimeRange) -> Assigned {
 pub(crate) struct Moving {
     /// Those that end on another thread than they start on.
     pub(crate) moved: usize,
-    /// All whose threads are known.
+    /// All of which both threads are known.
     pub(crate) all: usize,
 }
 
@@ -97,9 +97,8 @@ pub(crate) fn moving_unseen(requests: &[Request]) -> BTreeMap<ProcessId, Moving>
     const LEAST: usize = 20;
     let mut processes: BTreeMap<ProcessId, Moving> = BTreeMap::new();
     for request in requests {
-        let ended = request.end.and_then(|end| end.thread);
         if let (PlacedBy::Start, Some(process), Some(_)) =
-            (request.placed_by, request.process, ended)
+            (request.placed_by, request.process, request.ends())
         {
             let of_process = processes.entry(process).or_default();
             of_process.all += 1;

@@ -5,11 +5,12 @@
 //! no other can have been it, and says so. Nothing that was told is changed: both times are kept.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{
-    Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TimeRange, Timestamp,
+    CpuId, Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TimeRange, Timestamp,
 };
 use slowpath_read_spans::{Attribute, AttributeValue, Span};
 
@@ -20,6 +21,7 @@ use crate::request::{PlacedBy, Request, SpanKey, Told};
 use crate::requests::Requests;
 use crate::threads;
 use crate::trees::{Tree, Trees};
+use crate::unheard::unheard_of;
 
 /// What is known of one host before its requests are made of it.
 #[derive(Debug)]
@@ -389,12 +391,36 @@ impl Join<'_> {
         })
     }
 
+    /// Says of which processors nothing is heard, where requests lack their start or end besides.
+    fn tell_unheard(&mut self, host: &str, unheard: &BTreeSet<CpuId>, requests: &[Request]) {
+        /// So few may be under way when the recording begins or ends.
+        const FEW: usize = 3;
+        let all = requests.iter();
+        let in_part = all.filter(|one| one.duration().is_none()).count();
+        if unheard.is_empty() || in_part <= FEW {
+            return;
+        }
+        let cpus: Vec<String> = unheard.iter().map(CpuId::to_string).collect();
+        let message = format!(
+            "no event of a span is from processor {}, on which threads ran that tell of spans elsewhere; of {} \
+             requests, {in_part} lack their start or end",
+            cpus.join(", "),
+            requests.len()
+        );
+        let code = DiagnosticCode::MissingSpanEvents;
+        self.diagnose(code, host, message, in_part as u64);
+    }
+
     fn finish(mut self) -> (Vec<Requests>, Vec<Diagnostic>) {
         let mut all = Vec::new();
         let mut moving = Vec::new();
         let (mut without_thread, mut of_traced) = (0, 0);
         for (number, host) in std::mem::take(&mut self.hosts).into_iter().enumerate() {
+            let unheard = (host.lines)
+                .map(|lines| unheard_of(&host.events, lines))
+                .unwrap_or_default();
             let mut requests = Requests::of(host.events, host.lines);
+            self.tell_unheard(&host.shown_name, &unheard, requests.all());
             let unseen = moving_unseen(requests.all()).into_iter();
             moving.extend(unseen.map(|(process, spans)| (host.shown_name.clone(), process, spans)));
             for request in requests.all_mut() {

@@ -21,6 +21,7 @@ mod requests;
 mod summary;
 mod threads;
 mod trees;
+mod unheard;
 
 pub use bands::{Band, Operation, Operations};
 pub use clocks::{ClockOffset, ToldBy, clock_offsets};

@@ -173,9 +173,12 @@ impl Request {
 
     /// Whether another thread ended it than started it, and no event says how it got there.
     pub fn ends_elsewhere(&self) -> bool {
-        let started = self.start.and_then(|start| start.thread);
-        let ended = self.end.and_then(|end| end.thread);
-        self.placed_by == PlacedBy::Start && ended.is_some() && started != ended
+        self.placed_by == PlacedBy::Start && self.ends().is_some_and(|[start, end]| start != end)
+    }
+
+    /// The threads that started and ended it, where both are known.
+    pub(crate) fn ends(&self) -> Option<[ThreadId; 2]> {
+        Some([self.start?.thread?, self.end?.thread?])
     }
 
     /// Whether one of the two is part of the other, as far as the trace tells: within one

@@ -325,6 +325,33 @@ fn hosts_whose_clocks_differ_are_told_by_the_traces_that_they_share() {
 }
 
 #[test]
+fn a_processor_that_spans_are_not_heard_of_from_has_lost_its_stream() {
+    // Thread a goes from one processor to the other and back. Of its spans every fifth ends on the next one.
+    let turns = (0..40).map(|n| {
+        let (cpu, next, at) = (n % 2, (n + 1) % 2, n * 100);
+        let (end_cpu, end) = match n % 5 {
+            0 => (next, at + 105),
+            _ => (cpu, at + 80),
+        };
+        format!(
+            "{cpu} {at} switch - a\n{cpu} {} start a {n:x}.1\n{end_cpu} {end} end a {n:x}.1\n{cpu} {} switch a -",
+            at + 10,
+            at + 90
+        )
+    });
+    let mut lines: Vec<String> = turns
+        .flat_map(|turn| turn.lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    lines.push("0 4000 switch - a".to_owned());
+    lines.sort_by_key(|line| line.split(' ').nth(1).and_then(|at| at.parse::<i64>().ok()));
+    let diagnostics = |lines: &[String]| joined(&lines.join("\n"), "").1;
+    assert!(diagnostics(&lines).is_empty(), "{:?}", diagnostics(&lines));
+    let is_heard = |line: &String| !line.starts_with('1') || line.contains("switch");
+    lines.retain(is_heard);
+    assert_eq!(diagnostics(&lines), ["MissingSpanEvents 8"]);
+}
+
+#[test]
 fn where_spans_move_unseen_nobody_is_said_to_be_blocked() {
     // Two requests at a time on a; every third one ends on b.
     let drawing = |thirds_end_on: &str| {
