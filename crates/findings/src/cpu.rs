@@ -330,15 +330,18 @@ fn told(regimes: &[Regime], recorded: TimeRange) -> String {
 /// Why they did, where that shows in the trace only.
 fn inferred(regimes: &[Regime], threads: usize) -> String {
     let periods: usize = regimes.iter().map(|regime| regime.periods).sum();
-    let period = regimes
-        .first()
-        .map_or(Nanoseconds::ZERO, |first| first.period);
+    let first = regimes.first().map(|first| first.period);
+    let is_same = |regime: &Regime| Some(regime.period) == first;
+    let of = match first.filter(|_| regimes.iter().all(is_same)) {
+        Some(period) => format!(" of {period}"),
+        None => String::new(),
+    };
     let together = match threads {
         1 => "its only thread stood still and went on when the next began".to_owned(),
         threads => format!("all {threads} threads stood still together and went on together"),
     };
     format!(
-        "In {} of {period} {together}: this is how the kernel holds a control group to its CPU quota \
+        "In {}{of} {together}: this is how the kernel holds a control group to its CPU quota \
          (cpu.max).",
         counted(periods, "period", "periods"),
     )

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use slowpath_critical_path::State;
 use slowpath_kernel::quotas::GroupQuotas;
 use slowpath_kernel::timelines::Timelines;
-use slowpath_kernel::timers::{Firings, TimerId};
+use slowpath_kernel::timers::Firings;
 use slowpath_model::{Nanoseconds, ProcessId, ThreadId, TimeRange};
 
 use crate::path::Wait;
@@ -384,7 +384,7 @@ fn by_timers(
         .map(|(held, threads)| (*held, &threads[..]))
         .collect();
     let sets: Vec<&[ThreadId]> = near.iter().map(|(_, threads)| *threads).collect();
-    let mut by_timer: BTreeMap<(TimerId, Option<&str>), Vec<Held<'_>>> = BTreeMap::new();
+    let mut by_timer: BTreeMap<(usize, Option<&str>), Vec<Held<'_>>> = BTreeMap::new();
     for ((held, _), silences) in near.iter().zip(silences(groups.lines, &sets)) {
         for timer in timers_of(&silences, timers) {
             by_timer
@@ -393,14 +393,20 @@ fn by_timers(
                 .push(*held);
         }
     }
-    let quota = |((id, _), held): ((TimerId, Option<&str>), Vec<Held<'_>>)| {
-        let timer = timers.iter().find(|timer| timer.id == id)?;
-        let (group, threads) = groups.together(&held);
-        let (regimes, stalls) = quota_timer::regimes(groups.lines, &threads, timer);
-        let stalls = Stalls::OfAll(TimeRange::union(stalls));
-        groups.quota((group, threads), (regimes, stalls))
+    // One after the other, where the timer was given another period.
+    let mut found: BTreeMap<_, (Vec<Regime>, Vec<TimeRange>)> = BTreeMap::new();
+    for ((place, _), held) in by_timer {
+        let timer = &timers[place];
+        let of_group = groups.together(&held);
+        let (regimes, stalls) = quota_timer::regimes(groups.lines, &of_group.1, timer);
+        let (all_regimes, all_stalls) = found.entry((timer.id, of_group)).or_default();
+        all_regimes.extend(regimes);
+        all_stalls.extend(stalls);
+    }
+    let quota = |((_, of_group), (regimes, stalls))| {
+        groups.quota(of_group, (regimes, Stalls::OfAll(TimeRange::union(stalls))))
     };
-    by_timer.into_iter().filter_map(quota).collect()
+    found.into_iter().filter_map(quota).collect()
 }
 
 /// Quotas whose timers are not known. Groups that go on in step have one from a group above them.

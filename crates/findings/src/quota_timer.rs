@@ -28,7 +28,7 @@ const LEAST_USED: f64 = 0.7;
 /// For so many periods threads may pay for what they have overdrawn.
 const MOST_PAID: i64 = 4;
 
-/// A timer of a quota.
+/// A timer of a quota, as long as that has one period.
 pub(crate) struct Timer<'run> {
     pub(crate) id: TimerId,
     /// In nanoseconds.
@@ -37,34 +37,46 @@ pub(crate) struct Timer<'run> {
 }
 
 impl<'run> Timer<'run> {
-    /// Those that fired often enough for a period to show.
+    /// Those that fired often enough for a period to show; one of a quota that was given another period is
+    /// there once for each, in the order of time.
     pub(crate) fn all(firings: &'run Firings) -> Vec<Self> {
-        let mut timers = Self::of_any(firings);
-        timers.retain(|timer| timer.firings.len() > LEAST_PERIODS);
+        let timers = firings.iter().flat_map(|(id, firings)| {
+            let stretches = of_one_period(firings).into_iter();
+            stretches.filter_map(|firings| Self::of(*id, firings))
+        });
         timers
+            .filter(|timer| timer.firings.len() > LEAST_PERIODS)
+            .collect()
     }
 
-    /// Also those that fired a few times only: their periods are no evidence.
+    /// Each as if it had one period, also those that fired a few times only: these periods are no evidence.
     pub(crate) fn of_any(firings: &'run Firings) -> Vec<Self> {
-        let timer = |(id, firings): (&TimerId, &'run Vec<Timestamp>)| {
-            let mut apart: Vec<f64> = (firings.windows(2))
-                .map(|pair| (pair[1].ns() - pair[0].ns()) as f64)
-                .collect();
-            apart.sort_unstable_by(f64::total_cmp);
-            // It does not fire while nobody wants to run, but once more after they have.
-            let near = *apart.get(apart.len() / 4).unwrap_or(&f64::INFINITY);
-            let periods: f64 = apart.iter().map(|apart| (apart / near).round()).sum();
-            let period = match apart.len() {
-                0 => near,
-                _ => apart.iter().sum::<f64>() / periods,
-            };
-            (near > 0.0).then_some(Self {
-                id: *id,
-                period,
-                firings,
-            })
+        let timers = firings.iter();
+        timers
+            .filter_map(|(id, firings)| Self::of(*id, firings))
+            .collect()
+    }
+
+    fn of(id: TimerId, firings: &'run [Timestamp]) -> Option<Self> {
+        let mut apart: Vec<f64> = (firings.windows(2))
+            .map(|pair| (pair[1].ns() - pair[0].ns()) as f64)
+            .collect();
+        apart.sort_unstable_by(f64::total_cmp);
+        // It does not fire while nobody wants to run, but once more after they have.
+        let near = *apart.get(apart.len() / 4).unwrap_or(&f64::INFINITY);
+        // A rest ends when somebody wants to run, and a change of the period between two of them.
+        let is_whole = |apart: &f64| (apart / near - (apart / near).round()).abs() < 0.1;
+        apart.retain(is_whole);
+        let periods: f64 = apart.iter().map(|apart| (apart / near).round()).sum();
+        let period = match apart.len() {
+            0 => near,
+            _ => apart.iter().sum::<f64>() / periods,
         };
-        firings.iter().filter_map(timer).collect()
+        (near > 0.0).then_some(Self {
+            id,
+            period,
+            firings,
+        })
     }
 
     /// The last firing until then.
@@ -131,6 +143,33 @@ impl<'run> Timer<'run> {
         }
         Vec::new()
     }
+}
+
+/// The firings while the period was the same; the one at which it changed ends the one before. Another period is one
+/// at which the timer fires several times in a row: one that rested between would fire once more first.
+fn of_one_period(firings: &[Timestamp]) -> Vec<&[Timestamp]> {
+    const STEADY: usize = 2 * LEAST_PERIODS;
+    let apart = firings.windows(2);
+    let apart: Vec<i64> = apart.map(|pair| pair[1].ns() - pair[0].ns()).collect();
+    let is_near = |one: i64, other: i64| (one - other).abs() * 50 < one.max(other);
+    let mut stretches = Vec::new();
+    let (mut begin, mut place, mut period) = (0, 0, None);
+    for run in apart.chunk_by(|one, other| is_near(*one, *other)) {
+        if run.len() >= STEADY {
+            let own = run.iter().sum::<i64>() / run.len() as i64;
+            if let Some(period) = period.replace(own).filter(|period| !is_near(*period, own)) {
+                // The first ones may be late, but are nearer to this period than to the one before.
+                let is_own = |apart: &&i64| (**apart - own).abs() < (**apart - period).abs();
+                let own = apart[begin..place].iter().rev().take_while(is_own);
+                let end = place - own.count();
+                stretches.push(&firings[begin..=end]);
+                begin = end + 1;
+            }
+        }
+        place += run.len();
+    }
+    stretches.push(&firings[begin..]);
+    stretches
 }
 
 /// Whether so many of all are no chance, where each is with the probability `each`: the bound of
@@ -228,21 +267,21 @@ pub(crate) fn waits(lines: &Timelines, thread: ThreadId, least: Nanoseconds) -> 
     waits
 }
 
-/// The timers that let threads with these silences go on, the one that does most often first. What
-/// one of them ends is no evidence of another.
-pub(crate) fn timers_of(silences: &[Silence], timers: &[Timer<'_>]) -> Vec<TimerId> {
+/// The places of the timers that let threads with these silences go on, the one that does most often first.
+/// What one of them ends is no evidence of another.
+pub(crate) fn timers_of(silences: &[Silence], timers: &[Timer<'_>]) -> Vec<usize> {
     let mut left: Vec<&Silence> = silences.iter().collect();
     let mut found = Vec::new();
     loop {
-        let ends = timers.iter().map(|timer| (timer.id, timer.ends(&left)));
-        let Some((id, ended)) = ends.max_by_key(|(_, ended)| ended.len()) else {
+        let ends = timers.iter().map(|timer| timer.ends(&left)).enumerate();
+        let Some((place, ended)) = ends.max_by_key(|(_, ended)| ended.len()) else {
             return found;
         };
         if ended.is_empty() {
             return found;
         }
         left.retain(|silence| !ended.iter().any(|ended| std::ptr::eq(*ended, *silence)));
-        found.push(id);
+        found.push(place);
     }
 }
 
@@ -585,6 +624,45 @@ mod tests {
             panic!("one regime in {found:?}");
         };
         assert!(near(regime.quota, 8.0), "{regime:?}");
+    }
+
+    #[test]
+    fn a_quota_with_another_period_is_told_with_both() {
+        // 8 ms in every 50 ms, then 60 ms in every 200 ms.
+        let mut times: Vec<(i64, i64)> = (0..40).map(|n| (n * 50, 8)).collect();
+        times.extend((0..20).map(|n| (2000 + n * 200, 60)));
+        let row = times.iter().map(|(begin, quota)| {
+            switch(begin * MS, 0, 0, 97) + &switch((begin + quota) * MS, 97, 0, 0)
+        });
+        let drawing: String = row.collect();
+        let timers = firings(times.iter().map(|(begin, _)| begin * MS));
+        let [quota] = &found(&drawing, ["/shop", "/"], &timers)[..] else {
+            panic!("no quota");
+        };
+        let [first, second] = &quota.regimes[..] else {
+            panic!("two regimes in {quota:?}");
+        };
+        assert!(
+            near(first.period, 50.0) && near(first.quota, 8.0),
+            "{first:?}"
+        );
+        assert!(
+            near(second.period, 200.0) && near(second.quota, 60.0),
+            "{second:?}"
+        );
+        assert!(first.range.end <= second.range.begin, "{quota:?}");
+    }
+
+    #[test]
+    fn a_timer_that_rests_has_one_period() {
+        // It fires at the end of a period in which somebody ran, and once more.
+        let rests = (0..30).flat_map(|n| [0, 1, 2].map(|at| (4 * n + at) * PERIOD));
+        let late = (0..30).map(|n| n * PERIOD + n % 7 / 6 * 5 * MS);
+        for times in [rests.collect::<Vec<i64>>(), late.collect()] {
+            let times: Vec<Timestamp> = times.into_iter().map(Timestamp::from_ns).collect();
+            assert_eq!(of_one_period(&times), [&times[..]]);
+        }
+        assert_eq!(of_one_period(&[]), [&[]]);
     }
 
     #[test]
