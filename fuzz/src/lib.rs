@@ -5,8 +5,15 @@
 #![forbid(unsafe_code)]
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use slowpath_engine::Options;
+use slowpath_kernel::count::{CountBy, count};
+use slowpath_kernel::cpu::cpu;
+use slowpath_kernel::io::{Known, io};
+use slowpath_kernel::latency::{LatencyKind, latency};
+use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{CpuId, Event, FieldVisitor, Projection};
 use slowpath_read_ctf::{CtfTrace, StreamFile, metadata};
 use slowpath_read_ftrace::{EventFormatFile, FolderFiles, FtraceTrace, ReadOptions};
@@ -108,7 +115,7 @@ event { id = 1; name = \"e\"; stream_id = 0; loglevel = 3;
     .to_vec()
 }
 
-/// What every reader's output is walked through with.
+/// Every event, and every field of some.
 fn read_everything(source: &dyn Source) {
     let decoder = source.decoder(&Projection::everything(source.schema()));
     for packet in source.packets() {
@@ -124,6 +131,22 @@ fn read_everything(source: &dyn Source) {
             source.visit(packet.id, position, visitor);
         }
     }
+}
+
+/// What every reader's output is walked through and analysed with.
+fn read_and_analyse(source: &dyn Source) {
+    read_everything(source);
+    let options = Options {
+        jobs: NonZeroUsize::MIN,
+        ..Options::default()
+    };
+    let _ = count(source, CountBy::Event, &options);
+    let _ = cpu(source, &options);
+    let _ = io(source, &Known::default(), &options);
+    for kind in [LatencyKind::Syscall, LatencyKind::Irq, LatencyKind::Wakeup] {
+        let _ = latency(source, kind, &options);
+    }
+    let _ = Timelines::build(source, &options);
 }
 
 /// The layouts that streams are read under: the first byte of the input chooses.
@@ -167,7 +190,7 @@ fn read_packets(input: &[u8]) {
         index: None,
         is_cut_off: false,
     }];
-    read_everything(&CtfTrace::new(layout, files));
+    read_and_analyse(&CtfTrace::new(layout, files));
 }
 
 fn read_index(input: &[u8]) {
@@ -176,13 +199,13 @@ fn read_index(input: &[u8]) {
         index: Some(NamedBytes::new("index", input.to_vec())),
         is_cut_off: false,
     }];
-    read_everything(&CtfTrace::new(layouts()[0].clone(), files));
+    read_and_analyse(&CtfTrace::new(layouts()[0].clone(), files));
 }
 
 fn read_trace_dat(input: &[u8]) {
     let file = NamedBytes::new("trace.dat", input.to_vec());
     if let Ok(trace) = FtraceTrace::from_trace_dat(file, ReadOptions::default()) {
-        read_everything(&trace);
+        read_and_analyse(&trace);
     }
 }
 
@@ -192,7 +215,7 @@ fn read_pages(input: &[u8]) {
     let mut files = folder.clone();
     files.cpus = vec![(CpuId(0), NamedBytes::new("cpu0.raw", input.to_vec()))];
     if let Ok(trace) = FtraceTrace::from_folder(files, ReadOptions::default()) {
-        read_everything(&trace);
+        read_and_analyse(&trace);
     }
 }
 

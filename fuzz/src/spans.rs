@@ -40,7 +40,10 @@ fn request() -> Vec<u8> {
     let pair = |number, key: &[u8], value: Vec<u8>| {
         field(number, &[field(1, key), field(2, &value)].concat())
     };
-    let list = field(5, &[field(1, &[0x18, 7]), field(1, &field(1, b"x"))].concat());
+    let list = field(
+        5,
+        &[field(1, &[0x18, 7]), field(1, &field(1, b"x"))].concat(),
+    );
     let span = |id: u8, parent: u8| {
         let parts = [
             field(1, &[9; 16]),
@@ -66,7 +69,9 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let size = u32::try_from(request.len()).expect("a short message");
     let sized = [&size.to_be_bytes()[..], &request].concat().repeat(2);
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    let gzip = gzip.write_all(JAEGER.as_bytes()).and_then(|()| gzip.finish());
+    let gzip = gzip
+        .write_all(JAEGER.as_bytes())
+        .and_then(|()| gzip.finish());
     let zstd = zstd::encode_all(&sized[..], 1);
     vec![
         JAEGER.into(),
@@ -100,7 +105,10 @@ pub(crate) fn read(input: &[u8]) {
     read_spans(input, "spans", ReadOptions::default(), &mut traces);
     let mut surveyor = Surveyor::new(&traces.names, None);
     let read: usize = traces.records.values().map(Vec::len).sum();
-    traces.records.into_values().for_each(|records| surveyor.add(records));
+    traces
+        .records
+        .into_values()
+        .for_each(|records| surveyor.add(records));
     let summary = surveyor.summary();
     assert_eq!(summary.spans + summary.mended.duplicates, read as u64);
 }
