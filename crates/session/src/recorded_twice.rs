@@ -190,7 +190,7 @@ impl<'trace> Candidate<'trace> {
 
     /// The providers of most of whose events in `other`, in time of both, this one has as well.
     fn providers_of(&self, other: &Self) -> BTreeSet<&'trace str> {
-        if !self.may_share(other) {
+        if self.is_of_others(other) || !self.may_share(other) {
             return BTreeSet::new();
         }
         let mut shared: BTreeMap<&str, Shared> = BTreeMap::new();
@@ -201,6 +201,16 @@ impl<'trace> Candidate<'trace> {
         }
         let most = shared.into_iter().filter(|(_, shared)| shared.is_most());
         most.map(|(provider, _)| provider).collect()
+    }
+
+    /// Whether these are buffers of different users or processes, which never tell the same.
+    fn is_of_others(&self, other: &Self) -> bool {
+        let [one, other] = [self, other].map(|of| {
+            let environment = &of.trace.source.schema().environment;
+            let value = |name: &str| environment.iter().find(|(key, _)| key == name);
+            ["scheme", "id"].map(|part| value(&format!("tracer_buffering_{part}")))
+        });
+        matches!((one, other), ([Some(of), Some(id)], [Some(as_of), Some(other)]) if of == as_of && id != other)
     }
 
     /// Where they share packets it has been said already.
@@ -313,6 +323,17 @@ mod tests {
         let (traces, said) = left_of(&[("one", &caller), ("other", &called)]);
         assert_eq!(traces, [with("one", &SPANS), with("other", &SPANS)]);
         assert_eq!(said, [""; 0]);
+        // Buffers of different processes, without a context that tells them apart.
+        let of_process = |id: u32, late| {
+            let spans = spans(1, 7, late).replace(" @vtid=7", "");
+            format!(
+                "-- environment tracer_buffering_scheme=pid\n-- environment tracer_buffering_id={id}\n{spans}"
+            )
+        };
+        let (traces, _) = left_of(&[("one", &of_process(1, 0)), ("other", &of_process(2, 1_000))]);
+        assert_eq!(traces.len(), 2);
+        let (traces, _) = left_of(&[("one", &of_process(1, 0)), ("other", &of_process(1, 1_000))]);
+        assert_eq!(traces.len(), 1);
         // Both tell of one span: what two threads say of it are two things.
         let same_span = spans(1, 8, 50_000);
         let (traces, _) = left_of(&[("one", &caller), ("other", &same_span)]);
