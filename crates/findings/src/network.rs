@@ -118,8 +118,7 @@ pub(crate) fn finding(
     let peer_of = |one: &NetworkWait| *peers.get(place_of(&one.wait?, waits)?)?;
     let mut hosts: BTreeMap<Ipv4Addr, HostId> = BTreeMap::new();
     for one in all {
-        if let (Some(host), Some(address)) = (one.host, peer_of(one).and_then(|peer| peer.address))
-        {
+        if let (Some(host), Some(address)) = (one.host, peer_of(one).and_then(Peer::address)) {
             hosts.insert(address, host);
         }
     }
@@ -128,6 +127,7 @@ pub(crate) fn finding(
     // Peers that are no recorded host.
     let mut strangers: BTreeMap<String, Nanoseconds> = BTreeMap::new();
     let mut recorded = Nanoseconds::ZERO;
+    let mut looped = Nanoseconds::ZERO;
     let mut unseen: BTreeMap<String, Nanoseconds> = BTreeMap::new();
     for one in all {
         let segment = &one.piece.segment;
@@ -137,7 +137,7 @@ pub(crate) fn finding(
             *causes.entry(segment.detail.to_string()).or_default() += length;
         }
         let peer = peer_of(one);
-        let address = peer.and_then(|peer| peer.address);
+        let address = peer.and_then(Peer::address);
         let host = one.host.or_else(|| hosts.get(&address?).copied());
         let host = host.map(|host| slow.host_name(host));
         if let Some(host) = &host {
@@ -149,6 +149,10 @@ pub(crate) fn finding(
         match (host, peer) {
             (Some(host), Some(peer)) => taken.blame(format!("{host} ({peer})"), length),
             (Some(host), None) => taken.blame(host, length),
+            (None, Some(Peer::Loopback)) => {
+                taken.blame(Peer::Loopback.to_string(), length);
+                looped += length;
+            }
             (None, Some(peer)) => {
                 taken.blame(peer.to_string(), length);
                 *strangers.entry(peer.to_string()).or_default() += length;
@@ -219,6 +223,11 @@ pub(crate) fn finding(
             )
         }
         () if recorded > Nanoseconds::ZERO => of_recorded(recorded, &unseen),
+        () if looped.get() * 2 > taken.total.get() => {
+            "No thread sent these packets at the time: TCP sends what it held back, for an acknowledgement that is \
+             delayed, or what was lost, from a timer of its own. Set TCP_NODELAY, or write each message in one piece"
+                .to_owned()
+        }
         () if is_alone => {
             "Record on the other host as well to see what it did meanwhile".to_owned()
         }

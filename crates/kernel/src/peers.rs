@@ -1,8 +1,9 @@
 //! Whose packets ended waits for the network: address and port of the other end of a connection.
 //!
-//! A pass over the events of received packets that have headers (LTTng's). Several packets may be
-//! received before any thread is woken: a peer is told only where all of them are of one. Which
-//! recorded host has an address is not known here (`network`).
+//! A pass over the events of received packets: those that have headers (LTTng's) tell the other end, all of them
+//! the device. Several packets may be received before any thread is woken: a peer is told only where all of them are
+//! of one, those of the loopback device not counted where there are others. Which recorded host has an address is
+//! not known here (`network`).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,20 +19,39 @@ use crate::InterruptedWait;
 use crate::answer::{Answer, answer};
 use crate::interrupted::{Times, interrupts};
 
-/// The other end of a TCP connection.
+/// Whose packet it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Peer {
-    /// `None` where the tracer does not tell it (IPv6).
-    pub address: Option<Ipv4Addr>,
-    /// Its port.
-    pub port: u16,
+pub enum Peer {
+    /// The machine's own: it came over the loopback device.
+    Loopback,
+    /// The other end of a TCP connection.
+    Other {
+        /// `None` where the tracer does not tell it (IPv6).
+        address: Option<Ipv4Addr>,
+        /// Its port.
+        port: u16,
+    },
+}
+
+impl Peer {
+    /// The address of the other end, where it is told.
+    pub fn address(self) -> Option<Ipv4Addr> {
+        match self {
+            Self::Loopback => None,
+            Self::Other { address, .. } => address,
+        }
+    }
 }
 
 impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.address {
-            Some(address) => write!(f, "{address}:{}", self.port),
-            None => write!(f, "port {}", self.port),
+        match self {
+            Self::Loopback => write!(f, "this machine itself (loopback)"),
+            Self::Other {
+                address: Some(address),
+                port,
+            } => write!(f, "{address}:{port}"),
+            Self::Other { port, .. } => write!(f, "port {port}"),
         }
     }
 }
@@ -67,8 +87,13 @@ struct Told {
 
 impl<'waits> Peers<'waits> {
     fn new(source: &dyn Source, waits: &'waits [InterruptedWait]) -> Self {
+        let with = |kind| Concepts::resolve(source.schema(), &[kind]);
+        let headers = with(FactKind::SegmentReceived);
         Self {
-            concepts: Concepts::resolve(source.schema(), &[FactKind::SegmentReceived]),
+            concepts: match headers.has(FactKind::SegmentReceived) {
+                true => headers,
+                false => with(FactKind::PacketReceived),
+            },
             waits,
             interrupts: interrupts(waits.iter()),
         }
@@ -94,9 +119,12 @@ impl Answer for Peers<'_> {
                 (told.received).partition_point(|&(cpu, at, _)| is_before((cpu, at), bound))
             };
             let during = &told.received[place(wait.interrupt.begin)..place(wait.interrupt.end)];
-            let (_, _, first) = during.first()?;
-            let is_same = during.iter().all(|(_, _, peer)| peer == first);
-            (*first).filter(|_| is_same)
+            let peers = during.iter().map(|(_, _, peer)| *peer);
+            let mut of_others = peers.filter(|peer| *peer != Some(Peer::Loopback));
+            let Some(first) = of_others.next() else {
+                return during.first()?.2;
+            };
+            first.filter(|_| of_others.all(|peer| peer == first))
         };
         self.waits.iter().map(peer).collect()
     }
@@ -127,16 +155,20 @@ impl Analysis for Peers<'_> {
             return;
         };
         let times = self.interrupts.get(&cpu);
-        if packet.device == b"lo" || !times.is_some_and(|times| times.contain(event.at)) {
+        if !times.is_some_and(|times| times.contain(event.at)) {
             return;
         }
-        let peer = packet.segment.map(|segment| {
+        let other_end = packet.segment.map(|segment| {
             let bytes = <[u8; 4]>::try_from(segment.addresses[0]);
-            Peer {
+            Peer::Other {
                 address: bytes.ok().map(Ipv4Addr::from),
                 port: segment.ports[0],
             }
         });
+        let peer = match packet.device {
+            b"lo" => Some(Peer::Loopback),
+            _ => other_end,
+        };
         told.received.push((cpu, event.at, peer));
     }
 
@@ -163,6 +195,26 @@ mod tests {
              network_header.ipv4.daddr=hex:0a000001 {tcp}.source_port={port} {tcp}.dest_port=9 {tcp}.seq=1 \
              {tcp}.ack_seq=1 {tcp}.flags=16\n"
         )
+    }
+
+    fn looped(at: i64) -> String {
+        format!("cpu0 {at} netif_receive_skb skbaddr=0x1 len=52 name=lo\n")
+    }
+
+    #[test]
+    fn the_loopback_device_tells_of_packets_without_headers_whose_they_are() {
+        let from_elsewhere = "cpu0 21 netif_receive_skb skbaddr=0x2 len=52 name=eth0\n";
+        let drawing = looped(10) + &looped(20) + from_elsewhere;
+        let trace = DrawnTrace::parse(&drawing).unwrap();
+        let range = |begin, end| TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end));
+        let wait = |begin: i64, end: i64| InterruptedWait {
+            range: range(5, end),
+            cpu: CpuId(0),
+            interrupt: range(begin, end + 1),
+        };
+        let waits = [wait(9, 12), wait(19, 22)];
+        let found = every_way::ask(&trace, |source| Peers::new(source, &waits));
+        assert_eq!(found, [Some(Peer::Loopback), None]);
     }
 
     #[test]

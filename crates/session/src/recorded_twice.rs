@@ -49,7 +49,7 @@ pub(crate) fn leave_out(experiment: &mut Experiment) {
 fn kernels_left_out(experiment: &Experiment, told: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
     let mut kept: Vec<Candidate<'_>> = Vec::new();
     let mut left_out = Vec::new();
-    for candidate in Candidate::in_order(experiment.kernels(), |_| false) {
+    for candidate in Candidate::in_order(experiment.kernels(), |_| true) {
         match kept.iter().find(|known| known.records_same(&candidate)) {
             None => kept.push(candidate),
             Some(known) => {
@@ -71,27 +71,32 @@ fn applications_left_out(
     kernels: &[PathBuf],
     told: &mut Vec<Diagnostic>,
 ) -> OfApplications {
-    let recordings: Vec<&Path> = (experiment.traces.iter())
-        .filter(|trace| kernels.contains(&trace.path))
+    let recordings: Vec<&Path> = (experiment.kernels())
+        .filter(|trace| !kernels.contains(&trace.path))
         .filter_map(recording_of)
         .collect();
     let is_of_applications =
         |trace: &&OpenedSource| trace.source.schema().domain == TracerDomain::User;
     let traces = experiment.traces.iter().filter(is_of_applications);
-    let is_last = |trace: &OpenedSource| {
+    let is_first = |trace: &OpenedSource| {
         recording_of(trace).is_some_and(|recording| recordings.contains(&recording))
     };
     let mut kept: Vec<Candidate<'_>> = Vec::new();
     let mut left_out = Vec::new();
-    for candidate in Candidate::in_order(traces, is_last) {
+    for candidate in Candidate::in_order(traces, is_first) {
         let mut held: BTreeSet<&str> = BTreeSet::new();
         for known in &kept {
-            let of_known = known.providers_of(&candidate);
+            let shared = known.shared_providers(&candidate);
+            let of_known = listed(&shared, Shared::is_most);
             if !of_known.is_empty() {
-                let which = of_known.iter().copied().collect::<Vec<_>>().join(", ");
+                let which = of_known.join(", ");
                 told.push(candidate.told(known, &format!("; of {which} that one is read")));
             }
             held.extend(of_known);
+            let in_part = listed(&shared, |shared| !shared.is_most() && shared.is_a_tenth());
+            if !in_part.is_empty() {
+                told.push(overlapping(&candidate, known, &in_part.join(", ")));
+            }
         }
         if held.is_empty() {
             kept.push(candidate);
@@ -108,6 +113,26 @@ fn applications_left_out(
         }
     }
     left_out
+}
+
+fn listed<'name>(
+    shared: &BTreeMap<&'name str, Shared>,
+    is_meant: impl Fn(Shared) -> bool,
+) -> Vec<&'name str> {
+    let meant = shared.iter().filter(|(_, shared)| is_meant(**shared));
+    meant.map(|(provider, _)| *provider).collect()
+}
+
+/// That some events of these providers are read from both.
+fn overlapping(one: &Candidate<'_>, other: &Candidate<'_>, providers: &str) -> Diagnostic {
+    let what = format!(
+        "{} holds some of the same events of {providers}, and each has some that the other lacks; both are read",
+        other.trace.path.display()
+    );
+    Diagnostic {
+        code: DiagnosticCode::OverlappingTraces,
+        ..damaged(&one.trace.path, what)
+    }
 }
 
 /// The kinds of events of a trace that count.
@@ -145,10 +170,10 @@ impl<'trace> Candidate<'trace> {
         }
     }
 
-    /// Those that cover most time first, but those `last` of which that is said.
+    /// Those that cover most time first, but before all those that are to be `first`.
     fn in_order(
         traces: impl Iterator<Item = &'trace OpenedSource>,
-        last: impl Fn(&OpenedSource) -> bool,
+        first: impl Fn(&OpenedSource) -> bool,
     ) -> Vec<Self> {
         let mut candidates: Vec<Self> = traces.map(Self::new).collect();
         for position in 0..candidates.len() {
@@ -160,7 +185,7 @@ impl<'trace> Candidate<'trace> {
         candidates.sort_by_cached_key(|candidate| {
             let length = candidate.of_session.length();
             let path = candidate.trace.path.clone();
-            (last(candidate.trace), Reverse(length), path)
+            (!first(candidate.trace), Reverse(length), path)
         });
         candidates
     }
@@ -188,19 +213,18 @@ impl<'trace> Candidate<'trace> {
         shared.any(|(_, of_name)| of_name.is_most())
     }
 
-    /// The providers of most of whose events in `other`, in time of both, this one has as well.
-    fn providers_of(&self, other: &Self) -> BTreeSet<&'trace str> {
-        if self.is_of_others(other) || !self.may_share(other) {
-            return BTreeSet::new();
-        }
+    /// By provider, how many of its events in `other`, in time of both, this one has as well.
+    fn shared_providers(&self, other: &Self) -> BTreeMap<&'trace str, Shared> {
         let mut shared: BTreeMap<&str, Shared> = BTreeMap::new();
+        if self.is_of_others(other) || !self.may_share(other) {
+            return shared;
+        }
         for (name, of_name) in self.recorded.shared(&other.recorded, APART) {
             if counts(name) {
                 *shared.entry(provider(name)).or_default() += of_name;
             }
         }
-        let most = shared.into_iter().filter(|(_, shared)| shared.is_most());
-        most.map(|(provider, _)| provider).collect()
+        shared
     }
 
     /// Whether these are buffers of different users or processes, which never tell the same.

@@ -229,6 +229,11 @@ impl std::ops::AddAssign for Shared {
 }
 
 impl Shared {
+    /// Whether the other one has more of them than chance makes alike.
+    pub fn is_a_tenth(self) -> bool {
+        self.found > 0 && self.found * 10 >= self.all
+    }
+
     /// Whether the other one has most of them.
     pub fn is_most(self) -> bool {
         self.found * 2 > self.all

@@ -113,6 +113,24 @@ fn a_packet_without_headers_has_no_peer() {
 }
 
 #[test]
+fn packets_of_the_machine_itself_are_of_no_other_host() {
+    // What a thread did not send comes from a timer of TCP.
+    for drawing in [client(SERVER), bare(&client(SERVER))] {
+        let found = findings(&drawing.replace("name=eth0", "name=lo"), Vec::new());
+        let finding = only(&found, FindingId::NetworkWait);
+        assert_eq!(
+            finding.title,
+            "Network: requests wait for this machine itself (loopback)"
+        );
+        let advice = &finding.advice;
+        assert!(
+            advice.contains("TCP_NODELAY") && !advice.contains("Record"),
+            "{advice}"
+        );
+    }
+}
+
+#[test]
 fn a_recorded_peer_is_told_by_its_name_and_needs_no_recording() {
     let drawn = Drawn::hosts(
         &[("web-1", &client(SERVER)), ("store-1", &server())],
