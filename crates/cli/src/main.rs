@@ -20,6 +20,7 @@ mod output;
 mod pattern;
 mod record;
 mod redis;
+mod redis_findings;
 mod redis_tables;
 mod report;
 mod request_path;

@@ -157,6 +157,49 @@ fn a_server_that_the_command_starts_is_recorded() {
 }
 
 #[test]
+fn a_slow_command_is_told_with_the_clients_that_waited_for_it() {
+    let Some(agents) = agents() else { return };
+    let _alone = alone();
+    let port = free_port();
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = folder.path().join("slow");
+    // The others send without a pause while the loop runs.
+    let script = format!(
+        "redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no >/dev/null & server=$!
+        until redis-cli -p {port} ping >/dev/null 2>&1; do sleep 0.05; done; sleep 0.3
+        redis-benchmark -q -c 5 -p {port} -t get -n 1000000 >/dev/null & others=$!
+        sleep 0.5; redis-cli -p {port} eval 'local x = 0 for i = 1, 20000000 do x = x + i end return x' 0
+        sleep 0.2; kill $others; kill $server; wait $server"
+    );
+    record(
+        &agents,
+        &recording,
+        &["--redis", "launch", "--", "sh", "-c", &script],
+    );
+    let told = slowpath_succeeds(&["redis", "--json"], &recording).json();
+    let findings = told["findings"].as_array().expect("findings");
+    let slow = (findings.iter()).find(|row| row["kind"] == "slow-command");
+    let slow = slow.unwrap_or_else(|| panic!("no slow command: {findings:?}"));
+    assert_eq!(
+        (&slow["command"], &slow["count"]),
+        (&"eval".into(), &1.into())
+    );
+    assert_eq!(slow["clients"], 5, "{slow}");
+    let waited = ["held", "likely_held"].map(|key| slow[key].as_u64().expect("a number"));
+    assert_eq!(waited.iter().sum::<u64>(), 5, "{slow}");
+    for victim in slow["worst"]["victims"].as_array().expect("victims") {
+        assert_eq!(victim["command"], "get", "{slow}");
+    }
+    let text = slowpath_succeeds(&["redis"], &recording);
+    let text = String::from_utf8_lossy(&text.stdout);
+    let said = "slow command: eval held up 5 other clients (once)";
+    assert!(
+        text.contains("What stands out\n") && text.contains(said),
+        "{text}"
+    );
+}
+
+#[test]
 fn what_is_no_server_is_refused_and_leaves_nothing_behind() {
     let Some(agents) = agents() else { return };
     let folder = tempfile::tempdir().expect("a folder");

@@ -255,6 +255,18 @@ fn both_levels_tell_the_same() {
 }
 
 #[test]
+fn where_nobody_waits_for_anybody_nothing_stands_out() {
+    let (folder, _) = recording();
+    for level in LEVELS {
+        let told = ask(&folder.path().join(level), &[]);
+        let longest = told["slowest"].as_array().expect("runs").iter();
+        let longest = longest.map(|run| number(run, "executing_ns")).max();
+        assert!(longest > Some(50_000_000), "a slow command was sent");
+        assert_eq!(told["findings"], Value::Array(Vec::new()), "{level}");
+    }
+}
+
+#[test]
 fn totals_are_those_of_the_oracle() {
     let (folder, _) = recording();
     for level in LEVELS {

@@ -9,6 +9,7 @@
 mod batch;
 mod busy;
 mod calls;
+mod findings;
 mod life_cycle;
 mod lite;
 mod pass;
@@ -23,6 +24,9 @@ pub use batch::Parts;
 pub use calls::{
     CallReport, CalledNode, Execution, JoinRow, Joinable, RequestNode, ServiceRow, StoreRow,
     Whereabouts, calls, has_service_events,
+};
+pub use findings::{
+    Finding, HeldUp, HoldUp, NamedClient, Pipeline, RoundTripper, SaturatedLoop, SlowCommand,
 };
 pub use report::{BusyRow, ClientRow, CommandRow, CommandRun, Latency, ServerRow, StoreReport};
 pub use server::Level;

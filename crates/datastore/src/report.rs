@@ -12,6 +12,7 @@ use slowpath_engine::Distribution;
 use slowpath_model::{Nanoseconds, ProcessId, ThreadId, TimeRange};
 
 use crate::batch::Parts;
+use crate::findings::{self, Finding, NamedClient, Names};
 use crate::server::{Level, Server, Servers};
 use crate::totals::{Asked, CommandTotals, Run, Totals};
 
@@ -32,6 +33,8 @@ pub struct StoreReport {
     pub clients: Vec<ClientRow>,
     /// The slowest commands, the slowest first.
     pub slowest: Vec<CommandRun>,
+    /// What stands out, server by server.
+    pub findings: Vec<Finding>,
 }
 
 /// How long commands took, and where the time went.
@@ -255,6 +258,11 @@ impl StoreReport {
         };
         slowest.extend((totals.slowest(asked.slowest).iter()).map(|run| (*run, about.run(run))));
         self.clients.extend(about.clients(&totals));
+        self.findings.extend(findings::findings(
+            &totals.turns,
+            &totals.round_trips,
+            &about,
+        ));
         self.servers.push(about.row(&totals, asked));
         self.commands.extend(about.commands(totals));
     }
@@ -392,6 +400,25 @@ impl About<'_> {
             batch_commands: run.batch_commands,
             batch_bytes_read: run.batch_bytes_read,
             batch_bytes_written: run.batch_bytes_written,
+        }
+    }
+}
+
+impl Names for About<'_> {
+    fn server(&self) -> u32 {
+        self.number
+    }
+
+    fn command(&self, number: u32) -> String {
+        self.name(number)
+    }
+
+    fn client(&self, client: StoreClientId) -> NamedClient {
+        let (address, port) = self.address(client);
+        NamedClient {
+            client,
+            address,
+            port,
         }
     }
 }

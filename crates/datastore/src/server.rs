@@ -200,6 +200,8 @@ impl Server {
         } = self;
         self.batches.finish(|batch| add(lite, kept, batch, asked));
         self.events.finish(|batch| life_cycle.add(&batch, asked));
+        lite.settle();
+        life_cycle.settle();
     }
 
     /// What the number of a command in a batch means.

@@ -15,7 +15,7 @@ use crate::{StoreReport, store, told};
 
 /// The answer, after checking that it does not depend on where packets are cut, on the size of chunks, on the
 /// number of workers, on the bracketing of merges, or on states being serialised in between.
-fn ask(text: &str, window: TimeRange) -> StoreReport {
+pub(crate) fn ask(text: &str, window: TimeRange) -> StoreReport {
     let drawn = DrawnTrace::parse(text).unwrap();
     let whole = drawn.recut(|_, _| false);
     let with_engine = |trace: &DrawnTrace, jobs, bytes| {

@@ -13,6 +13,7 @@ use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
 
 use crate::batch::{Batch, Parts};
 use crate::busy::Busy;
+use crate::findings::{RoundTrips, Turns};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +34,8 @@ pub(crate) struct Totals {
     pub(crate) commands: BTreeMap<u32, CommandTotals>,
     pub(crate) clients: FxHashMap<StoreClientId, ClientTotals>,
     pub(crate) busy: Busy,
+    pub(crate) turns: Turns,
+    pub(crate) round_trips: RoundTrips,
     slowest: Vec<Run>,
 }
 
@@ -79,6 +82,8 @@ impl Totals {
         if !asked.window.contains(batch.ended) {
             return;
         }
+        self.turns.add(batch);
+        self.round_trips.add(batch);
         let client = self.clients.entry(batch.client).or_default();
         client.batches += 1;
         client.bytes_read = client.bytes_read.saturating_add(batch.bytes_read);
@@ -118,6 +123,12 @@ impl Totals {
         if self.slowest.len() > asked.slowest.saturating_mul(2).saturating_add(64) {
             self.keep_slowest(asked.slowest);
         }
+    }
+
+    /// Nothing follows that is known to continue what is open.
+    pub(crate) fn settle(&mut self) {
+        self.turns.settle();
+        self.round_trips.settle();
     }
 
     fn keep_slowest(&mut self, most: usize) {
