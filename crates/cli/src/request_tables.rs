@@ -29,7 +29,7 @@ pub(crate) fn slowest(
         let threads = request.threads();
         let duration = match request.duration() {
             Some(duration) => duration.to_string(),
-            None => format!("≥ {}", request.window.length()),
+            None => format!("? {}", request.window.length()),
         };
         let mut texts = vec![duration, request.key.span.to_string()];
         texts.extend(several_hosts.then(|| chosen.host.name.clone()));
@@ -56,7 +56,7 @@ pub(crate) fn slowest(
         .iter()
         .any(|(chosen, _)| chosen.request().duration().is_none())
     {
-        text += "≥ at least so long: the start or the end is not recorded\n";
+        text += "? not known: the start or the end is not recorded; they come last\n";
     }
     text += &format!("\n{}", legend(&all));
     text

@@ -52,7 +52,7 @@ pub struct ChosenArgs {
     /// Only requests of this distributed trace (hexadecimal).
     #[arg(long, value_name = "ID", value_parser = parse_trace)]
     trace: Option<TraceId>,
-    /// Only requests that took at least so long, for instance 300ms.
+    /// Only requests that are known to have taken at least so long, for instance 300ms.
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     min_duration: Option<Nanoseconds>,
 }
@@ -166,12 +166,18 @@ impl ChosenArgs {
                     && self.trace.is_none_or(|trace| trace == request.key.trace)
                     && self
                         .min_duration
-                        .is_none_or(|least| window.length() >= least)
+                        .is_none_or(|least| request.duration() >= Some(least))
                     && any(&self.service, request.service())
                     && (self.operation.is_empty() || any(&self.operation, &chosen.name()))
             })
             .collect();
-        chosen.sort_by_cached_key(|chosen| std::cmp::Reverse(chosen.request().window.length()));
+        chosen.sort_by_cached_key(|chosen| {
+            let request = chosen.request();
+            (
+                request.duration().is_none(),
+                std::cmp::Reverse(request.window.length()),
+            )
+        });
         chosen
     }
 }

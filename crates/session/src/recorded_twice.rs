@@ -3,8 +3,8 @@
 //!
 //! Unlike copies (`copies`) they share no packet, and the times of an event differ by what tracing it
 //! takes. So they are known by most events of the one being in the other ([`Recorded::shared`]). Of kernels' traces
-//! one is read then; of applications', which have no state that all their events make together, the events
-//! of one provider are left out. Sessions of LTTng with different events go on to be read together; of several
+//! one is read then; of applications', which have no state that all their events make together, the kinds of
+//! events that the other holds are left out. Sessions of LTTng with different events go on to be read together; of several
 //! instances of ftrace one is read.
 
 use std::cmp::Reverse;
@@ -86,12 +86,23 @@ fn applications_left_out(
     for candidate in Candidate::in_order(traces, is_first) {
         let mut held: BTreeSet<&str> = BTreeSet::new();
         for known in &kept {
-            let shared = known.shared_providers(&candidate);
+            let shared = known.shared_kinds(&candidate);
             let of_known = listed(&shared, Shared::is_most);
             if !of_known.is_empty() {
                 let which = of_known.join(", ");
                 told.push(candidate.told(known, &format!("; of {which} that one is read")));
             }
+            // Of kinds without an event in what was looked at, what is so of others of their provider.
+            let providers: BTreeSet<&str> = of_known.iter().map(|name| provider(name)).collect();
+            let of_both = names(known.trace)
+                .intersection(&names(candidate.trace))
+                .copied()
+                .collect::<Vec<_>>();
+            held.extend(
+                of_both.into_iter().filter(|name| {
+                    !shared.contains_key(name) && providers.contains(provider(name))
+                }),
+            );
             held.extend(of_known);
             let in_part = listed(&shared, |shared| !shared.is_most() && shared.is_a_tenth());
             if !in_part.is_empty() {
@@ -102,7 +113,7 @@ fn applications_left_out(
             kept.push(candidate);
             continue;
         }
-        let is_held = |name: &str| held.contains(provider(name));
+        let is_held = |name: &str| held.contains(name);
         let classes = || candidate.trace.source.schema().classes();
         let rest = classes().any(|(_, class)| counts(&class.name) && !is_held(&class.name));
         let held = classes().filter(|(_, class)| is_held(&class.name));
@@ -120,13 +131,13 @@ fn listed<'name>(
     is_meant: impl Fn(Shared) -> bool,
 ) -> Vec<&'name str> {
     let meant = shared.iter().filter(|(_, shared)| is_meant(**shared));
-    meant.map(|(provider, _)| *provider).collect()
+    meant.map(|(name, _)| *name).collect()
 }
 
-/// That some events of these providers are read from both.
-fn overlapping(one: &Candidate<'_>, other: &Candidate<'_>, providers: &str) -> Diagnostic {
+/// That some events of these kinds are read from both.
+fn overlapping(one: &Candidate<'_>, other: &Candidate<'_>, kinds: &str) -> Diagnostic {
     let what = format!(
-        "{} holds some of the same events of {providers}, and each has some that the other lacks; both are read",
+        "{} holds some of the same events of {kinds}, and each has some that the other lacks; both are read",
         other.trace.path.display()
     );
     Diagnostic {
@@ -213,17 +224,13 @@ impl<'trace> Candidate<'trace> {
         shared.any(|(_, of_name)| of_name.is_most())
     }
 
-    /// By provider, how many of its events in `other`, in time of both, this one has as well.
-    fn shared_providers(&self, other: &Self) -> BTreeMap<&'trace str, Shared> {
-        let mut shared: BTreeMap<&str, Shared> = BTreeMap::new();
+    /// By name, how many events of `other`, in time of both, this one has as well.
+    fn shared_kinds(&self, other: &Self) -> BTreeMap<&'trace str, Shared> {
         if self.is_of_others(other) || !self.may_share(other) {
-            return shared;
+            return BTreeMap::new();
         }
-        for (name, of_name) in self.recorded.shared(&other.recorded, APART) {
-            if counts(name) {
-                *shared.entry(provider(name)).or_default() += of_name;
-            }
-        }
+        let mut shared = self.recorded.shared(&other.recorded, APART);
+        shared.retain(|name, _| counts(name));
         shared
     }
 

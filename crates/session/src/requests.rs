@@ -6,14 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use rustc_hash::FxHashSet;
 use slowpath_critical_path::{Host, Hosts};
 use slowpath_engine::{Cancelled, Options};
 use slowpath_kernel::network::Network;
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{Diagnostic, DiagnosticCode, ProcessId, TimeRange};
+use slowpath_model::{Diagnostic, DiagnosticCode, ProcessId, TimeRange, Timestamp};
 use slowpath_read_spans::{Collected, ReadOptions};
 use slowpath_requests::{
-    AllHosts, ClockOffset, HostEvents, Requests, clock_offsets, has_span_events, join, span_events,
+    AllHosts, ClockOffset, HostEvents, Requests, SpanEvent, SpanEventKind, SpanKey, clock_offsets,
+    has_span_events, join, span_events,
 };
 use slowpath_source::{Joined, Source};
 
@@ -101,7 +103,9 @@ impl Experiment {
             all_lines.push(lines);
             let outcome = span_events(&Joined::new(host.spans.iter().copied()), &options)?;
             diagnostics.extend(outcome.diagnostics);
-            all_events.push(outcome.state.unwrap_or_default());
+            let mut events = outcome.state.unwrap_or_default();
+            leave_out_ended(&mut events, host.since);
+            all_events.push(events);
         }
         let events = (hosts.iter().zip(all_events).zip(&all_lines))
             .map(|((host, events), lines)| HostEvents {
@@ -157,6 +161,7 @@ impl Experiment {
                 folders: kernel.folders().collect(),
                 kernel: Some(kernel),
                 spans: Vec::new(),
+                since: Timestamp::MAX,
             })
             .collect();
         let only_one = hosts.len() == 1;
@@ -167,6 +172,9 @@ impl Experiment {
             }
             let machine = trace.machine();
             let name = machine.name;
+            let snapshot = trace.recording.as_ref().map(|(_, manifest)| manifest);
+            let snapshot = snapshot.filter(|manifest| manifest.mode == "snapshot");
+            let since = snapshot.map_or(Timestamp::MIN, |own| Timestamp::from_ns(own.begin_ns));
             // One kernel, and one of the two traces does not say where it was recorded.
             let fits = |host: &&mut SpanHost<'_>| {
                 host.machine.may_be(&machine)
@@ -175,6 +183,7 @@ impl Experiment {
             match hosts.iter_mut().find(fits) {
                 Some(host) => {
                     host.spans.push(source);
+                    host.since = host.since.min(since);
                     host.folders.extend(trace.folders());
                 }
                 None => hosts.push(SpanHost {
@@ -183,6 +192,7 @@ impl Experiment {
                     folders: trace.folders().collect(),
                     kernel: None,
                     spans: vec![source],
+                    since,
                 }),
             }
         }
@@ -209,4 +219,18 @@ struct SpanHost<'experiment> {
     folders: BTreeSet<PathBuf>,
     kernel: Option<HostKernels<'experiment>>,
     spans: Vec<&'experiment dyn Source>,
+    /// When the first of the recordings of `spans` begins that are snapshots; before all time where others are.
+    since: Timestamp,
+}
+
+/// Leaves out requests that ended before `since`: they are of an earlier snapshot, after which the tracer of
+/// applications keeps its events, unlike that of the kernel.
+fn leave_out_ended(events: &mut Vec<SpanEvent>, since: Timestamp) {
+    let ends = events
+        .iter()
+        .filter(|event| event.kind == SpanEventKind::End && event.at < since);
+    let ended: FxHashSet<SpanKey> = ends.map(SpanEvent::key).collect();
+    if !ended.is_empty() {
+        events.retain(|event| !ended.contains(&event.key()));
+    }
 }

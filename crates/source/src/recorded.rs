@@ -221,13 +221,6 @@ pub struct Shared {
     pub all: u64,
 }
 
-impl std::ops::AddAssign for Shared {
-    fn add_assign(&mut self, other: Self) {
-        self.found += other.found;
-        self.all += other.all;
-    }
-}
-
 impl Shared {
     /// Whether the other one has more of them than chance makes alike.
     pub fn is_a_tenth(self) -> bool {

@@ -75,7 +75,7 @@ pub struct RequestQuery {
     pub trace: Option<TraceId>,
     /// A part of the operation, the service or an id.
     pub text: String,
-    /// Only those that took at least so long.
+    /// Only those that are known to have taken at least so long.
     pub least: Nanoseconds,
     /// Only those that are known to have taken no longer.
     pub most: Option<Nanoseconds>,
@@ -87,6 +87,13 @@ pub struct RequestQuery {
     pub offset: usize,
     /// At most so many.
     pub limit: usize,
+}
+
+impl RequestQuery {
+    /// Whether only requests of known length can fit.
+    fn asks_length(&self) -> bool {
+        self.least > Nanoseconds::ZERO || self.most.is_some()
+    }
 }
 
 /// A part of the requests.
@@ -126,7 +133,7 @@ pub struct RequestRow {
     pub begin_ns: i64,
     /// When it ended.
     pub end_ns: i64,
-    /// How long it took; at least so long where it is shown in part.
+    /// How long it took; where it is shown in part, which is not known, for how long it is shown.
     pub duration_ns: Nanoseconds,
     /// Whether its start and its end are recorded.
     pub shown: Shown,
@@ -340,16 +347,15 @@ impl RequestNumbers {
             })
             .collect();
         // In one place, so that a great many are looked through fast.
-        let mut chosen: Vec<(i64, usize)> = (0..self.of.len())
+        let mut chosen: Vec<(bool, i64, usize)> = (0..self.of.len())
             .filter(|&number| {
                 let (meant, text_fits) = fits[self.operations[number] as usize];
                 let (begin, end) = self.windows[number];
                 let length = Nanoseconds(end.saturating_sub(begin).max(0) as u64);
                 meant
+                    && (self.percentiles[number].is_some() || !query.asks_length())
                     && length >= query.least
-                    && query
-                        .most
-                        .is_none_or(|most| length <= most && self.percentiles[number].is_some())
+                    && query.most.is_none_or(|most| length <= most)
                     && query.percentiles.is_none_or(|(from, to)| {
                         self.percentiles[number].is_some_and(|own| from < own && own <= to)
                     })
@@ -368,15 +374,17 @@ impl RequestNumbers {
             .map(|number| {
                 let (begin, end) = self.windows[number];
                 let shortness = begin.saturating_sub(end);
+                // Those of unknown length come last, whichever way round.
+                let is_unknown = self.percentiles[number].is_none();
                 match query.order {
-                    Order::Begin => (begin, number),
-                    _ => (shortness, number),
+                    Order::Begin => (false, begin, number),
+                    _ => (is_unknown != query.reversed, shortness, number),
                 }
             })
             .collect();
         // Equal ones stay in the order of their numbers.
         chosen.sort_unstable();
-        let mut chosen: Vec<usize> = chosen.into_iter().map(|(_, number)| number).collect();
+        let mut chosen: Vec<usize> = chosen.into_iter().map(|(_, _, number)| number).collect();
         // By the rank of the name, of which there are few.
         let ranked = |by: fn(&OperationName) -> (&str, &str)| {
             let mut order: Vec<usize> = (0..self.names.len()).collect();

@@ -77,9 +77,9 @@ export function wordCount(count: number): string {
   return String(Math.round(count)).replace(/\B(?=(\d{3})+(?!\d))/g, THIN_SPACE);
 }
 
-/** How long a request took; at least how long where its start or end is not recorded. */
+/** How long a request took; marked where that is not known, as its start or end is not recorded. */
 export function wordLength({ duration_ns, shown }: Pick<Request, 'duration_ns' | 'shown'>): string {
-  return `${shown === 'whole' ? '' : `≥${THIN_SPACE}`}${wordDuration(duration_ns)}`;
+  return `${shown === 'whole' ? '' : `?${THIN_SPACE}`}${wordDuration(duration_ns)}`;
 }
 
 /** "1 request", "3 requests". */
