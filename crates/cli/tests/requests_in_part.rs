@@ -105,13 +105,16 @@ fn requests_that_are_shown_in_part_are_in_no_percentile_and_no_comparison() {
             text(command)
         );
     }
-    let slowest = text(&["requests"]);
-    assert!(slowest.contains("\n? not known: "), "{slowest}");
-    let marked = slowest
-        .lines()
-        .filter(|line| line.trim_start().starts_with("? "));
-    let first = rows[..20].iter().filter(|row| row["shown"] != "whole");
-    assert_eq!(marked.count(), first.count() + 1, "{slowest}");
+    // Behind all others, marked.
+    let all = text(&["requests", "--slowest", "0"]);
+    assert!(all.contains("\n? not known: "), "{all}");
+    let durations: Vec<&str> = all.lines().skip(1).take(rows.len()).collect();
+    let (known, in_part_rows) = durations.split_at(whole.len());
+    let is_marked = |line: &&str| line.trim_start().starts_with("? ");
+    assert!(!known.iter().any(is_marked) && in_part_rows.iter().all(|line| is_marked(&line)));
+    let at_least = slowpath(&["requests", "--json", "--min-duration", "1s"], &trace).json();
+    assert_eq!(at_least["requests"], Value::Array(Vec::new()));
+    assert_eq!(server.get("/api/requests?min_ns=1000000000")["total"], 0);
 }
 
 #[test]
