@@ -111,7 +111,7 @@ fn requests_that_are_shown_in_part_are_in_no_percentile_and_no_comparison() {
     let durations: Vec<&str> = all.lines().skip(1).take(rows.len()).collect();
     let (known, in_part_rows) = durations.split_at(whole.len());
     let is_marked = |line: &&str| line.trim_start().starts_with("? ");
-    assert!(!known.iter().any(is_marked) && in_part_rows.iter().all(|line| is_marked(&line)));
+    assert!(!known.iter().any(is_marked) && in_part_rows.iter().all(is_marked));
     let at_least = slowpath(&["requests", "--json", "--min-duration", "1s"], &trace).json();
     assert_eq!(at_least["requests"], Value::Array(Vec::new()));
     assert_eq!(server.get("/api/requests?min_ns=1000000000")["total"], 0);
