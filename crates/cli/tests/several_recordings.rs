@@ -672,3 +672,40 @@ fn between_two_snapshots_of_one_session_nothing_is_known() {
         );
     }
 }
+
+#[test]
+fn requests_that_ended_before_a_snapshot_are_of_an_earlier_one() {
+    let (_folder, recording) = quiet_recording();
+    // Received spans are cut to a snapshot's time by the recorder.
+    fs::remove_dir_all(recording.join("spans")).expect("spans");
+    let requests = || {
+        let document = slowpath(&["requests", "--json"], &recording).json();
+        document["requests"].as_array().expect("requests").clone()
+    };
+    let end = |request: &Value| request["end_ns"].as_i64().expect("a time");
+    let all = requests();
+    let mut ends: Vec<i64> = all.iter().map(end).collect();
+    ends.sort_unstable();
+    let begin = ends[ends.len() / 2];
+    // As LTTng puts the snapshots of applications.
+    let folder = recording.join("ust/snapshot-0-1");
+    fs::rename(recording.join("ust"), recording.join("inner")).expect("moved");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::rename(recording.join("inner"), folder.join("ust")).expect("moved");
+    let path = recording.join("slowpath.json");
+    let mut manifest: Value =
+        serde_json::from_slice(&fs::read(&path).expect("a manifest")).expect("JSON");
+    manifest["mode"] = "snapshot".into();
+    manifest["begin_ns"] = begin.into();
+    manifest["files"] = serde_json::json!({});
+    fs::write(&path, manifest.to_string()).expect("written");
+    let left = requests();
+    assert!(
+        !left.is_empty() && left.len() < all.len(),
+        "{} of {}",
+        left.len(),
+        all.len()
+    );
+    assert!(left.iter().all(|request| end(request) >= begin), "{left:?}");
+    assert_eq!(left.len(), ends.iter().filter(|end| **end >= begin).count());
+}

@@ -77,11 +77,14 @@ pub struct ClockOffset {
     pub offset_to_epoch_at_end_ns: Option<i64>,
 }
 
+/// How many folders a trace's and its recording's are, with those between: at most
+/// `ust/SNAPSHOT/ust/uid/0/64-bit` lies in the recording's.
+const DEEPEST: usize = 7;
+
 impl Manifest {
-    /// The manifest of the recording that `trace` lies in, with the recording's folder: at most
-    /// five levels up (`ust/uid/0/64-bit`). The error is a manifest that is there but cannot be used.
+    /// The manifest of the recording that `trace` lies in, with the recording's folder. The error is a manifest that is there but cannot be used.
     pub(crate) fn above(trace: &Path) -> Result<Option<(PathBuf, Self)>, Diagnostic> {
-        for folder in trace.ancestors().take(6) {
+        for folder in trace.ancestors().take(DEEPEST) {
             let path = folder.join("slowpath.json");
             let Ok(text) = fs::read(&path) else {
                 continue;
