@@ -4,7 +4,7 @@
 //! disks did, for instance); this crate reads no trace, so the caller does that in between.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use slowpath_kernel::InterruptedWait;
 use slowpath_kernel::disks::DiskUse;
@@ -38,8 +38,9 @@ pub struct Host<'run> {
     /// What was wrong with the traces of each host, by [`HostId`]; what cannot be said to be of one host is
     /// with all of them.
     pub diagnostics: &'run [Vec<Diagnostic>],
-    /// The hosts of which a ring in memory was recorded, in which older events were overwritten.
-    pub rings: &'run BTreeSet<HostId>,
+    /// The hosts of which rings in memory were recorded, in which later events overwrite older ones, and when
+    /// these were filled.
+    pub rings: &'run BTreeMap<HostId, Vec<TimeRange>>,
     /// Only requests that lie within it are looked at.
     pub window: TimeRange,
 }
@@ -74,7 +75,7 @@ impl<'run> Diagnosis<'run> {
             (host.diagnostics.get(host.id.index())).and_then(|of_host| Missing::of(of_host));
         let is_cut = missing.is_some_and(|missing| missing.is_cut());
         let slow = lines.map(|lines| {
-            let recorded = recorded(lines, is_cut, host.rings.contains(&host.id));
+            let recorded = recorded(lines, is_cut, host.rings.contains_key(&host.id));
             Slow::of(host.all, host.id, lines, host.window, recorded)
         });
         let slow = slow.filter(|slow| slow.total > Nanoseconds::ZERO);

@@ -18,11 +18,12 @@ use crate::path::{LEAST_SHARE, Piece, Slow, listed};
 const MOST_EVIDENCE: usize = 5;
 
 /// What it says about unknown time where any is worth a word. `missing` is what each host's recording
-/// lacks, `rings` the hosts whose older events were overwritten, `unseen` for how long hosts were waited for of which such events would tell what they did.
+/// lacks, `rings` when rings in memory were filled, `unseen` for how long hosts were waited for of which such events would
+/// tell what they did.
 pub(crate) fn findings(
     slow: &Slow<'_>,
     missing: &BTreeMap<HostId, Missing<'_>>,
-    rings: &BTreeSet<HostId>,
+    rings: &BTreeMap<HostId, Vec<TimeRange>>,
     unseen: &BTreeMap<HostId, Nanoseconds>,
 ) -> Vec<Finding> {
     let unknown = slow
@@ -259,24 +260,35 @@ fn no_thread(slow: &Slow<'_>, pieces: &[Piece], missing: Option<&Missing<'_>>) -
 fn unexplained(
     slow: &Slow<'_>,
     longest_first: &[Piece],
-    rings: &BTreeSet<HostId>,
+    rings: &BTreeMap<HostId, Vec<TimeRange>>,
     unknown: Nanoseconds,
 ) -> Option<Finding> {
     let share = share(slow, unknown);
     if share < LEAST_SHARE {
         return None;
     }
-    let of_rings = longest_first
-        .iter()
-        .filter(|piece| rings.contains(&piece.segment.host));
-    let overwritten: Nanoseconds = of_rings.map(|piece| overwritten(slow, piece)).sum();
-    let of_overwritten = match overwritten {
-        Nanoseconds::ZERO => String::new(),
-        overwritten => format!(
+    let of_rings = longest_first.iter().filter_map(|piece| {
+        let filled = rings.get(&piece.segment.host)?;
+        Some(not_held(slow, piece, filled))
+    });
+    let (overwritten, outside): (Vec<_>, Vec<_>) = of_rings.unzip();
+    let [overwritten, outside]: [Nanoseconds; 2] =
+        [overwritten, outside].map(|all| all.into_iter().sum());
+    // The first event comes a moment after a ring begins to be filled.
+    let is_much = |part: Nanoseconds| part.get() * 10 > unknown.get();
+    let mut of_rings = String::new();
+    if is_much(overwritten) {
+        of_rings += &format!(
             " {overwritten} of it lies where the ring in memory did not hold all events any more when the \
              snapshot was taken: older ones had been overwritten."
-        ),
-    };
+        );
+    }
+    if is_much(outside) {
+        of_rings += &format!(
+            " {outside} of it lies before the ring in memory began to be filled for the first snapshot that was \
+             read, or between two of these."
+        );
+    }
     let evidence = longest_first.iter().take(MOST_EVIDENCE).map(|piece| {
         let whose = piece.whose();
         let here = whose.host == slow.host;
@@ -300,16 +312,19 @@ fn unexplained(
         explanation: format!(
             "{unknown} of {} of the slow requests' time is unknown, and no events that were lost \
              explain that: the requests reach beyond the recording of the kernel, or the events \
-             that end waits and start threads were not recorded.{of_overwritten}",
+             that end waits and start threads were not recorded.{of_rings}",
             slow.total
         ),
         evidence: evidence.collect(),
-        advice: match overwritten.get() * 2 > unknown.get() {
-            true => {
+        advice: match [overwritten, outside].map(|part| part.get() * 2 > unknown.get()) {
+            [true, _] => {
                 "Have the ring reach back to before the requests: give each processor more room (`slowpath \
                  record --snapshot --buffer-size`), or record fewer events (`--events`)."
             }
-            false => {
+            [_, true] => {
+                "Begin to record before the requests, and open snapshots that follow each other together."
+            }
+            [false, false] => {
                 "Record the scheduler and interrupts, as `slowpath record` does unless told otherwise, from \
                  before the requests until after them."
             }
@@ -320,20 +335,27 @@ fn unexplained(
     })
 }
 
-/// As much of a piece as lies where the ring of some processor did not hold its events any more.
-fn overwritten(slow: &Slow<'_>, piece: &Piece) -> Nanoseconds {
+/// As much of a piece as lies where the ring of some processor did not hold events: while it was `filled`, so
+/// that they were overwritten, and at other times.
+fn not_held(slow: &Slow<'_>, piece: &Piece, filled: &[TimeRange]) -> (Nanoseconds, Nanoseconds) {
     let segment = &piece.segment;
     let Some(lines) = slow.all.hosts().lines(segment.host) else {
-        return Nanoseconds::ZERO;
+        return Default::default();
     };
     let whole = lines.range();
     let of_processors = lines.processors().flat_map(|cpu| lines.unknown_on(cpu));
-    // Nothing is ever known of some.
-    let unknown = of_processors.filter(|unknown| unknown.intersect(whole) != whole);
+    // Nothing is ever known of some, nor of others after their ends.
+    let unknown = of_processors.filter(|unknown| unknown.end < whole.end);
     let before = TimeRange::new(Timestamp::MIN, whole.begin);
-    let all = TimeRange::union(unknown.chain([before]).collect());
-    let within = all
-        .iter()
-        .map(|part| part.intersect(segment.recorded).length());
-    within.sum::<Nanoseconds>().min(segment.range.length())
+    let parts = TimeRange::union(unknown.chain([before]).collect());
+    let parts = parts.iter().map(|part| part.intersect(segment.recorded));
+    let (mut overwritten, mut all) = (Nanoseconds::ZERO, Nanoseconds::ZERO);
+    for part in parts {
+        let filled = filled.iter().map(|filled| filled.intersect(part).length());
+        overwritten += filled.sum::<Nanoseconds>();
+        all += part.length();
+    }
+    // By the clock of another host it may be longer.
+    let [overwritten, all] = [overwritten, all].map(|time| time.min(segment.range.length()));
+    (overwritten, all - overwritten)
 }

@@ -21,7 +21,7 @@ use slowpath_model::{
 };
 use slowpath_source::{Joined, Source};
 
-use crate::{Experiment, OpenedSource, group_quotas, state_dump};
+use crate::{Experiment, Manifest, OpenedSource, group_quotas, state_dump};
 
 /// The kernel traces of one host.
 pub struct HostKernels<'experiment> {
@@ -245,13 +245,11 @@ impl<'experiment> HostKernels<'experiment> {
         state_dump::control_groups(&self.traces)
     }
 
-    /// Whether a ring in memory was recorded, in which older events were overwritten.
-    pub fn is_snapshot(&self) -> bool {
-        let mut recordings = self
-            .traces
-            .iter()
-            .filter_map(|trace| trace.recording.as_ref());
-        recordings.any(|(_, manifest)| manifest.mode == "snapshot")
+    /// When the rings in memory were filled that snapshots were taken of; empty where there are none.
+    pub fn rings(&self) -> Vec<TimeRange> {
+        let recordings = self.traces.iter();
+        let manifests = recordings.filter_map(|trace| Some(&trace.recording.as_ref()?.1));
+        TimeRange::union(manifests.filter_map(Manifest::ring).collect())
     }
 
     /// The CPU quotas of control groups, as the kernel told the recorder; `None` where it did not ask.

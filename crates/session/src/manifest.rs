@@ -139,6 +139,16 @@ impl Manifest {
         self.mode == "snapshot" && !self.complete && self.end_ns == self.begin_ns
     }
 
+    /// When the ring in memory was filled that this is a snapshot of, if it is one: what the one before holds is not
+    /// in it.
+    pub(crate) fn ring(&self) -> Option<TimeRange> {
+        let end = match self.end_ns > self.begin_ns {
+            true => Timestamp::from_ns(self.end_ns),
+            false => Timestamp::MAX,
+        };
+        (self.mode == "snapshot").then(|| TimeRange::new(Timestamp::from_ns(self.begin_ns), end))
+    }
+
     /// Epoch time minus the monotonic clock, in nanoseconds; 0 where it is not stated. The one at the end
     /// where only that can be true.
     pub fn monotonic_offset_ns(&self) -> i64 {

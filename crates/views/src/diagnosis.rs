@@ -51,8 +51,8 @@ pub fn diagnose(
     let mut found = Found::default();
     let kernels = experiment.hosts();
     let rings = (0..).map(HostId).zip(&kernels);
-    let rings = rings.filter(|(_, kernel)| kernel.is_snapshot());
-    let rings = rings.map(|(id, _)| id).collect();
+    let rings = rings.map(|(id, kernel)| (id, kernel.rings()));
+    let rings = rings.filter(|(_, filled)| !filled.is_empty()).collect();
     for (host, id) in hosts.iter().zip((0..).map(HostId)) {
         // Hosts with kernel events come first, in the same order.
         let kernel = kernels.get(id.index());

@@ -1,7 +1,7 @@
 //! Waits for other hosts: who is waited for, and whether recording there is advised.
 
 use slowpath_findings::{Finding, FindingId};
-use slowpath_model::{DiagnosticCode, HostId};
+use slowpath_model::{DiagnosticCode, HostId, TimeRange, Timestamp};
 
 use crate::support::{Drawn, evidence, findings, only};
 
@@ -232,10 +232,24 @@ fn what_a_ring_has_overwritten_asks_for_a_longer_one() {
     let [advice, explanation] = told(&drawn);
     assert!(advice.starts_with("Record the scheduler"), "{advice}");
     assert!(!explanation.contains("overwritten"), "{explanation}");
-    drawn.rings.insert(HostId(1));
+    drawn.rings.insert(HostId(1), vec![TimeRange::ALL]);
     let [advice, explanation] = told(&drawn);
     assert!(advice.contains("--buffer-size"), "{advice}");
     assert!(explanation.contains("overwritten"), "{explanation}");
+    // The snapshot before was taken when the server's first event came.
+    let taken = Timestamp::from_ns(5_100_000);
+    let filled = TimeRange::new(taken, Timestamp::MAX);
+    drawn.rings.insert(HostId(1), vec![filled]);
+    let [advice, explanation] = told(&drawn);
+    assert!(
+        advice.contains("snapshots that follow each other"),
+        "{advice}"
+    );
+    assert!(
+        explanation.contains("before the ring in memory began to be filled")
+            && !explanation.contains("overwritten"),
+        "{explanation}"
+    );
 }
 
 /// The server's thread for a client that is told nowhere else: it reads the next request, which was sent

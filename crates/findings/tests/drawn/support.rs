@@ -3,7 +3,7 @@
 //! Kernel events are drawn as in crate `slowpath-drawn`; `start THREAD SPAN` and `end THREAD SPAN`
 //! begin and end a request of trace 1 in a thread.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use slowpath_critical_path::{Host as NamedHost, Hosts};
 use slowpath_drawn::DrawnTrace;
@@ -32,8 +32,8 @@ pub struct Drawn {
     network: Network,
     requests: Vec<Requests>,
     diagnostics: Vec<Vec<Diagnostic>>,
-    /// Hosts of which a ring in memory was recorded.
-    pub rings: BTreeSet<HostId>,
+    /// Hosts of which rings in memory were recorded, and when these were filled.
+    pub rings: BTreeMap<HostId, Vec<TimeRange>>,
     pub control_groups: BTreeMap<ProcessId, Vec<String>>,
     /// What a recorder noted of quotas, and when their timers fired.
     pub quotas: Option<(GroupQuotas, Firings)>,
@@ -74,7 +74,7 @@ impl Drawn {
             diagnostics: vec![Vec::new(); lines.len()],
             lines,
             requests,
-            rings: BTreeSet::new(),
+            rings: BTreeMap::new(),
             control_groups: BTreeMap::new(),
             quotas: None,
         }
