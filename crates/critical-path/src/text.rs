@@ -253,7 +253,7 @@ fn what_it_did(state: State) -> &'static str {
         State::WaitCpu => "was woken but waited for a processor",
         State::Interrupted => "was interrupted",
         State::Blocked => "was blocked in the kernel",
-        State::Timer => "slept until a time it had set",
+        State::Timer => "waited until a time it had set",
         State::BlockDevice => "waited for a disk",
         State::Network => "waited for the network",
         State::UserInput => "waited for input",

@@ -9,51 +9,74 @@ use crate::finding::{Finding, FindingId};
 use crate::path::{Piece, Slow, Taken, listed};
 use crate::quota::Quota;
 
+/// The calls that only wait for a time.
+const SLEEPING: [&str; 2] = ["nanosleep", "clock_nanosleep"];
+
 pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
     let mut taken = Taken::default();
-    let mut causes: BTreeMap<String, Nanoseconds> = BTreeMap::new();
-    let is_sleep = |piece: &Piece| piece.segment.state == State::Timer;
-    for piece in slow.pieces().filter(is_sleep) {
-        let detail = piece.segment.detail.to_string();
-        for range in slept(slow, quotas, &piece) {
+    let mut calls: BTreeMap<String, Nanoseconds> = BTreeMap::new();
+    let is_timed = |piece: &Piece| piece.segment.state == State::Timer;
+    for piece in slow.pieces().filter(is_timed) {
+        let call = call(&piece).unwrap_or("no known call").to_owned();
+        for range in own_waits(slow, quotas, &piece) {
             taken.add(piece.request, piece.whose(), range);
             taken.blame(slow.thread(piece.whose()), range.length());
-            if !detail.is_empty() {
-                *causes.entry(detail.clone()).or_default() += range.length();
-            }
+            *calls.entry(call.clone()).or_default() += range.length();
         }
     }
-    let causes = match causes.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", listed(&causes, 3)),
-    };
-    let explanation = format!(
-        "{} slept for {} in all{causes}, in these threads: {}.",
+    let of_calls = listed(&calls, 4);
+    let slept: Nanoseconds = SLEEPING.iter().filter_map(|call| calls.remove(*call)).sum();
+    let in_futex = calls.remove("futex").unwrap_or_default();
+    let in_others: Nanoseconds = calls.into_values().sum();
+    let mut explanation = format!(
+        "{} waited {} in all until a timer woke them ({of_calls}), in these threads: {}.",
         taken.slow_requests(),
         taken.total,
         taken.blamed()
     );
-    let evidence = taken.evidence_by(slow, "slept for", "thread");
-    let title = "Sleep: requests wait for a time to come".to_owned();
-    let advice = "Look for sleeps, polling with a pause, retries with back-off and rate limits in the \
-                  request's path; wait for the event instead.";
+    if in_futex > Nanoseconds::ZERO {
+        explanation += " Who waits in futex waits for a lock, a condition or a thread, and the time was up \
+                        before it came; but some runtimes also sleep so (Java's Thread.sleep), which looks the \
+                        same.";
+    }
+    if in_others > Nanoseconds::ZERO {
+        explanation += " Calls that wait for events end so when none comes in time.";
+    }
+    let (title, advice) = match slept.get() * 2 > taken.total.get() {
+        true => (
+            "Sleep: requests wait for a time to come",
+            "Look for sleeps, polling with a pause, retries with back-off and rate limits in the request's \
+             path; wait for the event instead.",
+        ),
+        false => (
+            "Time-outs or sleep: requests wait until their time is up",
+            "Look at what was to end these waits, and why it did not come before their time was up. Where the \
+             program sleeps so, wait for the event instead.",
+        ),
+    };
+    let evidence = taken.evidence_by(slow, "a timer ended its wait of", "thread");
     taken.finding(
         slow,
         FindingId::TimerWait,
-        title,
+        title.to_owned(),
         explanation,
         evidence,
         advice,
     )
 }
 
-/// When the thread of a piece slept for its own sake. Who waits with a timeout for threads that a quota
+/// The system call in which the thread of a piece waited, where that is known.
+fn call(piece: &Piece) -> Option<&str> {
+    let words = piece.segment.detail.strip_prefix("in ")?;
+    words.split(',').next()
+}
+
+/// When the thread of a piece waited for its own sake. Who waits with a timeout for threads that a quota
 /// holds back only looks now and then whether they go on: until they do, that is the quota's time, which
 /// tells of it.
-fn slept(slow: &Slow<'_>, quotas: &[Quota], piece: &Piece) -> Vec<TimeRange> {
+fn own_waits(slow: &Slow<'_>, quotas: &[Quota], piece: &Piece) -> Vec<TimeRange> {
     let segment = &piece.segment;
-    let calls = ["in nanosleep", "in clock_nanosleep"];
-    let is_meant = segment.depth == 0 && calls.iter().any(|call| segment.detail.starts_with(call));
+    let is_meant = segment.depth == 0 && call(piece).is_some_and(|call| SLEEPING.contains(&call));
     let of_thread = |quota: &&Quota| quota.threads.binary_search(&segment.thread).is_ok();
     match quotas.iter().find(of_thread) {
         Some(quota) if segment.host == slow.host && !is_meant => {

@@ -1,5 +1,5 @@
-//! Waits that timers end, in a process that a CPU quota holds back: who sleeps is told, who looks now and
-//! then whether others go on is not.
+//! Waits that timers end. Who sleeps is told apart from who waits for somebody until the time is up; of who looks now
+//! and then whether threads go on that a CPU quota holds back neither is told.
 
 use slowpath_findings::FindingId;
 
@@ -57,4 +57,43 @@ fn who_means_to_sleep_sleeps_whatever_the_quota_does() {
     only(&found, FindingId::CpuQuota);
     let share = only(&found, FindingId::TimerWait).share;
     assert!((0.4..0.6).contains(&share), "{share}");
+}
+
+/// Thread 7 serves a request and waits in `call` for 20 ms, until a timer wakes it.
+fn woken_by_a_timer(call: &str) -> String {
+    let switch = "sched_switch prev_comm=t prev_tid";
+    format!(
+        "cpu0 1 {switch}=0 prev_state=0 next_comm=t next_tid=7
+         cpu0 2 start 7 1
+         cpu0 100 syscall_entry_{call} fd=1
+         cpu0 110 {switch}=7 prev_state=1 next_comm=t next_tid=0
+         cpu0 20110 timer_hrtimer_expire_entry hrtimer=0x1
+         cpu0 20110 sched_waking comm=t tid=7 target_cpu=0
+         cpu0 20110 sched_wakeup comm=t tid=7 target_cpu=0
+         cpu0 20110 timer_hrtimer_expire_exit hrtimer=0x1
+         cpu0 20120 {switch}=0 prev_state=0 next_comm=t next_tid=7
+         cpu0 20125 syscall_exit_{call} ret=-110
+         cpu0 20300 end 7 1
+         cpu0 20310 {switch}=7 prev_state=1 next_comm=t next_tid=0\n"
+    )
+}
+
+#[test]
+fn who_waits_for_somebody_until_the_time_is_up_need_not_sleep() {
+    let told = |call: &str| {
+        let found = findings(&woken_by_a_timer(call), Vec::new());
+        let finding = only(&found, FindingId::TimerWait);
+        (finding.title.clone(), finding.explanation.clone())
+    };
+    let (title, explanation) = told("clock_nanosleep");
+    assert!(title.starts_with("Sleep:"), "{title}");
+    assert!(!explanation.contains("the time was up"), "{explanation}");
+    for (call, words) in [
+        ("futex", "waits for a lock, a condition or a thread"),
+        ("epoll_wait", "when none comes in time"),
+    ] {
+        let (title, explanation) = told(call);
+        assert!(title.starts_with("Time-outs or sleep:"), "{title}");
+        assert!(explanation.contains(words), "{explanation}");
+    }
 }
