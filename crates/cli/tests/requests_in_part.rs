@@ -2,11 +2,12 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::server::{Server, i64_of};
 use support::{slowpath, unpacked};
 use tempfile::TempDir;
@@ -92,6 +93,30 @@ fn requests_that_are_shown_in_part_are_in_no_percentile_and_no_comparison() {
     let counts = classes["counts"].as_array().expect("counts").iter();
     let counted: u64 = counts.filter_map(Value::as_u64).sum();
     assert_eq!(counted as usize, whole.len());
+
+    let marked: Vec<i64> = of_page.iter().map(|row| i64_of(row, "id")).collect();
+    let groups = json!({ "one": { "requests": marked }, "other": { "percentiles": [0, 50] } });
+    let group = &server.post("/api/compare", groups)["one"];
+    let counts = (&group["count"], &group["in_part"]);
+    assert_eq!(counts, (&json!(whole.len()), &json!(in_part.len())));
+
+    let exported = slowpath(&["export", "--to", "otlp", "-o", "-"], &trace).stdout;
+    let mut marked = BTreeSet::new();
+    for document in serde_json::Deserializer::from_slice(&exported).into_iter::<Value>() {
+        let document = document.expect("a document");
+        let lists = document["resourceSpans"].as_array().expect("lists").iter();
+        let spans = lists.flat_map(|list| list["scopeSpans"][0]["spans"].as_array().unwrap());
+        for span in spans {
+            let mut attributes = span["attributes"].as_array().expect("attributes").iter();
+            if attributes.any(|attribute| attribute["key"] == "slowpath.shown") {
+                marked.insert(span["parentSpanId"].as_str().expect("an id").to_owned());
+            }
+        }
+    }
+    let ids = in_part
+        .iter()
+        .map(|row| row["span_id"].as_str().expect("an id").to_owned());
+    assert_eq!(marked, ids.collect());
 
     let text = |command: &[&str]| {
         let printed = slowpath(command, &trace).stdout;

@@ -140,6 +140,15 @@ fn what_is_no_question_is_refused() {
             "{path}"
         );
     }
+    let wrong_method = server.ask("POST", "/api/recording", "", "");
+    assert_eq!(wrong_method.status, 405);
+    assert!(
+        wrong_method
+            .headers
+            .to_lowercase()
+            .contains("\r\nallow: get")
+    );
+    assert!(wrong_method.json()["detail"].is_string());
     for (question, status) in [
         (json!({ "begin_ns": 0, "end_ns": 9 }), 400),
         (

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use slowpath_model::{SpanId, TimeRange, Timestamp};
-use slowpath_requests::{Request, RequestId};
+use slowpath_requests::{Request, RequestId, Shown};
 
 use crate::HostRequests;
 use crate::request::state_name;
@@ -222,14 +222,14 @@ fn state_spans(host: HostRequests<'_>, id: RequestId, request: &Request) -> Vec<
             let name = state_name(&segment);
             let own = derived_id(request.key.span, number);
             let mut span = span(request, own, Some(request.key.span), name, segment.range);
-            span.attributes = vec![
+            span.attributes.extend([
                 text("slowpath.state", state),
                 Attribute {
                     key: "thread.id",
                     value: Value::IntValue(segment.thread.to_string()),
                 },
                 text("thread.name", &*segment.comm),
-            ];
+            ]);
             if !segment.detail.is_empty() {
                 span.attributes
                     .push(text("slowpath.detail", &*segment.detail));
@@ -261,6 +261,7 @@ fn state_spans(host: HostRequests<'_>, id: RequestId, request: &Request) -> Vec<
         .collect()
 }
 
+/// A span of a request's trace; one of a request that is shown in part says so.
 fn span(
     request: &Request,
     id: SpanId,
@@ -276,7 +277,10 @@ fn span(
         kind: INTERNAL,
         start_time_unix_nano: range.begin.ns().to_string(),
         end_time_unix_nano: range.end.ns().to_string(),
-        attributes: Vec::new(),
+        attributes: match request.shown {
+            Shown::Whole => Vec::new(),
+            shown => vec![text("slowpath.shown", shown.name())],
+        },
     }
 }
 

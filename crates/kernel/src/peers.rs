@@ -201,17 +201,21 @@ mod tests {
         format!("cpu0 {at} netif_receive_skb skbaddr=0x1 len=52 name=lo\n")
     }
 
+    /// A wait on processor 0 that an interrupt from `begin` on ended.
+    fn wait(begin: i64, end: i64) -> InterruptedWait {
+        let range = |begin, end| TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end));
+        InterruptedWait {
+            range: range(5, end),
+            cpu: CpuId(0),
+            interrupt: range(begin, end + 1),
+        }
+    }
+
     #[test]
     fn the_loopback_device_tells_of_packets_without_headers_whose_they_are() {
         let from_elsewhere = "cpu0 21 netif_receive_skb skbaddr=0x2 len=52 name=eth0\n";
         let drawing = looped(10) + &looped(20) + from_elsewhere;
         let trace = DrawnTrace::parse(&drawing).unwrap();
-        let range = |begin, end| TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end));
-        let wait = |begin: i64, end: i64| InterruptedWait {
-            range: range(5, end),
-            cpu: CpuId(0),
-            interrupt: range(begin, end + 1),
-        };
         let waits = [wait(9, 12), wait(19, 22)];
         let found = every_way::ask(&trace, |source| Peers::new(source, &waits));
         assert_eq!(found, [Some(Peer::Loopback), None]);
@@ -226,12 +230,6 @@ mod tests {
             + &received(30, 0, "0a000003", 443)
             + &received(31, 1, "0a000002", 80);
         let trace = DrawnTrace::parse(&drawing).unwrap();
-        let range = |begin, end| TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end));
-        let wait = |begin: i64, end: i64| InterruptedWait {
-            range: range(5, end),
-            cpu: CpuId(0),
-            interrupt: range(begin, end + 1),
-        };
         let waits = [wait(9, 12), wait(19, 22), wait(29, 32), wait(40, 50)];
         let found = every_way::ask(&trace, |source| Peers::new(source, &waits));
         let words = |peer: &Option<Peer>| peer.map_or(String::new(), |peer| peer.to_string());

@@ -61,6 +61,17 @@ pub enum Shown {
     NoEnd,
 }
 
+impl Shown {
+    /// As JSON has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::NoStart => "no-start",
+            Self::NoEnd => "no-end",
+        }
+    }
+}
+
 /// A span's start or end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {

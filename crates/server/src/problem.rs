@@ -17,6 +17,8 @@ pub(crate) enum Problem {
     Bad(String),
     /// The question has too many bytes.
     TooLong,
+    /// There is such a question, but it is not asked so.
+    WrongMethod,
     /// There is no such thing.
     Unknown(String),
     /// It will not be answered any more: the server is going down.
@@ -66,6 +68,11 @@ impl IntoResponse for Problem {
             Self::TooLong => (
                 StatusCode::PAYLOAD_TOO_LARGE,
                 "the question is too long\n  hint: at most 1 MiB".to_owned(),
+            ),
+            Self::WrongMethod => (
+                StatusCode::METHOD_NOT_ALLOWED,
+                "this is not asked with that method\n  hint: the header `allow` says with which"
+                    .to_owned(),
             ),
             Self::Unknown(text) => (StatusCode::NOT_FOUND, text),
             Self::Cancelled => (

@@ -132,6 +132,7 @@ pub(crate) fn unguarded(shared: Shared) -> Router {
         .nest("/api", api.fallback(any(unknown)))
         .nest("/tsp/api", tsp::routes())
         .fallback(assets::asset)
+        .method_not_allowed_fallback(async || Problem::WrongMethod)
         .with_state(shared)
 }
 

@@ -82,7 +82,8 @@ pub struct ClockOffset {
 const DEEPEST: usize = 7;
 
 impl Manifest {
-    /// The manifest of the recording that `trace` lies in, with the recording's folder. The error is a manifest that is there but cannot be used.
+    /// The manifest of the recording that `trace` lies in, with the recording's folder. The error is a manifest
+    /// that is there but cannot be used.
     pub(crate) fn above(trace: &Path) -> Result<Option<(PathBuf, Self)>, Diagnostic> {
         for folder in trace.ancestors().take(DEEPEST) {
             let path = folder.join("slowpath.json");

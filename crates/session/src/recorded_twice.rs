@@ -49,7 +49,7 @@ pub(crate) fn leave_out(experiment: &mut Experiment) {
 fn kernels_left_out(experiment: &Experiment, told: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
     let mut kept: Vec<Candidate<'_>> = Vec::new();
     let mut left_out = Vec::new();
-    for candidate in Candidate::in_order(experiment.kernels(), |_| true) {
+    for candidate in Candidate::longest_first(experiment.kernels()) {
         match kept.iter().find(|known| known.records_same(&candidate)) {
             None => kept.push(candidate),
             Some(known) => {
@@ -83,7 +83,9 @@ fn applications_left_out(
     };
     let mut kept: Vec<Candidate<'_>> = Vec::new();
     let mut left_out = Vec::new();
-    for candidate in Candidate::in_order(traces, is_first) {
+    let mut candidates = Candidate::longest_first(traces);
+    candidates.sort_by_key(|candidate| !is_first(candidate.trace));
+    for candidate in candidates {
         let mut held: BTreeSet<&str> = BTreeSet::new();
         for known in &kept {
             let shared = known.shared_kinds(&candidate);
@@ -181,11 +183,8 @@ impl<'trace> Candidate<'trace> {
         }
     }
 
-    /// Those that cover most time first, but before all those that are to be `first`.
-    fn in_order(
-        traces: impl Iterator<Item = &'trace OpenedSource>,
-        first: impl Fn(&OpenedSource) -> bool,
-    ) -> Vec<Self> {
+    /// Those that cover most time first.
+    fn longest_first(traces: impl Iterator<Item = &'trace OpenedSource>) -> Vec<Self> {
         let mut candidates: Vec<Self> = traces.map(Self::new).collect();
         for position in 0..candidates.len() {
             let one = &candidates[position];
@@ -196,7 +195,7 @@ impl<'trace> Candidate<'trace> {
         candidates.sort_by_cached_key(|candidate| {
             let length = candidate.of_session.length();
             let path = candidate.trace.path.clone();
-            (!first(candidate.trace), Reverse(length), path)
+            (Reverse(length), path)
         });
         candidates
     }

@@ -56,7 +56,9 @@ pub struct Comparison {
 pub struct GroupSize {
     /// How many requests whose durations are known.
     pub count: u64,
-    /// Their mean duration.
+    /// How many others, which are left out: their start or end is not recorded.
+    pub in_part: u64,
+    /// The mean duration.
     pub mean_ns: f64,
 }
 
@@ -88,23 +90,27 @@ pub fn compare(
 ) -> Comparison {
     let breakdown = |group: &[usize]| {
         let mut sum = Breakdown::default();
-        let requests = group.iter().filter_map(|&number| numbers.get(number));
-        for of in requests.filter(|of| all.get(*of).duration().is_some()) {
-            sum.add(&all.path(of));
+        let mut in_part = 0;
+        for of in group.iter().filter_map(|&number| numbers.get(number)) {
+            match all.get(of).duration() {
+                Some(_) => sum.add(&all.path(of)),
+                None => in_part += 1,
+            }
         }
-        sum
+        let size = GroupSize {
+            count: sum.requests(),
+            in_part,
+            mean_ns: sum.mean().round(),
+        };
+        (sum, size)
     };
-    let (one, other) = (breakdown(one), breakdown(other));
-    let size = |group: &Breakdown| GroupSize {
-        count: group.requests(),
-        mean_ns: group.mean().round(),
-    };
+    let ((one, size_of_one), (other, size_of_other)) = (breakdown(one), breakdown(other));
     let is_there = one.requests() > 0 && other.requests() > 0;
     let differences = is_there.then(|| one.differences(&other));
     let differences = differences.into_iter().flatten();
     Comparison {
-        one: size(&one),
-        other: size(&other),
+        one: size_of_one,
+        other: size_of_other,
         differences: differences
             .map(|difference| Difference {
                 state: difference.category.state.name(),

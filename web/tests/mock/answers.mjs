@@ -345,8 +345,8 @@ function compare({ one, other }) {
   const mean = (list) =>
     Math.round(list.reduce((all, each) => all + each.duration_ns, 0) / Math.max(1, list.length));
   return {
-    one: { count: first.length, mean_ns: mean(first) },
-    other: { count: second.length, mean_ns: mean(second) },
+    one: { count: first.length, in_part: 0, mean_ns: mean(first) },
+    other: { count: second.length, in_part: 0, mean_ns: mean(second) },
     differences: [...new Set([...firstMeans.keys(), ...secondMeans.keys()])]
       .map((key) => {
         const [state, comm, detail] = JSON.parse(key);

@@ -44,11 +44,11 @@ pub(super) struct PageAsked {
     text: String,
     /// Only of this distributed trace: up to 32 hexadecimal digits.
     trace: Option<String>,
-    /// Only those that took at least so long.
+    /// Only those of known duration that took at least so long.
     #[serde(default)]
     #[param(default = 0)]
     min_ns: u64,
-    /// Only those that are known to have taken no longer.
+    /// Only those of known duration that took no longer.
     max_ns: Option<u64>,
     /// Only those above this percentile of their own operation.
     #[param(minimum = 0, maximum = 100)]

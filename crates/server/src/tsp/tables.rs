@@ -28,9 +28,14 @@ const EVENTS: [Column; 7] = [
     ("TID", "NUMBER", "The thread, where the event says so"),
     ("Fields", "STRING", "The event's fields"),
 ];
-const REQUESTS: [Column; 8] = [
+const REQUESTS: [Column; 9] = [
     ("Begin", "TIMESTAMP", "Nanoseconds since the Unix epoch"),
-    ("Duration", "DURATION", "Nanoseconds"),
+    ("Duration", "DURATION", "Nanoseconds, as far as it is shown"),
+    (
+        "Shown",
+        "STRING",
+        "Whole, or which of its start and its end is not recorded",
+    ),
     ("Service", "STRING", ""),
     ("Operation", "STRING", ""),
     ("Thread", "STRING", "The thread that served it first"),
@@ -251,6 +256,7 @@ fn request_lines(recording: &Recording, asked: &LineParameters) -> Model<Value> 
         vec![
             clocks.shown(row.begin_ns).ns().to_string(),
             row.duration_ns.get().to_string(),
+            row.shown.name().to_owned(),
             row.service.clone(),
             row.operation.clone(),
             row.comm.clone(),

@@ -114,6 +114,10 @@ function Groups({ operations, marked }: { operations: Operation[]; marked: Reado
   );
 }
 
+/** Of marked requests; bands have none of unknown duration. */
+const wordLeftOut = (count: number) =>
+  count === 0 ? '' : `; ${wordNumberOf(count, 'request')} left out, of unknown duration`;
+
 type Difference = Comparison['differences'][number];
 
 /** How much more the first group took: of what makes it slow, more than nothing. */
@@ -175,6 +179,7 @@ function Differences({ comparison }: { comparison: Comparison }) {
           <strong>{wordDuration(one.mean_ns)}</strong> on average in {wordNumberOf(one.count, 'request')},
           against <strong>{wordDuration(other.mean_ns)}</strong> in {wordNumberOf(other.count, 'request')}: a
           difference of <strong>{wordDuration(one.mean_ns - other.mean_ns)}</strong> per request
+          {wordLeftOut(one.in_part + other.in_part)}
         </>
       }
       empty="The groups do not differ"
