@@ -1,6 +1,7 @@
 //! `slowpath compare`: what makes slow requests take longer than fast ones, or those of one recording
 //! longer than those of another.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -13,9 +14,8 @@ use slowpath_views::OperationName;
 
 use crate::input::{self, InputArgs, Report};
 use crate::output::print_json;
-use crate::request_tables::left_out;
-use crate::requests::{Chosen, ChosenArgs, ensure_spans};
-use crate::tables;
+use crate::requests::{Chosen, ChosenArgs, LeftOutRow, ensure_spans};
+use crate::{request_tables, tables};
 
 /// Compare slow requests with fast ones, or two recordings: what makes the difference.
 #[derive(Args)]
@@ -93,25 +93,35 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
                 .for_each(|chosen| groups.other.add(&path(*chosen)));
         }
     }
-    let in_part = operations.values().map(|groups| groups.in_part).sum();
+    let in_part = (operations.iter()).map(|(name, groups)| (name.clone(), groups.in_part));
+    let in_part: Vec<(OperationName, u64)> = in_part.filter(|(_, count)| *count > 0).collect();
+    let mut left_out: Vec<LeftOutRow<'_>> = (in_part.iter())
+        .map(|(name, in_part)| LeftOutRow {
+            host: None,
+            name,
+            in_part: *in_part,
+        })
+        .collect();
+    left_out.sort_by_key(|row| Reverse(row.in_part));
     operations.retain(|_, groups| groups.one.requests() > 0 && groups.other.requests() > 0);
     anyhow::ensure!(
         !operations.is_empty(),
         "no operation has requests in both groups\n  {}hint: `slowpath requests` lists them",
-        left_out(in_part).replace('\n', "\n  ")
+        request_tables::left_out(&left_out).replace('\n', "\n  ")
     );
     let mut operations: Vec<(OperationName, Groups)> = operations.into_iter().collect();
     // By what the difference costs all slow requests together.
     operations.sort_by(|(_, one), (_, two)| cost(two).total_cmp(&cost(one)));
     match args.json {
-        true => print_json(&document(&operations, in_part))?,
+        true => print_json(&document(&operations, left_out))?,
         false => {
             let names = match args.with.is_empty() {
                 true => ("fast", "slow"),
                 false => ("before", "after"),
             };
             let text = text(&operations, names, args.top);
-            crate::output::print(&format!("{text}{}", left_out(in_part)))?;
+            let left_out = request_tables::left_out(&left_out);
+            crate::output::print(&format!("{text}{left_out}"))?;
         }
     }
     Ok(report)
@@ -150,6 +160,7 @@ impl CompareArgs {
 struct Document<'run> {
     operations: Vec<OperationRow<'run>>,
     in_part: u64,
+    left_out: Vec<LeftOutRow<'run>>,
 }
 
 #[derive(Serialize)]
@@ -176,7 +187,10 @@ fn rounded(ns: f64) -> Nanoseconds {
     Nanoseconds(ns.round().max(0.0) as u64)
 }
 
-fn document(operations: &[(OperationName, Groups)], in_part: u64) -> Document<'_> {
+fn document<'run>(
+    operations: &'run [(OperationName, Groups)],
+    left_out: Vec<LeftOutRow<'run>>,
+) -> Document<'run> {
     let rows = operations.iter().map(|(name, groups)| {
         let differences = groups.one.differences(&groups.other).into_iter();
         let differences = differences.map(|difference| DifferenceRow {
@@ -198,7 +212,8 @@ fn document(operations: &[(OperationName, Groups)], in_part: u64) -> Document<'_
     });
     Document {
         operations: rows.collect(),
-        in_part,
+        in_part: left_out.iter().map(|row| row.in_part).sum(),
+        left_out,
     }
 }
 

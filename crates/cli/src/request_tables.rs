@@ -3,8 +3,9 @@
 use slowpath_critical_path::State;
 use slowpath_model::{Nanoseconds, ThreadId};
 use slowpath_requests::{Operations, States, Summary, ThreadOfHost, WaitFor};
+use slowpath_views::OperationName;
 
-use crate::requests::{Chosen, OperationOfHost};
+use crate::requests::{Chosen, LeftOutRow, OperationOfHost, left_out_rows};
 use crate::tables::Columns;
 
 /// How many letters a bar has.
@@ -62,14 +63,34 @@ pub(crate) fn slowest(
     text
 }
 
-/// Says how many requests are left out as their durations are not known, if any are.
-pub(crate) fn left_out(in_part: u64) -> String {
-    let (requests, whose) = match in_part {
+/// Says how many requests of which operations are left out as their durations are not known, if any are.
+pub(crate) fn left_out(rows: &[LeftOutRow<'_>]) -> String {
+    const MOST: usize = 8;
+    let (requests, whose) = match rows.iter().map(|row| row.in_part).sum::<u64>() {
         0 => return String::new(),
         1 => ("1 request is".to_owned(), "its"),
-        _ => (format!("{in_part} requests are"), "their"),
+        all => (format!("{all} requests are"), "their"),
     };
-    format!("{requests} left out, of unknown length: {whose} start or end is not recorded\n")
+    let mut of_operations: Vec<String> = (rows.iter().take(MOST))
+        .map(|row| {
+            let host = row.host.map_or(String::new(), |host| format!(" on {host}"));
+            format!("{}{host} {}", operation(row.name), row.in_part)
+        })
+        .collect();
+    if rows.len() > MOST {
+        of_operations.push(format!("{} more operations", rows.len() - MOST));
+    }
+    format!(
+        "{requests} left out, of unknown length: {whose} start or end is not recorded ({})\n",
+        of_operations.join(", ")
+    )
+}
+
+fn operation(name: &OperationName) -> String {
+    match name.operation.as_str() {
+        "" => format!("thread {}", name.comm),
+        operation => named(&name.service, operation),
+    }
 }
 
 /// Operations and their percentile bands.
@@ -83,10 +104,7 @@ pub(crate) fn operations(operations: &Operations<OperationOfHost>) -> String {
     for operation in operations.all() {
         let OperationOfHost { name, host } = &operation.name;
         let mut host = host.clone();
-        let mut named = match name.operation.as_str() {
-            "" => format!("thread {}", name.comm),
-            _ => named(&name.service, &name.operation),
-        };
+        let mut named = self::operation(name);
         for band in &operation.bands {
             all.add_all(&band.states);
             let mut texts = vec![std::mem::take(&mut named)];
@@ -106,7 +124,7 @@ pub(crate) fn operations(operations: &Operations<OperationOfHost>) -> String {
             columns.row(texts);
         }
     }
-    let left_out = left_out(operations.in_part());
+    let left_out = left_out(&left_out_rows(operations));
     format!("{}{left_out}\n{}", columns.text(), legend(&all))
 }
 

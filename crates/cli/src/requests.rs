@@ -307,6 +307,7 @@ impl Serialize for Wanted<'_> {
             let rows: Vec<OperationRow<'_>> = operations.all().iter().map(operation_row).collect();
             document.serialize_field("operations", &rows)?;
             document.serialize_field("in_part", &operations.in_part())?;
+            document.serialize_field("left_out", &left_out_rows(operations))?;
         }
         document.end()
     }
@@ -391,10 +392,30 @@ struct WaitRow<'run> {
 }
 
 /// An operation, of each host for itself where there are several.
-#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct OperationOfHost {
     pub(crate) name: OperationName,
     pub(crate) host: Option<String>,
+}
+
+/// Requests of an operation that are in no percentile and no comparison.
+#[derive(serde::Serialize)]
+pub(crate) struct LeftOutRow<'run> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) host: Option<&'run str>,
+    #[serde(flatten)]
+    pub(crate) name: &'run OperationName,
+    pub(crate) in_part: u64,
+}
+
+pub(crate) fn left_out_rows(operations: &Operations<OperationOfHost>) -> Vec<LeftOutRow<'_>> {
+    let rows = operations.left_out().iter();
+    let rows = rows.map(|(of, in_part)| LeftOutRow {
+        host: of.host.as_deref(),
+        name: &of.name,
+        in_part: *in_part,
+    });
+    rows.collect()
 }
 
 #[derive(serde::Serialize)]

@@ -12,7 +12,7 @@ use support::server::{Server, i64_of};
 use support::{slowpath, unpacked};
 use tempfile::TempDir;
 
-const OTHERS: &str = "left out, of unknown length: their start or end is not recorded\n";
+const OTHERS: &str = "left out, of unknown length: their start or end is not recorded (";
 
 /// A recording of our own to damage.
 fn own_copy() -> Option<(TempDir, PathBuf)> {
@@ -68,6 +68,17 @@ fn requests_that_are_shown_in_part_are_in_no_percentile_and_no_comparison() {
         }
     }
     assert_eq!(compared["in_part"], in_part.len());
+    for document in [&bands, &compared] {
+        let left_out = document["left_out"].as_array().expect("operations");
+        for operation in left_out {
+            let of_comm = in_part
+                .iter()
+                .filter(|row| row["comm"] == operation["comm"]);
+            assert_eq!(operation["in_part"], of_comm.count(), "{operation}");
+        }
+        let sum: i64 = left_out.iter().map(|row| i64_of(row, "in_part")).sum();
+        assert_eq!(sum as usize, in_part.len());
+    }
     for operation in compared["operations"].as_array().expect("operations") {
         let mut slow = durations(operation["comm"].as_str().expect("a name"));
         slow.sort_unstable_by(|one, other| other.cmp(one));

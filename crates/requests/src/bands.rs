@@ -64,10 +64,10 @@ pub struct Operations<Name> {
     all: Vec<Operation<Name>>,
     /// By request: its operation and its band there; `None` where its duration is not known.
     of_requests: Vec<Option<(u32, u32)>>,
-    in_part: u64,
+    left_out: Vec<(Name, u64)>,
 }
 
-impl<Name: Ord + Hash> Operations<Name> {
+impl<Name: Clone + Ord + Hash> Operations<Name> {
     /// Groups requests by name and [duration](crate::Request::duration); the operation with the most time
     /// in all comes first, then by name.
     pub fn of(requests: impl IntoIterator<Item = (Name, Option<Nanoseconds>)>) -> Self {
@@ -81,7 +81,13 @@ impl<Name: Ord + Hash> Operations<Name> {
             }
             count += 1;
         }
-        let in_part = groups.values().map(|group| group.in_part).sum();
+        let left_out = groups.iter().filter(|(_, group)| group.in_part > 0);
+        let mut left_out: Vec<(Name, u64)> = left_out
+            .map(|(name, group)| (name.clone(), group.in_part))
+            .collect();
+        left_out.sort_unstable_by(|(one, count), (other, other_count)| {
+            (other_count, one).cmp(&(count, other))
+        });
         let mut groups: Vec<(Nanoseconds, Name, Group)> = (groups.into_iter())
             .filter(|(_, group)| !group.rows.is_empty())
             .map(|(name, mut group)| {
@@ -96,7 +102,7 @@ impl<Name: Ord + Hash> Operations<Name> {
         let mut operations = Self {
             all: Vec::with_capacity(groups.len()),
             of_requests: vec![None; count],
-            in_part,
+            left_out,
         };
         for (_, name, group) in groups {
             operations.push(name, &group);
@@ -155,9 +161,15 @@ impl<Name: Ord + Hash> Operations<Name> {
         &self.all
     }
 
-    /// How many requests are left out, of all operations, as their durations are not known.
+    /// How many requests of each operation are left out as their durations are not known, the most first; also of
+    /// operations without any other.
+    pub fn left_out(&self) -> &[(Name, u64)] {
+        &self.left_out
+    }
+
+    /// How many requests are left out, of all operations.
     pub fn in_part(&self) -> u64 {
-        self.in_part
+        self.left_out.iter().map(|(_, count)| count).sum()
     }
 }
 
@@ -223,6 +235,7 @@ mod tests {
             operations.add(position, &ran(length));
         }
         assert_eq!(operations.in_part(), 2);
+        assert_eq!(operations.left_out(), [("a", 1), ("b", 1)]);
         let [operation] = operations.all() else {
             panic!("{operations:?}");
         };
