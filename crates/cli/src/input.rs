@@ -107,7 +107,7 @@ impl InputArgs {
     /// # Errors
     /// Where nothing could be read; the diagnostics have been printed then.
     pub fn open_or_only_spans(&self) -> anyhow::Result<Experiment> {
-        open(&self.paths).map_err(unopenable)
+        open(&self.paths, workers(self.jobs)).map_err(unopenable)
     }
 
     /// The window that --begin and --end choose.
@@ -167,6 +167,12 @@ pub(crate) fn requests(
 #[error(transparent)]
 pub struct Unopenable(OpenError);
 
+/// So many, or as many as there are processors.
+fn workers(jobs: Option<NonZeroUsize>) -> NonZeroUsize {
+    jobs.or_else(|| std::thread::available_parallelism().ok())
+        .unwrap_or(NonZeroUsize::MIN)
+}
+
 /// A run of analyses: workers and progress.
 pub struct Run {
     jobs: NonZeroUsize,
@@ -196,9 +202,7 @@ impl Run {
             }
         };
         Self {
-            jobs: jobs
-                .or_else(|| std::thread::available_parallelism().ok())
-                .unwrap_or(NonZeroUsize::MIN),
+            jobs: workers(jobs),
             chunk_bytes,
             report: Box::new(report),
         }

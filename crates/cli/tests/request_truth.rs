@@ -5,6 +5,7 @@ mod support;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -456,7 +457,7 @@ fn packets_and_traces_agree_on_how_far_clocks_are_apart() {
     let Some(folder) = two_hosts() else {
         return;
     };
-    let experiment = slowpath_session::open(&[folder]).expect("the traces open");
+    let experiment = slowpath_session::open(&[folder], NonZeroUsize::MIN).expect("the traces open");
     let options = slowpath_engine::Options::default();
     let (recorded, _) = experiment.requests(&options).expect("nobody cancels");
     let requests: Vec<_> = recorded.hosts.iter().map(|host| &host.requests).collect();

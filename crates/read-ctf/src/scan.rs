@@ -4,6 +4,7 @@
 //! only says what a stream cannot say of itself: that packets are missing at its end, and where to
 //! go on behind a damaged one.
 
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use slowpath_model::{Diagnostic, DiagnosticCode, Place};
@@ -25,9 +26,13 @@ pub(crate) struct Listed {
     spare_packets: u64,
 }
 
-/// Lists the packets of each of `files`. Every packet's page has to be fetched, so it takes as many threads as
-/// there are processors.
-pub(crate) fn list(plans: &PacketPlans, layout: &TraceLayout, files: &[StreamFile]) -> Vec<Listed> {
+/// Lists the packets of each of `files`. Every packet's page has to be fetched, so it takes several `workers`.
+pub(crate) fn list(
+    plans: &PacketPlans,
+    layout: &TraceLayout,
+    files: &[StreamFile],
+    workers: NonZeroUsize,
+) -> Vec<Listed> {
     let scan = |position: usize, spare_packets: u64| {
         let mut scanner = Scanner {
             plans,
@@ -38,7 +43,7 @@ pub(crate) fn list(plans: &PacketPlans, layout: &TraceLayout, files: &[StreamFil
         scanner.take(position, &files[position]);
         scanner.listed
     };
-    let mut listed = in_parallel(files.len(), |position| scan(position, 0));
+    let mut listed = in_parallel(workers, files.len(), |position| scan(position, 0));
     let mut spare_packets = SPARE_PACKETS;
     for (file, position) in listed.iter_mut().zip(0..) {
         if file.spare_packets > 0 {
@@ -50,16 +55,19 @@ pub(crate) fn list(plans: &PacketPlans, layout: &TraceLayout, files: &[StreamFil
 }
 
 /// `of` of each number below `count`, in their order.
-fn in_parallel<T: Send>(count: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
+fn in_parallel<T: Send>(
+    workers: NonZeroUsize,
+    count: usize,
+    of: impl Fn(usize) -> T + Sync,
+) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let work = || {
         let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
         let numbers = numbers.take_while(|number| *number < count);
         numbers.map(|number| (number, of(number))).collect()
     };
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..processors.min(count))
+        let others: Vec<_> = (1..workers.get().min(count))
             .map(|_| scope.spawn(work))
             .collect();
         let mut done: Vec<(usize, T)> = work();

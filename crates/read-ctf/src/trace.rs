@@ -1,6 +1,7 @@
 //! A CTF trace as a [`Source`].
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use slowpath_model::{
@@ -50,18 +51,24 @@ const ROOM_LEFT_BYTES: u64 = 512;
 impl CtfTrace {
     /// Lists the packets of `files`, whose layout the metadata has given.
     pub fn new(layout: TraceLayout, files: Vec<StreamFile>) -> Self {
-        Self::recorded_in(TimeRange::ALL, layout, files)
+        Self::recorded_in(TimeRange::ALL, layout, files, NonZeroUsize::MIN)
     }
 
     /// The same for a trace that was recorded in this time: packets outside are damaged. Where all of them
-    /// are, it is the time that is wrong.
-    pub fn recorded_in(recorded: TimeRange, layout: TraceLayout, files: Vec<StreamFile>) -> Self {
+    /// are, it is the time that is wrong. The files are shared out among `workers`.
+    pub fn recorded_in(
+        recorded: TimeRange,
+        layout: TraceLayout,
+        files: Vec<StreamFile>,
+        workers: NonZeroUsize,
+    ) -> Self {
         let plans = PacketPlans::new(&layout);
         let clocks = clock_scales(&layout);
         let mut found: Vec<Vec<RawPacket>> = Vec::with_capacity(files.len());
         let mut diagnostics = Vec::new();
         let mut nothing_left: Vec<usize> = Vec::new();
-        for (listed, position) in scan::list(&plans, &layout, &files).into_iter().zip(0..) {
+        let listed = scan::list(&plans, &layout, &files, workers);
+        for (listed, position) in listed.into_iter().zip(0..) {
             found.push(listed.packets);
             diagnostics.extend(listed.diagnostics);
             nothing_left.extend(listed.has_nothing_left.then_some(position));

@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::num::NonZeroUsize;
+
 use slowpath_model::{TimeRange, Timestamp};
 use slowpath_read_ctf::{CtfTrace, StreamFile};
 use slowpath_source::{NamedBytes, Source};
@@ -201,7 +203,8 @@ fn packets_outside_of_the_time_of_the_recording_are_left_out() {
             is_cut_off: false,
         };
         let recorded = TimeRange::new(tick(from), tick(to));
-        let trace = CtfTrace::recorded_in(recorded, understood(TIMED).layout, vec![file]);
+        let layout = understood(TIMED).layout;
+        let trace = CtfTrace::recorded_in(recorded, layout, vec![file], NonZeroUsize::MIN);
         let begins = trace.packets().iter();
         let begins: Vec<i64> = begins
             .map(|packet| packet.range.begin.ns() / TICK_NS)

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -118,12 +119,12 @@ impl Experiment {
     }
 }
 
-/// Opens all traces at or below `paths`, and finds the files of spans.
+/// Opens all traces at or below `paths` with so many workers, and finds the files of spans.
 ///
 /// # Errors
 /// When a path cannot be read, holds neither traces nor spans, or all of its traces are damaged at their root; the
 /// diagnostics say how.
-pub fn open(paths: &[PathBuf]) -> Result<Experiment, NotOpened> {
+pub fn open(paths: &[PathBuf], jobs: NonZeroUsize) -> Result<Experiment, NotOpened> {
     let mut experiment = Experiment {
         paths: paths.to_vec(),
         ..Experiment::default()
@@ -165,7 +166,7 @@ pub fn open(paths: &[PathBuf]) -> Result<Experiment, NotOpened> {
                     path: path.clone(),
                     format: *format,
                 });
-            } else if let Some(trace) = open_one(found, &mut experiment.diagnostics) {
+            } else if let Some(trace) = open_one(found, jobs, &mut experiment.diagnostics) {
                 experiment.add(trace);
             }
         }
@@ -203,7 +204,11 @@ fn same_trace(part: &OpenedSource, whole: &OpenedSource) -> Diagnostic {
     }
 }
 
-fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSource> {
+fn open_one(
+    found: &Found,
+    jobs: NonZeroUsize,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<OpenedSource> {
     let path = found.path();
     let mut is_told_of_clock = false;
     let recording = Manifest::above(path).unwrap_or_else(|wrong| {
@@ -212,7 +217,7 @@ fn open_one(found: &Found, diagnostics: &mut Vec<Diagnostic>) -> Option<OpenedSo
         None
     });
     let opened = match found {
-        Found::Ctf(folder) => open_ctf(folder, recording.as_ref(), diagnostics),
+        Found::Ctf(folder) => open_ctf(folder, recording.as_ref(), jobs, diagnostics),
         Found::FtraceFolder(folder) => open_ftrace_folder(folder, recording.as_ref(), diagnostics),
         Found::TraceDat(file) => open_trace_dat(file),
         Found::Spans(..) => return None,
@@ -311,6 +316,7 @@ fn unknown_wall_time(
 fn open_ctf(
     folder: &Path,
     recording: Option<&(PathBuf, Manifest)>,
+    jobs: NonZeroUsize,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<OpenedSource, Diagnostic> {
     let description = map(&folder.join("metadata"))?;
@@ -359,7 +365,7 @@ fn open_ctf(
         _ => "CTF 1.8",
     };
     let recorded = recording.map_or(TimeRange::ALL, |(_, manifest)| manifest.recorded());
-    let trace = CtfTrace::recorded_in(recorded, metadata.layout, files);
+    let trace = CtfTrace::recorded_in(recorded, metadata.layout, files, jobs);
     Ok(opened(format, trace))
 }
 

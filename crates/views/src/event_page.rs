@@ -334,7 +334,7 @@ mod tests {
     fn opened() -> (Experiment, TraceClocks) {
         let path =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/cpu-cgroup-ust");
-        let experiment = slowpath_session::open(&[path]).unwrap();
+        let experiment = slowpath_session::open(&[path], std::num::NonZeroUsize::MIN).unwrap();
         let packets = experiment.traces[0].source.packets().iter();
         let first = packets.map(|packet| packet.range.begin).min();
         let clocks = Clocks::one(first.unwrap_or(Timestamp::from_ns(0)));
