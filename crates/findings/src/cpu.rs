@@ -217,10 +217,15 @@ fn held_back(
         several => format!("processes {}", several.join(", ")),
     };
     let group = quota.group.as_deref();
-    let of_group = group.map_or(String::new(), |group| match quota.is_told() {
-        true => format!(" of control group {group}"),
-        false => format!(" of control group {group} (or of one above it)"),
-    });
+    let moved_among = quota.moved_among.join(" and ");
+    let of_group = match (group, quota.is_told()) {
+        (None, _) => String::new(),
+        (Some(group), true) => format!(" of control group {group}"),
+        (Some(_), false) if !moved_among.is_empty() => {
+            format!(", moved among the control groups {moved_among},")
+        }
+        (Some(group), false) => format!(" of control group {group} (or of one above it)"),
+    };
     let has_one_period = (quota.regimes.iter()).all(|regime| regime.period == first.period);
     let amounts = match has_one_period {
         true => format!(
@@ -277,11 +282,19 @@ fn held_back(
     let settings: Vec<String> = quota.regimes.iter().map(Regime::setting).collect();
     let (whose, about) = match (group, quota.is_told()) {
         (Some(group), true) => (format!("control group {group}"), ""),
+        // Others may have used some of it.
+        (Some(_), false) if !moved_among.is_empty() => (
+            format!("that of the control groups {moved_among} that has it, or of one above"),
+            "about as much or more: ",
+        ),
         (Some(group), false) => (
             format!("control group {group}, or of the one above it that has it"),
             "about ",
         ),
-        (None, _) => ("the process's control group".to_owned(), "about "),
+        (None, _) => (
+            "the process's control group".to_owned(),
+            "about as much or more: ",
+        ),
     };
     let advice = format!(
         "Raise the quota of {whose} (its cpu.max is {about}{}; a container's CPU limit), or use fewer \

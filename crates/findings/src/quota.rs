@@ -25,6 +25,8 @@ pub(crate) const LEAST_PERIODS: usize = 3;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Quota {
     pub(crate) group: Option<String>,
+    /// Where some of its processes were moved from group to group: all of these. Which one has it is not known then.
+    pub(crate) moved_among: Vec<String>,
     /// Those that ran under it, in the order of their ids; never empty.
     pub(crate) processes: Vec<ProcessId>,
     /// In the order of their ids.
@@ -259,6 +261,16 @@ impl<'run> Groups<'run> {
             .map(Vec::as_slice)
     }
 
+    /// The groups of those of these processes that were seen in several. Whoever starts a process in a group moves
+    /// it there from the root.
+    fn moved_among(&self, processes: &[ProcessId]) -> Vec<String> {
+        let groups = processes.iter().filter_map(|of| self.groups_of(*of));
+        let groups = groups.map(|groups| groups.iter().filter(|group| *group != ROOT));
+        let moved = groups.filter(|groups| groups.clone().count() > 1);
+        let all: BTreeSet<&String> = moved.flatten().collect();
+        all.into_iter().cloned().collect()
+    }
+
     /// Those of some threads, each once; the root group's are none.
     fn of_threads(&self, threads: &[ThreadId]) -> BTreeSet<Held<'run>> {
         let all = threads.iter().flat_map(|thread| self.held(*thread));
@@ -323,6 +335,10 @@ impl<'run> Groups<'run> {
             .collect();
         processes.sort_unstable();
         processes.dedup();
+        let moved_among = match self.has_moved {
+            true => Vec::new(),
+            false => self.moved_among(&processes),
+        };
         // The kernel is told them in microseconds.
         let micro = |time: Nanoseconds| Nanoseconds((time.get() + 500) / 1000 * 1000);
         let regimes = regimes.into_iter().map(|regime| Regime {
@@ -333,6 +349,7 @@ impl<'run> Groups<'run> {
         });
         Some(Quota {
             group,
+            moved_among,
             processes,
             threads,
             regimes: regimes.collect(),

@@ -5,6 +5,7 @@ mod disk;
 mod locks;
 mod network;
 mod placement;
+mod quota;
 mod serial;
 mod sleep;
 mod support;

@@ -8,7 +8,7 @@ use crate::support::{findings, only};
 /// Thread 7 serves a request and waits in `call`; a timer wakes it in the middle of each period of 100 ms.
 /// Thread 8 of the same process uses the quota up within the first ms of each: both stand still until
 /// the next period.
-fn held_back(call: &str) -> String {
+pub(crate) fn held_back(call: &str) -> String {
     let switch = |cpu: u32, at: u32, from: u32, state: u32, to: u32| {
         format!(
             "cpu{cpu} {at} sched_switch prev_comm=t prev_tid={from} prev_state={state} next_comm=t next_tid={to}\n"
