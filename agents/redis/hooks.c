@@ -195,19 +195,36 @@ static int hook_handleClientsWithPendingReadsUsingThreads(void)
 
 /* ---- the cluster bus ----------------------------------------------------------------------------- */
 
-/* Messages are as on the wire: "RCmb", length, version, port, type; in network byte order. */
+/* Messages are as on the wire: "RCmb", length, version, port, type, and more, all of it BUS_HEADER bytes; then, where
+ * something is published, the lengths of channel and message, and these. In network byte order. */
 #define BUS_SIGNATURE "RCmb"
+enum { BUS_HEADER = 2256, BUS_PUBLISHED = BUS_HEADER + 8, BUS_PUBLISH = 4, BUS_PUBLISH_SHARDED = 10 };
 static uint16_t bus_type(const unsigned char *message)
 {
     uint16_t type;
     memcpy(&type, message + 12, sizeof type);
     return ntohs(type);
 }
-static uint32_t bus_bytes(const unsigned char *message)
+static uint32_t bus_length(const unsigned char *message, size_t at)
 {
     uint32_t bytes;
-    memcpy(&bytes, message + 4, sizeof bytes);
+    memcpy(&bytes, message + at, sizeof bytes);
     return ntohl(bytes);
+}
+static uint32_t bus_bytes(const unsigned char *message)
+{
+    return bus_length(message, 4);
+}
+
+/* -1 where nothing is published, or the lengths do not add up: this Redis speaks otherwise. */
+static int64_t bus_payload(const unsigned char *message)
+{
+    uint16_t type = bus_type(message);
+    uint64_t bytes = bus_bytes(message);
+    if ((type != BUS_PUBLISH && type != BUS_PUBLISH_SHARDED) || bytes < BUS_PUBLISHED)
+        return -1;
+    uint64_t channel = bus_length(message, BUS_HEADER), payload = bus_length(message, BUS_HEADER + 4);
+    return BUS_PUBLISHED + channel + payload == bytes ? (int64_t)payload : -1;
 }
 
 /* A link to another node: a small structure that holds its connection and the message received. Where
@@ -248,7 +265,8 @@ static int hook_clusterProcessPacket(void *link)
     if (RECORDED(cluster_process_packet)) {
         const unsigned char *message = link_message >= 0 ? FIELD(unsigned char *, link, link_message) : NULL;
         if (message)
-            TELL(cluster_process_packet, fd_of_link(link), bus_type(message), bus_bytes(message));
+            TELL(cluster_process_packet, fd_of_link(link), bus_type(message), bus_bytes(message),
+                 bus_payload(message));
     }
     return redis_clusterProcessPacket(link);
 }
@@ -256,16 +274,17 @@ static int hook_clusterProcessPacket(void *link)
 static void hook_clusterSendMessage(void *link, unsigned char *message, size_t bytes)
 {
     if (link && RECORDED(cluster_send))
-        TELL(cluster_send, fd_of_link(link), bus_type(message), bytes);
+        TELL(cluster_send, fd_of_link(link), bus_type(message), bytes, bus_payload(message));
     redis_clusterSendMessage(link, message, bytes);
 }
 
 static void hook_clusterBroadcastMessage(void *message, size_t bytes)
 {
     uint16_t type = bus_type(message);
-    TELL(broadcast_start, -1, type, bytes);
+    int64_t payload = bus_payload(message);
+    TELL(broadcast_start, -1, type, bytes, payload);
     redis_clusterBroadcastMessage(message, bytes);
-    TELL(broadcast_end, -1, type, bytes);
+    TELL(broadcast_end, -1, type, bytes, payload);
 }
 
 /* ---- functions of libraries that move bytes -------------------------------------------------------- */

@@ -177,16 +177,19 @@ LTTNG_UST_TRACEPOINT_EVENT(slowpath_redis, cluster_read,
         lttng_ust_field_integer(int64_t, bytes, bytes)))
 
 /* A whole message came in over the bus; one goes out to one node; one goes out to all nodes (fd is -1
- * there, and the cluster_send events between start and end are its copies). bytes: of one message. */
+ * there, and the cluster_send events between start and end are its copies). bytes: of one message.
+ * payload: of these, bytes that a client published, without the channel; -1: none did, or not known. */
 LTTNG_UST_TRACEPOINT_EVENT_CLASS(slowpath_redis, bus,
-    LTTNG_UST_TP_ARGS(int32_t, fd, uint16_t, type, uint64_t, bytes),
+    LTTNG_UST_TP_ARGS(int32_t, fd, uint16_t, type, uint64_t, bytes,
+                      int64_t, payload),
     LTTNG_UST_TP_FIELDS(
         lttng_ust_field_integer(int32_t, fd, fd)
         lttng_ust_field_integer(uint16_t, type, type)
-        lttng_ust_field_integer(uint64_t, bytes, bytes)))
+        lttng_ust_field_integer(uint64_t, bytes, bytes)
+        lttng_ust_field_integer(int64_t, payload, payload)))
 #define SLOWPATH_REDIS_BUS_EVENT(event) \
     LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(slowpath_redis, bus, slowpath_redis, event, \
-        LTTNG_UST_TP_ARGS(int32_t, fd, uint16_t, type, uint64_t, bytes))
+        LTTNG_UST_TP_ARGS(int32_t, fd, uint16_t, type, uint64_t, bytes, int64_t, payload))
 SLOWPATH_REDIS_BUS_EVENT(cluster_process_packet)
 SLOWPATH_REDIS_BUS_EVENT(cluster_send)
 SLOWPATH_REDIS_BUS_EVENT(broadcast_start)

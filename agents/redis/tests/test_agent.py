@@ -358,6 +358,8 @@ class OtherServers(unittest.TestCase):
             sent = [e for e in recording.named("cluster_send") if e.type == 4]
             self.assertEqual([e.bytes for e in sent], [e.bytes for e in published])
             self.assertTrue(all(e.bytes > 10_000 and e.fd >= 0 for e in sent), sent)
+            self.assertEqual({e.payload for e in published + sent}, {10_000})
+            self.assertEqual({e.payload for e in recording.named("cluster_send") if e.type < 2}, {-1})
             received = recording.named("cluster_process_packet")
             self.assertTrue({0, 1} & {e.type for e in received}, received)
             read = sum(max(e.bytes, 0) for e in recording.named("cluster_read"))

@@ -76,7 +76,8 @@ pub struct RecordArgs {
     #[arg(long, value_name = "PID|launch", value_delimiter = ',')]
     redis: Vec<RedisServer>,
     /// How closely: lite (an event for all that a client sent at once), life-cycle (single events for
-    /// reading, executing and writing), full (also the event loop, I/O threads, TLS, the cluster bus).
+    /// reading, executing and writing), full (also the event loop, I/O threads, TLS). All of them tell of
+    /// messages between nodes of a cluster.
     #[arg(long, value_enum, default_value_t = Detail::Lite, requires = "redis")]
     redis_detail: Detail,
     /// Record the Node programs that COMMAND starts from inside, as built by `make agents`: their requests

@@ -35,12 +35,12 @@ pub struct RedisChoice {
 /// How closely Redis is recorded; agents/redis/README.md lists the events of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RedisDetail {
-    /// One event for all that a client sent at once.
+    /// One event for all that a client sent at once, one for each message between nodes of a cluster.
     #[default]
     Lite,
-    /// Single events for reading, executing and writing; commands of scripts, too.
+    /// Single events for reading, executing and writing, commands of scripts, too; messages between nodes.
     LifeCycle,
-    /// Also the event loop, I/O threads, TLS and the cluster bus.
+    /// Also the event loop, I/O threads and TLS.
     Full,
 }
 
@@ -52,6 +52,10 @@ impl RedisDetail {
                 "slowpath_redis:batch",
                 "slowpath_redis:command_name",
                 "slowpath_redis:client_address",
+                "slowpath_redis:cluster_send",
+                "slowpath_redis:cluster_process_packet",
+                "slowpath_redis:broadcast_start",
+                "slowpath_redis:broadcast_end",
             ],
             Self::LifeCycle => &[
                 "slowpath_redis:start_read_client_query",
@@ -61,6 +65,10 @@ impl RedisDetail {
                 "slowpath_redis:write_to_client_start",
                 "slowpath_redis:write_to_client_end",
                 "slowpath_redis:client_address",
+                "slowpath_redis:cluster_send",
+                "slowpath_redis:cluster_process_packet",
+                "slowpath_redis:broadcast_start",
+                "slowpath_redis:broadcast_end",
             ],
             Self::Full => &["slowpath_redis:*"],
         }
