@@ -4,7 +4,7 @@
 //! docs/reference/definitions.md.
 
 use clap::{Args, ValueEnum};
-use slowpath_datastore::{StoreReport, store};
+use slowpath_datastore::{Level, StoreReport, store};
 use slowpath_engine::Cancelled;
 use slowpath_views::merge_documents;
 
@@ -23,6 +23,9 @@ pub struct RedisArgs {
     /// What the table has a row for.
     #[arg(long, value_enum, default_value_t = By::Command)]
     by: By,
+    /// What the figures are made of, where both were recorded [default: lite].
+    #[arg(long, value_enum)]
+    level: Option<MadeOf>,
     /// So many of the slowest commands, each with its parts.
     #[arg(long, value_name = "N", default_value_t = 10)]
     slowest: usize,
@@ -43,6 +46,17 @@ enum By {
     Client,
     /// A server.
     Server,
+    /// A type of message between nodes of a cluster.
+    Bus,
+}
+
+/// A level of detail.
+#[derive(Clone, Copy, ValueEnum)]
+enum MadeOf {
+    /// One event for all that a client sent at once.
+    Lite,
+    /// Single events for reading, executing and writing.
+    LifeCycle,
 }
 
 /// Runs the command.
@@ -57,10 +71,14 @@ pub fn run(args: &RedisArgs) -> anyhow::Result<Report> {
     );
     let run = args.input.options();
     let options = run.engine_in(args.input.range(&experiment)?);
+    let level = args.level.map(|level| match level {
+        MadeOf::Lite => Level::Lite,
+        MadeOf::LifeCycle => Level::LifeCycle,
+    });
     let mut documents = Vec::new();
     let mut lost: u64 = 0;
     for host in &hosts {
-        let outcome = store(&host.source(), args.slowest, &options)
+        let outcome = store(&host.source(), args.slowest, level, &options)
             .map_err(|Cancelled| anyhow::anyhow!("interrupted"))?;
         report = report.with(outcome.diagnostics);
         let told = outcome.state.unwrap_or_default();
@@ -90,6 +108,7 @@ fn text(told: &StoreReport, args: &RedisArgs) -> String {
         By::Command => redis_tables::commands(told, args.top),
         By::Client => redis_tables::clients(told, args.top),
         By::Server => redis_tables::by_server(told),
+        By::Bus => redis_tables::bus(told, args.top),
     };
     if args.slowest > 0 && !told.slowest.is_empty() {
         text.push('\n');

@@ -1,12 +1,13 @@
 //! What stands out of what Redis did, as sentences for people: each finding with its evidence and what to do.
 
 use slowpath_datastore::{
-    Finding, HeldUp, HoldUp, NamedClient, Pipeline, SaturatedLoop, SlowCommand, StoreReport,
+    Amplified, Finding, HeldUp, HoldUp, NamedClient, Pipeline, PublishAmplification, SaturatedLoop,
+    SlowCommand, StoreReport,
 };
 use slowpath_model::Nanoseconds;
 
 use crate::call_trees::address;
-use crate::tables::grouped;
+use crate::tables::{bytes, grouped};
 
 /// A section of its own; empty where nothing stands out.
 pub(crate) fn stands_out(told: &StoreReport) -> String {
@@ -20,6 +21,7 @@ pub(crate) fn stands_out(told: &StoreReport) -> String {
             Finding::SlowCommand(row) => (row.server, slow_command(row)),
             Finding::SaturatedLoop(row) => (row.server, saturated_loop(row)),
             Finding::Pipeline(row) => (row.server, pipeline(row)),
+            Finding::PublishAmplification(row) => (row.server, publish_amplification(row)),
         };
         text += "- ";
         if several {
@@ -117,6 +119,40 @@ fn pipeline(row: &Pipeline) -> String {
     let most: Vec<String> = most.collect();
     text += &format!("\n  most: {}\n", most.join(", "));
     text
+}
+
+fn publish_amplification(row: &PublishAmplification) -> String {
+    let by_length = |row: &Amplified| {
+        let length = match (row.least_bytes, row.most_bytes) {
+            (least, most) if least == most => format!("{} B", grouped(most)),
+            (least, most) => format!("{} to {} B", grouped(least), grouped(most)),
+        };
+        let times = times(row.factor);
+        format!(
+            "{times} for {length} ({})",
+            counted(row.messages, "message")
+        )
+    };
+    let lengths: Vec<String> = row.payloads.iter().map(by_length).collect();
+    format!(
+        "publish amplification: {} of {} went to {} each, {} over the cluster's bus: {}\n  by length: {}; the main \
+         thread took {} to make the copies\n  sharded pub/sub (SPUBLISH, SSUBSCRIBE; from Redis 7.0) sends a message only \
+         to the replicas of its channel's shard\n",
+        counted(row.messages, "published message"),
+        bytes(row.payload_bytes),
+        counted(row.most_copies, "other node"),
+        bytes(row.bus_bytes),
+        times(row.factor),
+        lengths.join(", "),
+        row.broadcasting_ns,
+    )
+}
+
+fn times(factor: Option<f64>) -> String {
+    factor.map_or_else(
+        || "headers alone".to_owned(),
+        |factor| format!("{factor:.2} times"),
+    )
 }
 
 fn client(client: &NamedClient) -> String {

@@ -1,6 +1,6 @@
 //! What Redis did, as tables for people: servers, commands, clients, the slowest commands.
 
-use slowpath_datastore::{Latency, Level, Parts, ServerRow, StoreReport};
+use slowpath_datastore::{BusVolume, Latency, Level, Parts, ServerRow, StoreReport};
 use slowpath_model::{Nanoseconds, Timestamp};
 
 use crate::call_trees::address;
@@ -34,7 +34,7 @@ fn server(row: &ServerRow) -> String {
     format!(
         "server {}: {}, {length} from {} (nanoseconds since the epoch), by {level}\n  {} commands of {} clients, \
          {} without a reply; {} read, {} written\n  event loop: {:.1} % busy with clients: reading {}, executing {}, \
-         writing {}\n",
+         writing {}\n{}",
         row.server,
         process(row),
         row.begin_ns,
@@ -47,6 +47,18 @@ fn server(row: &ServerRow) -> String {
         share(row.busy.reading_ns),
         share(row.busy.executing_ns),
         share(row.busy.writing_ns),
+        row.bus.as_ref().map(volume).unwrap_or_default(),
+    )
+}
+
+fn volume(bus: &BusVolume) -> String {
+    format!(
+        "  cluster bus: {} messages to other nodes, {} (at most {} in a second); {} from them, {}\n",
+        grouped(bus.sent),
+        bytes(bus.sent_bytes),
+        bytes(bus.busiest_bytes),
+        grouped(bus.received),
+        bytes(bus.received_bytes),
     )
 }
 
@@ -183,6 +195,33 @@ pub(crate) fn by_server(told: &StoreReport) -> String {
         texts.extend([bytes(row.bytes_read), bytes(row.bytes_written)]);
         texts.extend(latency(&row.latency));
         columns.row(texts);
+    }
+    columns.text()
+}
+
+/// A row for each type of message over the cluster's bus.
+pub(crate) fn bus(told: &StoreReport, top: usize) -> String {
+    let titles = [
+        "message",
+        "#sent",
+        "#bytes",
+        "#to all nodes",
+        "#their bytes",
+        "#received",
+        "#bytes received",
+    ];
+    let mut columns = columns(told, &titles, top);
+    for row in &told.bus {
+        let texts = vec![
+            row.kind.clone(),
+            grouped(row.sent),
+            bytes(row.sent_bytes),
+            grouped(row.broadcast),
+            bytes(row.broadcast_bytes),
+            grouped(row.received),
+            bytes(row.received_bytes),
+        ];
+        add(&mut columns, told, row.server, texts);
     }
     columns.text()
 }

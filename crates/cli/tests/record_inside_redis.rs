@@ -200,6 +200,67 @@ fn a_slow_command_is_told_with_the_clients_that_waited_for_it() {
 }
 
 #[test]
+fn what_a_cluster_makes_of_published_messages_is_told() {
+    let Some(agents) = agents() else { return };
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = folder.path().join("cluster");
+    // Ports of the bus are chosen, too: by default they are 10,000 above, which may be none.
+    let ports: Vec<[String; 2]> = (0..3).map(|_| [free_port(), free_port()]).collect();
+    let node = |[port, bus]: &[String; 2]| {
+        let place = folder.path().join(port);
+        std::fs::create_dir(&place).expect("a folder");
+        let place = place.display();
+        format!(
+            "redis-server --port {port} --cluster-port {bus} --bind 127.0.0.1 --dir {place} --save '' \
+             --cluster-enabled yes >/dev/null & servers=\"$servers $!\"
+            until redis-cli -p {port} ping >/dev/null 2>&1; do sleep 0.05; done\n"
+        )
+    };
+    let nodes: String = ports.iter().map(node).collect();
+    let addresses: Vec<String> = (ports.iter())
+        .map(|[port, bus]| format!("127.0.0.1:{port}@{bus}"))
+        .collect();
+    let [first, last] = [&ports[0][0], &ports[2][0]];
+    let script = format!(
+        "{nodes} redis-cli --cluster create {} --cluster-yes >/dev/null
+        for port in {first} {last}; do
+            until redis-cli -p $port cluster info | grep -q known_nodes:3; do sleep 0.05; done
+        done
+        sleep 0.5; redis-benchmark -q -c 1 -n 300 -p {first} publish channel 0123456789 >/dev/null
+        sleep 0.5; kill $servers; wait $servers",
+        addresses.join(" ")
+    );
+    record(
+        &agents,
+        &recording,
+        &["--redis", "launch", "--", "sh", "-c", &script],
+    );
+    let told = slowpath_succeeds(&["redis", "--json"], &recording).json();
+    assert_eq!(told["servers"].as_array().map(Vec::len), Some(3), "{told}");
+    let findings = told["findings"].as_array().expect("findings").iter();
+    let found: Vec<_> = findings
+        .filter(|row| row["kind"] == "publish-amplification")
+        .collect();
+    let [row] = found[..] else {
+        panic!("publish amplification at one node: {found:?}");
+    };
+    let counts = ["messages", "copies", "most_copies", "payload_bytes"].map(|key| &row[key]);
+    assert_eq!(counts, [300, 600, 2, 3000], "{row}");
+    // Two copies with a header of 2,264 bytes and the channel.
+    assert_eq!(row["factor"], (2 * (2264 + 7 + 10)) as f64 / 10.0);
+    let bus = told["bus"].as_array().expect("rows of the bus").iter();
+    let received = bus.filter(|row| row["type"] == "publish");
+    let received: u64 = received.filter_map(|row| row["received"].as_u64()).sum();
+    assert_eq!(received, 600, "{told}");
+    let text = slowpath_succeeds(&["redis"], &recording);
+    let text = String::from_utf8_lossy(&text.stdout);
+    let said =
+        "publish amplification: 300 published messages of 2.9 KiB went to 2 other nodes each";
+    assert!(text.contains(said), "{text}");
+}
+
+#[test]
 fn what_is_no_server_is_refused_and_leaves_nothing_behind() {
     let Some(agents) = agents() else { return };
     let folder = tempfile::tempdir().expect("a folder");

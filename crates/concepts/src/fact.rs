@@ -7,7 +7,7 @@
 use slowpath_model::{CpuId, Event, ProcessId, SpanId, ThreadId, TraceId};
 
 use crate::service::MessageMoment;
-use crate::store::{StoreAddress, StoreBatch, StoreMark};
+use crate::store::{BusMessage, StoreAddress, StoreBatch, StoreMark};
 use crate::{SyscallEntry, SyscallExit, slot};
 
 /// The kinds of fact, to ask for them.
@@ -109,6 +109,14 @@ pub enum FactKind {
     StoreWriteStart,
     /// [`Fact::StoreWriteEnd`]
     StoreWriteEnd,
+    /// [`Fact::StoreBus`]: a message goes out to one node
+    StoreBusSent,
+    /// [`Fact::StoreBus`]: a message has come in
+    StoreBusReceived,
+    /// [`Fact::StoreBus`]: a message begins to go out to all nodes
+    StoreBroadcastStart,
+    /// [`Fact::StoreBus`]: a message went out to all nodes
+    StoreBroadcastEnd,
     /// [`Fact::ServiceMessage`]: a request was sent
     ServiceRequestSent,
     /// [`Fact::ServiceMessage`]: a request was received
@@ -360,6 +368,8 @@ pub enum Fact<'packet> {
         /// Bytes that the kernel took.
         bytes: i64,
     },
+    /// A message between nodes of a cluster.
+    StoreBus(StoreMark, BusMessage),
     /// A moment of a request over HTTP; [`ServiceMessage::of`](crate::ServiceMessage::of) has what is told of it.
     ServiceMessage(MessageMoment),
     /// A service is about to send a command to a data store;
@@ -725,6 +735,12 @@ impl<'packet> Fact<'packet> {
                 mark: StoreMark::of(event),
                 bytes: event.signed(slot(5)),
             },
+            FactKind::StoreBusSent
+            | FactKind::StoreBusReceived
+            | FactKind::StoreBroadcastStart
+            | FactKind::StoreBroadcastEnd => {
+                Self::StoreBus(StoreMark::of(event), BusMessage::of(event, kind))
+            }
             FactKind::ServiceRequestSent => Self::ServiceMessage(MessageMoment::RequestSent),
             FactKind::ServiceRequestReceived => {
                 Self::ServiceMessage(MessageMoment::RequestReceived)

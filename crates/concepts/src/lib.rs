@@ -22,7 +22,8 @@ pub use service::{
     ConnectionId, MessageMoment, ServiceCommand, ServiceMark, ServiceMessage, WorkId,
 };
 pub use store::{
-    BatchCommand, BatchCommands, BatchEnd, StoreAddress, StoreBatch, StoreClientId, StoreMark,
+    BatchCommand, BatchCommands, BatchEnd, BusKind, BusMessage, BusMoment, StoreAddress,
+    StoreBatch, StoreClientId, StoreMark,
 };
 pub use syscall::{SyscallEntry, SyscallExit, SyscallId, context_thread};
 

@@ -376,6 +376,30 @@ const RULES: &[Rule] = &[
         slots: STORE_MOVED,
     },
     Rule {
+        kind: FactKind::StoreBusSent,
+        names: &["slowpath_redis:cluster_send"],
+        needs: &["type", "bytes"],
+        slots: STORE_BUS,
+    },
+    Rule {
+        kind: FactKind::StoreBusReceived,
+        names: &["slowpath_redis:cluster_process_packet"],
+        needs: &["type", "bytes"],
+        slots: STORE_BUS,
+    },
+    Rule {
+        kind: FactKind::StoreBroadcastStart,
+        names: &["slowpath_redis:broadcast_start"],
+        needs: &["type", "bytes"],
+        slots: STORE_BUS,
+    },
+    Rule {
+        kind: FactKind::StoreBroadcastEnd,
+        names: &["slowpath_redis:broadcast_end"],
+        needs: &["type", "bytes"],
+        slots: STORE_BUS,
+    },
+    Rule {
         kind: FactKind::ServiceRequestSent,
         names: &["slowpath_node:http_client_request"],
         needs: SERVICE_NEEDS,
@@ -445,6 +469,7 @@ macro_rules! store_slots {
 }
 const STORE: &[&[&str]] = store_slots!();
 const STORE_MOVED: &[&[&str]] = store_slots!(&["bytes"]);
+const STORE_BUS: &[&[&str]] = store_slots!(&["type"], &["bytes"], &["payload"]);
 const STORE_CALL: &[&[&str]] = store_slots!(&["command"]);
 const STORE_COMMAND_NAME: &[&[&str]] = store_slots!(&["number"], &["command"]);
 const STORE_ADDRESS: &[&[&str]] = store_slots!(

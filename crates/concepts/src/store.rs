@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use slowpath_model::{DisplayBase, Event, FieldVisitor, ProcessId, ThreadId};
 
-use crate::slot;
+use crate::{FactKind, slot};
 
 /// A client of a data store, by the number that it gives to a connection: never used twice in the life of
 /// its process.
@@ -40,7 +40,11 @@ impl StoreMark {
             namespace: event.unsigned(slot(2)) as u32,
             thread: number(1).map(ThreadId),
             descriptor: number(3).unwrap_or(-1),
-            client: StoreClientId(event.unsigned(slot(4))),
+            // Messages between nodes have none: what lies in the slot is then another event's.
+            client: match event.has(slot(4)) {
+                true => StoreClientId(event.unsigned(slot(4))),
+                false => StoreClientId::default(),
+            },
         }
     }
 }
@@ -126,6 +130,77 @@ impl<'packet> StoreAddress<'packet> {
             own_port: event.unsigned(slot(8)) as u16,
             bytes_before: (event.has(slot(9)).then(|| event.signed(slot(9))))
                 .and_then(|bytes| u64::try_from(bytes).ok()),
+        }
+    }
+}
+
+/// A message between nodes of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BusMessage {
+    /// What happens to it.
+    pub moment: BusMoment,
+    /// What it is for, as the data store numbers it.
+    pub kind: BusKind,
+    /// Its length; of a broadcast, of each copy.
+    pub bytes: u64,
+    /// Bytes in it that a client published, where known.
+    pub payload: Option<u64>,
+}
+
+/// What happens to a message between nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BusMoment {
+    /// It goes out to one node.
+    Sent,
+    /// All of it has come in.
+    Received,
+    /// Copies of it begin to go out to all other nodes; each is [`BusMoment::Sent`].
+    BroadcastStart,
+    /// All copies went out.
+    BroadcastEnd,
+}
+
+/// What a message between nodes is for, by Redis's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BusKind(pub u16);
+
+impl BusKind {
+    /// What a client published, for all nodes.
+    pub const PUBLISH: Self = Self(4);
+
+    /// As `CLUSTER INFO` names it, where it does.
+    pub fn name(self) -> Option<&'static str> {
+        const NAMES: [&str; 11] = [
+            "ping",
+            "pong",
+            "meet",
+            "fail",
+            "publish",
+            "auth-req",
+            "auth-ack",
+            "update",
+            "mfstart",
+            "module",
+            "publishshard",
+        ];
+        NAMES.get(usize::from(self.0)).copied()
+    }
+}
+
+impl BusMessage {
+    pub(crate) fn of(event: &Event<'_>, fact: FactKind) -> Self {
+        let payload = event.has(slot(7)).then(|| event.signed(slot(7)));
+        Self {
+            moment: match fact {
+                FactKind::StoreBusSent => BusMoment::Sent,
+                FactKind::StoreBroadcastStart => BusMoment::BroadcastStart,
+                FactKind::StoreBroadcastEnd => BusMoment::BroadcastEnd,
+                _ => BusMoment::Received,
+            },
+            kind: BusKind(event.unsigned(slot(5)) as u16),
+            bytes: event.unsigned(slot(6)),
+            payload: payload.and_then(|bytes| u64::try_from(bytes).ok()),
         }
     }
 }

@@ -64,6 +64,7 @@ pub fn calls(
 const ASKED: Asked = Asked {
     window: TimeRange::ALL,
     slowest: 0,
+    level: None,
     keeps_batches: true,
 };
 

@@ -1,9 +1,11 @@
 //! What stands out of what a server did, each with its evidence: commands that held others up, a main thread
-//! that could do no more, clients that a pipeline would help.
+//! that could do no more, clients that a pipeline would help, messages that a cluster multiplies.
 //!
-//! Batches alone are asked, in bounded memory (by clients and names of commands, never by events). What they do
+//! Batches are asked, and messages between nodes, in bounded memory (by clients, names of commands, and sizes, never by
+//! events). What they do
 //! not show for certain is told as a bound. Definitions: docs/reference/definitions.md, section "redis".
 
+mod publishing;
 mod round_trips;
 #[cfg(test)]
 mod tests;
@@ -15,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use slowpath_concepts::StoreClientId;
 use slowpath_model::Nanoseconds;
 
+pub(crate) use publishing::Publishing;
 pub(crate) use round_trips::RoundTrips;
 pub(crate) use turns::{SlowRun, SlowTotals, Turns, Victim};
 
@@ -23,6 +26,8 @@ pub(crate) const SLOW: Nanoseconds = Nanoseconds(10_000_000);
 /// Work follows at once on what ended less than this before. A tenth of [`SLOW`]: what was read so soon after a
 /// slow command came while it was executed, nine times in ten at least, if it can have come at any time.
 pub(crate) const AT_ONCE: Nanoseconds = Nanoseconds(1_000_000);
+/// So many round trips in a row, or published messages, are many.
+const MANY: u64 = 100;
 /// So many clients are named of those that a finding is about.
 const MOST_NAMED: usize = 5;
 
@@ -36,6 +41,8 @@ pub enum Finding {
     SaturatedLoop(SaturatedLoop),
     /// Clients sent many small commands one by one.
     Pipeline(Pipeline),
+    /// What clients published went over the cluster's bus many times.
+    PublishAmplification(PublishAmplification),
 }
 
 /// A command that executed for long while commands of other clients waited.
@@ -159,6 +166,48 @@ pub struct RoundTripper {
     pub saved_at_most_ns: Nanoseconds,
 }
 
+/// Messages that clients published at a node, and what its cluster's bus carried for them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PublishAmplification {
+    /// The server's number.
+    pub server: u32,
+    /// Messages that clients published there.
+    pub messages: u64,
+    /// Messages that it sent to other nodes for them.
+    pub copies: u64,
+    /// The most copies of one message: as many as there are other nodes.
+    pub most_copies: u64,
+    /// Bytes that were published, without names of channels.
+    pub payload_bytes: u64,
+    /// Bytes that it sent to other nodes.
+    pub bus_bytes: u64,
+    /// How many times the former the latter are; nothing, where only empty messages were published.
+    pub factor: Option<f64>,
+    /// How long the main thread took to make the copies.
+    pub broadcasting_ns: Nanoseconds,
+    /// The same by length of the messages, short ones first.
+    pub payloads: Vec<Amplified>,
+}
+
+/// Messages of about one length: less than twice the shortest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Amplified {
+    /// Bytes of the shortest.
+    pub least_bytes: u64,
+    /// Bytes of the longest.
+    pub most_bytes: u64,
+    /// Messages that clients published.
+    pub messages: u64,
+    /// Messages to other nodes for them.
+    pub copies: u64,
+    /// Bytes that were published.
+    pub payload_bytes: u64,
+    /// Bytes to other nodes.
+    pub bus_bytes: u64,
+    /// How many times the former the latter are.
+    pub factor: Option<f64>,
+}
+
 /// Who knows the names of one server's commands and clients.
 pub(crate) trait Names {
     fn server(&self) -> u32;
@@ -170,6 +219,7 @@ pub(crate) trait Names {
 pub(crate) fn findings(
     turns: &Turns,
     round_trips: &RoundTrips,
+    publishing: &Publishing,
     names: &impl Names,
 ) -> Vec<Finding> {
     let slow = turns.slow.iter();
@@ -187,6 +237,8 @@ pub(crate) fn findings(
     let mut findings: Vec<Finding> = slow.into_iter().map(Finding::SlowCommand).collect();
     findings.extend(saturated.map(Finding::SaturatedLoop));
     findings.extend(pipeline(round_trips, names).map(Finding::Pipeline));
+    let amplified = publishing.amplification(names.server());
+    findings.extend(amplified.map(Finding::PublishAmplification));
     findings
 }
 

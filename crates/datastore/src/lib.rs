@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+mod bus;
 mod busy;
 mod calls;
 mod findings;
@@ -21,12 +22,14 @@ mod told;
 mod totals;
 
 pub use batch::Parts;
+pub use bus::{BusRow, BusVolume};
 pub use calls::{
     CallReport, CalledNode, Execution, JoinRow, Joinable, RequestNode, ServiceRow, StoreRow,
     Whereabouts, calls, has_service_events,
 };
 pub use findings::{
-    Finding, HeldUp, HoldUp, NamedClient, Pipeline, RoundTripper, SaturatedLoop, SlowCommand,
+    Amplified, Finding, HeldUp, HoldUp, NamedClient, Pipeline, PublishAmplification, RoundTripper,
+    SaturatedLoop, SlowCommand,
 };
 pub use report::{BusyRow, ClientRow, CommandRow, CommandRun, Latency, ServerRow, StoreReport};
 pub use server::Level;
@@ -45,16 +48,19 @@ pub fn has_store_events(source: &dyn Source) -> bool {
     has_any(source, told::STORE_FACTS)
 }
 
-/// What the data stores of one host did in `options.range`: totals, and the `slowest` commands.
+/// What the data stores of one host did in `options.range`: totals, and the `slowest` commands. Where a `level` is asked
+/// for, servers are left out of which others alone were recorded; else lite counts where it was.
 pub fn store(
     source: &dyn Source,
     slowest: usize,
+    level: Option<Level>,
     options: &Options<'_>,
 ) -> Result<Outcome<StoreReport>, Cancelled> {
     let concepts = Concepts::resolve(source.schema(), told::STORE_FACTS);
     let asked = Asked {
         window: options.range,
         slowest,
+        level,
         keeps_batches: false,
     };
     let pass = Pass::<Servers>::new(source, &concepts, asked);

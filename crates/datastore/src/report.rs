@@ -12,6 +12,7 @@ use slowpath_engine::Distribution;
 use slowpath_model::{Nanoseconds, ProcessId, ThreadId, TimeRange};
 
 use crate::batch::Parts;
+use crate::bus::{BusRow, BusVolume};
 use crate::findings::{self, Finding, NamedClient, Names};
 use crate::server::{Level, Server, Servers};
 use crate::totals::{Asked, CommandTotals, Run, Totals};
@@ -33,6 +34,8 @@ pub struct StoreReport {
     pub clients: Vec<ClientRow>,
     /// The slowest commands, the slowest first.
     pub slowest: Vec<CommandRun>,
+    /// Messages between nodes of a cluster, server by server.
+    pub bus: Vec<BusRow>,
     /// What stands out, server by server.
     pub findings: Vec<Finding>,
 }
@@ -87,6 +90,8 @@ pub struct ServerRow {
     pub latency: Latency,
     /// What its main thread did.
     pub busy: BusyRow,
+    /// What went over its cluster's bus; nothing where it is in none, or that was not recorded.
+    pub bus: Option<BusVolume>,
 }
 
 /// Time of a server's main thread from the server's `begin_ns` to its `end_ns`.
@@ -199,9 +204,12 @@ impl StoreReport {
             ..Self::default()
         };
         let mut slowest = Vec::new();
-        let told = (servers.all.into_iter()).filter_map(|server| Some((server.told()?, server)));
-        for ((level, server), number) in told.zip(1..) {
-            report.add(server, level, number, asked, &mut slowest);
+        // Numbered alike, whatever level is asked for.
+        let told = (servers.all.into_iter()).filter(|server| server.told(None).is_some());
+        for (server, number) in told.zip(1..) {
+            if let Some(level) = server.told(asked.level) {
+                report.add(server, level, number, asked, &mut slowest);
+            }
         }
         slowest.sort_by_key(|(run, row)| (run.order(), row.server));
         slowest.truncate(asked.slowest);
@@ -261,8 +269,10 @@ impl StoreReport {
         self.findings.extend(findings::findings(
             &totals.turns,
             &totals.round_trips,
+            &server.bus.publishing,
             &about,
         ));
+        self.bus.extend(server.bus.rows(number));
         self.servers.push(about.row(&totals, asked));
         self.commands.extend(about.commands(totals));
     }
@@ -333,6 +343,7 @@ impl About<'_> {
                     length => sum.get() as f64 / length as f64 * 100.0,
                 },
             },
+            bus: (self.server.bus.is_recorded).then(|| self.server.bus.volume()),
         }
     }
 

@@ -11,6 +11,7 @@ use slowpath_concepts::StoreClientId;
 use slowpath_model::Timestamp;
 
 use crate::batch::Batch;
+use crate::bus::Bus;
 use crate::life_cycle::{Completed, LifeCycle};
 use crate::lite::{self, LiteBatches};
 use crate::pass::Listener;
@@ -58,6 +59,7 @@ pub(crate) struct Server {
     /// Batches of level lite by client, in their order, where they are asked for.
     pub(crate) kept: BTreeMap<StoreClientId, Vec<Batch>>,
     pub(crate) events: LifeCycle,
+    pub(crate) bus: Bus,
 }
 
 impl Listener for Servers {
@@ -117,6 +119,7 @@ impl Server {
             bytes_before: FxHashMap::default(),
             kept: BTreeMap::new(),
             events: LifeCycle::default(),
+            bus: Bus::default(),
         }
     }
 
@@ -175,6 +178,7 @@ impl Server {
                 self.batches
                     .take(*part, |batch| add(lite, kept, batch, asked));
             }
+            What::Bus(message) => self.bus.take(&message, told.at, asked.window),
             What::Name { number, command } => {
                 self.names.insert(number, command);
             }
@@ -202,6 +206,7 @@ impl Server {
         self.events.finish(|batch| life_cycle.add(&batch, asked));
         lite.settle();
         life_cycle.settle();
+        self.bus.settle();
     }
 
     /// What the number of a command in a batch means.
@@ -212,13 +217,16 @@ impl Server {
             .map(|name| &**name)
     }
 
-    /// What is told of it: level lite where that was recorded, as both hold the same commands.
-    pub(crate) fn told(&self) -> Option<Level> {
-        match (self.lite.is_recorded, self.life_cycle.is_recorded) {
-            (true, _) => Some(Level::Lite),
+    /// What is told of it: level lite where that was recorded, as both hold the same commands, and where nothing is
+    /// known but its bus.
+    pub(crate) fn told(&self, asked: Option<Level>) -> Option<Level> {
+        let recorded = match (self.lite.is_recorded, self.life_cycle.is_recorded) {
+            (true, true) => asked.or(Some(Level::Lite)),
+            (true, false) => Some(Level::Lite),
             (false, true) => Some(Level::LifeCycle),
-            (false, false) => None,
-        }
+            (false, false) => (self.bus.is_recorded).then(|| asked.unwrap_or(Level::Lite)),
+        };
+        recorded.filter(|&level| asked.is_none_or(|asked| asked == level))
     }
 }
 

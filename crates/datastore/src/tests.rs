@@ -11,7 +11,7 @@ use slowpath_source::Source;
 use crate::pass::Pass;
 use crate::server::Servers;
 use crate::totals::Asked;
-use crate::{StoreReport, store, told};
+use crate::{Level, StoreReport, store, told};
 
 /// The answer, after checking that it does not depend on where packets are cut, on the size of chunks, on the
 /// number of workers, on the bracketing of merges, or on states being serialised in between.
@@ -25,7 +25,10 @@ pub(crate) fn ask(text: &str, window: TimeRange) -> StoreReport {
             range: window,
             ..Options::default()
         };
-        store(trace, usize::MAX, &options).unwrap().state.unwrap()
+        store(trace, usize::MAX, None, &options)
+            .unwrap()
+            .state
+            .unwrap()
     };
     let plain = with_engine(&whole, 1, u64::MAX);
     let cuts = [whole, drawn.recut(|_, _| true)];
@@ -51,6 +54,7 @@ fn by_hand(trace: &DrawnTrace, window: TimeRange, from_the_right: bool) -> Store
     let asked = Asked {
         window,
         slowest: usize::MAX,
+        level: None,
         keeps_batches: false,
     };
     let pass = Pass::<Servers>::new(trace, &concepts, asked);
@@ -260,6 +264,22 @@ fn batches_count_alone_where_both_levels_were_recorded() {
 }
 
 #[test]
+fn the_level_that_is_asked_for_is_told() {
+    let both = format!("{LIFE_CYCLE}{}", LITE.replace("-- domain user", ""));
+    let told = |text: &str, level| {
+        let trace = DrawnTrace::parse(text).unwrap();
+        let outcome = store(&trace, usize::MAX, Some(level), &Options::default());
+        outcome.unwrap().state.unwrap()
+    };
+    for (level, alone) in [(Level::Lite, LITE), (Level::LifeCycle, LIFE_CYCLE)] {
+        let report = told(&both, level);
+        assert_eq!(report.servers[0].level, level);
+        assert_eq!(report.commands, ask(alone, TimeRange::ALL).commands);
+    }
+    assert_eq!(told(LITE, Level::LifeCycle).servers, []);
+}
+
+#[test]
 fn a_restart_is_another_server_and_so_is_another_process() {
     let batch = "ended_by=0 unit_ns=1 read_end=1 write_start=6 ended=10 bytes_read=9 bytes_written=9 \
                  command=[3] start=[1] duration=[5]";
@@ -333,7 +353,7 @@ fn only_so_many_of_the_slowest_are_told() {
     };
     let text: String = (1..=300).map(|n| batch(n * 1000, n * 7919 % 997)).collect();
     let trace = DrawnTrace::parse(&format!("-- domain user\n{text}")).unwrap();
-    let report = store(&trace, 3, &Options::default())
+    let report = store(&trace, 3, None, &Options::default())
         .unwrap()
         .state
         .unwrap();

@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::{
-    BatchCommands, BatchEnd, Fact, FactKind, MessageMoment, ServiceCommand, ServiceMark,
-    ServiceMessage, StoreAddress, StoreBatch, StoreClientId, StoreMark,
+    BatchCommands, BatchEnd, BusMessage, Fact, FactKind, MessageMoment, ServiceCommand,
+    ServiceMark, ServiceMessage, StoreAddress, StoreBatch, StoreClientId, StoreMark,
 };
 use slowpath_model::{Event, Nanoseconds, ProcessId, StreamId, ThreadId, Timestamp};
 
@@ -25,6 +25,10 @@ pub(crate) const STORE_FACTS: &[FactKind] = &[
     FactKind::StoreCallEnd,
     FactKind::StoreWriteStart,
     FactKind::StoreWriteEnd,
+    FactKind::StoreBusSent,
+    FactKind::StoreBusReceived,
+    FactKind::StoreBroadcastStart,
+    FactKind::StoreBroadcastEnd,
 ];
 
 /// The facts that services tell.
@@ -81,6 +85,7 @@ pub(crate) enum What {
     WriteEnd {
         bytes: i64,
     },
+    Bus(Box<BusMessage>),
     Message(MessageMoment, Box<ToldMessage>),
     Command(Box<ToldCommand>),
 }
@@ -144,6 +149,7 @@ impl Told {
             }
             Fact::StoreWriteStart(mark) => (mark, What::WriteStart),
             Fact::StoreWriteEnd { mark, bytes } => (mark, What::WriteEnd { bytes }),
+            Fact::StoreBus(mark, message) => (mark, What::Bus(Box::new(message))),
             _ => return None,
         };
         Some(Self::new(at, stream, mark, what))

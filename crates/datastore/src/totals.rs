@@ -14,6 +14,7 @@ use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
 use crate::batch::{Batch, Parts};
 use crate::busy::Busy;
 use crate::findings::{RoundTrips, Turns};
+use crate::server::Level;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,8 @@ pub(crate) struct Asked {
     pub(crate) window: TimeRange,
     /// So many of the slowest commands.
     pub(crate) slowest: usize,
+    /// Totals are made of this one.
+    pub(crate) level: Option<Level>,
     /// Each batch is kept, not only what it adds to totals.
     pub(crate) keeps_batches: bool,
 }

@@ -380,7 +380,9 @@ impl<'run> Maker<'run> {
     fn stores(&self, window: TimeRange) -> Vec<StoreRow> {
         let mut rows: Vec<StoreRow> = Vec::new();
         for (server, number) in self.servers.iter().zip(&self.numbers) {
-            let Some(level) = server.told() else { continue };
+            let Some(level) = server.told(None) else {
+                continue;
+            };
             let batches = server.kept.values().flatten();
             let in_window = batches.filter(|batch| window.contains(batch.ended));
             let wires = server.addresses.values().filter_map(wire_of);
@@ -514,7 +516,7 @@ impl<'run> Maker<'run> {
 fn numbers(servers: &[Server]) -> Vec<u32> {
     let mut last = 0;
     let numbers = servers.iter().map(|server| {
-        let is_told = server.told().is_some();
+        let is_told = server.told(None).is_some();
         last += u32::from(is_told);
         if is_told { last } else { 0 }
     });

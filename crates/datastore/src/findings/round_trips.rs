@@ -10,11 +10,9 @@ use serde::{Deserialize, Serialize};
 use slowpath_concepts::StoreClientId;
 use slowpath_model::{Nanoseconds, Timestamp};
 
-use super::AT_ONCE;
+use super::{AT_ONCE, MANY};
 use crate::batch::Batch;
 
-/// So many round trips in a row are many.
-const MANY: u64 = 100;
 /// More bytes than this, read or written, are not small: a packet of Ethernet holds it with room for headers.
 const SMALL: u64 = 1024;
 
