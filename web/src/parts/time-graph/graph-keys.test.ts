@@ -23,7 +23,7 @@ describe('the range', () => {
 });
 
 describe('the selection', () => {
-  /** Rows as letters, "=" is a heading; tells what is selected after a key. */
+  /** Rows as letters, "=" cannot be selected; tells what is selected after a key. */
   const after = (rows: string, selected: number, key: string) => {
     let now = selected;
     handleGraphKey(key, {
@@ -33,7 +33,7 @@ describe('the selection', () => {
       at: null,
       rowCount: rows.length,
       selectedIndex: selected,
-      isHeading: (index) => rows[index] === '=',
+      canSelect: (index) => rows[index] !== '=',
       onSelect: (index) => {
         now = index;
       },
@@ -42,7 +42,7 @@ describe('the selection', () => {
     });
     return now;
   };
-  test('steps over headings', () => {
+  test('steps over rows that cannot be selected', () => {
     expect(after('=ab=c', 2, 'ArrowDown')).toBe(4);
     expect(after('=ab=c', 4, 'ArrowUp')).toBe(2);
     expect(after('=ab=c', 1, 'ArrowUp')).toBe(1);

@@ -10,7 +10,7 @@ interface GraphKeys {
   at: number | null;
   rowCount: number;
   selectedIndex: number;
-  isHeading: (index: number) => boolean;
+  canSelect: (index: number) => boolean;
   onSelect: (index: number) => void;
   onOpen: (index: number) => void;
   onMark: (index: number) => void;
@@ -94,7 +94,7 @@ export function rangeAfterKey(
 
 function selectNext(keys: GraphKeys, from: number, direction: 1 | -1): boolean {
   for (let index = from; index >= 0 && index < keys.rowCount; index += direction) {
-    if (keys.isHeading(index)) continue;
+    if (!keys.canSelect(index)) continue;
     keys.onSelect(index);
     return true;
   }

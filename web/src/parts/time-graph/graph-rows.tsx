@@ -2,7 +2,7 @@
 // moves far more often than they change.
 import { memo } from 'react';
 import { heightOf, topOf, type RowLayout } from '../../draw/row-layout';
-import type { GraphColumn, GraphRow } from './graph-types';
+import { canSelect, type GraphColumn, type GraphRow } from './graph-types';
 
 interface GraphRowsProps<R extends GraphRow> {
   rows: readonly R[];
@@ -34,7 +34,7 @@ function GraphRowsOnce<R extends GraphRow>(props: GraphRowsProps<R>) {
         id={`${props.identity}-${index}`}
         role="row"
         aria-rowindex={index + 2}
-        aria-selected={row.heading ? undefined : index === props.selectedIndex}
+        aria-selected={canSelect(row) ? index === props.selectedIndex : undefined}
         className={classes.filter(Boolean).join(' ')}
         style={{ top: topOf(props.layout, index), height: heightOf(props.layout, index) }}
         onClick={() => props.onSelect(index)}

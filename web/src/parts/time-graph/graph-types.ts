@@ -12,7 +12,12 @@ export interface GraphRow {
   height?: number;
   /** A row that only names the rows below it. */
   heading?: boolean;
+  /** A row to look at, of which nothing else can be shown: it is never selected. */
+  passive?: boolean;
 }
+
+export const canSelect = (row: GraphRow | undefined): row is GraphRow =>
+  row !== undefined && !row.heading && !row.passive;
 
 export interface GraphColumn<R extends GraphRow> {
   key: string;

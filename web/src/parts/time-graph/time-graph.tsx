@@ -24,6 +24,7 @@ import { GraphRows } from './graph-rows';
 import { useGraphKeys } from './graph-keys';
 import {
   ROW_HEIGHT,
+  canSelect,
   type GraphArrows,
   type GraphColumn,
   type GraphMark,
@@ -120,7 +121,7 @@ export function TimeGraph<R extends GraphRow>(props: TimeGraphProps<R>) {
   const select = useCallback(
     (index: number) => {
       const row = rows[index];
-      if (row && !row.heading) onSelect?.(row, index);
+      if (canSelect(row)) onSelect?.(row, index);
     },
     [rows, onSelect],
   );
@@ -131,7 +132,7 @@ export function TimeGraph<R extends GraphRow>(props: TimeGraphProps<R>) {
     at: props.at ?? null,
     rowCount: rows.length,
     selectedIndex,
-    isHeading: (index) => rows[index]?.heading ?? false,
+    canSelect: (index) => canSelect(rows[index]),
     onSelect: select,
     onOpen: (index) => {
       const row = rows[index];

@@ -41,6 +41,7 @@ export function threadRows(
         key: `cpu ${processor.row}`,
         label: `CPU ${processor.cpu}`,
         depth: 1,
+        passive: true,
         thread: null,
         processor,
       });
