@@ -43,6 +43,15 @@ test('a row per thread, the own one first, with its share of the time', () => {
   ]);
 });
 
+test('a row is called what its thread is called for most of its time', () => {
+  const named = (begin: number, end: number, comm: string) => ({
+    ...segment(1, begin, end, 'RUNNING'),
+    comm,
+  });
+  const segments = [named(0, 10, 'orders'), named(10, 40, ''), named(40, 60, 'checkpoint')];
+  expect(threadsOfPath({ ...path, segments }).map(({ comm }) => comm)).toEqual(['checkpoint']);
+});
+
 test('arrows where the path changes threads, between rows that are there', () => {
   const rowOf = new Map([
     ['0:1', 3],

@@ -13,6 +13,7 @@ export interface ThreadOfPath {
   key: string;
   host: number;
   tid: number;
+  /** The name that it has for most of this time: a new thread begins under its creator's. */
   comm: string;
   /** Time of the path in this thread. */
   total: number;
@@ -41,22 +42,28 @@ export function runsInProportion(path: Path): PathRun[] {
 
 /** The threads of a path: the request's own first, then in the order of time in which the path meets them. */
 export function threadsOfPath(path: Path): ThreadOfPath[] {
-  const threads = new Map<string, ThreadOfPath>();
+  const threads = new Map<string, ThreadOfPath & { named: Map<string, number> }>();
   const own = threadKey(path.host, path.tid);
   for (const run of runsOfPath(path)) {
     const { host, tid, comm } = run.segment;
     const key = threadKey(host, tid);
     let thread = threads.get(key);
     if (!thread) {
-      thread = { key, host, tid, comm, total: 0, runs: [] };
+      thread = { key, host, tid, comm, total: 0, runs: [], named: new Map() };
       threads.set(key, thread);
     }
-    if (!thread.comm) thread.comm = comm;
+    thread.named.set(comm, (thread.named.get(comm) ?? 0) + run.end - run.begin);
     thread.total += run.end - run.begin;
     thread.runs.push(run);
   }
-  const all = [...threads.values()];
+  const all = [...threads.values()].map(({ named, ...thread }) => ({ ...thread, comm: longest(named) }));
   return [...all.filter((one) => one.key === own), ...all.filter((one) => one.key !== own)];
+}
+
+/** The name of the most time; none only where there is no other. */
+function longest(named: ReadonlyMap<string, number>): string {
+  const [first] = [...named].sort(([a, one], [b, other]) => Number(!a) - Number(!b) || other - one);
+  return first?.[0] ?? '';
 }
 
 export function arrowsOfPath(path: Path, rowOf: ReadonlyMap<string, number>): Arrow[] {

@@ -53,6 +53,9 @@ describe('rows', () => {
     expect(labels({ alive: { begin: 100, end: 200 } })).toEqual(['Processors', 'CPU 0']);
     expect(labels({ only: new Set(['0:21']) }).slice(3)).toEqual(['worker-1 (21)']);
   });
+  test('a process goes by its own name, whichever of its threads are shown', () => {
+    expect(labels({ text: 'worker-1' })[2]).toBe('java (process 20) · serves requests');
+  });
 });
 
 describe('a screen', () => {

@@ -48,6 +48,10 @@ export function threadRows(
     }
   }
   const shown = threads.filter((thread) => fitsFilter(thread, filter));
+  // Of all threads: what a process is called does not depend on which of them are shown.
+  const leaders = new Map(
+    threads.filter(({ tid, pid }) => tid === pid).map((thread) => [`${thread.host}:${thread.tid}`, thread]),
+  );
   const processes = new Map<string, Thread[]>();
   for (const thread of shown) {
     const key = `${thread.host}:${thread.pid ?? thread.tid}`;
@@ -58,7 +62,7 @@ export function threadRows(
     .sort((one, other) => one.members[0]!.host - other.members[0]!.host || other.busy - one.busy);
   for (const { key, members } of ordered) {
     const { host, pid, tid } = members[0]!;
-    const leader = members.find((thread) => thread.tid === pid) ?? members[0]!;
+    const leader = leaders.get(key) ?? members[0]!;
     const serving = members.some((thread) => thread.serves_requests) ? ' · serves requests' : '';
     rows.push(
       heading(`process ${key}`, title(host, `${leader.comm || 'unnamed'} (process ${pid ?? tid})${serving}`)),
