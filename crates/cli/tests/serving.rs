@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use support::server::{i64_of, served};
-use support::slowpath_succeeds;
+use support::server::{Server, i64_of, served};
+use support::{quiet_recording, slowpath_succeeds};
 
 #[test]
 fn requests_are_those_of_the_command_line() {
@@ -154,6 +154,24 @@ fn requests_are_those_of_the_command_line() {
         (sum - (mean("other") - mean("one"))).abs() < 1_000.0,
         "{sum}"
     );
+}
+
+#[test]
+fn requests_are_found_by_what_their_rows_show() {
+    let (_folder, recording) = quiet_recording();
+    let server = Server::of(&recording);
+    let all = server.get("/api/requests?limit=10000");
+    let rows = all["requests"].as_array().unwrap();
+    assert!(!rows.is_empty());
+    for column in ["comm", "operation", "service", "span_id", "trace_id"] {
+        let shown = rows[0][column].as_str().unwrap();
+        assert!(!shown.is_empty(), "{column}");
+        let text = shown.to_uppercase();
+        let text: String = text.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let found = server.get(&format!("/api/requests?text={text}"));
+        let same = rows.iter().filter(|row| row[column] == shown).count();
+        assert_eq!(i64_of(&found, "total"), same as i64, "{shown} in {column}");
+    }
 }
 
 #[test]

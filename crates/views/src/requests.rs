@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use slowpath_critical_path::State;
+use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{HostId, Nanoseconds, SpanId, ThreadId, TraceId};
 use slowpath_requests::{AllHosts, PlacedBy, Request, RequestOfHost, Shown, Summary};
 use slowpath_session::RecordedRequests;
@@ -30,6 +31,9 @@ pub struct RequestNumbers {
     /// By number: its operation.
     operations: Vec<u32>,
     names: Vec<OperationName>,
+    /// By number: the name of the thread that served it first.
+    comms: Vec<u32>,
+    comm_names: Vec<String>,
     clocks: Clocks,
 }
 
@@ -73,7 +77,7 @@ pub struct RequestQuery {
     pub service: Option<String>,
     /// Only of this distributed trace.
     pub trace: Option<TraceId>,
-    /// A part of the operation, the service or an id.
+    /// A part of the operation, the service, the name of the thread that served it first, or of an id.
     pub text: String,
     /// Only those that are known to have taken at least so long.
     pub least: Nanoseconds,
@@ -247,8 +251,11 @@ impl RequestNumbers {
             percentiles: Vec::new(),
             operations: Vec::new(),
             names: Vec::new(),
+            comms: Vec::new(),
+            comm_names: Vec::new(),
             clocks,
         };
+        let mut known_comms: BTreeMap<String, u32> = BTreeMap::new();
         let mut known: BTreeMap<OperationName, u32> = BTreeMap::new();
         let mut durations: Vec<Vec<(Nanoseconds, usize)>> = Vec::new();
         for with_lines in [true, false] {
@@ -268,6 +275,12 @@ impl RequestNumbers {
                     let duration = about.duration().map(|duration| (duration, number));
                     durations[operation as usize].extend(duration);
                     numbers.operations.push(operation);
+                    let comm = own_comm(about, host.lines.as_ref());
+                    let comm = *known_comms.entry(comm).or_insert_with_key(|comm| {
+                        numbers.comm_names.push(comm.clone());
+                        numbers.comm_names.len() as u32 - 1
+                    });
+                    numbers.comms.push(comm);
                     let origin = numbers.clocks.of_host(HostId(place as u32));
                     let window = about.window;
                     numbers
@@ -327,25 +340,22 @@ impl RequestNumbers {
     /// The numbers of all requests that fit, in order; the page asked for is left to the caller.
     pub fn chosen(&self, all: &AllHosts<'_>, query: &RequestQuery) -> Vec<usize> {
         let text = query.text.to_lowercase();
-        let fits_text = |name: &OperationName| {
-            [&name.service, &name.operation, &name.comm]
-                .iter()
-                .any(|part| part.to_lowercase().contains(&text))
-        };
+        let has_text = |part: &String| part.to_lowercase().contains(&text);
         let is = |wanted: &Option<String>, found: &str| {
             wanted.as_deref().is_none_or(|wanted| wanted == found)
         };
-        // By operation, of which there are few.
+        // By operation and by thread's name, of which there are few.
         let fits: Vec<(bool, bool)> = (self.names.iter())
             .map(|name| {
                 let operation = is(&query.operation, &name.operation)
                     || name.operation.is_empty() && is(&query.operation, &name.comm);
                 (
                     operation && is(&query.service, &name.service),
-                    fits_text(name),
+                    has_text(&name.service) || has_text(&name.operation),
                 )
             })
             .collect();
+        let comm_fits: Vec<bool> = self.comm_names.iter().map(has_text).collect();
         // In one place, so that a great many are looked through fast.
         let mut chosen: Vec<(bool, i64, usize)> = (0..self.of.len())
             .filter(|&number| {
@@ -365,7 +375,7 @@ impl RequestNumbers {
                     && query
                         .trace
                         .is_none_or(|trace| trace == all.get(self.of[number]).key.trace)
-                    && (text_fits || {
+                    && (text_fits || comm_fits[self.comms[number] as usize] || {
                         let key = all.get(self.of[number]).key;
                         key.span.to_string().contains(&text)
                             || key.trace.to_string().contains(&text)
@@ -443,7 +453,7 @@ impl RequestNumbers {
             parent_span_id: request.told.as_ref().and_then(|told| told.parent),
             service: request.service().to_owned(),
             operation: request.operation().to_owned(),
-            comm: own_comm(all, of, request),
+            comm: self.comm_names[self.comms[number] as usize].clone(),
             tids: request.threads(),
             begin_ns: origin.offset(request.window.begin),
             end_ns: origin.offset(request.window.end),
@@ -502,7 +512,7 @@ impl RequestNumbers {
 
 impl OperationName {
     /// The name of a request's operation.
-    pub fn of(request: &Request, lines: Option<&slowpath_kernel::timelines::Timelines>) -> Self {
+    pub fn of(request: &Request, lines: Option<&Timelines>) -> Self {
         let operation = request.operation().to_owned();
         Self {
             service: request.service().to_owned(),
@@ -515,8 +525,8 @@ impl OperationName {
     }
 }
 
-fn own_comm(all: &AllHosts<'_>, of: RequestOfHost, request: &Request) -> String {
-    let lines = all.hosts().lines(of.host);
+/// The name of the thread that served a request first; empty where nothing tells.
+fn own_comm(request: &Request, lines: Option<&Timelines>) -> String {
     let named = lines.zip(request.first_thread());
     named.map_or(String::new(), |(lines, thread)| {
         lines.name(thread, request.window.end).into_owned()

@@ -39,7 +39,8 @@ pub(super) struct PageAsked {
     operation: Option<String>,
     /// Only of this service.
     service: Option<String>,
-    /// A part of the operation, the service, the thread's name or an id; empty for all.
+    /// A part of the operation, the service, the name of the thread that served it first, or of an id;
+    /// empty for all.
     #[serde(default)]
     text: String,
     /// Only of this distributed trace: up to 32 hexadecimal digits.

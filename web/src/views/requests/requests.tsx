@@ -44,7 +44,7 @@ export function Requests() {
       <div className="tool-bar" role="search" hidden={isReport}>
         <SearchField
           label="Search requests"
-          placeholder="Operation, service, trace, span"
+          placeholder="Operation, service, thread, id"
           value={filters.text ?? ''}
           onChange={(text) => adjust({ filters: { text } })}
         />
