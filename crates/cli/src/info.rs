@@ -210,9 +210,6 @@ fn as_text(document: &Value) -> String {
             grouped(number("lost"))
         ));
     }
-    if document["recording"]["complete"] == json!(false) {
-        lines.push("  the recorder did not end in order: the end may be missing".to_owned());
-    }
     let recording = &document["recording"];
     let snapshots = recording["snapshots"].as_array().into_iter().flatten();
     lines.extend(snapshots.filter_map(Value::as_str).map(|snapshot| {

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+use support::server::Server;
 use support::{quiet_recording, slowpath};
 
 /// Changes what a recording says about itself.
@@ -102,6 +103,41 @@ fn nothing_is_known_of_a_processor_without_pages_whose_recorder_was_killed() {
 }
 
 #[test]
+fn that_the_recorder_did_not_end_in_order_is_told_by_commands_and_the_server() {
+    let (_folder, recording) = quiet_recording();
+    let told = |expected: Option<(&str, &str)>| {
+        let words = expected.map_or(String::new(), |(code, what)| {
+            format!("warning[{code}]: {}: {what}", recording.display())
+        });
+        let info = slowpath(&["info"], &recording);
+        assert_eq!(info.status, Some(0), "{}", info.stderr);
+        assert_eq!(
+            info.stderr.contains("end may be missing"),
+            expected.is_some()
+        );
+        assert!(info.stderr.contains(&words), "{words}: {}", info.stderr);
+        let answer = Server::of(&recording).get("/api/recording");
+        let diagnostics = answer["diagnostics"].as_array().expect("diagnostics");
+        let mut unfinished = diagnostics.iter().filter(|one| {
+            let message = one["message"].as_str().expect("a message");
+            message.contains("end may be missing")
+        });
+        let found = unfinished.next().map(|one| one["code"].as_str());
+        assert_eq!(found, expected.map(|(code, _)| Some(code)), "{answer}");
+        assert_eq!(unfinished.next(), None, "{answer}");
+    };
+    told(None);
+    change_manifest(&recording, |manifest| manifest["complete"] = false.into());
+    let killed = "the recorder did not end in order";
+    told(Some(("UnfinishedRecording", killed)));
+    change_manifest(&recording, |manifest| {
+        manifest["end_ns"] = manifest["begin_ns"].clone()
+    });
+    let running = "it was still being recorded when it was opened";
+    told(Some(("StillRecorded", running)));
+}
+
+#[test]
 fn what_a_flight_recorder_wrote_before_the_disk_was_full_is_read() {
     let (_folder, recording) = quiet_recording();
     let kernel = recording.join("kernel");
@@ -119,8 +155,8 @@ fn what_a_flight_recorder_wrote_before_the_disk_was_full_is_read() {
     assert_eq!(told.status, Some(1), "{}", told.stderr);
     let unknown = "what this processor did is not known";
     assert!(told.stderr.contains(unknown), "{}", told.stderr);
-    let shown = String::from_utf8_lossy(&told.stdout);
-    assert!(shown.contains("the end may be missing"), "{shown}");
+    let unfinished = "the end may be missing";
+    assert!(told.stderr.contains(unfinished), "{}", told.stderr);
     fs::write(kernel.join("cpu0.raw"), []).expect("emptied");
     let told = slowpath(&["info"], &recording);
     assert_eq!(told.status, Some(3), "{}", told.stderr);

@@ -140,6 +140,27 @@ impl Manifest {
         self.mode == "snapshot" && !self.complete && self.end_ns == self.begin_ns
     }
 
+    /// What may be missing as its recorder has not ended in order; `folder` is the recording's.
+    pub(crate) fn unfinished(&self, folder: &Path) -> Option<Diagnostic> {
+        let (code, what) = match (self.complete, self.end_ns > self.begin_ns) {
+            (true, _) => return None,
+            (false, true) => (
+                DiagnosticCode::UnfinishedRecording,
+                "the recorder did not end in order: the end may be missing",
+            ),
+            (false, false) => (
+                DiagnosticCode::StillRecorded,
+                "it was still being recorded when it was opened, or its recorder was killed or had no room: \
+                 the end may be missing",
+            ),
+        };
+        let place = Place {
+            file: folder.display().to_string(),
+            ..Place::default()
+        };
+        Some(Diagnostic::new(code, place, what))
+    }
+
     /// When the ring in memory was filled that this is a snapshot of, if it is one: what the one before holds is not
     /// in it.
     pub(crate) fn ring(&self) -> Option<TimeRange> {

@@ -41,6 +41,11 @@ export function useHasKernel(): boolean {
   return useRecording().hosts.some((host) => host.has_kernel);
 }
 
+/** Whether it had no end yet when it was opened: what comes later is not shown. */
+export function useStillRecorded(): boolean {
+  return useRecording().diagnostics.some(({ code }) => code === 'StillRecorded');
+}
+
 export interface SharedRange {
   range: TimeRange;
   bounds: TimeRange;

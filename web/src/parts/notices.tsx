@@ -51,6 +51,15 @@ export function ErrorNotice({ error }: { error: Error }) {
   );
 }
 
+export function NoRequestsYet() {
+  return (
+    <EmptyNotice title="No requests yet">
+      It was still being recorded when it was opened, and spans arrive until the end. Open it again when it
+      has ended.
+    </EmptyNotice>
+  );
+}
+
 export function EmptyNotice({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className="notice">

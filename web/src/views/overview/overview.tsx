@@ -7,9 +7,9 @@ import type { Findings, Operations, RequestDetail, RequestPage } from '../../mod
 import { toRequest } from '../../model/jumps';
 import { usePlace } from '../../model/place-store';
 import { isReport } from '../../model/report';
-import { useHasKernel, useRecording, useSharedRange } from '../../model/recording';
+import { useHasKernel, useRecording, useSharedRange, useStillRecorded } from '../../model/recording';
 import { wordLength, wordNumberOf, wordTime } from '../../model/wording';
-import { Answered, EmptyNotice } from '../../parts/notices';
+import { Answered, EmptyNotice, NoRequestsYet } from '../../parts/notices';
 import { PlaceLink } from '../../parts/place-link';
 import { StateBar, StateLegend } from '../../parts/state-bar';
 import { STATE_NAMES } from '../../model/interface';
@@ -23,6 +23,7 @@ const SLOWEST = 20;
 export function Overview() {
   const { span_files: spanFiles } = useRecording();
   const kernel = useHasKernel();
+  const stillRecorded = useStillRecorded();
   const slowest = useAnswer<RequestPage>({
     path: withQuery('/api/requests', { sort: 'duration', order: 'desc', offset: 0, limit: SLOWEST }),
   });
@@ -33,7 +34,9 @@ export function Overview() {
         <div className="overview-columns">
           <BusiestThreads />
           <section className="panel" aria-label="No requests">
-            {(spanFiles ?? 0) > 0 ? (
+            {stillRecorded ? (
+              <NoRequestsYet />
+            ) : (spanFiles ?? 0) > 0 ? (
               <EmptyNotice title="Spans, but no requests that a trace tells more of">
                 None of the spans is of a recorded host.{' '}
                 <PlaceLink to={{ view: 'services', filters: {} }}>

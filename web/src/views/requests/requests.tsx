@@ -5,10 +5,10 @@ import { useAnswer } from '../../model/answers';
 import type { Operations } from '../../model/interface';
 import { operationName, operationTitle } from '../../model/operations';
 import { adjust, go, usePlace } from '../../model/place-store';
-import { useSharedRange, useRecording } from '../../model/recording';
+import { useSharedRange, useRecording, useStillRecorded } from '../../model/recording';
 import { isReport } from '../../model/report';
 import { wordCount, wordDuration } from '../../model/wording';
-import { EmptyNotice, ErrorNotice, WaitingNotice } from '../../parts/notices';
+import { EmptyNotice, ErrorNotice, NoRequestsYet, WaitingNotice } from '../../parts/notices';
 import { SearchField } from '../../parts/search-field';
 import { useSettled } from '../../parts/settled';
 import { Split } from '../../parts/split';
@@ -19,6 +19,7 @@ import { requestQuery, useRequestPages } from './request-pages';
 
 export function Requests() {
   const { span_files: spanFiles } = useRecording();
+  const stillRecorded = useStillRecorded();
   const { filters, request: selected } = usePlace();
   const range = useSettled(useSharedRange().range);
   const operations = useAnswer<Operations>({ path: '/api/operations' });
@@ -125,6 +126,8 @@ export function Requests() {
               <ErrorNotice error={pages.error} />
             ) : pages.total === null ? (
               <WaitingNotice waiting={pages.waiting} />
+            ) : pages.total === 0 && stillRecorded && !isFiltered(filters) ? (
+              <NoRequestsYet />
             ) : pages.total === 0 ? (
               <EmptyNotice title="No such requests">
                 {isFiltered(filters)
