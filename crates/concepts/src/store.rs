@@ -40,11 +40,8 @@ impl StoreMark {
             namespace: event.unsigned(slot(2)) as u32,
             thread: number(1).map(ThreadId),
             descriptor: number(3).unwrap_or(-1),
-            // Messages between nodes have none: what lies in the slot is then another event's.
-            client: match event.has(slot(4)) {
-                true => StoreClientId(event.unsigned(slot(4))),
-                false => StoreClientId::default(),
-            },
+            // Messages between nodes have none.
+            client: StoreClientId(event.unsigned(slot(4))),
         }
     }
 }

@@ -11,10 +11,17 @@ use crate::path::{Slow, Taken, Wait, counted, listed, percent};
 use crate::quota::{Quota, quota_behind};
 use crate::runtime::is_runtime;
 
-/// Waits in `futex` for other threads.
+/// The system calls in which threads wait for locks; the last two for locks on files, and for nothing else.
+const CALLS: [&str; 3] = ["futex", "flock", "fcntl"];
+
+/// Waits in these for other threads.
 fn waits<'run>(slow: &'run Slow<'_>) -> impl Iterator<Item = Wait> + 'run {
-    (slow.waits())
-        .filter(|wait| wait.call.as_deref() == Some("futex") && !is_runtime(&wait.holder_comm))
+    (slow.waits()).filter(|wait| call_of(wait).is_some() && !is_runtime(&wait.holder_comm))
+}
+
+fn call_of(wait: &Wait) -> Option<&'static str> {
+    let call = wait.call.as_deref()?;
+    CALLS.into_iter().find(|known| *known == call)
 }
 
 /// Whether there are waits on the requests' host for threads that have ended: then it matters when they
@@ -98,8 +105,17 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Optio
              woken it."
         }
     };
+    let calls = CALLS
+        .into_iter()
+        .filter(|call| waits.iter().any(|wait| call_of(wait) == Some(call)));
+    let calls: Vec<&str> = calls.collect();
+    let what_for = match calls.contains(&"futex") {
+        true => "a lock, a condition or the end of a thread",
+        false => "a lock on a file",
+    };
+    let calls = calls.join(" and ");
     let explanation = format!(
-        "{} waited {} in all in futex, for a lock, a condition or the end of a thread, until another \
+        "{} waited {} in all in {calls}, for {what_for}, until another \
          thread woke them.{joins} The one that was waited for most is {} ({} of it); meanwhile it was: \
          {}.{unless}",
         taken.slow_requests(),

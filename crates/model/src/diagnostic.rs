@@ -141,7 +141,7 @@ codes! {
         "the one that holds more is read; name only that one";
     OverlappingTraces, Warning, "Two traces hold the same events in part, and each has some that the other lacks. Both are read: what counts events or adds up times has those of both twice. Spans count once.",
         "name only one of them: a snapshot holds a part of what the recording that it is of goes on to hold";
-    RecordedTwice, Warning, "Two recorders ran on a machine at the same time: their traces hold the same kinds of events of the same processors, or both come from ftrace. The one that covers less time is left out, as everything would count twice.",
+    RecordedTwice, Warning, "Two recorders ran on a machine at the same time: their traces hold the same kinds of events of the same processors, or both come from ftrace. Of the time that both have, the one that covers less is left out, as everything would count twice.",
         "open the one that was left out by itself, if that is the one you want; one recorder is enough, whichever events it is to record (--events)";
     MissingEnd, Warning, "A kernel stream ends before the others, with a packet that was full: what followed is missing.",
         "the recorder was killed, the machine lost power or files were not copied as a whole; what these processors did from there on is not known";

@@ -443,6 +443,10 @@ impl<'run, 'packet, H: Header, R: Receiver> Passage<'run, 'packet, H, R> {
             let entry = self.stream.classes.get(read.id);
             let fields = begin + read.bits;
             let mut absent = entry.absent;
+            if R::TAKES_VALUES && absent != 0 {
+                // Else they would have what the event before has there.
+                self.machine.values[..usize::from(entry.slots)].fill(0);
+            }
             (at, cycles) = (fields + entry.bits, read.clock);
             if at > end {
                 absent |= self.run_plan(entry, begin, read)?;

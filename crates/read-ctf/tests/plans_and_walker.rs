@@ -511,7 +511,10 @@ fn decode_and_walk(
                     let field = &class.fields[field.index()];
                     assert_same(event, slot, field, walked.value(field));
                 }
-                None => assert!(!event.has(slot), "slot {slot:?} was not asked for"),
+                None => {
+                    assert!(!event.has(slot), "slot {slot:?} was not asked for");
+                    assert_eq!(event.unsigned(slot), 0, "slot {slot:?} was not asked for");
+                }
             }
         }
         events.push((event.class, event.at, event.position));

@@ -55,13 +55,13 @@ pub fn sniff_spans(head: &[u8]) -> Option<SpanFormat> {
     };
     match encoding_of(head) {
         Encoding::Json => sniff_json(head),
+        // The first messages need not have a span: exporters tell of services before these have made any.
         Encoding::Sized => {
-            let first = sized_content(head)?;
-            match (compression_of(first), first.first()) {
+            sized(head).find_map(|message| match (compression_of(message), message.first()) {
                 (Compression::Zstd, _) => Some(SpanFormat::OtlpProtobuf),
-                (_, Some(b'{')) => sniff_json(first),
-                _ => sniff_protobuf(first),
-            }
+                (_, Some(b'{')) => sniff_json(message),
+                _ => sniff_protobuf(message),
+            })
         }
         Encoding::Protobuf => sniff_protobuf(head),
         Encoding::Empty | Encoding::Unknown => None,
@@ -117,28 +117,33 @@ pub(crate) fn encoding_of(head: &[u8]) -> Encoding {
         (Some(b'{' | b'['), _) => Encoding::Json,
         // Field 1 of a request; as a size, it would be beyond every message.
         (_, Some(0x0a)) => Encoding::Protobuf,
-        _ if sized_content(head).is_some() => Encoding::Sized,
+        _ if sized(head).next().is_some() => Encoding::Sized,
         _ => Encoding::Unknown,
     }
 }
 
-/// The first message that is not empty, as far as it is there.
-fn sized_content(mut head: &[u8]) -> Option<&[u8]> {
-    loop {
-        let (size, rest) = head.split_first_chunk()?;
-        let size = u32::from_be_bytes(*size) as usize;
-        if size > 0 {
-            let content = &rest[..size.min(rest.len())];
-            let known = content.is_empty()
-                || matches!(content[0], 0x0a | b'{')
-                || compression_of(content) == Compression::Zstd;
-            return (size < MOST_MESSAGE_BYTES && known).then_some(content);
+/// Messages that are not empty, each as far as it is there, until one that cannot be; an empty one where nothing but
+/// empty ones are.
+fn sized(mut head: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut only_empty = true;
+    std::iter::from_fn(move || {
+        loop {
+            let (size, rest) = head.split_first_chunk()?;
+            let size = u32::from_be_bytes(*size) as usize;
+            let (content, behind) = rest.split_at(size.min(rest.len()));
+            head = behind;
+            if size > 0 {
+                only_empty = false;
+                let can_be = content.is_empty()
+                    || matches!(content[0], 0x0a | b'{')
+                    || compression_of(content) == Compression::Zstd;
+                return (size < MOST_MESSAGE_BYTES && can_be).then_some(content);
+            }
+            if behind.is_empty() && only_empty {
+                return Some(behind);
+            }
         }
-        if rest.is_empty() {
-            return Some(rest);
-        }
-        head = rest;
-    }
+    })
 }
 
 /// Collectors refuse messages beyond a few MiB.
@@ -166,5 +171,20 @@ mod tests {
         check(b"\0\0\0\0", None);
         check(b"\x0a\x0ahello world", None);
         check(b"plain text", None);
+    }
+
+    #[test]
+    fn messages_without_a_span_may_come_first() {
+        let service = b"\0\0\0\x04\x0a\x02\x0a\0";
+        let span = b"\0\0\0\x18\x0a\x16\x12\x14\x12\x12\x0a\x100123456789abcdef";
+        let otlp = Some(SpanFormat::OtlpProtobuf);
+        assert_eq!(sniff_spans(span), otlp);
+        assert_eq!(sniff_spans(&[&service[..], span].concat()), otlp);
+        assert_eq!(
+            sniff_spans(&[&service[..], b"\0\0\0\0", span].concat()),
+            otlp
+        );
+        assert_eq!(sniff_spans(service), None);
+        assert_eq!(sniff_spans(&[&service[..], b"what is this"].concat()), None);
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn discover(path: &Path, diagnostics: &mut Vec<Diagnostic>) -> io::Re
     let head = head(path)?;
     if sniff(&head) == Format::TraceDat {
         found.push(Found::TraceDat(path.to_owned()));
-    } else if let Some(format) = sniff_spans(&head) {
+    } else if let Some(format) = spans_in(path, &head) {
         found.push(Found::Spans(path.to_owned(), format));
     } else if path.file_name().is_some_and(|name| name == "metadata") {
         let folder = path.parent().unwrap_or(Path::new("."));
@@ -124,12 +124,24 @@ impl Search<'_> {
             let head = head(entry)?;
             if sniff(&head) == Format::TraceDat {
                 self.found.push(Found::TraceDat(entry.to_owned()));
-            } else if let Some(format) = sniff_spans(&head) {
+            } else if let Some(format) = spans_in(entry, &head) {
                 self.found.push(Found::Spans(entry.to_owned(), format));
             }
         }
         Ok(())
     }
+}
+
+/// In which format a file that begins like this has spans, if it has any. What a recorder received is known by its
+/// place: whichever application sent something first, and whatever that was.
+fn spans_in(file: &Path, head: &[u8]) -> Option<SpanFormat> {
+    let is_received = || {
+        let folder = file.parent().filter(|folder| folder.ends_with("spans"));
+        let recording = folder.and_then(Path::parent);
+        let has_manifest = recording.is_some_and(|folder| folder.join("slowpath.json").is_file());
+        has_manifest && !head.is_empty() && file.extension().is_some_and(|name| name == "pb")
+    };
+    sniff_spans(head).or_else(|| is_received().then_some(SpanFormat::OtlpProtobuf))
 }
 
 /// What cannot be read, and why.
@@ -180,4 +192,35 @@ fn head(path: &Path) -> io::Result<Vec<u8>> {
     let file = fs::File::open(path)?;
     file.take(SNIFF_BYTES as u64).read_to_end(&mut head)?;
     Ok(head)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_recorder_received_is_spans_whatever_came_first() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let spans = folder.path().join("spans");
+        fs::create_dir(&spans)?;
+        // A span whose trace has a number of 64 bits.
+        let short = b"\0\0\0\x10\x0a\x0e\x12\x0c\x12\x0a\x0a\x0801234567";
+        fs::write(spans.join("otlp-1.pb"), short)?;
+        fs::write(spans.join("notes.txt"), short)?;
+        let found = |found: Vec<Found>| -> Vec<PathBuf> {
+            found.iter().map(|one| one.path().to_owned()).collect()
+        };
+        let mut told = Vec::new();
+        assert_eq!(
+            found(discover(folder.path(), &mut told)?),
+            Vec::<PathBuf>::new()
+        );
+        fs::write(folder.path().join("slowpath.json"), "{}")?;
+        assert_eq!(
+            found(discover(folder.path(), &mut told)?),
+            [spans.join("otlp-1.pb")]
+        );
+        assert_eq!(told, []);
+        Ok(())
+    }
 }

@@ -4,15 +4,17 @@
 //! Unlike copies (`copies`) they share no packet, and the times of an event differ by what tracing it
 //! takes. So they are known by most events of the one being in the other ([`Recorded::shared`]). Of kernels' traces
 //! one is read then; of applications', which have no state that all their events make together, the kinds of
-//! events that the other holds are left out. Sessions of LTTng with different events go on to be read together; of several
+//! events that the other holds are left out. What only one holds, before or after the other, is read. Sessions of LTTng with different events go on to be read together; of several
 //! instances of ftrace one is read.
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use slowpath_kernel::Extent;
 use slowpath_model::{
-    Diagnostic, DiagnosticCode, EventClassId, Nanoseconds, TimeRange, TracerDomain,
+    Diagnostic, DiagnosticCode, EventClassId, Nanoseconds, TimeRange, Timestamp, TracerDomain,
 };
 use slowpath_source::{ROTATION, Recorded, Shared, Without, without_kinds};
 
@@ -28,51 +30,82 @@ const APART: Nanoseconds = Nanoseconds(1_000_000);
 /// traces those come first whose recorder's kernel trace is read. No answer depends on the order of the traces.
 pub(crate) fn leave_out(experiment: &mut Experiment) {
     let mut told = Vec::new();
-    let kernels = kernels_left_out(experiment, &mut told);
-    let of_applications = applications_left_out(experiment, &kernels, &mut told);
+    let mut left_out = kernels_left_out(experiment, &mut told);
+    let of_applications = applications_left_out(experiment, &left_out, &mut told);
+    left_out.extend(of_applications);
     experiment.diagnostics.extend(told);
     let traces = &mut experiment.traces;
-    traces.retain(|trace| !kernels.contains(&trace.path));
-    for (path, classes) in of_applications {
+    for (path, left_out) in left_out {
         let Some(place) = traces.iter().position(|trace| trace.path == path) else {
             continue;
         };
         let trace = traces.remove(place);
-        if let Some(classes) = classes {
-            let source = Box::new(Without::new(trace.source, classes));
-            traces.insert(place, OpenedSource { source, ..trace });
-        }
+        let source = match left_out {
+            LeftOut::All => continue,
+            LeftOut::Time(ranges) => Without::time(trace.source, ranges),
+            LeftOut::Kinds(kinds) => Without::kinds(trace.source, kinds),
+        };
+        let source = Box::new(source);
+        traces.insert(place, OpenedSource { source, ..trace });
     }
 }
 
-/// Traces of kernels that hold the same as a longer one.
-fn kernels_left_out(experiment: &Experiment, told: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
+/// What of a trace is not read.
+enum LeftOut {
+    All,
+    Time(Vec<TimeRange>),
+    /// Events of some kinds, and when.
+    Kinds(Vec<(EventClassId, Vec<TimeRange>)>),
+}
+
+/// By the path of a trace.
+type OfTraces = Vec<(PathBuf, LeftOut)>;
+
+/// What longer traces of kernels hold as well.
+fn kernels_left_out(experiment: &Experiment, told: &mut Vec<Diagnostic>) -> OfTraces {
     let mut kept: Vec<Candidate<'_>> = Vec::new();
     let mut left_out = Vec::new();
     for candidate in Candidate::longest_first(experiment.kernels()) {
-        match kept.iter().find(|known| known.records_same(&candidate)) {
-            None => kept.push(candidate),
-            Some(known) => {
-                let (of_candidate, of_known) = (names(candidate.trace), names(known.trace));
-                let lost = without_kinds(of_candidate.difference(&of_known).copied());
-                told.push(candidate.told(known, &format!("; that one is read{lost}")));
-                left_out.push(candidate.trace.path.clone());
-            }
+        let same = kept.iter().filter(|known| known.records_same(&candidate));
+        let same: Vec<&Candidate<'_>> = same.collect();
+        let ranges = same.iter().map(|known| around(known.events()));
+        let ranges: Vec<TimeRange> = ranges.collect();
+        for known in &same {
+            let (of_candidate, of_known) = (names(candidate.trace), names(known.trace));
+            let lost = without_kinds(of_candidate.difference(&of_known).copied());
+            told.push(candidate.told(known, &format!("; then only that one is read{lost}")));
+        }
+        let path = candidate.trace.path.clone();
+        if same.is_empty() {
+            kept.push(candidate);
+        } else if candidate.is_within(&ranges) {
+            left_out.push((path, LeftOut::All));
+        } else {
+            left_out.push((path, LeftOut::Time(ranges)));
+            kept.push(candidate);
         }
     }
     left_out
 }
 
-/// Applications' traces with the classes whose events another one holds; without classes where these are all.
-type OfApplications = Vec<(PathBuf, Option<Vec<EventClassId>>)>;
+/// A time with what two tracers' times of an event may differ by at either end.
+fn around(range: TimeRange) -> TimeRange {
+    let apart = APART.get() as i64;
+    let moved = |at: Timestamp, by: i64| Timestamp::from_ns(at.ns().saturating_add(by));
+    TimeRange::new(moved(range.begin, -apart), moved(range.end, apart))
+}
 
 fn applications_left_out(
     experiment: &Experiment,
-    kernels: &[PathBuf],
+    of_kernels: &OfTraces,
     told: &mut Vec<Diagnostic>,
-) -> OfApplications {
+) -> OfTraces {
+    let is_read = |trace: &&OpenedSource| {
+        let mut of_kernels = of_kernels.iter();
+        !of_kernels.any(|(path, left_out)| *path == trace.path && matches!(left_out, LeftOut::All))
+    };
     let recordings: Vec<&Path> = (experiment.kernels())
-        .filter(|trace| !kernels.contains(&trace.path))
+        .filter(is_read)
         .filter_map(recording_of)
         .collect();
     let is_of_applications =
@@ -86,13 +119,15 @@ fn applications_left_out(
     let mut candidates = Candidate::longest_first(traces);
     candidates.sort_by_key(|candidate| !is_first(candidate.trace));
     for candidate in candidates {
-        let mut held: BTreeSet<&str> = BTreeSet::new();
+        let mut held: BTreeMap<&str, Vec<TimeRange>> = BTreeMap::new();
         for known in &kept {
             let shared = known.shared_kinds(&candidate);
             let of_known = listed(&shared, Shared::is_most);
             if !of_known.is_empty() {
                 let which = of_known.join(", ");
-                told.push(candidate.told(known, &format!("; of {which} that one is read")));
+                told.push(
+                    candidate.told(known, &format!("; of {which} then only that one is read")),
+                );
             }
             // Of kinds without an event in what was looked at, what is so of others of their provider.
             let providers: BTreeSet<&str> = of_known.iter().map(|name| provider(name)).collect();
@@ -100,12 +135,12 @@ fn applications_left_out(
                 .intersection(&names(candidate.trace))
                 .copied()
                 .collect::<Vec<_>>();
-            held.extend(
-                of_both.into_iter().filter(|name| {
-                    !shared.contains_key(name) && providers.contains(provider(name))
-                }),
-            );
-            held.extend(of_known);
+            let others = of_both
+                .into_iter()
+                .filter(|name| !shared.contains_key(name) && providers.contains(provider(name)));
+            for name in others.chain(of_known.iter().copied()) {
+                held.entry(name).or_default().push(around(known.events()));
+            }
             let in_part = listed(&shared, |shared| !shared.is_most() && shared.is_a_tenth());
             if !in_part.is_empty() {
                 told.push(overlapping(&candidate, known, &in_part.join(", ")));
@@ -115,14 +150,20 @@ fn applications_left_out(
             kept.push(candidate);
             continue;
         }
-        let is_held = |name: &str| held.contains(name);
         let classes = || candidate.trace.source.schema().classes();
+        let is_held = |name: &str| held.get(name).is_some_and(|when| candidate.is_within(when));
         let rest = classes().any(|(_, class)| counts(&class.name) && !is_held(&class.name));
-        let held = classes().filter(|(_, class)| is_held(&class.name));
-        let held = rest.then(|| held.map(|(id, _)| id).collect());
-        left_out.push((candidate.trace.path.clone(), held));
+        let path = candidate.trace.path.clone();
         if rest {
+            let when = |name: &str| match is_held(name) {
+                true => Some(vec![TimeRange::ALL]),
+                false => held.get(name).cloned(),
+            };
+            let kinds = classes().filter_map(|(id, class)| Some((id, when(&class.name)?)));
+            left_out.push((path, LeftOut::Kinds(kinds.collect())));
             kept.push(candidate);
+        } else {
+            left_out.push((path, LeftOut::All));
         }
     }
     left_out
@@ -166,6 +207,8 @@ struct Candidate<'trace> {
     machine: Machine<'trace>,
     recorded: Recorded<'trace>,
     whole: TimeRange,
+    /// From its first event to its last one, once asked for: packets are opened before and closed later.
+    events: OnceCell<TimeRange>,
     /// With all other parts of its session, where it has been rotated.
     of_session: TimeRange,
 }
@@ -179,6 +222,7 @@ impl<'trace> Candidate<'trace> {
             machine: trace.machine(),
             whole: recorded.whole(),
             of_session: recorded.whole(),
+            events: OnceCell::new(),
             recorded,
         }
     }
@@ -198,6 +242,22 @@ impl<'trace> Candidate<'trace> {
             (Reverse(length), path)
         });
         candidates
+    }
+
+    fn events(&self) -> TimeRange {
+        *self.events.get_or_init(|| {
+            let (first, last) = Extent::of(&*self.trace.source).bounds.unwrap_or_default();
+            TimeRange::new(first, last)
+        })
+    }
+
+    /// Whether no more than a moment of it lies outside of these times.
+    fn is_within(&self, ranges: &[TimeRange]) -> bool {
+        let own = self.events();
+        let common = ranges.iter().map(|range| own.intersect(*range));
+        let common = TimeRange::union(common.collect());
+        let common: u64 = common.iter().map(|range| range.length().get()).sum();
+        own.length().get().saturating_sub(common) <= ROTATION.get()
     }
 
     fn is_of_session(&self, other: &Self) -> bool {
@@ -280,6 +340,8 @@ fn counts(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use slowpath_drawn::DrawnTrace;
     use slowpath_model::{Event, Projection};
 
@@ -397,6 +459,97 @@ mod tests {
             .collect();
         let (traces, _) = left_of(&[("one", &longer), ("two", &(again + &ticks))]);
         assert_eq!(traces, [with("one", &SPANS), with("two", &["app:tick"])]);
+    }
+
+    /// Numbers that an event carries, from all traces that are left, in order.
+    fn numbers_left(traces: &[(&str, &str)]) -> Vec<u64> {
+        let mut experiment = Experiment::default();
+        for (path, text) in traces {
+            let text = format!("-- environment hostname=vm\n{text}");
+            let source = DrawnTrace::parse(&text).expect("a trace");
+            experiment.traces.push(OpenedSource {
+                path: PathBuf::from(path),
+                ..opened("CTF 1.8", source)
+            });
+        }
+        leave_out(&mut experiment);
+        let mut numbers = Vec::new();
+        for trace in &experiment.traces {
+            let source = &*trace.source;
+            let decoder = source.decoder(&Projection::everything(source.schema()));
+            let (mut decoded, mut tallied) = (0, 0);
+            for packet in source.packets() {
+                decoder.decode(packet.id, &mut |event: &Event<'_>| {
+                    assert!(event.at >= packet.range.begin && event.at <= packet.range.end);
+                    decoded += 1;
+                    let fields = source.schema().event_classes[event.class.index()]
+                        .fields
+                        .iter();
+                    let number = fields.zip(0..).find(|(field, _)| field.name == "n");
+                    numbers
+                        .extend(number.map(|(_, slot)| event.unsigned(slowpath_model::Slot(slot))));
+                });
+                decoder.tally(packet.id, &mut |_, count| tallied += count);
+            }
+            assert_eq!(tallied, decoded);
+        }
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// Events each 10 ms, with their number, in packets of `per_packet`.
+    fn ticks(names: &[&str], numbers: Range<u64>, per_packet: u64, late: u64) -> String {
+        let tick = |number: u64| {
+            let at = 1_000_000_000 + number * 10_000_000 + late;
+            let cut = match number.is_multiple_of(per_packet) {
+                true => "-- packet cpu0\n",
+                false => "",
+            };
+            let event = |(name, at): (&&str, u64)| format!("cpu0 {at} {name} n={number} @vtid=7\n");
+            cut.to_owned() + &names.iter().zip(at..).map(event).collect::<String>()
+        };
+        numbers.map(tick).collect()
+    }
+
+    #[test]
+    fn recorders_that_hand_over_are_both_read_each_for_what_only_it_has() {
+        let of_applications = |numbers, late| {
+            let ticks = ticks(&["app:tick"], numbers, 7, late);
+            format!("-- domain user\n{ticks}")
+        };
+        let of_kernel = |numbers, late| ticks(&["syscall_entry_read"], numbers, 5, late);
+        for (one, other) in [(0, 1), (1, 0)] {
+            for (first, second) in [(0..40, 30..80), (0..50, 30..60)] {
+                let both = [
+                    ("one", of_applications(first.clone(), 0)),
+                    ("two", of_applications(second.clone(), 1_500)),
+                ];
+                let both = [&both[one], &both[other]].map(|(path, text)| (*path, &**text));
+                let all: Vec<u64> = (first.start..second.end).collect();
+                assert_eq!(numbers_left(&both), all, "{first:?} {second:?}");
+                let both = [
+                    ("one", of_kernel(first, 0)),
+                    ("two", of_kernel(second, 1_500)),
+                ];
+                let both = [&both[one], &both[other]].map(|(path, text)| (*path, &**text));
+                assert_eq!(numbers_left(&both), all);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_read_of_one_trace_is_left_out_of_no_other_for_what_is_not() {
+        let first = ticks(&["app:tick"], 0..60, 60, 0);
+        let second = ticks(&["app:tick", "app:rare"], 50..105, 60, 2_000);
+        let third = ticks(&["app:tick"], 95..120, 60, 4_000);
+        let all = [&first, &second, &third].map(|ticks| format!("-- domain user\n{ticks}"));
+        let rare = 50..105;
+        let mut expected: Vec<u64> = (0..120).chain(rare).collect();
+        expected.sort_unstable();
+        for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
+            let traces = order.map(|number| (["one", "two", "three"][number], &*all[number]));
+            assert_eq!(numbers_left(&traces), expected, "{order:?}");
+        }
     }
 
     #[test]

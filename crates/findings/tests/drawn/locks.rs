@@ -30,6 +30,27 @@ fn without_timers_it_is_said_that_a_wait_may_have_ended_by_itself() {
 }
 
 #[test]
+fn who_waits_for_a_lock_on_a_file_waits_for_its_holder() {
+    for call in ["flock", "fcntl"] {
+        let found = findings(&WAITED.replace("futex", call), Vec::new());
+        let finding = only(&found, FindingId::LockContention);
+        assert_eq!(finding.title, "Lock: requests wait for other (8)");
+        let said = format!("in all in {call}, for a lock on a file, until");
+        assert!(
+            finding.explanation.contains(&said),
+            "{}",
+            finding.explanation
+        );
+    }
+    let other = findings(&WAITED.replace("futex", "read"), Vec::new());
+    assert!(
+        !other
+            .iter()
+            .any(|finding| finding.id == FindingId::LockContention)
+    );
+}
+
+#[test]
 fn who_waits_for_a_thread_to_end_waits_for_no_lock() {
     // 8 ends after it has woken 7 (soon, or later), is at its end when it wakes 7, or goes on to wait for something else.
     let ends = |exit: &str| {
