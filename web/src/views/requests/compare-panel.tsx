@@ -114,9 +114,9 @@ function Groups({ operations, marked }: { operations: Operation[]; marked: Reado
   );
 }
 
-/** Of marked requests; bands have none of unknown duration. */
-const wordLeftOut = (count: number) =>
-  count === 0 ? '' : `; ${wordNumberOf(count, 'request')} left out, of unknown duration`;
+/** Whose durations are compared; marked requests may be of unknown duration, bands have none of these. */
+const wordGroup = ({ count, in_part }: Comparison['one']) =>
+  wordNumberOf(count, 'request') + (in_part > 0 ? ` (and ${wordCount(in_part)} of unknown duration)` : '');
 
 type Difference = Comparison['differences'][number];
 
@@ -128,7 +128,9 @@ function Differences({ comparison }: { comparison: Comparison }) {
   if (one.count === 0 || other.count === 0) {
     return (
       <EmptyNotice title={`No request is in the ${one.count === 0 ? 'first' : 'second'} group`}>
-        The operation has too few for it; those whose start or end is not recorded are in no group.
+        {(one.count === 0 ? one : other).in_part > 0
+          ? 'How long the marked requests took is not known: their start or end is not recorded.'
+          : 'The operation has too few for it; those whose start or end is not recorded are in no group.'}
       </EmptyNotice>
     );
   }
@@ -176,10 +178,9 @@ function Differences({ comparison }: { comparison: Comparison }) {
       saveAs="comparison"
       heading={
         <>
-          <strong>{wordDuration(one.mean_ns)}</strong> on average in {wordNumberOf(one.count, 'request')},
-          against <strong>{wordDuration(other.mean_ns)}</strong> in {wordNumberOf(other.count, 'request')}: a
-          difference of <strong>{wordDuration(one.mean_ns - other.mean_ns)}</strong> per request
-          {wordLeftOut(one.in_part + other.in_part)}
+          <strong>{wordDuration(one.mean_ns)}</strong> on average in {wordGroup(one)}, against{' '}
+          <strong>{wordDuration(other.mean_ns)}</strong> in {wordGroup(other)}: a difference of{' '}
+          <strong>{wordDuration(one.mean_ns - other.mean_ns)}</strong> per request
         </>
       }
       empty="The groups do not differ"
