@@ -53,7 +53,7 @@ test('wall-clock time keeps its nanoseconds beyond doubles', () => {
   expect(wordWallClock('1783764000123456789', 999_000_000)).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:01\.122$/);
 });
 
-test('what is shown in part took at least so long', () => {
+test('the length of what is shown in part is marked', () => {
   expect(plain(wordLength({ duration_ns: 7, shown: 'whole' }))).toBe('7 ns');
   expect(plain(wordLength({ duration_ns: 7, shown: 'no-end' }))).toBe('? 7 ns');
 });
