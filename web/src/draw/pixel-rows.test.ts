@@ -100,6 +100,17 @@ describe('painting', () => {
         .join(''),
     ).toBe('.....#####');
   });
+  test('each pixel is as high as its value, on one base line', () => {
+    const row = { values: Uint32Array.from([3, 0, 9, 1]), shares: Uint8Array.from([255, 0, 255, 255]) };
+    const heights: Record<number, number> = { 3: 0.3, 9: 0.9, 1: 0 };
+    const target = { pixels: new Uint32Array(4 * 10), width: 4, height: 10 };
+    // Cut off by the upper edge of the picture.
+    paintRow(target, -4, 10, row, (value) => ({ colour: value, weight: heights[value]! }), 0xffffff);
+    const lines = Array.from({ length: 10 }, (_, y) =>
+      Array.from(target.pixels.subarray(y * 4, y * 4 + 4), (pixel) => (pixel >>> 16) & 255 || '.').join(''),
+    );
+    expect(lines).toEqual(['..9.', '..9.', '..9.', '3.9.', '3.9.', '3.9.', '....', '....', '....', '....']);
+  });
   test('where nothing is known, nothing is painted', () => {
     expect(paint(1, 0).some((pixel) => pixel !== 0)).toBe(false);
   });

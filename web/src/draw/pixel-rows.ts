@@ -39,10 +39,15 @@ export function emptyPixelRow(width: number): PixelRow {
 /** Shows a screen that may have been asked for another range or width: stretched until the right one comes. */
 export function pixelsOfScreen(screen: ScreenRow, scale: TimeScale, into: PixelRow): void {
   const columns = screen.values.length;
-  const length = span(screen.range);
+  const perTime = columns / span(screen.range);
+  // Where time is even, columns follow each other evenly too.
+  const first = (scale.range.begin - screen.range.begin) * perTime;
+  const perPixel = (span(scale.range) / scale.width) * perTime;
   for (let x = 0; x < scale.width; x += 1) {
-    const time = timeOfX(scale, x + 0.5);
-    const column = Math.floor(((time - screen.range.begin) / length) * columns);
+    const position = scale.bends
+      ? (timeOfX(scale, x + 0.5) - screen.range.begin) * perTime
+      : first + (x + 0.5) * perPixel;
+    const column = Math.floor(position);
     if (column < 0 || column >= columns) {
       into.shares[x] = 0;
       continue;
@@ -146,7 +151,7 @@ export interface PixelTarget {
   height: number;
 }
 
-/** Paints a row between two heights. Where nothing is known the target stays transparent. */
+/** Paints a row between two heights of a target that is clear there; where nothing is known it stays so. */
 export function paintRow(
   target: PixelTarget,
   top: number,
@@ -155,15 +160,17 @@ export function paintRow(
   inkOf: (value: number) => Ink,
   background: Colour,
 ): void {
+  const { pixels, width } = target;
   const visibleTop = Math.max(0, Math.round(top));
   const visibleEnd = Math.min(target.height, Math.round(top + height));
   if (visibleTop >= visibleEnd) return;
   let latestValue = -1;
   let latestShare = -1;
   let packed = 0;
-  let from = visibleTop;
-  let to = visibleEnd;
-  for (let x = 0; x < target.width; x += 1) {
+  let from = visibleEnd;
+  let highest = visibleEnd;
+  const begun = new Uint8Array(visibleEnd - visibleTop);
+  for (let x = 0; x < width; x += 1) {
     const share = row.shares[x]!;
     if (share === 0) continue;
     const value = row.values[x]!;
@@ -171,18 +178,27 @@ export function paintRow(
       latestValue = value;
       latestShare = share;
       const ink = inkOf(value);
-      if (ink.weight === 0) {
-        to = from;
-        continue;
-      }
       const filled = ink.rising ? share / 255 : 1;
       const inked = Math.max(ink.rising ? 1 : 2, Math.round(height * ink.weight * filled));
-      // All states stand on one base line, so that changes of height read as steps.
-      from = Math.max(visibleTop, Math.round(top + height - inked));
-      to = visibleEnd;
+      from = ink.weight === 0 ? visibleEnd : Math.max(visibleTop, Math.round(top + height - inked));
       packed = packedPixel(blend(background, ink.colour, ink.rising ? 1 : visibleShare(share)));
     }
-    for (let y = from; y < to; y += 1) target.pixels[y * target.width + x] = packed;
+    if (from >= visibleEnd) continue;
+    pixels[from * width + x] = packed;
+    begun[from - visibleTop] = 1;
+    highest = Math.min(highest, from);
+  }
+  // All states stand on one base line, so that changes of height read as steps: what begins in a line goes on
+  // in those below it. Lines in which nothing begins, most of them, are copied whole: the fastest way to paint.
+  for (let y = highest + 1; y < visibleEnd; y += 1) {
+    const line = y * width;
+    if (begun[y - visibleTop] === 0) {
+      pixels.copyWithin(line, line - width, line);
+      continue;
+    }
+    for (let pixel = line; pixel < line + width; pixel += 1) {
+      if (pixels[pixel] === 0) pixels[pixel] = pixels[pixel - width]!;
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 // Paints a time graph's two canvases: states as pixels below; labels, arrows, marks and cursors above.
-// Takes all it needs as arguments and keeps nothing but the pixel rows that it reuses. No mouse, no React.
+// Takes all it needs as arguments and keeps nothing but the pixels that it reuses. No mouse, no React.
 import { headOf, linesOfArrows } from '../../draw/arrows';
 import { cssColour, textColourOn, type Colour } from '../../draw/colours';
 import {
@@ -61,12 +61,14 @@ const FOLD_FONT = '10px system-ui, sans-serif';
 const FOLD_LABEL = 86;
 
 let reusable: PixelRow = emptyPixelRow(0);
+let image: ImageData | null = null;
 
 export function paintStates(context: CanvasRenderingContext2D, picture: GraphPicture): void {
   const { density } = picture;
   const width = Math.max(1, Math.round(picture.width * density));
   const height = Math.max(1, Math.round(picture.height * density));
-  const image = context.createImageData(width, height);
+  if (image?.width !== width || image.height !== height) image = context.createImageData(width, height);
+  else image.data.fill(0);
   const target = { pixels: new Uint32Array(image.data.buffer), width, height };
   const scale: TimeScale = { range: picture.range, width, bends: picture.bends };
   if (reusable.values.length !== width) reusable = emptyPixelRow(width);
