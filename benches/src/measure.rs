@@ -4,7 +4,9 @@
 //! are medians. One command at a time: the account is that of all children that have ended.
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
@@ -36,9 +38,15 @@ pub fn run(command: &[&str]) -> anyhow::Result<Cost> {
         .stderr(Stdio::null())
         .spawn()
         .with_context(|| format!("cannot run {program}"))?;
-    let anonymous_kib = watch(&mut child);
-    let status = child.wait()?;
-    let wall = begin.elapsed();
+    let (pid, has_ended) = (child.id(), AtomicBool::new(false));
+    let (status, wall, anonymous_kib) = thread::scope(|scope| {
+        let watcher = scope.spawn(|| watch(pid, &has_ended));
+        let status = child.wait();
+        let wall = begin.elapsed();
+        has_ended.store(true, Ordering::Relaxed);
+        (status, wall, watcher.join().unwrap_or(0))
+    });
+    let status = status?;
     ensure!(status.success(), "{} failed: {status}", command.join(" "));
     Ok(Cost {
         cpu: children_cpu()?.saturating_sub(before),
@@ -85,16 +93,17 @@ fn children_cpu() -> anyhow::Result<Duration> {
     Ok(Duration::from_micros(total.unsigned_abs()))
 }
 
-/// Looks at a running child's anonymous memory until it ends.
-fn watch(child: &mut Child) -> u64 {
-    let status = format!("/proc/{}/status", child.id());
+/// Looks at a running child's anonymous memory until it ends. By a thread of its own: the looks are milliseconds
+/// apart, and the child's end is not to wait for the next.
+fn watch(pid: u32, has_ended: &AtomicBool) -> u64 {
+    let status = format!("/proc/{pid}/status");
     let mut most = 0;
-    while let Ok(None) = child.try_wait() {
+    while !has_ended.load(Ordering::Relaxed) {
         let text = fs::read_to_string(&status).unwrap_or_default();
         let anonymous = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
         let kib = anonymous.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse().ok());
         most = most.max(kib.unwrap_or(0));
-        std::thread::sleep(Duration::from_millis(5));
+        thread::sleep(Duration::from_millis(5));
     }
     most
 }

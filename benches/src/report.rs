@@ -256,9 +256,8 @@ fn memory(slowpath: &Path, small: &Path, data: &Path, megabytes: u64) -> anyhow:
 pub fn model(trace: &Path) -> anyhow::Result<()> {
     let source = open(trace)?;
     let options = Options {
-        jobs: NonZeroUsize::MIN,
         chunk_bytes: Some(1 << 20),
-        ..Options::default()
+        ..Options::new(NonZeroUsize::MIN)
     };
     let stopped = |_| anyhow::anyhow!("stopped");
     let known = io::Known::default();

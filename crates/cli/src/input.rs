@@ -221,10 +221,9 @@ impl Run {
     /// What the engine wants to know.
     pub fn engine(&self) -> Options<'_> {
         Options {
-            jobs: self.jobs,
             chunk_bytes: self.chunk_bytes,
             progress: Some(&*self.report),
-            ..Options::default()
+            ..Options::new(self.jobs)
         }
     }
 

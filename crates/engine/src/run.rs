@@ -32,15 +32,23 @@ pub struct Options<'run> {
     pub cancel: Option<&'run AtomicBool>,
 }
 
-impl Default for Options<'_> {
-    fn default() -> Self {
+impl Options<'_> {
+    /// All of a trace, with so many workers.
+    pub fn new(jobs: NonZeroUsize) -> Self {
         Self {
-            jobs: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            jobs,
             chunk_bytes: None,
             range: TimeRange::ALL,
             progress: None,
             cancel: None,
         }
+    }
+}
+
+/// A worker for each processor. Finding out how many there are takes a millisecond where control groups are asked.
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Self::new(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
     }
 }
 

@@ -73,6 +73,7 @@ impl CtfTrace {
             diagnostics.extend(listed.diagnostics);
             nothing_left.extend(listed.has_nothing_left.then_some(position));
         }
+        let count = found.iter().map(Vec::len).sum();
         let mut all = found.iter().flatten();
         let is_inside = all.any(|raw| was_recorded(raw, clocks[raw.stream_class], recorded));
         let recorded = if is_inside { recorded } else { TimeRange::ALL };
@@ -82,8 +83,8 @@ impl CtfTrace {
             plans,
             clocks,
             files: files.into_iter().map(|file| file.stream).collect(),
-            raw_packets: Vec::new(),
-            packets: Vec::new(),
+            raw_packets: Vec::with_capacity(count),
+            packets: Vec::with_capacity(count),
             streams: Vec::new(),
             diagnostics,
         };

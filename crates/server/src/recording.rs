@@ -237,10 +237,9 @@ impl Recording {
 
     fn options<'run>(&'run self, progress: &'run (dyn Fn(u64, u64) + Sync)) -> Options<'run> {
         Options {
-            jobs: self.jobs,
             progress: Some(progress),
             cancel: Some(&self.cancel),
-            ..Options::default()
+            ..Options::new(self.jobs)
         }
     }
 

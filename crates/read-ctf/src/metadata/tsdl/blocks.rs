@@ -9,7 +9,7 @@ use super::{Fault, Parser};
 use crate::layout::{ByteOrder, ClockLayout, EnvironmentValue};
 use crate::metadata::draft::{Draft, DraftEvent, DraftStream, DraftTrace, Language};
 
-impl Parser<'_, '_> {
+impl<'text> Parser<'text, '_> {
     /// The whole text.
     pub(super) fn trace(mut self) -> Result<DraftTrace, Fault> {
         let mut draft = DraftTrace {
@@ -83,7 +83,7 @@ impl Parser<'_, '_> {
     fn block(
         &mut self,
         what: &str,
-        mut entry: impl FnMut(&str, Entry) -> Result<bool, Fault>,
+        mut entry: impl FnMut(&str, Entry<'text>) -> Result<bool, Fault>,
     ) -> Result<(), Fault> {
         self.scoped(|parser| {
             parser.expect("{")?;
@@ -245,7 +245,7 @@ impl Parser<'_, '_> {
 }
 
 /// What stands on the right in a block.
-enum Entry {
-    Value(Value),
+enum Entry<'text> {
+    Value(Value<'text>),
     Type(Rc<Draft>),
 }

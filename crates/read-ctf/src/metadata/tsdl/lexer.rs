@@ -3,6 +3,8 @@
 //! Keywords are words here; only the grammar knows which word means what where. Text is bytes: old
 //! traces carry names that are not UTF-8.
 
+use std::borrow::Cow;
+
 use crate::metadata::{Fault, excerpt};
 
 /// What a token is.
@@ -32,11 +34,6 @@ pub(super) struct Lexer<'text> {
     text: &'text [u8],
     at: usize,
 }
-
-const SYMBOLS: [&str; 19] = [
-    ":=", "...", "->", "[", "]", "(", ")", "{", "}", "<", ">", ":", ";", ".", "=", ",", "*", "-",
-    "+",
-];
 
 impl<'text> Lexer<'text> {
     pub(super) fn new(text: &'text [u8]) -> Self {
@@ -71,10 +68,7 @@ impl<'text> Lexer<'text> {
                 Kind::Word
             }
             _ => {
-                let symbol = SYMBOLS
-                    .into_iter()
-                    .find(|symbol| rest.starts_with(symbol.as_bytes()));
-                let Some(symbol) = symbol else {
+                let Some(symbol) = symbol(rest) else {
                     let found = excerpt(&rest[..1]);
                     return Err(Fault::new(begin, format!("{found} has no meaning in TSDL")));
                 };
@@ -161,18 +155,44 @@ impl<'text> Lexer<'text> {
     }
 }
 
+/// The symbol that `text` begins with.
+fn symbol(text: &[u8]) -> Option<&'static str> {
+    Some(match text {
+        [b':', b'=', ..] => ":=",
+        [b'.', b'.', b'.', ..] => "...",
+        [b'-', b'>', ..] => "->",
+        [b'[', ..] => "[",
+        [b']', ..] => "]",
+        [b'(', ..] => "(",
+        [b')', ..] => ")",
+        [b'{', ..] => "{",
+        [b'}', ..] => "}",
+        [b'<', ..] => "<",
+        [b'>', ..] => ">",
+        [b':', ..] => ":",
+        [b';', ..] => ";",
+        [b'.', ..] => ".",
+        [b'=', ..] => "=",
+        [b',', ..] => ",",
+        [b'*', ..] => "*",
+        [b'-', ..] => "-",
+        [b'+', ..] => "+",
+        _ => return None,
+    })
+}
+
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
 /// What quoted text says: escapes as in C. `begin` is the place of the opening quote (or its `L`).
-pub(super) fn unquote(quoted: &[u8], begin: usize) -> Result<String, Fault> {
+pub(super) fn unquote(quoted: &[u8], begin: usize) -> Result<Cow<'_, str>, Fault> {
     let skipped = usize::from(quoted.first() == Some(&b'L'));
     let inner = quoted
         .get(skipped + 1..quoted.len() - 1)
         .unwrap_or_default();
     if memchr::memchr(b'\\', inner).is_none() {
-        return Ok(String::from_utf8_lossy(inner).into_owned());
+        return Ok(String::from_utf8_lossy(inner));
     }
     let mut said = Vec::with_capacity(inner.len());
     let mut rest = inner;
@@ -223,7 +243,7 @@ pub(super) fn unquote(quoted: &[u8], begin: usize) -> Result<String, Fault> {
             _ => return Err(unknown_escape(place, code)),
         }
     }
-    Ok(String::from_utf8_lossy(&said).into_owned())
+    Ok(String::from_utf8_lossy(&said).into_owned().into())
 }
 
 fn unknown_escape(place: usize, code: u8) -> Fault {

@@ -10,6 +10,7 @@ mod primitives;
 mod types;
 mod values;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -61,15 +62,19 @@ impl<'text> Parser<'text, '_> {
         Ok(taken)
     }
 
+    // With the symbol known, comparing is an instruction or two; metadata has tens of thousands.
+    #[inline]
     fn sees(&self, symbol: &str) -> bool {
         matches!(self.token.kind, Kind::Symbol(seen) if seen == symbol)
     }
 
+    #[inline]
     fn sees_word(&self, word: &str) -> bool {
         self.token.kind == Kind::Word && self.word() == word.as_bytes()
     }
 
     /// Takes the symbol if it comes next.
+    #[inline]
     fn takes(&mut self, symbol: &str) -> Result<bool, Fault> {
         let sees = self.sees(symbol);
         if sees {
@@ -78,6 +83,7 @@ impl<'text> Parser<'text, '_> {
         Ok(sees)
     }
 
+    #[inline]
     fn expect(&mut self, symbol: &str) -> Result<Token, Fault> {
         match self.sees(symbol) {
             true => self.take(),
@@ -86,12 +92,12 @@ impl<'text> Parser<'text, '_> {
     }
 
     /// A name: an identifier, or a keyword where no keyword can stand.
-    fn name(&mut self, what: &str) -> Result<String, Fault> {
+    fn name(&mut self, what: &str) -> Result<Cow<'text, str>, Fault> {
         if self.token.kind != Kind::Word {
             return Err(self.expected(what));
         }
         let token = self.take()?;
-        Ok(String::from_utf8_lossy(self.lexer.bytes(token)).into_owned())
+        Ok(String::from_utf8_lossy(self.lexer.bytes(token)))
     }
 
     fn expected(&self, what: &str) -> Fault {

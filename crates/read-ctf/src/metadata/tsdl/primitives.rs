@@ -131,7 +131,7 @@ impl Parser<'_, '_> {
     }
 }
 
-fn is_text(value: &Value) -> Result<bool, Fault> {
+fn is_text(value: &Value<'_>) -> Result<bool, Fault> {
     match value.text("encoding")?.to_ascii_lowercase().as_str() {
         "utf8" | "utf-8" | "ascii" => Ok(true),
         "none" => Ok(false),
@@ -139,14 +139,14 @@ fn is_text(value: &Value) -> Result<bool, Fault> {
     }
 }
 
-fn display_base(value: &Value) -> Result<DisplayBase, Fault> {
+fn display_base(value: &Value<'_>) -> Result<DisplayBase, Fault> {
     let base = match &value.said {
         Said::Number(2) => Some(DisplayBase::Binary),
         Said::Number(8) => Some(DisplayBase::Octal),
         Said::Number(10) => Some(DisplayBase::Decimal),
         Said::Number(16) => Some(DisplayBase::Hexadecimal),
         Said::Number(_) => None,
-        Said::Text(name) => match name.as_str() {
+        Said::Text(name) => match &**name {
             "binary" | "b" => Some(DisplayBase::Binary),
             "octal" | "oct" | "o" => Some(DisplayBase::Octal),
             "decimal" | "dec" | "d" | "i" | "u" => Some(DisplayBase::Decimal),

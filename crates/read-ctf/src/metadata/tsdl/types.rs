@@ -1,6 +1,7 @@
 //! TSDL's type expressions: names, structures, variants, enumerations, arrays, and the lexical
 //! scopes in which types are declared.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::lexer::{Kind, unquote};
@@ -31,7 +32,7 @@ const TYPE_KEYWORDS: [&str; 13] = [
 /// Words with which a declaration of a type begins, so that it is not an attribute of a block.
 const DECLARATIONS: [&str; 5] = ["typealias", "typedef", "struct", "variant", "enum"];
 
-impl Parser<'_, '_> {
+impl<'text> Parser<'text, '_> {
     /// Whether a declaration of a type comes next.
     pub(super) fn sees_declaration(&self) -> bool {
         DECLARATIONS.iter().any(|word| self.sees_word(word))
@@ -55,7 +56,7 @@ impl Parser<'_, '_> {
                 let pointers = self.pointers()?;
                 let name = self.name("the name of the new type")?;
                 let class = self.array_suffixes(Rc::clone(&target))?;
-                self.declare(at, name + &pointers, class);
+                self.declare(at, name.into_owned() + &pointers, class);
                 if !self.takes(",")? {
                     break;
                 }
@@ -152,7 +153,7 @@ impl Parser<'_, '_> {
 
     /// The name on the right of `typealias`: all words up to the end.
     fn alias_name(&mut self) -> Result<String, Fault> {
-        let mut name = self.name("the name of the new type")?;
+        let mut name = self.name("the name of the new type")?.into_owned();
         while self.token.kind == Kind::Word {
             name.push(' ');
             name.push_str(&self.name("a word")?);
@@ -207,7 +208,7 @@ impl Parser<'_, '_> {
     }
 
     /// The name of a structure, variant or enumeration, where it has one.
-    fn optional_name(&mut self) -> Result<Option<String>, Fault> {
+    fn optional_name(&mut self) -> Result<Option<Cow<'text, str>>, Fault> {
         match self.token.kind {
             Kind::Word => self.name("a name").map(Some),
             _ => Ok(None),
@@ -296,7 +297,7 @@ impl Parser<'_, '_> {
                     continue;
                 }
                 loop {
-                    let name = parser.name("a field's name")?;
+                    let name = parser.name("a field's name")?.into_owned();
                     let class = parser.array_suffixes(Rc::clone(&class))?;
                     add(name, class);
                     if !parser.takes(",")? {
@@ -349,7 +350,8 @@ impl Parser<'_, '_> {
                     unquote(self.lexer.bytes(token), token.begin)?
                 }
                 _ => self.name("a label")?,
-            };
+            }
+            .into_owned();
             let (mut first, mut last) = (next, next);
             if self.takes("=")? {
                 first = self.label_value()?;

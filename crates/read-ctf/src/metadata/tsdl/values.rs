@@ -1,29 +1,32 @@
 //! Attributes of TSDL blocks: `path = value;`.
 
+use std::borrow::Cow;
+
 use super::lexer::{Kind, unquote};
 use super::{Fault, Parser};
 use crate::layout::{ByteOrder, EnvironmentValue};
 
 /// The value of an attribute and where it stands.
 #[derive(Debug)]
-pub(super) struct Value {
+pub(super) struct Value<'text> {
     pub(super) at: usize,
-    pub(super) said: Said,
+    pub(super) said: Said<'text>,
 }
 
 #[derive(Debug)]
-pub(super) enum Said {
+pub(super) enum Said<'text> {
     Number(i128),
     /// Quoted, or names joined by dots.
-    Text(String),
+    Text(Cow<'text, str>),
 }
 
-impl Parser<'_, '_> {
+impl<'text> Parser<'text, '_> {
     /// Names joined by dots, as on the left of an attribute and in references.
-    pub(super) fn path(&mut self) -> Result<String, Fault> {
+    pub(super) fn path(&mut self) -> Result<Cow<'text, str>, Fault> {
         let mut path = self.name("a name")?;
         while self.sees(".") || self.sees("->") {
             self.take()?;
+            let path = path.to_mut();
             path.push('.');
             path.push_str(&self.name("a name after the dot")?);
         }
@@ -31,7 +34,7 @@ impl Parser<'_, '_> {
     }
 
     /// The left of an attribute, where the block may also end.
-    pub(super) fn attribute_path(&mut self) -> Result<String, Fault> {
+    pub(super) fn attribute_path(&mut self) -> Result<Cow<'text, str>, Fault> {
         match self.token.kind {
             Kind::Word => self.path(),
             _ => Err(self.expected("an attribute or `}`")),
@@ -39,7 +42,7 @@ impl Parser<'_, '_> {
     }
 
     /// A number with signs, text, or names joined by dots.
-    pub(super) fn value(&mut self) -> Result<Value, Fault> {
+    pub(super) fn value(&mut self) -> Result<Value<'text>, Fault> {
         let at = self.at();
         let mut negative = false;
         let mut signed = false;
@@ -55,10 +58,10 @@ impl Parser<'_, '_> {
                 Said::Number(if negative { -number } else { number })
             }
             Kind::Text if !signed => {
-                let mut text = String::new();
+                let mut text = Cow::Borrowed("");
                 while self.token.kind == Kind::Text {
                     let token = self.take()?;
-                    text.push_str(&unquote(self.lexer.bytes(token), token.begin)?);
+                    text += unquote(self.lexer.bytes(token), token.begin)?;
                 }
                 Said::Text(text)
             }
@@ -72,7 +75,7 @@ impl Parser<'_, '_> {
     /// `{ path = value; ... }`, each given to `attribute`.
     pub(super) fn attributes(
         &mut self,
-        mut attribute: impl FnMut(&mut Self, usize, &str, Value) -> Result<(), Fault>,
+        mut attribute: impl FnMut(&mut Self, usize, &str, Value<'text>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         self.expect("{")?;
         while !self.takes("}")? {
@@ -87,7 +90,7 @@ impl Parser<'_, '_> {
     }
 }
 
-impl Value {
+impl Value<'_> {
     pub(super) fn unsigned(&self, what: &str) -> Result<u64, Fault> {
         match self.said {
             Said::Number(number) => u64::try_from(number).ok(),
@@ -114,7 +117,7 @@ impl Value {
     pub(super) fn boolean(&self, what: &str) -> Result<bool, Fault> {
         match &self.said {
             Said::Number(number) => Ok(*number != 0),
-            Said::Text(text) => match text.as_str() {
+            Said::Text(text) => match &**text {
                 "true" | "TRUE" => Ok(true),
                 "false" | "FALSE" => Ok(false),
                 _ => Err(self.expected(what, "`true` or `false`")),
@@ -150,7 +153,7 @@ impl Value {
         match self.said {
             // The specification leaves the sign open; numbers past the signed range wrap.
             Said::Number(number) => EnvironmentValue::Integer(number as i64),
-            Said::Text(text) => EnvironmentValue::Text(text),
+            Said::Text(text) => EnvironmentValue::Text(text.into_owned()),
         }
     }
 
