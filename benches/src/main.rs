@@ -7,6 +7,7 @@
 mod enlarge;
 mod history;
 mod made;
+mod many_threads;
 mod measure;
 mod overhead;
 mod recording;
@@ -70,6 +71,9 @@ enum Command {
     Serve(serve::Settings),
     /// What recording costs a service: HotROD without tracing, with spans, and recorded.
     Overhead(overhead::Settings),
+    /// What `serve` records: many threads that wake each other.
+    #[command(hide = true)]
+    ManyThreads(many_threads::Load),
     /// Make a large CTF trace out of a small one.
     Enlarge {
         /// A folder with a CTF trace.
@@ -99,6 +103,7 @@ fn main() -> anyhow::Result<()> {
         Command::Requests(settings) => requests::run(&settings)?,
         Command::Serve(settings) => serve::run(&settings)?,
         Command::Overhead(settings) => overhead::run(&settings)?,
+        Command::ManyThreads(load) => many_threads::run(&load)?,
         Command::Enlarge {
             source,
             target,

@@ -1,9 +1,11 @@
 //! `slowpath-benches serve`: how soon the browser has a picture, and how fast it moves.
 //!
-//! A large recording of requests is served twice, without its state history and with it, and asked what the
-//! application asks. Latencies are the client's, over loopback. Frames are counted in headless Chromium
-//! where there is one.
+//! A large recording of requests, and one of many threads, are each served twice, without their state history
+//! and with it, and asked what the application asks. Latencies are the client's, over loopback. Frames are
+//! counted in headless Chromium where there is one.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -14,9 +16,10 @@ use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::many_threads;
 use crate::report::requests_of_size;
 
-/// Rows and pixels of a screen.
+/// Rows of a screen at most, and its pixels.
 const ROWS: usize = 500;
 const PIXELS: usize = 2_000;
 /// Questions of each kind.
@@ -36,7 +39,7 @@ pub struct Settings {
     /// Starts without a history, and with one.
     #[arg(long, default_value_t = 3)]
     times: usize,
-    /// Serve this recording instead of a large one made here.
+    /// Serve this recording instead of large ones made here.
     #[arg(long)]
     recording: Option<PathBuf>,
 }
@@ -44,21 +47,30 @@ pub struct Settings {
 /// Runs the benchmark.
 ///
 /// # Errors
-/// Where the recording is not there, cannot be enlarged, or the server does not answer.
+/// Where a recording is not there, cannot be made, or has too few threads, or the server does not answer.
 pub fn run(settings: &Settings) -> anyhow::Result<()> {
-    let recording = match &settings.recording {
-        Some(recording) => recording.clone(),
-        None => requests_of_size(settings.megabytes)?,
-    };
-    let mut cache = recording.clone().into_os_string();
+    if let Some(recording) = &settings.recording {
+        return measure(settings, recording, 1);
+    }
+    measure(settings, &requests_of_size(settings.megabytes)?, 1)?;
+    match many_threads::of_size(&settings.slowpath, settings.megabytes)? {
+        Some(recording) => measure(settings, &recording, ROWS),
+        None => Ok(()),
+    }
+}
+
+/// Measures all of it on a recording that has at least `rows` threads.
+fn measure(settings: &Settings, recording: &Path, rows: usize) -> anyhow::Result<()> {
+    let mut cache = recording.as_os_str().to_owned();
     cache.push(".slowpath-cache");
+    println!("\n{}", recording.display());
     println!("start              picture  requests  anonymous");
     for (name, is_cold) in [("without history", true), ("with history", false)] {
         for _ in 0..settings.times {
             if is_cold && Path::new(&cache).exists() {
                 fs::remove_dir_all(&cache)?;
             }
-            let served = Served::start(&settings.slowpath, &recording)?;
+            let served = Served::start(&settings.slowpath, recording)?;
             let picture = served.first_picture()?;
             served.ask("/api/requests?limit=100", None)?;
             let requests = served.since.elapsed();
@@ -71,9 +83,11 @@ pub fn run(settings: &Settings) -> anyhow::Result<()> {
             );
         }
     }
-    let served = Served::start(&settings.slowpath, &recording)?;
+    let served = Served::start(&settings.slowpath, recording)?;
     served.first_picture()?;
     served.all_done()?;
+    let found = served.rows()?.len();
+    ensure!(found >= rows, "{found} threads, {rows} are to be shown");
     latencies(&served)?;
     frames(&served)
 }
@@ -107,6 +121,7 @@ struct Threads {
 #[derive(Deserialize)]
 struct Thread {
     row: u64,
+    states: HashMap<String, i64>,
 }
 
 impl Served {
@@ -155,11 +170,12 @@ impl Served {
         Ok(described.duration_ns)
     }
 
+    /// The threads that ran most: theirs are the dearest rows.
     fn rows(&self) -> anyhow::Result<Vec<u64>> {
-        let threads: Threads = serde_json::from_slice(&self.ask("/api/threads", None)?)?;
-        Ok((threads.threads.iter().map(|thread| thread.row))
-            .take(ROWS)
-            .collect())
+        let Threads { mut threads } = serde_json::from_slice(&self.ask("/api/threads", None)?)?;
+        threads.sort_by_key(|thread| Reverse(thread.states.get("RUNNING").copied()));
+        let rows = threads.iter().map(|thread| thread.row);
+        Ok(rows.take(ROWS).collect())
     }
 
     /// From the start of the program to the time lines of all of the recording.
