@@ -49,6 +49,7 @@ describe('the selection', () => {
   });
   test('from nothing, and to the ends', () => {
     expect(after('=abc', -1, 'ArrowDown')).toBe(1);
+    expect(after('=abc=', -1, 'ArrowUp')).toBe(3);
     expect(after('=abc=', 2, 'End')).toBe(3);
     expect(after('=abc=', 2, 'Home')).toBe(1);
   });

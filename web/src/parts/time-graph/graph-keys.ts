@@ -36,7 +36,8 @@ export function handleGraphKey(key: string, keys: GraphKeys): boolean {
   }
   switch (key) {
     case 'ArrowUp':
-      return selectNext(keys, keys.selectedIndex - 1, -1);
+      // From nothing to the last row, as the other arrow goes to the first.
+      return selectNext(keys, (keys.selectedIndex < 0 ? keys.rowCount : keys.selectedIndex) - 1, -1);
     case 'ArrowDown':
       return selectNext(keys, keys.selectedIndex + 1, 1);
     case 'PageUp':

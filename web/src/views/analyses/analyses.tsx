@@ -13,7 +13,7 @@ import {
 } from '../../model/interface';
 import { addressOf, go, usePlace } from '../../model/place-store';
 import { useHasKernel } from '../../model/recording';
-import { wordBytes, wordCount, wordDuration } from '../../model/wording';
+import { wordBytes, wordCount, wordDuration, wordShare } from '../../model/wording';
 import { BarCell, DataTable, type DataColumn } from '../../parts/data-table/data-table';
 import { Answered, NoKernel } from '../../parts/notices';
 
@@ -119,7 +119,7 @@ function barColumn<R>(
   };
 }
 
-const percent = (value: number) => `${value.toFixed(value < 10 ? 1 : 0)} %`;
+const percent = (value: number) => wordShare(value / 100);
 
 function ProcessorTables() {
   const answer = useAnswer<CpuReport>({ path: '/api/analyses/cpu' });
