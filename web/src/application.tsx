@@ -8,6 +8,7 @@ import { VIEWS, type ViewName } from './model/place';
 import { addressOf, adjust, usePlace } from './model/place-store';
 import {
   RecordingProvider,
+  useAddressWithinRecording,
   useHasKernel,
   useProgress,
   useRecording,
@@ -118,6 +119,7 @@ const MINIMAP_BUCKETS = 480;
 const NOT_BUSY: (number | null)[] = [];
 
 function RangeBar() {
+  useAddressWithinRecording();
   const { range, bounds, setRange } = useSharedRange();
   const { at } = usePlace();
   const hasKernel = useHasKernel();

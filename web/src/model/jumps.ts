@@ -2,7 +2,7 @@
 // threads or events. One place, so that the same jump shows the same everywhere.
 import { withMargin, type TimeRange } from '../draw/time-scale';
 import type { Evidence, Finding } from './interface';
-import type { PlaceChange } from './place';
+import { formatRange, type PlaceChange } from './place';
 
 /** A request's path; its neighbourhood in time becomes the range of the other views. */
 export function toRequest(
@@ -28,13 +28,13 @@ export function toEvidence(evidence: Evidence, finding: Finding, bounds: TimeRan
   const end = evidence.end_ns ?? begin;
   const time = begin === null || end === null ? null : { begin, end: Math.max(end, begin + 1) };
   if (evidence.request !== null && evidence.request !== undefined) {
-    // The request's view finds its own range; the time of the evidence is pointed at in it.
+    // The request's view finds its own range; the time of the evidence is pointed out in it.
     return {
       view: 'requests',
       request: evidence.request,
       at: time ? time.begin : null,
       range: time ? withMargin(time, 0.6, bounds) : null,
-      filters: { focus: null },
+      filters: { focus: null, mark: time && formatRange(time) },
     };
   }
   if (time === null) return null;

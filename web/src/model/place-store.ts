@@ -4,7 +4,7 @@
 import { useSyncExternalStore } from 'react';
 import { changePlace, formatPlace, parsePlace, type Place, type PlaceChange } from './place';
 
-let present: Place = parsePlace(window.location.hash);
+let present: Place = placeOfAddress();
 const listeners = new Set<() => void>();
 let pendingWrite: number | null = null;
 const WRITE_PAUSE = 250;
@@ -52,7 +52,7 @@ function flush(): void {
 }
 
 function readAddress(): void {
-  const read = parsePlace(window.location.hash);
+  const read = placeOfAddress();
   if (formatPlace(read) === formatPlace(present)) return;
   if (pendingWrite !== null) {
     window.clearTimeout(pendingWrite);
@@ -60,6 +60,15 @@ function readAddress(): void {
   }
   present = read;
   tell();
+}
+
+/** What of the address makes no sense does not stay in it. */
+function placeOfAddress(): Place {
+  const place = parsePlace(window.location.hash);
+  const right = formatPlace(place);
+  const { hash } = window.location;
+  if (hash !== '' && hash !== right) window.history.replaceState(null, '', right);
+  return place;
 }
 
 function listen(listener: () => void): () => void {

@@ -49,9 +49,7 @@ export function parsePlace(hash: string): Place {
 
 export function formatPlace(place: Place): string {
   const query: string[] = [];
-  if (place.range) {
-    query.push(`range=${Math.round(place.range.begin)}-${Math.round(place.range.end)}`);
-  }
+  if (place.range) query.push(`range=${formatRange(place.range)}`);
   if (place.at !== null) query.push(`at=${Math.round(place.at)}`);
   if (place.request !== null) query.push(`request=${place.request}`);
   if (place.thread !== null) query.push(`thread=${place.thread}`);
@@ -76,6 +74,10 @@ export function changePlace(place: Place, change: PlaceChange): Place {
     else filters[name] = value;
   }
   return { ...place, ...rest, filters };
+}
+
+export function formatRange(range: TimeRange): string {
+  return `${Math.round(range.begin)}-${Math.round(range.end)}`;
 }
 
 export function parseRange(text: string | null): TimeRange | null {

@@ -1,7 +1,7 @@
 // The opened recording and how far its analyses are, for all views. The recording's facts are asked for
 // once; progress is asked for until everything is done.
 import { createContext, useContext, useEffect, useMemo, useState, type ReactNode } from 'react';
-import { fitInto, type TimeRange } from '../draw/time-scale';
+import { fitInto, sameRange, type TimeRange } from '../draw/time-scale';
 import { Answered } from '../parts/notices';
 import { useAnswer } from './answers';
 import { ask } from './client';
@@ -67,6 +67,18 @@ export function useSharedRange(): SharedRange {
     [bounds],
   );
   return { range, bounds, setRange };
+}
+
+/** What the address says of times beyond the recording is put right, once the recording is known. */
+export function useAddressWithinRecording(): void {
+  const { range, bounds, setRange } = useSharedRange();
+  const { range: chosen, at } = usePlace();
+  useEffect(() => {
+    if (chosen && !sameRange(chosen, range)) setRange(range);
+  }, [chosen, range, setRange]);
+  useEffect(() => {
+    if (at !== null && at > bounds.end) adjust({ at: null });
+  }, [at, bounds]);
 }
 
 const PROGRESS_PAUSE = 600;

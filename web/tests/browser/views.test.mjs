@@ -67,6 +67,34 @@ describe('the application', { skip: noBrowser }, () => {
     await page.locator('.request-title').waitFor({ state: 'detached' });
   });
 
+  test('what an address says that cannot be is put right in it', async () => {
+    const hashOf = (page) => new URL(page.url()).hash;
+    for (const range of ['9-1', '5-5', 'NaN-2', '1e3-2e3', '900000000000000-990000000000000']) {
+      const page = await browser.open(`#/threads?range=${range}&at=990000000000000`);
+      await settled(page);
+      assert.equal(hashOf(page), '#/threads', range);
+      await page.evaluate(() => {
+        window.location.hash = '#/threads?range=9-1&at=-5';
+      });
+      await page.waitForURL(/#\/threads$/);
+      assert.deepEqual(page.complaints, []);
+    }
+  });
+
+  test('a wait is pointed out as a whole', { skip: onlyMock }, async () => {
+    const page = await browser.open('#/overview');
+    await page.locator('.slowest-link').first().click();
+    const wait = page.locator('.wait-jump').first();
+    await wait.click();
+    const words = page.locator('.segment-words');
+    const length = await wait.locator('strong').innerText();
+    await words.getByText('pointed out').waitFor();
+    assert.ok((await words.innerText()).startsWith(length));
+    await page.getByRole('button', { name: 'Segment after' }).click();
+    await words.getByText('pointed out').waitFor({ state: 'detached' });
+    assert.deepEqual(page.complaints, []);
+  });
+
   test('search, sort and percentiles narrow the list', { skip: onlyMock }, async () => {
     const page = await browser.open('#/requests');
     await settled(page);

@@ -52,6 +52,8 @@ interface PathGraphProps {
   range: TimeRange;
   bounds: TimeRange;
   whole: TimeRange;
+  /** Pointed out over all rows. */
+  mark?: TimeRange | null;
   onRange: (range: TimeRange) => void;
 }
 
@@ -60,7 +62,7 @@ const FEW_SPANS = 6;
 const NO_SPAN = '';
 
 export function PathGraph(props: PathGraphProps) {
-  const { path, range, bounds, whole, onRange } = props;
+  const { path, range, bounds, whole, mark = null, onRange } = props;
   const ownSpan = props.ownSpan ?? NO_SPAN;
   const length = Math.max(1, path.end_ns - path.begin_ns);
   const { at, filters } = usePlace();
@@ -146,6 +148,8 @@ export function PathGraph(props: PathGraphProps) {
     return { arrows: arrowsOfPath(path, rowOf) };
   }, [rows, path]);
 
+  const marks = useMemo(() => (mark ? [mark] : []), [mark]);
+
   const columns: GraphColumn<PathGraphRow>[] = [
     {
       key: 'name',
@@ -188,6 +192,7 @@ export function PathGraph(props: PathGraphProps) {
         onSelect={(row) => setSelectedRow(row.key)}
         onOpen={(row) => openSpan(row, bounds)}
         arrows={arrows}
+        marks={marks}
         annotations={annotations}
         handle={graph}
         tooltip={(row, _index, time) => {

@@ -4,7 +4,7 @@ import { useMemo, useState } from 'react';
 import { useAnswer } from '../../model/answers';
 import type { Request, RequestDetail } from '../../model/interface';
 import { toRequest, toThread } from '../../model/jumps';
-import { parseRange } from '../../model/place';
+import { formatRange, parseRange } from '../../model/place';
 import { adjust, go, usePlace } from '../../model/place-store';
 import { useHostName, useRecording, useSharedRange } from '../../model/recording';
 import { isReport } from '../../model/report';
@@ -53,6 +53,9 @@ function OneRequest({ detail }: { detail: RequestDetail }) {
     [request, bounds],
   );
   const range = parseRange(filters.focus ?? null) ?? whole;
+  // A link's stretch is pointed out until another time is selected.
+  const pointed = useMemo(() => parseRange(filters.mark ?? null), [filters.mark]);
+  const mark = pointed?.begin === at ? pointed : null;
   return (
     <>
       <header className="request-head">
@@ -109,7 +112,7 @@ function OneRequest({ detail }: { detail: RequestDetail }) {
                 </button>
               )}
             </span>
-            <SegmentStrip path={path} at={at} of={request.duration_ns} />
+            <SegmentStrip path={path} at={at} mark={mark} of={request.duration_ns} />
           </div>
           <div className="view-rest">
             {form === 'line' ? (
@@ -122,9 +125,8 @@ function OneRequest({ detail }: { detail: RequestDetail }) {
                 range={range}
                 bounds={bounds}
                 whole={whole}
-                onRange={(next) =>
-                  adjust({ filters: { focus: `${Math.round(next.begin)}-${Math.round(next.end)}` } })
-                }
+                mark={mark}
+                onRange={(next) => adjust({ filters: { focus: formatRange(next) } })}
               />
             ) : form === 'table' ? (
               <SegmentTable path={path} name={`request-${request.id}`} />
@@ -201,7 +203,8 @@ function Waits({ detail }: { detail: RequestDetail }) {
                 title="Point it out in the time line"
                 onClick={() => {
                   const range = withMargin({ begin: wait.begin_ns, end: wait.end_ns }, 0.25, bounds);
-                  adjust({ at: wait.begin_ns, filters: { focus: `${range.begin}-${range.end}` } });
+                  const mark = formatRange({ begin: wait.begin_ns, end: wait.end_ns });
+                  adjust({ at: wait.begin_ns, filters: { focus: formatRange(range), mark } });
                 }}
               >
                 <strong>{wordDuration(length)}</strong>{' '}

@@ -1,5 +1,6 @@
 // The segment of the path at the selected time, in words, with steps to the one before and after: walking
 // along the path without a mouse. Read out when it changes.
+import { span, type TimeRange } from '../../draw/time-scale';
 import type { Path } from '../../model/interface';
 import { toRequest } from '../../model/jumps';
 import { adjust } from '../../model/place-store';
@@ -11,10 +12,12 @@ import { segmentAt } from './path-rows';
 interface SegmentStripProps {
   path: Path;
   at: number | null;
+  /** A wait of which the segment is the first piece. */
+  mark?: TimeRange | null;
   of: number;
 }
 
-export function SegmentStrip({ path, at, of }: SegmentStripProps) {
+export function SegmentStrip({ path, at, mark = null, of }: SegmentStripProps) {
   const { bounds } = useSharedRange();
   const segment = at === null ? null : segmentAt(path, at);
   const index = segment ? path.segments.indexOf(segment) : -1;
@@ -45,6 +48,14 @@ export function SegmentStrip({ path, at, of }: SegmentStripProps) {
       <span aria-live="polite" className="segment-words">
         {segment ? (
           <>
+            {mark && (
+              <>
+                <strong>{wordDuration(span(mark))}</strong>{' '}
+                <span className="muted">
+                  ({wordShare(span(mark) / Math.max(1, of))}) pointed out, first
+                </span>{' '}
+              </>
+            )}
             <span className={`swatch state-${segment.state}`} />
             <strong>{STATE_WORDS[segment.state].title}</strong> for{' '}
             {wordDuration(segment.end_ns - segment.begin_ns)}{' '}
