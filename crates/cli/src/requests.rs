@@ -52,7 +52,7 @@ pub struct ChosenArgs {
     /// Only requests of this distributed trace (hexadecimal).
     #[arg(long, value_name = "ID", value_parser = parse_trace)]
     trace: Option<TraceId>,
-    /// Only requests that are known to have taken at least so long, for instance 300ms.
+    /// Only requests of known duration that took at least so long, for instance 300ms.
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     min_duration: Option<Nanoseconds>,
 }

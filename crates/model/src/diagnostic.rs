@@ -111,7 +111,7 @@ codes! {
         "none needed: applications send spans when they end, and in batches";
     SpansMoveUnseen, Warning, "Spans of a process move between threads unseen: the states of its requests are those of the threads that they began on.",
         "goroutines of Go do so; elsewhere, record with the agent for the language (`make agents`)";
-    HostClocksApart, Warning, "The clocks of two hosts differ, as packets between them or distributed traces on both show. Where packets show it, paths that lead from one host to the other are corrected; other times of different hosts cannot be compared.",
+    HostClocksApart, Warning, "The clocks of two hosts differ, as packets between them or distributed traces on both show. Where packets show it, paths that lead from one host to the other are corrected, and `slowpath serve` has all times by the first host's clock; where only traces show it, times of different hosts cannot be compared.",
         "keep the hosts' clocks in step (NTP, PTP)";
     NoTemporaryFile, Warning, "There was no room for a large temporary file; what should have gone there stayed in memory.",
         "results are whole; if memory is short, set TMPDIR to a folder on a disk with room, a few times what the trace takes at most";

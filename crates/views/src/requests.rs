@@ -79,9 +79,9 @@ pub struct RequestQuery {
     pub trace: Option<TraceId>,
     /// A part of the operation, the service, the name of the thread that served it first, or of an id.
     pub text: String,
-    /// Only those that are known to have taken at least so long.
+    /// Only those of known duration that took at least so long.
     pub least: Nanoseconds,
-    /// Only those that are known to have taken no longer.
+    /// Only those of known duration that took no longer.
     pub most: Option<Nanoseconds>,
     /// Only those above the first and not above the second percentile of their operation.
     pub percentiles: Option<(f32, f32)>,
