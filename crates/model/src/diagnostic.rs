@@ -121,10 +121,12 @@ codes! {
         "check that it is Jaeger JSON or OTLP and was copied whole";
     TruncatedSpans, Error, "A file of spans is cut short; the spans before the cut are kept.",
         "the writer was stopped or the disk was full; save the file again";
-    InvalidSpan, Error, "A span has no id or an impossible value; it is left out.",
+    InvalidSpan, Error, "A span has no id, no trace (an id of zeros is none) or an impossible value; it is left out.",
         "whatever made the span is broken; the other spans are not affected";
     NegativeDuration, Warning, "A span ends before it begins; it is taken to last no time.",
         "the clock of its host was set back meanwhile";
+    UnsetTime, Warning, "A span has an end but no start, or a start but no end; it is taken to last no time, at the one that it has.",
+        "whatever made the span left the time at 0: a start that was never set, or a span that was sent before it ended";
     MissingProcess, Warning, "A span's process is not described; its service is unknown.",
         "the file was cut before the list of processes; save it again";
     UnusualSpanId, Note, "An id of a span or trace is no hexadecimal number; a hash of it is used.",

@@ -9,6 +9,9 @@ use slowpath_model::{Diagnostic, DiagnosticCode, Place, Timestamp};
 use crate::interner::Interner;
 use crate::{Attribute, AttributeValue, ReadOptions, Span, SpanKind, SpanSink, SpanStatus};
 
+/// A span with one time at 0 and the other beyond this has no time there. Files made by hand count from 0.
+const YEAR_NS: i64 = 365 * 86_400 * 1_000_000_000;
+
 /// Builds spans for a sink.
 pub(crate) struct Builder<'sink> {
     pub(crate) options: ReadOptions,
@@ -60,20 +63,28 @@ impl<'sink> Builder<'sink> {
         problem.count = Some(problem.count.unwrap_or(0) + 1);
     }
 
-    /// The span's times; an end before the begin is mended.
+    /// The span's times; one that is not set and an end before the begin are mended.
     pub(crate) fn times(
         &mut self,
         begin: Timestamp,
         end: Timestamp,
         byte: u64,
     ) -> (Timestamp, Timestamp) {
+        let last = begin.max(end);
+        if begin.min(end).ns() == 0 && last.ns() > YEAR_NS {
+            let which = if begin < end { "start" } else { "end" };
+            self.problem(DiagnosticCode::UnsetTime, byte, || {
+                format!("a span has no {which} (0); it is taken to last no time")
+            });
+            return (last, last);
+        }
         if end < begin {
             self.problem(DiagnosticCode::NegativeDuration, byte, || {
                 let length = i128::from(end.ns()) - i128::from(begin.ns());
                 format!("a span lasts {length} ns; it is taken to end where it begins")
             });
         }
-        (begin, end.max(begin))
+        (begin, last)
     }
 
     /// Gives a span of `process` to the sink.

@@ -21,7 +21,8 @@ pub struct Span {
     pub operation: Arc<str>,
     /// When it began by the clock of its host, as recorded: Jaeger rounds to microseconds.
     pub begin: Timestamp,
-    /// When it ended by the same clock; never before `begin` (a reader diagnoses and mends that).
+    /// When it ended by the same clock; never before `begin`, and neither of them unset (a reader
+    /// diagnoses and mends that).
     pub end: Timestamp,
     /// Its side of a call.
     pub kind: SpanKind,

@@ -93,6 +93,13 @@ fn otlp_json_as_document_lines_and_list() {
 }
 
 #[test]
+fn an_empty_trace_id_is_none() {
+    let file = OTLP.replace("5b8efff798038103d269b633813fc60c", "");
+    assert_eq!(told(file.as_bytes()), "");
+    assert_eq!(wrong(file.as_bytes()), ["InvalidSpan 1"]);
+}
+
+#[test]
 fn otlp_json_with_the_ids_and_names_of_plain_protobuf_libraries() {
     let file = OTLP
         .replace(

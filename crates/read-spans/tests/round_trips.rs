@@ -14,7 +14,7 @@ use slowpath_model::TraceId;
 use slowpath_read_spans::{
     Attribute, AttributeValue, ReferenceKind, Span, SpanKind, SpanStatus, sniff_spans,
 };
-use support::{any_span, read};
+use support::{any_span, read, span, tell, wrong};
 
 fn trace_bytes(trace: TraceId) -> Vec<u8> {
     [trace.high.to_be_bytes(), trace.low.to_be_bytes()].concat()
@@ -192,6 +192,31 @@ fn comparable(mut span: Span) -> Span {
     span.attributes
         .retain(|attribute| attribute.key.starts_with('k'));
     span
+}
+
+/// A wall clock's time; times of files made by hand may count from 0.
+const TODAY: i64 = 1_700_000_000_000_000_000;
+
+#[test]
+fn what_specifications_forbid_is_told_in_every_format() {
+    let check = |odd: Span, line: &str, codes: &[&str]| {
+        let good = span(1, 0, "s", TODAY, TODAY + 2_000);
+        for (format, file) in files(&[odd.clone(), good, odd.clone()]) {
+            let spans = read(&file).spans.into_iter().map(comparable);
+            let told: String = spans.map(|span| tell(&span)).collect();
+            let good = "7/1 s work 1700000000000000000..1700000000000002000 Internal Unset\n";
+            assert_eq!(told, format!("{line}{good}{line}"), "{format}");
+            assert_eq!(wrong(&file), codes, "{format}");
+        }
+    };
+    let of_no_length = "7/2 s work 1700000000000000000..1700000000000000000 Internal Unset\n";
+    check(span(2, 0, "s", 0, TODAY), of_no_length, &["UnsetTime 2"]);
+    check(span(2, 0, "s", TODAY, 0), of_no_length, &["UnsetTime 2"]);
+    let by_hand = "7/2 s work 0..5000 Internal Unset\n";
+    check(span(2, 0, "s", 0, 5_000), by_hand, &[]);
+    let mut of_no_trace = span(2, 0, "s", TODAY, TODAY);
+    of_no_trace.trace = TraceId::default();
+    check(of_no_trace, "", &["InvalidSpan 2"]);
 }
 
 proptest! {

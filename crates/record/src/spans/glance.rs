@@ -13,7 +13,7 @@ pub(crate) struct SpanGlance<'a> {
     pub(crate) operation: &'a [u8],
     pub(crate) trace_id: &'a [u8],
     pub(crate) span_id: &'a [u8],
-    /// Nanoseconds since the epoch.
+    /// Nanoseconds since the epoch; that of the end where there is none.
     pub(crate) begin_ns: u64,
     /// Nanoseconds since the epoch.
     pub(crate) end_ns: u64,
@@ -86,6 +86,10 @@ fn span_glance<'a>(span: &'a [u8], service: &'a [u8]) -> Result<SpanGlance<'a>, 
             }
             _ => {}
         }
+    }
+    // Else it would have lasted since 1970, and break every rule.
+    if seen.begin_ns == 0 {
+        seen.begin_ns = seen.end_ns;
     }
     Ok(seen)
 }
@@ -207,6 +211,15 @@ mod tests {
         let errors: Vec<bool> = seen.iter().map(|span| span.is_error).collect();
         assert_eq!(errors, [true, false, false]);
         assert_eq!(spans(b"").expect("an empty request"), []);
+    }
+
+    #[test]
+    fn a_span_without_a_start_lasts_no_time() {
+        let mut request = samples::request("shop", "/buy", 1);
+        request.resource_spans[0].scope_spans[0].spans[0].start_time_unix_nano = 0;
+        let message = request.encode_to_vec();
+        let seen = spans(&message).expect("a request");
+        assert_eq!(seen[0].begin_ns, seen[0].end_ns);
     }
 
     #[test]
