@@ -28,8 +28,9 @@ fn call_of(wait: &Wait) -> Option<&'static str> {
 /// began to.
 pub(crate) fn asks_for_exits(slow: &Slow<'_>) -> bool {
     let end = slow.lines.range().end;
-    waits(slow)
-        .any(|wait| wait.holder.host == slow.host && slow.lines.life(wait.holder.thread).end < end)
+    waits(slow).any(|wait| {
+        Ending::is_told_by(&wait, slow) && slow.lines.life(wait.holder.thread).end < end
+    })
 }
 
 /// Waits for holders that a quota stopped are the quota's, which tells of them.
@@ -171,13 +172,18 @@ enum Ending {
 }
 
 impl Ending {
+    /// Nobody joins a thread by a lock on a file: who holds one until it ends gives it up by that.
+    fn is_told_by(wait: &Wait, slow: &Slow<'_>) -> bool {
+        call_of(wait) == Some("futex") && wait.holder.host == slow.host
+    }
+
     fn of(slow: &Slow<'_>, exits: &Exits, wait: &Wait) -> Option<Self> {
         /// Java's threads take 0.1 ms from the wake-up to their last system call, and more without a processor.
         const SOON_NS: i64 = 1_000_000;
         let (begin, end) = (wait.range.begin, wait.range.end);
         let soon = Timestamp::from_ns(end.ns().saturating_add(SOON_NS));
         let has_begun = |from, until| exits.has_begun(wait.holder.thread, from, until);
-        match wait.holder.host == slow.host {
+        match Self::is_told_by(wait, slow) {
             true if has_begun(begin, end) => Some(Self::Joined),
             true if has_begun(end, soon) => Some(Self::RightAfter),
             _ => None,

@@ -97,4 +97,12 @@ fn who_waits_for_a_thread_to_end_waits_for_no_lock() {
         told(&ends("19990")),
         expected("Threads: requests wait until other (8) has ended", true)
     );
+    // Who holds a lock on a file until its end is joined by nobody.
+    for (call, exit) in [("flock", "19990"), ("fcntl", "19990"), ("flock", "20005")] {
+        assert_eq!(
+            told(&ends(exit).replace("futex", call)),
+            expected("Lock: requests wait for other (8)", false),
+            "{call} {exit}"
+        );
+    }
 }
