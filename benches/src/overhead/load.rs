@@ -4,6 +4,7 @@
 //! or at a fixed rate, where a request that had to wait for a free connection counts from when it was
 //! due. Threads that block; it shares the processors with the server, as a front end would.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Mutex;
@@ -14,6 +15,9 @@ use anyhow::{Context, ensure};
 
 /// An answer that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What is kept of an answer that tells of a failure, in bytes.
+const LONGEST_TEXT: u64 = 200;
 
 /// What to send.
 #[derive(Clone, Copy, Debug)]
@@ -33,10 +37,8 @@ pub struct Load {
 pub struct Answers {
     /// How long answers with status 200 took, ascending, in microseconds.
     pub latencies: Vec<f64>,
-    /// Answers with another status.
-    pub failed: u64,
-    /// No answers: the connection broke.
-    pub lost: u64,
+    /// How many requests failed, by what came instead: another status, or the error of the connection.
+    pub failures: BTreeMap<String, u64>,
     /// From the first request to the last answer.
     pub took: Duration,
 }
@@ -61,8 +63,9 @@ pub fn send(
                 let own = one_connection(server, load, begin, &next, &giving_up);
                 if let Ok(mut all) = answers.lock() {
                     all.latencies.extend(own.latencies);
-                    all.failed += own.failed;
-                    all.lost += own.lost;
+                    for (said, count) in own.failures {
+                        *all.failures.entry(said).or_default() += count;
+                    }
                     all.took = all.took.max(own.took);
                 }
                 working.fetch_sub(1, Relaxed);
@@ -99,13 +102,19 @@ fn one_connection(
             .rate
             .map_or_else(Instant::now, |rate| when_due(begin, number, rate));
         let path = load.paths[number as usize % load.paths.len()];
-        match ask(&mut connection, server, path) {
-            Ok(200) => own.latencies.push(start.elapsed().as_secs_f64() * 1e6),
-            Ok(_) => own.failed += 1,
-            Err(_) => {
-                own.lost += 1;
-                connection = None;
+        let failure = match ask(&mut connection, server, path) {
+            Ok(Answer { status: 200, .. }) => {
+                own.latencies.push(start.elapsed().as_secs_f64() * 1e6);
+                None
             }
+            Ok(Answer { status, text }) => Some(format!("{status} {text}")),
+            Err(cause) => {
+                connection = None;
+                Some(format!("no answer: {cause:#}"))
+            }
+        };
+        if let Some(said) = failure {
+            *own.failures.entry(said).or_default() += 1;
         }
         own.took = begin.elapsed();
     }
@@ -123,7 +132,16 @@ fn when_due(begin: Instant, number: u64, rate: u64) -> Instant {
     Instant::now()
 }
 
-/// One GET; the status of its answer. Opens the connection where there is none.
+/// An answer to a request.
+#[derive(Debug)]
+pub struct Answer {
+    /// As HTTP has it.
+    pub status: u16,
+    /// The first line, where the status is not 200.
+    text: String,
+}
+
+/// One GET, and its answer. Opens the connection where there is none.
 ///
 /// # Errors
 /// Where the connection fails or the answer has no length.
@@ -131,7 +149,7 @@ pub fn ask(
     connection: &mut Option<BufReader<TcpStream>>,
     server: SocketAddr,
     path: &str,
-) -> anyhow::Result<u16> {
+) -> anyhow::Result<Answer> {
     let stream = match connection {
         Some(stream) => stream,
         None => {
@@ -146,12 +164,12 @@ pub fn ask(
     answer(stream)
 }
 
-/// Reads an answer to its end; returns its status.
-fn answer(stream: &mut impl BufRead) -> anyhow::Result<u16> {
+/// Reads an answer to its end.
+fn answer(stream: &mut impl BufRead) -> anyhow::Result<Answer> {
     let mut line = String::new();
     stream.read_line(&mut line)?;
     let status = line.split(' ').nth(1).and_then(|word| word.parse().ok());
-    let status = status.context("no status")?;
+    let status: u16 = status.context("no status")?;
     let mut length = None;
     loop {
         line.clear();
@@ -164,9 +182,16 @@ fn answer(stream: &mut impl BufRead) -> anyhow::Result<u16> {
         }
     }
     let length: u64 = length.context("no length")?;
-    let copied = std::io::copy(&mut stream.take(length), &mut std::io::sink())?;
-    ensure!(copied == length, "cut off");
-    Ok(status)
+    let mut text = Vec::new();
+    let mut body = stream.take(length);
+    if status != 200 {
+        (&mut body).take(LONGEST_TEXT).read_to_end(&mut text)?;
+    }
+    let copied = std::io::copy(&mut body, &mut std::io::sink())?;
+    ensure!(text.len() as u64 + copied == length, "cut off");
+    let text = String::from_utf8_lossy(&text);
+    let text = text.lines().next().unwrap_or_default().to_owned();
+    Ok(Answer { status, text })
 }
 
 #[cfg(test)]
@@ -194,7 +219,7 @@ mod tests {
                     } else {
                         "200 OK"
                     };
-                    let text = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok");
+                    let text = format!("HTTP/1.1 {status}\r\nContent-Length: 6\r\n\r\nso\nso\n");
                     if stream.get_mut().write_all(text.as_bytes()).is_err() {
                         return;
                     }
@@ -219,7 +244,26 @@ mod tests {
     #[test]
     fn answers_are_counted_by_their_status() {
         let answers = check(None, 0);
-        assert_eq!((answers.latencies.len(), answers.failed), (6, 3));
+        assert_eq!(answers.latencies.len(), 6);
+        assert_eq!(answers.failures, BTreeMap::from([("500 so".to_owned(), 3)]));
+    }
+
+    #[test]
+    fn requests_without_an_answer_have_failed() {
+        let nobody = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let load = Load {
+            paths: &["/"],
+            requests: 3,
+            connections: 1,
+            rate: None,
+        };
+        let answers = send(nobody.expect("a free port"), &load, &|| false).expect("all were sent");
+        assert!(answers.latencies.is_empty());
+        let (said, count) = answers.failures.first_key_value().expect("they failed");
+        assert!(
+            said.starts_with("no answer: ") && *count == 3,
+            "{said}: {count}"
+        );
     }
 
     #[test]

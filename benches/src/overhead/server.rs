@@ -66,7 +66,9 @@ impl Server {
             address: ([127, 0, 0, 1], frontend).into(),
         };
         let deadline = Instant::now() + START;
-        while load::ask(&mut None, server.address, "/config").ok() != Some(200) {
+        let is_up =
+            || load::ask(&mut None, server.address, "/config").is_ok_and(|it| it.status == 200);
+        while !is_up() {
             ensure!(!stopped(), "stopped");
             let ended = server.child.try_wait()?;
             if ended.is_some() || Instant::now() > deadline {
