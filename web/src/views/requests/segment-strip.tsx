@@ -48,7 +48,7 @@ export function SegmentStrip({ path, at, mark = null, of }: SegmentStripProps) {
       <span aria-live="polite" className="segment-words">
         {segment ? (
           <>
-            {mark && (
+            {mark && mark.end > segment.end_ns && (
               <>
                 <strong>{wordDuration(span(mark))}</strong>{' '}
                 <span className="muted">
