@@ -708,4 +708,18 @@ fn requests_that_ended_before_a_snapshot_are_of_an_earlier_one() {
     );
     assert!(left.iter().all(|request| end(request) >= begin), "{left:?}");
     assert_eq!(left.len(), ends.iter().filter(|end| **end >= begin).count());
+
+    // Together with the one before it, whose trace of applications is held whole by this one's.
+    let (_earlier_folder, earlier) = quiet_recording();
+    fs::remove_dir_all(earlier.join("spans")).expect("spans");
+    cut(&earlier.join("ust/uid/0/64-bit/slowpath_0"));
+    fs::remove_dir_all(earlier.join("ust/uid/0/64-bit/index")).expect("an index");
+    manifest["begin_ns"] = (ends[0] - 1).into();
+    fs::write(earlier.join("slowpath.json"), manifest.to_string()).expect("written");
+    for (one, other) in [(&earlier, &recording), (&recording, &earlier)] {
+        let both = on_both(&["requests", "--json"], one, other);
+        let said = &both.stderr;
+        assert!(said.contains("warning[SameTrace]"), "{said}");
+        assert_eq!(both.json()["requests"].as_array().expect("requests").len(), all.len());
+    }
 }

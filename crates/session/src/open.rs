@@ -58,23 +58,28 @@ pub struct OpenedSource {
     pub(crate) disk_names: BTreeMap<String, String>,
     /// What its recorder saw of processes.
     pub(crate) state_dump: Vec<state_dump::Line>,
+    /// When the snapshot that it is of begins, or the first of several that it holds; before all time where it is of
+    /// none.
+    pub(crate) snapshots_since: Timestamp,
     /// What the recorder saw of control groups' CPU quotas; `None` where it did not look.
     pub(crate) quota_notes: Option<Vec<(Timestamp, QuotaNote)>>,
 }
 
 impl Experiment {
     /// Adds a trace, unless it holds nothing new; it may take the place of others that hold less.
-    fn add(&mut self, trace: OpenedSource) {
+    fn add(&mut self, mut trace: OpenedSource) {
         let mut parts = Vec::new();
-        for (known, position) in self.traces.iter().zip(0..) {
+        for (known, position) in self.traces.iter_mut().zip(0..) {
             match in_common(known, &trace) {
                 None => {}
                 Some(InCommon::SecondIsPart) => {
                     self.diagnostics.push(same_trace(&trace, known));
+                    known.snapshots_since = known.snapshots_since.min(trace.snapshots_since);
                     return;
                 }
                 Some(InCommon::FirstIsPart) => {
                     self.diagnostics.push(same_trace(known, &trace));
+                    trace.snapshots_since = trace.snapshots_since.min(known.snapshots_since);
                     parts.push(position);
                 }
                 Some(InCommon::Some) => {
@@ -265,8 +270,10 @@ fn open_one(
     match opened {
         Ok(opened) => {
             diagnostics.extend(doubts(&*opened.source));
+            let snapshot = recording.as_ref().and_then(|(_, manifest)| manifest.ring());
             Some(OpenedSource {
                 path: path.to_owned(),
+                snapshots_since: snapshot.map_or(Timestamp::MIN, |range| range.begin),
                 state_dump: (recording.as_ref())
                     .map(|(_, manifest)| state_dump::read(path, manifest, diagnostics))
                     .unwrap_or_default(),
@@ -639,6 +646,7 @@ pub(crate) fn opened(format: &'static str, source: impl Source + 'static) -> Ope
         recording: None,
         disk_names: BTreeMap::new(),
         state_dump: Vec::new(),
+        snapshots_since: Timestamp::MIN,
         quota_notes: None,
     }
 }

@@ -167,23 +167,23 @@ impl Experiment {
         let only_one = hosts.len() == 1;
         for trace in &self.traces {
             let source = &*trace.source;
-            if !has_span_events(source) {
-                continue;
-            }
             let machine = trace.machine();
             let name = machine.name;
-            let snapshot = trace.recording.as_ref().map(|(_, manifest)| manifest);
-            let snapshot = snapshot.filter(|manifest| manifest.mode == "snapshot");
-            let since = snapshot.map_or(Timestamp::MIN, |own| Timestamp::from_ns(own.begin_ns));
             // One kernel, and one of the two traces does not say where it was recorded.
             let fits = |host: &&mut SpanHost<'_>| {
                 host.machine.may_be(&machine)
                     || only_one && (name.is_empty() || host.name.is_empty())
             };
-            match hosts.iter_mut().find(fits) {
+            let mut host = hosts.iter_mut().find(fits);
+            if let Some(host) = &mut host {
+                host.since = host.since.min(trace.snapshots_since);
+            }
+            if !has_span_events(source) {
+                continue;
+            }
+            match host {
                 Some(host) => {
                     host.spans.push(source);
-                    host.since = host.since.min(since);
                     host.folders.extend(trace.folders());
                 }
                 None => hosts.push(SpanHost {
@@ -192,7 +192,7 @@ impl Experiment {
                     folders: trace.folders().collect(),
                     kernel: None,
                     spans: vec![source],
-                    since,
+                    since: trace.snapshots_since,
                 }),
             }
         }
@@ -219,7 +219,7 @@ struct SpanHost<'experiment> {
     folders: BTreeSet<PathBuf>,
     kernel: Option<HostKernels<'experiment>>,
     spans: Vec<&'experiment dyn Source>,
-    /// When the first of the recordings of `spans` begins that are snapshots; before all time where others are.
+    /// When the first of the host's snapshots begins; before all time where others than snapshots are opened.
     since: Timestamp,
 }
 
