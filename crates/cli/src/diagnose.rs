@@ -57,11 +57,18 @@ fn text(found: &Found, requests: usize) -> String {
         1 => "1 request".to_owned(),
         several => format!("{several} requests"),
     };
+    let left_out = match found.left_out {
+        0 => String::new(),
+        count => format!(
+            "{count} that took as long {} left out: the recording does not hold all of their time.\n",
+            if count == 1 { "is" } else { "are" }
+        ),
+    };
     if findings.is_empty() {
-        return format!("{requests}: nothing stands out.\n");
+        return format!("{requests}: nothing stands out.\n{left_out}");
     }
     let mut text = format!(
-        "{requests}, the slowest tenth of each operation examined (at most {MOST_EXAMINED}).\n"
+        "{requests}, the slowest tenth of each operation examined (at most {MOST_EXAMINED}).\n{left_out}"
     );
     for (row, number) in findings.iter().zip(1..) {
         let finding = &row.finding;

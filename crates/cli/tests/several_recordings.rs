@@ -720,6 +720,9 @@ fn requests_that_ended_before_a_snapshot_are_of_an_earlier_one() {
         let both = on_both(&["requests", "--json"], one, other);
         let said = &both.stderr;
         assert!(said.contains("warning[SameTrace]"), "{said}");
-        assert_eq!(both.json()["requests"].as_array().expect("requests").len(), all.len());
+        assert_eq!(
+            both.json()["requests"].as_array().expect("requests").len(),
+            all.len()
+        );
     }
 }

@@ -92,6 +92,11 @@ impl<'run> Diagnosis<'run> {
         self.slow.as_ref().map_or(0, |slow| slow.paths.len())
     }
 
+    /// How many others took as long as those, and are left out as the recording does not hold all of their time.
+    pub fn left_out(&self) -> usize {
+        self.slow.as_ref().map_or(0, |slow| slow.left_out)
+    }
+
     /// The waits for disks of which is to be found out which disk it was and what it did; empty where
     /// they are not worth a finding.
     pub fn disk_waits(&self) -> &[InterruptedWait] {

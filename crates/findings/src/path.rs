@@ -30,6 +30,8 @@ pub(crate) struct Slow<'run> {
     pub(crate) requests: &'run Requests,
     pub(crate) lines: &'run Timelines,
     pub(crate) paths: Vec<(RequestId, RequestPath)>,
+    /// How many others took as long, but cannot be explained.
+    pub(crate) left_out: usize,
     /// Their durations, added up.
     pub(crate) total: Nanoseconds,
     /// Within which they lie.
@@ -142,24 +144,29 @@ impl<'run> Slow<'run> {
             let key = (request.service().to_owned(), name);
             operations.entry(key).or_default().push(id);
         }
+        let length = |id: &RequestId| requests.get(*id).window.length();
         let mut slow = Vec::new();
-        for ids in operations.values_mut() {
+        let mut left_out = 0;
+        for ids in operations.values() {
             let is_whole = |id: &RequestId| {
                 let request = requests.get(*id);
                 let is_covered = recorded.intersect(request.window) == request.window;
                 request.duration().is_some() && is_covered
             };
-            if ids.iter().any(is_whole) {
-                ids.retain(is_whole);
+            let (mut slowest, mut others): (Vec<RequestId>, Vec<RequestId>) =
+                ids.iter().copied().partition(is_whole);
+            if slowest.is_empty() {
+                slowest = std::mem::take(&mut others);
             }
-            ids.sort_by_key(|&id| (std::cmp::Reverse(requests.get(id).window.length()), id));
-            slow.extend(evenly(&ids[..ids.len().div_ceil(10)], MOST_EXAMINED));
+            slowest.sort_by_key(|id| (std::cmp::Reverse(length(id)), *id));
+            slowest.truncate(slowest.len().div_ceil(10));
+            let took_as_long =
+                |other: &&RequestId| Some(length(other)) >= slowest.last().map(length);
+            left_out += others.iter().filter(took_as_long).count();
+            slow.extend(evenly(&slowest, MOST_EXAMINED));
         }
         slow.sort_unstable();
-        let total = slow
-            .iter()
-            .map(|&id| requests.get(id).window.length())
-            .sum();
+        let total = slow.iter().map(length).sum();
         let path = |request| (request, all.path(RequestOfHost { host, request }));
         Self {
             all,
@@ -167,6 +174,7 @@ impl<'run> Slow<'run> {
             requests,
             lines,
             paths: slow.into_iter().map(path).collect(),
+            left_out,
             total,
             window,
         }

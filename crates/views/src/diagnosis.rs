@@ -27,6 +27,8 @@ pub struct FindingOfHost {
 pub struct Found {
     /// How many requests were examined for it: the slow ones.
     pub examined: usize,
+    /// How many others took as long, and are left out as the recording does not hold all of their time.
+    pub left_out: usize,
     /// The most share of their time first.
     pub findings: Vec<FindingOfHost>,
 }
@@ -73,6 +75,7 @@ pub fn diagnose(
         let found_out = found_out.transpose()?.unwrap_or_default();
         let of_host = diagnosis.findings(&found_out);
         found.examined += diagnosis.examined();
+        found.left_out += diagnosis.left_out();
         found
             .findings
             .extend(of_host.into_iter().map(|finding| FindingOfHost {

@@ -71,6 +71,7 @@ export function findings() {
   return {
     requests: requests.length,
     examined: 84,
+    left_out: 0,
     findings: [
       {
         host: 0,

@@ -3,7 +3,9 @@
 
 use slowpath_findings::FindingId;
 
-use crate::support::{findings, only};
+use slowpath_model::HostId;
+
+use crate::support::{Drawn, findings, only};
 
 /// Thread 7 serves a request and waits in `call`; a timer wakes it in the middle of each period of 100 ms.
 /// Thread 8 of the same process uses the quota up within the first ms of each: both stand still until
@@ -96,4 +98,36 @@ fn who_waits_for_somebody_until_the_time_is_up_need_not_sleep() {
         assert!(title.starts_with("Time-outs or sleep:"), "{title}");
         assert!(explanation.contains(words), "{explanation}");
     }
+}
+
+#[test]
+fn it_is_told_how_many_that_took_as_long_are_not_recorded_whole() {
+    let request = |span: u32, from: u32, until: u32| {
+        format!(
+            "cpu0 {from} start 7 {span}
+             cpu0 {} sched_switch prev_comm=t prev_tid=7 prev_state=1 next_comm=t next_tid=0
+             cpu0 {} sched_switch prev_comm=t prev_tid=0 prev_state=0 next_comm=t next_tid=7
+             cpu0 {until} end 7 {span}\n",
+            from + 10,
+            until - 10
+        )
+    };
+    // The ring of the second processor goes back to 500 ms only.
+    let drawing = "cpu0 1 sched_switch prev_comm=t prev_tid=0 prev_state=0 next_comm=t next_tid=7\n"
+        .to_owned()
+        + &request(1, 10_000, 130_000)
+        + &request(2, 140_000, 142_000)
+        + &request(3, 400_000, 600_000)
+        + &request(4, 700_000, 720_000)
+        + &request(5, 800_000, 810_000)
+        + "cpu0 900000 sched_switch prev_comm=t prev_tid=7 prev_state=1 next_comm=t next_tid=0\n"
+        + "-- lost-packets 1 cpu1
+           cpu1 500000 sched_switch prev_comm=t prev_tid=0 prev_state=0 next_comm=t next_tid=8
+           cpu1 900000 sched_switch prev_comm=t prev_tid=8 prev_state=1 next_comm=t next_tid=0\n";
+    let drawn = Drawn::hosts(&[("web-1", &drawing)], Vec::new());
+    let asked = drawn.diagnosed(HostId(0), |diagnosis| {
+        (diagnosis.examined(), diagnosis.left_out())
+    });
+    // The fourth is the slowest of those recorded whole; the first and the third took longer.
+    assert_eq!(asked, (1, 2));
 }

@@ -1,7 +1,7 @@
 //! Drawn hosts and their findings. Times in drawings are in microseconds.
 //!
 //! Kernel events are drawn as in crate `slowpath-drawn`; `start THREAD SPAN` and `end THREAD SPAN`
-//! begin and end a request of trace 1 in a thread.
+//! begin and end a request of trace 1 in a thread; `-- …` is of the kernel's trace.
 
 use std::collections::BTreeMap;
 
@@ -94,6 +94,11 @@ impl Drawn {
 
     /// The findings about a host, with all that they ask the trace for.
     pub fn findings(&self, id: HostId) -> Vec<Finding> {
+        self.diagnosed(id, |diagnosis| self.told(id, diagnosis))
+    }
+
+    /// What is asked of the diagnosis of a host.
+    pub fn diagnosed<T>(&self, id: HostId, ask: impl FnOnce(&Diagnosis<'_>) -> T) -> T {
         let hosts = self.lines.iter().zip(&self.names);
         let hosts = hosts.map(|(lines, name)| NamedHost {
             name,
@@ -112,6 +117,10 @@ impl Drawn {
             rings: &self.rings,
             window: TimeRange::ALL,
         });
+        ask(&diagnosis)
+    }
+
+    fn told(&self, id: HostId, diagnosis: &Diagnosis<'_>) -> Vec<Finding> {
         let (kernel, options) = (&self.kernels[id.index()], Default::default());
         let disks = disk_use(kernel, diagnosis.disk_waits(), &options).expect("nobody cancels");
         let peers = peers(kernel, diagnosis.network_waits(), &options).expect("nobody cancels");
@@ -138,6 +147,10 @@ fn traces(drawing: &str) -> [DrawnTrace; 2] {
         .map(str::trim)
         .filter(|line| !line.is_empty())
     {
+        if line.starts_with("--") {
+            kernel += &format!("{line}\n");
+            continue;
+        }
         let words: Vec<&str> = line.splitn(4, ' ').collect();
         let [stream, at, what, rest] = words[..] else {
             panic!("no stream, time, event and fields in {line:?}");

@@ -29,6 +29,8 @@ struct Findings {
     findings: Vec<FindingAnswer>,
     /// How many requests were examined: the slow ones.
     examined: usize,
+    /// How many others took as long, and are left out as the recording does not hold all of their time.
+    left_out: usize,
     /// How many requests there are.
     requests: usize,
 }
@@ -100,6 +102,7 @@ pub(super) async fn findings(State(shared): State<Shared>) -> Result<Answer, Pro
             Answer::of(&Findings {
                 findings: rows.collect(),
                 examined: findings.examined,
+                left_out: findings.left_out,
                 requests: requests.numbers.len(),
             })
         })
