@@ -211,7 +211,7 @@ impl<'lines> Walk<'_, 'lines> {
                 self.wait_segment(&wait, State::Timer, Cause::None);
             }
             Waker::Thread(waker) => {
-                let until = self.tried_since(&wait);
+                let until = self.tried_since(&wait, true);
                 self.enter(waker, &wait, until, wait.link);
             }
             Waker::Packet {
@@ -221,6 +221,8 @@ impl<'lines> Walk<'_, 'lines> {
             Waker::Arrival { received, .. } => self.follow_arrival(&wait, received),
             Waker::Interrupt(interrupt) => {
                 let state = interrupt_state(self.lines, interrupt, wait.uninterruptible);
+                let begin = self.tried_since(&wait, false);
+                let wait = Wait { begin, ..wait };
                 self.wait_segment(&wait, state, Cause::Interrupt(interrupt));
             }
             Waker::Unknown if self.is_unseen_timer(&wait) => {
@@ -235,10 +237,13 @@ impl<'lines> Walk<'_, 'lines> {
     }
 
     /// When a wait for a lock really began: who waits with a timeout (Java's monitors, Python's
-    /// interpreter lock) wakes in between, finds the lock taken and waits again.
-    fn tried_since(&self, wait: &Wait<'_>) -> Timestamp {
+    /// interpreter lock) wakes in between, finds the lock taken and waits again; so does whom a signal
+    /// interrupts. A wait that ends with its own time is no look at a lock: `after_timeouts` is false.
+    fn tried_since(&self, wait: &Wait<'_>, after_timeouts: bool) -> Timestamp {
         /// The look at the lock takes less, unless it is interrupted for long.
         const LOOK: Nanoseconds = Nanoseconds(100_000);
+        /// The handler of a signal takes less: a profiler's walks the stack.
+        const HANDLER: Nanoseconds = Nanoseconds(1_000_000);
         /// And who waits for a processor for longer meanwhile does not only wait for the lock.
         const READY: Nanoseconds = Nanoseconds(5_000_000);
         let Some(frame) = self.frames.last() else {
@@ -246,7 +251,8 @@ impl<'lines> Walk<'_, 'lines> {
         };
         let (mut since, mut at) = (wait.begin, wait.begin);
         let (mut ran, mut ready) = (Nanoseconds::ZERO, Nanoseconds::ZERO);
-        while wait.call == Some("futex") && at > frame.until && ran <= LOOK && ready <= READY {
+        let is_lock = matches!(wait.call, Some("futex" | "flock" | "fcntl"));
+        while is_lock && at > frame.until && ran <= HANDLER && ready <= READY {
             let stretch = self.lines.stretch_before(frame.thread, at);
             at = stretch.range.begin.max(frame.until);
             match stretch.doing {
@@ -255,8 +261,14 @@ impl<'lines> Walk<'_, 'lines> {
                 Doing::Blocked {
                     wake: Some(wake),
                     uninterruptible,
-                    call: Some("futex"),
-                } if self.is_timeout(wake, uninterruptible) => {
+                    call,
+                } if call == wait.call
+                    && (wake.by_signal
+                        || after_timeouts
+                            && call == Some("futex")
+                            && ran <= LOOK
+                            && self.is_timeout(wake, uninterruptible)) =>
+                {
                     (since, ran, ready) = (at, Nanoseconds::ZERO, Nanoseconds::ZERO);
                 }
                 _ => break,

@@ -109,6 +109,71 @@ fn a_lock_that_is_tried_for_with_a_timeout_is_waited_for_all_the_time() {
 }
 
 #[test]
+fn a_wait_that_signals_interrupt_is_for_whoever_ends_the_last_piece() {
+    // A timer's signal interrupts a, then one of c; the handler runs, and a waits for b's lock again.
+    let drawing = |call: &str, second: &str, last: &str| {
+        format!(
+            "1   0 switch - b
+         0   0 switch - a
+         0 100 call {call}
+         0 110 switch a:S -
+         0 198 timer
+         0 199 wake a
+         0 200 timerend
+         0 202 switch - a
+         0 203 interrupted {call}
+         0 204 call rt_sigreturn
+         0 205 interrupted rt_sigreturn
+         0 206 call {call}
+         0 208 switch a:S -
+         2 280 switch - c
+         2 299 wake a
+         0 301 switch - a
+         0 302 {second} {call}
+         0 304 call {call}
+         0 306 switch a:S -
+         {last}
+         0 410 switch - a
+         0 420 ret {call}
+         0 500 switch a:S -"
+        )
+    };
+    let by_b = "1 400 wake a";
+    let of_b = "50..110 a RUNNING
+           110..400 b RUNNING
+         400..410 a WAIT_CPU
+         410..500 a RUNNING";
+    for call in ["futex", "flock", "fcntl"] {
+        let interrupted = drawing(call, "interrupted", by_b);
+        check(&interrupted, "a", (50, 500), of_b);
+    }
+    let timer = "0 399 timer\n 0 400 wake a\n 0 401 timerend";
+    check(
+        &drawing("futex", "interrupted", timer),
+        "a",
+        (50, 500),
+        "50..110 a RUNNING
+         110..400 a TIMER (in futex, timer)
+         400..410 a WAIT_CPU
+         410..500 a RUNNING",
+    );
+    // In other calls the signal may be what is waited for; and a wait that no signal interrupted was over.
+    for (call, second) in [("epoll_wait", "interrupted"), ("flock", "ret")] {
+        check(
+            &drawing(call, second, by_b),
+            "a",
+            (285, 500),
+            "  285..299 c RUNNING
+         299..301 a WAIT_CPU
+         301..306 a RUNNING
+           306..400 b RUNNING
+         400..410 a WAIT_CPU
+         410..500 a RUNNING",
+        );
+    }
+}
+
+#[test]
 fn who_tries_for_a_lock_may_wake_its_holder_meanwhile() {
     check(
         "1   0 switch - b

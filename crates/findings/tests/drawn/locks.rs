@@ -1,6 +1,6 @@
 //! Waits for locks: what is said of who woke the thread.
 
-use slowpath_findings::FindingId;
+use slowpath_findings::{Finding, FindingId};
 
 use crate::support::{findings, only};
 
@@ -48,6 +48,45 @@ fn who_waits_for_a_lock_on_a_file_waits_for_its_holder() {
             .iter()
             .any(|finding| finding.id == FindingId::LockContention)
     );
+}
+
+#[test]
+fn who_sends_signals_has_no_lock() {
+    // Thread 9, or a timer, interrupts the wait of 7 for 8 every 5 ms; 7 waits again at once.
+    let signals = |by_timer: bool| -> String {
+        let signal = |at: u32| {
+            let wake = format!("cpu1 {at} sched_waking comm=shop tid=7 target_cpu=0");
+            let timer = |what: &str| format!("cpu1 {at} timer_hrtimer_expire_{what} hrtimer=0x1");
+            let wake = match by_timer {
+                true => format!("{}\n{wake}\n{}", timer("entry"), timer("exit")),
+                false => wake,
+            };
+            format!(
+                "{wake}
+                cpu0 {0} sched_switch prev_comm=other prev_tid=8 prev_state=0 next_comm=shop next_tid=7
+                cpu0 {1} syscall_exit_futex ret=-512
+                cpu0 {2} syscall_entry_futex op=0
+                cpu0 {3} sched_switch prev_comm=shop prev_tid=7 prev_state=1 next_comm=other next_tid=8\n",
+                at + 10,
+                at + 15,
+                at + 50,
+                at + 60,
+            )
+        };
+        [5000, 10000, 15000].map(signal).concat()
+    };
+    let profiler = "cpu1 0 sched_switch prev_comm=swapper/1 prev_tid=0 prev_state=0 next_comm=profiler next_tid=9";
+    let at = WAITED.find("cpu0 20000").expect("the wake-up");
+    let (before, after) = WAITED.split_at(at);
+    for by_timer in [false, true] {
+        let drawing = format!("{profiler}\n{before}{}{after}", signals(by_timer));
+        let found = findings(&drawing, Vec::new());
+        let finding = only(&found, FindingId::LockContention);
+        assert_eq!(finding.title, "Lock: requests wait for other (8)");
+        assert!(finding.share > 0.95, "{}", finding.share);
+        let is_timer = |finding: &Finding| finding.id == FindingId::TimerWait;
+        assert!(!found.iter().any(is_timer), "{found:#?}");
+    }
 }
 
 #[test]

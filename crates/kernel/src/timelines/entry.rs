@@ -34,6 +34,8 @@ pub(super) struct Run {
     pub(super) in_part: bool,
     /// The switch to the thread, from the idle thread, is missing: it may have begun a little earlier.
     pub(super) begun_unseen: bool,
+    /// It returned first from a call that a signal had interrupted.
+    pub(super) interrupted: bool,
     /// System call that it was in at the end.
     pub(super) call: Call,
     /// Why it ended; `None` where the trace ends or events are missing.
@@ -140,7 +142,8 @@ impl Run {
             | u64::from(self.in_part) << 32
             | left << 33
             | u64::from(self.call.0) << 36
-            | u64::from(self.begun_unseen) << 52;
+            | u64::from(self.begun_unseen) << 52
+            | u64::from(self.interrupted) << 53;
         [self.begin.cast_unsigned(), self.end.cast_unsigned(), word]
     }
 
@@ -153,6 +156,7 @@ impl Run {
             cpu: word as u32,
             in_part: word >> 32 & 1 != 0,
             begun_unseen: word >> 52 & 1 != 0,
+            interrupted: word >> 53 & 1 != 0,
             call: Call((word >> 36) as u16),
             left: (left != NOT_LEFT).then(|| switch_out_of(left)),
         }
@@ -326,6 +330,7 @@ mod tests {
                 cpu: u32::MAX,
                 in_part: left.is_none(),
                 begun_unseen: left.is_some(),
+                interrupted: left.is_none(),
                 call: Call::named(2045),
                 left,
             };

@@ -50,6 +50,10 @@ pub(super) const FACTS: &[FactKind] = &[
 pub(super) const FACTS_OF_SEGMENTS: &[FactKind] =
     &[FactKind::SegmentQueued, FactKind::SegmentReceived];
 
+/// What a call returns that a signal interrupted: `EINTR`, and the four codes by which the kernel knows how to begin
+/// it again (`include/linux/errno.h`).
+const INTERRUPTED: [i64; 5] = [-4, -512, -513, -514, -516];
+
 /// A thread's name as the kernel keeps it: at most 15 bytes, zeros behind.
 pub(super) type Name = [u8; 16];
 
@@ -271,7 +275,12 @@ impl Analysis for Gather<'_> {
                 self.push(state, at, Kind::PacketReceived { buffer });
             }
             Fact::SyscallEntry(entry) => self.call(state, at, Call::named(entry.call.index())),
-            Fact::SyscallExit(_) => self.call(state, at, Call::NONE),
+            Fact::SyscallExit(exit) => {
+                if INTERRUPTED.contains(&exit.ret) && state.open.call == Call::UNSEEN {
+                    self.push(state, at, Kind::Interrupted);
+                }
+                self.call(state, at, Call::NONE);
+            }
             Fact::Fork {
                 child,
                 child_process,

@@ -44,6 +44,8 @@ pub(super) enum Kind {
     PacketReceived { buffer: u64 },
     /// The system call that the running thread was in when the chunk ended.
     Call(Call),
+    /// A signal interrupted the call that the running thread returns from.
+    Interrupted,
     /// Events were lost between the record before and the record after.
     Lost,
     /// The running thread made a new one.
@@ -151,6 +153,7 @@ impl Record {
             Kind::Forked(thread) => (11, thread_bits(thread)),
             Kind::Runs(thread) => (12, thread_bits(thread)),
             Kind::Seen => (13, 0),
+            Kind::Interrupted => (14, 0),
         };
         Self {
             at,
@@ -197,6 +200,7 @@ impl Record {
             11 => Kind::Forked(thread),
             12 => Kind::Runs(thread),
             13 => Kind::Seen,
+            14 => Kind::Interrupted,
             _ => Kind::Lost,
         }
     }
@@ -299,6 +303,7 @@ mod tests {
             Kind::PacketLooped { buffer: 1 },
             Kind::PacketReceived { buffer: 2 },
             Kind::Call(Call::NONE),
+            Kind::Interrupted,
             Kind::Lost,
             Kind::Forked(largest),
             Kind::Runs(largest),

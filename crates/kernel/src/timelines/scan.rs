@@ -33,6 +33,8 @@ pub(super) struct Known {
     since: i64,
     /// The switch from the idle thread to `current` is missing.
     begun_unseen: bool,
+    /// `current` returned first from a call that a signal had interrupted.
+    interrupted: bool,
     /// Time of the last record; where it matters to what was lost or is missing, of the last event.
     pub(super) now: i64,
     /// Interrupts that are being handled, packed, outermost first, with their begins.
@@ -50,6 +52,7 @@ impl Known {
             current: None,
             since,
             begun_unseen: false,
+            interrupted: false,
             now: since,
             interrupts: Vec::new(),
             lost_since: None,
@@ -146,6 +149,10 @@ impl Scanner {
             Kind::PacketLooped { buffer } => self.packet_step(StepKind::Looped { buffer }),
             Kind::PacketReceived { buffer } => self.packet_received(buffer),
             Kind::Call(call) => self.knows.carried_call = call,
+            // Only the first call that a run returns from tells of the wait before it.
+            Kind::Interrupted => {
+                self.knows.interrupted |= self.knows.carried_call == Call::UNSEEN;
+            }
             Kind::Seen | Kind::Lost | Kind::Runs(_) => {}
         }
     }
@@ -178,6 +185,7 @@ impl Scanner {
         self.knows.current = Some(next);
         self.knows.since = self.knows.now;
         self.knows.begun_unseen = false;
+        self.knows.interrupted = false;
     }
 
     /// The thread that runs.
@@ -213,6 +221,7 @@ impl Scanner {
         self.knows.now = at.max(self.knows.now);
         self.knows.since = self.knows.now;
         self.knows.begun_unseen = false;
+        self.knows.interrupted = false;
         self.knows.current = Some(Runner::unnamed(thread));
         self.knows.carried_call = Call::UNSEEN;
         self.knows.interrupts.clear();
@@ -251,6 +260,7 @@ impl Scanner {
                 cpu: 0,
                 in_part,
                 begun_unseen: self.knows.begun_unseen && !in_part,
+                interrupted: self.knows.interrupted && !in_part,
                 call,
                 left,
             },

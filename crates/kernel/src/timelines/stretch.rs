@@ -65,6 +65,8 @@ pub struct WakeUp {
     pub remote: bool,
     /// Who woke it.
     pub by: Waker,
+    /// It was woken for a signal: the call in which it waited was interrupted.
+    pub by_signal: bool,
 }
 
 /// Who woke a thread.
@@ -189,6 +191,7 @@ impl Timelines {
             begin,
             end,
             then_runs: next < runs.len(),
+            interrupted: following.is_some_and(|run| run.interrupted),
             stretches: Vec::new(),
         };
         interval.cut_at_losses();
@@ -215,6 +218,7 @@ impl Timelines {
             cpu: line.map_or(CpuId::default(), |line| line.cpu),
             remote,
             by,
+            by_signal: false,
         }
     }
 }
@@ -259,6 +263,8 @@ struct Interval<'lines> {
     end: i64,
     /// The thread runs at `end`; otherwise the trace ends there.
     then_runs: bool,
+    /// That run first returns from a call that a signal interrupted.
+    interrupted: bool,
     stretches: Vec<Stretch<'lines>>,
 }
 
@@ -328,7 +334,8 @@ impl<'lines> Interval<'lines> {
                     call,
                 };
                 match self.wake(begin, end, before.is_some()) {
-                    Some(wake) => {
+                    Some(mut wake) => {
+                        wake.by_signal = then_runs && self.interrupted;
                         self.push(begin, wake.end.ns(), blocked(Some(wake)));
                         self.push(wake.end.ns(), end, Doing::WaitingForCpu);
                     }
