@@ -251,7 +251,10 @@ impl<'lines> Walk<'_, 'lines> {
         };
         let (mut since, mut at) = (wait.begin, wait.begin);
         let (mut ran, mut ready) = (Nanoseconds::ZERO, Nanoseconds::ZERO);
-        let is_lock = matches!(wait.call, Some("futex" | "flock" | "fcntl"));
+        let is_lock = matches!(
+            wait.call,
+            Some("futex" | "flock" | "fcntl" | "semop" | "semtimedop")
+        );
         while is_lock && at > frame.until && ran <= HANDLER && ready <= READY {
             let stretch = self.lines.stretch_before(frame.thread, at);
             at = stretch.range.begin.max(frame.until);

@@ -11,8 +11,14 @@ use crate::path::{Slow, Taken, Wait, counted, listed, percent};
 use crate::quota::{Quota, quota_behind};
 use crate::runtime::is_runtime;
 
-/// The system calls in which threads wait for locks; the last two for locks on files, and for nothing else.
-const CALLS: [&str; 3] = ["futex", "flock", "fcntl"];
+/// The system calls in which threads wait for locks, and for what in each.
+const CALLS: [(&str, &str); 5] = [
+    ("futex", "a lock, a condition or the end of a thread"),
+    ("flock", "a lock on a file"),
+    ("fcntl", "a lock on a file"),
+    ("semop", "a semaphore"),
+    ("semtimedop", "a semaphore"),
+];
 
 /// Waits in these for other threads.
 fn waits<'run>(slow: &'run Slow<'_>) -> impl Iterator<Item = Wait> + 'run {
@@ -21,7 +27,8 @@ fn waits<'run>(slow: &'run Slow<'_>) -> impl Iterator<Item = Wait> + 'run {
 
 fn call_of(wait: &Wait) -> Option<&'static str> {
     let call = wait.call.as_deref()?;
-    CALLS.into_iter().find(|known| *known == call)
+    let mut known = CALLS.into_iter().map(|(known, _)| known);
+    known.find(|known| *known == call)
 }
 
 /// Whether there are waits on the requests' host for threads that have ended: then it matters when they
@@ -108,13 +115,10 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Optio
     };
     let calls = CALLS
         .into_iter()
-        .filter(|call| waits.iter().any(|wait| call_of(wait) == Some(call)));
-    let calls: Vec<&str> = calls.collect();
-    let what_for = match calls.contains(&"futex") {
-        true => "a lock, a condition or the end of a thread",
-        false => "a lock on a file",
-    };
-    let calls = calls.join(" and ");
+        .filter(|(call, _)| waits.iter().any(|wait| call_of(wait) == Some(call)));
+    let (calls, mut what_for): (Vec<&str>, Vec<&str>) = calls.unzip();
+    what_for.dedup();
+    let (calls, what_for) = (calls.join(" and "), what_for.join(", or "));
     let explanation = format!(
         "{} waited {} in all in {calls}, for {what_for}, until another \
          thread woke them.{joins} The one that was waited for most is {} ({} of it); meanwhile it was: \
@@ -172,7 +176,7 @@ enum Ending {
 }
 
 impl Ending {
-    /// Nobody joins a thread by a lock on a file: who holds one until it ends gives it up by that.
+    /// Nobody joins a thread by a lock on a file or a semaphore: who holds one until it ends gives it up by that.
     fn is_told_by(wait: &Wait, slow: &Slow<'_>) -> bool {
         call_of(wait) == Some("futex") && wait.holder.host == slow.host
     }

@@ -143,7 +143,7 @@ fn a_wait_that_signals_interrupt_is_for_whoever_ends_the_last_piece() {
            110..400 b RUNNING
          400..410 a WAIT_CPU
          410..500 a RUNNING";
-    for call in ["futex", "flock", "fcntl"] {
+    for call in ["futex", "flock", "fcntl", "semop", "semtimedop"] {
         let interrupted = drawing(call, "interrupted", by_b);
         check(&interrupted, "a", (50, 500), of_b);
     }

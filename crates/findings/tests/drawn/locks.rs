@@ -30,12 +30,17 @@ fn without_timers_it_is_said_that_a_wait_may_have_ended_by_itself() {
 }
 
 #[test]
-fn who_waits_for_a_lock_on_a_file_waits_for_its_holder() {
-    for call in ["flock", "fcntl"] {
+fn who_waits_for_a_lock_on_a_file_or_a_semaphore_waits_for_its_holder() {
+    for (call, what) in [
+        ("flock", "a lock on a file"),
+        ("fcntl", "a lock on a file"),
+        ("semop", "a semaphore"),
+        ("semtimedop", "a semaphore"),
+    ] {
         let found = findings(&WAITED.replace("futex", call), Vec::new());
         let finding = only(&found, FindingId::LockContention);
         assert_eq!(finding.title, "Lock: requests wait for other (8)");
-        let said = format!("in all in {call}, for a lock on a file, until");
+        let said = format!("in all in {call}, for {what}, until");
         assert!(
             finding.explanation.contains(&said),
             "{}",
