@@ -207,6 +207,12 @@ impl<'lines> Walk<'_, 'lines> {
             return;
         }
         match wake.by {
+            // It was given up while the handler ran: nobody woke the thread for that.
+            _ if wake.by_signal && is_for_a_lock(&wait) => {
+                let begin = self.tried_since(&wait, true);
+                let cause = Cause::Words("interrupted by a signal");
+                self.wait_segment(&Wait { begin, ..wait }, State::Blocked, cause);
+            }
             Waker::Thread(_) if self.is_unseen_timer(&wait) => {
                 self.wait_segment(&wait, State::Timer, Cause::None);
             }
@@ -251,10 +257,7 @@ impl<'lines> Walk<'_, 'lines> {
         };
         let (mut since, mut at) = (wait.begin, wait.begin);
         let (mut ran, mut ready) = (Nanoseconds::ZERO, Nanoseconds::ZERO);
-        let is_lock = matches!(
-            wait.call,
-            Some("futex" | "flock" | "fcntl" | "semop" | "semtimedop")
-        );
+        let is_lock = is_for_a_lock(wait);
         while is_lock && at > frame.until && ran <= HANDLER && ready <= READY {
             let stretch = self.lines.stretch_before(frame.thread, at);
             at = stretch.range.begin.max(frame.until);
@@ -545,6 +548,13 @@ impl<'lines> Walk<'_, 'lines> {
             detail,
         });
     }
+}
+
+fn is_for_a_lock(wait: &Wait<'_>) -> bool {
+    matches!(
+        wait.call,
+        Some("futex" | "flock" | "fcntl" | "semop" | "semtimedop")
+    )
 }
 
 fn words(words: &'static str) -> Detail<'static> {

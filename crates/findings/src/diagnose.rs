@@ -17,7 +17,7 @@ use slowpath_model::{Diagnostic, HostId, Nanoseconds, ProcessId, TimeRange};
 use slowpath_requests::AllHosts;
 
 use crate::finding::Finding;
-use crate::path::{Slow, recorded};
+use crate::path::{Recorded, Slow};
 use crate::unknown::Missing;
 use crate::{blocked, cpu, disk, locks, network, runtime, serial, sleep, unknown};
 
@@ -75,8 +75,8 @@ impl<'run> Diagnosis<'run> {
             (host.diagnostics.get(host.id.index())).and_then(|of_host| Missing::of(of_host));
         let is_cut = missing.is_some_and(|missing| missing.is_cut());
         let slow = lines.map(|lines| {
-            let recorded = recorded(lines, is_cut, host.rings.contains_key(&host.id));
-            Slow::of(host.all, host.id, lines, host.window, recorded)
+            let recorded = Recorded::of(lines, is_cut, host.rings.contains_key(&host.id));
+            Slow::of(host.all, host.id, lines, host.window, &recorded)
         });
         let slow = slow.filter(|slow| slow.total > Nanoseconds::ZERO);
         Self {

@@ -94,14 +94,37 @@ pub(crate) struct Wait {
     pub(crate) pieces: Vec<Segment>,
 }
 
-/// From when until when requests can be explained. Each processor's `ring` may begin at another time; but what
-/// `is_cut` off or damaged is not left out in silence: that its time is unknown has to be told.
-pub(crate) fn recorded(lines: &Timelines, is_cut: bool, ring: bool) -> TimeRange {
-    let (whole, everywhere) = (lines.range(), recorded_everywhere(lines));
-    match (is_cut, ring) {
-        (false, _) => everywhere,
-        (true, false) => whole,
-        (true, true) => TimeRange::new(everywhere.begin, whole.end),
+/// When requests can be explained.
+pub(crate) struct Recorded {
+    range: TimeRange,
+    /// Between snapshots: some processor's ring did not hold these any more. In order and apart.
+    gaps: Vec<TimeRange>,
+}
+
+impl Recorded {
+    /// Each processor's `ring` may begin at another time; but what `is_cut` off or damaged is not left out in
+    /// silence: that its time is unknown has to be told.
+    pub(crate) fn of(lines: &Timelines, is_cut: bool, ring: bool) -> Self {
+        let (whole, everywhere) = (lines.range(), recorded_everywhere(lines));
+        let unknown = lines.processors().flat_map(|cpu| lines.unknown_on(cpu));
+        let between = unknown.filter(|gap| whole.begin < gap.begin && gap.end < whole.end);
+        Self {
+            range: match (is_cut, ring) {
+                (false, _) => everywhere,
+                (true, false) => whole,
+                (true, true) => TimeRange::new(everywhere.begin, whole.end),
+            },
+            gaps: match ring && !is_cut {
+                true => TimeRange::union(between.collect()),
+                false => Vec::new(),
+            },
+        }
+    }
+
+    fn holds(&self, window: TimeRange) -> bool {
+        let next = self.gaps.partition_point(|gap| gap.end <= window.begin);
+        let touches = |gap: &TimeRange| gap.begin < window.end;
+        self.range.intersect(window) == window && !self.gaps.get(next).is_some_and(touches)
     }
 }
 
@@ -126,13 +149,13 @@ impl<'run> Slow<'run> {
     /// Of the requests that lie within `window` the slowest tenth of each operation, at least one of each; of
     /// very many some that lie evenly among them, the slowest first. Those that the recording shows in
     /// part are of no length that could be compared, and those from before or after the kernel's events
-    /// cannot be explained: those that do not lie within `recorded` count only where there are no others.
+    /// cannot be explained: those that are not `recorded` whole count only where there are no others.
     pub(crate) fn of(
         all: &'run AllHosts<'run>,
         host: HostId,
         lines: &'run Timelines,
         window: TimeRange,
-        recorded: TimeRange,
+        recorded: &Recorded,
     ) -> Self {
         let requests = all.requests(host);
         let mut operations: BTreeMap<(String, String), Vec<RequestId>> = BTreeMap::new();
@@ -150,8 +173,7 @@ impl<'run> Slow<'run> {
         for ids in operations.values() {
             let is_whole = |id: &RequestId| {
                 let request = requests.get(*id);
-                let is_covered = recorded.intersect(request.window) == request.window;
-                request.duration().is_some() && is_covered
+                request.duration().is_some() && recorded.holds(request.window)
             };
             let (mut slowest, mut others): (Vec<RequestId>, Vec<RequestId>) =
                 ids.iter().copied().partition(is_whole);

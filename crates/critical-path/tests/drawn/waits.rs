@@ -157,6 +157,24 @@ fn a_wait_that_signals_interrupt_is_for_whoever_ends_the_last_piece() {
          400..410 a WAIT_CPU
          410..500 a RUNNING",
     );
+    // b gives the lock up while a's handler runs: nobody wakes a for it, and c has no lock.
+    let handled = "2 399 wake a
+         0 410 switch - a
+         0 411 interrupted futex
+         0 420 call futex
+         0 421 ret futex
+         0 500 switch a:S -";
+    let given_up = drawing("futex", "interrupted", by_b);
+    let (until, _) = given_up.split_once("1 400").expect("b's wake-up");
+    check(
+        &format!("{until}{handled}"),
+        "a",
+        (50, 500),
+        "50..110 a RUNNING
+         110..399 a BLOCKED (in futex, interrupted by a signal)
+         399..410 a WAIT_CPU
+         410..500 a RUNNING",
+    );
     // In other calls the signal may be what is waited for; and a wait that no signal interrupted was over.
     for (call, second) in [("epoll_wait", "interrupted"), ("flock", "ret")] {
         check(

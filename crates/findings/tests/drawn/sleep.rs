@@ -3,7 +3,7 @@
 
 use slowpath_findings::FindingId;
 
-use slowpath_model::HostId;
+use slowpath_model::{HostId, TimeRange};
 
 use crate::support::{Drawn, findings, only};
 
@@ -112,22 +112,39 @@ fn it_is_told_how_many_that_took_as_long_are_not_recorded_whole() {
             until - 10
         )
     };
-    // The ring of the second processor goes back to 500 ms only.
-    let drawing = "cpu0 1 sched_switch prev_comm=t prev_tid=0 prev_state=0 next_comm=t next_tid=7\n"
-        .to_owned()
-        + &request(1, 10_000, 130_000)
-        + &request(2, 140_000, 142_000)
-        + &request(3, 400_000, 600_000)
-        + &request(4, 700_000, 720_000)
-        + &request(5, 800_000, 810_000)
-        + "cpu0 900000 sched_switch prev_comm=t prev_tid=7 prev_state=1 next_comm=t next_tid=0\n"
-        + "-- lost-packets 1 cpu1
-           cpu1 500000 sched_switch prev_comm=t prev_tid=0 prev_state=0 next_comm=t next_tid=8
-           cpu1 900000 sched_switch prev_comm=t prev_tid=8 prev_state=1 next_comm=t next_tid=0\n";
-    let drawn = Drawn::hosts(&[("web-1", &drawing)], Vec::new());
-    let asked = drawn.diagnosed(HostId(0), |diagnosis| {
-        (diagnosis.examined(), diagnosis.left_out())
-    });
-    // The fourth is the slowest of those recorded whole; the first and the third took longer.
-    assert_eq!(asked, (1, 2));
+    let requests = [
+        (1, 10_000, 130_000),
+        (2, 140_000, 142_000),
+        (3, 400_000, 600_000),
+        (4, 700_000, 720_000),
+        (5, 800_000, 810_000),
+    ];
+    let requests = requests.map(|(span, from, until)| request(span, from, until));
+    let drawing = |before: &str| {
+        "cpu0 1 sched_switch prev_comm=t prev_tid=0 prev_state=0 next_comm=t next_tid=7\n".to_owned()
+            + &requests.concat()
+            + "cpu0 900000 sched_switch prev_comm=t prev_tid=7 prev_state=1 next_comm=t next_tid=0\n"
+            + before
+            + "-- lost-packets 1 cpu1
+               cpu1 500000 sched_switch prev_comm=t prev_tid=0 prev_state=0 next_comm=t next_tid=8
+               cpu1 900000 sched_switch prev_comm=t prev_tid=8 prev_state=1 next_comm=t next_tid=0\n"
+    };
+    let asked = |before: &str, rings: &[TimeRange]| {
+        let mut drawn = Drawn::hosts(&[("web-1", &drawing(before))], Vec::new());
+        if !rings.is_empty() {
+            drawn.rings.insert(HostId(0), rings.to_vec());
+        }
+        drawn.diagnosed(HostId(0), |diagnosis| {
+            (diagnosis.examined(), diagnosis.left_out())
+        })
+    };
+    // The second processor's events go back to 500 ms only: of those recorded whole the fourth took longest.
+    assert_eq!(asked("", &[]), (1, 2));
+    assert_eq!(asked("", &[TimeRange::ALL]), (1, 2));
+    // The snapshot before holds the first request, and what followed until 160 ms.
+    let earlier = "cpu1 150000 sched_switch prev_comm=t prev_tid=0 prev_state=0 next_comm=t next_tid=8
+                   cpu1 160000 sched_switch prev_comm=t prev_tid=8 prev_state=1 next_comm=t next_tid=0\n";
+    assert_eq!(asked(earlier, &[TimeRange::ALL]), (1, 1));
+    // What a tracer lost is told of otherwise.
+    assert_eq!(asked(earlier, &[]), (1, 0));
 }
