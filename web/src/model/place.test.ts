@@ -40,3 +40,15 @@ test('filters are changed one by one, and null removes one', () => {
     sort: 'begin',
   });
 });
+
+test('what points into a request goes with it', () => {
+  const place = parsePlace('#/requests?request=3&at=150&text=slow&focus=100-200&mark=150-180');
+  for (const request of [4, null]) {
+    expect(changePlace(place, { request, filters: { text: null } }).filters).toEqual({});
+  }
+  expect(changePlace(place, { request: 3 }).filters).toEqual(place.filters);
+  expect(changePlace(place, { request: 4, filters: { mark: '1-2' } }).filters).toEqual({
+    text: 'slow',
+    mark: '1-2',
+  });
+});

@@ -65,10 +65,16 @@ export type PlaceChange = Partial<Omit<Place, 'filters'>> & {
   filters?: Record<string, string | null>;
 };
 
+/** What points into the selected request: it does not outlive the selection. */
+const FILTERS_OF_REQUEST = ['focus', 'mark'];
+
 export function changePlace(place: Place, change: PlaceChange): Place {
   const { filters: changedFilters, ...rest } = change;
   const otherView = change.view !== undefined && change.view !== place.view;
   const filters: Record<string, string> = otherView ? {} : { ...place.filters };
+  if (change.request !== undefined && change.request !== place.request) {
+    for (const name of FILTERS_OF_REQUEST) delete filters[name];
+  }
   for (const [name, value] of Object.entries(changedFilters ?? {})) {
     if (value === null || value === '') delete filters[name];
     else filters[name] = value;

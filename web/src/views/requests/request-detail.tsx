@@ -9,7 +9,7 @@ import { adjust, go, usePlace } from '../../model/place-store';
 import { useHostName, useRecording, useSharedRange } from '../../model/recording';
 import { isReport } from '../../model/report';
 import { STATE_WORDS, wordDuration, wordLength, wordShare, wordTime, wordWait } from '../../model/wording';
-import { withMargin } from '../../draw/time-scale';
+import { contains, fitInto, withMargin } from '../../draw/time-scale';
 import { Answered } from '../../parts/notices';
 import { PlaceLink } from '../../parts/place-link';
 import { StateTable } from '../../parts/state-bar';
@@ -25,7 +25,7 @@ export function RequestDetailPanel({ id }: { id: number }) {
     <section className="request-detail" aria-label="The selected request">
       {answer.error && (
         <div className="request-lines-bar">
-          <button type="button" onClick={() => go({ request: null, filters: { focus: null } })}>
+          <button type="button" onClick={() => go({ request: null })}>
             Close
           </button>
         </div>
@@ -52,10 +52,11 @@ function OneRequest({ detail }: { detail: RequestDetail }) {
     () => withMargin({ begin: request.begin_ns, end: request.end_ns }, 0.03, bounds),
     [request, bounds],
   );
-  const range = parseRange(filters.focus ?? null) ?? whole;
+  const focus = parseRange(filters.focus ?? null);
+  const range = focus && contains(bounds, focus.begin) ? fitInto(focus, bounds) : whole;
   // A link's stretch is pointed out until another time is selected.
   const pointed = useMemo(() => parseRange(filters.mark ?? null), [filters.mark]);
-  const mark = pointed?.begin === at ? pointed : null;
+  const mark = pointed?.begin === at && pointed.end <= path.end_ns ? pointed : null;
   return (
     <>
       <header className="request-head">
@@ -84,7 +85,7 @@ function OneRequest({ detail }: { detail: RequestDetail }) {
             type="button"
             className="quiet-button"
             aria-label="Close the request"
-            onClick={() => go({ request: null, filters: { focus: null } })}
+            onClick={() => go({ request: null })}
           >
             ✕
           </button>
