@@ -91,9 +91,11 @@ describe('the application', { skip: noBrowser }, () => {
     assert.doesNotMatch(await words.innerText(), /pointed out/);
     const { hash } = new URL(page.url());
     const begin = Number(/mark=(\d+)/.exec(hash)[1]);
-    const longer = await browser.open(hash.replace(/mark=[\d-]+/, `mark=${begin}-${begin + 1_000_000_000}`));
+    await page.getByRole('button', { name: 'Segment after' }).click();
+    await page.waitForURL((address) => !address.hash.includes(`at=${begin}`));
+    const after = Number(/at=(\d+)/.exec(new URL(page.url()).hash)[1]);
+    const longer = await browser.open(hash.replace(/mark=[\d-]+/, `mark=${begin}-${after + 1000}`));
     await longer.locator('.segment-words').getByText('pointed out').waitFor();
-    assert.match(await longer.locator('.segment-words').innerText(), /^1\s?s/);
     await longer.getByRole('button', { name: 'Segment after' }).click();
     await longer.locator('.segment-words').getByText('pointed out').waitFor({ state: 'detached' });
     assert.deepEqual([page.complaints, longer.complaints], [[], []]);
