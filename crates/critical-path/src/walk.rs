@@ -11,7 +11,7 @@ use slowpath_model::{CpuId, HostId, Nanoseconds, ThreadId, TimeRange, Timestamp}
 
 use crate::bare::{BareLink, BarePath, Cause, Detail, Piece};
 use crate::state_of::interrupt_state;
-use crate::{Hosts, LinkKind, State};
+use crate::{Hosts, LOCK_CALLS, LinkKind, State};
 
 /// Where the time of `thread` of `host` within `window` went, without names.
 pub fn bare_path<'lines>(
@@ -551,10 +551,7 @@ impl<'lines> Walk<'_, 'lines> {
 }
 
 fn is_for_a_lock(wait: &Wait<'_>) -> bool {
-    matches!(
-        wait.call,
-        Some("futex" | "flock" | "fcntl" | "semop" | "semtimedop")
-    )
+    (LOCK_CALLS.iter()).any(|(name, _)| wait.call == Some(name))
 }
 
 fn words(words: &'static str) -> Detail<'static> {

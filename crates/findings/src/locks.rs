@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use slowpath_critical_path::LOCK_CALLS;
 use slowpath_kernel::exits::Exits;
 use slowpath_model::{Nanoseconds, Timestamp};
 use slowpath_requests::ThreadOfHost;
@@ -11,23 +12,14 @@ use crate::path::{Slow, Taken, Wait, counted, listed, percent};
 use crate::quota::{Quota, quota_behind};
 use crate::runtime::is_runtime;
 
-/// The system calls in which threads wait for locks, and for what in each.
-const CALLS: [(&str, &str); 5] = [
-    ("futex", "a lock, a condition or the end of a thread"),
-    ("flock", "a lock on a file"),
-    ("fcntl", "a lock on a file"),
-    ("semop", "a semaphore"),
-    ("semtimedop", "a semaphore"),
-];
-
-/// Waits in these for other threads.
+/// Waits for locks that others gave up.
 fn waits<'run>(slow: &'run Slow<'_>) -> impl Iterator<Item = Wait> + 'run {
     (slow.waits()).filter(|wait| call_of(wait).is_some() && !is_runtime(&wait.holder_comm))
 }
 
 fn call_of(wait: &Wait) -> Option<&'static str> {
     let call = wait.call.as_deref()?;
-    let mut known = CALLS.into_iter().map(|(known, _)| known);
+    let mut known = LOCK_CALLS.into_iter().map(|(known, _)| known);
     known.find(|known| *known == call)
 }
 
@@ -113,7 +105,7 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Optio
              woken it."
         }
     };
-    let calls = CALLS
+    let calls = LOCK_CALLS
         .into_iter()
         .filter(|(call, _)| waits.iter().any(|wait| call_of(wait) == Some(call)));
     let (calls, mut what_for): (Vec<&str>, Vec<&str>) = calls.unzip();

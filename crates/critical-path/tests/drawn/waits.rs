@@ -60,12 +60,10 @@ fn a_mutex_goes_from_holder_to_waiter() {
     );
 }
 
-#[test]
-fn a_lock_that_is_tried_for_with_a_timeout_is_waited_for_all_the_time() {
-    // Java's monitors: a looks whether b still has the lock whenever a timer wakes it, for 4 ns.
-    let drawing = |call: &str| {
-        format!(
-            "1   0 switch - b
+/// b runs, and a waits in `call` until a timer of its own or a timer's signal ends that.
+fn awoken_by_a_timer(call: &str) -> String {
+    format!(
+        "1   0 switch - b
          0   0 switch - a
          0 100 call {call}
          0 110 switch a:S -
@@ -73,7 +71,16 @@ fn a_lock_that_is_tried_for_with_a_timeout_is_waited_for_all_the_time() {
          0 199 wake a
          0 200 timerend
          0 202 switch - a
-         0 203 ret {call}
+"
+    )
+}
+
+#[test]
+fn a_lock_that_is_tried_for_with_a_timeout_is_waited_for_all_the_time() {
+    // Java's monitors: a looks whether b still has the lock whenever a timer wakes it, for 4 ns.
+    let drawing = |call: &str| {
+        format!(
+            "{}0 203 ret {call}
          0 204 call futex
          0 206 switch a:S -
          0 298 timer
@@ -86,7 +93,8 @@ fn a_lock_that_is_tried_for_with_a_timeout_is_waited_for_all_the_time() {
          1 400 wake a
          0 410 switch - a
          0 420 ret futex
-         0 500 switch a:S -"
+         0 500 switch a:S -",
+            awoken_by_a_timer(call)
         )
     };
     let tried = "50..110 a RUNNING
@@ -113,15 +121,7 @@ fn a_wait_that_signals_interrupt_is_for_whoever_ends_the_last_piece() {
     // A timer's signal interrupts a, then one of c; the handler runs, and a waits for b's lock again.
     let drawing = |call: &str, second: &str, last: &str| {
         format!(
-            "1   0 switch - b
-         0   0 switch - a
-         0 100 call {call}
-         0 110 switch a:S -
-         0 198 timer
-         0 199 wake a
-         0 200 timerend
-         0 202 switch - a
-         0 203 interrupted {call}
+            "{}0 203 interrupted {call}
          0 204 call rt_sigreturn
          0 205 interrupted rt_sigreturn
          0 206 call {call}
@@ -135,7 +135,8 @@ fn a_wait_that_signals_interrupt_is_for_whoever_ends_the_last_piece() {
          {last}
          0 410 switch - a
          0 420 ret {call}
-         0 500 switch a:S -"
+         0 500 switch a:S -",
+            awoken_by_a_timer(call)
         )
     };
     let by_b = "1 400 wake a";
