@@ -488,11 +488,11 @@ pub enum SwitchOut {
     Interruptible,
     /// It sleeps and waits for one thing only, mostly a device.
     Uninterruptible,
-    /// It is stopped or traced.
+    /// A signal stopped it.
     Stopped,
     /// It is gone.
     Dead,
-    /// Anything else (parked, idle kernel thread).
+    /// Anything else (parked, idle kernel thread, held by a debugger).
     Other,
 }
 
@@ -506,7 +506,7 @@ impl SwitchOut {
             0 => Self::Runnable,
             low if low & 0x01 != 0 => Self::Interruptible,
             low if low & 0x02 != 0 => Self::Uninterruptible,
-            low if low & 0x0c != 0 => Self::Stopped,
+            low if low & 0x04 != 0 => Self::Stopped,
             low if low & 0x30 != 0 => Self::Dead,
             _ => Self::Other,
         }
@@ -786,5 +786,6 @@ mod tests {
         check(0x40, SwitchOut::Other); // parked
         check(16, SwitchOut::Dead);
         check(4, SwitchOut::Stopped);
+        check(8, SwitchOut::Other); // a debugger goes on with it
     }
 }

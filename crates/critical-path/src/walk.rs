@@ -11,7 +11,7 @@ use slowpath_model::{CpuId, HostId, Nanoseconds, ThreadId, TimeRange, Timestamp}
 
 use crate::bare::{BareLink, BarePath, Cause, Detail, Piece};
 use crate::state_of::interrupt_state;
-use crate::{Hosts, LOCK_CALLS, LinkKind, State};
+use crate::{CUT_SHORT, Hosts, LOCK_CALLS, LinkKind, State};
 
 /// Where the time of `thread` of `host` within `window` went, without names.
 pub fn bare_path<'lines>(
@@ -104,6 +104,7 @@ struct Wait<'lines> {
     begin: Timestamp,
     wake: WakeUp,
     uninterruptible: bool,
+    stopped: bool,
     call: Option<&'lines str>,
     /// The waker's link to the thread.
     link: LinkKind,
@@ -131,11 +132,13 @@ impl<'lines> Walk<'_, 'lines> {
             Doing::Blocked {
                 wake: Some(wake),
                 uninterruptible,
+                stopped,
                 call,
             } => self.follow(Wait {
                 begin,
                 wake,
                 uninterruptible,
+                stopped,
                 call,
                 link: LinkKind::WakeUp,
             }),
@@ -143,6 +146,7 @@ impl<'lines> Walk<'_, 'lines> {
                 begin,
                 wake: creation,
                 uninterruptible: false,
+                stopped: false,
                 call: None,
                 link: LinkKind::Creation,
             }),
@@ -207,10 +211,15 @@ impl<'lines> Walk<'_, 'lines> {
             return;
         }
         match wake.by {
+            // Who let it go on did not work for it.
+            _ if wait.stopped => {
+                let cause = Cause::Words("stopped by a signal");
+                self.wait_segment(&wait, State::Blocked, cause);
+            }
             // It was given up while the handler ran: nobody woke the thread for that.
             _ if wake.by_signal && is_for_a_lock(&wait) => {
                 let begin = self.tried_since(&wait, true);
-                let cause = Cause::Words("interrupted by a signal");
+                let cause = Cause::Words(CUT_SHORT);
                 self.wait_segment(&Wait { begin, ..wait }, State::Blocked, cause);
             }
             Waker::Thread(_) if self.is_unseen_timer(&wait) => {
@@ -248,17 +257,16 @@ impl<'lines> Walk<'_, 'lines> {
     fn tried_since(&self, wait: &Wait<'_>, after_timeouts: bool) -> Timestamp {
         /// The look at the lock takes less, unless it is interrupted for long.
         const LOOK: Nanoseconds = Nanoseconds(100_000);
-        /// The handler of a signal takes less: a profiler's walks the stack.
-        const HANDLER: Nanoseconds = Nanoseconds(1_000_000);
-        /// And who waits for a processor for longer meanwhile does not only wait for the lock.
-        const READY: Nanoseconds = Nanoseconds(5_000_000);
+        /// The handler of a signal takes less (a profiler's walks the stack), and so does a processor to come. Who
+        /// does other things for longer meanwhile does not only wait for the lock.
+        const BETWEEN: Nanoseconds = Nanoseconds(5_000_000);
         let Some(frame) = self.frames.last() else {
             return wait.begin;
         };
         let (mut since, mut at) = (wait.begin, wait.begin);
         let (mut ran, mut ready) = (Nanoseconds::ZERO, Nanoseconds::ZERO);
         let is_lock = is_for_a_lock(wait);
-        while is_lock && at > frame.until && ran <= HANDLER && ready <= READY {
+        while is_lock && at > frame.until && ran.max(ready) <= BETWEEN {
             let stretch = self.lines.stretch_before(frame.thread, at);
             at = stretch.range.begin.max(frame.until);
             match stretch.doing {
@@ -268,6 +276,7 @@ impl<'lines> Walk<'_, 'lines> {
                     wake: Some(wake),
                     uninterruptible,
                     call,
+                    ..
                 } if call == wait.call
                     && (wake.by_signal
                         || after_timeouts

@@ -1,14 +1,14 @@
 //! Locks: who holds them while requests wait, and what the holder waits for itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use slowpath_critical_path::LOCK_CALLS;
+use slowpath_critical_path::{CUT_SHORT, LOCK_CALLS, State};
 use slowpath_kernel::exits::Exits;
 use slowpath_model::{Nanoseconds, Timestamp};
 use slowpath_requests::ThreadOfHost;
 
 use crate::finding::{Evidence, Finding, FindingId};
-use crate::path::{Slow, Taken, Wait, counted, listed, percent};
+use crate::path::{Piece, Slow, Taken, Wait, counted, listed, percent};
 use crate::quota::{Quota, quota_behind};
 use crate::runtime::is_runtime;
 
@@ -17,8 +17,24 @@ fn waits<'run>(slow: &'run Slow<'_>) -> impl Iterator<Item = Wait> + 'run {
     (slow.waits()).filter(|wait| call_of(wait).is_some() && !is_runtime(&wait.holder_comm))
 }
 
+/// A request's own waits for locks that were given up while it handled a signal.
+fn waits_cut_short<'run>(
+    slow: &'run Slow<'_>,
+) -> impl Iterator<Item = (&'static str, Piece)> + 'run {
+    slow.pieces().filter_map(|piece| {
+        let segment = &piece.segment;
+        let is_own = segment.state == State::Blocked && segment.depth == 0;
+        let words = segment.detail.strip_prefix("in ").filter(|_| is_own)?;
+        let call = known_call(words.strip_suffix(CUT_SHORT)?.strip_suffix(", ")?)?;
+        Some((call, piece))
+    })
+}
+
 fn call_of(wait: &Wait) -> Option<&'static str> {
-    let call = wait.call.as_deref()?;
+    known_call(wait.call.as_deref()?)
+}
+
+fn known_call(call: &str) -> Option<&'static str> {
     let mut known = LOCK_CALLS.into_iter().map(|(known, _)| known);
     known.find(|known| *known == call)
 }
@@ -61,29 +77,36 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Optio
             *holder.did.entry(did).or_default() += piece.range.length();
         }
     }
+    let mut calls: BTreeSet<&str> = waits.iter().filter_map(call_of).collect();
+    let mut of_nobody = Nanoseconds::ZERO;
+    for (call, piece) in waits_cut_short(slow) {
+        calls.insert(call);
+        of_nobody += piece.segment.range.length();
+        taken.add(piece.request, piece.whose(), piece.segment.range);
+    }
     let mut ranked: Vec<(&ThreadOfHost, &Holder)> = holders.iter().collect();
     ranked.sort_by_key(|(thread, holder)| (std::cmp::Reverse(holder.waited), **thread));
-    let (first, most) = ranked.first()?;
     let are_joins = ended.get() * 2 > taken.total.get();
     let may_be_joins = (ended + ending).get() * 2 > taken.total.get();
-    let thread = slow.thread(**first);
-    let title = match (ranked.len() - 1, are_joins, may_be_joins) {
-        (0, true, _) => format!("Threads: requests wait until {thread} has ended"),
-        (0, false, true) => {
+    let thread = (ranked.first()).map_or(String::new(), |(first, _)| slow.thread(**first));
+    let title = match (ranked.len(), are_joins, may_be_joins) {
+        (0, ..) => "Lock: requests wait for a holder that is not known".to_owned(),
+        (1, true, _) => format!("Threads: requests wait until {thread} has ended"),
+        (1, false, true) => {
             format!("Threads or a lock: requests wait for {thread}, which ends then")
         }
-        (0, false, false) => format!("Lock: requests wait for {thread}"),
-        (more, true, _) => format!(
+        (1, false, false) => format!("Lock: requests wait for {thread}"),
+        (all, true, _) => format!(
             "Threads: requests wait until {thread} and {} have ended",
-            counted(more, "other", "others")
+            counted(all - 1, "other", "others")
         ),
-        (more, false, true) => format!(
+        (all, false, true) => format!(
             "Threads or locks: requests wait for {thread} and {}, which end then",
-            counted(more, "other", "others")
+            counted(all - 1, "other", "others")
         ),
-        (more, false, false) => format!(
+        (all, false, false) => format!(
             "Locks: requests wait for {thread} and {}",
-            counted(more, "other holder", "other holders")
+            counted(all - 1, "other holder", "other holders")
         ),
     };
     let mut joins = match ended {
@@ -105,21 +128,29 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Optio
              woken it."
         }
     };
-    let calls = LOCK_CALLS
-        .into_iter()
-        .filter(|(call, _)| waits.iter().any(|wait| call_of(wait) == Some(call)));
+    let mut by_whom = match ranked.first() {
+        Some((_, most)) => format!(
+            ", until another thread woke them.{joins} The one that was waited for most is {thread} ({} of it); \
+             meanwhile it was: {}.{unless}",
+            percent(most.waited, taken.total),
+            listed(&most.did, 4)
+        ),
+        None => ".".to_owned(),
+    };
+    if of_nobody > Nanoseconds::ZERO {
+        by_whom += &format!(
+            " For {of_nobody} of it a signal interrupted them, and it was given up while they handled that: by \
+             whom is not known."
+        );
+    }
+    let calls = (LOCK_CALLS.into_iter()).filter(|(call, _)| calls.contains(call));
     let (calls, mut what_for): (Vec<&str>, Vec<&str>) = calls.unzip();
     what_for.dedup();
     let (calls, what_for) = (calls.join(" and "), what_for.join(", or "));
     let explanation = format!(
-        "{} waited {} in all in {calls}, for {what_for}, until another \
-         thread woke them.{joins} The one that was waited for most is {} ({} of it); meanwhile it was: \
-         {}.{unless}",
+        "{} waited {} in all in {calls}, for {what_for}{by_whom}",
         taken.slow_requests(),
         taken.total,
-        thread,
-        percent(most.waited, taken.total),
-        listed(&most.did, 4)
     );
     let mut evidence: Vec<Evidence> = (ranked.iter().take(4))
         .map(|(thread, holder)| Evidence {

@@ -93,6 +93,7 @@ fn events(line: &str, tracer: Tracer) -> Vec<String> {
                 "R" => 0,
                 "S" => 1,
                 "D" => 2,
+                "T" => 4,
                 _ => 16,
             };
             let next = argument(1);

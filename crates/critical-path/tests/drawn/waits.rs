@@ -193,6 +193,73 @@ fn a_wait_that_signals_interrupt_is_for_whoever_ends_the_last_piece() {
 }
 
 #[test]
+fn a_handler_may_take_its_time_while_another_has_the_lock() {
+    check(
+        "1       0 switch - b
+         0       0 switch - a
+         0     100 call futex
+         0     110 switch a:S -
+         2     110 switch - c
+         2     199 wake a
+         0     202 switch - a
+         0     203 interrupted futex
+         0 2000203 call futex
+         0 2000206 switch a:S -
+         1 2000400 wake a
+         0 2000410 switch - a
+         0 2000420 ret futex
+         0 2000500 switch a:S -",
+        "a",
+        (50, 2_000_500),
+        "50..110 a RUNNING
+           110..2000400 b RUNNING
+         2000400..2000410 a WAIT_CPU
+         2000410..2000500 a RUNNING",
+    );
+}
+
+#[test]
+fn who_is_stopped_waits_to_be_let_go_on_and_then_for_the_lock_as_before() {
+    // c stops a, which waits for b's lock with a time-out, and lets it go on; then a signal of c's interrupts it.
+    check(
+        "1   0 switch - b
+         0   0 switch - a
+         0 100 call futex
+         0 110 switch a:S -
+         2 110 switch - c
+         2 200 wake a
+         0 202 switch - a
+         0 203 interrupted futex
+         0 204 switch a:T -
+         2 300 wake a
+         0 302 switch - a
+         0 303 call restart_syscall
+         0 304 switch a:S -
+         2 350 wake a
+         0 352 switch - a
+         0 353 interrupted restart_syscall
+         0 354 call restart_syscall
+         0 355 switch a:S -
+         1 400 wake a
+         0 410 switch - a
+         0 420 ret restart_syscall
+         0 500 switch a:S -",
+        "a",
+        (50, 500),
+        "50..110 a RUNNING
+         110..200 a BLOCKED (in futex, interrupted by a signal)
+         200..202 a WAIT_CPU
+         202..204 a RUNNING
+         204..300 a BLOCKED (stopped by a signal)
+         300..302 a WAIT_CPU
+         302..304 a RUNNING
+           304..400 b RUNNING
+         400..410 a WAIT_CPU
+         410..500 a RUNNING",
+    );
+}
+
+#[test]
 fn who_tries_for_a_lock_may_wake_its_holder_meanwhile() {
     check(
         "1   0 switch - b

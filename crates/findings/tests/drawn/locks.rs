@@ -95,6 +95,28 @@ fn who_sends_signals_has_no_lock() {
 }
 
 #[test]
+fn what_is_given_up_while_a_signal_is_handled_is_waited_for() {
+    // Thread 9 sends 7 a signal; when that has handled it, it gets the lock at once.
+    let profiler = "cpu1 0 sched_switch prev_comm=swapper/1 prev_tid=0 prev_state=0 next_comm=profiler next_tid=9";
+    let signalled = WAITED
+        .replace("cpu0 2000", "cpu1 2000")
+        .replace("futex ret=0", "futex ret=-512");
+    let found = findings(&format!("{profiler}\n{signalled}"), Vec::new());
+    let finding = only(&found, FindingId::LockContention);
+    assert_eq!(
+        finding.title,
+        "Lock: requests wait for a holder that is not known"
+    );
+    assert!(finding.share > 0.95, "{}", finding.share);
+    let said = "a thread. For 19.890 ms of it a signal interrupted them";
+    assert!(
+        finding.explanation.contains(said),
+        "{}",
+        finding.explanation
+    );
+}
+
+#[test]
 fn who_waits_for_a_thread_to_end_waits_for_no_lock() {
     // 8 ends after it has woken 7 (soon, or later), is at its end when it wakes 7, or goes on to wait for something else.
     let ends = |exit: &str| {

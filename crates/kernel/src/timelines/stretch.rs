@@ -38,6 +38,8 @@ pub enum Doing<'lines> {
         wake: Option<WakeUp>,
         /// The wait could not be interrupted by a signal: mostly for a device.
         uninterruptible: bool,
+        /// A signal had stopped it: what it waited for is to be let go on.
+        stopped: bool,
         /// The system call that it was in, where the trace tells.
         call: Option<&'lines str>,
     },
@@ -178,6 +180,13 @@ impl Timelines {
         let before = run_before(runs, next);
         let begin = before.map_or(self.known.begin, |run| run.end);
         let following = runs.get(next).map(Run::from_row);
+        // Where the switch to it is missing, what it returns from is told after the time in which that was.
+        let returning = match following {
+            Some(part) if part.in_part && part.left.is_none() => (runs.get(next + 1))
+                .map(Run::from_row)
+                .filter(|run| run.begin == part.end),
+            whole => whole,
+        };
         let end = following.map_or(self.known.end, |run| run.begin);
         let first_wake = wakes.partition_point(|wake| {
             let at = Wake::from_row(wake).at;
@@ -188,14 +197,28 @@ impl Timelines {
             lines: self,
             wakes: &wakes[first_wake..past_wake.max(first_wake)],
             before: before.filter(|run| run.left.is_some()),
+            call: self.call_at_the_end(&runs[..next.min(runs.len())]),
             begin,
             end,
             then_runs: next < runs.len(),
-            interrupted: following.is_some_and(|run| run.interrupted),
+            interrupted: returning.is_some_and(|run| run.interrupted),
             stretches: Vec::new(),
         };
         interval.cut_at_losses();
         interval.stretches
+    }
+
+    /// The call that a thread was in at the end of the last of these runs.
+    fn call_at_the_end(&self, runs: &[RunRow]) -> Option<&str> {
+        /// By which a wait goes on, after its thread was stopped, that has a time-out.
+        const GOES_ON: &str = "restart_syscall";
+        let runs = runs.iter().rev().map(Run::from_row);
+        let mut known = runs.take_while(|run| run.left.is_some());
+        let call = self.call_name(known.next()?)?;
+        match call {
+            GOES_ON => known.find_map(|run| self.call_name(run).filter(|name| *name != GOES_ON)),
+            _ => Some(call),
+        }
     }
 
     fn call_name(&self, run: Run) -> Option<&str> {
@@ -259,6 +282,8 @@ struct Interval<'lines> {
     wakes: &'lines [WakeRow],
     /// The run before, where it is known why it ended.
     before: Option<Run>,
+    /// The call that it was in then.
+    call: Option<&'lines str>,
     begin: i64,
     end: i64,
     /// The thread runs at `end`; otherwise the trace ends there.
@@ -308,7 +333,7 @@ impl<'lines> Interval<'lines> {
             let last = wakes().filter(inside).rfind(new)?;
             Some(self.lines.wake_up(last, last.at, false))
         };
-        let call = before.and_then(|run| self.lines.call_name(run));
+        let call = before.and(self.call);
         // Kernels before 4.14 have no state of their own for the end.
         let has_ended = left == Some(SwitchOut::Dead)
             || left == Some(SwitchOut::Other) && matches!(call, Some("exit" | "exit_group"));
@@ -331,6 +356,7 @@ impl<'lines> Interval<'lines> {
                 let blocked = |wake| Doing::Blocked {
                     wake,
                     uninterruptible: left == Some(SwitchOut::Uninterruptible),
+                    stopped: left == Some(SwitchOut::Stopped),
                     call,
                 };
                 match self.wake(begin, end, before.is_some()) {

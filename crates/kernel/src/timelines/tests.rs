@@ -234,6 +234,37 @@ fn processors_have_any_number() {
 }
 
 #[test]
+fn a_signal_is_known_where_the_switch_behind_it_is_missing() {
+    // 7 waits in futex until 8 sends it a signal; after the switch from the idle thread or from 9, or without either.
+    let drawing = |switch: &str| {
+        format!(
+            "cpu0 10 sched_switch prev_comm=idle prev_tid=0 prev_state=0 next_comm=a next_tid=7 @tid=0
+             cpu0 20 syscall_entry_futex op=0 @tid=7
+             cpu0 30 sched_switch prev_comm=a prev_tid=7 prev_state=1 next_comm=c next_tid=9 @tid=7
+             cpu1 10 sched_switch prev_comm=idle prev_tid=0 prev_state=0 next_comm=b next_tid=8 @tid=0
+             cpu1 40 sched_waking comm=a tid=7 target_cpu=0 @tid=8
+             cpu0 41 sched_wakeup comm=a tid=7 target_cpu=0 @tid=9
+             {switch}
+             cpu0 60 syscall_exit_futex ret=-512 @tid=7
+             cpu0 70 sched_switch prev_comm=a prev_tid=7 prev_state=1 next_comm=idle next_tid=0 @tid=7"
+        )
+    };
+    let seen =
+        "cpu0 50 sched_switch prev_comm=c prev_tid=9 prev_state=0 next_comm=a next_tid=7 @tid=9";
+    for switch in [seen, ""] {
+        let trace = DrawnTrace::parse(&drawing(switch)).unwrap();
+        let lines = Timelines::build(&trace, &Options::default()).unwrap();
+        let stretch =
+            (lines.state.as_ref().unwrap()).stretch_before(ThreadId(7), Timestamp::from_ns(40));
+        let Doing::Blocked { wake, call, .. } = stretch.doing else {
+            panic!("{stretch:?}");
+        };
+        assert_eq!(call, Some("futex"));
+        assert!(wake.is_some_and(|wake| wake.by_signal), "{switch}");
+    }
+}
+
+#[test]
 fn events_tell_who_runs_where_a_switch_is_missing() {
     // 9 went unseen, and 7 came in its place: it wakes 8. Nor is it told that 5 ran before the idle thread.
     let drawing = "
