@@ -12,6 +12,7 @@ const TYPES: &str = "
     typealias integer { size = 16; } := uint16_t;
     typealias integer { size = 32; signed = true; } := int;
     typealias integer { size = 64; } := unsigned long;
+    variant choice { string A; int C; };
 ";
 
 /// The payload of an event with these fields.
@@ -161,8 +162,8 @@ fn structures() {
     );
     check("struct { } align(32) s;", "{s: {}@32}@32");
     check(
-        "struct named { uint8_t a; }; struct named s, t[2];",
-        "{s: {a: u8le@8}@8, t: [2]@8 {a: u8le@8}@8}@8",
+        "struct named { uint8_t a; } s; struct named t, u[2];",
+        "{s: {a: u8le@8}@8, t: {a: u8le@8}@8, u: [2]@8 {a: u8le@8}@8}@8",
     );
     check_fault(
         "struct missing s;",
@@ -171,6 +172,28 @@ fn structures() {
     check_fault(
         "struct { uint8_t a; } align(3) s;",
         "29: expected an alignment (a power of two, in bits), found 3",
+    );
+}
+
+#[test]
+fn fields_have_a_name_of_their_own() {
+    check_fault("uint8_t ;", "9: expected a field's name, found `;`");
+    check_fault(
+        "struct { uint8_t a; };",
+        "22: expected a field's name, found `;`",
+    );
+    check_fault(
+        "enum : uint8_t { A } t; variant <t> { string; } v;",
+        "45: expected a field's name, found `;`",
+    );
+    check_fault("uint8_t a; int b, a;", "19: there is a second field `a`");
+    check_fault(
+        "enum : uint8_t { A } t; variant <t> { string A; int A; } v;",
+        "53: there is a second field `A`",
+    );
+    check(
+        "uint8_t a; struct { uint8_t a; } s;",
+        "{a: u8le@8, s: {a: u8le@8}@8}@8",
     );
 }
 
@@ -186,8 +209,8 @@ fn enumerations() {
         "{x: u64le@8 enum[A(18446744073709551615)]}@8",
     );
     check(
-        "enum named : uint8_t { A, A = 5 }; enum named x;",
-        "{x: u8le@8 enum[A(0 5)]}@8",
+        "enum named : uint8_t { A, A = 5 } x; enum named y;",
+        "{x: u8le@8 enum[A(0 5)], y: u8le@8 enum[A(0 5)]}@8",
     );
     check_fault(
         "typedef string text; enum : text { A } x;",
@@ -208,9 +231,7 @@ fn variants() {
         "{tag: u8le@8 enum[A(0) B(3..5) C(6)] ->r0, v: <r0>{A(0): text, B(3..5): u8le@8}}@8",
     );
     check(
-        &format!(
-            "variant choice {{ string A; int C; }}; {tag} struct {{ variant choice <tag> v; }} s;"
-        ),
+        &format!("{tag} struct {{ variant choice <tag> v; }} s;"),
         "{tag: u8le@8 enum[A(0) B(3..5) C(6)] ->r0, s: {v: <r0>{A(0): text, C(6): i32le@8}}@1}@8",
     );
     check_fault(
@@ -255,13 +276,30 @@ fn type_names_have_lexical_scopes() {
         "typedef uint8_t pair[2], one; pair a; one b;",
         "{a: [2]@8 u8le@8, b: u8le@8}@8",
     );
+    // A pointer, which people read in hexadecimal.
     check(
         "typealias integer { size = 64; } := const void *; const void * p;",
-        "{p: u64le@8}@8",
+        "{p: u64le@8 hex}@8",
     );
     check(
         "unsigned long a; uint8_t uint8_t;",
         "{a: u64le@8, uint8_t: u8le@8}@8",
+    );
+    check(
+        "typealias integer { size = 4; } := unsigned small; unsigned small a, b; uint8_t c;",
+        "{a: u4le@1, b: u4le@1, c: u8le@8}@8",
+    );
+    check(
+        "typealias integer { size = 4; } := unsigned long very small; unsigned long very small a; unsigned long b;",
+        "{a: u4le@1, b: u64le@8}@8",
+    );
+    check(
+        "struct { typealias integer { size = 4; } := unsigned small; } s; uint8_t small;",
+        "{s: {}@1, small: u8le@8}@8",
+    );
+    check_fault(
+        "typealias integer { size = 4; } := unsigned small; small a;",
+        "52: expected a type that was declared before, found `small`",
     );
     check_fault(
         "long long a;",
@@ -550,7 +588,7 @@ fn depth_size_and_work_are_bounded() {
     wide += "event { name = e; fields := struct s29; };";
     assert!(fault(&wide).contains("more fields than any trace can have"));
 
-    let references = "uint8_t a[x];".repeat(100_000);
+    let references: String = (0..100_000).map(|n| format!("uint8_t a{n}[x];")).collect();
     let many = format!(
         "{TRACE}{TYPES} event {{ name = e; fields := struct {{ uint8_t x; {references} }}; }};"
     );

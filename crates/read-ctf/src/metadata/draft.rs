@@ -238,6 +238,17 @@ impl Draft {
             depth: self.depth,
         })
     }
+
+    /// The same for a pointer (TSDL): people read those in hexadecimal, whatever the number behind says.
+    pub(super) fn as_pointer(&self) -> Rc<Self> {
+        let mut pointer = self.clone();
+        if let DraftClass::Integer(integer) = &mut pointer.class
+            && integer.meaning == IntegerMeaning::Number
+        {
+            integer.base = DisplayBase::Hexadecimal;
+        }
+        Rc::new(pointer)
+    }
 }
 
 impl Reference {

@@ -11,7 +11,7 @@ mod types;
 mod values;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::draft::{DEEPEST, Draft, DraftTrace};
@@ -25,16 +25,21 @@ pub(super) fn read(text: &[u8], notes: &mut Notes) -> Result<DraftTrace, Fault> 
     Parser {
         lexer,
         token,
-        scopes: vec![HashMap::new()],
+        scopes: vec![Scope::default()],
         depth: 0,
         notes,
     }
     .trace()
 }
 
-/// Named types of a lexical scope: `struct x`, `variant x`, `enum x` and aliases like
-/// `unsigned long`.
-type Scope = HashMap<String, Rc<Draft>>;
+/// What a lexical scope has declared.
+#[derive(Default)]
+struct Scope {
+    /// By name: `struct x`, `variant x`, `enum x` and aliases like `unsigned long`.
+    types: HashMap<String, Rc<Draft>>,
+    /// Identifiers in names of types behind other words, as in `unsigned small`: no field can have such a name.
+    words: HashSet<String>,
+}
 
 /// The parser looks at one token that it has not taken yet.
 struct Parser<'text, 'notes> {
@@ -124,7 +129,7 @@ impl<'text> Parser<'text, '_> {
 
     /// Gives the types that `parse` declares a lexical scope of their own.
     fn scoped<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
-        self.scopes.push(Scope::new());
+        self.scopes.push(Scope::default());
         let parsed = parse(self);
         self.scopes.pop();
         parsed

@@ -2,6 +2,7 @@
 //! scopes in which types are declared.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::lexer::{Kind, unquote};
@@ -70,7 +71,7 @@ impl<'text> Parser<'text, '_> {
 
     fn declare(&mut self, at: usize, name: String, class: Rc<Draft>) {
         if let Some(scope) = self.scopes.last_mut()
-            && scope.insert(name.clone(), class).is_some()
+            && scope.types.insert(name.clone(), class).is_some()
         {
             self.notes.add(at, || {
                 format!("the type `{name}` is declared twice; the second counts from here on")
@@ -79,7 +80,8 @@ impl<'text> Parser<'text, '_> {
     }
 
     fn look_up(&self, at: usize, name: &str) -> Result<Rc<Draft>, Fault> {
-        let found = self.scopes.iter().rev().find_map(|scope| scope.get(name));
+        let mut scopes = self.scopes.iter().rev();
+        let found = scopes.find_map(|scope| scope.types.get(name));
         found.cloned().ok_or_else(|| {
             let name = super::excerpt(name.as_bytes());
             Fault::new(
@@ -117,18 +119,23 @@ impl<'text> Parser<'text, '_> {
             self.enumeration(at)
         } else {
             let name = self.type_name()?;
-            self.look_up(at, &name)
+            let class = self.look_up(at, &name)?;
+            Ok(match name.ends_with('*') {
+                true => class.as_pointer(),
+                false => class,
+            })
         }
     }
 
-    /// The words of a type's name: keywords, or one identifier, with its pointers.
+    /// The words of a type's name, with its pointers: keywords and one identifier, or what an alias has declared
+    /// behind other words.
     fn type_name(&mut self) -> Result<String, Fault> {
         let mut name = String::new();
         let mut identified = false;
         while self.token.kind == Kind::Word {
             let keyword = TYPE_KEYWORDS.iter().any(|keyword| self.sees_word(keyword));
             let only_const = name.is_empty() || name == "const";
-            if !keyword && (identified || !only_const) {
+            if !keyword && (identified || !only_const) && !self.sees_word_of_a_type() {
                 break;
             }
             identified |= !keyword;
@@ -151,12 +158,26 @@ impl<'text> Parser<'text, '_> {
         Ok(pointers)
     }
 
+    /// Whether a word comes next that names of declared types have behind others.
+    fn sees_word_of_a_type(&self) -> bool {
+        let mut scopes = self.scopes.iter().filter(|scope| !scope.words.is_empty());
+        let word = std::str::from_utf8(self.word());
+        word.is_ok_and(|word| scopes.any(|scope| scope.words.contains(word)))
+    }
+
     /// The name on the right of `typealias`: all words up to the end.
     fn alias_name(&mut self) -> Result<String, Fault> {
         let mut name = self.name("the name of the new type")?.into_owned();
         while self.token.kind == Kind::Word {
+            let keyword = TYPE_KEYWORDS.iter().any(|keyword| self.sees_word(keyword));
+            let word = self.name("a word")?;
             name.push(' ');
-            name.push_str(&self.name("a word")?);
+            name.push_str(&word);
+            if let Some(scope) = self.scopes.last_mut()
+                && !keyword
+            {
+                scope.words.insert(word.into_owned());
+            }
         }
         Ok(name + &self.pointers()?)
     }
@@ -282,8 +303,9 @@ impl<'text> Parser<'text, '_> {
         }
     }
 
-    /// `{ type name, name[3]; ... }` with declarations between, each field given to `add`.
+    /// `{ type name, name[3]; ... }` with `typealias` and `typedef` between, each field given to `add`.
     fn members(&mut self, mut add: impl FnMut(String, Rc<Draft>)) -> Result<(), Fault> {
+        let mut names = HashSet::new();
         self.scoped(|parser| {
             parser.expect("{")?;
             while !parser.takes("}")? {
@@ -292,14 +314,15 @@ impl<'text> Parser<'text, '_> {
                     continue;
                 }
                 let class = parser.type_expression()?;
-                // A named structure, variant or enumeration that is only declared.
-                if parser.takes(";")? {
-                    continue;
-                }
                 loop {
-                    let name = parser.name("a field's name")?.into_owned();
+                    let at = parser.at();
+                    let name = parser.name("a field's name")?;
+                    if !names.insert(name.clone()) {
+                        let name = super::excerpt(name.as_bytes());
+                        return Err(Fault::new(at, format!("there is a second field {name}")));
+                    }
                     let class = parser.array_suffixes(Rc::clone(&class))?;
-                    add(name, class);
+                    add(name.into_owned(), class);
                     if !parser.takes(",")? {
                         break;
                     }
