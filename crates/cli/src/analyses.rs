@@ -106,10 +106,13 @@ pub fn run_count(args: &CountArgs) -> anyhow::Result<Report> {
     };
     let run = args.input.options();
     let options = run.engine_in(args.input.range(&experiment)?);
-    let joined = Joined::new(experiment.traces.iter().map(|trace| &*trace.source));
+    let joined;
     let source: &dyn Source = match &experiment.traces[..] {
         [only] => &*only.source,
-        _ => &joined,
+        several => {
+            joined = Joined::new(several.iter().map(|trace| &*trace.source));
+            &joined
+        }
     };
     let outcome = count::count(source, by, &options).map_err(|Cancelled| interrupted())?;
     let report = Report::begin(&experiment).with(outcome.diagnostics);
