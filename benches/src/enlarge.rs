@@ -59,7 +59,8 @@ fn write_copies(
                 file.write_all(&moved)?;
             }
         }
-        file.flush()?;
+        // What would be written to the disk later would disturb what is measured then.
+        file.into_inner()?.sync_data()?;
     }
     Ok(())
 }
