@@ -34,11 +34,11 @@ pub(super) fn read(text: &[u8], notes: &mut Notes) -> Result<DraftTrace, Fault> 
 
 /// What a lexical scope has declared.
 #[derive(Default)]
-struct Scope {
+struct Scope<'text> {
     /// By name: `struct x`, `variant x`, `enum x` and aliases like `unsigned long`.
     types: HashMap<String, Rc<Draft>>,
     /// Identifiers in names of types behind other words, as in `unsigned small`: no field can have such a name.
-    words: HashSet<String>,
+    words: HashSet<&'text [u8]>,
 }
 
 /// The parser looks at one token that it has not taken yet.
@@ -46,7 +46,7 @@ struct Parser<'text, 'notes> {
     lexer: Lexer<'text>,
     token: Token,
     /// Innermost last.
-    scopes: Vec<Scope>,
+    scopes: Vec<Scope<'text>>,
     depth: u32,
     notes: &'notes mut Notes,
 }

@@ -2,7 +2,6 @@
 //! scopes in which types are declared.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::lexer::{Kind, unquote};
@@ -160,24 +159,21 @@ impl<'text> Parser<'text, '_> {
 
     /// Whether a word comes next that names of declared types have behind others.
     fn sees_word_of_a_type(&self) -> bool {
-        let mut scopes = self.scopes.iter().filter(|scope| !scope.words.is_empty());
-        let word = std::str::from_utf8(self.word());
-        word.is_ok_and(|word| scopes.any(|scope| scope.words.contains(word)))
+        let word = self.word();
+        self.scopes.iter().any(|scope| scope.words.contains(word))
     }
 
     /// The name on the right of `typealias`: all words up to the end.
     fn alias_name(&mut self) -> Result<String, Fault> {
         let mut name = self.name("the name of the new type")?.into_owned();
         while self.token.kind == Kind::Word {
-            let keyword = TYPE_KEYWORDS.iter().any(|keyword| self.sees_word(keyword));
-            let word = self.name("a word")?;
-            name.push(' ');
-            name.push_str(&word);
-            if let Some(scope) = self.scopes.last_mut()
-                && !keyword
-            {
-                scope.words.insert(word.into_owned());
+            let (word, scope) = (self.word(), self.scopes.last_mut());
+            let is_keyword = TYPE_KEYWORDS.iter().any(|known| known.as_bytes() == word);
+            if let Some(scope) = scope.filter(|_| !is_keyword) {
+                scope.words.insert(word);
             }
+            name.push(' ');
+            name.push_str(&self.name("a word")?);
         }
         Ok(name + &self.pointers()?)
     }
@@ -305,7 +301,7 @@ impl<'text> Parser<'text, '_> {
 
     /// `{ type name, name[3]; ... }` with `typealias` and `typedef` between, each field given to `add`.
     fn members(&mut self, mut add: impl FnMut(String, Rc<Draft>)) -> Result<(), Fault> {
-        let mut names = HashSet::new();
+        let mut names: Vec<(Cow<'_, str>, usize)> = Vec::new();
         self.scoped(|parser| {
             parser.expect("{")?;
             while !parser.takes("}")? {
@@ -317,10 +313,7 @@ impl<'text> Parser<'text, '_> {
                 loop {
                     let at = parser.at();
                     let name = parser.name("a field's name")?;
-                    if !names.insert(name.clone()) {
-                        let name = super::excerpt(name.as_bytes());
-                        return Err(Fault::new(at, format!("there is a second field {name}")));
-                    }
+                    names.push((name.clone(), at));
                     let class = parser.array_suffixes(Rc::clone(&class))?;
                     add(name.into_owned(), class);
                     if !parser.takes(",")? {
@@ -330,7 +323,17 @@ impl<'text> Parser<'text, '_> {
                 parser.expect(";")?;
             }
             Ok(())
-        })
+        })?;
+        names.sort_unstable();
+        let is_again = |pair: &&[(Cow<'_, str>, usize)]| pair[0].0 == pair[1].0;
+        match names.windows(2).find(is_again) {
+            None => Ok(()),
+            Some(pair) => {
+                let (name, at) = &pair[1];
+                let name = super::excerpt(name.as_bytes());
+                Err(Fault::new(*at, format!("there is a second field {name}")))
+            }
+        }
     }
 
     /// What follows `enum`.
