@@ -140,7 +140,7 @@ codes! {
     DuplicateSpan, Note, "A span is there more than once; one is kept.",
         "none needed";
     SameTrace, Warning, "A trace is there twice, the second time perhaps in part: a damaged copy, or a snapshot of it.",
-        "the one that holds more is read; name only that one";
+        "the one that holds more is read; of snapshots that are opened together, which is right, the later ones hold applications' events of the earlier ones; else name only the one that is read";
     OverlappingTraces, Warning, "Two traces hold the same events in part, and each has some that the other lacks. Both are read: what counts events or adds up times has those of both twice. Spans count once.",
         "name only one of them: a snapshot holds a part of what the recording that it is of goes on to hold";
     RecordedTwice, Warning, "Two recorders ran on a machine at the same time: their traces hold the same kinds of events of the same processors, or both come from ftrace. Of the time that both have, the one that covers less is left out, as everything would count twice.",

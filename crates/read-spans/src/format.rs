@@ -135,7 +135,8 @@ fn sized(mut head: &[u8]) -> impl Iterator<Item = &[u8]> {
             if size > 0 {
                 only_empty = false;
                 let can_be = content.is_empty()
-                    || matches!(content[0], 0x0a | b'{')
+                    || content[0] == b'{'
+                    || begins_a_field(content[0])
                     || compression_of(content) == Compression::Zstd;
                 return (size < MOST_MESSAGE_BYTES && can_be).then_some(content);
             }
@@ -144,6 +145,12 @@ fn sized(mut head: &[u8]) -> impl Iterator<Item = &[u8]> {
             }
         }
     })
+}
+
+/// Whether a message of protobuf may begin with this: the first need not be a field that is known.
+fn begins_a_field(tag: u8) -> bool {
+    let (number, wire_type) = (tag >> 3, tag & 7);
+    number > 0 && matches!(wire_type, 0 | 1 | 2 | 5)
 }
 
 /// Collectors refuse messages beyond a few MiB.

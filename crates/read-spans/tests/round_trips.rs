@@ -214,9 +214,20 @@ fn what_specifications_forbid_is_told_in_every_format() {
     check(span(2, 0, "s", TODAY, 0), of_no_length, &["UnsetTime 2"]);
     let by_hand = "7/2 s work 0..5000 Internal Unset\n";
     check(span(2, 0, "s", 0, 5_000), by_hand, &[]);
+    check(span(2, 0, "s", 0, 0), "", &["InvalidSpan 2"]);
     let mut of_no_trace = span(2, 0, "s", TODAY, TODAY);
     of_no_trace.trace = TraceId::default();
     check(of_no_trace, "", &["InvalidSpan 2"]);
+}
+
+#[test]
+fn messages_may_begin_with_a_field_that_is_not_known() {
+    let request = otlp_request(&[span(2, 0, "s", TODAY, TODAY)]).encode_to_vec();
+    for field in [&b"\x7a\x02hi"[..], b"\x28\x07", b"\x15\0\0\0\0"] {
+        let file = sized([[field, &request].concat(), request.clone()]);
+        assert_eq!(read(&file).spans.len(), 2, "{field:?}");
+        assert!(wrong(&file).is_empty(), "{field:?}: {:?}", wrong(&file));
+    }
 }
 
 proptest! {

@@ -215,10 +215,11 @@ impl Timelines {
         let runs = runs.iter().rev().map(Run::from_row);
         let mut known = runs.take_while(|run| run.left.is_some());
         let call = self.call_name(known.next()?)?;
-        match call {
-            GOES_ON => known.find_map(|run| self.call_name(run).filter(|name| *name != GOES_ON)),
-            _ => Some(call),
+        if call != GOES_ON {
+            return Some(call);
         }
+        let mut before = known.filter_map(|run| self.call_name(run));
+        before.find(|name| *name != GOES_ON).or(Some(call))
     }
 
     fn call_name(&self, run: Run) -> Option<&str> {

@@ -96,7 +96,9 @@ fn read_span(message: &[u8], place: u64, process: &Process, builder: &mut Builde
         references.insert(0, Reference { kind, trace, span });
     }
     let at = Timestamp::from_ns;
-    let (begin, end) = builder.times(at(begin), at(end), place);
+    let Some((begin, end)) = builder.times(at(begin), at(end), place) else {
+        return;
+    };
     let operation = builder.name(&text(operation));
     let span = Span {
         trace,
