@@ -69,6 +69,8 @@ pub enum FactKind {
     Exit,
     /// [`Fact::Free`]
     Free,
+    /// [`Fact::Signal`]
+    Signal,
     /// [`Fact::BlockInsert`]
     BlockInsert,
     /// [`Fact::BlockIssue`]
@@ -261,6 +263,11 @@ pub enum Fact<'packet> {
     /// A thread's number is free again.
     Free {
         /// The thread.
+        thread: ThreadId,
+    },
+    /// A signal is sent, by whatever the processor is doing; right before, who is to take it was woken.
+    Signal {
+        /// For whom; of a process, its first thread.
         thread: ThreadId,
     },
     /// A request is put in a disk's queue.
@@ -665,6 +672,7 @@ impl<'packet> Fact<'packet> {
                 comm: text(1),
             },
             FactKind::Free => Self::Free { thread: thread(0) },
+            FactKind::Signal => Self::Signal { thread: thread(0) },
             FactKind::BlockInsert => Self::BlockInsert {
                 request: request(),
                 thread: event.has(slot(3)).then(|| thread(3)),

@@ -237,6 +237,12 @@ const RULES: &[Rule] = &[
         slots: &[&["tid", "pid"]],
     },
     Rule {
+        kind: FactKind::Signal,
+        names: &["signal_generate"],
+        needs: &[],
+        slots: &[&["tid", "pid"]],
+    },
+    Rule {
         kind: FactKind::BlockIssue,
         names: &["block_rq_issue"],
         needs: &[],

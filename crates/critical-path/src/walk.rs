@@ -216,8 +216,8 @@ impl<'lines> Walk<'_, 'lines> {
                 let cause = Cause::Words("stopped by a signal");
                 self.wait_segment(&wait, State::Blocked, cause);
             }
-            // It was given up while the handler ran: nobody woke the thread for that.
-            _ if wake.by_signal && is_for_a_lock(&wait) => {
+            // It was given up before or while the handler ran: nobody woke the thread for that.
+            _ if wake.for_signal && is_for_a_lock(&wait) => {
                 let begin = self.tried_since(&wait, true);
                 let cause = Cause::Words(CUT_SHORT);
                 self.wait_segment(&Wait { begin, ..wait }, State::Blocked, cause);

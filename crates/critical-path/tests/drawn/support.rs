@@ -143,6 +143,11 @@ fn events(line: &str, tracer: Tracer) -> Vec<String> {
             Tracer::Lttng => format!("syscall_exit_{} ret=-512", argument(0)),
             Tracer::Ftrace => format!("sys_exit_{} __syscall_nr=0 ret=-512", argument(0)),
         }],
+        "signal" => vec![format!(
+            "signal_generate sig=14 comm={} pid={} group=1 result=0",
+            comm(argument(0)),
+            tid(argument(0))
+        )],
         "send" => vec![segment("net_dev_queue", argument(0), argument(1))],
         "arrive" => vec![segment("net_if_receive_skb", argument(0), argument(1))],
         other => panic!("no event is called {other:?}"),

@@ -193,6 +193,40 @@ fn a_wait_that_signals_interrupt_is_for_whoever_ends_the_last_piece() {
 }
 
 #[test]
+fn a_lock_that_is_given_up_before_who_was_sent_a_signal_runs_is_not_the_senders() {
+    // b gives a the lock when c's signal has woken it; so its call returns as if b had.
+    let drawing = |sent: &str| {
+        format!(
+            "1   0 switch - b
+         0   0 switch - a
+         0 100 call futex
+         0 110 switch a:S -
+         2 110 switch - c
+         2 300 wake a
+         {sent}
+         0 410 switch - a
+         0 420 ret futex
+         0 500 switch a:S -"
+        )
+    };
+    let of_nobody = "50..110 a RUNNING
+         110..300 a BLOCKED (in futex, interrupted by a signal)
+         300..410 a WAIT_CPU
+         410..500 a RUNNING";
+    check(&drawing("2 305 signal a"), "a", (50, 500), of_nobody);
+    // Another is sent one.
+    check(
+        &drawing("2 305 signal d"),
+        "a",
+        (50, 500),
+        "50..110 a RUNNING
+           110..300 c RUNNING
+         300..410 a WAIT_CPU
+         410..500 a RUNNING",
+    );
+}
+
+#[test]
 fn a_handler_may_take_its_time_while_another_has_the_lock() {
     check(
         "1       0 switch - b

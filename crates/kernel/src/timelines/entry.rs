@@ -46,7 +46,7 @@ pub(super) struct Run {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Wake {
     pub(super) at: i64,
-    /// Position of the processor, below 2²⁸; zero until processors are put together.
+    /// Position of the processor, below 2²⁷; zero until processors are put together.
     pub(super) cpu: u32,
     pub(super) stage: Stage,
     pub(super) by: Waker,
@@ -60,6 +60,8 @@ pub(super) enum Stage {
     /// The thread was made; it becomes runnable with `New`.
     Forked,
     New,
+    /// A signal was sent to it: what woke it right before was that.
+    Signal,
 }
 
 /// What the processor was doing when it woke a thread.
@@ -165,7 +167,7 @@ impl Run {
 
 /// No code of a [`SwitchOut`].
 const NOT_LEFT: u64 = 7;
-const CPU_BITS: u32 = 28;
+const CPU_BITS: u32 = 27;
 
 impl Wake {
     pub(super) fn row(self) -> WakeRow {
@@ -174,6 +176,7 @@ impl Wake {
             Stage::Wakeup => 1,
             Stage::Forked => 2,
             Stage::New => 3,
+            Stage::Signal => 4,
         };
         let (tag, payload) = match self.by {
             Waker::Thread(thread) => (0, thread_bits(thread)),
@@ -182,7 +185,7 @@ impl Wake {
             Waker::Unknown => (3, 0),
         };
         let cpu = u64::from(self.cpu) & ((1 << CPU_BITS) - 1);
-        let word = payload | stage << 32 | tag << 34 | cpu << 36;
+        let word = payload | stage << 32 | tag << 35 | cpu << 37;
         [self.at.cast_unsigned(), word]
     }
 
@@ -191,14 +194,15 @@ impl Wake {
         let payload = word as u32;
         Self {
             at: at.cast_signed(),
-            cpu: (word >> 36) as u32,
-            stage: match word >> 32 & 3 {
+            cpu: (word >> 37) as u32,
+            stage: match word >> 32 & 7 {
                 0 => Stage::Waking,
                 1 => Stage::Wakeup,
                 2 => Stage::Forked,
-                _ => Stage::New,
+                3 => Stage::New,
+                _ => Stage::Signal,
             },
-            by: match word >> 34 & 3 {
+            by: match word >> 35 & 3 {
                 0 => Waker::Thread(thread_of(word)),
                 1 => Waker::Interrupt(payload),
                 2 => Waker::Receipt(payload),
@@ -345,10 +349,11 @@ mod tests {
             (Stage::Wakeup, Waker::Interrupt(u32::MAX)),
             (Stage::Forked, Waker::Receipt(u32::MAX)),
             (Stage::New, Waker::Unknown),
+            (Stage::Signal, Waker::Thread(LARGEST)),
         ] {
             let wake = Wake {
                 at: -7,
-                cpu: (1 << 28) - 1,
+                cpu: (1 << 27) - 1,
                 stage,
                 by,
             };

@@ -43,6 +43,7 @@ pub(super) const FACTS: &[FactKind] = &[
     FactKind::SyscallEntry,
     FactKind::SyscallExit,
     FactKind::Fork,
+    FactKind::Signal,
     FactKind::DumpedThread,
 ];
 
@@ -237,6 +238,7 @@ impl Analysis for Gather<'_> {
                 let thread = known(thread);
                 self.push(state, at, Kind::Wakeup { thread, new });
             }
+            Fact::Signal { thread } => self.push(state, at, Kind::Signal(known(thread))),
             Fact::IrqEntry { irq, name } => {
                 state.irq_name(irq, name);
                 self.push(state, at, Kind::Enter(Interrupt::Irq(irq)));

@@ -46,6 +46,8 @@ pub(super) enum Kind {
     Call(Call),
     /// A signal interrupted the call that the running thread returns from.
     Interrupted,
+    /// A signal was sent to this thread.
+    Signal(ThreadId),
     /// Events were lost between the record before and the record after.
     Lost,
     /// The running thread made a new one.
@@ -154,6 +156,7 @@ impl Record {
             Kind::Runs(thread) => (12, thread_bits(thread)),
             Kind::Seen => (13, 0),
             Kind::Interrupted => (14, 0),
+            Kind::Signal(thread) => (15, thread_bits(thread)),
         };
         Self {
             at,
@@ -201,6 +204,7 @@ impl Record {
             12 => Kind::Runs(thread),
             13 => Kind::Seen,
             14 => Kind::Interrupted,
+            15 => Kind::Signal(thread),
             _ => Kind::Lost,
         }
     }
@@ -304,6 +308,7 @@ mod tests {
             Kind::PacketReceived { buffer: 2 },
             Kind::Call(Call::NONE),
             Kind::Interrupted,
+            Kind::Signal(largest),
             Kind::Lost,
             Kind::Forked(largest),
             Kind::Runs(largest),

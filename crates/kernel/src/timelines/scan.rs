@@ -141,6 +141,7 @@ impl Scanner {
             Kind::Waking(thread) => self.wake(thread, Stage::Waking),
             Kind::Wakeup { thread, new: false } => self.wake(thread, Stage::Wakeup),
             Kind::Wakeup { thread, new: true } => self.wake(thread, Stage::New),
+            Kind::Signal(thread) => self.wake(thread, Stage::Signal),
             Kind::Forked(thread) => self.wake(thread, Stage::Forked),
             Kind::Enter(interrupt) => self.enter(interrupt_bits(interrupt) as u32),
             Kind::Leave(interrupt) => self.leave(interrupt),

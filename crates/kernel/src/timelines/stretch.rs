@@ -67,8 +67,10 @@ pub struct WakeUp {
     pub remote: bool,
     /// Who woke it.
     pub by: Waker,
-    /// It was woken for a signal: the call in which it waited was interrupted.
+    /// A signal interrupted the call in which it waited.
     pub by_signal: bool,
+    /// It was woken for a signal, whether that interrupted the call or what it waited for came before it ran.
+    pub for_signal: bool,
 }
 
 /// Who woke a thread.
@@ -243,6 +245,7 @@ impl Timelines {
             remote,
             by,
             by_signal: false,
+            for_signal: false,
         }
     }
 }
@@ -363,6 +366,7 @@ impl<'lines> Interval<'lines> {
                 match self.wake(begin, end, before.is_some()) {
                     Some(mut wake) => {
                         wake.by_signal = then_runs && self.interrupted;
+                        wake.for_signal |= wake.by_signal;
                         self.push(begin, wake.end.ns(), blocked(Some(wake)));
                         self.push(wake.end.ns(), end, Doing::WaitingForCpu);
                     }
@@ -386,8 +390,8 @@ impl<'lines> Interval<'lines> {
     fn wake(&self, begin: i64, end: i64, early: bool) -> Option<WakeUp> {
         let rows = self.wakes;
         let wakes = || rows.iter().map(Wake::from_row);
-        let inside =
-            |wake: &Wake| wake.at >= begin && wake.at <= end && wake.stage != Stage::Forked;
+        let is_wake = |wake: &Wake| !matches!(wake.stage, Stage::Forked | Stage::Signal);
+        let inside = |wake: &Wake| wake.at >= begin && wake.at <= end && is_wake(wake);
         let waking = |until: i64| {
             let mut earlier = wakes().rev();
             earlier.find(|wake| {
@@ -398,12 +402,28 @@ impl<'lines> Interval<'lines> {
         if let Some(wakeup) = wakes().filter(inside).find(done) {
             let begun = waking(wakeup.at).unwrap_or(wakeup);
             let remote = begun.cpu != wakeup.cpu;
-            return Some(self.lines.wake_up(begun, wakeup.at, remote));
+            return Some(self.woken(begun, wakeup.at, remote));
         }
         if let Some(begun) = wakes().find(inside) {
-            return Some(self.lines.wake_up(begun, begun.at, false));
+            return Some(self.woken(begun, begun.at, false));
         }
-        let last = wakes().rev().find(|wake| wake.at < begin)?;
-        (early && last.stage == Stage::Waking).then(|| self.lines.wake_up(last, begin, false))
+        let is_before = |wake: &Wake| wake.at < begin && wake.stage != Stage::Signal;
+        let last = wakes().rev().find(is_before)?;
+        (early && last.stage == Stage::Waking).then(|| self.woken(last, begin, false))
+    }
+
+    /// The wake-up that began so, and whether a signal was what it was for.
+    fn woken(&self, begun: Wake, end: i64, remote: bool) -> WakeUp {
+        /// The kernel tells of a signal in the same breath, after it has woken who takes it.
+        const AT_ONCE_NS: i64 = 30_000;
+        let mut rows = self.wakes.iter().map(Wake::from_row);
+        let for_signal = rows.any(|row| {
+            let after = row.at.saturating_sub(begun.at);
+            row.stage == Stage::Signal && row.cpu == begun.cpu && (0..=AT_ONCE_NS).contains(&after)
+        });
+        WakeUp {
+            for_signal,
+            ..self.lines.wake_up(begun, end, remote)
+        }
     }
 }
