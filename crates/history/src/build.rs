@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array, U
 use arrow_schema::{Field, Schema};
 use tempfile::TempDir;
 
-use crate::pyramid::{Lengths, widths};
+use crate::pyramid::{Crossings, widths};
 use crate::runs::{Merged, Row, Run};
 use crate::store::{self, FileEntry, Key, LevelEntry, Manifest};
 use crate::table;
@@ -33,7 +33,7 @@ pub struct Builder {
 
 struct Collected {
     runs: Vec<Run>,
-    lengths: Lengths,
+    crossings: Crossings,
     begin: i64,
     end: i64,
 }
@@ -42,7 +42,7 @@ struct Collected {
 pub struct Writer<'builder> {
     builder: &'builder Builder,
     rows: Vec<Row>,
-    lengths: Lengths,
+    crossings: Crossings,
     begin: i64,
     end: i64,
 }
@@ -69,7 +69,7 @@ impl Builder {
             folder,
             collected: Mutex::new(Collected {
                 runs: Vec::new(),
-                lengths: Lengths::NONE,
+                crossings: Crossings::NONE,
                 begin: i64::MAX,
                 end: i64::MIN,
             }),
@@ -82,7 +82,7 @@ impl Builder {
         Writer {
             builder: self,
             rows: Vec::new(),
-            lengths: Lengths::NONE,
+            crossings: Crossings::NONE,
             begin: i64::MAX,
             end: i64::MIN,
         }
@@ -110,12 +110,14 @@ impl Builder {
             true => (collected.begin, collected.end),
             false => (0, 0),
         };
-        let widths = widths(&collected.lengths, end - begin);
+        let widths = widths(&collected.crossings, end - begin);
         let merged = Merged::new(collected.runs, MERGE_BYTES)?;
         let (tables, overlaps) = write_tables(folder, merged, &widths, attributes.len())?;
         let mut files = Vec::new();
         let mut starts = Vec::new();
-        for (name, table) in tables {
+        let levels = (0..widths.len()).map(store::level_file);
+        let names = std::iter::once(store::INTERVALS.to_owned()).chain(levels);
+        for (name, table) in names.zip(tables) {
             let (bytes, checksum, table_starts) = table.finish(attributes.len())?;
             files.push(FileEntry::new(&name, bytes, checksum));
             starts.push(table_starts);
@@ -173,7 +175,7 @@ impl Writer<'_> {
         if begin >= end {
             return Ok(());
         }
-        self.lengths.add(end - begin);
+        self.crossings.add(begin, end);
         self.begin = self.begin.min(begin);
         self.end = self.end.max(end);
         self.rows.push(Row {
@@ -194,7 +196,7 @@ impl Writer<'_> {
         let run = Run::in_memory(self.rows);
         let mut collected = self.builder.collected();
         collected.runs.push(run);
-        collected.lengths.merge(&self.lengths);
+        collected.crossings.merge(&self.crossings);
         collected.begin = collected.begin.min(self.begin);
         collected.end = collected.end.max(self.end);
     }

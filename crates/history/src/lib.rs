@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod held;
 mod interval;
 mod pyramid;
 mod read;

@@ -1,135 +1,120 @@
-//! Levels of summaries: how long each value was held within ever wider buckets of time.
+//! Levels of summaries: what was held longest in each of ever wider buckets of time.
 //!
-//! Levels are computed exactly from one another, but of each bucket only the value that was held
-//! longest is written, and neighbouring buckets that one value fills become one row. So a level is
-//! never much larger than what it summarises, and a screen needs one level whatever its zoom.
+//! Each level is computed exactly from the intervals. Of each bucket only the value that was held longest is
+//! kept, and neighbouring buckets that one value fills become one row. So a level is never much larger than
+//! what it summarises, and a screen needs one level whatever its zoom.
 
+use std::io;
+
+use crate::held::Held;
 use crate::runs::Row;
+use crate::table::TableWriter;
 
-/// A value of an attribute was held for `held` ns in all between `row.begin` and `row.end`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Summary {
-    pub(crate) row: Row,
-    pub(crate) held: i64,
-}
-
-impl Summary {
-    pub(crate) fn of(row: Row) -> Self {
-        Self {
-            row,
-            held: row.end - row.begin,
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.held == self.row.end - self.row.begin
-    }
-}
-
-/// One level, being built from the summaries of the level below in order.
-#[derive(Debug)]
+/// One level, being written from the intervals in order.
 pub(crate) struct Level {
     /// Width of its buckets in nanoseconds: a power of two.
-    pub(crate) width: i64,
+    width: i64,
+    table: TableWriter,
     attribute: u32,
     /// Begin of the open bucket, and what was held in it.
     bucket: i64,
-    held: Vec<(i64, i64)>,
+    held: Held,
     /// Full buckets of one value so far.
     filled: Option<Row>,
 }
 
 impl Level {
-    pub(crate) fn new(width: i64) -> Self {
+    pub(crate) fn new(width: i64, table: TableWriter) -> Self {
         Self {
             width,
+            table,
             attribute: 0,
             bucket: i64::MIN,
-            held: Vec::new(),
+            held: Held::default(),
             filled: None,
         }
     }
 
-    /// Takes what comes next; rows that are complete go to `out`.
-    pub(crate) fn add(&mut self, summary: Summary, out: &mut Vec<Summary>) {
-        let row = summary.row;
+    /// Takes the next interval.
+    pub(crate) fn add(&mut self, row: Row) -> io::Result<()> {
         if row.attribute != self.attribute {
-            self.flush(out);
+            self.flush()?;
             self.attribute = row.attribute;
         }
-        let first = self.bucket_of(row.begin);
-        if row.end <= first.saturating_add(self.width) || !summary.is_full() {
-            self.hold(first, row.value, summary.held, out);
-            return;
-        }
         let mut begin = row.begin;
+        let first = self.bucket_of(begin);
+        let next = first.saturating_add(self.width);
+        if row.end <= next {
+            return self.hold(first, row.value, row.end - begin);
+        }
         if begin > first {
-            let next = first + self.width;
-            self.hold(first, row.value, next - begin, out);
+            self.hold(first, row.value, next - begin)?;
             begin = next;
         }
         let last = self.bucket_of(row.end);
         if last > begin {
-            self.close(out);
-            self.fill(begin, last, row.value, out);
-            begin = last;
+            self.close()?;
+            self.fill(begin, last, row.value)?;
         }
-        if row.end > begin {
-            self.hold(begin, row.value, row.end - begin, out);
+        if row.end > last {
+            self.hold(last, row.value, row.end - last)?;
         }
+        Ok(())
+    }
+
+    /// Nothing more comes.
+    pub(crate) fn finish(mut self) -> io::Result<TableWriter> {
+        self.flush()?;
+        Ok(self.table)
     }
 
     /// Nothing more comes of the attribute.
-    pub(crate) fn flush(&mut self, out: &mut Vec<Summary>) {
-        self.close(out);
-        out.extend(self.filled.take().map(Summary::of));
+    fn flush(&mut self) -> io::Result<()> {
+        self.close()?;
+        self.write_filled()?;
         self.bucket = i64::MIN;
+        Ok(())
     }
 
     fn bucket_of(&self, at: i64) -> i64 {
         at & !(self.width - 1)
     }
 
-    fn hold(&mut self, bucket: i64, value: i64, held: i64, out: &mut Vec<Summary>) {
+    fn hold(&mut self, bucket: i64, value: i64, time: i64) -> io::Result<()> {
         if bucket != self.bucket {
-            self.close(out);
+            self.close()?;
             self.bucket = bucket;
         }
-        match self.held.iter_mut().find(|(other, _)| *other == value) {
-            Some((_, sum)) => *sum += held,
-            None => self.held.push((value, held)),
-        }
+        self.held.add(value, time);
+        Ok(())
     }
 
     /// Ends the open bucket.
-    fn close(&mut self, out: &mut Vec<Summary>) {
-        let (begin, end) = (self.bucket, self.bucket.saturating_add(self.width));
-        match self.held[..] {
-            [] => {}
-            [(value, held)] if held == self.width => self.fill(begin, end, value, out),
-            _ => {
-                out.extend(self.filled.take().map(Summary::of));
-                self.held.sort_by_key(|(value, held)| (-held, *value));
-                out.extend(self.held.iter().map(|&(value, held)| Summary {
-                    row: Row {
-                        attribute: self.attribute,
-                        begin,
-                        end,
-                        value,
-                    },
-                    held,
-                }));
-            }
-        }
+    fn close(&mut self) -> io::Result<()> {
+        let Some((value, held)) = self.held.longest() else {
+            return Ok(());
+        };
         self.held.clear();
+        let (begin, end) = (self.bucket, self.bucket.saturating_add(self.width));
+        if held == self.width {
+            return self.fill(begin, end, value);
+        }
+        self.write_filled()?;
+        let row = Row {
+            attribute: self.attribute,
+            begin,
+            end,
+            value,
+        };
+        self.table.push(row, held)
     }
 
-    fn fill(&mut self, begin: i64, end: i64, value: i64, out: &mut Vec<Summary>) {
+    fn fill(&mut self, begin: i64, end: i64, value: i64) -> io::Result<()> {
         match &mut self.filled {
             Some(filled) if filled.end == begin && filled.value == value => filled.end = end,
-            filled => {
-                out.extend(filled.take().map(Summary::of));
-                *filled = Some(Row {
+            _ => {
+                self.write_filled()?;
+                self.filled = Some(Row {
                     attribute: self.attribute,
                     begin,
                     end,
@@ -137,39 +122,53 @@ impl Level {
                 });
             }
         }
+        Ok(())
+    }
+
+    fn write_filled(&mut self) -> io::Result<()> {
+        match self.filled.take() {
+            Some(row) => self.table.push(row, row.end - row.begin),
+            None => Ok(()),
+        }
     }
 }
 
-/// The widths of the levels over intervals of these lengths: from where half of the intervals are
-/// shorter than half a bucket, up to a screen of 64 pixels.
-pub(crate) fn widths(lengths: &Lengths, span: i64) -> Vec<i64> {
-    let mut shorter = 0;
-    let mut power = 0;
-    while power < 62 && shorter * 2 < lengths.count {
-        shorter += lengths.by_power[power];
-        power += 1;
+/// The widths of the levels over these intervals, up to a screen of 64 pixels. The finest has half as many
+/// rows as there are intervals, about; each other a quarter less than the one below. What another one would
+/// save its readers is less than it costs to write.
+pub(crate) fn widths(crossings: &Crossings, span: i64) -> Vec<i64> {
+    let mut widths = Vec::new();
+    let mut wanted = crossings.count / 2;
+    let mut left = crossings.count;
+    for (power, crossed) in crossings.by_power.iter().enumerate() {
+        left -= crossed;
+        let width = 1_i64 << power;
+        if width > span / 64 {
+            break;
+        }
+        if left <= wanted {
+            widths.push(width);
+            wanted = left - left / 4;
+        }
     }
-    (power..62)
-        .map(|power| 1_i64 << power)
-        .take_while(|width| *width <= span / 64)
-        .collect()
+    widths
 }
 
-/// How many intervals of which length there are, by the power of two above it.
+/// How many intervals there are, by the narrowest buckets, of a power of two, of which they stay in one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lengths {
+pub(crate) struct Crossings {
     by_power: [u64; 64],
     pub(crate) count: u64,
 }
 
-impl Lengths {
+impl Crossings {
     pub(crate) const NONE: Self = Self {
         by_power: [0; 64],
         count: 0,
     };
 
-    pub(crate) fn add(&mut self, length: i64) {
-        let power = 64 - (length.max(1) as u64).leading_zeros() as usize;
+    pub(crate) fn add(&mut self, begin: i64, end: i64) {
+        let power = 64 - (begin ^ end).leading_zeros() as usize;
         self.by_power[power.min(63)] += 1;
         self.count += 1;
     }
@@ -179,5 +178,43 @@ impl Lengths {
             *sum += count;
         }
         self.count += other.count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLISECOND: i64 = 1_000_000;
+    const SECOND: i64 = 1_000 * MILLISECOND;
+
+    /// Levels over intervals of these lengths, one after another and from the first again, for a second.
+    fn levels_over(lengths: &[i64]) -> Vec<i64> {
+        let mut crossings = Crossings::NONE;
+        let mut begin = 0;
+        for length in lengths.iter().cycle() {
+            crossings.add(begin, begin + length);
+            begin += length;
+            if begin >= SECOND {
+                break;
+            }
+        }
+        widths(&crossings, begin)
+    }
+
+    #[test]
+    fn each_level_has_less_to_tell_than_the_one_below() {
+        let powers = |from: u32, to: u32| (from..=to).map(|power| 1 << power).collect::<Vec<i64>>();
+        assert_eq!(levels_over(&[100]), powers(8, 23));
+        assert_eq!(levels_over(&[10_000]), powers(15, 23));
+        assert!(levels_over(&[100 * MILLISECOND]).is_empty());
+    }
+
+    #[test]
+    fn there_is_no_level_that_saves_little() {
+        // Bursts of 8 µs, each followed by a pause of 4 ms: one bucket holds a burst, and then none more for long.
+        let mut burst = vec![1_000; 8];
+        burst.push(4 * MILLISECOND);
+        assert_eq!(levels_over(&burst), [4_096, 8_192, 32_768, 8_388_608]);
     }
 }

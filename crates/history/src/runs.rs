@@ -16,6 +16,21 @@ pub(crate) struct Row {
     pub(crate) value: i64,
 }
 
+impl Row {
+    /// Attribute and begin as one number, which nearly always tells the order of rows.
+    fn place(&self) -> u128 {
+        let begin = self.begin as u64 ^ (1 << 63);
+        u128::from(self.attribute) << 64 | u128::from(begin)
+    }
+}
+
+fn sort(rows: &mut [Row]) {
+    rows.sort_unstable_by(|one, other| {
+        let places = one.place().cmp(&other.place());
+        places.then_with(|| one.cmp(other))
+    });
+}
+
 const ROW_BYTES: usize = 28;
 
 /// Rows in order.
@@ -28,13 +43,13 @@ pub(crate) enum Run {
 impl Run {
     /// Sorts `rows`.
     pub(crate) fn in_memory(mut rows: Vec<Row>) -> Self {
-        rows.sort_unstable();
+        sort(&mut rows);
         Self::Memory(rows)
     }
 
     /// Sorts `rows` and writes them to a file in `folder`; `rows` is empty afterwards.
     pub(crate) fn on_disk(rows: &mut Vec<Row>, folder: &std::path::Path) -> io::Result<Self> {
-        rows.sort_unstable();
+        sort(rows);
         let mut output = BufWriter::with_capacity(1 << 20, tempfile::tempfile_in(folder)?);
         for row in rows.iter() {
             output.write_all(&encode(row))?;

@@ -18,8 +18,8 @@ pub struct Cell {
 impl History {
     /// Each of `attributes` over `range` in `pixels` of equal time: a row of cells for each.
     ///
-    /// Exact where pixels are narrower than the finest summary. Otherwise a pixel shows what was
-    /// held longest in the one or two buckets that it is in, each counted by its part in the pixel.
+    /// Exact where pixels are narrower than the finest summary. Otherwise a bucket counts for the value that
+    /// was held longest in it, by its part in the pixel.
     pub fn screen(&self, attributes: &[AttributeId], range: TimeRange, pixels: usize) -> Vec<Cell> {
         let mut cells = vec![Cell::default(); attributes.len().saturating_mul(pixels)];
         if pixels == 0 || range.begin >= range.end {

@@ -13,7 +13,6 @@ use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::pyramid::Summary;
 use crate::runs::Row;
 
 /// Rows of a batch: a power of two, so that a row's batch is a shift away.
@@ -106,18 +105,19 @@ impl TableWriter {
         })
     }
 
-    pub(crate) fn push(&mut self, summary: &Summary) -> io::Result<()> {
+    /// The row's value was held for `held` ns between its begin and end.
+    pub(crate) fn push(&mut self, row: Row, held: i64) -> io::Result<()> {
         let Row {
             attribute,
             begin,
             end,
             value,
-        } = summary.row;
+        } = row;
         while self.starts.len() <= attribute as usize {
             self.starts.push(self.rows);
         }
         self.attribute.push(attribute);
-        let values = [begin, end, value, summary.held];
+        let values = [begin, end, value, held];
         for (column, value) in self.columns.iter_mut().zip(values) {
             column.push(value);
         }
