@@ -214,16 +214,18 @@ fn a_lock_that_is_given_up_before_who_was_sent_a_signal_runs_is_not_the_senders(
          300..410 a WAIT_CPU
          410..500 a RUNNING";
     check(&drawing("2 305 signal a"), "a", (50, 500), of_nobody);
-    // Another is sent one.
-    check(
-        &drawing("2 305 signal d"),
-        "a",
-        (50, 500),
-        "50..110 a RUNNING
+    // Another is sent one; or it is sent one by another, after c has given it the lock.
+    for sent in ["2 305 signal d", "2 303 switch c:S d\n 2 305 signal a"] {
+        check(
+            &drawing(sent),
+            "a",
+            (50, 500),
+            "50..110 a RUNNING
            110..300 c RUNNING
          300..410 a WAIT_CPU
          410..500 a RUNNING",
-    );
+        );
+    }
 }
 
 #[test]

@@ -419,7 +419,8 @@ impl<'lines> Interval<'lines> {
         let mut rows = self.wakes.iter().map(Wake::from_row);
         let for_signal = rows.any(|row| {
             let after = row.at.saturating_sub(begun.at);
-            row.stage == Stage::Signal && row.cpu == begun.cpu && (0..=AT_ONCE_NS).contains(&after)
+            let is_the_wakers = row.by == begun.by && row.cpu == begun.cpu;
+            row.stage == Stage::Signal && is_the_wakers && (0..=AT_ONCE_NS).contains(&after)
         });
         WakeUp {
             for_signal,
