@@ -133,9 +133,9 @@ impl Level {
     }
 }
 
-/// The widths of the levels over these intervals, up to a screen of 64 pixels. The finest has half as many
-/// rows as there are intervals, about; each other a quarter less than the one below. What another one would
-/// save its readers is less than it costs to write.
+/// The widths of the levels over these intervals, up to a screen of 64 pixels. Half of the intervals cross a
+/// bound of the finest level's buckets, or fewer, and of each other's at least a quarter fewer than of those
+/// below: what another one would save its readers is less than it costs to write.
 pub(crate) fn widths(crossings: &Crossings, span: i64) -> Vec<i64> {
     let mut widths = Vec::new();
     let mut wanted = crossings.count / 2;
@@ -183,7 +183,14 @@ impl Crossings {
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Reverse;
+    use std::collections::BTreeMap;
+
+    use slowpath_model::{TimeRange, Timestamp};
+
     use super::*;
+    use crate::store::Key;
+    use crate::{Attribute, AttributeId, Builder, History, Interval, Value};
 
     const MILLISECOND: i64 = 1_000_000;
     const SECOND: i64 = 1_000 * MILLISECOND;
@@ -216,5 +223,92 @@ mod tests {
         let mut burst = vec![1_000; 8];
         burst.push(4 * MILLISECOND);
         assert_eq!(levels_over(&burst), [4_096, 8_192, 32_768, 8_388_608]);
+    }
+
+    /// An attribute, the begin of a bucket and how long each value was held in it.
+    type Buckets = BTreeMap<(u32, i64), BTreeMap<i64, i64>>;
+
+    #[test]
+    fn levels_tell_of_each_bucket_what_was_held_longest() {
+        const ATTRIBUTES: u32 = 3;
+        let mut intervals = Vec::new();
+        let mut seed = 1_u64;
+        for attribute in 0..ATTRIBUTES {
+            let mut at = 0;
+            for _ in 0..20_000 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let number = (seed >> 33) as i64;
+                // Mostly short ones, some over many buckets, some apart; of the last attribute many values.
+                let length = if number % 50 == 0 {
+                    20_000
+                } else {
+                    1 + number % 200
+                };
+                at += if number % 11 == 0 { 300 } else { 0 };
+                let values = if attribute == 2 { 40 } else { 3 };
+                intervals.push((attribute, at, at + length, number / 7 % values));
+                at += length;
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let history = history_of(&intervals, ATTRIBUTES, folder.path());
+        assert!(history.levels.len() > 3);
+        for (width, table) in &history.levels {
+            let mut expected = Buckets::new();
+            for &(attribute, begin, end, value) in &intervals {
+                for bucket in begin / width..=(end - 1) / width {
+                    let held = end.min((bucket + 1) * width) - begin.max(bucket * width);
+                    let values = expected.entry((attribute, bucket)).or_default();
+                    *values.entry(value).or_default() += held;
+                }
+            }
+            let mut found = BTreeMap::new();
+            for attribute in 0..ATTRIBUTES {
+                for row in table.rows_of(attribute as usize) {
+                    let (begin, end, value, held) = table.get(row);
+                    let buckets = (end - begin) / width;
+                    for bucket in begin / width..end / width {
+                        found.insert((attribute, bucket), (value, held / buckets));
+                    }
+                }
+            }
+            let expected: BTreeMap<_, _> = (expected.into_iter())
+                .map(|(bucket, values)| {
+                    let most = values
+                        .into_iter()
+                        .max_by_key(|&(value, held)| (held, Reverse(value)));
+                    (bucket, most.unwrap())
+                })
+                .collect();
+            assert!(found == expected, "buckets of {width} ns");
+        }
+    }
+
+    fn history_of(
+        intervals: &[(u32, i64, i64, i64)],
+        attributes: u32,
+        folder: &std::path::Path,
+    ) -> History {
+        let (target, key) = (folder.join("history"), Key("test".into()));
+        let builder = Builder::create(&target).unwrap();
+        let mut writer = builder.writer();
+        for &(attribute, begin, end, value) in intervals {
+            let range = TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end));
+            let interval = Interval {
+                attribute: AttributeId(attribute),
+                range,
+                value: Value(value),
+            };
+            writer.push(interval).unwrap();
+        }
+        writer.close();
+        let attributes: Vec<Attribute> = (0..attributes)
+            .map(|number| Attribute {
+                path: number.to_string(),
+                vocabulary: None,
+            })
+            .collect();
+        builder.finish(&key, &attributes, &[], Vec::new()).unwrap();
+        History::open(&target, &key).unwrap()
     }
 }

@@ -63,27 +63,25 @@ impl<'sink> Builder<'sink> {
         problem.count = Some(problem.count.unwrap_or(0) + 1);
     }
 
-    /// The span's times; one that is not set and an end before the begin are mended. `None` where neither is set: there
-    /// is no place for it then.
+    /// The span's times; one that is not set and an end before the begin are mended.
     pub(crate) fn times(
         &mut self,
         begin: Timestamp,
         end: Timestamp,
         byte: u64,
-    ) -> Option<(Timestamp, Timestamp)> {
+    ) -> (Timestamp, Timestamp) {
         let last = begin.max(end);
-        if begin.ns() == 0 && end.ns() == 0 {
-            self.problem(DiagnosticCode::InvalidSpan, byte, || {
+        if last.ns() == 0 && begin == end {
+            self.problem(DiagnosticCode::UnsetTime, byte, || {
                 "a span has neither a start nor an end (both are 0)".to_owned()
             });
-            return None;
         }
         if begin.min(end).ns() == 0 && last.ns() > YEAR_NS {
             let which = if begin < end { "start" } else { "end" };
             self.problem(DiagnosticCode::UnsetTime, byte, || {
                 format!("a span has no {which} (0); it is taken to last no time")
             });
-            return Some((last, last));
+            return (last, last);
         }
         if end < begin {
             self.problem(DiagnosticCode::NegativeDuration, byte, || {
@@ -91,7 +89,7 @@ impl<'sink> Builder<'sink> {
                 format!("a span lasts {length} ns; it is taken to end where it begins")
             });
         }
-        Some((begin, last))
+        (begin, last)
     }
 
     /// Gives a span of `process` to the sink.

@@ -28,7 +28,7 @@ use crate::attribute_path::{AttributePath, Subject};
 use crate::{Experiment, HostRequests, RecordedRequests};
 
 /// Raised when what is kept changes: older histories are built again then.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 /// Bytes of a file's begin and end that its key rests on.
 const SAMPLE: u64 = 64 << 10;
 

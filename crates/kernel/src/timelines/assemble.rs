@@ -15,7 +15,7 @@ use slowpath_engine::Cancelled;
 use slowpath_model::{CpuId, ThreadId};
 use slowpath_platform::{Kept, Shelf};
 
-use super::entry::{Interruption, Run, Wake, Waker};
+use super::entry::{Interruption, Run, Stage, Wake, Waker};
 use super::gather::{Name, Piece};
 use super::in_order::InOrder;
 use super::join::{Join, Joined, Placed};
@@ -190,6 +190,8 @@ impl Assembly<'_> {
         parts.sort_by_key(|part| (part.share.thread, part.cpu));
         let of_threads: Vec<&[Part<'_>]> = parts
             .chunk_by(|one, other| one.share.thread == other.share.thread)
+            // Of whom there are but signals, perhaps for another thread of its process, nothing is known.
+            .filter(|parts| parts.iter().any(Part::has_more_than_signals))
             .collect();
         let threads = of_threads
             .iter()
@@ -245,6 +247,10 @@ struct Part<'run> {
 }
 
 impl Part<'_> {
+    fn has_more_than_signals(&self) -> bool {
+        !self.share.runs.is_empty() || self.wakes().any(|wake| wake.stage != Stage::Signal)
+    }
+
     fn runs(&self) -> impl Iterator<Item = Run> {
         let Range { start, end } = self.share.runs;
         let rows = &self.placed.segment.runs[start as usize..end as usize];

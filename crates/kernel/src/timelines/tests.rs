@@ -265,6 +265,20 @@ fn a_signal_is_known_where_the_switch_behind_it_is_missing() {
 }
 
 #[test]
+fn a_thread_is_one_of_which_there_is_more_than_signals() {
+    // 8 wakes 7 for a signal, which is told as its process's, of which the first thread is 6.
+    let drawing = "
+        cpu0 10 sched_switch prev_comm=idle prev_tid=0 prev_state=0 next_comm=b next_tid=8 @tid=0
+        cpu0 20 sched_waking comm=a tid=7 target_cpu=0 @tid=8
+        cpu0 21 sched_wakeup comm=a tid=7 target_cpu=0 @tid=8
+        cpu0 22 signal_generate sig=14 comm=a pid=6 group=1 result=0 @tid=8";
+    let trace = DrawnTrace::parse(drawing).unwrap();
+    let lines = Timelines::build(&trace, &Options::default()).unwrap();
+    let lines = lines.state.as_ref().unwrap();
+    assert_eq!(lines.threads(), [ThreadId(7), ThreadId(8)]);
+}
+
+#[test]
 fn events_tell_who_runs_where_a_switch_is_missing() {
     // 9 went unseen, and 7 came in its place: it wakes 8. Nor is it told that 5 ran before the idle thread.
     let drawing = "

@@ -242,7 +242,7 @@ fn span_of(
             _ => {}
         }
     }
-    let (begin, end) = builder.times(begin, end, place)?;
+    let (begin, end) = builder.times(begin, end, place);
     let span = Span {
         trace,
         span: id,

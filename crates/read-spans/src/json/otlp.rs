@@ -198,7 +198,7 @@ fn span_of(json: &SpanJson<'_>, place: u64, builder: &mut Builder<'_>) -> Option
         })
     }));
     let (begin, end) = (Timestamp::from_ns(begin), Timestamp::from_ns(end));
-    let (begin, end) = builder.times(begin, end, place)?;
+    let (begin, end) = builder.times(begin, end, place);
     Some(Span {
         trace,
         span: id,

@@ -96,9 +96,7 @@ fn read_span(message: &[u8], place: u64, process: &Process, builder: &mut Builde
         references.insert(0, Reference { kind, trace, span });
     }
     let at = Timestamp::from_ns;
-    let Some((begin, end)) = builder.times(at(begin), at(end), place) else {
-        return;
-    };
+    let (begin, end) = builder.times(at(begin), at(end), place);
     let operation = builder.name(&text(operation));
     let span = Span {
         trace,

@@ -124,7 +124,8 @@ impl ToSchema for ScreenBytes {}
 /// The answer is bytes, row after row: for each pixel a value (u32, little-endian); after all values, for each
 /// pixel a share (u8): how much of its time the value filled, in 255ths, 0 where nothing is known. The value is
 /// the one that filled most. Where pixels are longer than the buckets for which the history has added up beforehand,
-/// both are of the one or two buckets that a pixel lies in, each by its part in the pixel; `/api/intervals` is exact.
+/// both are of the buckets in the pixel, each by its part in the pixel and for the value that filled most of it;
+/// `/api/intervals` is exact.
 #[utoipa::path(post, path = "/screen", tag = ROWS, request_body = ScreenPosted,
     responses((status = OK, content_type = "application/octet-stream", body = inline(ScreenBytes)), NotThere))]
 pub(super) async fn screen(
