@@ -269,6 +269,8 @@ pub enum Fact<'packet> {
     Signal {
         /// For whom; of a process, its first thread.
         thread: ThreadId,
+        /// Any thread of the process may take it.
+        to_process: bool,
     },
     /// A request is put in a disk's queue.
     BlockInsert {
@@ -672,7 +674,10 @@ impl<'packet> Fact<'packet> {
                 comm: text(1),
             },
             FactKind::Free => Self::Free { thread: thread(0) },
-            FactKind::Signal => Self::Signal { thread: thread(0) },
+            FactKind::Signal => Self::Signal {
+                thread: thread(0),
+                to_process: number(1) != 0,
+            },
             FactKind::BlockInsert => Self::BlockInsert {
                 request: request(),
                 thread: event.has(slot(3)).then(|| thread(3)),

@@ -240,7 +240,7 @@ const RULES: &[Rule] = &[
         kind: FactKind::Signal,
         names: &["signal_generate"],
         needs: &[],
-        slots: &[&["tid", "pid"]],
+        slots: &[&["tid", "pid"], &["group"]],
     },
     Rule {
         kind: FactKind::BlockIssue,

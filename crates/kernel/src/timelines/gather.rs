@@ -238,7 +238,10 @@ impl Analysis for Gather<'_> {
                 let thread = known(thread);
                 self.push(state, at, Kind::Wakeup { thread, new });
             }
-            Fact::Signal { thread } => self.push(state, at, Kind::Signal(known(thread))),
+            Fact::Signal { thread, to_process } => {
+                let thread = known(thread);
+                self.push(state, at, Kind::Signal { thread, to_process });
+            }
             Fact::IrqEntry { irq, name } => {
                 state.irq_name(irq, name);
                 self.push(state, at, Kind::Enter(Interrupt::Irq(irq)));

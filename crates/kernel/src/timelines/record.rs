@@ -46,8 +46,8 @@ pub(super) enum Kind {
     Call(Call),
     /// A signal interrupted the call that the running thread returns from.
     Interrupted,
-    /// A signal was sent to this thread.
-    Signal(ThreadId),
+    /// A signal was sent to this thread, or to the process of which it is the first.
+    Signal { thread: ThreadId, to_process: bool },
     /// Events were lost between the record before and the record after.
     Lost,
     /// The running thread made a new one.
@@ -156,7 +156,10 @@ impl Record {
             Kind::Runs(thread) => (12, thread_bits(thread)),
             Kind::Seen => (13, 0),
             Kind::Interrupted => (14, 0),
-            Kind::Signal(thread) => (15, thread_bits(thread)),
+            Kind::Signal { thread, to_process } => (
+                15,
+                thread_bits(thread) | u64::from(to_process) << THREAD_BITS,
+            ),
         };
         Self {
             at,
@@ -204,7 +207,10 @@ impl Record {
             12 => Kind::Runs(thread),
             13 => Kind::Seen,
             14 => Kind::Interrupted,
-            15 => Kind::Signal(thread),
+            15 => Kind::Signal {
+                thread,
+                to_process: payload >> THREAD_BITS & 1 != 0,
+            },
             _ => Kind::Lost,
         }
     }
@@ -308,7 +314,10 @@ mod tests {
             Kind::PacketReceived { buffer: 2 },
             Kind::Call(Call::NONE),
             Kind::Interrupted,
-            Kind::Signal(largest),
+            Kind::Signal {
+                thread: largest,
+                to_process: true,
+            },
             Kind::Lost,
             Kind::Forked(largest),
             Kind::Runs(largest),

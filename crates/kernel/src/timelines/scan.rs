@@ -13,6 +13,8 @@ use super::entry::{Interruption, Run, Sender, Stage, Step, StepKind, Wake, Waker
 use super::record::{Call, Interrupt, Kind, Record, Runner, interrupt_bits};
 use super::segment::Found;
 
+/// The kernel tells of a signal in the same breath, after it has woken who takes it.
+pub(super) const AT_ONCE_NS: i64 = 30_000;
 /// Softirq that receives packets, packed.
 const NET_RX: u32 = (Softirq::NET_RX.0 << 2) | 1;
 
@@ -37,6 +39,8 @@ pub(super) struct Known {
     interrupted: bool,
     /// Time of the last record; where it matters to what was lost or is missing, of the last event.
     pub(super) now: i64,
+    /// Whom the processor woke last and when, if nothing else began or ended on it since.
+    woken: Option<(ThreadId, i64)>,
     /// Interrupts that are being handled, packed, outermost first, with their begins.
     interrupts: Vec<(u32, i64)>,
     lost_since: Option<i64>,
@@ -54,6 +58,7 @@ impl Known {
             begun_unseen: false,
             interrupted: false,
             now: since,
+            woken: None,
             interrupts: Vec::new(),
             lost_since: None,
             carried_call: Call::UNSEEN,
@@ -138,10 +143,13 @@ impl Scanner {
                 left,
                 call,
             } => self.switch(prev, next, left, call),
-            Kind::Waking(thread) => self.wake(thread, Stage::Waking),
+            Kind::Waking(thread) => {
+                self.wake(thread, Stage::Waking);
+                self.knows.woken = Some((thread, self.knows.now));
+            }
             Kind::Wakeup { thread, new: false } => self.wake(thread, Stage::Wakeup),
             Kind::Wakeup { thread, new: true } => self.wake(thread, Stage::New),
-            Kind::Signal(thread) => self.wake(thread, Stage::Signal),
+            Kind::Signal { thread, to_process } => self.signal(thread, to_process),
             Kind::Forked(thread) => self.wake(thread, Stage::Forked),
             Kind::Enter(interrupt) => self.enter(interrupt_bits(interrupt) as u32),
             Kind::Leave(interrupt) => self.leave(interrupt),
@@ -183,6 +191,7 @@ impl Scanner {
         }
         self.knows.interrupts.clear();
         self.knows.receipt = None;
+        self.knows.woken = None;
         self.knows.current = Some(next);
         self.knows.since = self.knows.now;
         self.knows.begun_unseen = false;
@@ -227,6 +236,7 @@ impl Scanner {
         self.knows.carried_call = Call::UNSEEN;
         self.knows.interrupts.clear();
         self.knows.receipt = None;
+        self.knows.woken = None;
     }
 
     /// The current thread, unless that is the idle thread.
@@ -305,6 +315,7 @@ impl Scanner {
                 self.receive(0, |during| StepKind::Receiving { during });
             }
         }
+        self.knows.woken = None;
         self.knows.interrupts.push((interrupt, self.knows.now));
     }
 
@@ -319,6 +330,7 @@ impl Scanner {
         // A softirq that runs in its own thread interrupts nobody.
         let own_softirq = matches!(outermost, Interrupt::Softirq(_))
             && self.knows.current.is_some_and(|runner| runner.for_softirqs);
+        self.knows.woken = None;
         self.knows.interrupts.truncate(depth);
         if depth == usize::from(own_softirq) && self.thread() != Some(ThreadId::IDLE) {
             let now = self.knows.now;
@@ -340,6 +352,16 @@ impl Scanner {
             by,
         };
         self.found.add_wake(thread, wake);
+    }
+
+    /// Of a process, whoever was woken for the signal takes it; otherwise the thread that is told, its first.
+    fn signal(&mut self, thread: ThreadId, to_process: bool) {
+        let is_fresh = |&(_, at): &(ThreadId, i64)| self.knows.now - at <= AT_ONCE_NS;
+        let woken = self
+            .knows
+            .woken
+            .filter(|woken| to_process && is_fresh(woken));
+        self.wake(woken.map_or(thread, |(woken, _)| woken), Stage::Signal);
     }
 
     fn receive_raised(&mut self) {

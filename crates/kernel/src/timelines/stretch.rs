@@ -9,6 +9,7 @@ use slowpath_model::{CpuId, ThreadId, TimeRange, Timestamp};
 
 use super::entry::{self, Delivery, Run, RunRow, Stage, Wake, WakeRow};
 use super::record::{Interrupt, interrupt_of};
+use super::scan::AT_ONCE_NS;
 use super::{Timelines, range};
 
 /// A stretch of time in which a thread did one thing.
@@ -414,8 +415,6 @@ impl<'lines> Interval<'lines> {
 
     /// The wake-up that began so, and whether a signal was what it was for.
     fn woken(&self, begun: Wake, end: i64, remote: bool) -> WakeUp {
-        /// The kernel tells of a signal in the same breath, after it has woken who takes it.
-        const AT_ONCE_NS: i64 = 30_000;
         let mut rows = self.wakes.iter().map(Wake::from_row);
         let for_signal = rows.any(|row| {
             let after = row.at.saturating_sub(begun.at);

@@ -266,16 +266,48 @@ fn a_signal_is_known_where_the_switch_behind_it_is_missing() {
 
 #[test]
 fn a_thread_is_one_of_which_there_is_more_than_signals() {
-    // 8 wakes 7 for a signal, which is told as its process's, of which the first thread is 6.
+    // 8 sends a signal to a process whose first thread is 6, and 7 wakes for it; later one that nobody wakes for.
     let drawing = "
         cpu0 10 sched_switch prev_comm=idle prev_tid=0 prev_state=0 next_comm=b next_tid=8 @tid=0
         cpu0 20 sched_waking comm=a tid=7 target_cpu=0 @tid=8
         cpu0 21 sched_wakeup comm=a tid=7 target_cpu=0 @tid=8
-        cpu0 22 signal_generate sig=14 comm=a pid=6 group=1 result=0 @tid=8";
+        cpu0 22 signal_generate sig=14 comm=a pid=6 group=1 result=0 @tid=8
+        cpu0 40000 signal_generate sig=14 comm=a pid=6 group=1 result=0 @tid=8";
     let trace = DrawnTrace::parse(drawing).unwrap();
     let lines = Timelines::build(&trace, &Options::default()).unwrap();
     let lines = lines.state.as_ref().unwrap();
     assert_eq!(lines.threads(), [ThreadId(7), ThreadId(8)]);
+}
+
+#[test]
+fn a_signal_to_a_process_is_what_its_thread_was_woken_for() {
+    // 8 sends a signal: to the process whose first thread is 6, to thread 6, or after an interrupt.
+    let drawing = |between: &str, group: i32| {
+        format!(
+            "cpu0 10 sched_switch prev_comm=a prev_tid=7 prev_state=1 next_comm=b next_tid=8 @tid=7
+             cpu0 20 sched_waking comm=a tid=7 target_cpu=0 @tid=8
+             {between}
+             cpu0 24 signal_generate sig=14 comm=a pid=6 group={group} result=0 @tid=8
+             cpu0 30 sched_switch prev_comm=b prev_tid=8 prev_state=1 next_comm=a next_tid=7 @tid=8
+             cpu0 40 sched_switch prev_comm=a prev_tid=7 prev_state=1 next_comm=idle next_tid=0 @tid=7"
+        )
+    };
+    let interrupt = "cpu0 22 irq_handler_entry irq=1 name=x @tid=8
+             cpu0 23 irq_handler_exit irq=1 ret=1 @tid=8";
+    for (between, group, expected) in [("", 1, true), ("", 0, false), (interrupt, 1, false)] {
+        let trace = DrawnTrace::parse(&drawing(between, group)).unwrap();
+        let lines = Timelines::build(&trace, &Options::default()).unwrap();
+        let lines = lines.state.as_ref().unwrap();
+        let stretch = lines.stretch_before(ThreadId(7), Timestamp::from_ns(20));
+        let Doing::Blocked { wake, .. } = stretch.doing else {
+            panic!("{stretch:?}");
+        };
+        assert_eq!(
+            wake.map(|wake| wake.for_signal),
+            Some(expected),
+            "{between} {group}"
+        );
+    }
 }
 
 #[test]
