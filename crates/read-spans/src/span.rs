@@ -21,8 +21,8 @@ pub struct Span {
     pub operation: Arc<str>,
     /// When it began by the clock of its host, as recorded: Jaeger rounds to microseconds.
     pub begin: Timestamp,
-    /// When it ended by the same clock; never before `begin`, and neither of them unset (a reader
-    /// diagnoses and mends that).
+    /// When it ended by the same clock; never before `begin`, and unset only where `begin` is, too (a
+    /// reader diagnoses and mends anything else).
     pub end: Timestamp,
     /// Its side of a call.
     pub kind: SpanKind,
@@ -105,6 +105,11 @@ pub enum AttributeValue {
 }
 
 impl Span {
+    /// Whether its times were set: some exporters send spans that lack both, which then are zero.
+    pub fn has_times(&self) -> bool {
+        self.end.ns() != 0
+    }
+
     /// The span that this one is part of, within the same trace.
     pub fn parent(&self) -> Option<SpanId> {
         (self.references.iter())

@@ -198,7 +198,7 @@ impl Join<'_> {
                 alone.spans.push((span, tree));
                 continue;
             };
-            if let Some(whole) = whole {
+            if let Some(whole) = whole.filter(|_| span.has_times()) {
                 let offset = whole.begin.ns().saturating_sub(span.begin.ns());
                 alone.offsets[host].push(offset);
             }
@@ -242,11 +242,15 @@ impl Join<'_> {
             .collect();
         let hosts = self.hosts.iter();
         let processes: Vec<Processes<'_>> = hosts.map(|host| Processes::of(host.lines)).collect();
-        let (mut nowhere, mut by_another_name) = (0, 0);
+        let (mut timeless, mut nowhere, mut by_another_name) = (0, 0, 0);
         // By service: spans of another time, and whether others of it were recorded.
         let mut elsewhen: FxHashMap<std::sync::Arc<str>, (u64, bool)> = FxHashMap::default();
         let mut made: Vec<Vec<(Order, SpanEvent)>> = vec![Vec::new(); self.hosts.len()];
         for (span, tree) in alone.spans {
+            if !span.has_times() {
+                timeless += 1;
+                continue;
+            }
             let of_service = alone.hosts_of.get(&span.service).copied().flatten();
             let Some(of_host) = self.host_of(&span, of_service) else {
                 nowhere += 1;
@@ -289,6 +293,7 @@ impl Join<'_> {
             host.events.extend(made);
             host.events.sort_by_key(|event| event.at);
         }
+        self.left_out(timeless, "have neither times nor events");
         self.left_out(nowhere, "are of no host that was recorded");
         let count = |recorded: bool| -> u64 {
             let of_kind = elsewhen.values().filter(|(_, others)| *others == recorded);

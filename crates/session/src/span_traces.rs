@@ -103,8 +103,7 @@ impl Intake<'_> {
 
 impl SpanSink for Intake<'_> {
     fn span(&mut self, span: Span) {
-        let has_times = span.begin.ns() != 0 || span.end.ns() != 0;
-        if has_times && self.pushed.is_ok() {
+        if span.has_times() && self.pushed.is_ok() {
             self.pushed = self.sorter.push(SpanRecord::new(&span, self.names));
         }
     }

@@ -159,6 +159,24 @@ fn a_clock_that_is_off_is_said_and_allowed_for() {
     );
 }
 
+#[test]
+fn spans_without_times_say_nothing_of_clocks() {
+    // 1.1's exporter set no times: its events have them. Of 1.3 nothing is known.
+    let drawing = format!("{ONE_RUNS}\n0 5001000 start a 1.1\n0 5009000 end a 1.1");
+    let file = "
+        1.1 0..0 shop GET process.pid=97
+        1.2 5002000..5003000 shop parse parent=1 process.pid=97
+        1.3 0..0 shop draw parent=1 process.pid=97";
+    let (found, diagnostics) = joined(&drawing, file);
+    assert_eq!(diagnostics, ["UnplacedSpans 1"]);
+    assert_shows(
+        &found.servings(),
+        "1.1 5001000..5009000: a 5001000..5009000 (Start, Whole)
+         1.2 5002000..5003000: a 5002000..5003000 (OnlyThread, Whole)",
+    );
+    assert_eq!(found.requests.all()[0].operation(), "GET");
+}
+
 /// Threads a and b of one process.
 const TWO_OF_A_PROCESS: &str = "
     0       0 switch - a
