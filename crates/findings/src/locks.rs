@@ -140,7 +140,8 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Optio
     if of_nobody > Nanoseconds::ZERO {
         by_whom += &format!(
             " For {of_nobody} of it a signal interrupted them, and they did not wait on right after it: it was given \
-             up meanwhile, or the signal stopped them; by whom it was held is not known."
+             up meanwhile, or the signal stopped them, or kept them busy for more than 5 ms; by whom it was \
+             held is not known."
         );
     }
     let calls = (LOCK_CALLS.into_iter()).filter(|(call, _)| calls.contains(call));

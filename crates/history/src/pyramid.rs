@@ -148,7 +148,10 @@ pub(crate) fn widths(crossings: &Crossings, span: i64) -> Vec<i64> {
         }
         if left <= wanted {
             widths.push(width);
-            wanted = left - left / 4;
+            wanted = left * 3 / 4;
+        }
+        if left == 0 {
+            break;
         }
     }
     widths
