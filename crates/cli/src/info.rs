@@ -117,10 +117,12 @@ struct SpanCount {
 impl SpanSink for SpanCount {
     fn span(&mut self, span: Span) {
         self.spans += 1;
-        *self.services.entry(span.service).or_default() += 1;
+        if span.has_times() {
+            let (begin, end) = self.bounds.unwrap_or((span.begin, span.end));
+            self.bounds = Some((begin.min(span.begin), end.max(span.end)));
+        }
         self.traces.insert(span.trace);
-        let (begin, end) = self.bounds.unwrap_or((span.begin, span.end));
-        self.bounds = Some((begin.min(span.begin), end.max(span.end)));
+        *self.services.entry(span.service).or_default() += 1;
     }
 
     fn diagnostic(&mut self, diagnostic: Diagnostic) {

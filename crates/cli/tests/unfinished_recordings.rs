@@ -103,6 +103,28 @@ fn nothing_is_known_of_a_processor_without_pages_whose_recorder_was_killed() {
 }
 
 #[test]
+fn nothing_is_known_of_a_processor_after_its_last_page_whose_recorder_was_killed() {
+    let (_folder, recording) = quiet_recording();
+    let pages = recording.join("kernel/cpu1.raw");
+    let half = fs::metadata(&pages).expect("pages").len() / 2 / 4096 * 4096;
+    let file = fs::File::options().write(true).open(&pages);
+    file.expect("pages").set_len(half).expect("cut");
+    let unknown = |complete: bool| {
+        change_manifest(&recording, |manifest| {
+            manifest["complete"] = complete.into()
+        });
+        let report = slowpath(&["cpu", "--json"], &recording).json();
+        let ends = report["end_ns"].as_i64().zip(report["begin_ns"].as_i64());
+        let unknown = report["cpus"][1]["unknown_ns"].as_i64();
+        let (end, begin) = ends.expect("a window");
+        unknown.expect("a number") as f64 / (end - begin) as f64
+    };
+    assert_eq!(unknown(true), 0.0);
+    let share = unknown(false);
+    assert!(share > 0.05 && share < 0.95, "{share}");
+}
+
+#[test]
 fn that_the_recorder_did_not_end_in_order_is_told_by_commands_and_the_server() {
     let (_folder, recording) = quiet_recording();
     let told = |expected: Option<(&str, &str)>| {

@@ -11,12 +11,13 @@ mod fact;
 mod rules;
 mod service;
 mod store;
+mod switch_out;
 mod syscall;
 mod syscall_table;
 
 pub use fact::{
     BlockDevice, BlockRequest, DescriptorOwner, Direction, Fact, FactKind, Packet, Segment,
-    Softirq, SpanMark, SwitchOut,
+    Softirq, SpanMark,
 };
 pub use service::{
     ConnectionId, MessageMoment, ServiceCommand, ServiceMark, ServiceMessage, WorkId,
@@ -25,6 +26,7 @@ pub use store::{
     BatchCommand, BatchCommands, BatchEnd, BusKind, BusMessage, BusMoment, StoreAddress,
     StoreBatch, StoreClientId, StoreMark,
 };
+pub use switch_out::SwitchOut;
 pub use syscall::{SyscallEntry, SyscallExit, SyscallId, context_thread};
 
 use slowpath_model::{Event, EventClass, Projection, Schema, Slot};

@@ -31,6 +31,8 @@ pub struct FolderFiles {
     pub cpus: Vec<(CpuId, NamedBytes)>,
     /// The processors of which pages are missing, or all.
     pub short: Vec<CpuId>,
+    /// The recorder did not end in order: of each processor the last pages may be missing.
+    pub is_unfinished: bool,
     /// Text of `saved_cmdlines`.
     pub saved_cmdlines: String,
     /// Text of `saved_tgids`.
@@ -121,7 +123,7 @@ impl FtraceTrace {
             "" => String::new(),
             folder => format!("{folder}/"),
         };
-        Self::assemble(Recording {
+        let mut trace = Self::assemble(Recording {
             texts_in,
             order: files.byte_order,
             header_page: files.header_page,
@@ -136,6 +138,10 @@ impl FtraceTrace {
             tracer_version: files.kernel_release,
             environment,
             diagnostics,
-        })
+        })?;
+        if files.is_unfinished {
+            trace.mark_all_cut_off();
+        }
+        Ok(trace)
     }
 }

@@ -227,6 +227,12 @@ impl FtraceTrace {
         })
     }
 
+    /// Notes that no stream tells anything after its last packet.
+    pub(crate) fn mark_all_cut_off(&mut self) {
+        let all = vec![true; self.streams.len()];
+        mark_cut_off(&mut self.streams, &all, &self.packets);
+    }
+
     /// The stream that `packet` belongs to, and where it begins there.
     pub(crate) fn locate(&self, packet: PacketId) -> Option<(&PageStream, usize)> {
         let listed = self.packets.get(packet.index())?;

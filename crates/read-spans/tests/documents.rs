@@ -100,6 +100,13 @@ fn an_empty_trace_id_is_none() {
 }
 
 #[test]
+fn a_time_before_1970_is_none() {
+    let file = OTLP.replace("UnixNano\":\"15447", "UnixNano\":\"-15447");
+    assert_eq!(told(file.as_bytes()), "");
+    assert_eq!(wrong(file.as_bytes()), ["InvalidSpan 1"]);
+}
+
+#[test]
 fn otlp_json_with_the_ids_and_names_of_plain_protobuf_libraries() {
     let file = OTLP
         .replace(

@@ -40,6 +40,13 @@ pub struct HostEvents<'lines> {
 /// are told a little before or after the span takes its own times.
 const WORTH_A_WORD_NS: i64 = 1_000_000;
 
+/// Whether the file says when the span began, which its events say lasted for `whole`: one of whose times only the
+/// end was set is taken to last no time.
+fn tells_begin(span: &Span, whole: TimeRange) -> bool {
+    let has_length = span.begin < span.end || whole.length().get() < WORTH_A_WORD_NS.unsigned_abs();
+    span.has_times() && has_length
+}
+
 /// Makes the requests of every host, in the order of `hosts`, of its events and of `spans` of files.
 pub fn join(hosts: Vec<HostEvents<'_>>, spans: Vec<Span>) -> (Vec<Requests>, Vec<Diagnostic>) {
     let mut join = Join {
@@ -198,7 +205,7 @@ impl Join<'_> {
                 alone.spans.push((span, tree));
                 continue;
             };
-            if let Some(whole) = whole.filter(|_| span.has_times()) {
+            if let Some(whole) = whole.filter(|whole| tells_begin(&span, *whole)) {
                 let offset = whole.begin.ns().saturating_sub(span.begin.ns());
                 alone.offsets[host].push(offset);
             }

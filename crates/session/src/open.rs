@@ -551,6 +551,7 @@ fn open_ftrace_folder(
     let files = FolderFiles {
         folder: folder.display().to_string(),
         short,
+        is_unfinished: was_killed,
         header_page,
         header_event,
         formats: event_formats(&folder.join("events"), diagnostics),

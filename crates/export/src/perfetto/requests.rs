@@ -1,6 +1,7 @@
 //! Requests as slices: each with its critical path's states inside, and arrows to its parts.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::io::{self, Write};
 
 use slowpath_model::{TimeRange, Timestamp};
@@ -26,24 +27,43 @@ pub fn write_requests<W: Write>(
             name => format!("requests of {name}"),
         };
         let above = writer.track(&title, None)?;
-        let mut lanes: Vec<(Track, Timestamp)> = Vec::new();
+        let mut lanes = Lanes::default();
+        let mut tracks: Vec<Track> = Vec::new();
         for (id, request) in host.requests() {
-            let is_free = |(_, end): &(Track, Timestamp)| *end <= request.window.begin;
-            let lane = match lanes.iter().position(is_free) {
-                Some(lane) => lane,
-                None => {
-                    let name = format!("lane {}", lanes.len() + 1);
-                    lanes.push((writer.track(&name, Some(above))?, Timestamp::MIN));
-                    lanes.len() - 1
-                }
-            };
-            lanes[lane].1 = request.window.end;
-            write_request(writer, lanes[lane].0, *host, request, &arrows)?;
-            write_path(writer, lanes[lane].0, *host, id)?;
+            let lane = lanes.of(request.window);
+            if lane == tracks.len() {
+                let name = format!("lane {}", lane + 1);
+                tracks.push(writer.track(&name, Some(above))?);
+            }
+            write_request(writer, tracks[lane], *host, request, &arrows)?;
+            write_path(writer, tracks[lane], *host, id)?;
         }
         write_in_flight(writer, *host, &title)?;
     }
     Ok(())
+}
+
+/// Which lanes are free, as requests come in the order of their begins.
+#[derive(Default)]
+struct Lanes {
+    busy: BinaryHeap<Reverse<(Timestamp, usize)>>,
+    free: BinaryHeap<Reverse<usize>>,
+}
+
+impl Lanes {
+    /// The first lane that is free then, from 0; the next number is that of a new one.
+    fn of(&mut self, window: TimeRange) -> usize {
+        while let Some(Reverse((end, lane))) = self.busy.peek().copied()
+            && end <= window.begin
+        {
+            self.busy.pop();
+            self.free.push(Reverse(lane));
+        }
+        let free = self.free.pop().map(|Reverse(lane)| lane);
+        let lane = free.unwrap_or(self.busy.len());
+        self.busy.push(Reverse((window.end, lane)));
+        lane
+    }
 }
 
 /// Arrows from each request to those that are part of it, by number.
@@ -153,4 +173,22 @@ fn write_in_flight<W: Write>(
         writer.counter(track, at, under_way)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_lies_in_the_first_lane_that_is_free() {
+        let mut lanes = Lanes::default();
+        let mut of = |begin, end| {
+            let at = Timestamp::from_ns;
+            lanes.of(TimeRange::new(at(begin), at(end)))
+        };
+        assert_eq!([of(0, 9), of(1, 3), of(2, 4)], [0, 1, 2]);
+        // Two are free, of which one is the first; of no length; and when all are busy.
+        assert_eq!([of(5, 7), of(5, 5), of(5, 8), of(6, 7)], [1, 2, 2, 3]);
+        assert_eq!(of(20, 21), 0);
+    }
 }

@@ -131,6 +131,8 @@ struct Open {
     /// The last packet lost events: perhaps after its last event.
     lost_after: bool,
     call: Call,
+    /// Somebody may have been woken since the running thread entered a call or left one.
+    woke: bool,
     /// Where records are not read: the thread of the last one's context, if no switch came since.
     context: Option<ThreadId>,
     name_of: FxHashMap<ThreadId, Name>,
@@ -186,6 +188,7 @@ impl Analysis for Gather<'_> {
                 segments: Kept::default(),
             });
             state.open.interleaved = self.interleaved.contains(&cpu);
+            state.open.woke = true;
         }
         let lost = packet.lost_events > 0 || packet.lost_packets > 0;
         if lost || state.open.lost_after {
@@ -233,7 +236,10 @@ impl Analysis for Gather<'_> {
                     },
                 );
             }
-            Fact::Waking { thread, .. } => self.push(state, at, Kind::Waking(known(thread))),
+            Fact::Waking { thread, .. } => {
+                state.open.woke = true;
+                self.push(state, at, Kind::Waking(known(thread)));
+            }
             Fact::Wakeup { thread, new, .. } => {
                 let thread = known(thread);
                 self.push(state, at, Kind::Wakeup { thread, new });
@@ -340,7 +346,12 @@ impl Gather<'_> {
         match state.open.interleaved {
             // The switch that wants to know may be in another stream.
             true => self.push(state, at, Kind::Call(call)),
-            false => state.open.call = call,
+            false => {
+                state.open.call = call;
+                if std::mem::take(&mut state.open.woke) {
+                    self.push(state, at, Kind::CallEdge);
+                }
+            }
         }
     }
 

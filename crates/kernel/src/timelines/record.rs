@@ -56,6 +56,8 @@ pub(super) enum Kind {
     Runs(ThreadId),
     /// An event that tells nothing else: nothing was lost here.
     Seen,
+    /// The running thread entered a system call, or left one.
+    CallEdge,
 }
 
 /// A thread on a processor.
@@ -155,6 +157,7 @@ impl Record {
             Kind::Forked(thread) => (11, thread_bits(thread)),
             Kind::Runs(thread) => (12, thread_bits(thread)),
             Kind::Seen => (13, 0),
+            Kind::CallEdge => (13, 1),
             Kind::Interrupted => (14, 0),
             Kind::Signal { thread, to_process } => (
                 15,
@@ -205,6 +208,7 @@ impl Record {
             9 => Kind::Call(Call(payload as u16)),
             11 => Kind::Forked(thread),
             12 => Kind::Runs(thread),
+            13 if payload & 1 != 0 => Kind::CallEdge,
             13 => Kind::Seen,
             14 => Kind::Interrupted,
             15 => Kind::Signal {
@@ -322,6 +326,7 @@ mod tests {
             Kind::Forked(largest),
             Kind::Runs(largest),
             Kind::Seen,
+            Kind::CallEdge,
         ] {
             let record = Record::new(-5, kind);
             assert_eq!((record.at, record.kind()), (-5, kind));

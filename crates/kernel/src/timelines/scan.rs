@@ -39,7 +39,7 @@ pub(super) struct Known {
     interrupted: bool,
     /// Time of the last record; where it matters to what was lost or is missing, of the last event.
     pub(super) now: i64,
-    /// Whom the processor woke last and when, if nothing else began or ended on it since.
+    /// Whom the processor woke last and when, if no call, interrupt or run began or ended on it since.
     woken: Option<(ThreadId, i64)>,
     /// Interrupts that are being handled, packed, outermost first, with their begins.
     interrupts: Vec<(u32, i64)>,
@@ -157,7 +157,11 @@ impl Scanner {
             Kind::PacketQueued { buffer, loopback } => self.packet_queued(buffer, loopback),
             Kind::PacketLooped { buffer } => self.packet_step(StepKind::Looped { buffer }),
             Kind::PacketReceived { buffer } => self.packet_received(buffer),
-            Kind::Call(call) => self.knows.carried_call = call,
+            Kind::Call(call) => {
+                self.knows.carried_call = call;
+                self.knows.woken = None;
+            }
+            Kind::CallEdge => self.knows.woken = None,
             // Only the first call that a run returns from tells of the wait before it.
             Kind::Interrupted => {
                 self.knows.interrupted |= self.knows.carried_call == Call::UNSEEN;

@@ -281,7 +281,7 @@ fn a_thread_is_one_of_which_there_is_more_than_signals() {
 
 #[test]
 fn a_signal_to_a_process_is_what_its_thread_was_woken_for() {
-    // 8 sends a signal: to the process whose first thread is 6, to thread 6, or after an interrupt.
+    // 8 wakes 7 and sends a signal: to the process whose first thread is 6, to thread 6, or after something else.
     let drawing = |between: &str, group: i32| {
         format!(
             "cpu0 10 sched_switch prev_comm=a prev_tid=7 prev_state=1 next_comm=b next_tid=8 @tid=7
@@ -294,7 +294,16 @@ fn a_signal_to_a_process_is_what_its_thread_was_woken_for() {
     };
     let interrupt = "cpu0 22 irq_handler_entry irq=1 name=x @tid=8
              cpu0 23 irq_handler_exit irq=1 ret=1 @tid=8";
-    for (between, group, expected) in [("", 1, true), ("", 0, false), (interrupt, 1, false)] {
+    // The lock that 7 waits for is given up, and then the signal is sent, which others take.
+    let call = "cpu0 22 syscall_exit_futex ret=1 @tid=8
+             cpu0 23 syscall_entry_kill pid=6 sig=14 @tid=8";
+    let cases = [
+        ("", 1, true),
+        ("", 0, false),
+        (interrupt, 1, false),
+        (call, 1, false),
+    ];
+    for (between, group, expected) in cases {
         let trace = DrawnTrace::parse(&drawing(between, group)).unwrap();
         let lines = Timelines::build(&trace, &Options::default()).unwrap();
         let lines = lines.state.as_ref().unwrap();

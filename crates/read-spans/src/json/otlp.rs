@@ -178,10 +178,12 @@ fn span_of(json: &SpanJson<'_>, place: u64, builder: &mut Builder<'_>) -> Option
             )
         });
     }
-    let times = (json.begin.integer(), json.end.integer());
+    let time = |value: &Loose<'_>| value.integer().filter(|&ns| ns >= 0);
+    let times = (time(&json.begin), time(&json.end));
     let (Some(trace), Some(id), (Some(begin), Some(end))) = (trace.id, id.id, times) else {
         builder.problem(DiagnosticCode::InvalidSpan, place, || {
-            "a span is left out: it has no id, no trace, or a time that is no number".to_owned()
+            "a span is left out: it has no id, no trace, or a time that is no number from 0 on"
+                .to_owned()
         });
         return None;
     };

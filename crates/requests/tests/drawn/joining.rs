@@ -177,6 +177,21 @@ fn spans_without_times_say_nothing_of_clocks() {
     assert_eq!(found.requests.all()[0].operation(), "GET");
 }
 
+#[test]
+fn a_span_of_which_only_the_end_was_set_says_nothing_of_clocks() {
+    let drawing = format!("{ONE_RUNS}\n0 1000000 start a 1.1\n0 8000000 end a 1.1");
+    let file = "
+        1.1 8000000..8000000 shop GET process.pid=97
+        1.2 2000000..3000000 shop parse parent=1 process.pid=97";
+    let (found, diagnostics) = joined(&drawing, file);
+    assert_eq!(diagnostics, [""; 0]);
+    assert_shows(
+        &found.servings(),
+        "1.1 1000000..8000000: a 1000000..8000000 (Start, Whole)
+         1.2 2000000..3000000: a 2000000..3000000 (OnlyThread, Whole)",
+    );
+}
+
 /// Threads a and b of one process.
 const TWO_OF_A_PROCESS: &str = "
     0       0 switch - a
