@@ -41,7 +41,7 @@ class Client:
         if tls:
             self.socket = tls.wrap_socket(self.socket)
         self.sent = self.received = 0
-        self.buffer = b""
+        self.buffer = self.taken = b""
 
     def send(self, data):
         self.socket.sendall(data)
@@ -54,23 +54,36 @@ class Client:
         self.received += len(data)
         self.buffer += data
 
+    def _take(self, size):
+        while len(self.buffer) < size:
+            self._fill()
+        data, self.buffer = self.buffer[:size], self.buffer[size:]
+        self.taken += data
+        return data
+
     def _line(self):
         while b"\r\n" not in self.buffer:
             self._fill()
-        line, self.buffer = self.buffer.split(b"\r\n", 1)
-        return line
+        return self._take(self.buffer.index(b"\r\n") + 2)[:-2]
 
     def reply(self):
+        """A list, the bytes of a string, or the line of anything else."""
         line = self._line()
         kind, rest = line[:1], line[1:]
-        if kind == b"$" and rest != b"-1":
-            while len(self.buffer) < int(rest) + 2:
-                self._fill()
-            value, self.buffer = self.buffer[: int(rest)], self.buffer[int(rest) + 2 :]
-            return value
-        if kind == b"*" and rest != b"-1":
-            return [self.reply() for _ in range(int(rest))]
+        if kind in b"$=!" and rest != b"-1":
+            return self._take(int(rest) + 2)[:-2]
+        if kind in b"*~>%" and rest != b"-1":
+            return [self.reply() for _ in range(int(rest) * (2 if kind == b"%" else 1))]
         return line
+
+    def raw_reply(self):
+        """All its bytes; none where the server has closed the connection."""
+        self.taken = b""
+        try:
+            self.reply()
+        except EOFError:
+            pass
+        return self.taken
 
     def do(self, *words):
         self.send(command(*words))
@@ -90,10 +103,12 @@ class Server:
 
     tls = None
 
-    def __init__(self, *options, agent=True, program="redis-server", port_option="--port"):
+    def __init__(self, *options, agent=True, blocking=True, program="redis-server", port_option="--port"):
         self.folder = tempfile.mkdtemp(prefix="slowpath-redis-")
         self.port = free_port()
-        variables = dict(os.environ, LTTNG_UST_ALLOW_BLOCKING="1")
+        variables = dict(os.environ)
+        if blocking:  # rather than lose events
+            variables["LTTNG_UST_ALLOW_BLOCKING"] = "1"
         if agent:
             variables["LD_PRELOAD"] = LIBRARY
         self.said = open(os.path.join(self.folder, "stderr"), "w+")
@@ -167,6 +182,10 @@ class Event:
 
 
 LITE = ("batch", "command_name", "client_address")
+LIFECYCLE = (
+    "start_read_client_query", "end_read_client_query", "call_command_start", "call_command_end",
+    "write_to_client_start", "write_to_client_end",
+)  # fmt: skip
 LINE = re.compile(
     r"\[(\d+)\.(\d+)\].* slowpath_redis:(\w+): \{ cpu_id = \d+ \}, \{ vpid = (\d+), vtid = (\d+) \}, \{ (.*)\}$"
 )
@@ -258,7 +277,8 @@ class Recording:
         """The client's, with the names of their commands."""
         names = {e.number: e.fields["command"] for e in self.named("command_name")}
         names[0] = "?"
-        batches = [e for e in self.named("batch") if e.client_id == self.client_id(client)]
+        client_id = self.client_id(client)
+        batches = [e for e in self.named("batch") if e.client_id == client_id]
         for batch in batches:
             batch.fields["names"] = [names[number] for number in batch.fields["command"]]
         return batches

@@ -1,5 +1,5 @@
-"""What the agent for Redis promises, each promise a test with a real server: it changes no reply, its events
-are what the client did, it tells no secret, and it goes where it is not wanted. Run by test.sh."""
+"""What the agent for Redis promises, each promise a test with a real server: its events are what the client did, it
+tells no secret, and it goes where it is not wanted. Not here: test_replies.py and test_attach.py."""
 
 import os
 import re
@@ -11,14 +11,8 @@ import time
 import unittest
 from collections import Counter
 
-from redis_server import (
-    ATTACH, LIBRARY, LITE, Recording, Server, attach, change_code, command, free_port, tls_files, until,
-)  # fmt: skip
-
-LIFECYCLE = (
-    "start_read_client_query", "end_read_client_query", "call_command_start", "call_command_end",
-    "write_to_client_start", "write_to_client_end",
-)  # fmt: skip
+from load import Load
+from redis_server import LIBRARY, LIFECYCLE, LITE, Recording, Server, command, free_port, tls_files, until
 
 # Of every kind; all replies are the same whenever and wherever they are executed.
 COMMANDS = [
@@ -38,67 +32,11 @@ COMMANDS = [
     ("SET", "big", "x" * 100_000), ("GET", "big"), ("RESET",), ("QUIT",),
 ]  # fmt: skip
 
-
-def replies_of(server):
-    """Raw, of the commands and of a subscriber beside them."""
-    subscriber, publisher = server.client(), server.client()
-    seen = [subscriber.do("SUBSCRIBE", "news")]
-    seen += [publisher.do(*words) for words in COMMANDS]
-    publisher = server.client()
-    seen += [publisher.do("PUBLISH", "news", "message"), subscriber.reply()]
-    blocked = server.client()
-    blocked.send(command("BLPOP", "later", 5))
-    time.sleep(0.05)
-    seen += [publisher.do("RPUSH", "later", "value"), blocked.reply()]
-    return seen
-
-
 BUSY_5_MS = """
 local function now() local t = redis.call('TIME'); return t[1] * 1000 + t[2] / 1000 end
 local begin = now()
 repeat until now() - begin > 5
 """
-
-
-class Load:
-    """A client that writes and reads, and checks every reply, until it is told to stop."""
-
-    def __init__(self, server):
-        self.client, self.error, self.rounds, self.on = server.client(), None, 0, True
-        self.thread = threading.Thread(target=self._run)
-
-    def _run(self):
-        try:
-            while self.on:
-                self.rounds += 1
-                value = b"%d" % self.rounds
-                self.client.send(command("SET", "load", value) + command("GET", "load") * 3)
-                replies = [self.client.reply() for _ in range(4)]
-                assert replies == [b"+OK", value, value, value], replies
-                time.sleep(0.001)  # not to fill the disk with events
-        except Exception as error:  # told by the test's own thread
-            self.error = error
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.on = False
-        self.thread.join(20)
-        assert self.error is None, f"after {self.rounds} rounds: {self.error!r}"
-        assert self.rounds > 0
-
-
-class SameReplies(unittest.TestCase):
-    def test_replies_are_those_of_the_stock_server(self):
-        with Server(agent=False) as stock, Server() as hooked:
-            hooked.settle()
-            expected = replies_of(stock)
-            self.assertEqual(expected, replies_of(hooked), "loaded, not recorded")
-            hooked.client().do("FLUSHALL")
-            with Recording(hooked):
-                self.assertEqual(expected, replies_of(hooked), "all events recorded")
 
 
 class Events(unittest.TestCase):
@@ -193,7 +131,8 @@ class Events(unittest.TestCase):
             client = self.server.client()
             for words in COMMANDS[:-2]:
                 client.do(*words)
-        mine = [e for e in recording.named(*LIFECYCLE) if e.client_id == recording.client_id(client)]
+        client_id = recording.client_id(client)
+        mine = [e for e in recording.named(*LIFECYCLE) if e.client_id == client_id]
         self.assertEqual(sum(max(e.bytes, 0) for e in mine if e.name == "end_read_client_query"), client.sent)
         self.assertEqual(sum(e.bytes for e in mine if e.name == "write_to_client_end"), client.received)
         open_pairs = []
@@ -239,8 +178,7 @@ class Events(unittest.TestCase):
         with Load(self.server) as load:
             for turn in range(6):
                 with Recording(self.server, *(LITE if turn % 2 else ("*",))) as recording:
-                    rounds = load.rounds
-                    until(lambda: load.rounds > rounds + 20, "the load goes on")
+                    load.goes_on(20)
                 self.assertGreater(len(recording.batches(load.client)), 20, f"turn {turn}")
 
     def test_saving_and_rewriting_succeed_while_recorded(self):
@@ -433,59 +371,6 @@ class SlowBatches(unittest.TestCase):
         self.assertEqual(batch.bytes_read, slow_client.client.sent)
         self.assertGreater(batch.start[0], 4_700_000)
         self.assertLess(batch.start[0] + batch.duration[0], 60_000_000)
-
-
-class Attaching(unittest.TestCase):
-    def test_a_running_server_is_attached_to_and_left_twenty_times_under_load(self):
-        stalls = []
-        with Server(agent=False) as server, Load(server) as load:
-            for turn in range(20):
-                stalls.append(attach(server))
-                if turn % 10 == 0:
-                    server.settle()
-                    with Recording(server, *LITE) as recording:
-                        rounds = load.rounds
-                        until(lambda: load.rounds > rounds + 20, "the load goes on")
-                    self.assertGreater(len(recording.batches(load.client)), 20)
-                stalls.append(attach(server, "--detach"))
-                rounds = load.rounds
-                until(lambda: load.rounds > rounds, "the load goes on")
-                self.assertEqual(server.changed_code(), 0)
-            self.assertEqual(server.stderr(), "")
-        print(f"stood still for at most {max(stalls):.1f} ms ", end="", flush=True)
-        self.assertLess(max(stalls), 1000, "even on a busy machine")
-
-    def test_a_server_whose_code_was_changed_is_left_alone(self):
-        with Server(agent=False) as server:
-            change_code(server, "postponeClientRead")
-            said = subprocess.run([ATTACH, str(server.pid)], capture_output=True, text=True)
-            self.assertEqual(said.returncode, 1)
-            self.assertIn("is not what the program's file says", said.stderr)
-            self.assertEqual(server.client().do("PING"), b"+PONG")
-
-    def test_who_attaches_is_told_whether_somebody_else_has(self):
-        with Server(agent=False) as server:
-            for _ in range(2):
-                attach(server)
-                again = subprocess.run([ATTACH, str(server.pid)], capture_output=True, text=True, check=True)
-                self.assertEqual(again.stdout, f"the agent is in process {server.pid} already\n")
-                attach(server, "--detach")
-
-    def test_what_cannot_be_attached_to_goes_on(self):
-        with Server("--rename-command", "CLIENT", "KUNDE", agent=False) as server:
-            attach(server)
-            until(server.stderr, "the reason")
-            said = subprocess.run([ATTACH, str(server.pid)], capture_output=True, text=True)
-            self.assertEqual(said.returncode, 1)
-            self.assertIn("is CLIENT renamed?", said.stderr)
-            self.assertEqual(server.client().do("PING"), b"+PONG")
-        sleeper = subprocess.Popen(["sleep", "60"])
-        said = subprocess.run([ATTACH, "--detach", str(sleeper.pid)], capture_output=True, text=True)
-        self.assertEqual(said.returncode, 1)
-        self.assertIn("is no redis-server", said.stderr)
-        self.assertIsNone(sleeper.poll())
-        sleeper.terminate()
-        sleeper.wait(20)
 
 
 class Refusals(unittest.TestCase):
