@@ -22,6 +22,7 @@ mod record;
 mod redis;
 mod redis_findings;
 mod redis_tables;
+mod redis_touches;
 mod report;
 mod request_path;
 mod request_tables;

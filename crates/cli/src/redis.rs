@@ -10,7 +10,7 @@ use slowpath_views::merge_documents;
 
 use crate::input::{InputArgs, Report};
 use crate::output::{print, print_json};
-use crate::{redis_findings, redis_tables};
+use crate::{redis_findings, redis_tables, redis_touches};
 
 /// What Redis did for its clients: where the time of each command went, and how busy the event loop was.
 ///
@@ -102,6 +102,7 @@ pub fn run(args: &RedisArgs) -> anyhow::Result<Report> {
 
 fn text(told: &StoreReport, args: &RedisArgs) -> String {
     let mut text = redis_tables::servers(told);
+    text += &redis_touches::touched(told);
     text += &redis_findings::stands_out(told);
     text.push('\n');
     text += &match args.by {

@@ -1,12 +1,13 @@
 //! What stands out of what Redis did, as sentences for people: each finding with its evidence and what to do.
 
 use slowpath_datastore::{
-    Amplified, Finding, HeldUp, HoldUp, NamedClient, Pipeline, PublishAmplification, SaturatedLoop,
-    SlowCommand, StoreReport,
+    Amplified, DoubleFree, Finding, HeldUp, HoldUp, NamedClient, Pipeline, PublishAmplification,
+    ReadBySeveralThreads, SaturatedLoop, SlowCommand, StoreReport,
 };
 use slowpath_model::Nanoseconds;
 
 use crate::call_trees::address;
+use crate::redis_touches::touches;
 use crate::tables::{bytes, grouped};
 
 /// A section of its own; empty where nothing stands out.
@@ -22,6 +23,8 @@ pub(crate) fn stands_out(told: &StoreReport) -> String {
             Finding::SaturatedLoop(row) => (row.server, saturated_loop(row)),
             Finding::Pipeline(row) => (row.server, pipeline(row)),
             Finding::PublishAmplification(row) => (row.server, publish_amplification(row)),
+            Finding::ConnectionReadBySeveralThreads(row) => (row.server, read_by_several(row)),
+            Finding::DoubleFree(row) => (row.server, double_free(row)),
         };
         text += "- ";
         if several {
@@ -146,6 +149,36 @@ fn publish_amplification(row: &PublishAmplification) -> String {
         lengths.join(", "),
         row.broadcasting_ns,
     )
+}
+
+fn read_by_several(row: &ReadBySeveralThreads) -> String {
+    format!(
+        "connection read by several threads: {} in one turn of the event loop ({}); so on descriptor {}:\n{}  what one \
+         of them frees or moves the other may still use: report it with this sequence, and set io-threads-do-reads to \
+         no until it is solved\n",
+        counted(row.connections, "connection"),
+        times_in_words(row.cycles),
+        row.worst.fd,
+        touches(&row.worst.touches),
+    )
+}
+
+fn double_free(row: &DoubleFree) -> String {
+    format!(
+        "double free: {} on descriptor {} was freed again after its connection had been closed ({} of any client):\n{}  \
+         the server may crash, now or later: report it with this sequence\n",
+        client(&row.client),
+        row.fd,
+        times_in_words(row.count),
+        touches(&row.touches),
+    )
+}
+
+fn times_in_words(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        count => format!("{} times", grouped(count)),
+    }
 }
 
 fn times(factor: Option<f64>) -> String {

@@ -261,6 +261,72 @@ fn what_a_cluster_makes_of_published_messages_is_told() {
 }
 
 #[test]
+fn io_threads_that_read_over_tls_are_shown_and_nothing_is_found_in_a_healthy_server() {
+    let Some(agents) = agents() else { return };
+    if Command::new("openssl").arg("version").output().is_err() {
+        support::skip("openssl is missing");
+        return;
+    }
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = folder.path().join("tls");
+    let place = folder.path().display();
+    let port = free_port();
+    let script = format!(
+        "cd {place}
+        openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost \
+            -keyout key -out certificate 2>/dev/null
+        redis-server --port 0 --tls-port {port} --bind 127.0.0.1 --save '' --tls-cert-file certificate \
+            --tls-key-file key --tls-ca-cert-file certificate --tls-auth-clients no \
+            --io-threads 4 --io-threads-do-reads yes >/dev/null & server=$!
+        until redis-cli --tls --insecure -p {port} ping >/dev/null 2>&1; do sleep 0.05; done; sleep 0.3
+        redis-benchmark --tls --insecure -q -p {port} -t set -c 30 -d 20000 -n 3000 >/dev/null
+        kill $server; wait $server"
+    );
+    record(
+        &agents,
+        &recording,
+        &[
+            "--redis",
+            "launch",
+            "--redis-detail",
+            "full",
+            "--",
+            "sh",
+            "-c",
+            &script,
+        ],
+    );
+    let told = slowpath_succeeds(&["redis", "--json"], &recording).json();
+    let rows = told["touched"].as_array().expect("rows");
+    assert_eq!(rows.len(), 1, "I/O threads have read: {rows:?}");
+    let touches = rows[0]["worst"]["touches"].as_array().expect("touches");
+    let operations: Vec<_> = touches.iter().map(|touch| &touch["operation"]).collect();
+    assert!(
+        operations
+            .iter()
+            .any(|operation| *operation == "read-postponed"),
+        "{touches:?}"
+    );
+    assert!(
+        operations.iter().any(|operation| *operation == "tls-read"),
+        "{touches:?}"
+    );
+    let times: Vec<_> = touches
+        .iter()
+        .map(|touch| touch["at_ns"].as_i64())
+        .collect();
+    assert!(times.is_sorted(), "{touches:?}");
+    let kinds = ["connection-read-by-several-threads", "double-free"];
+    for finding in told["findings"].as_array().expect("findings") {
+        assert!(
+            !kinds.iter().any(|kind| finding["kind"] == *kind),
+            "{finding}"
+        );
+    }
+}
+
+#[test]
 fn what_is_no_server_is_refused_and_leaves_nothing_behind() {
     let Some(agents) = agents() else { return };
     let folder = tempfile::tempdir().expect("a folder");

@@ -7,129 +7,8 @@
 use slowpath_model::{CpuId, Event, ProcessId, SpanId, ThreadId, TraceId};
 
 use crate::service::MessageMoment;
-use crate::store::{BusMessage, StoreAddress, StoreBatch, StoreMark};
-use crate::{SwitchOut, SyscallEntry, SyscallExit, slot};
-
-/// The kinds of fact, to ask for them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FactKind {
-    /// [`Fact::Switch`]
-    Switch,
-    /// [`Fact::SwitchPriorities`]
-    SwitchPriorities,
-    /// [`Fact::Waking`]
-    Waking,
-    /// [`Fact::Wakeup`] of a thread that existed before
-    Wakeup,
-    /// [`Fact::Wakeup`] of a new thread
-    WakeupNew,
-    /// [`Fact::Migrate`]
-    Migrate,
-    /// [`Fact::IrqEntry`]
-    IrqEntry,
-    /// [`Fact::IrqExit`]
-    IrqExit,
-    /// [`Fact::SoftirqRaise`]
-    SoftirqRaise,
-    /// [`Fact::SoftirqEntry`]
-    SoftirqEntry,
-    /// [`Fact::SoftirqExit`]
-    SoftirqExit,
-    /// [`Fact::TimerEntry`]
-    TimerEntry,
-    /// [`Fact::TimerExit`]
-    TimerExit,
-    /// [`Fact::LocalTimerEntry`]
-    LocalTimerEntry,
-    /// [`Fact::LocalTimerExit`]
-    LocalTimerExit,
-    /// [`Fact::IpiEntry`]
-    IpiEntry,
-    /// [`Fact::IpiExit`]
-    IpiExit,
-    /// [`Fact::PacketQueued`]
-    PacketQueued,
-    /// [`Fact::PacketLooped`]
-    PacketLooped,
-    /// [`Fact::PacketReceived`]
-    PacketReceived,
-    /// [`Fact::PacketQueued`] with its TCP header, from tracers that record headers
-    SegmentQueued,
-    /// [`Fact::PacketReceived`] with its TCP header, from tracers that record headers
-    SegmentReceived,
-    /// [`Fact::SyscallEntry`]
-    SyscallEntry,
-    /// [`Fact::SyscallExit`]
-    SyscallExit,
-    /// [`Fact::Fork`]
-    Fork,
-    /// [`Fact::Exec`]
-    Exec,
-    /// [`Fact::Exit`]
-    Exit,
-    /// [`Fact::Free`]
-    Free,
-    /// [`Fact::Signal`]
-    Signal,
-    /// [`Fact::BlockInsert`]
-    BlockInsert,
-    /// [`Fact::BlockIssue`]
-    BlockIssue,
-    /// [`Fact::BlockComplete`]
-    BlockComplete,
-    /// [`Fact::DumpBegin`]
-    DumpBegin,
-    /// [`Fact::DumpedThread`]
-    DumpedThread,
-    /// [`Fact::DumpedDescriptor`]
-    DumpedDescriptor,
-    /// [`Fact::DumpedDisk`]
-    DumpedDisk,
-    /// [`Fact::SpanStart`]
-    SpanStart,
-    /// [`Fact::SpanEnd`]
-    SpanEnd,
-    /// [`Fact::SpanAttach`]
-    SpanAttach,
-    /// [`Fact::SpanDetach`]
-    SpanDetach,
-    /// [`Fact::StoreBatch`]
-    StoreBatch,
-    /// [`Fact::StoreCommandName`]
-    StoreCommandName,
-    /// [`Fact::StoreClientAddress`]
-    StoreClientAddress,
-    /// [`Fact::StoreReadStart`]
-    StoreReadStart,
-    /// [`Fact::StoreReadEnd`]
-    StoreReadEnd,
-    /// [`Fact::StoreCallStart`]
-    StoreCallStart,
-    /// [`Fact::StoreCallEnd`]
-    StoreCallEnd,
-    /// [`Fact::StoreWriteStart`]
-    StoreWriteStart,
-    /// [`Fact::StoreWriteEnd`]
-    StoreWriteEnd,
-    /// [`Fact::StoreBus`]: a message goes out to one node
-    StoreBusSent,
-    /// [`Fact::StoreBus`]: a message has come in
-    StoreBusReceived,
-    /// [`Fact::StoreBus`]: a message begins to go out to all nodes
-    StoreBroadcastStart,
-    /// [`Fact::StoreBus`]: a message went out to all nodes
-    StoreBroadcastEnd,
-    /// [`Fact::ServiceMessage`]: a request was sent
-    ServiceRequestSent,
-    /// [`Fact::ServiceMessage`]: a request was received
-    ServiceRequestReceived,
-    /// [`Fact::ServiceMessage`]: a response was sent
-    ServiceResponseSent,
-    /// [`Fact::ServiceMessage`]: a response was received
-    ServiceResponseReceived,
-    /// [`Fact::ServiceCommand`]
-    ServiceCommand,
-}
+use crate::store::{BusMessage, StoreAddress, StoreBatch, StoreMark, StoreOperation};
+use crate::{FactKind, SwitchOut, SyscallEntry, SyscallExit, slot};
 
 /// Something that happened in the kernel, in an application's spans, in a service or in a data store.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -379,6 +258,8 @@ pub enum Fact<'packet> {
     },
     /// A message between nodes of a cluster.
     StoreBus(StoreMark, BusMessage),
+    /// A thread of a data store does something to a connection, or all have done what there was.
+    StoreOperation(StoreMark, StoreOperation),
     /// A moment of a request over HTTP; [`ServiceMessage::of`](crate::ServiceMessage::of) has what is told of it.
     ServiceMessage(MessageMoment),
     /// A service is about to send a command to a data store;
@@ -719,6 +600,13 @@ impl<'packet> Fact<'packet> {
             | FactKind::StoreBroadcastStart
             | FactKind::StoreBroadcastEnd => {
                 Self::StoreBus(StoreMark::of(event), BusMessage::of(event, kind))
+            }
+            FactKind::StoreTlsRead
+            | FactKind::StoreReadPostponed
+            | FactKind::StoreClientFreed
+            | FactKind::StoreUnwatched
+            | FactKind::StoreCycleEnd => {
+                Self::StoreOperation(StoreMark::of(event), StoreOperation::of(event, kind))
             }
             FactKind::ServiceRequestSent => Self::ServiceMessage(MessageMoment::RequestSent),
             FactKind::ServiceRequestReceived => {

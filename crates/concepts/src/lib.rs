@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod fact;
+mod kind;
 mod rules;
 mod service;
 mod store;
@@ -16,15 +17,15 @@ mod syscall;
 mod syscall_table;
 
 pub use fact::{
-    BlockDevice, BlockRequest, DescriptorOwner, Direction, Fact, FactKind, Packet, Segment,
-    Softirq, SpanMark,
+    BlockDevice, BlockRequest, DescriptorOwner, Direction, Fact, Packet, Segment, Softirq, SpanMark,
 };
+pub use kind::FactKind;
 pub use service::{
     ConnectionId, MessageMoment, ServiceCommand, ServiceMark, ServiceMessage, WorkId,
 };
 pub use store::{
     BatchCommand, BatchCommands, BatchEnd, BusKind, BusMessage, BusMoment, StoreAddress,
-    StoreBatch, StoreClientId, StoreMark,
+    StoreBatch, StoreClientId, StoreMark, StoreOperation,
 };
 pub use switch_out::SwitchOut;
 pub use syscall::{SyscallEntry, SyscallExit, SyscallId, context_thread};

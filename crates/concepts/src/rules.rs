@@ -382,6 +382,36 @@ const RULES: &[Rule] = &[
         slots: STORE_MOVED,
     },
     Rule {
+        kind: FactKind::StoreTlsRead,
+        names: &["slowpath_redis:ssl_read"],
+        needs: &["fd", "asked", "got"],
+        slots: STORE_TLS_READ,
+    },
+    Rule {
+        kind: FactKind::StoreReadPostponed,
+        names: &["slowpath_redis:read_postponed"],
+        needs: &["client_id"],
+        slots: STORE,
+    },
+    Rule {
+        kind: FactKind::StoreClientFreed,
+        names: &["slowpath_redis:free_client"],
+        needs: &["client_id"],
+        slots: STORE,
+    },
+    Rule {
+        kind: FactKind::StoreUnwatched,
+        names: &["slowpath_redis:delete_file_event"],
+        needs: &["fd", "mask"],
+        slots: STORE_UNWATCHED,
+    },
+    Rule {
+        kind: FactKind::StoreCycleEnd,
+        names: &["slowpath_redis:before_sleep_end"],
+        needs: &[],
+        slots: STORE,
+    },
+    Rule {
         kind: FactKind::StoreBusSent,
         names: &["slowpath_redis:cluster_send"],
         needs: &["type", "bytes"],
@@ -476,6 +506,8 @@ macro_rules! store_slots {
 const STORE: &[&[&str]] = store_slots!();
 const STORE_MOVED: &[&[&str]] = store_slots!(&["bytes"]);
 const STORE_BUS: &[&[&str]] = store_slots!(&["type"], &["bytes"], &["payload"]);
+const STORE_TLS_READ: &[&[&str]] = store_slots!(&["asked"], &["got"], &["pending"]);
+const STORE_UNWATCHED: &[&[&str]] = store_slots!(&["mask"]);
 const STORE_CALL: &[&[&str]] = store_slots!(&["command"]);
 const STORE_COMMAND_NAME: &[&[&str]] = store_slots!(&["number"], &["command"]);
 const STORE_ADDRESS: &[&[&str]] = store_slots!(

@@ -131,6 +131,52 @@ impl<'packet> StoreAddress<'packet> {
     }
 }
 
+/// What a thread of a data store does to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "operation", rename_all = "kebab-case")]
+pub enum StoreOperation {
+    /// It asks OpenSSL for what the client sent. The event names no client.
+    TlsRead {
+        /// Room, in bytes.
+        asked: i64,
+        /// Bytes, or what OpenSSL returned instead: 0 or less.
+        got: i64,
+        /// Bytes that OpenSSL has decrypted and nobody has read.
+        pending: i64,
+    },
+    /// It leaves reading to the I/O threads.
+    ReadPostponed,
+    /// It frees the client.
+    Freed,
+    /// It has the event loop watch the descriptor no more: the connection is closed, or not read for now.
+    Unwatched {
+        /// Neither for what may be read nor for what may be written.
+        wholly: bool,
+    },
+    /// All that was ready has been done: the event loop is about to wait. Of no connection.
+    CycleEnd,
+}
+
+impl StoreOperation {
+    pub(crate) fn of(event: &Event<'_>, fact: FactKind) -> Self {
+        const BOTH: u64 = 3;
+        let number = |n| event.signed(slot(n));
+        match fact {
+            FactKind::StoreTlsRead => Self::TlsRead {
+                asked: number(5),
+                got: number(6),
+                pending: number(7),
+            },
+            FactKind::StoreReadPostponed => Self::ReadPostponed,
+            FactKind::StoreClientFreed => Self::Freed,
+            FactKind::StoreUnwatched => Self::Unwatched {
+                wholly: event.unsigned(slot(5)) & BOTH == BOTH,
+            },
+            _ => Self::CycleEnd,
+        }
+    }
+}
+
 /// A message between nodes of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BusMessage {

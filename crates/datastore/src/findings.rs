@@ -17,6 +17,8 @@ use serde::{Deserialize, Serialize};
 use slowpath_concepts::StoreClientId;
 use slowpath_model::Nanoseconds;
 
+use crate::cycles::{Cycles, Touch, TouchedConnection};
+
 pub(crate) use publishing::Publishing;
 pub(crate) use round_trips::RoundTrips;
 pub(crate) use turns::{SlowRun, SlowTotals, Turns, Victim};
@@ -43,6 +45,10 @@ pub enum Finding {
     Pipeline(Pipeline),
     /// What clients published went over the cluster's bus many times.
     PublishAmplification(PublishAmplification),
+    /// Several threads read a connection in one cycle of the event loop.
+    ConnectionReadBySeveralThreads(ReadBySeveralThreads),
+    /// A client was freed twice.
+    DoubleFree(DoubleFree),
 }
 
 /// A command that executed for long while commands of other clients waited.
@@ -208,6 +214,35 @@ pub struct Amplified {
     pub factor: Option<f64>,
 }
 
+/// A connection that several threads read in one cycle of the event loop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReadBySeveralThreads {
+    /// The server's number.
+    pub server: u32,
+    /// In how many cycles, those of several connections counted each.
+    pub cycles: u64,
+    /// How many descriptors.
+    pub connections: u64,
+    /// When the most threads did.
+    pub worst: TouchedConnection,
+}
+
+/// A client that was freed again after its connection had been closed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DoubleFree {
+    /// The server's number.
+    pub server: u32,
+    /// Descriptor of its connection.
+    pub fd: i32,
+    /// Which.
+    #[serde(flatten)]
+    pub client: NamedClient,
+    /// How often any client of the server was freed again.
+    pub count: u64,
+    /// What was done to the connection, in order, up to the second time; the last of many.
+    pub touches: Vec<Touch>,
+}
+
 /// Who knows the names of one server's commands and clients.
 pub(crate) trait Names {
     fn server(&self) -> u32;
@@ -220,6 +255,7 @@ pub(crate) fn findings(
     turns: &Turns,
     round_trips: &RoundTrips,
     publishing: &Publishing,
+    cycles: &Cycles,
     names: &impl Names,
 ) -> Vec<Finding> {
     let slow = turns.slow.iter();
@@ -239,7 +275,28 @@ pub(crate) fn findings(
     findings.extend(pipeline(round_trips, names).map(Finding::Pipeline));
     let amplified = publishing.amplification(names.server());
     findings.extend(amplified.map(Finding::PublishAmplification));
+    findings.extend(of_threads(cycles, names));
     findings
+}
+
+fn of_threads(cycles: &Cycles, names: &impl Names) -> Vec<Finding> {
+    let several = &cycles.several_read;
+    let several = several.worst.as_ref().map(|worst| ReadBySeveralThreads {
+        server: names.server(),
+        cycles: several.cycles,
+        connections: several.descriptors.len() as u64,
+        worst: worst.clone(),
+    });
+    let freed = cycles.freed_twice.iter().map(|freed| DoubleFree {
+        server: names.server(),
+        fd: freed.fd,
+        client: names.client(freed.client),
+        count: cycles.freed_twice_count,
+        touches: freed.touches.clone(),
+    });
+    let freed = freed.map(Finding::DoubleFree);
+    let several = several.map(Finding::ConnectionReadBySeveralThreads);
+    freed.chain(several).collect()
 }
 
 fn slow_command(command: u32, totals: &SlowTotals, names: &impl Names) -> Option<SlowCommand> {

@@ -10,6 +10,7 @@ mod batch;
 mod bus;
 mod busy;
 mod calls;
+mod cycles;
 mod findings;
 mod life_cycle;
 mod lite;
@@ -27,12 +28,16 @@ pub use calls::{
     CallReport, CalledNode, Execution, JoinRow, Joinable, RequestNode, ServiceRow, StoreRow,
     Whereabouts, calls, has_service_events,
 };
+pub use cycles::{Touch, TouchedConnection};
 pub use findings::{
-    Amplified, Finding, HeldUp, HoldUp, NamedClient, Pipeline, PublishAmplification, RoundTripper,
-    SaturatedLoop, SlowCommand,
+    Amplified, DoubleFree, Finding, HeldUp, HoldUp, NamedClient, Pipeline, PublishAmplification,
+    ReadBySeveralThreads, RoundTripper, SaturatedLoop, SlowCommand,
 };
-pub use report::{BusyRow, ClientRow, CommandRow, CommandRun, Latency, ServerRow, StoreReport};
+pub use report::{
+    BusyRow, ClientRow, CommandRow, CommandRun, Latency, ServerRow, StoreReport, TouchedRow,
+};
 pub use server::Level;
+pub use slowpath_concepts::StoreOperation;
 
 use slowpath_concepts::{Concepts, FactKind};
 use slowpath_engine::{Cancelled, Options, Outcome};

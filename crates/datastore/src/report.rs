@@ -13,6 +13,7 @@ use slowpath_model::{Nanoseconds, ProcessId, ThreadId, TimeRange};
 
 use crate::batch::Parts;
 use crate::bus::{BusRow, BusVolume};
+use crate::cycles::TouchedConnection;
 use crate::findings::{self, Finding, NamedClient, Names};
 use crate::server::{Level, Server, Servers};
 use crate::totals::{Asked, CommandTotals, Run, Totals};
@@ -36,6 +37,8 @@ pub struct StoreReport {
     pub slowest: Vec<CommandRun>,
     /// Messages between nodes of a cluster, server by server.
     pub bus: Vec<BusRow>,
+    /// Connections that several threads touched in one cycle of the event loop, server by server.
+    pub touched: Vec<TouchedRow>,
     /// What stands out, server by server.
     pub findings: Vec<Finding>,
 }
@@ -105,6 +108,19 @@ pub struct BusyRow {
     pub writing_ns: Nanoseconds,
     /// The sum, in per cent of the time.
     pub percent: f64,
+}
+
+/// Connections of one server that several threads touched in one cycle of the event loop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TouchedRow {
+    /// The server's number.
+    pub server: u32,
+    /// In how many cycles, those of several connections counted each.
+    pub cycles: u64,
+    /// How many descriptors.
+    pub connections: u64,
+    /// When the most threads did.
+    pub worst: TouchedConnection,
 }
 
 /// One command of one server.
@@ -270,8 +286,10 @@ impl StoreReport {
             &totals.turns,
             &totals.round_trips,
             &server.bus.publishing,
+            &server.cycles,
             &about,
         ));
+        self.touched.extend(about.touched());
         self.bus.extend(server.bus.rows(number));
         self.servers.push(about.row(&totals, asked));
         self.commands.extend(about.commands(totals));
@@ -345,6 +363,17 @@ impl About<'_> {
             },
             bus: (self.server.bus.is_recorded).then(|| self.server.bus.volume()),
         }
+    }
+
+    fn touched(&self) -> Option<TouchedRow> {
+        let several = &self.server.cycles.several;
+        let worst = several.worst.clone()?;
+        Some(TouchedRow {
+            server: self.number,
+            cycles: several.cycles,
+            connections: several.descriptors.len() as u64,
+            worst,
+        })
     }
 
     fn commands(&self, totals: Totals) -> Vec<CommandRow> {

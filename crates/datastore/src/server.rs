@@ -12,6 +12,7 @@ use slowpath_model::Timestamp;
 
 use crate::batch::Batch;
 use crate::bus::Bus;
+use crate::cycles::Cycles;
 use crate::life_cycle::{Completed, LifeCycle};
 use crate::lite::{self, LiteBatches};
 use crate::pass::Listener;
@@ -60,6 +61,7 @@ pub(crate) struct Server {
     pub(crate) kept: BTreeMap<StoreClientId, Vec<Batch>>,
     pub(crate) events: LifeCycle,
     pub(crate) bus: Bus,
+    pub(crate) cycles: Cycles,
 }
 
 impl Listener for Servers {
@@ -70,6 +72,14 @@ impl Listener for Servers {
         if matches!(told.what, What::Gap { .. }) {
             // What was open may have ended meanwhile.
             self.finish(asked);
+            return;
+        }
+        if let What::Operation(operation) = told.what {
+            // Tells of no server by itself: the client that it names may be gone.
+            let server = (self.all.iter_mut()).rfind(|server| server.process == told.process);
+            if let Some(server) = server {
+                server.cycles.take(&told, operation, asked.window);
+            }
             return;
         }
         self.server_of(&told, asked).take(told, asked);
@@ -120,6 +130,7 @@ impl Server {
             kept: BTreeMap::new(),
             events: LifeCycle::default(),
             bus: Bus::default(),
+            cycles: Cycles::default(),
         }
     }
 
@@ -207,6 +218,7 @@ impl Server {
         lite.settle();
         life_cycle.settle();
         self.bus.settle();
+        self.cycles.settle();
     }
 
     /// What the number of a command in a batch means.

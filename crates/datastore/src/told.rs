@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use slowpath_concepts::{
     BatchCommands, BatchEnd, BusMessage, Fact, FactKind, MessageMoment, ServiceCommand,
     ServiceMark, ServiceMessage, StoreAddress, StoreBatch, StoreClientId, StoreMark,
+    StoreOperation,
 };
 use slowpath_model::{Event, Nanoseconds, ProcessId, StreamId, ThreadId, Timestamp};
 
@@ -29,6 +30,11 @@ pub(crate) const STORE_FACTS: &[FactKind] = &[
     FactKind::StoreBusReceived,
     FactKind::StoreBroadcastStart,
     FactKind::StoreBroadcastEnd,
+    FactKind::StoreTlsRead,
+    FactKind::StoreReadPostponed,
+    FactKind::StoreClientFreed,
+    FactKind::StoreUnwatched,
+    FactKind::StoreCycleEnd,
 ];
 
 /// The facts that services tell.
@@ -86,6 +92,7 @@ pub(crate) enum What {
         bytes: i64,
     },
     Bus(Box<BusMessage>),
+    Operation(StoreOperation),
     Message(MessageMoment, Box<ToldMessage>),
     Command(Box<ToldCommand>),
 }
@@ -150,6 +157,7 @@ impl Told {
             Fact::StoreWriteStart(mark) => (mark, What::WriteStart),
             Fact::StoreWriteEnd { mark, bytes } => (mark, What::WriteEnd { bytes }),
             Fact::StoreBus(mark, message) => (mark, What::Bus(Box::new(message))),
+            Fact::StoreOperation(mark, operation) => (mark, What::Operation(operation)),
             _ => return None,
         };
         Some(Self::new(at, stream, mark, what))
