@@ -40,6 +40,7 @@ def lite(server, event):
         "read": begin + told["read_end"] * unit,
         "writing": begin + told["write_start"] * unit if told["bytes_written"] else None,
         "written": None,
+        "last": event.ns,
         "in": told["bytes_read"],
         "out": told["bytes_written"],
         "commands": [
@@ -53,6 +54,7 @@ def lite(server, event):
         before["in"] += batch["in"]
         before["out"] += batch["out"]
         before["commands"] += batch["commands"]
+        before["last"] = batch["last"]
         batch = before
     elif before:
         server.batches.append(before)
@@ -121,7 +123,8 @@ def is_another(server, name, fd, client, told):
     return name == "start_read_client_query" and client in server.closed
 
 
-def read(paths):
+def replay(paths, also=lambda server, name, event: None):
+    """Servers with all their batches; `also` is called with each event."""
     servers, current = [], {}
     for event in Trace(paths):
         provider, _, name = event.name.partition(":")
@@ -138,6 +141,7 @@ def read(paths):
             server.highest[fd] = client
         if name == "end_read_client_query" and told["bytes"] == 0:
             server.closed.add(client)
+        also(server, name, event)
         if name == "command_name":
             server.names[told["number"]] = told["command"]
         elif name == "client_address":
@@ -145,11 +149,15 @@ def read(paths):
                 server.ports[client] = told["peer_port"]
         elif name == "batch":
             lite(server, event)
-        else:
+        elif "client_id" in told:
             life_cycle(server, event, name)
     for server in servers:
         server.batches += server.open.values()
-    return [totals(server) for server in servers]
+    return servers
+
+
+def read(paths):
+    return [totals(server) for server in replay(paths)]
 
 
 def totals(server):

@@ -31,6 +31,7 @@ mod serve;
 mod service_tables;
 mod services;
 mod state;
+mod store_state;
 mod tables;
 mod thread_states;
 

@@ -1,4 +1,4 @@
-//! `slowpath state`: what every processor and thread was doing at a time, from the state history.
+//! `slowpath state`: what every processor, thread and data store was doing at a time, from the state history.
 //!
 //! The history is built the first time and reused after that (`RECORDING.slowpath-cache/`).
 
@@ -16,9 +16,10 @@ use slowpath_session::{AttributePath, HistoryError, Subject, UNKNOWN_THREAD};
 use crate::input::{InputArgs, Report, TimePoint, parse_time};
 use crate::output::print_json;
 use crate::pattern::matches_any;
+use crate::store_state::{StoreRow, Stores};
 use crate::tables;
 
-/// Show what every processor and thread was doing at a time.
+/// Show what every processor, thread and data store was doing at a time.
 #[derive(Args)]
 pub struct StateArgs {
     /// Recordings, CTF traces, trace.dat files, or folders with any of them.
@@ -44,6 +45,8 @@ pub(crate) struct Document {
     at_ns: Timestamp,
     pub(crate) cpus: Vec<CpuRow>,
     pub(crate) threads: Vec<ThreadRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) stores: Vec<StoreRow>,
 }
 
 /// What ran on a processor.
@@ -95,7 +98,8 @@ pub fn run(args: &StateArgs) -> anyhow::Result<Report> {
     let history = &opened.history;
     ensure!(
         !history.is_empty(),
-        "no thread is known in these traces\n  hint: record kernel events (sched_switch)"
+        "no thread and no data store is known in these traces\n  hint: record kernel events (sched_switch), or \
+         Redis from inside (--redis)"
     );
     let covered = history.range();
     ensure!(
@@ -122,7 +126,9 @@ fn document(history: &History, at: Timestamp, comm: &[String]) -> Option<Documen
         at_ns: at,
         cpus: Vec::new(),
         threads: Vec::new(),
+        stores: Vec::new(),
     };
+    let mut stores = Stores::default();
     let mut threads: BTreeMap<(Option<&str>, i64), [Option<Interval>; 3]> = BTreeMap::new();
     // Processors of hosts that were recorded then, and who ran there.
     let mut recorded: BTreeSet<(Option<&str>, u32)> = BTreeSet::new();
@@ -145,9 +151,15 @@ fn document(history: &History, at: Timestamp, comm: &[String]) -> Option<Documen
                 };
                 threads.entry((host, number)).or_default()[place] = Some(interval);
             }
+            (Subject::Store { server, of }, _) => {
+                let name = history.value_name(interval.attribute, interval.value);
+                let value = name.map_or_else(|| interval.value.0.into(), Into::into);
+                stores.add(host, server, of, what, value);
+            }
             _ => {}
         }
     }
+    document.stores = stores.rows();
     let name_of = |host: Option<&str>, tid: i64| {
         let [_, name, _] = threads.get(&(host, tid)).copied().unwrap_or_default();
         name.map_or(String::new(), |name| told(&name))

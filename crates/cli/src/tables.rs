@@ -11,6 +11,7 @@ use slowpath_requests::Difference;
 
 use crate::output::print;
 use crate::state::Document;
+use crate::store_state::StoreRow;
 
 /// A table without frames: names to the left, numbers to the right.
 pub(crate) struct Columns {
@@ -279,6 +280,10 @@ pub(crate) fn state(document: &Document, at: Timestamp) -> String {
         let tid = row.tid.map_or(String::new(), |tid| tid.to_string());
         cpus.row(vec![cpu, tid, row.comm.clone()]);
     }
+    let stores: String = document.stores.iter().map(StoreRow::text).collect();
+    if document.cpus.is_empty() && document.threads.is_empty() {
+        return stores.trim_start().to_owned();
+    }
     let titles = ["#tid", "thread", "state", "#since", "#for", "request"];
     let mut threads = Columns::new(&titles, 0);
     for row in &document.threads {
@@ -291,7 +296,7 @@ pub(crate) fn state(document: &Document, at: Timestamp) -> String {
             row.request.clone().unwrap_or_default(),
         ]);
     }
-    format!("{}\n{}", cpus.text(), threads.text())
+    format!("{}\n{}{stores}", cpus.text(), threads.text())
 }
 
 #[cfg(test)]

@@ -11,8 +11,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use support::inside::{agents_with, record};
-use support::slowpath_succeeds;
+use support::{oracle_says, slowpath_succeeds};
 
 const REQUESTS: u64 = 3_000;
 
@@ -199,16 +200,12 @@ fn a_slow_command_is_told_with_the_clients_that_waited_for_it() {
     );
 }
 
-#[test]
-fn what_a_cluster_makes_of_published_messages_is_told() {
-    let Some(agents) = agents() else { return };
-    let _alone = alone();
-    let folder = tempfile::tempdir().expect("a folder");
-    let recording = folder.path().join("cluster");
+/// What starts three nodes of a cluster, whose processes are `$servers` then, and the ports of the first and the last.
+fn cluster(folder: &Path) -> (String, [String; 2]) {
     // Ports of the bus are chosen, too: by default they are 10,000 above, which may be none.
     let ports: Vec<[String; 2]> = (0..3).map(|_| [free_port(), free_port()]).collect();
     let node = |[port, bus]: &[String; 2]| {
-        let place = folder.path().join(port);
+        let place = folder.join(port);
         std::fs::create_dir(&place).expect("a folder");
         let place = place.display();
         format!(
@@ -226,10 +223,23 @@ fn what_a_cluster_makes_of_published_messages_is_told() {
         "{nodes} redis-cli --cluster create {} --cluster-yes >/dev/null
         for port in {first} {last}; do
             until redis-cli -p $port cluster info | grep -q known_nodes:3; do sleep 0.05; done
-        done
-        sleep 0.5; redis-benchmark -q -c 1 -n 300 -p {first} publish channel 0123456789 >/dev/null
-        sleep 0.5; kill $servers; wait $servers",
+        done",
         addresses.join(" ")
+    );
+    (script, [first.clone(), last.clone()])
+}
+
+#[test]
+fn what_a_cluster_makes_of_published_messages_is_told() {
+    let Some(agents) = agents() else { return };
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = folder.path().join("cluster");
+    let (script, [first, _]) = cluster(folder.path());
+    let script = format!(
+        "{script}
+        sleep 0.5; redis-benchmark -q -c 1 -n 300 -p {first} publish channel 0123456789 >/dev/null
+        sleep 0.5; kill $servers; wait $servers"
     );
     record(
         &agents,
@@ -258,6 +268,74 @@ fn what_a_cluster_makes_of_published_messages_is_told() {
     let said =
         "publish amplification: 300 published messages of 2.9 KiB went to 2 other nodes each";
     assert!(text.contains(said), "{text}");
+}
+
+/// Everything that the model has: pipelines, I/O threads, a script, a transaction, a command that blocks, a subscriber,
+/// and the bus of a cluster.
+fn work(folder: &Path, commands: &Path) -> String {
+    let (script, [node, _]) = cluster(folder);
+    let port = free_port();
+    let commands = commands.display();
+    format!(
+        "{script}
+        redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no --io-threads 2 \
+            --io-threads-do-reads yes >/dev/null & servers=\"$servers $!\"
+        until redis-cli -p {port} ping >/dev/null 2>&1; do sleep 0.05; done; sleep 0.3
+        redis-cli --json -p {port} command >{commands}
+        redis-cli -p {port} subscribe channel >/dev/null & others=$!
+        redis-benchmark -q -c 8 -P 4 -p {port} -t get,set,lpush,lrange_100 -n 400 >/dev/null
+        redis-cli -p {port} blpop nothing 5 >/dev/null & sleep 0.2; redis-cli -p {port} lpush nothing 1 >/dev/null
+        printf 'multi\nset a 1\nget a\nexec\nnonsense\n' | redis-cli -p {port} >/dev/null
+        redis-cli -p {port} eval 'return redis.call(\"get\", \"a\")' 0 >/dev/null
+        redis-cli -p {port} publish channel message >/dev/null
+        redis-benchmark -q -c 2 -n 100 -p {node} publish channel 0123456789 >/dev/null
+        sleep 0.3; kill $others $servers; wait $servers"
+    )
+}
+
+#[test]
+fn the_state_at_any_time_is_that_of_a_replay_of_the_events() {
+    const TIMES: &str = "400";
+    let Some(agents) = agents() else { return };
+    let _alone = alone();
+    for detail in ["lite", "life-cycle"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let recording = folder.path().join(detail);
+        let commands = folder.path().join("commands.json");
+        let script = work(folder.path(), &commands);
+        let arguments = [
+            "--redis",
+            "launch",
+            "--redis-detail",
+            detail,
+            "--",
+            "sh",
+            "-c",
+            &script,
+        ];
+        record(&agents, &recording, &arguments);
+        let arguments = [commands.as_os_str(), TIMES.as_ref()];
+        let Some(oracle) = oracle_says("redis_state.py", &arguments, &[&recording]) else {
+            return;
+        };
+        let mut told = std::collections::BTreeSet::new();
+        for expected in oracle.json().as_array().expect("answers") {
+            let at = expected["at_ns"].to_string();
+            let found = slowpath_succeeds(&["state", "--json", "--at", &at], &recording).json();
+            let rows = found["stores"].as_array().cloned().unwrap_or_default();
+            assert_eq!(Value::Array(rows), expected["stores"], "{detail} at {at}");
+            for store in expected["stores"].as_array().expect("servers") {
+                let parts = store.as_object().expect("a server").iter();
+                let full = parts.filter(|(_, part)| part.to_string().len() > 2);
+                told.extend(full.map(|(name, _)| name.clone()));
+            }
+        }
+        assert_eq!(
+            told.len(),
+            6,
+            "something of everything was asked for: {told:?}"
+        );
+    }
 }
 
 #[test]

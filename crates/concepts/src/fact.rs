@@ -1,5 +1,4 @@
-//! Facts: what happened in the kernel, in an application's spans, in a service or in a data store, in words that no
-//! tracer owns.
+//! Facts: what happened in the kernel, in applications' spans, services and data stores, in words that no tracer owns.
 //!
 //! A fact borrows text from its packet and is gone after the call. Where it happened (processor)
 //! and in whose context (thread) is not part of it: that follows from the stream.
@@ -225,13 +224,14 @@ pub enum Fact<'packet> {
     StoreClientAddress(StoreMark, StoreAddress<'packet>),
     /// A data store turns to a connection that has something to read.
     StoreReadStart(StoreMark),
-    /// It has read, and executed what it read unless others do; `bytes`: 0: the client closed; -1: nothing
-    /// was there.
+    /// It has read, and executed that unless others do; `bytes`: 0: the client closed; -1: nothing was there.
     StoreReadEnd {
         /// Who and of which client.
         mark: StoreMark,
         /// Bytes that were read.
         bytes: i64,
+        /// Bytes of memory that the client takes up; 0: it is gone, or that is not told.
+        memory: u64,
     },
     /// A command is executed; those that it calls nest.
     StoreCallStart {
@@ -581,6 +581,7 @@ impl<'packet> Fact<'packet> {
             FactKind::StoreReadEnd => Self::StoreReadEnd {
                 mark: StoreMark::of(event),
                 bytes: event.signed(slot(5)),
+                memory: event.unsigned(slot(6)),
             },
             FactKind::StoreCallStart => Self::StoreCallStart {
                 mark: StoreMark::of(event),

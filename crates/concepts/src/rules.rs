@@ -355,7 +355,7 @@ const RULES: &[Rule] = &[
         kind: FactKind::StoreReadEnd,
         names: &["slowpath_redis:end_read_client_query"],
         needs: &["client_id", "bytes"],
-        slots: STORE_MOVED,
+        slots: STORE_READ,
     },
     Rule {
         kind: FactKind::StoreCallStart,
@@ -505,6 +505,7 @@ macro_rules! store_slots {
 }
 const STORE: &[&[&str]] = store_slots!();
 const STORE_MOVED: &[&[&str]] = store_slots!(&["bytes"]);
+const STORE_READ: &[&[&str]] = store_slots!(&["bytes"], &["memory"]);
 const STORE_BUS: &[&[&str]] = store_slots!(&["type"], &["bytes"], &["payload"]);
 const STORE_TLS_READ: &[&[&str]] = store_slots!(&["asked"], &["got"], &["pending"]);
 const STORE_UNWATCHED: &[&[&str]] = store_slots!(&["mask"]);

@@ -229,6 +229,11 @@ impl BusKind {
         ];
         NAMES.get(usize::from(self.0)).copied()
     }
+
+    /// The same, and its number where there is none.
+    pub fn told_name(self) -> String {
+        (self.name()).map_or_else(|| format!("type {}", self.0), str::to_owned)
+    }
 }
 
 impl BusMessage {

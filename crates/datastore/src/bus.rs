@@ -152,7 +152,7 @@ impl Bus {
     pub(crate) fn rows(&self, server: u32) -> impl Iterator<Item = BusRow> {
         self.kinds.iter().map(move |(kind, totals)| BusRow {
             server,
-            kind: (kind.name()).map_or_else(|| format!("type {}", kind.0), str::to_owned),
+            kind: kind.told_name(),
             sent: totals.sent.messages,
             sent_bytes: totals.sent.bytes,
             broadcast: totals.broadcast.messages,

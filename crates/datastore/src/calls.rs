@@ -28,7 +28,7 @@ use crate::has_any;
 use crate::pass::{Listener, Pass};
 use crate::server::Servers;
 use crate::told::{SERVICE_FACTS, STORE_FACTS, Told, What};
-use crate::totals::Asked;
+use crate::totals::{Asked, Keeps};
 
 /// Whether `source` can have events of services, by its schema.
 pub fn has_service_events(source: &dyn Source) -> bool {
@@ -65,7 +65,7 @@ const ASKED: Asked = Asked {
     window: TimeRange::ALL,
     slowest: 0,
     level: None,
-    keeps_batches: true,
+    keeps: Keeps::LiteBatches,
 };
 
 /// All that services and data stores told.

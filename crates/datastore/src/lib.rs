@@ -16,6 +16,7 @@ mod life_cycle;
 mod lite;
 mod pass;
 mod report;
+mod resources;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ pub use findings::{
 pub use report::{
     BusyRow, ClientRow, CommandRow, CommandRun, Latency, ServerRow, StoreReport, TouchedRow,
 };
+pub use resources::{Entity, Resource, ServerModel, Values};
 pub use server::Level;
 pub use slowpath_concepts::StoreOperation;
 
@@ -46,7 +48,7 @@ use slowpath_source::Source;
 
 use crate::pass::Pass;
 use crate::server::Servers;
-use crate::totals::Asked;
+use crate::totals::{Asked, Keeps};
 
 /// Whether `source` can have events of a data store, by its schema.
 pub fn has_store_events(source: &dyn Source) -> bool {
@@ -61,13 +63,46 @@ pub fn store(
     level: Option<Level>,
     options: &Options<'_>,
 ) -> Result<Outcome<StoreReport>, Cancelled> {
-    let concepts = Concepts::resolve(source.schema(), told::STORE_FACTS);
     let asked = Asked {
         window: options.range,
         slowest,
         level,
-        keeps_batches: false,
+        keeps: Keeps::Nothing,
     };
+    let outcome = servers(source, asked, options)?;
+    Ok(outcome.map(|(servers, lost)| StoreReport::new(servers, lost, &asked)))
+}
+
+/// What the resources of one host's data stores were over time, server by server as [`StoreReport`] numbers them. Of
+/// single events where these were recorded, else of batches.
+///
+/// Takes memory for each command of the trace.
+pub fn model(
+    source: &dyn Source,
+    options: &Options<'_>,
+) -> Result<Outcome<Vec<ServerModel>>, Cancelled> {
+    let asked = Asked {
+        window: options.range,
+        slowest: 0,
+        level: None,
+        keeps: Keeps::Model,
+    };
+    let outcome = servers(source, asked, options)?;
+    Ok(outcome.map(|(servers, _)| {
+        let numbered = servers.numbered();
+        numbered
+            .map(|(server, number)| ServerModel::new(&server, number))
+            .collect()
+    }))
+}
+
+/// The servers of one host, and how many events were lost.
+fn servers(
+    source: &dyn Source,
+    asked: Asked,
+    options: &Options<'_>,
+) -> Result<Outcome<(Servers, u64)>, Cancelled> {
+    let concepts = Concepts::resolve(source.schema(), told::STORE_FACTS);
     let pass = Pass::<Servers>::new(source, &concepts, asked);
     // Names and addresses may have been told, and batches begun, before the window.
     let options = Options {
@@ -75,9 +110,8 @@ pub fn store(
         ..*options
     };
     let outcome = slowpath_engine::run(source, concepts.projection(), &pass, &options)?;
-    let (servers, lost) = pass.finish(outcome.state.unwrap_or_default());
     Ok(Outcome {
-        state: Some(StoreReport::new(servers, lost, &asked)),
+        state: Some(pass.finish(outcome.state.unwrap_or_default())),
         diagnostics: outcome.diagnostics,
         timings: outcome.timings,
     })

@@ -9,9 +9,10 @@ use slowpath_concepts::StoreClientId;
 use slowpath_model::{Nanoseconds, TimeRange, Timestamp};
 
 use crate::batch::{Batch, Executed};
-use crate::busy::{self, Busy};
+use crate::busy::{Doing, Operation, Work};
 use crate::lite::MOST_WRITTEN_AT_ONCE;
 use crate::told::{Told, What};
+use crate::totals::Asked;
 
 /// A client that sends again after so long without an answer to what it sent before waits for none.
 const WAITED: Nanoseconds = Nanoseconds(1_000_000_000);
@@ -55,8 +56,8 @@ impl LifeCycle {
     pub(crate) fn take(
         &mut self,
         told: &Told,
-        busy: &mut Busy,
-        window: TimeRange,
+        work: &mut Work,
+        asked: &Asked,
     ) -> Option<Completed> {
         let client = told.client;
         match &told.what {
@@ -65,9 +66,9 @@ impl LifeCycle {
                 self.open(client, told.at).reading_since = Some(told.at);
                 left_behind.map(Completed::Batch)
             }
-            What::ReadEnd { bytes } => {
+            What::ReadEnd { bytes, .. } => {
                 let open = self.open.get_mut(&client)?;
-                open.read(told, (*bytes).max(0).cast_unsigned(), busy, window);
+                open.read(told, (*bytes).max(0).cast_unsigned(), work, asked);
                 let closed = *bytes == 0;
                 let is_over = closed || open.batch.is_empty();
                 let batch = is_over.then(|| self.close(client));
@@ -77,7 +78,7 @@ impl LifeCycle {
                 let command = self.number_of(command);
                 if self.calls.is_empty() {
                     let open = self.open(client, told.at);
-                    open.first_bytes_are_there(told, busy, window);
+                    open.first_bytes_are_there(told, work, asked);
                 }
                 self.calls.push(Call {
                     client,
@@ -88,7 +89,7 @@ impl LifeCycle {
             }
             What::CallEnd { command } => {
                 let command = self.number_of(command);
-                let inside = self.call_end(client, command, told.at, busy, window);
+                let inside = self.call_end(told, command, work, asked);
                 inside.map(Completed::Inside)
             }
             What::WriteStart => {
@@ -99,7 +100,7 @@ impl LifeCycle {
             }
             What::WriteEnd { bytes } => {
                 let bytes = (*bytes).max(0).cast_unsigned();
-                let is_over = self.wrote(told, bytes, busy, window);
+                let is_over = self.wrote(told, bytes, work, asked);
                 let batch = is_over.then(|| self.close(client));
                 batch.flatten().map(Completed::Batch)
             }
@@ -161,12 +162,12 @@ impl LifeCycle {
     /// A call is over: the command of its batch, or, returned, one that another one called.
     fn call_end(
         &mut self,
-        client: StoreClientId,
+        told: &Told,
         command: u32,
-        at: Timestamp,
-        busy: &mut Busy,
-        window: TimeRange,
+        work: &mut Work,
+        asked: &Asked,
     ) -> Option<u32> {
+        let (client, at) = (told.client, told.at);
         let is_it = |call: &Call| call.client == client && call.command == command;
         let position = self.calls.iter().rposition(is_it)?;
         let call = self.calls[position];
@@ -181,19 +182,21 @@ impl LifeCycle {
             start: call.begin,
             length: at.since(call.begin),
         });
-        busy.executing += busy::inside(window, TimeRange::new(call.begin, at));
+        work.add(
+            told.process,
+            told.since(call.begin, Doing::Executing),
+            asked,
+        );
         None
     }
 
     /// A write is over; whether the batch is, too.
-    fn wrote(&mut self, told: &Told, bytes: u64, busy: &mut Busy, window: TimeRange) -> bool {
+    fn wrote(&mut self, told: &Told, bytes: u64, work: &mut Work, asked: &Asked) -> bool {
         let Some(open) = self.open.get_mut(&told.client) else {
             return false;
         };
-        if let Some(begin) = open.writing_since.take()
-            && busy::is_main(told.process, told.thread)
-        {
-            busy.writing += busy::inside(window, TimeRange::new(begin, told.at));
+        if let Some(begin) = open.writing_since.take() {
+            work.add(told.process, told.since(begin, Doing::Writing), asked);
         }
         let batch = &mut open.batch;
         batch.ended = batch.ended.max(told.at);
@@ -209,9 +212,9 @@ impl LifeCycle {
 
 impl Open {
     /// A read is over that got `bytes`.
-    fn read(&mut self, told: &Told, bytes: u64, busy: &mut Busy, window: TimeRange) {
+    fn read(&mut self, told: &Told, bytes: u64, work: &mut Work, asked: &Asked) {
         if bytes > 0 {
-            self.first_bytes_are_there(told, busy, window);
+            self.first_bytes_are_there(told, work, asked);
             self.batch.bytes_read = self.batch.bytes_read.saturating_add(bytes);
             self.batch.read_thread = told.thread;
             self.batch.ended = self.batch.ended.max(told.at);
@@ -219,13 +222,11 @@ impl Open {
         self.reading_since = None;
     }
 
-    fn first_bytes_are_there(&mut self, told: &Told, busy: &mut Busy, window: TimeRange) {
+    fn first_bytes_are_there(&mut self, told: &Told, work: &mut Work, asked: &Asked) {
         let Some(begin) = self.reading_since.take() else {
             return;
         };
-        if busy::is_main(told.process, told.thread) {
-            busy.reading += busy::inside(window, TimeRange::new(begin, told.at));
-        }
+        work.add(told.process, told.since(begin, Doing::Reading), asked);
         if !self.is_read {
             self.is_read = true;
             self.batch.read_end = told.at;
@@ -234,6 +235,16 @@ impl Open {
 }
 
 impl Told {
+    /// What its thread did for its client until then.
+    fn since(&self, begin: Timestamp, doing: Doing) -> Operation {
+        Operation {
+            thread: self.thread,
+            client: self.client,
+            doing,
+            range: TimeRange::new(begin, self.at),
+        }
+    }
+
     /// Whether it is an event of a command's life, other than batches.
     pub(crate) fn is_of_life_cycle(&self) -> bool {
         matches!(

@@ -9,8 +9,9 @@ use slowpath_concepts::{BatchEnd, StoreClientId};
 use slowpath_model::{ThreadId, TimeRange};
 
 use crate::batch::Batch;
-use crate::busy::{self, Busy};
+use crate::busy::{Doing, Operation, Work};
 use crate::told::{Process, ToldBatch};
+use crate::totals::Asked;
 
 /// What of each client waits to be continued.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -63,29 +64,42 @@ fn is_continued(known: &ToldBatch, part: &ToldBatch) -> bool {
 /// More than this Redis does not write to one client before it turns to others (`NET_MAX_WRITES_PER_EVENT`).
 pub(crate) const MOST_WRITTEN_AT_ONCE: u64 = 64 * 1024;
 
-/// Adds the stretches of the main thread that one event tells of. What was written in several turns is left
+/// Adds the stretches of threads that one event tells of; `thread` told it. What was written in several turns is left
 /// out, as others were served in between.
-pub(crate) fn add_busy(
-    busy: &mut Busy,
-    window: TimeRange,
+pub(crate) fn add_work(
+    work: &mut Work,
+    asked: &Asked,
     process: Process,
     thread: Option<ThreadId>,
     part: &ToldBatch,
 ) {
     let batch = &part.batch;
-    if batch.bytes_read > 0 && busy::is_main(process, batch.read_thread) {
-        let stretch = TimeRange::new(batch.begin, batch.read_end);
-        busy.reading += busy::inside(window, stretch);
+    let mut add = |doing, thread, begin, end| {
+        let operation = Operation {
+            thread,
+            client: batch.client,
+            doing,
+            range: TimeRange::new(begin, end),
+        };
+        work.add(process, operation, asked);
+    };
+    if batch.bytes_read > 0 {
+        add(
+            Doing::Reading,
+            batch.read_thread,
+            batch.begin,
+            batch.read_end,
+        );
     }
+    let main = process.number.map(|process| ThreadId(process.0));
     for command in &batch.commands {
-        let stretch = TimeRange::new(command.start, command.start + command.length);
-        busy.executing += busy::inside(window, stretch);
+        let end = command.start + command.length;
+        add(Doing::Executing, main, command.start, end);
     }
     if let Some(begin) = batch.write_start
         && part.ended_by == BatchEnd::Written
         && batch.bytes_written <= MOST_WRITTEN_AT_ONCE
-        && busy::is_main(process, thread)
     {
-        busy.writing += busy::inside(window, TimeRange::new(begin, batch.ended));
+        add(Doing::Writing, thread, begin, batch.ended);
     }
 }

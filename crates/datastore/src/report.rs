@@ -220,9 +220,7 @@ impl StoreReport {
             ..Self::default()
         };
         let mut slowest = Vec::new();
-        // Numbered alike, whatever level is asked for.
-        let told = (servers.all.into_iter()).filter(|server| server.told(None).is_some());
-        for (server, number) in told.zip(1..) {
+        for (server, number) in servers.numbered() {
             if let Some(level) = server.told(asked.level) {
                 report.add(server, level, number, asked, &mut slowest);
             }
@@ -305,12 +303,7 @@ struct About<'report> {
 
 impl About<'_> {
     fn name(&self, command: u32) -> String {
-        let known = match self.level {
-            Level::Lite if command == 0 => return "(unknown)".to_owned(),
-            Level::Lite => self.server.name(command),
-            Level::LifeCycle => self.server.events.name(command),
-        };
-        known.map_or_else(|| format!("command {command}"), str::to_owned)
+        self.server.command(self.level, command)
     }
 
     fn address(&self, client: StoreClientId) -> (String, u16) {
@@ -323,7 +316,7 @@ impl About<'_> {
     fn row(&self, totals: &Totals, asked: &Asked) -> ServerRow {
         let seen = TimeRange::new(self.server.first, self.server.last);
         let window = asked.window.intersect(seen);
-        let busy = totals.busy;
+        let busy = totals.work.busy;
         let length = window.length().get();
         let sum = busy.reading + busy.executing + busy.writing;
         let mut all = CommandTotals::default();

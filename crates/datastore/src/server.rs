@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use slowpath_concepts::StoreClientId;
 use slowpath_model::Timestamp;
 
-use crate::batch::Batch;
 use crate::bus::Bus;
 use crate::cycles::Cycles;
 use crate::life_cycle::{Completed, LifeCycle};
 use crate::lite::{self, LiteBatches};
 use crate::pass::Listener;
+use crate::resources::Noted;
 use crate::told::{Process, Told, What};
-use crate::totals::{Asked, Totals};
+use crate::totals::{Asked, Keeps, Totals};
 
 /// Whose connection a client is; empty and 0: a Unix socket, or not known any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,11 +57,10 @@ pub(crate) struct Server {
     batches: LiteBatches,
     /// What had been read of a connection before its next batch, where that was told.
     bytes_before: FxHashMap<StoreClientId, u64>,
-    /// Batches of level lite by client, in their order, where they are asked for.
-    pub(crate) kept: BTreeMap<StoreClientId, Vec<Batch>>,
     pub(crate) events: LifeCycle,
     pub(crate) bus: Bus,
     pub(crate) cycles: Cycles,
+    pub(crate) noted: Noted,
 }
 
 impl Listener for Servers {
@@ -93,6 +92,12 @@ impl Listener for Servers {
 }
 
 impl Servers {
+    /// Those of which anything is told, with their numbers: the same whatever level is asked for.
+    pub(crate) fn numbered(self) -> impl Iterator<Item = (Server, u32)> {
+        let told = (self.all.into_iter()).filter(|server| server.told(None).is_some());
+        told.zip(1..)
+    }
+
     fn server_of(&mut self, told: &Told, asked: &Asked) -> &mut Server {
         let is_its = |server: &Server| server.process == told.process;
         let position = match self.all.iter().rposition(is_its) {
@@ -127,10 +132,10 @@ impl Server {
             closed: FxHashSet::default(),
             batches: LiteBatches::default(),
             bytes_before: FxHashMap::default(),
-            kept: BTreeMap::new(),
             events: LifeCycle::default(),
             bus: Bus::default(),
             cycles: Cycles::default(),
+            noted: Noted::default(),
         }
     }
 
@@ -163,14 +168,17 @@ impl Server {
         if has_client(&told) {
             self.clients.insert(told.descriptor, told.client);
         }
-        if matches!(told.what, What::ReadEnd { bytes: 0 }) {
+        if matches!(told.what, What::ReadEnd { bytes: 0, .. }) {
             self.closed.insert(told.client);
+        }
+        if asked.keeps == Keeps::Model {
+            self.noted.take(&told);
         }
         if told.is_of_life_cycle() {
             let totals = &mut self.life_cycle;
             totals.is_recorded = true;
-            match self.events.take(&told, &mut totals.busy, asked.window) {
-                Some(Completed::Batch(batch)) => totals.add(&batch, asked),
+            match self.events.take(&told, &mut totals.work, asked) {
+                Some(Completed::Batch(batch)) => totals.take(batch, Level::LifeCycle, asked),
                 Some(Completed::Inside(command)) if asked.window.contains(told.at) => {
                     totals.commands.entry(command).or_default().inside += 1;
                 }
@@ -183,11 +191,11 @@ impl Server {
             What::Batch(mut part) => {
                 self.first = self.first.min(part.batch.begin);
                 part.batch.bytes_before = self.bytes_before.remove(&told.client);
-                let Self { lite, kept, .. } = self;
+                let lite = &mut self.lite;
                 lite.is_recorded = true;
-                lite::add_busy(&mut lite.busy, asked.window, process, thread, &part);
+                lite::add_work(&mut lite.work, asked, process, thread, &part);
                 self.batches
-                    .take(*part, |batch| add(lite, kept, batch, asked));
+                    .take(*part, |batch| lite.take(batch, Level::Lite, asked));
             }
             What::Bus(message) => self.bus.take(&message, told.at, asked.window),
             What::Name { number, command } => {
@@ -208,17 +216,26 @@ impl Server {
 
     fn finish(&mut self, asked: &Asked) {
         let Self {
-            lite,
-            life_cycle,
-            kept,
-            ..
+            lite, life_cycle, ..
         } = self;
-        self.batches.finish(|batch| add(lite, kept, batch, asked));
-        self.events.finish(|batch| life_cycle.add(&batch, asked));
+        self.batches
+            .finish(|batch| lite.take(batch, Level::Lite, asked));
+        self.events
+            .finish(|batch| life_cycle.take(batch, Level::LifeCycle, asked));
         lite.settle();
         life_cycle.settle();
         self.bus.settle();
         self.cycles.settle();
+    }
+
+    /// What a command's number means in what was told at `level`.
+    pub(crate) fn command(&self, level: Level, number: u32) -> String {
+        let known = match level {
+            Level::Lite if number == 0 => return "(unknown)".to_owned(),
+            Level::Lite => self.name(number),
+            Level::LifeCycle => self.events.name(number),
+        };
+        known.map_or_else(|| format!("command {number}"), str::to_owned)
     }
 
     /// What the number of a command in a batch means.
@@ -242,21 +259,8 @@ impl Server {
     }
 }
 
-/// Adds a complete batch of level lite to totals and, where they are asked for, to those that are kept.
-fn add(
-    totals: &mut Totals,
-    kept: &mut BTreeMap<StoreClientId, Vec<Batch>>,
-    batch: Batch,
-    asked: &Asked,
-) {
-    totals.add(&batch, asked);
-    if asked.keeps_batches {
-        kept.entry(batch.client).or_default().push(batch);
-    }
-}
-
 /// Whether it is about a connected client.
-fn has_client(told: &Told) -> bool {
+pub(crate) fn has_client(told: &Told) -> bool {
     told.descriptor >= 0 && told.client != StoreClientId::default()
 }
 

@@ -10,7 +10,7 @@ use slowpath_source::Source;
 
 use crate::pass::Pass;
 use crate::server::Servers;
-use crate::totals::Asked;
+use crate::totals::{Asked, Keeps};
 use crate::{Level, StoreReport, store, told};
 
 /// The answer, after checking that it does not depend on where packets are cut, on the size of chunks, on the
@@ -55,7 +55,7 @@ fn by_hand(trace: &DrawnTrace, window: TimeRange, from_the_right: bool) -> Store
         window,
         slowest: usize::MAX,
         level: None,
-        keeps_batches: false,
+        keeps: Keeps::Nothing,
     };
     let pass = Pass::<Servers>::new(trace, &concepts, asked);
     let decoder = trace.decoder(concepts.projection());

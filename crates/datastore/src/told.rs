@@ -80,6 +80,7 @@ pub(crate) enum What {
     ReadStart,
     ReadEnd {
         bytes: i64,
+        memory: u64,
     },
     CallStart {
         command: Box<str>,
@@ -145,7 +146,11 @@ impl Told {
                 (mark, What::Address(Box::new(address_of(&address))))
             }
             Fact::StoreReadStart(mark) => (mark, What::ReadStart),
-            Fact::StoreReadEnd { mark, bytes } => (mark, What::ReadEnd { bytes }),
+            Fact::StoreReadEnd {
+                mark,
+                bytes,
+                memory,
+            } => (mark, What::ReadEnd { bytes, memory }),
             Fact::StoreCallStart { mark, command } => {
                 let command = text(command);
                 (mark, What::CallStart { command })

@@ -12,7 +12,7 @@ use slowpath_engine::Distribution;
 use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
 
 use crate::batch::{Batch, Parts};
-use crate::busy::Busy;
+use crate::busy::Work;
 use crate::findings::{RoundTrips, Turns};
 use crate::server::Level;
 
@@ -24,8 +24,27 @@ pub(crate) struct Asked {
     pub(crate) slowest: usize,
     /// Totals are made of this one.
     pub(crate) level: Option<Level>,
-    /// Each batch is kept, not only what it adds to totals.
-    pub(crate) keeps_batches: bool,
+    pub(crate) keeps: Keeps,
+}
+
+/// What is kept beside totals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeps {
+    Nothing,
+    /// Each batch of level lite.
+    LiteBatches,
+    /// All that the model is made of (`resources.rs`).
+    Model,
+}
+
+impl Keeps {
+    fn keeps_batches(self, level: Level) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::LiteBatches => level == Level::Lite,
+            Self::Model => true,
+        }
+    }
 }
 
 /// Totals of one server, made of one level of detail.
@@ -36,10 +55,12 @@ pub(crate) struct Totals {
     /// By the number of their name.
     pub(crate) commands: BTreeMap<u32, CommandTotals>,
     pub(crate) clients: FxHashMap<StoreClientId, ClientTotals>,
-    pub(crate) busy: Busy,
+    pub(crate) work: Work,
     pub(crate) turns: Turns,
     pub(crate) round_trips: RoundTrips,
     slowest: Vec<Run>,
+    /// Batches by client, in their order, where they are asked for.
+    pub(crate) kept: BTreeMap<StoreClientId, Vec<Batch>>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -80,8 +101,16 @@ pub(crate) struct Run {
 }
 
 impl Totals {
+    /// Takes a complete batch of `level`, to which these totals belong.
+    pub(crate) fn take(&mut self, batch: Batch, level: Level, asked: &Asked) {
+        self.add(&batch, asked);
+        if asked.keeps.keeps_batches(level) {
+            self.kept.entry(batch.client).or_default().push(batch);
+        }
+    }
+
     /// Adds a batch that ended in the window.
-    pub(crate) fn add(&mut self, batch: &Batch, asked: &Asked) {
+    fn add(&mut self, batch: &Batch, asked: &Asked) {
         if !asked.window.contains(batch.ended) {
             return;
         }

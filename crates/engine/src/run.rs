@@ -63,6 +63,17 @@ pub struct Outcome<State> {
     pub timings: Vec<ChunkTiming>,
 }
 
+impl<State> Outcome<State> {
+    /// The same with something made of the state.
+    pub fn map<Made>(self, make: impl FnOnce(State) -> Made) -> Outcome<Made> {
+        Outcome {
+            state: self.state.map(make),
+            diagnostics: self.diagnostics,
+            timings: self.timings,
+        }
+    }
+}
+
 /// Time spent on one chunk: measured, for the model of parallel efficiency.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChunkTiming {

@@ -14,7 +14,8 @@ use slowpath_model::{Diagnostic, HostId, TimeRange, Timestamp};
 use slowpath_requests::Operations;
 use slowpath_services::{Names, Order, Report, SurveyOptions, survey};
 use slowpath_session::{
-    Experiment, HostKernels, OpenedHistory, RecordedRequests, SPANS_SPILLED, span_traces,
+    Experiment, HistoryError, HostKernels, OpenedHistory, RecordedRequests, SPANS_SPILLED,
+    span_traces,
 };
 use slowpath_source::Joined;
 use slowpath_views::{
@@ -188,7 +189,7 @@ impl Recording {
             }
             match job {
                 Job::KeptHistory => self.open_history(),
-                Job::History => self.history.make(|_| self.make_history()),
+                Job::History => self.history.make(|progress| self.make_history(progress)),
                 Job::Requests => self.requests.make(|progress| self.make_requests(progress)),
                 Job::Findings => self.findings.make(|progress| self.make_findings(progress)),
                 Job::Operations => self
@@ -278,11 +279,11 @@ impl Recording {
     }
 
     fn history_part(&self, opened: OpenedHistory) -> Result<HistoryPart, Unmade> {
-        if opened.history.is_empty() {
-            return Err(NO_THREADS.to_owned().into());
-        }
         let clocks = self.clocks().map_err(without_requests)?;
         let rows = Rows::of(&opened.history, &self.host_names(), clocks.clone());
+        if rows.threads.is_empty() && rows.cpus.is_empty() {
+            return Err(NO_THREADS.to_owned().into());
+        }
         Ok(HistoryPart { opened, rows })
     }
 
@@ -295,13 +296,20 @@ impl Recording {
         }
     }
 
-    fn make_history(&self) -> Result<HistoryPart, Unmade> {
+    fn make_history(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<HistoryPart, Unmade> {
         let requests = self.requests.get().map_err(without_requests)?;
         let opened = match self.experiment.kept_history() {
             Some(opened) => opened,
             None => (self.experiment)
-                .build_history(&requests.recorded, requests.diagnostics.clone(), self.jobs)
-                .map_err(|error| error.to_string())?,
+                .build_history(
+                    &requests.recorded,
+                    requests.diagnostics.clone(),
+                    &self.options(progress),
+                )
+                .map_err(|error| match error {
+                    HistoryError::Cancelled => Unmade::Cancelled,
+                    other => other.to_string().into(),
+                })?,
         };
         self.history_part(opened)
     }

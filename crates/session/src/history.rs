@@ -1,12 +1,12 @@
 //! The state history of an experiment: built once, then opened from a cache beside the recording.
 //!
-//! Holds what threads and processors did and which request threads worked for. The cache is keyed by
-//! what the traces' files look like; a recording that changed has another key. It may be deleted at
-//! any time, and where it cannot be written the history lives as long as the process.
+//! Holds what threads and processors did, which request threads worked for, and the model of data
+//! stores. The cache is keyed by what the traces' files look like; a recording that changed has another
+//! key. It may be deleted at any time, and where it cannot be written the history lives as long as the
+//! process.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::num::NonZeroUsize;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,10 +25,11 @@ use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::attribute_path::{AttributePath, Subject};
-use crate::{Experiment, HostRequests, RecordedRequests};
+use crate::stores::HostStores;
+use crate::{Experiment, HostRequests, RecordedRequests, store_history};
 
 /// Raised when what is kept changes: older histories are built again then.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 /// Bytes of a file's begin and end that its key rests on.
 const SAMPLE: u64 = 64 << 10;
 
@@ -83,7 +84,7 @@ impl Experiment {
             return Ok(opened);
         }
         let (recorded, diagnostics) = self.requests(options)?;
-        self.build_history(&recorded, diagnostics, options.jobs)
+        self.build_history(&recorded, diagnostics, options)
     }
 
     /// The experiment's history, if an earlier run left it in the cache.
@@ -100,23 +101,34 @@ impl Experiment {
         })
     }
 
-    /// Builds the history out of the experiment's requests and puts it into the cache. `diagnostics`
+    /// Builds the history out of the experiment's requests and data stores and puts it into the cache. `diagnostics`
     /// are those of the requests.
     ///
     /// # Errors
     ///
-    /// Neither the cache nor a temporary folder can be written.
+    /// It was cancelled, or neither the cache nor a temporary folder can be written.
     pub fn build_history(
         &self,
         recorded: &RecordedRequests,
-        diagnostics: Vec<Diagnostic>,
-        jobs: NonZeroUsize,
+        mut diagnostics: Vec<Diagnostic>,
+        options: &Options<'_>,
     ) -> Result<OpenedHistory, HistoryError> {
+        let (stores, mut found) = self.store_models(options)?;
+        // The pass for spans has read the same streams.
+        found.retain(|one| !diagnostics.contains(one));
+        diagnostics.append(&mut found);
         let key = self.history_key();
         let build = |target: &Path| {
             let notes = diagnostics.iter().map(serde_json::to_string);
             let notes = notes.collect::<Result<_, _>>().map_err(io::Error::other)?;
-            build(target, &key, &recorded.hosts, jobs.get(), notes)
+            build(
+                target,
+                &key,
+                &recorded.hosts,
+                &stores,
+                options.jobs.get(),
+                notes,
+            )
         };
         if let Some(cache) = self.cache_folder()
             && build(&cache).is_ok()
@@ -224,14 +236,16 @@ fn sample(path: &Path, hash: &mut Xxh3) -> io::Result<()> {
 
 /// Attributes and vocabularies, as they are found.
 #[derive(Default)]
-struct Names {
+pub(crate) struct Names {
     attributes: Vec<Attribute>,
     thread_names: Vec<String>,
     requests: Vec<String>,
+    pub(crate) store_commands: Vec<String>,
+    pub(crate) bus_messages: Vec<String>,
 }
 
 impl Names {
-    fn attribute(&mut self, path: String, vocabulary: Option<&str>) -> AttributeId {
+    pub(crate) fn attribute(&mut self, path: String, vocabulary: Option<&str>) -> AttributeId {
         self.attributes.push(Attribute {
             path,
             vocabulary: vocabulary.map(str::to_owned),
@@ -255,6 +269,7 @@ fn build(
     target: &Path,
     key: &Key,
     hosts: &[HostRequests],
+    stores: &[HostStores],
     jobs: usize,
     notes: Vec<String>,
 ) -> io::Result<()> {
@@ -321,16 +336,20 @@ fn build(
         };
         of_host.write(&builder, &threads, jobs)?;
     }
+    store_history::write(&builder, &mut names, hosts, stores)?;
     let states = State::ALL.map(|state| state.name().to_owned());
     let vocabulary = |name: &str, names| Vocabulary {
         name: name.to_owned(),
         names,
     };
-    let vocabularies = [
+    let mut vocabularies = vec![
         vocabulary(STATES, states.into()),
-        vocabulary(THREAD_NAMES, names.thread_names),
-        vocabulary(REQUESTS, names.requests),
+        vocabulary(THREAD_NAMES, std::mem::take(&mut names.thread_names)),
+        vocabulary(REQUESTS, std::mem::take(&mut names.requests)),
     ];
+    if !stores.is_empty() {
+        vocabularies.extend(store_history::vocabularies(&mut names));
+    }
     builder.finish(key, &names.attributes, &vocabularies, notes)
 }
 

@@ -22,6 +22,7 @@ mod requests;
 mod span_traces;
 mod spans;
 mod state_dump;
+mod store_history;
 mod stores;
 mod texts_beside;
 

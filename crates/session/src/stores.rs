@@ -1,6 +1,8 @@
 //! The traces that tell of data stores and services from inside, by host: those with the agents' events.
 
-use slowpath_datastore::{has_service_events, has_store_events};
+use slowpath_datastore::{ServerModel, has_service_events, has_store_events, model};
+use slowpath_engine::{Cancelled, Options};
+use slowpath_model::{Diagnostic, TimeRange};
 use slowpath_source::{Joined, Source};
 
 use crate::host::{Machine, ShownNames};
@@ -15,7 +17,36 @@ pub struct InsideTraces<'experiment> {
     traces: Vec<&'experiment OpenedSource>,
 }
 
+/// What the resources of one host's data stores were over time.
+pub(crate) struct HostStores {
+    /// The host's name, as [`InsideTraces::name`].
+    pub(crate) name: String,
+    pub(crate) servers: Vec<ServerModel>,
+}
+
 impl Experiment {
+    /// The models of all data stores by host, and what was wrong with their traces.
+    pub(crate) fn store_models(
+        &self,
+        options: &Options<'_>,
+    ) -> Result<(Vec<HostStores>, Vec<Diagnostic>), Cancelled> {
+        let options = Options {
+            range: TimeRange::ALL,
+            ..*options
+        };
+        let mut diagnostics = Vec::new();
+        let mut hosts = Vec::new();
+        for host in self.stores() {
+            let outcome = model(&host.source(), &options)?;
+            diagnostics.extend(outcome.diagnostics);
+            hosts.push(HostStores {
+                servers: outcome.state.unwrap_or_default(),
+                name: host.name,
+            });
+        }
+        Ok((hosts, diagnostics))
+    }
+
     /// The traces that tell of data stores by host, in the order of the hosts' names.
     pub fn stores(&self) -> Vec<InsideTraces<'_>> {
         self.inside(|trace| has_store_events(&*trace.source))

@@ -117,7 +117,7 @@ impl Rows {
                 Subject::Cpu(cpu) if path.what == "recorded" => {
                     cpus.entry((host, cpu)).or_default().1 = Some(id);
                 }
-                Subject::Cpu(_) => {}
+                Subject::Cpu(_) | Subject::Store { .. } => {}
                 Subject::Thread(thread) => {
                     let known = threads.entry((host, thread)).or_default();
                     match path.what {

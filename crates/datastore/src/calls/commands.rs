@@ -47,7 +47,7 @@ pub(crate) fn join(
             continue;
         };
         for (server, client) in one_server(&clients) {
-            let batches = &servers[*server].kept[client];
+            let batches = &servers[*server].lite.kept[client];
             let mut counting = Counting::new(services, &servers[*server], sent, lost);
             for (batch, number) in batches.iter().zip(0..) {
                 counting.take(number, batch);
@@ -99,7 +99,7 @@ fn clients_of(
 ) -> BTreeMap<ConnectionAt, Vec<Client>> {
     let mut clients: BTreeMap<ConnectionAt, Vec<(Timestamp, Client)>> = BTreeMap::new();
     for (server, position) in servers.iter().zip(0..) {
-        for (client, batches) in &server.kept {
+        for (client, batches) in &server.lite.kept {
             let wire = server.addresses.get(client).and_then(wire_of);
             let (Some(wire), [first, .., last] | [first @ last]) = (wire, &batches[..]) else {
                 continue;

@@ -383,7 +383,7 @@ impl<'run> Maker<'run> {
             let Some(level) = server.told(None) else {
                 continue;
             };
-            let batches = server.kept.values().flatten();
+            let batches = server.lite.kept.values().flatten();
             let in_window = batches.filter(|batch| window.contains(batch.ended));
             let wires = server.addresses.values().filter_map(wire_of);
             rows.push(StoreRow {
@@ -396,7 +396,8 @@ impl<'run> Maker<'run> {
             });
         }
         for executed in self.executed.iter().filter_map(|executed| executed.to()) {
-            let ended = self.servers[executed.server].kept[&executed.client][executed.batch].ended;
+            let ended =
+                self.servers[executed.server].lite.kept[&executed.client][executed.batch].ended;
             let number = self.numbers[executed.server];
             let row = rows.iter_mut().find(|row| row.server == number);
             if let Some(row) = row.filter(|_| window.contains(ended)) {
@@ -497,7 +498,7 @@ impl<'run> Maker<'run> {
     }
 
     fn execution(&self, command: &Command, at: ExecutedAt) -> Execution {
-        let batch = &self.servers[at.server].kept[&at.client][at.batch];
+        let batch = &self.servers[at.server].lite.kept[&at.client][at.batch];
         let executed = batch.commands[at.position];
         let start = executed.start.max(command.at);
         let done = start + executed.length;

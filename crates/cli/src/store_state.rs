@@ -1,0 +1,182 @@
+//! What data stores were doing at a time, for `slowpath state`: connections, requests, bus, threads, event loop.
+//!
+//! What is not told is absent, in JSON too. Keys of the JSON document: docs/reference/definitions.md, section "state".
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use slowpath_datastore::Entity;
+
+use crate::tables::{Columns, bytes};
+
+/// What is told of one thing, by name.
+pub(crate) type Told = Map<String, Value>;
+
+/// One server, and what was told of it.
+#[derive(Default, Serialize)]
+pub(crate) struct StoreRow {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
+    server: u32,
+    #[serde(flatten)]
+    itself: Told,
+    event_loop: Told,
+    bus: Told,
+    threads: Vec<ThreadRow>,
+    connections: Vec<ClientRow>,
+    requests: Vec<ClientRow>,
+}
+
+#[derive(Serialize)]
+struct ThreadRow {
+    tid: i32,
+    #[serde(flatten)]
+    told: Told,
+}
+
+#[derive(Serialize)]
+struct ClientRow {
+    client: u64,
+    #[serde(flatten)]
+    told: Told,
+}
+
+/// What was told at one time, collected attribute by attribute.
+#[derive(Default)]
+pub(crate) struct Stores<'history> {
+    told: BTreeMap<(Option<&'history str>, u32), BTreeMap<Entity, Told>>,
+}
+
+impl<'history> Stores<'history> {
+    /// `what` of something was `value`.
+    pub(crate) fn add(
+        &mut self,
+        host: Option<&'history str>,
+        server: u32,
+        of: Entity,
+        what: &str,
+        value: Value,
+    ) {
+        let server = self.told.entry((host, server)).or_default();
+        let told = server.entry(of).or_default();
+        told.insert(what.replace('-', "_"), value);
+    }
+
+    /// A row for each server.
+    pub(crate) fn rows(self) -> Vec<StoreRow> {
+        let rows = self.told.into_iter().map(|((host, server), told)| {
+            let mut row = StoreRow {
+                host: host.map(str::to_owned),
+                server,
+                ..StoreRow::default()
+            };
+            for (of, told) in told {
+                row.add(of, told);
+            }
+            row
+        });
+        rows.collect()
+    }
+}
+
+impl StoreRow {
+    fn add(&mut self, of: Entity, told: Told) {
+        match of {
+            Entity::Server => self.itself = told,
+            Entity::EventLoop => self.event_loop = told,
+            Entity::Bus => self.bus = told,
+            Entity::Thread(thread) => self.threads.push(ThreadRow {
+                tid: thread.0,
+                told,
+            }),
+            Entity::Connection(client) => self.connections.push(ClientRow {
+                client: client.0,
+                told,
+            }),
+            Entity::Request(client) => self.requests.push(ClientRow {
+                client: client.0,
+                told,
+            }),
+        }
+    }
+
+    /// For people: the server in a line, then its threads and clients.
+    pub(crate) fn text(&self) -> String {
+        let host = self
+            .host
+            .as_ref()
+            .map_or(String::new(), |host| format!("{host} "));
+        let mut text = format!("\n{host}server {}", self.server);
+        let mut say = |before: &str, told: String, after: &str| {
+            if !told.is_empty() {
+                text += &format!("{before}{told}{after}");
+            }
+        };
+        say(": process ", as_text(&self.itself, "process"), "");
+        say("; event loop: ", as_text(&self.event_loop, "operation"), "");
+        let waiting = as_text(&self.event_loop, "waiting");
+        let clients = if waiting == "1" { "client" } else { "clients" };
+        say("; ", waiting, &format!(" {clients} not answered yet"));
+        let volume = self.bus.get("volume").and_then(Value::as_u64);
+        let volume = volume.map_or(String::new(), bytes);
+        say("; bus: ", volume, " sent in this millisecond");
+        say("; last message: ", as_text(&self.bus, "type"), "");
+        text.push('\n');
+        text + &self.thread_table() + &self.client_table()
+    }
+
+    fn thread_table(&self) -> String {
+        let mut threads = Columns::new(&["#tid", "operation", "#for client"], 0);
+        for row in &self.threads {
+            let told = ["operation", "request"].map(|what| as_text(&row.told, what));
+            let [operation, request] = told;
+            threads.row(vec![row.tid.to_string(), operation, request]);
+        }
+        match self.threads.is_empty() {
+            true => String::new(),
+            false => threads.text(),
+        }
+    }
+
+    fn client_table(&self) -> String {
+        let titles = [
+            "#client",
+            "connection",
+            "#memory",
+            "data structure",
+            "request",
+            "type",
+            "lies in",
+        ];
+        let mut clients = Columns::new(&titles, 0);
+        for row in &self.connections {
+            let of_client = |other: &&ClientRow| other.client == row.client;
+            let request = self.requests.iter().find(of_client);
+            let of_request = |what| request.map_or(String::new(), |row| as_text(&row.told, what));
+            let memory = row.told.get("memory").and_then(Value::as_u64);
+            clients.row(vec![
+                row.client.to_string(),
+                as_text(&row.told, "type"),
+                memory.map_or(String::new(), bytes),
+                as_text(&row.told, "data_structure"),
+                of_request("command"),
+                of_request("type"),
+                of_request("data_structure"),
+            ]);
+        }
+        match self.connections.is_empty() {
+            true => String::new(),
+            false => clients.text(),
+        }
+    }
+}
+
+/// A value for people; nothing where it was not told.
+fn as_text(told: &Told, what: &str) -> String {
+    match told.get(what) {
+        None => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}

@@ -1,0 +1,148 @@
+//! What the model needs beside batches and stretches of threads: whose connections there were, their memory, and what
+//! was sent over the bus.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use slowpath_concepts::{BusKind, BusMoment, StoreClientId};
+use slowpath_model::{TimeRange, Timestamp};
+
+use super::{Entity, Tree, Values};
+use crate::server::has_client;
+use crate::told::{Told, What};
+
+/// The bus's volume is that of each of these.
+const MILLISECOND: i64 = 1_000_000;
+
+/// What was noted of one server, in the order of time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Noted {
+    connections: BTreeMap<StoreClientId, Connection>,
+    /// By descriptor: who had it last.
+    latest: FxHashMap<i32, StoreClientId>,
+    sent: Vec<Sent>,
+    /// Copies of a message to all nodes go out, of which type.
+    broadcast: Option<BusKind>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Connection {
+    descriptor: i32,
+    begin: Timestamp,
+    /// The client closed it, or another has its descriptor.
+    end: Option<Timestamp>,
+    /// Bytes of memory, each with since when.
+    memory: Vec<(Timestamp, u64)>,
+}
+
+/// A message to another node.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Sent {
+    at: Timestamp,
+    kind: BusKind,
+    is_broadcast: bool,
+    bytes: u64,
+}
+
+impl Noted {
+    /// One more event; they come in the order of time.
+    pub(crate) fn take(&mut self, told: &Told) {
+        if let What::Bus(message) = &told.what {
+            match message.moment {
+                BusMoment::BroadcastStart => self.broadcast = Some(message.kind),
+                BusMoment::BroadcastEnd => self.broadcast = None,
+                BusMoment::Sent => self.sent.push(Sent {
+                    at: told.at,
+                    kind: message.kind,
+                    is_broadcast: self.broadcast == Some(message.kind),
+                    bytes: message.bytes,
+                }),
+                BusMoment::Received => {}
+            }
+        }
+        if !has_client(told) {
+            return;
+        }
+        let before = self.latest.insert(told.descriptor, told.client);
+        if let Some(before) = before.filter(|before| *before != told.client)
+            && let Some(connection) = self.connections.get_mut(&before)
+        {
+            connection.end.get_or_insert(told.at);
+        }
+        let connection = (self.connections.entry(told.client)).or_insert_with(|| Connection {
+            descriptor: told.descriptor,
+            begin: told.at,
+            end: None,
+            memory: Vec::new(),
+        });
+        match &told.what {
+            What::Batch(part) => connection.begin = connection.begin.min(part.batch.begin),
+            What::ReadEnd { bytes, memory } => {
+                if *bytes == 0 {
+                    connection.end.get_or_insert(told.at);
+                }
+                let known = connection.memory.last().map_or(0, |(_, bytes)| *bytes);
+                if *memory != known {
+                    connection.memory.push((told.at, *memory));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The descriptor of a client's connection.
+    pub(super) fn descriptor(&self, client: StoreClientId) -> Option<i64> {
+        let connection = self.connections.get(&client)?;
+        Some(connection.descriptor.into())
+    }
+
+    /// Adds all of it; nothing is known after `last`.
+    pub(super) fn put(&self, last: Timestamp, tree: &mut Tree<'_>) {
+        for (&client, connection) in &self.connections {
+            connection.put(Entity::Connection(client), last, tree);
+        }
+        self.put_bus(last, tree);
+    }
+
+    fn put_bus(&self, last: Timestamp, tree: &mut Tree<'_>) {
+        let millisecond = |sent: &Sent| sent.at.ns().div_euclid(MILLISECOND);
+        for sent in self.sent.chunk_by(|a, b| millisecond(a) == millisecond(b)) {
+            let begin = millisecond(&sent[0]).saturating_mul(MILLISECOND);
+            let end = begin.saturating_add(MILLISECOND);
+            let range = TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end));
+            let bytes = sent.iter().map(|sent| sent.bytes);
+            let bytes = bytes.fold(0_u64, u64::saturating_add);
+            let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+            tree.put(Entity::Bus, "volume", Values::Numbers, range, bytes);
+        }
+        let is_alike = |a: &Sent, b: &Sent| (a.kind, a.is_broadcast) == (b.kind, b.is_broadcast);
+        let mut runs = self.sent.chunk_by(is_alike).peekable();
+        while let Some(sent) = runs.next() {
+            let end = runs.peek().map_or(last, |next| next[0].at);
+            let mut name = sent[0].kind.told_name();
+            if sent[0].is_broadcast {
+                name += " broadcast";
+            }
+            let name = tree.messages.number(name);
+            let range = TimeRange::new(sent[0].at, end);
+            tree.put(Entity::Bus, "type", Values::Messages, range, name);
+        }
+    }
+}
+
+impl Connection {
+    fn put(&self, of: Entity, last: Timestamp, tree: &mut Tree<'_>) {
+        let end = self.end.unwrap_or(last);
+        let life = TimeRange::new(self.begin, end);
+        tree.put(of, "type", Values::ConnectionTypes, life, 0);
+        let mut memory = self.memory.iter().peekable();
+        while let Some(&(since, bytes)) = memory.next() {
+            let until = memory.peek().map_or(end, |(at, _)| *at);
+            if let (1.., Ok(bytes)) = (bytes, i64::try_from(bytes)) {
+                let range = TimeRange::new(since, until);
+                tree.put(of, "memory", Values::Numbers, range, bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Small time lines and the model that they give, however they are cut.
+
+use std::num::NonZeroUsize;
+
+use slowpath_drawn::DrawnTrace;
+use slowpath_engine::Options;
+
+use super::{Entity, Resource, ServerModel};
+use crate::model;
+
+fn ask(text: &str) -> Vec<ServerModel> {
+    let drawn = DrawnTrace::parse(text).unwrap();
+    let with = |trace: &DrawnTrace, jobs, bytes| {
+        let options = Options {
+            jobs: NonZeroUsize::new(jobs).unwrap(),
+            chunk_bytes: Some(bytes),
+            ..Options::default()
+        };
+        model(trace, &options).unwrap().state.unwrap()
+    };
+    let expected = with(&drawn.recut(|_, _| false), 1, u64::MAX);
+    let random = (0..4).map(|seed| drawn.recut_at_random(seed, 2 + seed));
+    for trace in std::iter::once(drawn.recut(|_, _| true)).chain(random) {
+        for (jobs, bytes) in [(1, 1), (8, 1), (8, 300), (2, u64::MAX)] {
+            assert_eq!(with(&trace, jobs, bytes), expected);
+        }
+    }
+    expected
+}
+
+/// `ENTITY WHAT: BEGIN-END VALUE, …`, a line each.
+fn check(text: &str, expected: &str) {
+    let servers = ask(text);
+    let found = servers.iter().flat_map(|server| {
+        let shown = |resource| format!("{} {}", server.number, shown(server, resource));
+        server.resources.iter().map(shown)
+    });
+    let expected: Vec<&str> = expected
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+}
+
+fn shown(server: &ServerModel, resource: &Resource) -> String {
+    let names: Vec<&str> = match resource.values {
+        super::Values::Commands => server.commands.iter().map(String::as_str).collect(),
+        super::Values::Messages => server.messages.iter().map(String::as_str).collect(),
+        other => other.names().to_vec(),
+    };
+    let mut intervals = resource.intervals.clone();
+    intervals.sort_by_key(|(range, value)| (range.begin, range.end, *value));
+    let intervals: Vec<String> = (intervals.iter())
+        .map(|(range, value)| {
+            let name = names.get(*value as usize);
+            let value = name.map_or_else(|| value.to_string(), |name| (*name).to_owned());
+            format!("{}-{} {value}", range.begin.ns(), range.end.ns())
+        })
+        .collect();
+    let of = match resource.of {
+        Entity::Server => "server".to_owned(),
+        Entity::Connection(client) => format!("connection {}", client.0),
+        Entity::Request(client) => format!("request {}", client.0),
+        Entity::Bus => "bus".to_owned(),
+        Entity::Thread(thread) => format!("thread {}", thread.0),
+        Entity::EventLoop => "loop".to_owned(),
+    };
+    format!("{of} {}: {}", resource.what, intervals.join(", "))
+}
+
+#[test]
+fn a_pipeline_is_requests_one_after_the_other() {
+    check(
+        "-- domain user
+        cpu0 1000 slowpath_redis:command_name number=3 command=get @vpid=7 @vtid=7
+        cpu0 1000 slowpath_redis:command_name number=4 command=set @vpid=7 @vtid=7
+        cpu1 2000 slowpath_redis:batch client_id=5 fd=9 read_thread=8 ended_by=0 unit_ns=1 read_end=10 write_start=70 ended=100 bytes_read=21 bytes_written=11 command=[3,4] start=[10,40] duration=[20,10] @vpid=7 @vtid=7
+        cpu0 3000 slowpath_redis:client_address fd=9 client_id=6 peer_address=a peer_port=1 own_address=b own_port=2 @vpid=7 @vtid=7
+        cpu0 3100 slowpath_redis:command_name number=3 command=get @vpid=7 @vtid=7",
+        "1 server process: 1000-3100 7
+         1 connection 5 data-structure: 1900-1950 query-buffer, 1950-2000 reply-buffer
+         1 connection 5 type: 1900-3000 client
+         1 connection 6 type: 3000-3100 client
+         1 request 5 command: 1900-1930 get, 1930-2000 set
+         1 request 5 connection: 1900-2000 9
+         1 request 5 data-structure: 1900-1910 query-buffer, 1910-1930 arguments, 1930-1940 query-buffer, 1940-1950 arguments, 1950-2000 reply-buffer
+         1 request 5 type: 1900-1930 read, 1930-2000 write
+         1 thread 7 operation: 1910-1930 executing, 1940-1950 executing, 1970-2000 writing
+         1 thread 7 request: 1910-1930 5, 1940-1950 5, 1970-2000 5
+         1 thread 8 operation: 1900-1910 reading
+         1 thread 8 request: 1900-1910 5
+         1 loop operation: 1910-1930 executing, 1940-1950 executing, 1970-2000 writing
+         1 loop waiting: 1900-2000 1",
+    );
+}
+
+/// Single events tell memory, and count instead of the batch that tells the same.
+#[test]
+fn single_events_count_where_there_are_batches_too() {
+    check(
+        "-- domain user
+        cpu0 100 slowpath_redis:start_read_client_query fd=9 client_id=5 @vpid=7 @vtid=7
+        cpu0 110 slowpath_redis:call_command_start fd=9 client_id=5 command=eval @vpid=7 @vtid=7
+        cpu1 112 slowpath_redis:call_command_start fd=-1 client_id=9 command=get @vpid=7 @vtid=7
+        cpu1 120 slowpath_redis:call_command_end fd=-1 client_id=9 command=get @vpid=7 @vtid=7
+        cpu0 140 slowpath_redis:call_command_end fd=9 client_id=5 command=eval @vpid=7 @vtid=7
+        cpu0 145 slowpath_redis:end_read_client_query fd=9 client_id=5 bytes=50 memory=2000 @vpid=7 @vtid=7
+        cpu1 150 slowpath_redis:write_to_client_start fd=9 client_id=5 @vpid=7 @vtid=8
+        cpu1 170 slowpath_redis:write_to_client_end fd=9 client_id=5 bytes=5 @vpid=7 @vtid=8
+        cpu1 171 slowpath_redis:batch client_id=5 fd=9 read_thread=7 ended_by=0 unit_ns=1 read_end=10 write_start=50 ended=71 bytes_read=50 bytes_written=5 command=[3] start=[10] duration=[30] @vpid=7 @vtid=7
+        cpu0 200 slowpath_redis:start_read_client_query fd=9 client_id=5 @vpid=7 @vtid=7
+        cpu0 210 slowpath_redis:end_read_client_query fd=9 client_id=5 bytes=0 memory=0 @vpid=7 @vtid=7
+        cpu0 250 slowpath_redis:command_name number=3 command=eval @vpid=7 @vtid=7",
+        "1 server process: 100-250 7
+         1 connection 5 data-structure: 100-140 query-buffer, 140-170 reply-buffer
+         1 connection 5 memory: 145-210 2000
+         1 connection 5 type: 100-210 client
+         1 request 5 command: 100-170 eval
+         1 request 5 connection: 100-170 9
+         1 request 5 data-structure: 100-110 query-buffer, 110-140 arguments, 140-170 reply-buffer
+         1 request 5 type: 100-170 other
+         1 thread 7 operation: 100-110 reading, 110-140 executing
+         1 thread 7 request: 100-110 5, 110-140 5
+         1 thread 8 operation: 150-170 writing
+         1 thread 8 request: 150-170 5
+         1 loop operation: 100-110 reading, 110-140 executing
+         1 loop waiting: 100-170 1",
+    );
+}
+
+#[test]
+fn the_bus_has_a_volume_by_millisecond_and_the_type_of_the_last_message() {
+    check(
+        "-- domain user
+        cpu0 1000100 slowpath_redis:cluster_send fd=14 type=0 bytes=100 payload=-1 @vpid=7 @vtid=7
+        cpu1 1000200 slowpath_redis:cluster_send fd=15 type=0 bytes=30 payload=-1 @vpid=7 @vtid=7
+        cpu0 3000000 slowpath_redis:broadcast_start fd=-1 type=4 bytes=50 payload=3 @vpid=7 @vtid=7
+        cpu0 3000001 slowpath_redis:cluster_send fd=14 type=4 bytes=50 payload=3 @vpid=7 @vtid=7
+        cpu0 3000002 slowpath_redis:broadcast_end fd=-1 type=4 bytes=50 payload=3 @vpid=7 @vtid=7
+        cpu0 3000500 slowpath_redis:cluster_process_packet fd=14 type=1 bytes=900 payload=-1 @vpid=7 @vtid=7",
+        "1 server process: 1000100-3000500 7
+         1 bus type: 1000100-3000001 ping, 3000001-3000500 publish broadcast
+         1 bus volume: 1000000-2000000 130, 3000000-4000000 50",
+    );
+}
