@@ -295,7 +295,7 @@ fn work(folder: &Path, commands: &Path) -> String {
 
 #[test]
 fn the_state_at_any_time_is_that_of_a_replay_of_the_events() {
-    const TIMES: &str = "400";
+    const TIMES: &str = "200";
     let Some(agents) = agents() else { return };
     let _alone = alone();
     for detail in ["lite", "life-cycle"] {
