@@ -89,7 +89,7 @@ pub fn run(args: &StateArgs) -> anyhow::Result<Report> {
     let at = input.range(&experiment)?.begin;
     let run = input.options();
     let opened = experiment
-        .history(&run.engine())
+        .history_with_stores(&run.engine())
         .map_err(|error| match error {
             HistoryError::Cancelled => anyhow::anyhow!("interrupted"),
             other => other.into(),

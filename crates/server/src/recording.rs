@@ -14,8 +14,7 @@ use slowpath_model::{Diagnostic, HostId, TimeRange, Timestamp};
 use slowpath_requests::Operations;
 use slowpath_services::{Names, Order, Report, SurveyOptions, survey};
 use slowpath_session::{
-    Experiment, HistoryError, HostKernels, OpenedHistory, RecordedRequests, SPANS_SPILLED,
-    span_traces,
+    Experiment, HostKernels, OpenedHistory, RecordedRequests, SPANS_SPILLED, span_traces,
 };
 use slowpath_source::Joined;
 use slowpath_views::{
@@ -189,7 +188,7 @@ impl Recording {
             }
             match job {
                 Job::KeptHistory => self.open_history(),
-                Job::History => self.history.make(|progress| self.make_history(progress)),
+                Job::History => self.history.make(|_| self.make_history()),
                 Job::Requests => self.requests.make(|progress| self.make_requests(progress)),
                 Job::Findings => self.findings.make(|progress| self.make_findings(progress)),
                 Job::Operations => self
@@ -279,11 +278,11 @@ impl Recording {
     }
 
     fn history_part(&self, opened: OpenedHistory) -> Result<HistoryPart, Unmade> {
-        let clocks = self.clocks().map_err(without_requests)?;
-        let rows = Rows::of(&opened.history, &self.host_names(), clocks.clone());
-        if rows.threads.is_empty() && rows.cpus.is_empty() {
+        if opened.history.is_empty() {
             return Err(NO_THREADS.to_owned().into());
         }
+        let clocks = self.clocks().map_err(without_requests)?;
+        let rows = Rows::of(&opened.history, &self.host_names(), clocks.clone());
         Ok(HistoryPart { opened, rows })
     }
 
@@ -296,20 +295,13 @@ impl Recording {
         }
     }
 
-    fn make_history(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<HistoryPart, Unmade> {
+    fn make_history(&self) -> Result<HistoryPart, Unmade> {
         let requests = self.requests.get().map_err(without_requests)?;
         let opened = match self.experiment.kept_history() {
             Some(opened) => opened,
             None => (self.experiment)
-                .build_history(
-                    &requests.recorded,
-                    requests.diagnostics.clone(),
-                    &self.options(progress),
-                )
-                .map_err(|error| match error {
-                    HistoryError::Cancelled => Unmade::Cancelled,
-                    other => other.to_string().into(),
-                })?,
+                .build_history(&requests.recorded, requests.diagnostics.clone(), self.jobs)
+                .map_err(|error| error.to_string())?,
         };
         self.history_part(opened)
     }

@@ -1,12 +1,13 @@
 //! The state history of an experiment: built once, then opened from a cache beside the recording.
 //!
-//! Holds what threads and processors did, which request threads worked for, and the model of data
-//! stores. The cache is keyed by what the traces' files look like; a recording that changed has another
+//! Holds what threads and processors did and which request threads worked for; where asked for, also the model
+//! of data stores, many times as large: that is another history in the same cache. The cache is keyed by what the traces' files look like; a recording that changed has another
 //! key. It may be deleted at any time, and where it cannot be written the history lives as long as the
 //! process.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::num::NonZeroUsize;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,6 +31,9 @@ use crate::{Experiment, HostRequests, RecordedRequests, store_history};
 
 /// Raised when what is kept changes: older histories are built again then.
 const VERSION: u32 = 8;
+/// Folders of the cache: the history without data stores, and with them.
+const PLAIN: &str = "history";
+const WITH_STORES: &str = "history-with-stores";
 /// Bytes of a file's begin and end that its key rests on.
 const SAMPLE: u64 = 64 << 10;
 
@@ -74,22 +78,39 @@ impl From<Cancelled> for HistoryError {
 }
 
 impl Experiment {
-    /// The experiment's history: from the cache, else built and put there.
+    /// The experiment's history with the models of its data stores, where it has any: from the cache, else built and
+    /// put there.
     ///
     /// # Errors
     ///
     /// It was cancelled, or neither the cache nor a temporary folder can be written.
-    pub fn history(&self, options: &Options<'_>) -> Result<OpenedHistory, HistoryError> {
-        if let Some(opened) = self.kept_history() {
+    pub fn history_with_stores(
+        &self,
+        options: &Options<'_>,
+    ) -> Result<OpenedHistory, HistoryError> {
+        let folder = match self.stores().is_empty() {
+            true => PLAIN,
+            false => WITH_STORES,
+        };
+        if let Some(opened) = self.kept(folder) {
             return Ok(opened);
         }
-        let (recorded, diagnostics) = self.requests(options)?;
-        self.build_history(&recorded, diagnostics, options)
+        let (recorded, mut diagnostics) = self.requests(options)?;
+        let (stores, mut found) = self.store_models(options)?;
+        // The pass for spans has read the same streams.
+        found.retain(|one| !diagnostics.contains(one));
+        diagnostics.append(&mut found);
+        self.write_history(folder, &recorded, &stores, diagnostics, options.jobs)
     }
 
-    /// The experiment's history, if an earlier run left it in the cache.
+    /// The experiment's history without data stores, if an earlier run left it in the cache.
     pub fn kept_history(&self) -> Option<OpenedHistory> {
-        let history = History::open(&self.cache_folder()?, &self.history_key()).ok()?;
+        self.kept(PLAIN)
+    }
+
+    fn kept(&self, folder: &str) -> Option<OpenedHistory> {
+        let folder = self.cache_folder()?.join(folder);
+        let history = History::open(&folder, &self.history_key()).ok()?;
         let notes = history.notes().iter();
         Some(OpenedHistory {
             diagnostics: notes
@@ -101,36 +122,36 @@ impl Experiment {
         })
     }
 
-    /// Builds the history out of the experiment's requests and data stores and puts it into the cache. `diagnostics`
+    /// Builds the history out of the experiment's requests and puts it into the cache. `diagnostics`
     /// are those of the requests.
     ///
     /// # Errors
     ///
-    /// It was cancelled, or neither the cache nor a temporary folder can be written.
+    /// Neither the cache nor a temporary folder can be written.
     pub fn build_history(
         &self,
         recorded: &RecordedRequests,
-        mut diagnostics: Vec<Diagnostic>,
-        options: &Options<'_>,
+        diagnostics: Vec<Diagnostic>,
+        jobs: NonZeroUsize,
     ) -> Result<OpenedHistory, HistoryError> {
-        let (stores, mut found) = self.store_models(options)?;
-        // The pass for spans has read the same streams.
-        found.retain(|one| !diagnostics.contains(one));
-        diagnostics.append(&mut found);
+        self.write_history(PLAIN, recorded, &[], diagnostics, jobs)
+    }
+
+    fn write_history(
+        &self,
+        folder: &str,
+        recorded: &RecordedRequests,
+        stores: &[HostStores],
+        diagnostics: Vec<Diagnostic>,
+        jobs: NonZeroUsize,
+    ) -> Result<OpenedHistory, HistoryError> {
         let key = self.history_key();
         let build = |target: &Path| {
             let notes = diagnostics.iter().map(serde_json::to_string);
             let notes = notes.collect::<Result<_, _>>().map_err(io::Error::other)?;
-            build(
-                target,
-                &key,
-                &recorded.hosts,
-                &stores,
-                options.jobs.get(),
-                notes,
-            )
+            build(target, &key, &recorded.hosts, stores, jobs.get(), notes)
         };
-        if let Some(cache) = self.cache_folder()
+        if let Some(cache) = self.cache_folder().map(|cache| cache.join(folder))
             && build(&cache).is_ok()
         {
             return Ok(OpenedHistory {
@@ -175,8 +196,7 @@ impl Experiment {
         Key(format!("{version}-{VERSION}-{:032x}", hash.digest128()))
     }
 
-    /// `PATH.slowpath-cache/history` beside the first path that was opened, else a folder of its own
-    /// in the user's cache.
+    /// `PATH.slowpath-cache` beside the first path that was opened, else a folder of its own in the user's cache.
     fn cache_folder(&self) -> Option<PathBuf> {
         let of = fs::canonicalize(self.paths.first()?).ok()?;
         let mut name = of.file_name()?.to_owned();
@@ -188,7 +208,7 @@ impl Experiment {
             .mode(0o700)
             .create(&beside);
         if made.is_ok() && tempfile::tempfile_in(&beside).is_ok() {
-            return Some(beside.join("history"));
+            return Some(beside);
         }
         let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
         let caches = std::env::var_os("XDG_CACHE_HOME")
@@ -196,12 +216,8 @@ impl Experiment {
             .or(home)?;
         let mut hash = Xxh3::new();
         hash.update(of.as_os_str().as_encoded_bytes());
-        Some(
-            caches
-                .join("slowpath")
-                .join(format!("{:016x}", hash.digest()))
-                .join("history"),
-        )
+        let folder = format!("{:016x}", hash.digest());
+        Some(caches.join("slowpath").join(folder))
     }
 }
 

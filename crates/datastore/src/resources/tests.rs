@@ -83,7 +83,7 @@ fn a_pipeline_is_requests_one_after_the_other() {
          1 connection 5 type: 1900-3000 client
          1 connection 6 type: 3000-3100 client
          1 request 5 command: 1900-1930 get, 1930-2000 set
-         1 request 5 connection: 1900-2000 9
+         1 request 5 connection: 1900-1930 9, 1930-2000 9
          1 request 5 data-structure: 1900-1910 query-buffer, 1910-1930 arguments, 1930-1940 query-buffer, 1940-1950 arguments, 1950-2000 reply-buffer
          1 request 5 type: 1900-1930 read, 1930-2000 write
          1 thread 7 operation: 1910-1930 executing, 1940-1950 executing, 1970-2000 writing
