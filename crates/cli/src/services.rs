@@ -144,6 +144,11 @@ fn mended(mended: &Mended, paths: &[PathBuf]) -> Vec<Diagnostic> {
             mended.early,
             "spans begin before their parents; only what lies within the parents' time counts there",
         ),
+        (
+            ClockSkew,
+            mended.late,
+            "spans begin more than an hour after their parents ended: clocks differ, or a time was not set",
+        ),
     ];
     let found = found.into_iter().filter(|(_, count, _)| *count > 0);
     found

@@ -160,8 +160,12 @@ fn spans_that_contradict_others_are_told_in_words() {
     write("other.json", &[(1, 0, "shop", "sell", 600_000, 100_000)]);
     // Half a second before its parent.
     write("early.json", &[(3, 1, "mail", "send", 100_000, 550_000)]);
+    // Two hours after it.
+    let hours = 7_200_000_000;
+    write("late.json", &[(4, 1, "mail", "read", hours, 5)]);
     let told = slowpath_succeeds(&["services"], folder.path()).stderr;
     for expected in [
+        ": 1 spans begin more than an hour after their parents ended",
         "warning[ConflictingSpans]",
         ": 1 spans have the id of another one but differ",
         "warning[ClockSkew]",

@@ -358,6 +358,13 @@ impl<'run> Groups<'run> {
     }
 }
 
+/// Whether a regime that was there in `range` matters to `window`: not one that only begins or ends in it, in less than
+/// half of one of its periods.
+fn concerns(range: TimeRange, period: Nanoseconds, window: TimeRange) -> bool {
+    let shared = range.intersect(window);
+    !shared.is_empty() && shared.length().get() >= period.min(window.length()).get() / 2
+}
+
 /// Finds the quotas that `threads` are held to within `window`. Where they are `told`, those of their control
 /// groups and of the groups above them; otherwise what seems to be one of their groups or one above, or of
 /// their processes where groups are not known.
@@ -380,7 +387,7 @@ pub(crate) fn quotas(
         (None, None) => estimated(&groups, &stalled),
     };
     for quota in &mut quotas {
-        (quota.regimes).retain(|regime| !regime.range.intersect(window).is_empty());
+        (quota.regimes).retain(|regime| concerns(regime.range, regime.period, window));
     }
     quotas.retain(|quota| !quota.regimes.is_empty());
     quotas
@@ -489,6 +496,20 @@ mod tests {
     use super::*;
 
     const MS: i64 = 1_000_000;
+
+    #[test]
+    fn a_regime_that_begins_at_the_end_of_a_window_is_none_of_its() {
+        let range = |begin: i64, end: i64| {
+            TimeRange::new(Timestamp::from_ns(begin * MS), Timestamp::from_ns(end * MS))
+        };
+        let period = Nanoseconds(100 * MS as u64);
+        let in_window = |begin, end| concerns(range(begin, end), period, range(1000, 2000));
+        assert!(in_window(0, 1500) && in_window(1900, 9000));
+        assert!(!in_window(1960, 9000) && !in_window(0, 1040) && !in_window(2000, 3000));
+        // A window within a period.
+        assert!(concerns(range(0, 1500), period, range(1000, 1020)));
+        assert!(!concerns(range(0, 1004), period, range(1000, 1020)));
+    }
 
     /// Two threads, processes of their own, on a processor each. In every one of 60 periods of 100 ms they
     /// run for 0.6 ms and 0.4 ms, then stand still, ready. `first` tells of the first one that it runs.

@@ -30,6 +30,8 @@ pub struct Mended {
     pub outside: u64,
     /// Began at least a millisecond before their parent, which cannot be by one clock.
     pub early: u64,
+    /// Began more than an hour after their parent had ended: a clock is wrong, or a time was not set.
+    pub late: u64,
 }
 
 impl Mended {
@@ -42,6 +44,7 @@ impl Mended {
         self.skewed += other.skewed;
         self.outside += other.outside;
         self.early += other.early;
+        self.late += other.late;
     }
 }
 

@@ -22,6 +22,8 @@ const OVERLAP_PARTS: u64 = 100;
 
 /// Children that begin earlier than their parent by less are not worth a word: times are rounded.
 const WORTH_A_WORD: Nanoseconds = Nanoseconds(1_000_000);
+/// Children that begin so long after their parent's end are worth one: messages and jobs are rarely older.
+const LONG_AFTER: Nanoseconds = Nanoseconds(3_600_000_000_000);
 
 /// A span on the time line of its trace.
 #[derive(Clone, Debug)]
@@ -198,6 +200,7 @@ fn place(record: SpanRecord, parent: &Node, position: u32, mended: &mut Mended) 
     mended.outside += u64::from(outside && !detached);
     let early = outer.begin.since(whole.begin) >= WORTH_A_WORD;
     mended.early += u64::from(early && !detached);
+    mended.late += u64::from(whole.begin.since(outer.end) > LONG_AFTER);
     let mut node = Node::new(record, Some(position), whole, shift);
     node.waited = touches && !detached;
     if node.waited {
