@@ -144,7 +144,7 @@ fn events(line: &str, tracer: Tracer) -> Vec<String> {
             Tracer::Ftrace => format!("sys_exit_{} __syscall_nr=0 ret=-512", argument(0)),
         }],
         "signal" => vec![format!(
-            "signal_generate sig=14 comm={} pid={} group=1 result=0",
+            "signal_generate sig=14 comm={} pid={} group=0 result=0",
             comm(argument(0)),
             tid(argument(0))
         )],
