@@ -74,7 +74,16 @@ export function services() {
     latency_p99: rank(roots, 99).duration_ns,
     latency_max: rank(roots, 100).duration_ns,
     without_drag: 0,
-    mended: { duplicates: 0, conflicting: 0, orphans: 0, circles: 0, skewed: 0, outside: 0, early: 0, late: 0 },
+    mended: {
+      duplicates: 0,
+      conflicting: 0,
+      orphans: 0,
+      circles: 0,
+      skewed: 0,
+      outside: 0,
+      early: 0,
+      late: 0,
+    },
     contexts: contexts.length,
     paths: contexts
       .map((one) => {
