@@ -5,6 +5,7 @@
 
 mod support;
 
+use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::inside::{agents_with, record};
+use support::inside::{agents_with, record, recorder};
 use support::{oracle_says, slowpath_succeeds};
 
 const REQUESTS: u64 = 3_000;
@@ -130,6 +131,38 @@ fn a_server_that_runs_is_recorded_and_left_as_it_was() {
         assert!(said.contains("\nnext: slowpath redis "), "{said}");
         assert_eq!(gets(&recording), REQUESTS);
     }
+}
+
+#[test]
+fn a_server_is_recorded_whole_after_a_recorder_was_killed() {
+    let Some(agents) = agents() else { return };
+    let _alone = alone();
+    let port = free_port();
+    let server = Server(redis(&port).spawn().expect("redis-server"));
+    wait_for(&port);
+    let folder = tempfile::tempdir().expect("a folder");
+    let process = server.0.id().to_string();
+    let mut killed = recorder(
+        &agents,
+        &folder.path().join("killed"),
+        &["--redis", &process],
+    );
+    let mut killed = killed.stderr(Stdio::piped()).spawn().expect("a recorder");
+    let mut said = BufReader::new(killed.stderr.take().expect("its words")).lines();
+    assert!(said.any(|line| line.is_ok_and(|line| line.contains("recording until Ctrl-C"))));
+    let benchmark = benchmark(&port);
+    let run = || Command::new(&benchmark[0]).args(&benchmark[1..]).output();
+    assert!(run().is_ok_and(|run| run.status.success()));
+    killed.kill().expect("killed");
+    killed.wait().expect("its end");
+
+    // It goes on, and what the killed one left in it is no hindrance.
+    assert!(run().is_ok_and(|run| run.status.success()));
+    let mut arguments = vec!["--redis", &process, "--"];
+    arguments.extend(benchmark.iter().map(String::as_str));
+    let recording = folder.path().join("next");
+    record(&agents, &recording, &arguments);
+    assert_eq!(gets(&recording), REQUESTS);
 }
 
 #[test]

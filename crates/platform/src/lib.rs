@@ -11,6 +11,7 @@ pub use shelf::{Kept, Shelf, ShelfWriter};
 pub mod clocks;
 pub mod ownership;
 pub mod process;
+pub mod room;
 pub mod signals;
 pub mod splice;
 pub mod tracefs;

@@ -39,21 +39,13 @@ impl PagePipe {
         })
     }
 
-    /// Moves what `from` has to give at once, in whole pages, to the end of `to`; returns the bytes
-    /// moved, 0 when there was nothing.
-    ///
-    /// # Errors
-    /// When the source cannot be read or the file cannot be written (no space left, for instance);
-    /// pages already in the pipe then stay in it.
-    pub fn transfer(&self, from: impl AsFd, to: &mut File) -> io::Result<u64> {
-        let mut moved = 0;
-        while self.take(&from)? > 0 {
-            moved += self.empty_into(to)?;
-        }
-        Ok(moved)
+    /// The most that [`take`](Self::take) leaves in the pipe, in bytes.
+    pub fn capacity(&self) -> usize {
+        self.capacity
     }
 
-    /// Takes what `from` has to give at once, as far as the pipe has room; returns the bytes.
+    /// Takes what `from` has to give at once, in whole pages, as far as the pipe has room; returns the
+    /// bytes, 0 when there was nothing.
     ///
     /// # Errors
     /// When the source cannot be read.
@@ -72,7 +64,7 @@ impl PagePipe {
     /// Writes what is in the pipe to the end of `to`; returns the bytes written.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// When the file cannot be written (no space left, for instance); what was not written stays in it.
     pub fn empty_into(&self, to: &mut File) -> io::Result<u64> {
         let mut moved = 0;
         loop {
@@ -120,7 +112,11 @@ mod tests {
         let mut target = tempfile::tempfile()?;
         target.write_all(b"before")?;
 
-        let moved = PagePipe::new()?.transfer(&source, &mut target)?;
+        let pipe = PagePipe::new()?;
+        let mut moved = 0;
+        while pipe.take(&source)? > 0 {
+            moved += pipe.empty_into(&mut target)?;
+        }
 
         assert_eq!(moved, content.len() as u64);
         let mut written = Vec::new();
@@ -141,7 +137,8 @@ mod tests {
         source.rewind()?;
         let pipe = PagePipe::new()?;
         let mut closed_to_writers = File::open("/dev/null")?;
-        pipe.transfer(&source, &mut closed_to_writers)
+        assert_eq!(pipe.take(&source)?, 8192);
+        pipe.empty_into(&mut closed_to_writers)
             .expect_err("opened for reading only");
 
         let mut target = tempfile::tempfile()?;

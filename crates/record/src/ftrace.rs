@@ -153,12 +153,12 @@ impl Instance {
         files.append_pages(position, &self.rings[position].1)
     }
 
-    /// Appends everything, once tracing has stopped.
+    /// Appends everything, once tracing has stopped: of every processor, also where one fails.
     pub(crate) fn drain_rest(&self, files: &mut PageFiles) -> io::Result<()> {
-        for (index, (_, ring)) in self.rings.iter().enumerate() {
-            files.append_rest(index, ring, self.page_size)?;
-        }
-        Ok(())
+        let rings = self.rings.iter().enumerate();
+        let written =
+            rings.map(|(index, (_, ring))| files.append_rest(index, ring, self.page_size));
+        written.fold(Ok(()), io::Result::and)
     }
 
     /// Writes the texts that describe the pages and do not change while they are recorded.

@@ -7,6 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use slowpath_model::ProcessId;
+
 use crate::claims;
 use crate::event_names;
 use crate::leftovers;
@@ -207,6 +209,14 @@ pub(crate) fn session_names() -> Result<Vec<String>, String> {
         .filter_map(|session| elements(session, "name").next())
         .map(str::to_owned)
         .collect())
+}
+
+/// The processes that have told the daemon of their events.
+pub(crate) fn registered_processes() -> Result<Vec<ProcessId>, String> {
+    let list = lttng(&["--mi", "xml", "list", "--userspace"])?;
+    let processes = list.split("<pid>").skip(1);
+    let numbers = processes.filter_map(|process| elements(process, "id").next()?.parse().ok());
+    Ok(numbers.map(ProcessId).collect())
 }
 
 /// Runs the `lttng` command, which must not start a daemon by itself; returns what it printed.

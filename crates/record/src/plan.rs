@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use slowpath_platform::tracefs;
+use slowpath_platform::{room, tracefs};
 
 use crate::agents::Agents;
 use crate::error::RecordError;
@@ -22,8 +22,9 @@ use crate::{event_names, ftrace, host, lttng, processes};
 
 const STANDARD_BUFFER: u64 = 16 << 20;
 const SNAPSHOT_BUFFER: u64 = 64 << 20;
-/// All processors' buffers together take at most this part of the free memory, unless told more.
-const SHARE_OF_MEMORY: u64 = 8;
+/// All processors' buffers together take at most this part of the free memory, and of the free disk
+/// where room is kept for what they hold, unless told more.
+const SHARE: u64 = 8;
 
 /// The parts of a recording.
 #[derive(Debug)]
@@ -101,7 +102,7 @@ impl Plan {
             kernel_events,
             buffer_bytes_per_cpu: options
                 .buffer_bytes_per_cpu
-                .unwrap_or_else(|| default_buffer(options.mode)),
+                .unwrap_or_else(|| default_buffer(options)),
             user_space_events,
             user_space_is_optional,
         })
@@ -166,16 +167,16 @@ fn choose_user_space(
     Ok(Vec::new())
 }
 
-fn default_buffer(mode: Mode) -> u64 {
-    let wanted = match mode {
-        Mode::Standard => STANDARD_BUFFER,
-        Mode::Snapshot => SNAPSHOT_BUFFER,
+fn default_buffer(options: &RecordOptions) -> u64 {
+    let (wanted, free_on_disk) = match options.mode {
+        // What the buffers hold has its room on disk from the begin.
+        Mode::Standard => (STANDARD_BUFFER, room::free_bytes(&options.output)),
+        Mode::Snapshot => (SNAPSHOT_BUFFER, None),
     };
     let cpus = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-    match host::available_memory() {
-        Some(free) => wanted.min(free / SHARE_OF_MEMORY / cpus).max(1 << 20),
-        None => wanted,
-    }
+    let free = [host::available_memory(), free_on_disk];
+    let shares = free.into_iter().flatten().map(|free| free / SHARE / cpus);
+    shares.fold(wanted, u64::min).max(1 << 20)
 }
 
 /// Finds what the command would run, as execvp(3) does.

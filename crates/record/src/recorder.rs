@@ -101,6 +101,15 @@ pub fn record(options: &RecordOptions, talk: &mut dyn FnMut(&str)) -> Result<Out
     })
 }
 
+/// That events flow, and what ends that.
+fn begun(options: &RecordOptions) -> String {
+    let until = match options.duration {
+        Some(duration) => format!("for {} s, or until Ctrl-C", duration.as_secs_f64()),
+        None => "until Ctrl-C".to_owned(),
+    };
+    format!("recording {until}")
+}
+
 /// What a recording holds while it runs; its guardian has a copy.
 #[derive(Debug)]
 pub(crate) struct Recording {
@@ -142,7 +151,12 @@ impl Recording {
             let made = Instance::create(tracefs.clone(), &name, talk)?;
             std::fs::create_dir(&kernel_folder).map_err(cannot_write)?;
             if options.mode == Mode::Standard {
-                pages = Some(PageFiles::create(&kernel_folder, made.cpus()).map_err(cannot_write)?);
+                let mut files =
+                    PageFiles::create(&kernel_folder, made.cpus()).map_err(cannot_write)?;
+                files
+                    .keep_room(plan.buffer_bytes_per_cpu)
+                    .map_err(cannot_write)?;
+                pages = Some(files);
                 state = Some(StateDump::to_folder(&kernel_folder).map_err(cannot_write)?);
             } else {
                 state = Some(StateDump::to_memory());
@@ -203,8 +217,13 @@ impl Recording {
             .map_err(RecordError::system("no socket for snapshot requests"))?;
         self.receiver = SpanReceiver::start(&options.spans, &self.folder, self.mode, talk)?;
         let in_servers = plan.redis.attach(talk)?;
+        in_servers.wait_until_known(&options.redis, talk);
         self.start(options)?;
         in_servers.settle(&options.redis);
+        // A command's start shows that tracing has begun.
+        if options.command.is_empty() {
+            talk(&begun(options));
+        }
         let ended = watch::watch(self, options, plan, signals, &control, talk)?;
         let cpu_ns = self.finish(&ended)?;
         drop(in_servers);

@@ -8,18 +8,24 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use slowpath_model::ProcessId;
 
 use crate::agents;
 use crate::error::RecordError;
+use crate::lttng;
 
 const LIBRARY: &str = "redis/build/libslowpath_redis.so";
 const ATTACH: &str = "redis/build/slowpath-redis-attach";
 const PRELOAD: &str = "LD_PRELOAD";
 /// An idle server notices a recording within a tenth of a second.
 const NOTICED: Duration = Duration::from_millis(200);
+/// A process tells a new daemon of itself 5 s after the one before has ended, or somewhat later.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// Who waits longer wants to know what for.
+const SWIFT: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Which Redis servers are recorded from inside, and how closely.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -192,6 +198,31 @@ impl RedisAgent {
 pub(crate) struct Attached(Vec<(PathBuf, ProcessId)>);
 
 impl Attached {
+    /// Before events are recorded: waits until LTTng can record the servers that run. An agent that was there
+    /// before looks every few seconds for the daemon after the one that it knew has ended.
+    pub(crate) fn wait_until_known(&self, choice: &RedisChoice, talk: &mut dyn FnMut(&str)) {
+        let begin = Instant::now();
+        let mut has_said_so = false;
+        for server in &choice.servers {
+            while !lttng::registered_processes().is_ok_and(|known| known.contains(server)) {
+                let waited = begin.elapsed();
+                if waited > PATIENCE {
+                    talk(&format!(
+                        "process {} has not told LTTng of itself in {} s: its first events may be missing",
+                        server.0,
+                        PATIENCE.as_secs()
+                    ));
+                    break;
+                }
+                if waited > SWIFT && !has_said_so {
+                    talk("waiting until LTTng knows the servers");
+                    has_said_so = true;
+                }
+                std::thread::sleep(PAUSE);
+            }
+        }
+    }
+
     /// Once events are recorded: waits until the agent, wherever it is in a server that runs, has noticed.
     pub(crate) fn settle(&self, choice: &RedisChoice) {
         if !choice.servers.is_empty() {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use slowpath_model::CpuId;
 use slowpath_platform::ownership::{self, Owner};
+use slowpath_platform::room;
 use slowpath_platform::splice::PagePipe;
 
 use crate::error::RecordError;
@@ -150,11 +151,19 @@ fn empty(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Room is kept in steps of so many bytes.
+const STEP_OF_ROOM: u64 = 4 << 20;
+
 /// `cpuN.raw` of every processor, open for appending pages.
+///
+/// Where room is kept, a disk that fills takes nothing of what was recorded before: each file always has
+/// room for what its ring and its pipe can hold, so what ends the recording is that no more can be kept.
 #[derive(Debug)]
 pub(crate) struct PageFiles {
     files: Vec<PageFile>,
     bytes: u64,
+    /// Bytes that a ring holds, where room is kept for it.
+    ring_bytes: Option<u64>,
 }
 
 /// The file of one processor. Its pipe is its own: what a killed recorder left in it is of that processor.
@@ -163,6 +172,28 @@ struct PageFile {
     path: PathBuf,
     file: File,
     pipe: PagePipe,
+    bytes: u64,
+    /// Where the room ends that is kept for it.
+    kept_to: u64,
+}
+
+impl PageFile {
+    /// Sees to it that a ring of `ring_bytes` and a full pipe find room behind what is written.
+    fn keep_room(&mut self, ring_bytes: u64) -> io::Result<()> {
+        let needed = self.bytes + ring_bytes + self.pipe.capacity() as u64;
+        if needed > self.kept_to {
+            let to = needed.next_multiple_of(STEP_OF_ROOM);
+            room::keep(&self.file, self.kept_to, to)?;
+            self.kept_to = to;
+        }
+        Ok(())
+    }
+
+    fn empty_pipe(&mut self) -> io::Result<u64> {
+        let moved = self.pipe.empty_into(&mut self.file)?;
+        self.bytes += moved;
+        Ok(moved)
+    }
 }
 
 impl PageFiles {
@@ -172,17 +203,41 @@ impl PageFiles {
             let path = folder.join(format!("cpu{cpu}.raw"));
             let file = File::create(&path)?;
             let pipe = PagePipe::new()?;
-            Ok(PageFile { path, file, pipe })
+            Ok(PageFile {
+                path,
+                file,
+                pipe,
+                bytes: 0,
+                kept_to: 0,
+            })
         };
         let files = cpus.map(create).collect::<io::Result<_>>()?;
-        Ok(Self { files, bytes: 0 })
+        Ok(Self {
+            files,
+            bytes: 0,
+            ring_bytes: None,
+        })
+    }
+
+    /// From now on keeps room for what rings of `ring_bytes` hold.
+    pub(crate) fn keep_room(&mut self, ring_bytes: u64) -> io::Result<()> {
+        self.ring_bytes = Some(ring_bytes);
+        self.files
+            .iter_mut()
+            .try_for_each(|file| file.keep_room(ring_bytes))
     }
 
     /// Appends the whole pages that wait in the ring of the processor at position `index`; returns
     /// their bytes.
     pub(crate) fn append_pages(&mut self, index: usize, ring: &File) -> io::Result<u64> {
-        let PageFile { file, pipe, .. } = &mut self.files[index];
-        let moved = pipe.transfer(ring, file)?;
+        let file = &mut self.files[index];
+        let mut moved = 0;
+        while file.pipe.take(ring)? > 0 {
+            moved += file.empty_pipe()?;
+            if let Some(ring_bytes) = self.ring_bytes {
+                file.keep_room(ring_bytes)?;
+            }
+        }
         self.bytes += moved;
         Ok(moved)
     }
@@ -194,25 +249,27 @@ impl PageFiles {
         mut ring: &File,
         page_size: u64,
     ) -> io::Result<()> {
+        // What is left has its room; what is not needed of it is for the texts beside.
+        self.ring_bytes = None;
         // What a recorder that was killed between two splices had already taken.
-        let PageFile { file, pipe, .. } = &mut self.files[index];
-        self.bytes += pipe.empty_into(file)?;
+        self.bytes += self.files[index].empty_pipe()?;
         self.append_pages(index, ring)?;
         let mut page = vec![0; usize::try_from(page_size).unwrap_or(4096)];
         loop {
             match ring.read(&mut page) {
-                Ok(0) => return Ok(()),
+                Ok(0) => break,
                 // A reader relies on whole pages; the kernel gives no less.
                 Ok(count) => {
                     page[count..].fill(0);
                     self.files[index].file.write_all(&page)?;
                     self.bytes += page.len() as u64;
                 }
-                Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => break,
                 Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
                 Err(cause) => return Err(cause),
             }
         }
+        room::give_back(&self.files[index].file)
     }
 
     /// Bytes written so far by this process.

@@ -44,17 +44,23 @@ pub fn record_with(
     arguments: &[&str],
     variables: &[(&str, &str)],
 ) -> String {
-    let run = Command::new(env!("CARGO_BIN_EXE_slowpath"))
+    let mut recorder = recorder(agents, folder, arguments);
+    let run = recorder.envs(variables.iter().copied()).output();
+    let run = run.expect("a recorder");
+    let said = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert!(run.status.success(), "{said}");
+    said
+}
+
+/// A recorder with these arguments that is still to be started.
+pub fn recorder(agents: &Path, folder: &Path, arguments: &[&str]) -> Command {
+    let mut recorder = Command::new(env!("CARGO_BIN_EXE_slowpath"));
+    recorder
         .args([
             "record", "--kernel", "none", "--spans", "off", "--agents", "off", "-o",
         ])
         .arg(folder)
         .args(arguments)
-        .env("SLOWPATH_AGENTS", agents)
-        .envs(variables.iter().copied())
-        .output()
-        .expect("a recorder");
-    let said = String::from_utf8_lossy(&run.stderr).into_owned();
-    assert!(run.status.success(), "{said}");
-    said
+        .env("SLOWPATH_AGENTS", agents);
+    recorder
 }

@@ -1,4 +1,5 @@
-//! A flight recorder on a disk without room: what a failed snapshot leaves, and that the next one is taken.
+//! Disks without room: what a failed snapshot leaves, and that the next one is taken; that a disk which fills
+//! takes nothing of what was recorded before.
 //!
 //! Mounting a disk of its own needs root; the test says so where it is skipped.
 
@@ -6,24 +7,32 @@ mod support;
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use slowpath_record::{Manifest, Mode, record, request_snapshot};
+use slowpath_platform::tracefs;
+use slowpath_record::{
+    KernelChoice, Manifest, Mode, RecordOptions, SpansChoice, record, request_snapshot,
+};
 use support::spans_alone;
 
 /// A file system in memory, gone with the test.
 struct Disk(PathBuf);
 
 impl Disk {
-    fn mounted(folder: &Path) -> Option<Self> {
+    fn mounted(folder: &Path, size: &str) -> Option<Self> {
         fs::create_dir(folder).expect("a folder");
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=256k", "none"]);
+        mount.args(["-t", "tmpfs", "-o", size, "none"]);
         let status = mount.arg(folder).status();
-        (status.is_ok_and(|status| status.success())).then(|| Self(folder.to_owned()))
+        let is_mounted = status.is_ok_and(|status| status.success());
+        if !is_mounted {
+            let _ = writeln!(std::io::stderr(), "SKIPPED: no file system can be mounted");
+        }
+        is_mounted.then(|| Self(folder.to_owned()))
     }
 }
 
@@ -36,8 +45,7 @@ impl Drop for Disk {
 #[test]
 fn after_a_snapshot_without_room_the_next_one_is_taken() {
     let base = tempfile::tempdir().expect("a temporary folder");
-    let Some(disk) = Disk::mounted(&base.path().join("disk")) else {
-        let _ = writeln!(std::io::stderr(), "skipped: no file system can be mounted");
+    let Some(disk) = Disk::mounted(&base.path().join("disk"), "size=256k") else {
         return;
     };
     let (folder, end) = (disk.0.join("recording"), base.path().join("end"));
@@ -78,5 +86,47 @@ fn after_a_snapshot_without_room_the_next_one_is_taken() {
         failed.last_cause.contains("No space left"),
         "{}",
         failed.last_cause
+    );
+}
+
+#[test]
+fn what_was_recorded_on_every_processor_before_the_disk_was_full_is_kept() {
+    if let Err(error) = tracefs::find_or_mount() {
+        println!("SKIPPED: {error}");
+        return;
+    }
+    let base = tempfile::tempdir().expect("a temporary folder");
+    let Some(disk) = Disk::mounted(&base.path().join("disk"), "size=32m") else {
+        return;
+    };
+    let folder = disk.0.join("recording");
+    // One processor fills the disk in less time than the others need for half a buffer.
+    let busy = "exec taskset -c 0 dd if=/dev/zero of=/dev/null bs=1 count=3000000 2>/dev/null";
+    let mut options = spans_alone(&folder, Mode::Standard, &[], &["sh", "-c", busy]);
+    options.spans.listen = SpansChoice::Off;
+    let options = RecordOptions {
+        kernel: KernelChoice::Ftrace,
+        events: vec!["sched".into(), "syscalls".into()],
+        ..options
+    };
+    let error = record(&options, &mut |line| eprintln!("{line}")).expect_err("no room");
+    assert!(
+        error
+            .hint()
+            .is_some_and(|hint| hint.contains("disk is full")),
+        "{error}"
+    );
+
+    let processors = thread::available_parallelism().map_or(1, |count| count.get());
+    for cpu in 0..processors {
+        let pages = fs::metadata(folder.join(format!("kernel/cpu{cpu}.raw"))).expect("pages");
+        assert!(pages.len() > 0, "processor {cpu}");
+        // What was kept for more is given back.
+        assert!(pages.blocks() * 512 <= pages.len() + 4096, "{pages:?}");
+    }
+    let manifest = Manifest::read(&folder).expect("a manifest");
+    assert!(
+        !manifest.complete && manifest.end_ns > manifest.begin_ns,
+        "{manifest:?}"
     );
 }

@@ -1,0 +1,79 @@
+//! Room on a disk: how much is free, and keeping some for a file before it is written.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use rustix::fs::{FallocateFlags, fallocate, ftruncate, statvfs};
+use rustix::io::Errno;
+
+/// Bytes that this process may still write to the file system of `path`, or of its nearest folder that
+/// is there; `None` where that cannot be told.
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    let path = std::path::absolute(path).ok()?;
+    let told = path.ancestors().find_map(|folder| statvfs(folder).ok())?;
+    Some(told.f_bavail * told.f_frsize)
+}
+
+/// Keeps room for `file` from byte `from` to byte `to`, beyond its end too; its size stays.
+///
+/// # Errors
+/// When the room is not there. File systems that keep none for anybody are no error: whoever writes
+/// there finds out.
+pub fn keep(file: &File, from: u64, to: u64) -> io::Result<()> {
+    loop {
+        match fallocate(
+            file,
+            FallocateFlags::KEEP_SIZE,
+            from,
+            to.saturating_sub(from),
+        ) {
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(cause) => return Err(cause.into()),
+        }
+    }
+}
+
+/// Gives back what was kept beyond the end of `file`.
+///
+/// # Errors
+/// When the file system refuses.
+pub fn give_back(file: &File) -> io::Result<()> {
+    Ok(ftruncate(file, file.metadata()?.len())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn kept_room_is_neither_content_nor_lasting() -> io::Result<()> {
+        let mut file = tempfile::tempfile()?;
+        file.write_all(b"content")?;
+        keep(&file, 0, 1 << 20)?;
+        let kept = file.metadata()?;
+        assert_eq!(kept.len(), 7);
+        give_back(&file)?;
+        let left = file.metadata()?;
+        assert_eq!(left.len(), 7);
+        // Where the file system keeps room at all.
+        assert!(left.blocks() <= kept.blocks(), "{left:?} {kept:?}");
+        assert!(left.blocks() * 512 < 1 << 20, "{left:?}");
+        Ok(())
+    }
+
+    #[test]
+    fn a_folder_that_is_still_to_be_made_has_the_room_of_the_one_above() {
+        let above = free_bytes(Path::new("/")).expect("a file system");
+        let told = free_bytes(Path::new("/no/such/folder")).expect("a file system");
+        // Others may write meanwhile.
+        assert!(
+            told.abs_diff(above) < above / 2 + (1 << 30),
+            "{told} {above}"
+        );
+    }
+}
