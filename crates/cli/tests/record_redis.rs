@@ -1,17 +1,18 @@
 //! A live redis-benchmark run is recorded; what `slowpath cpu` says of the processes is held
 //! against what the kernel itself counted for them in /proc (schedstat), which the recording keeps.
+//! Where other threads want the processors as well, the two differ; `charged.py` says for each run why.
 //!
 //! Needs root, tracefs and redis; skips visibly where one is missing.
 
 mod support;
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::{skip, slowpath};
+use support::{oracle, run, skip, slowpath};
 
 /// Most by which events and /proc may differ over both processes, as a share of what /proc says.
 const TOLERANCE: f64 = 0.02;
@@ -21,6 +22,9 @@ const TOLERANCE_OF_ONE: f64 = 0.04;
 /// A virtual machine's own agents can take the processor unseen by the tracer; a run that they
 /// disturb is repeated. What is wrong in slowpath is wrong every time.
 const TRIES: usize = 3;
+
+/// A load that keeps server and load busy at once, with few wake-ups.
+const IN_BATCHES: [&str; 7] = ["-t", "get", "-n", "1000000", "-P", "16", "-q"];
 
 /// Where server and load run: wherever the kernel puts them, or both on one processor. On some virtual
 /// machines the tracer misses every switch away from the idle thread of all processors but the first.
@@ -151,9 +155,9 @@ fn check(place: Place) -> Result<(), String> {
         Redis::start(place).map_err(|error| format!("redis-server cannot be started: {error}"))?;
     let mut found = Vec::new();
     for _ in 0..TRIES {
-        let processes = recorded_run(&redis, place)
-            .map_err(|refused| format!("kernel events cannot be recorded here: {refused}"))?;
-        found.push(processes);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let recording = recorded_run(folder.path(), &redis, place, "sched", &IN_BATCHES)?;
+        found.push(accounts(&recording, &manifest_of(&recording)));
         if found.last().is_some_and(|processes| agrees(processes)) {
             return Ok(());
         }
@@ -187,27 +191,106 @@ fn agrees(processes: &[(String, f64, f64)]) -> bool {
 }
 
 /// Records a run of redis-benchmark; the error is why it could not be recorded.
-fn recorded_run(redis: &Redis, place: Place) -> Result<Vec<(String, f64, f64)>, String> {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let recording = folder.path().join("recording");
+fn recorded_run(
+    folder: &Path,
+    redis: &Redis,
+    place: Place,
+    events: &str,
+    load: &[&str],
+) -> Result<PathBuf, String> {
+    let recording = folder.join("recording");
     let recorded = Command::new(env!("CARGO_BIN_EXE_slowpath"))
-        .args([
-            "record", "--kernel", "ftrace", "--ust", "none", "--events", "sched", "-o",
-        ])
+        .args(["record", "--kernel", "ftrace", "--ust", "none", "--events"])
+        .args([events, "-o"])
         .arg(&recording)
         .args(["--account", &redis.child.id().to_string(), "--"])
         .args(place.run("redis-benchmark"))
         .args(["-p", &redis.port.to_string()])
-        .args(["-t", "get", "-n", "1000000", "-P", "16", "-q"])
+        .args(load)
         .stdin(Stdio::null())
         .output()
         .expect("slowpath runs");
     let talk = String::from_utf8_lossy(&recorded.stderr).into_owned();
     if recorded.status.code() == Some(3) {
-        return Err(talk);
+        return Err(format!("kernel events cannot be recorded here: {talk}"));
     }
     assert_eq!(recorded.status.code(), Some(0), "{talk}");
+    Ok(recording)
+}
+
+fn manifest_of(recording: &Path) -> Value {
     let manifest = std::fs::read(recording.join("slowpath.json")).expect("a manifest");
-    let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
-    Ok(accounts(&recording, &manifest))
+    serde_json::from_slice(&manifest).expect("JSON")
+}
+
+/// A process that would never give up its processor.
+struct Neighbour(Child);
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn where_proc_differs_on_a_busy_machine_it_is_from_charging_at_the_wake_up() {
+    let redis = match Redis::start(Place::Anywhere) {
+        Ok(redis) => redis,
+        Err(error) => return skip(&format!("redis-server cannot be started: {error}")),
+    };
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let spin = |_| {
+        let spinning = Command::new("sh")
+            .args(["-c", "while :; do :; done"])
+            .spawn();
+        Neighbour(spinning.expect("a shell"))
+    };
+    let _neighbours: Vec<Neighbour> = (0..processors).map(spin).collect();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let events = "sched,sched:sched_stat_runtime";
+    let one_by_one = ["-t", "get", "-n", "100000", "-c", "20", "-q"];
+    let place = Place::Anywhere;
+    let recording = match recorded_run(folder.path(), &redis, place, events, &one_by_one) {
+        Ok(recording) => recording,
+        Err(missing) => return skip(&missing),
+    };
+
+    let lines = folder.path().join("events.jsonl");
+    let events = slowpath(&["events", "--format", "jsonl"], &recording);
+    assert_eq!(events.status, Some(0), "{}", events.stderr);
+    std::fs::write(&lines, events.stdout).expect("written");
+    let script = oracle("charged.py");
+    let arguments = [script.as_os_str(), recording.as_os_str(), lines.as_os_str()];
+    let Ok(told) = run("python3", &arguments) else {
+        return skip("there is no python3");
+    };
+    assert_eq!(told.status, Some(0), "{}", told.stderr);
+    let by_slowpath = accounts(&recording, &manifest_of(&recording));
+    let mut busy = 0;
+    let rows = serde_json::Deserializer::from_slice(&told.stdout).into_iter();
+    for (row, (name, proc, events)) in rows.zip(by_slowpath) {
+        let row: Value = row.expect("JSON");
+        let of = |key: &str| row[key].as_f64().unwrap_or(0.0);
+        assert!(
+            (of("proc_ns") - proc).abs() < 1.0,
+            "the same rows: {row} {proc}"
+        );
+        if proc < 100e6 {
+            continue;
+        }
+        busy += 1;
+        println!("{name}: {row}, slowpath cpu {events}");
+        let within = |difference: f64| difference.abs() <= TOLERANCE * proc;
+        assert!(
+            within(of("charged_ns") - proc),
+            "an event is missing: {row}"
+        );
+        assert!(
+            within(of("ran_ns") - events),
+            "slowpath cpu says {events}: {row}"
+        );
+        assert!(within(of("unexplained_ns")), "{row}");
+    }
+    assert!(busy >= 2, "server and load were both busy");
 }

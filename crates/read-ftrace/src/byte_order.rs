@@ -103,6 +103,19 @@ impl<'bytes> Cursor<'bytes> {
         Ok(taken)
     }
 
+    /// The next `length` bytes or, where there are fewer, those; and whether that is all.
+    pub(crate) fn take_up_to(&mut self, length: u64) -> (&'bytes [u8], bool) {
+        let rest = self.bytes.get(self.position..).unwrap_or_default();
+        let whole = length <= rest.len() as u64;
+        let taken = if whole {
+            &rest[..length as usize]
+        } else {
+            rest
+        };
+        self.position += taken.len();
+        (taken, whole)
+    }
+
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Ended> {
         let taken = self.take(N as u64)?;
         taken.try_into().map_err(|_| Ended { at: self.position })

@@ -56,6 +56,28 @@ fn every_prefix_of_a_file_gives_the_events_before_its_end() {
 }
 
 #[test]
+fn a_file_of_version_7_without_its_last_bytes_gives_the_processors_that_it_still_describes() {
+    // Where the last list of options ends; descriptions of sections follow, which nobody needs.
+    for (name, end) in [("everyday-v7-plain", 53363), ("everyday-v7-zstd", 13497)] {
+        let whole = file(name);
+        let (all, _) = all_events(&trace_dat(whole.clone()).expect(name));
+        let read = |length: usize| trace_dat(whole[..length].to_vec()).expect(name);
+        // Its last 14 bytes say that it ends, the 20 before them describe the last processor.
+        assert!(all_events(&read(end)).0 == all, "{name}");
+        for length in end - 34..end {
+            let trace = read(length);
+            assert!(!trace.diagnostics().is_empty(), "{name} cut to {length}");
+            let kept = all_events(&trace).0;
+            let all_are_described = length >= end - 14;
+            let expected = all
+                .iter()
+                .filter(|event| all_are_described || event.cpu == 0);
+            assert!(kept.iter().eq(expected), "{name} cut to {length}");
+        }
+    }
+}
+
+#[test]
 fn every_prefix_of_raw_pages_gives_the_events_before_its_end() {
     let whole = raw_pages_folder();
     let bytes = whole.cpus[0].1.get().to_vec();

@@ -11,7 +11,7 @@ pub struct ThreadStates {
     pub running: Nanoseconds,
     /// The part of `running` that interrupts took.
     pub interrupted: Nanoseconds,
-    /// Preempted, or woken and waiting for a processor: the kernel's `run_delay`.
+    /// Preempted, or woken and waiting for a processor: about what Linux calls `run_delay`.
     pub runnable: Nanoseconds,
     /// Waiting to be woken, or gone.
     pub blocked: Nanoseconds,

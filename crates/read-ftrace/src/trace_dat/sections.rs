@@ -43,11 +43,13 @@ impl<'file> Reading<'file> {
             followed.push(next);
             match self.read_options_section(next, &mut sections) {
                 Ok(following) => next = following,
-                Err(ended) if next == first => return Err(damaged("the list of options")(ended)),
-                Err(ended) => {
+                Err(ended) if next == first && sections.is_empty() && self.buffers.is_empty() => {
+                    return Err(damaged("the list of options")(ended));
+                }
+                Err(_) => {
                     self.note(
                         DiagnosticCode::InvalidFile,
-                        ended.at,
+                        (next as usize).min(self.bytes.len()),
                         "the rest of the options is missing or damaged",
                     );
                     break;
@@ -85,6 +87,15 @@ impl<'file> Reading<'file> {
 
     /// The content of the section at `at`, expanded where it is compressed.
     fn section(&self, at: u64, expected_id: u16) -> Result<Cow<'file, [u8]>, Ended> {
+        let (content, whole) = self.section_so_far(at, expected_id)?;
+        let ended = Ended {
+            at: usize::try_from(at).unwrap_or(usize::MAX),
+        };
+        if whole { Ok(content) } else { Err(ended) }
+    }
+
+    /// What the file has of the content of the section at `at`, and whether that is all.
+    fn section_so_far(&self, at: u64, expected_id: u16) -> Result<(Cow<'file, [u8]>, bool), Ended> {
         let ended = Ended {
             at: usize::try_from(at).unwrap_or(usize::MAX),
         };
@@ -98,14 +109,14 @@ impl<'file> Reading<'file> {
         match self.compression {
             Some(method) if flags & COMPRESSED != 0 => {
                 let (compressed, expanded) = (cursor.u32()?, cursor.u32()?);
-                let content = method.expand(cursor.take(compressed.into())?, expanded as usize);
-                if content.1 {
-                    Ok(Cow::Owned(content.0))
-                } else {
-                    Err(ended)
-                }
+                let (content, _) = cursor.take_up_to(compressed.into());
+                let (content, whole) = method.expand(content, expanded as usize);
+                Ok((Cow::Owned(content), whole))
             }
-            _ => Ok(Cow::Borrowed(cursor.take(size)?)),
+            _ => {
+                let (content, whole) = cursor.take_up_to(size);
+                Ok((Cow::Borrowed(content), whole))
+            }
         }
     }
 
@@ -115,14 +126,16 @@ impl<'file> Reading<'file> {
         at: u64,
         sections: &mut Vec<(u16, u64)>,
     ) -> Result<u64, Ended> {
-        let content = self.section(at, OPTIONS)?;
+        // A recording that lacks its last bytes lacks a part of the last list: each option counts.
+        let (content, _) = self.section_so_far(at, OPTIONS)?;
         let mut cursor = Cursor::new(&content, 0, self.order);
         loop {
             let id = cursor.u16()?;
             let size = cursor.u32()?;
-            let data = cursor.take(size.into())?;
+            let (data, whole) = cursor.take_up_to(size.into());
             let mut option = Cursor::new(data, 0, self.order);
             match id {
+                _ if !whole && id != BUFFER => return Err(Ended { at: at as usize }),
                 DONE => return option.u64(),
                 HEADER_INFO | FTRACE_EVENTS | EVENT_FORMATS | CMDLINES => {
                     sections.push((id, option.u64()?));

@@ -1,0 +1,73 @@
+"""What the kernel charged threads for, beside how long they ran: why `/proc/PID/schedstat` and `slowpath cpu` differ.
+
+Arguments: a recording with the events `sched,sched:sched_stat_runtime`, and what `slowpath events --format jsonl` says
+of it. Linux
+charges a thread whose wake-up preempts another from the clock reading of that wake-up, not from the switch
+(`rq_clock_skip_update` in `wakeup_preempt`), and the other one until then. One JSON line for each thread of the
+recording's accounts, of the time between the recorder's two looks at them:
+
+- `proc_ns`: what `/proc` counted
+- `charged_ns`: the sum of what the kernel's own events say it charged
+- `ran_ns`: from switches alone
+- `unexplained_ns`: of each run by itself, what was charged for it and lies outside of its time on the processor, of
+  the time from its wake-up to its begin and of that from the next thread's wake-up to its end
+"""
+
+import collections
+import json
+import sys
+
+WAKE_UPS = ("sched_waking", "sched_wakeup_new")
+
+
+class Run:
+    """A thread on a processor, and what it was charged meanwhile."""
+
+    def __init__(self, thread, since, early):
+        self.thread, self.since, self.early, self.charged = thread, since, early, 0
+
+    def unexplained(self, until, late):
+        ran = until - self.since
+        return max(self.charged - ran - self.early, ran - late - self.charged, 0)
+
+
+def lines(path):
+    with open(path, encoding="utf-8") as file:
+        yield from map(json.loads, file)
+
+
+def main():
+    with open(sys.argv[1] + "/slowpath.json", encoding="utf-8") as file:
+        manifest = json.load(file)
+    offset = manifest["clocks"][0]["offset_to_epoch_ns"]
+    first, last = manifest["accounts"]["begin"], manifest["accounts"]["end"]
+    begin = offset + min(account["at_ns"] for account in first)
+    end = offset + max(account["at_ns"] for account in last)
+    sums = collections.defaultdict(collections.Counter)
+    running = {}  # by processor
+    woken = {}  # thread -> when
+    for event in lines(sys.argv[2]):
+        now, processor, fields = event["ns"], event["cpu"], event["fields"]
+        run = running.get(processor)
+        if event["name"] in WAKE_UPS:
+            woken[fields["pid"]] = now
+        elif event["name"] == "sched_stat_runtime":
+            if begin <= now <= end:
+                sums[fields["pid"]]["charged_ns"] += fields["runtime"]
+            if run and run.thread == fields["pid"]:
+                run.charged += fields["runtime"]
+        elif event["name"] == "sched_switch":
+            when = woken.pop(fields["next_pid"], now)
+            early = now - when if run and when >= run.since else 0
+            if run and begin <= run.since and now <= end:
+                sums[run.thread]["ran_ns"] += now - run.since
+                sums[run.thread]["unexplained_ns"] += run.unexplained(now, early)
+            running[processor] = Run(fields["next_pid"], now, early)
+    for before, after in zip(first, last):
+        row = {"tid": after["tid"], "comm": after["comm"]}
+        row["proc_ns"] = after["schedstat_run_ns"] - before["schedstat_run_ns"]
+        names = ("charged_ns", "ran_ns", "unexplained_ns")
+        print(json.dumps(row | {name: sums[after["tid"]][name] for name in names}))
+
+
+main()
