@@ -11,11 +11,14 @@ mod many_threads;
 mod measure;
 mod overhead;
 mod recording;
+mod redis;
+mod redis_agent;
 mod report;
 mod requests;
 mod scaling;
 mod serve;
 mod spans;
+mod statistics;
 
 use std::path::PathBuf;
 
@@ -71,6 +74,8 @@ enum Command {
     Serve(serve::Settings),
     /// What recording costs a service: HotROD without tracing, with spans, and recorded.
     Overhead(overhead::Settings),
+    /// What recording a redis-server from inside costs it, over a stock one.
+    RedisAgent(redis_agent::Settings),
     /// What `serve` records: many threads that wake each other.
     #[command(hide = true)]
     ManyThreads(many_threads::Load),
@@ -103,6 +108,7 @@ fn main() -> anyhow::Result<()> {
         Command::Requests(settings) => requests::run(&settings)?,
         Command::Serve(settings) => serve::run(&settings)?,
         Command::Overhead(settings) => overhead::run(&settings)?,
+        Command::RedisAgent(settings) => redis_agent::run(&settings)?,
         Command::ManyThreads(load) => many_threads::run(&load)?,
         Command::Enlarge {
             source,

@@ -2,12 +2,12 @@
 //! redis-benchmark, without and with a recording, in turn.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
+
+use crate::redis::Redis;
 
 /// How the load is recorded.
 const MODES: &[(&str, Option<&[&str]>)] = &[
@@ -17,39 +17,16 @@ const MODES: &[(&str, Option<&[&str]>)] = &[
     ("--events sched", Some(&["--events", "sched"])),
 ];
 
-/// A redis-server that ends with this.
-struct Redis(Child);
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        // It may have ended by itself; there is nobody to tell then.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Prints the throughput of each mode.
 ///
 /// # Errors
 /// Where redis or the recording cannot be started.
 pub fn report(slowpath: &Path, data: &Path, times: usize) -> anyhow::Result<()> {
-    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let server = Command::new("redis-server")
-        .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
-        .args(["--save", "", "--appendonly", "no"])
-        .stdout(Stdio::null())
-        .spawn();
-    let Ok(server) = server else {
+    let Some(server) = Redis::start(None)? else {
         println!("\nrecording: skipped, redis-server is not installed");
         return Ok(());
     };
-    let _server = Redis(server);
-    let mut tries = 0;
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        tries += 1;
-        ensure!(tries < 500, "redis-server does not answer");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let port = server.port;
     println!("\nrecording redis-benchmark -t get, requests per second (of the unrecorded run):");
     for pipeline in ["1", "16"] {
         let mut rates = vec![Vec::new(); MODES.len()];

@@ -9,7 +9,6 @@ mod collector;
 mod load;
 mod modes;
 mod server;
-mod statistics;
 mod table;
 
 use std::fs::{self, OpenOptions};
@@ -22,11 +21,11 @@ use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
 use slowpath_platform::signals::SignalPipe;
 
+use crate::statistics::quantile;
 use collector::Collector;
 use load::Load;
 use modes::{Mode, Place};
 use server::Server;
-use statistics::quantile;
 
 /// What to run.
 #[derive(Clone, Debug, PartialEq, clap::Args, Serialize, Deserialize)]

@@ -5,8 +5,8 @@
 use serde_json::{Map, Value, json};
 
 use super::modes::Mode;
-use super::statistics::{Estimate, excess_percent, mean};
 use super::{DISTURBED_PERCENT, Failed, LOADS, LoadName, Run, Settings};
+use crate::statistics::{Estimate, excess_percent, mean};
 
 /// The figures of a run: name, what is measured, digits, and whether more of it is worse.
 struct Figure {
