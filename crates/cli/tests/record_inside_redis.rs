@@ -74,6 +74,14 @@ fn wait_for(port: &str) {
     }
 }
 
+/// A server that answers, and its port.
+fn running() -> (Server, String) {
+    let port = free_port();
+    let server = Server(redis(&port).spawn().expect("redis-server"));
+    wait_for(&port);
+    (server, port)
+}
+
 /// How many GET the recording has, by batches of one.
 fn gets(recording: &Path) -> u64 {
     let text = slowpath_succeeds(&["events"], recording);
@@ -112,9 +120,7 @@ fn benchmark(port: &str) -> Vec<String> {
 fn a_server_that_runs_is_recorded_and_left_as_it_was() {
     let Some(agents) = agents() else { return };
     let _alone = alone();
-    let port = free_port();
-    let server = Server(redis(&port).spawn().expect("redis-server"));
-    wait_for(&port);
+    let (server, port) = running();
     let folder = tempfile::tempdir().expect("a folder");
     let process = server.0.id().to_string();
     let benchmark = benchmark(&port);
@@ -137,9 +143,7 @@ fn a_server_that_runs_is_recorded_and_left_as_it_was() {
 fn a_server_is_recorded_whole_after_a_recorder_was_killed() {
     let Some(agents) = agents() else { return };
     let _alone = alone();
-    let port = free_port();
-    let server = Server(redis(&port).spawn().expect("redis-server"));
-    wait_for(&port);
+    let (server, port) = running();
     let folder = tempfile::tempdir().expect("a folder");
     let process = server.0.id().to_string();
     let mut killed = recorder(
