@@ -125,7 +125,7 @@ codes! {
         "whatever made the span is broken; the other spans are not affected";
     NegativeDuration, Warning, "A span ends before it begins; it is taken to last no time.",
         "the clock of its host was set back meanwhile";
-    UnsetTime, Warning, "A span lacks its start, its end, or both; with one of them it is taken to last no time, at that one.",
+    UnsetTime, Warning, "A span lacks its start, its end, or both; with one of them it is taken to last no time, at that one; a duration alone is none.",
         "whatever made the span left the time at 0: a start that was never set, or a span that was sent before it ended";
     MissingProcess, Warning, "A span's process is not described; its service is unknown.",
         "the file was cut before the list of processes; save it again";

@@ -12,6 +12,11 @@ use crate::{Attribute, AttributeValue, ReadOptions, Span, SpanKind, SpanSink, Sp
 /// A span with one time at 0 and the other beyond this has no time there. Files made by hand count from 0.
 const YEAR_NS: i64 = 365 * 86_400 * 1_000_000_000;
 
+/// Whether it is of a clock rather than of a file made by hand.
+pub(crate) fn is_of_a_clock(at: Timestamp) -> bool {
+    at.ns() > YEAR_NS
+}
+
 /// Builds spans for a sink.
 pub(crate) struct Builder<'sink> {
     pub(crate) options: ReadOptions,
@@ -76,7 +81,7 @@ impl<'sink> Builder<'sink> {
                 "a span has neither a start nor an end (both are 0)".to_owned()
             });
         }
-        if begin.min(end).ns() == 0 && last.ns() > YEAR_NS {
+        if begin.min(end).ns() == 0 && is_of_a_clock(last) {
             let which = if begin < end { "start" } else { "end" };
             self.problem(DiagnosticCode::UnsetTime, byte, || {
                 format!("a span has no {which} (0); it is taken to last no time")
@@ -90,6 +95,22 @@ impl<'sink> Builder<'sink> {
             });
         }
         (begin, last)
+    }
+
+    /// Those of a span whose end was told as the time since its start: without a start, it has none.
+    pub(crate) fn times_since_a_start(
+        &mut self,
+        begin: Timestamp,
+        end: Timestamp,
+        byte: u64,
+    ) -> (Timestamp, Timestamp) {
+        if begin.ns() != 0 || begin == end {
+            return (begin, end);
+        }
+        self.problem(DiagnosticCode::UnsetTime, byte, || {
+            "a span has a duration, but no start (0); it is taken to have neither".to_owned()
+        });
+        (begin, begin)
     }
 
     /// Gives a span of `process` to the sink.

@@ -105,7 +105,8 @@ pub enum AttributeValue {
 }
 
 impl Span {
-    /// Whether its times were set: some exporters send spans that lack both, which then are zero.
+    /// Whether its times were set: some exporters send spans that lack both, or have no more than a duration; both are
+    /// zero then.
     pub fn has_times(&self) -> bool {
         self.end.ns() != 0
     }

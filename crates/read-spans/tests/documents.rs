@@ -223,6 +223,40 @@ fn what_was_wrong_is_told_and_the_rest_is_read() {
     check("", 0, &[]);
 }
 
+#[test]
+fn a_jaeger_span_without_a_start_has_no_time() {
+    let span = |id: u8, start: &str, process: &str| {
+        format!(
+            r#"{{"traceID":"aa","spanID":"{id}","operationName":"x",{start}"duration":7,{process}}}"#
+        )
+    };
+    let (unset, zero, now) = ("", r#""startTime":0,"#, r#""startTime":1500000000000000,"#);
+    let processes = r#""processes":{"p":{"serviceName":"s"}}"#;
+    let check = |starts: [&str; 2], expected: [&str; 2], codes: &[&str]| {
+        let [first, second] = [1, 2].map(|n| span(n, starts[n as usize - 1], r#""processID":"p""#));
+        let spans = format!(r#""spans":[{first},{second}]"#);
+        let expected: String = (expected.iter().zip(1..))
+            .map(|(times, n)| format!("aa/{n} s x {times} Internal Unset\n"))
+            .collect();
+        for members in [[&*spans, processes], [processes, &*spans]] {
+            let file = format!("{{{}}}", members.join(","));
+            assert_eq!(told(file.as_bytes()), expected, "{file}");
+            assert_eq!(wrong(file.as_bytes()), codes, "{file}");
+        }
+    };
+    let by_clock = "1500000000000000000..1500000000000007000";
+    check([zero, now], ["0..0", by_clock], &["UnsetTime 1"]);
+    check([now, unset], [by_clock, "0..0"], &["UnsetTime 1"]);
+    // Files made by hand count from 0.
+    let early = r#""startTime":5,"#;
+    check([zero, early], ["0..7000", "5000..12000"], &[]);
+    check([zero, zero], ["0..7000"; 2], &[]);
+    // As Jaeger stores it.
+    let stored = span(1, zero, r#""process":{"serviceName":"s"}"#);
+    assert_eq!(told(stored.as_bytes()), "aa/1 s x 0..0 Internal Unset\n");
+    assert_eq!(wrong(stored.as_bytes()), ["UnsetTime 1"]);
+}
+
 /// Nothing is read by recursion that the input could drive too deep.
 #[test]
 fn nesting_without_end_is_only_long() {

@@ -1,16 +1,18 @@
 //! Jaeger's traces: spans, and the processes that they name.
 //!
-//! A trace's processes mostly stand behind its spans, so the spans of one trace are held until then.
+//! A trace's processes mostly stand behind its spans, and whether it counts from 0 is known when all are read, so the
+//! spans of one trace are held until then.
 //! Field names are those of Jaeger's JSON model (query API, user interface, Elasticsearch documents).
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use slowpath_model::{DiagnosticCode, Timestamp, TraceId};
 
 use super::loose::{Loose, list, or_default};
 use super::walker::{Stop, Walker, read_front};
-use crate::builder::{Builder, Process, kind_of_name, says_true};
+use crate::builder::{Builder, Process, is_of_a_clock, kind_of_name, says_true};
 use crate::ids::{ReadId, span_id, trace_id};
 use crate::{Attribute, AttributeValue, Reference, ReferenceKind, Span, SpanKind, SpanStatus};
 
@@ -79,11 +81,17 @@ struct ProcessesJson<'json> {
     by_name: HashMap<String, ProcessJson<'json>>,
 }
 
-/// A span that waits for its process.
+/// A span that waits for the others of its trace.
 struct Held {
     span: Span,
-    process: std::sync::Arc<str>,
+    process: ProcessOfSpan,
     place: u64,
+}
+
+enum ProcessOfSpan {
+    /// The trace has it.
+    Named(Arc<str>),
+    Own(Process),
 }
 
 /// Reads `{"traceID", "spans": [...], "processes": {...}}`.
@@ -95,8 +103,9 @@ pub(super) fn read_trace(
     let mut processes = None;
     let result = walk_trace(walker, builder, &mut held, &mut processes);
     let processes = processes.unwrap_or_default();
-    for span in held {
-        place_span(span, &processes, builder);
+    let is_by_clock = (held.iter()).any(|held| is_of_a_clock(held.span.begin));
+    for held in held {
+        place_span(held, &processes, is_by_clock, builder);
     }
     result
 }
@@ -121,14 +130,7 @@ fn walk_trace(
                         let (span, length) = read_front(json)?;
                         Ok((span_of(span, trace, place, builder), length))
                     })?;
-                    let Some(span) = span.flatten() else {
-                        continue;
-                    };
-                    match (span, &*processes) {
-                        (Read::Placed(span, process), _) => builder.emit(span, &process),
-                        (Read::Held(span), Some(processes)) => place_span(span, processes, builder),
-                        (Read::Held(span), None) => held.push(span),
-                    }
+                    held.extend(span.flatten());
                 }
             }
             "processes" => {
@@ -156,34 +158,38 @@ pub(super) fn read_single_span(
         let (span, length) = read_front(json)?;
         Ok((span_of(span, None, place, builder), length))
     })?;
-    match span.flatten() {
-        Some(Read::Placed(span, process)) => builder.emit(span, &process),
-        Some(Read::Held(span)) => place_span(span, &Processes::new(), builder),
-        None => {}
+    if let Some(held) = span.flatten() {
+        place_span(held, &Processes::new(), true, builder);
     }
     Ok(())
 }
 
-fn place_span(held: Held, processes: &Processes, builder: &mut Builder<'_>) {
-    match processes.get(&*held.process) {
-        Some(process) => builder.emit(held.span, process),
+/// `is_by_clock`: the trace's times do not count from 0.
+fn place_span(held: Held, processes: &Processes, is_by_clock: bool, builder: &mut Builder<'_>) {
+    let Held {
+        mut span,
+        process,
+        place,
+    } = held;
+    if is_by_clock {
+        (span.begin, span.end) = builder.times_since_a_start(span.begin, span.end, place);
+    }
+    let name = match process {
+        ProcessOfSpan::Own(process) => return builder.emit(span, &process),
+        ProcessOfSpan::Named(name) => name,
+    };
+    match processes.get(&*name) {
+        Some(process) => builder.emit(span, process),
         None => {
-            builder.problem(DiagnosticCode::MissingProcess, held.place, || {
+            builder.problem(DiagnosticCode::MissingProcess, place, || {
                 format!(
-                    "span {} is of process `{}`, which is not described",
-                    held.span.span, held.process
+                    "span {} is of process `{name}`, which is not described",
+                    span.span
                 )
             });
-            builder.emit(held.span, &Process::unknown());
+            builder.emit(span, &Process::unknown());
         }
     }
-}
-
-/// A span as it was read.
-enum Read {
-    /// It brings its process along.
-    Placed(Span, Process),
-    Held(Held),
 }
 
 fn span_of(
@@ -191,7 +197,7 @@ fn span_of(
     trace_above: Option<TraceId>,
     place: u64,
     builder: &mut Builder<'_>,
-) -> Option<Read> {
+) -> Option<Held> {
     let trace = known(trace_id(&json.trace.text()), &json.trace, place, builder).or(trace_above);
     let id = known(span_id(&json.span.text()), &json.span, place, builder);
     let (begin, end) = match times(&json) {
@@ -247,7 +253,7 @@ fn span_of(
         trace,
         span: id,
         references,
-        service: std::sync::Arc::from(""),
+        service: Arc::from(""),
         operation: builder.name(&json.operation.text()),
         begin,
         end,
@@ -255,17 +261,17 @@ fn span_of(
         status,
         attributes: attributes_of(&json.tags, builder),
     };
-    Some(match &json.process {
-        Some(process) => Read::Placed(span, process_of(process, builder)),
-        None => Read::Held(Held {
-            span,
-            process: builder.name(&json.process_name.text()),
-            place,
-        }),
+    Some(Held {
+        span,
+        process: match &json.process {
+            Some(process) => ProcessOfSpan::Own(process_of(process, builder)),
+            None => ProcessOfSpan::Named(builder.name(&json.process_name.text())),
+        },
+        place,
     })
 }
 
-fn invalid(builder: &mut Builder<'_>, place: u64, what: &str) -> Option<Read> {
+fn invalid(builder: &mut Builder<'_>, place: u64, what: &str) -> Option<Held> {
     builder.problem(DiagnosticCode::InvalidSpan, place, || {
         format!("a span is left out: {what}")
     });
