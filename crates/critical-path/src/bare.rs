@@ -69,6 +69,8 @@ pub enum Cause {
     None,
     /// An interrupt.
     Interrupt(Interrupt),
+    /// A lock was given up while the thread handled a signal: by whom is not known.
+    CutShort,
     /// Something else, in words.
     Words(&'static str),
 }
@@ -158,6 +160,8 @@ impl<'run, 'lines> Words<'run, 'lines> {
             comm: self.shared(&comm.unwrap_or_default()),
             state: piece.state,
             depth: piece.depth,
+            call: piece.detail.call.map(|call| self.shared(call)),
+            cause: piece.detail.cause,
             detail,
         }
     }
@@ -212,6 +216,7 @@ impl Detail<'_> {
         let call = self.call.map(|call| format!("in {call}"));
         let cause = match self.cause {
             Cause::None => None,
+            Cause::CutShort => Some("interrupted by a signal".to_owned()),
             Cause::Words(words) => Some(words.to_owned()),
             Cause::Interrupt(interrupt) => lines.map(|lines| interrupt_name(lines, interrupt)),
         };

@@ -27,7 +27,7 @@ pub use graph::{Edge, Graph, Node, NodeId, PathEnds, PathId};
 pub use holdups::{Holdup, Holdups};
 pub use hosts::{Correction, Host, Hosts};
 pub use lists::{Links, Segments};
-pub use locks::{CUT_SHORT, LOCK_CALLS};
+pub use locks::LOCK_CALLS;
 pub use path::{CriticalPath, Link, LinkKind, Segment, Share, State};
 pub use state_of::state_of;
 pub use walk::bare_path;

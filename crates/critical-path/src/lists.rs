@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use slowpath_model::{HostId, ThreadId, TimeRange, Timestamp};
 use slowpath_platform::LongList;
 
-use crate::bare::{BareLink, Detail, Piece};
+use crate::bare::{BareLink, Cause, Detail, Piece};
 use crate::{Link, LinkKind, Segment, State};
 
 /// The segments of a path, in the order of time.
@@ -19,6 +19,7 @@ use crate::{Link, LinkKind, Segment, State};
 pub struct Segments {
     rows: LongList<8>,
     texts: Known<Arc<str>>,
+    reasons: Known<(Option<Arc<str>>, Cause)>,
 }
 
 /// The links of a path, in the order of time.
@@ -99,7 +100,10 @@ impl Segments {
                 self.texts.number(&segment.comm),
                 self.texts.number(&segment.detail),
             ),
-            self.texts.optional(segment.host_name.as_ref()).into(),
+            pair(
+                self.texts.optional(segment.host_name.as_ref()),
+                self.reasons.number(&(segment.call.clone(), segment.cause)),
+            ),
         ]);
     }
 
@@ -127,15 +131,19 @@ impl Segments {
         let (host, thread) = halves(row[4]);
         let (depth, state) = halves(row[5]);
         let (comm, detail) = halves(row[6]);
+        let (host_name, reason) = halves(row[7]);
+        let (call, cause) = self.reasons.get(reason).clone();
         Segment {
             range: range(row[0], row[1]),
             recorded: range(row[2], row[3]),
             host: HostId(host),
-            host_name: self.texts.get_optional(row[7] as u32).cloned(),
+            host_name: self.texts.get_optional(host_name).cloned(),
             thread: thread_of(thread),
             comm: self.texts.get(comm).clone(),
             state: State::ALL[state as usize],
             depth,
+            call,
+            cause,
             detail: self.texts.get(detail).clone(),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 use utoipa::ToSchema;
 
-use crate::{Correction, Links, Segments};
+use crate::{Cause, Correction, Links, Segments};
 
 /// What the path does in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ToSchema)]
@@ -93,7 +93,11 @@ pub struct Segment {
     pub state: State,
     /// How many threads wait for each other here: 0 in the thread that was asked about.
     pub depth: u32,
-    /// What the thread waited for or was interrupted by, in words; empty where there is no more to
+    /// The system call in which it waited, where the trace tells.
+    pub call: Option<Arc<str>>,
+    /// What ended its wait or interrupted it.
+    pub cause: Cause,
+    /// What the thread waited for or was interrupted by, in words for people; empty where there is no more to
     /// say than the state.
     pub detail: Arc<str>,
 }

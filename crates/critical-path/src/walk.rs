@@ -11,7 +11,7 @@ use slowpath_model::{CpuId, HostId, Nanoseconds, ThreadId, TimeRange, Timestamp}
 
 use crate::bare::{BareLink, BarePath, Cause, Detail, Piece};
 use crate::state_of::interrupt_state;
-use crate::{CUT_SHORT, Hosts, LOCK_CALLS, LinkKind, State};
+use crate::{Hosts, LOCK_CALLS, LinkKind, State};
 
 /// Where the time of `thread` of `host` within `window` went, without names.
 pub fn bare_path<'lines>(
@@ -219,8 +219,7 @@ impl<'lines> Walk<'_, 'lines> {
             // It was given up before or while the handler ran: nobody woke the thread for that.
             _ if wake.for_signal && is_for_a_lock(&wait) => {
                 let begin = self.tried_since(&wait, true);
-                let cause = Cause::Words(CUT_SHORT);
-                self.wait_segment(&Wait { begin, ..wait }, State::Blocked, cause);
+                self.wait_segment(&Wait { begin, ..wait }, State::Blocked, Cause::CutShort);
             }
             Waker::Thread(_) if self.is_unseen_timer(&wait) => {
                 self.wait_segment(&wait, State::Timer, Cause::None);

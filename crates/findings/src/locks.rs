@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slowpath_critical_path::{CUT_SHORT, LOCK_CALLS, State};
+use slowpath_critical_path::{Cause, LOCK_CALLS};
 use slowpath_kernel::exits::Exits;
 use slowpath_model::{Nanoseconds, Timestamp};
 use slowpath_requests::ThreadOfHost;
@@ -23,9 +23,8 @@ fn waits_cut_short<'run>(
 ) -> impl Iterator<Item = (&'static str, Piece)> + 'run {
     slow.pieces().filter_map(|piece| {
         let segment = &piece.segment;
-        let is_own = segment.state == State::Blocked && segment.depth == 0;
-        let words = segment.detail.strip_prefix("in ").filter(|_| is_own)?;
-        let call = known_call(words.strip_suffix(CUT_SHORT)?.strip_suffix(", ")?)?;
+        let is_own = segment.cause == Cause::CutShort && segment.depth == 0;
+        let call = known_call(segment.call.as_deref().filter(|_| is_own)?)?;
         Some((call, piece))
     })
 }

@@ -17,7 +17,8 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
     let mut calls: BTreeMap<String, Nanoseconds> = BTreeMap::new();
     let is_timed = |piece: &Piece| piece.segment.state == State::Timer;
     for piece in slow.pieces().filter(is_timed) {
-        let call = call(&piece).unwrap_or("no known call").to_owned();
+        let call = piece.segment.call.as_deref();
+        let call = call.unwrap_or("no known call").to_owned();
         for range in own_waits(slow, quotas, &piece) {
             taken.add(piece.request, piece.whose(), range);
             taken.blame(slow.thread(piece.whose()), range.length());
@@ -65,18 +66,13 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
     )
 }
 
-/// The system call in which the thread of a piece waited, where that is known.
-fn call(piece: &Piece) -> Option<&str> {
-    let words = piece.segment.detail.strip_prefix("in ")?;
-    words.split(',').next()
-}
-
 /// When the thread of a piece waited for its own sake. Who waits with a timeout for threads that a quota
 /// holds back only looks now and then whether they go on: until they do, that is the quota's time, which
 /// tells of it.
 fn own_waits(slow: &Slow<'_>, quotas: &[Quota], piece: &Piece) -> Vec<TimeRange> {
     let segment = &piece.segment;
-    let is_meant = segment.depth == 0 && call(piece).is_some_and(|call| SLEEPING.contains(&call));
+    let call = segment.call.as_deref();
+    let is_meant = segment.depth == 0 && call.is_some_and(|call| SLEEPING.contains(&call));
     let of_thread = |quota: &&Quota| quota.threads.binary_search(&segment.thread).is_ok();
     match quotas.iter().find(of_thread) {
         Some(quota) if segment.host == slow.host && !is_meant => {

@@ -150,7 +150,7 @@ fn without_numbers(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use slowpath_critical_path::{CriticalPath, Links, Segment, Segments};
+    use slowpath_critical_path::{Cause, CriticalPath, Links, Segment, Segments};
     use slowpath_model::{HostId, ThreadId, TimeRange, Timestamp};
 
     use super::*;
@@ -170,6 +170,8 @@ mod tests {
                 comm: (*comm).into(),
                 state: *state,
                 depth: u32::from(!comm.is_empty()),
+                call: None,
+                cause: Cause::None,
                 detail: (*detail).into(),
             }
         });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::support::{Tracer, path, range, tid, timelines, trace};
 use proptest::prelude::*;
-use slowpath_critical_path::{CriticalPath, Graph, Holdups, PathId, Segment, State};
+use slowpath_critical_path::{Cause, CriticalPath, Graph, Holdups, PathId, Segment, State};
 use slowpath_model::{HostId, ThreadId, TimeRange};
 
 /// A path's own segments, as the graph tells them.
@@ -122,6 +122,8 @@ fn waiters_of_one_thread_do_not_multiply_it() {
         comm: Default::default(),
         state,
         depth: 0,
+        call: None,
+        cause: Cause::None,
         detail: Default::default(),
     };
     let paths: Vec<CriticalPath> = (1..=100)
@@ -170,6 +172,8 @@ fn paths() -> impl Strategy<Value = Vec<CriticalPath>> {
                         comm: Default::default(),
                         state: states[state],
                         depth: 0,
+                        call: None,
+                        cause: Cause::None,
                         detail: Default::default(),
                     }
                 })
