@@ -160,36 +160,24 @@ fn a_clock_that_is_off_is_said_and_allowed_for() {
 }
 
 #[test]
-fn spans_without_times_say_nothing_of_clocks() {
-    // 1.1's exporter set no times: its events have them. Of 1.3 nothing is known.
-    let drawing = format!("{ONE_RUNS}\n0 5001000 start a 1.1\n0 5009000 end a 1.1");
-    let file = "
-        1.1 0..0 shop GET process.pid=97
-        1.2 5002000..5003000 shop parse parent=1 process.pid=97
-        1.3 0..0 shop draw parent=1 process.pid=97";
-    let (found, diagnostics) = joined(&drawing, file);
-    assert_eq!(diagnostics, ["UnplacedSpans 1"]);
-    assert_shows(
-        &found.servings(),
-        "1.1 5001000..5009000: a 5001000..5009000 (Start, Whole)
-         1.2 5002000..5003000: a 5002000..5003000 (OnlyThread, Whole)",
-    );
-    assert_eq!(found.requests.all()[0].operation(), "GET");
-}
-
-#[test]
-fn a_span_of_which_only_the_end_was_set_says_nothing_of_clocks() {
+fn spans_that_lack_a_time_say_nothing_of_clocks() {
+    // 1.1's exporter set no times, or only the end: its events have both. Of 1.3 nothing is known.
     let drawing = format!("{ONE_RUNS}\n0 1000000 start a 1.1\n0 8000000 end a 1.1");
-    let file = "
-        1.1 8000000..8000000 shop GET process.pid=97
-        1.2 2000000..3000000 shop parse parent=1 process.pid=97";
-    let (found, diagnostics) = joined(&drawing, file);
-    assert_eq!(diagnostics, [""; 0]);
-    assert_shows(
-        &found.servings(),
-        "1.1 1000000..8000000: a 1000000..8000000 (Start, Whole)
-         1.2 2000000..3000000: a 2000000..3000000 (OnlyThread, Whole)",
-    );
+    for times in ["0..0", "8000000..8000000"] {
+        let file = format!(
+            "1.1 {times} shop GET process.pid=97
+             1.2 2000000..3000000 shop parse parent=1 process.pid=97
+             1.3 0..0 shop draw parent=1 process.pid=97"
+        );
+        let (found, diagnostics) = joined(&drawing, &file);
+        assert_eq!(diagnostics, ["UnplacedSpans 1"], "{times}");
+        assert_shows(
+            &found.servings(),
+            "1.1 1000000..8000000: a 1000000..8000000 (Start, Whole)
+             1.2 2000000..3000000: a 2000000..3000000 (OnlyThread, Whole)",
+        );
+        assert_eq!(found.requests.all()[0].operation(), "GET");
+    }
 }
 
 /// Threads a and b of one process.
