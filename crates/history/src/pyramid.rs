@@ -141,17 +141,14 @@ pub(crate) fn widths(crossings: &Crossings, span: i64) -> Vec<i64> {
     let mut wanted = crossings.count / 2;
     let mut left = crossings.count;
     for (power, crossed) in crossings.by_power.iter().enumerate() {
-        left -= crossed;
         let width = 1_i64 << power;
-        if width > span / 64 {
+        if left == 0 || width > span / 64 {
             break;
         }
+        left -= crossed;
         if left <= wanted {
             widths.push(width);
             wanted = left * 3 / 4;
-        }
-        if left == 0 {
-            break;
         }
     }
     widths
@@ -218,6 +215,7 @@ mod tests {
         assert_eq!(levels_over(&[100]), powers(8, 23));
         assert_eq!(levels_over(&[10_000]), powers(15, 23));
         assert!(levels_over(&[100 * MILLISECOND]).is_empty());
+        assert!(widths(&Crossings::NONE, SECOND).is_empty());
     }
 
     #[test]
