@@ -52,7 +52,8 @@ pub struct Counts {
     pub counter_values: u64,
     /// Switches of the kernel's scheduler.
     pub switches: u64,
-    /// Wake-ups by the kernel's scheduler.
+    /// Wake-ups by the kernel's scheduler that ended a wait: not those of threads that still ran, as they had only
+    /// begun to go to sleep, which change nobody's state.
     pub wakings: u64,
 }
 
