@@ -202,25 +202,30 @@ fn the_peer_is_named_and_told_to_be_recorded_where_it_is_not() {
 }
 
 #[test]
-fn a_window_without_a_quota_has_no_finding_about_one() {
+fn of_a_quota_a_window_has_what_lies_within() {
     let Some(folder) = unpacked("cpu-cgroup/cpu-cgroup.tar.zst") else {
         return;
     };
     let trace = folder.join("cpu-cgroup");
-    let quotas = |begin: &str, end: &str| {
+    let quota = |begin: &str, end: &str| {
         let command = ["diagnose", "--json", "--begin", begin, "--end", end];
         let document = slowpath_succeeds(&command, &trace).json();
         let findings = document["findings"].as_array().expect("findings").iter();
-        findings
-            .filter(|finding| finding["id"] == "cpu-quota")
-            .count()
+        let mut quotas = findings.filter(|finding| finding["id"] == "cpu-quota");
+        quotas.next().cloned()
     };
     // The program was limited from 4.2 s to 16.3 s after the first event.
-    assert_eq!(quotas("+0s", "+4s"), 0);
-    assert_eq!(quotas("+6s", "+9s"), 1);
-    assert_eq!(quotas("+17s", "+25s"), 0);
+    assert_eq!(quota("+0s", "+4s"), None);
+    assert_eq!(quota("+17s", "+25s"), None);
     // Right behind the limit, some requests still are as late as it made them.
-    assert_eq!(quotas("1795239820590600000", "1795239824096000000"), 0);
+    let behind = quota("1795239820590600000", "1795239824096000000");
+    assert_eq!(behind, None);
+    // Of 3 s of it, no more than these are told.
+    let within = quota("1795239810310531463", "1795239813310531463").expect("a quota");
+    assert_eq!(within["begin_ns"], 1_795_239_810_310_531_463_i64);
+    assert_eq!(within["end_ns"], 1_795_239_813_310_531_463_i64);
+    let words = within["explanation"].as_str().expect("words");
+    assert!(words.contains(" In 31 periods of 99."), "{words}");
 }
 
 #[test]

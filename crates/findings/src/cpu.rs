@@ -248,7 +248,7 @@ fn held_back(
         },
     );
     let why = match quota.is_told() {
-        true => told(&quota.regimes, slow.lines.range()),
+        true => told(&quota.regimes),
         false => inferred(&quota.regimes, quota.threads.len()),
     };
     let explanation = format!(
@@ -308,24 +308,24 @@ fn held_back(
     Some(finding)
 }
 
-/// Why threads stood still, where the kernel told of the quota, while `recorded` was.
-fn told(regimes: &[Regime], recorded: TimeRange) -> String {
-    let mut all = Counted::default();
-    for counted in regimes.iter().filter_map(|regime| regime.counted) {
-        all.times = all.times.saturating_add(counted.times);
-        all.stopped += counted.stopped;
-        all.uncounted += counted.uncounted;
-    }
+/// Why threads stood still, where the kernel told of the quota.
+fn told(regimes: &[Regime]) -> String {
+    let counted = regimes.iter().filter_map(|regime| regime.counted);
+    let looked_at = regimes.iter().map(|regime| regime.range);
+    let (Some(all), Some(looked_at)) = (
+        counted.reduce(Counted::and),
+        looked_at.reduce(TimeRange::hull),
+    ) else {
+        return String::new();
+    };
     if all.is_unknown() {
         return "The group has used up its CPU quota (cpu.max) then. The kernel's count of that time is not \
                 known, as nobody looked at it before or after."
             .to_owned();
     }
-    let ranges = regimes.iter().map(|regime| regime.range);
-    let between = ranges.reduce(TimeRange::hull).unwrap_or(recorded);
-    let beyond = match between.intersect(recorded) == between {
-        true => "",
-        false => ", also beyond what is recorded",
+    let beyond = match all.between == looked_at {
+        true => String::new(),
+        false => format!(", more than the {} that are looked at", looked_at.length()),
     };
     let but = match all.uncounted {
         Nanoseconds::ZERO => String::new(),
@@ -336,7 +336,7 @@ fn told(regimes: &[Regime], recorded: TimeRange) -> String {
          stopped it, for {} in all, added up over processors, between two looks {} apart{beyond}.{but}",
         all.times,
         all.stopped,
-        between.length()
+        all.between.length()
     )
 }
 
@@ -473,7 +473,7 @@ mod tests {
             let [begin, end] = [begin, end].map(|at| Timestamp::from_ns(at * 1_000_000_000));
             TimeRange::new(begin, end)
         };
-        let regime = |range| Regime {
+        let regime = |between, range| Regime {
             period: Nanoseconds(100_000_000),
             quota: Nanoseconds(1_000_000),
             most: Nanoseconds(1_000_000),
@@ -483,36 +483,40 @@ mod tests {
             counted: Some(Counted {
                 times: 10,
                 stopped: Nanoseconds(900_000_000),
+                between,
                 uncounted: Nanoseconds::ZERO,
             }),
         };
-        let two = [regime(seconds(2, 3)), regime(seconds(3, 5))];
-        let words = told(&two, seconds(0, 9));
+        let whole = |range| regime(range, range);
+        let words = told(&[whole(seconds(2, 3)), whole(seconds(3, 5))]);
         assert!(
             words.ends_with("20 periods in which it stopped it, for 1.800 s in all, added up over processors, between two looks 3.000 s apart."),
             "{words}"
         );
-        let words = told(&two, seconds(0, 4));
+        let cut = regime(seconds(3, 5), seconds(3, 4));
+        let words = told(&[whole(seconds(2, 3)), cut]);
         assert!(
-            words.ends_with("3.000 s apart, also beyond what is recorded."),
+            words.ends_with("3.000 s apart, more than the 2.000 s that are looked at."),
             "{words}"
         );
-        let mut part = regime(seconds(5, 6));
+        let mut part = whole(seconds(5, 6));
         part.counted = Some(Counted {
+            times: 0,
+            stopped: Nanoseconds::ZERO,
+            between: part.range,
             uncounted: Nanoseconds(1_000_000_000),
-            ..Counted::default()
         });
         let shown = in_regime(&part, Some("/a"));
         assert!(
             shown.contains("how often the kernel stopped it is not known"),
             "{shown}"
         );
-        let words = told(&[regime(seconds(3, 5)), part.clone()], seconds(0, 9));
+        let words = told(&[whole(seconds(3, 5)), part.clone()]);
         assert!(
             words.ends_with(" For 1.000 s of that time its count is not known."),
             "{words}"
         );
-        let words = told(&[part], seconds(0, 9));
+        let words = told(&[part]);
         assert!(!words.contains("counts 0 periods"), "{words}");
     }
 }

@@ -159,8 +159,7 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// What can be done.
     pub advice: String,
-    /// When it was so. A quota's is the time between two looks at the kernel's count, which may reach beyond
-    /// what is recorded.
+    /// When it was so, within the window that is looked at.
     pub range: TimeRange,
     /// The share of the slow requests' time that it touches. Shares of several findings overlap: a
     /// lock may be waited for whose holder waits for a disk.

@@ -67,24 +67,36 @@ impl Stalls {
 }
 
 /// What the kernel counted of a quota.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Counted {
     /// Periods at whose end the group was stopped.
     pub(crate) times: u64,
     /// How long, added up over processors.
     pub(crate) stopped: Nanoseconds,
-    /// The time for which there is no count.
+    /// From look to look: more than the regime where these lie outside of it.
+    pub(crate) between: TimeRange,
+    /// The time of it for which there is no count.
     pub(crate) uncounted: Nanoseconds,
 }
 
 impl Counted {
+    /// What was counted in both.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            times: self.times.saturating_add(other.times),
+            stopped: self.stopped + other.stopped,
+            between: self.between.hull(other.between),
+            uncounted: self.uncounted + other.uncounted,
+        }
+    }
+
     /// Whether there is no count at all.
     pub(crate) fn is_unknown(&self) -> bool {
         self.times == 0 && self.uncounted > Nanoseconds::ZERO
     }
 }
 
-/// A time in which the quota had one value.
+/// A time in which the quota had one value, within the window that is looked at.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Regime {
     pub(crate) period: Nanoseconds,
@@ -201,6 +213,8 @@ impl<'run> Held<'run> {
 /// The threads of a host by what may hold them to a quota.
 pub(crate) struct Groups<'run> {
     pub(crate) lines: &'run Timelines,
+    /// The time that is looked at.
+    pub(crate) window: TimeRange,
     control_groups: &'run BTreeMap<ProcessId, Vec<String>>,
     threads: BTreeMap<Held<'run>, Vec<ThreadId>>,
     /// Whether processes that were moved count for each group that they were seen in, or for the latest.
@@ -210,11 +224,13 @@ pub(crate) struct Groups<'run> {
 impl<'run> Groups<'run> {
     fn of(
         lines: &'run Timelines,
+        window: TimeRange,
         control_groups: &'run BTreeMap<ProcessId, Vec<String>>,
         has_moved: bool,
     ) -> Self {
         let mut groups = Self {
             lines,
+            window,
             control_groups,
             threads: BTreeMap::new(),
             has_moved,
@@ -358,13 +374,6 @@ impl<'run> Groups<'run> {
     }
 }
 
-/// Whether a regime that was there in `range` matters to `window`: not one that only begins or ends in it, in less than
-/// half of one of its periods.
-fn concerns(range: TimeRange, period: Nanoseconds, window: TimeRange) -> bool {
-    let shared = range.intersect(window);
-    !shared.is_empty() && shared.length().get() >= period.min(window.length()).get() / 2
-}
-
 /// Finds the quotas that `threads` are held to within `window`. Where they are `told`, those of their control
 /// groups and of the groups above them; otherwise what seems to be one of their groups or one above, or of
 /// their processes where groups are not known.
@@ -376,21 +385,16 @@ pub(crate) fn quotas(
     timers: Option<&Firings>,
     window: TimeRange,
 ) -> Vec<Quota> {
-    let groups = Groups::of(lines, control_groups, told.is_some());
+    let groups = Groups::of(lines, window, control_groups, told.is_some());
     let stalled = groups.of_threads(threads);
-    let mut quotas = match (told, timers) {
+    match (told, timers) {
         (Some(told), timers) => {
             let timers = timers.map(Timer::of_any).unwrap_or_default();
-            counted(&groups, &stalled, told, &timers, window)
+            counted(&groups, &stalled, told, &timers)
         }
         (None, Some(timers)) => by_timers(&groups, &stalled, &Timer::all(timers)),
         (None, None) => estimated(&groups, &stalled),
-    };
-    for quota in &mut quotas {
-        (quota.regimes).retain(|regime| concerns(regime.range, regime.period, window));
     }
-    quotas.retain(|quota| !quota.regimes.is_empty());
-    quotas
 }
 
 /// Quotas whose timers are known: groups that go on by the same one have it from a group above them.
@@ -422,7 +426,8 @@ fn by_timers(
     for ((place, _), held) in by_timer {
         let timer = &timers[place];
         let of_group = groups.together(&held);
-        let (regimes, stalls) = quota_timer::regimes(groups.lines, &of_group.1, timer);
+        let (regimes, stalls) =
+            quota_timer::regimes(groups.lines, groups.window, &of_group.1, timer);
         let (all_regimes, all_stalls) = found.entry((timer.id, of_group)).or_default();
         all_regimes.extend(regimes);
         all_stalls.extend(stalls);
@@ -437,7 +442,7 @@ fn by_timers(
 fn estimated(groups: &Groups<'_>, stalled: &BTreeSet<Held<'_>>) -> Vec<Quota> {
     let estimate = |held: &[Held<'_>]| {
         let (name, threads) = groups.together(held);
-        let (regimes, stalls) = estimated_regimes(groups.lines, &threads);
+        let (regimes, stalls) = estimated_regimes(groups.lines, groups.window, &threads);
         let stalls = Stalls::OfAll(TimeRange::union(stalls));
         groups.quota((name, threads), (regimes, stalls))
     };
@@ -497,20 +502,6 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    #[test]
-    fn a_regime_that_begins_at_the_end_of_a_window_is_none_of_its() {
-        let range = |begin: i64, end: i64| {
-            TimeRange::new(Timestamp::from_ns(begin * MS), Timestamp::from_ns(end * MS))
-        };
-        let period = Nanoseconds(100 * MS as u64);
-        let in_window = |begin, end| concerns(range(begin, end), period, range(1000, 2000));
-        assert!(in_window(0, 1500) && in_window(1900, 9000));
-        assert!(!in_window(1960, 9000) && !in_window(0, 1040) && !in_window(2000, 3000));
-        // A window within a period.
-        assert!(concerns(range(0, 1500), period, range(1000, 1020)));
-        assert!(!concerns(range(0, 1004), period, range(1000, 1020)));
-    }
-
     /// Two threads, processes of their own, on a processor each. In every one of 60 periods of 100 ms they
     /// run for 0.6 ms and 0.4 ms, then stand still, ready. `first` tells of the first one that it runs.
     fn held_together(first: impl Fn(i64) -> String) -> DrawnTrace {
@@ -531,6 +522,51 @@ mod tests {
             "cpu{cpu} {at} sched_switch prev_comm=t prev_tid={from} prev_state=0 next_comm=t next_tid={to} \
              @tid={from}\n"
         )
+    }
+
+    #[test]
+    fn of_a_quota_that_reaches_over_both_ends_of_a_window_what_lies_within_is_told() {
+        let lines = Timelines::build(
+            &held_together(|at| switch(0, at, 0, 97)),
+            &Default::default(),
+        );
+        let lines = lines.unwrap().state.unwrap();
+        let groups = [97, 98].map(|process| (ProcessId(process), vec!["/shop".to_owned()]));
+        let groups = BTreeMap::from(groups);
+        let at = |ms: i64| Timestamp::from_ns(ms * MS);
+        let each = Firings::from([(TimerId(1), (0..60).map(|n| at(n * 100)).collect())]);
+        let check = |timers: Option<&Firings>, [begin, end]: [i64; 2], periods, stood_still| {
+            let window = TimeRange::new(at(begin), at(end));
+            let threads = [97, 98].map(ThreadId);
+            let found = quotas(&lines, &threads, &groups, None, timers, window);
+            let [
+                Regime {
+                    range,
+                    periods: found_periods,
+                    stood_still: found_time,
+                    quota,
+                    ..
+                },
+            ] = &found[0].regimes[..]
+            else {
+                panic!("one regime in {found:?}");
+            };
+            assert_eq!((*range, *found_periods), (window, periods));
+            assert_eq!(found_time.get() / 100_000, stood_still, "{found_time}");
+            // How much it is, all of it tells.
+            assert_eq!(quota.get() / 10_000, 100);
+        };
+        // In tenths of a millisecond; without the timer, of each thread.
+        check(Some(&each), [1000, 2000], 10, 9940);
+        check(None, [1000, 2000], 10, 19_900);
+        // Within a period.
+        check(Some(&each), [1020, 1040], 1, 200);
+        check(None, [1020, 1040], 1, 400);
+        let beside = TimeRange::new(at(7000), at(8000));
+        for timers in [Some(&each), None] {
+            let found = quotas(&lines, &[ThreadId(97)], &groups, None, timers, beside);
+            assert_eq!(found, []);
+        }
     }
 
     #[test]

@@ -26,15 +26,15 @@ struct Stopped<'run> {
     silences: Vec<Silence>,
 }
 
-/// The quotas that the groups of `stalled` have or that are above them, where they stopped them within `window`.
+/// The quotas that the groups of `stalled` have or that are above them, where they stopped them within the window.
 /// The innermost come first.
 pub(crate) fn counted(
     groups: &Groups<'_>,
     stalled: &BTreeSet<Held<'_>>,
     told: &GroupQuotas,
     timers: &[Timer<'_>],
-    window: TimeRange,
 ) -> Vec<Quota> {
+    let window = groups.window;
     let mut names: Vec<&str> = (stalled.iter().filter_map(|held| held.group()))
         .flat_map(with_those_above)
         .filter(|group| told.steps(group).iter().any(|step| stops(step, window)))
@@ -69,17 +69,17 @@ pub(crate) fn counted(
             true => {
                 let mut stops: BTreeMap<ThreadId, Vec<TimeRange>> = BTreeMap::new();
                 for (number, life) in lives {
-                    for (thread, of_life) in life.stops(own.get(&number).copied(), groups.lines) {
+                    for (thread, of_life) in life.stops(own.get(&number).copied(), groups) {
                         stops.entry(thread).or_default().extend(of_life);
                     }
                 }
                 Stalls::OfEach(stops)
             }
             false => Stalls::OfAll(TimeRange::union(
-                estimated_regimes(groups.lines, &threads).1,
+                estimated_regimes(groups.lines, window, &threads).1,
             )),
         };
-        let regimes = regimes(told.steps(group), &stalls, groups.lines);
+        let regimes = regimes(told.steps(group), &stalls, groups);
         groups.quota(((Some((*group).to_owned())), threads), (regimes, stalls))
     };
     names.iter().filter_map(quota).collect()
@@ -90,8 +90,9 @@ impl Stopped<'_> {
     fn stops(
         &self,
         timer: Option<&Timer<'_>>,
-        lines: &Timelines,
+        groups: &Groups<'_>,
     ) -> BTreeMap<ThreadId, Vec<TimeRange>> {
+        let lines = groups.lines;
         if let Some(timer) = timer {
             return stops_of(lines, &self.threads, self.steps, timer);
         }
@@ -99,7 +100,7 @@ impl Stopped<'_> {
             return BTreeMap::new();
         };
         let own = TimeRange::new(first.range.begin, last.range.end);
-        let stalls = TimeRange::union(estimated_regimes(lines, &self.threads).1);
+        let stalls = TimeRange::union(estimated_regimes(lines, groups.window, &self.threads).1);
         let stalls: Vec<TimeRange> = (stalls.into_iter())
             .map(|stall| stall.intersect(own))
             .filter(|stall| !stall.is_empty())
@@ -200,17 +201,23 @@ fn own_timers<'all, 'run>(
 }
 
 /// The times between looks in which the quota had one value and stopped somebody: as far as anything of them
-/// is recorded.
-fn regimes(steps: &[QuotaStep], stalls: &Stalls, lines: &Timelines) -> Vec<Regime> {
+/// is recorded and within the window.
+fn regimes(steps: &[QuotaStep], stalls: &Stalls, groups: &Groups<'_>) -> Vec<Regime> {
+    let covered = groups.lines.range().intersect(groups.window);
     let same = |one: &QuotaStep, other: &QuotaStep| one.limit == other.limit;
-    let is_covered = |step: &QuotaStep| !step.range.intersect(lines.range()).is_empty();
+    let is_covered = |step: &QuotaStep| !step.range.intersect(covered).is_empty();
     let regime = |steps: &[QuotaStep]| {
         let (first, last) = (
             steps.iter().find(|step| is_covered(step))?,
             steps.iter().rfind(|step| is_covered(step))?,
         );
-        let range = TimeRange::new(first.range.begin, last.range.end);
-        let mut counted = Counted::default();
+        let mut counted = Counted {
+            times: 0,
+            stopped: Nanoseconds::ZERO,
+            between: TimeRange::new(first.range.begin, last.range.end),
+            uncounted: Nanoseconds::ZERO,
+        };
+        let range = counted.between.intersect(covered);
         for step in steps.iter().filter(|step| is_covered(step)) {
             match step.counted {
                 Some(of_step) => {
@@ -401,7 +408,9 @@ mod tests {
             told.append(told_between(around, periods, &[("/a", 53, throttled)]));
             let found = found(drawing, ["/a", "/b"], &told, &timers(&[0]));
             let regime = &found[0].regimes[0];
-            assert_eq!(regime.range, range(around.0, around.1));
+            let kernel = regime.counted.expect("the kernel's count");
+            assert_eq!(kernel.between, range(around.0, around.1));
+            assert_eq!(regime.range, range(0, PERIODS * 100 + 50));
             assert_eq!(regime.periods as u64, throttled);
             found[0].stopped(ThreadId(97), range(400, 800))
         };
@@ -425,6 +434,33 @@ mod tests {
             stopped(periods - PERIODS as u64 / 2, &half),
             [range(450, 500), range(650, 700)]
         );
+    }
+
+    #[test]
+    fn of_what_was_counted_between_looks_a_window_has_a_part() {
+        let trace = DrawnTrace::parse(&turns()).expect("the drawing can be read");
+        let lines = Timelines::build(&trace, &Default::default()).unwrap();
+        let lines = lines.state.unwrap();
+        let groups = BTreeMap::from([(ProcessId(97), vec!["/a".to_owned()])]);
+        let told = told(&[("/a", 50, PERIODS as u64)]);
+        let timers = timers(&[0]);
+        let window = range(420, 820);
+        let found = quotas(
+            &lines,
+            &[ThreadId(97)],
+            &groups,
+            Some(&told),
+            Some(&timers),
+            window,
+        );
+        let [regime] = &found[0].regimes[..] else {
+            panic!("one regime in {found:?}");
+        };
+        assert_eq!(regime.range, window);
+        assert_eq!(regime.stood_still, Nanoseconds(200_000_000));
+        let kernel = regime.counted.expect("the kernel's count");
+        assert_eq!(kernel.between, range(0, PERIODS * 100 + 50));
+        assert_eq!(kernel.times, PERIODS as u64);
     }
 
     #[test]

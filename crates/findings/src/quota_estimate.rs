@@ -13,13 +13,14 @@ use crate::quota::{LEAST_PERIODS, Regime};
 use crate::quota_levels::{levels_of_steps, slope, spread};
 use crate::stalls::{LATE, Stall, are_of_one_busy_processor, stalls};
 
-/// How much the quota of these threads is, and when they stood still because of it.
+/// How much the quota of these threads is within `window`, and when they stood still because of it.
 pub(crate) fn estimated_regimes(
     lines: &Timelines,
+    window: TimeRange,
     threads: &[ThreadId],
 ) -> (Vec<Regime>, Vec<TimeRange>) {
     let mut stalls = stalls(lines, threads);
-    let regimes = regimes(lines, threads, &stalls);
+    let regimes = regimes(lines, window, threads, &stalls);
     let is_held = |stall: &Stall| {
         let mut regimes = regimes.iter();
         // The first one ends where the first whole period begins, the last one is cut short where
@@ -39,7 +40,12 @@ pub(crate) fn estimated_regimes(
     (regimes, stalls)
 }
 
-fn regimes(lines: &Timelines, threads: &[ThreadId], stalls: &[Stall]) -> Vec<Regime> {
+fn regimes(
+    lines: &Timelines,
+    window: TimeRange,
+    threads: &[ThreadId],
+    stalls: &[Stall],
+) -> Vec<Regime> {
     let mut ends: Vec<i64> = stalls.iter().map(|stall| stall.range.end.ns()).collect();
     ends.sort_unstable();
     let Some(period) = period_of_a_part(&ends) else {
@@ -98,17 +104,26 @@ fn regimes(lines: &Timelines, threads: &[ThreadId], stalls: &[Stall]) -> Vec<Reg
         for (first, last) in parts.flat_map(|part| levels_of_steps(&rates, &periods, part)) {
             let quota = slope(&periods[first..last], &used[first..last]);
             let most = slope(&periods[first..last], &perhaps[first..last]);
-            let periods: f64 = periods[first..last].iter().sum();
+            let begin =
+                |place: usize| Timestamp::from_ns(begins[place]).clamp(window.begin, window.end);
+            let periods = (first..last).map(|step| {
+                let length = begin(step + 1).since(begin(step)).get() as f64;
+                (length / period).ceil().min(periods[step])
+            });
+            let periods: f64 = periods.sum();
+            let range = TimeRange::new(begin(first), begin(last));
+            let stood_still = stalls.iter().map(|stall| stall.range.intersect(range));
+            let stood_still: Nanoseconds = stood_still.map(TimeRange::length).sum();
+            if stood_still == Nanoseconds::ZERO {
+                continue;
+            }
             regimes.push(Regime {
                 period: Nanoseconds(period.round() as u64),
                 quota: Nanoseconds(quota as u64),
                 most: Nanoseconds(most.max(quota) as u64),
-                range: TimeRange::new(
-                    Timestamp::from_ns(begins[first]),
-                    Timestamp::from_ns(begins[last]),
-                ),
+                range,
                 periods: periods as usize,
-                stood_still: Nanoseconds(stopped[first..last].iter().sum()),
+                stood_still,
                 counted: None,
             });
         }

@@ -301,9 +301,10 @@ impl Step {
     }
 }
 
-/// How much the quota of `timer` is, and when `threads`, which are all that it is for, stood still.
+/// How much the quota of `timer` is, and when `threads`, which are all that it is for, stood still within `window`.
 pub(crate) fn regimes(
     lines: &Timelines,
+    window: TimeRange,
     threads: &[ThreadId],
     timer: &Timer<'_>,
 ) -> (Vec<Regime>, Vec<TimeRange>) {
@@ -343,13 +344,20 @@ pub(crate) fn regimes(
             });
             level.begin <= fired[number] && fired[number] <= level.end && is_used_up
         });
-        let held: Vec<TimeRange> = held.map(|number| stopped[number]).collect();
+        let held = held.map(|number| stopped[number].intersect(window));
+        let held: Vec<TimeRange> = held.filter(|stall| !stall.is_empty()).collect();
+        let range = level.intersect(window);
+        if held.is_empty() || range.is_empty() {
+            continue;
+        }
+        // The period of a stall that the window's end cuts short ends later.
+        let periods = held.iter().map(|stall| timer.within(*stall).len().max(1));
         regimes.push(Regime {
             period: Nanoseconds(timer.period.round() as u64),
             quota: Nanoseconds(quota),
             most: Nanoseconds(most),
-            range: level,
-            periods: held.iter().map(|stall| timer.within(*stall).len()).sum(),
+            range,
+            periods: periods.sum(),
             stood_still: held.iter().map(|stall| stall.length()).sum(),
             counted: None,
         });

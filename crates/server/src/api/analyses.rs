@@ -53,8 +53,7 @@ struct FindingAnswer {
     advice: String,
     /// The share of the slow requests' time that it touches, from 0 to 1; shares of several findings overlap.
     share: f64,
-    /// Since when it was so. A quota's is the time between two looks at the kernel's count, which may reach
-    /// beyond what is recorded.
+    /// Since when it was so.
     begin_ns: i64,
     /// Until when.
     end_ns: i64,
