@@ -5,7 +5,7 @@ use std::io::Write;
 
 use slowpath_model::{Diagnostic, TraceId};
 use slowpath_read_spans::{ReadOptions, Span, SpanSink, read_spans, sniff_spans};
-use slowpath_services::{Names, SpanRecord, Surveyor};
+use slowpath_services::{Names, Operations, SpanRecord, Surveyor};
 
 const JAEGER: &str = r#"{"data":[{"traceID":"aa","spans":[
 {"traceID":"aa","spanID":"1","operationName":"GET /","references":[],"startTime":1500000000000001,
@@ -103,7 +103,8 @@ pub(crate) fn read(input: &[u8]) {
     let _ = sniff_spans(input);
     let mut traces = Traces::default();
     read_spans(input, "spans", ReadOptions::default(), &mut traces);
-    let mut surveyor = Surveyor::new(&traces.names, None);
+    let operations = Operations::default();
+    let mut surveyor = Surveyor::new(&traces.names, &operations, None);
     let read: usize = traces.records.values().map(Vec::len).sum();
     traces
         .records

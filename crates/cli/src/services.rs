@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use slowpath_model::{Diagnostic, DiagnosticCode, Place};
-use slowpath_services::{Mended, Names, Order, Report, SurveyOptions, survey};
+use slowpath_services::{MOST_OPERATIONS, Names, Order, Report, Summary, SurveyOptions, survey};
 use slowpath_session::{SPANS_SPILLED, span_traces};
 
 use crate::input::{Report as InputReport, Run, open_span_files};
@@ -84,6 +84,7 @@ pub fn run(args: &ServicesArgs) -> anyhow::Result<InputReport> {
     let all = args.operation.is_empty();
     let options = SurveyOptions {
         requests: (!all).then_some(&is_request),
+        most_operations: MOST_OPERATIONS,
         jobs: run.jobs(),
         progress: &|_| (),
     };
@@ -94,7 +95,7 @@ pub fn run(args: &ServicesArgs) -> anyhow::Result<InputReport> {
          all operations; `*` and `?` stand for anything",
         args.operation.join(", ")
     );
-    let input = input.with(mended(&summary.mended, &args.paths));
+    let input = input.with(mended(&summary, &args.paths));
     let top = args.top.unwrap_or(if args.json { 0 } else { 20 });
     let report = Report::new(&summary, &names, args.sort.into(), top);
     match args.json {
@@ -105,10 +106,11 @@ pub fn run(args: &ServicesArgs) -> anyhow::Result<InputReport> {
 }
 
 /// What had to be mended to make trees of the spans.
-fn mended(mended: &Mended, paths: &[PathBuf]) -> Vec<Diagnostic> {
+fn mended(summary: &Summary, paths: &[PathBuf]) -> Vec<Diagnostic> {
     use DiagnosticCode::{
-        ClockSkew, ConflictingSpans, DuplicateSpan, MissingParentSpan, SpanCycle,
+        ClockSkew, ConflictingSpans, DuplicateSpan, ManyOperations, MissingParentSpan, SpanCycle,
     };
+    let mended = &summary.mended;
     let paths: Vec<_> = paths
         .iter()
         .map(|path| path.display().to_string())
@@ -148,6 +150,11 @@ fn mended(mended: &Mended, paths: &[PathBuf]) -> Vec<Diagnostic> {
             ClockSkew,
             mended.late,
             "spans begin more than an hour after their parents ended: clocks differ, or a time was not set",
+        ),
+        (
+            ManyOperations,
+            summary.other_operations,
+            "operations are not told apart from each other, as there are more than 10,000; they are shown as (other)",
         ),
     ];
     let found = found.into_iter().filter(|(_, count, _)| *count > 0);

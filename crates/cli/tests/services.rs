@@ -176,6 +176,29 @@ fn spans_that_contradict_others_are_told_in_words() {
 }
 
 #[test]
+fn of_more_operations_than_are_told_apart_the_rest_is_told() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let names: Vec<String> = (0..10_003).map(|item| format!("item {item:05}")).collect();
+    let calls = names.iter().zip(2..);
+    let calls = calls.map(|(name, id)| (id, 1, "shop", name.as_str(), id, 1));
+    let spans: Vec<Drawn<'_>> = [(1, 0, "shop", "item 00000", 0, 20_000)]
+        .into_iter()
+        .chain(calls)
+        .collect();
+    let file = folder.path().join("items.json");
+    fs::write(&file, jaeger(1, &spans).to_string()).expect("a file");
+    let printed = slowpath_succeeds(&["services", "--json"], &file);
+    let told = "warning[ManyOperations]";
+    assert!(printed.stderr.contains(told), "{}", printed.stderr);
+    let report = printed.json();
+    assert_eq!(report["other_operations"], 3);
+    let paths = report["paths"].as_array().expect("paths");
+    let others = paths.iter().find(|path| path["count"] == 3);
+    let others = others.expect("a path of three spans");
+    assert_eq!(others["path"], json!(["shop[item 00000]", "shop[(other)]"]));
+}
+
+#[test]
 fn nothing_to_read_ends_with_3_a_cut_file_with_1_an_unknown_operation_with_2() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);

@@ -52,6 +52,8 @@ pub struct Report {
     pub latency_max: Nanoseconds,
     /// Requests that are in no path's drag, as they overlap in too many ways.
     pub without_drag: u64,
+    /// Operations that are too rare to be told apart: their spans are those of the operation `(other)`.
+    pub other_operations: u64,
     /// What was wrong with the spans.
     pub mended: Mended,
     /// Paths of calls in all, those that were left out included.
@@ -177,6 +179,7 @@ impl Report {
             latency_p99,
             latency_max: summary.latencies.largest(),
             without_drag: summary.without_drag,
+            other_operations: summary.other_operations,
             mended: summary.mended,
             contexts: tree.contexts().len(),
             paths: rows

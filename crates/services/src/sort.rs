@@ -26,6 +26,8 @@ pub struct TraceSorter<S, Open> {
     /// Where each run on the store begins and ends, in bytes.
     runs: Vec<(u64, u64)>,
     spans: u64,
+    /// Of these, how many each operation has.
+    of_operations: Vec<u64>,
 }
 
 impl<S: Store, Open: FnMut() -> io::Result<S>> TraceSorter<S, Open> {
@@ -38,6 +40,7 @@ impl<S: Store, Open: FnMut() -> io::Result<S>> TraceSorter<S, Open> {
             store: None,
             runs: Vec::new(),
             spans: 0,
+            of_operations: Vec::new(),
         }
     }
 
@@ -49,6 +52,7 @@ impl<S: Store, Open: FnMut() -> io::Result<S>> TraceSorter<S, Open> {
         if self.held.len() >= self.most_held {
             self.spill()?;
         }
+        add(&mut self.of_operations, record.operation.0 as usize, 1);
         self.held.push(record);
         self.spans += 1;
         Ok(())
@@ -77,6 +81,14 @@ impl<S: Store, Open: FnMut() -> io::Result<S>> TraceSorter<S, Open> {
 const BUFFER_RECORDS: usize = 1000;
 const BUFFER_BYTES: usize = BUFFER_RECORDS * SpanRecord::BYTES;
 
+/// Counts so many more spans of an operation.
+fn add(spans: &mut Vec<u64>, operation: usize, more: u64) {
+    if spans.len() <= operation {
+        spans.resize(operation + 1, 0);
+    }
+    spans[operation] += more;
+}
+
 fn order(record: &SpanRecord) -> (TraceId, SpanId) {
     (record.trace, record.span)
 }
@@ -88,6 +100,7 @@ pub struct Traces<S> {
     /// The next record of each run.
     heads: BinaryHeap<Reverse<(TraceId, SpanId, usize)>>,
     spans: u64,
+    of_operations: Vec<u64>,
 }
 
 /// A sorted run: what is in memory of it, and what is still on a store.
@@ -111,11 +124,15 @@ impl<S: Store> Traces<S> {
             runs: Vec::new(),
             heads: BinaryHeap::new(),
             spans: 0,
+            of_operations: Vec::new(),
         };
         for mut sorter in sorters {
             traces.spans += sorter.spans;
+            for (operation, spans) in sorter.of_operations.iter().enumerate() {
+                add(&mut traces.of_operations, operation, *spans);
+            }
             sorter.held.sort_unstable_by_key(order);
-            let mut add = |records: Vec<SpanRecord>, rest| {
+            let mut add_run = |records: Vec<SpanRecord>, rest| {
                 let records = records.into_iter();
                 traces.runs.push(Run {
                     records,
@@ -123,9 +140,9 @@ impl<S: Store> Traces<S> {
                     head: None,
                 });
             };
-            add(sorter.held, None);
+            add_run(sorter.held, None);
             for (begin, end) in sorter.runs {
-                add(Vec::new(), Some((traces.stores.len(), begin, end)));
+                add_run(Vec::new(), Some((traces.stores.len(), begin, end)));
             }
             traces.stores.extend(sorter.store);
         }
@@ -138,6 +155,11 @@ impl<S: Store> Traces<S> {
     /// How many spans there are in all.
     pub fn spans(&self) -> u64 {
         self.spans
+    }
+
+    /// How many spans each operation has, by its [`NameId`](crate::NameId).
+    pub fn of_operations(&self) -> &[u64] {
+        &self.of_operations
     }
 
     /// Puts the next trace into `records`, sorted by span; false at the end.

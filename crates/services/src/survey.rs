@@ -15,6 +15,7 @@ use crate::contexts::{ContextId, ContextTree};
 use crate::histogram::Histogram;
 use crate::links::Mended;
 use crate::names::{NameId, Names};
+use crate::operations::Operations;
 use crate::path::critical_path;
 use crate::record::SpanRecord;
 use crate::sort::{Store, Traces};
@@ -38,6 +39,8 @@ pub struct Summary {
     pub latency: Nanoseconds,
     /// Requests whose drag is not known: their spans overlap in too many ways.
     pub without_drag: u64,
+    /// Operations that are too rare to be told apart: their spans count as those of one.
+    pub other_operations: u64,
     /// What was wrong with the spans.
     pub mended: Mended,
 }
@@ -51,6 +54,8 @@ pub struct SurveyOptions<'a> {
     /// Operations that count as requests, wherever they are in a trace; what is above and beside them
     /// does not count then. Without it the first spans of the traces are the requests.
     pub requests: Option<IsRequest<'a>>,
+    /// So many operations are told apart: [`MOST_OPERATIONS`](crate::MOST_OPERATIONS).
+    pub most_operations: usize,
     /// Threads.
     pub jobs: NonZeroUsize,
     /// Told how many spans are done.
@@ -66,9 +71,21 @@ pub fn survey<S: Store>(
     names: &Names,
     options: SurveyOptions<'_>,
 ) -> io::Result<Summary> {
+    let operations = Operations::of(traces.of_operations(), names, options.most_operations);
+    let mut summary = survey_with(&mut traces, names, &operations, options)?;
+    summary.other_operations = operations.rare;
+    Ok(summary)
+}
+
+fn survey_with<S: Store>(
+    traces: &mut Traces<S>,
+    names: &Names,
+    operations: &Operations,
+    options: SurveyOptions<'_>,
+) -> io::Result<Summary> {
     let mut records = Vec::new();
     if options.jobs.get() == 1 {
-        let mut surveyor = Surveyor::new(names, options.requests);
+        let mut surveyor = Surveyor::new(names, operations, options.requests);
         while traces.next_trace(&mut records)? {
             (options.progress)(records.len() as u64);
             surveyor.add(std::mem::take(&mut records));
@@ -80,7 +97,7 @@ pub fn survey<S: Store>(
         // Owned by the workers alone: where none is left, sending fails instead of waiting for ever.
         let receiver = Arc::new(Mutex::new(receiver));
         let work = move |receiver: Arc<Mutex<Receiver<Vec<Vec<SpanRecord>>>>>| {
-            let mut surveyor = Surveyor::new(names, options.requests);
+            let mut surveyor = Surveyor::new(names, operations, options.requests);
             while let Some(batch) = next_batch(&receiver) {
                 for trace in batch {
                     (options.progress)(trace.len() as u64);
@@ -143,6 +160,7 @@ impl Summary {
 /// Adds traces to a summary.
 pub struct Surveyor<'a> {
     names: &'a Names,
+    operations: &'a Operations,
     requests: Option<IsRequest<'a>>,
     /// What `requests` said.
     known: FxHashMap<(NameId, NameId), bool>,
@@ -150,10 +168,16 @@ pub struct Surveyor<'a> {
 }
 
 impl<'a> Surveyor<'a> {
-    /// One that has seen nothing; `names` gave out the names of the records to come.
-    pub fn new(names: &'a Names, requests: Option<IsRequest<'a>>) -> Self {
+    /// One that has seen nothing; `names` gave out the names of the records to come, of which `operations` are told
+    /// apart.
+    pub fn new(
+        names: &'a Names,
+        operations: &'a Operations,
+        requests: Option<IsRequest<'a>>,
+    ) -> Self {
         Self {
             names,
+            operations,
             requests,
             known: FxHashMap::default(),
             summary: Summary::default(),
@@ -208,6 +232,7 @@ impl<'a> Surveyor<'a> {
             if is_root {
                 placed.roots.push(position);
             }
+            let operation = self.operations.counted_as(operation);
             placed.contexts.push(root.map(|root| {
                 let parent = above.map(|(_, context)| context);
                 let context = self.summary.tree.context(parent, service, operation);

@@ -340,6 +340,7 @@ proptest! {
         several in prop::collection::vec(traces(3), 1..12),
         shuffle in any::<u64>(),
         (jobs, sorters, most_held) in (prop::sample::select(vec![1, 8]), 1..5_usize, 1..40_usize),
+        most_operations in prop::sample::select(vec![1, 2, usize::MAX]),
     ) {
         let mut all = Vec::new();
         for (trace, number) in several.iter().zip(0..) {
@@ -360,9 +361,9 @@ proptest! {
             let report = report_of(spans, way, Order::Distance);
             (serde_json::to_string(&report).unwrap(), summary.mended)
         };
-        let expected = json(&all, &Way::default());
+        let expected = json(&all, &Way { most_operations, ..Way::default() });
         all.sort_by_cached_key(|span| (span.span.0 ^ span.trace.low).wrapping_mul(shuffle | 1));
-        let found = json(&all, &Way { jobs, sorters, most_held, requests: None });
+        let found = json(&all, &Way { jobs, sorters, most_held, most_operations, requests: None });
         prop_assert_eq!(found, expected);
     }
 }

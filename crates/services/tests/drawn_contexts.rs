@@ -157,6 +157,52 @@ fn chosen_operations_become_the_requests() {
 }
 
 #[test]
+fn of_many_operations_the_rarest_count_as_one() {
+    let all: Vec<_> = (["1", "2", "3", "3"].iter().zip(1..))
+        .flat_map(|(item, trace)| {
+            let drawing = format!(
+                "
+        A shop[buy] 0-100
+          B shop[item-{item}] 10-40
+            C db[query] 20-30
+          D db[item-{item}] 50-60"
+            );
+            spans(trace, &drawing)
+        })
+        .collect();
+    let of = |most_operations, jobs| {
+        let way = Way {
+            jobs,
+            most_operations,
+            ..Way::default()
+        };
+        report_of(&all, &way, Order::Distance)
+    };
+    // Both item-1 and item-2 have two spans; item-3 has four, as buy and query have.
+    for (most, jobs) in [(3, 1), (3, 8)] {
+        let report = of(most, jobs);
+        assert_eq!((report.other_operations, report.requests), (2, 4));
+        assert_eq!(
+            lines(&report).lines().collect::<Vec<_>>(),
+            [
+                "shop[buy] db[(other)]: 2 0 20 20 20 20 0",
+                "shop[buy] db[item-3]: 2 0 20 20 20 20 0",
+                "shop[buy] shop[(other)] db[query]: 2 0 20 20 20 20 0",
+                "shop[buy] shop[(other)]: 2 0 60 40 40 60 0",
+                "shop[buy] shop[item-3] db[query]: 2 0 20 20 20 20 0",
+                "shop[buy] shop[item-3]: 2 0 60 40 40 60 0",
+                "shop[buy]: 4 0 400 240 240 400 0",
+            ]
+        );
+    }
+    // Of as many spans, those first by name.
+    let four = of(4, 1);
+    assert_eq!(four.other_operations, 1);
+    assert!(lines(&four).contains("db[item-1]: 1 "));
+    assert_eq!(of(5, 1).other_operations, 0);
+}
+
+#[test]
 fn each_order_puts_its_own_measure_first() {
     let drawn = spans(
         1,

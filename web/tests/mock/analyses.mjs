@@ -74,6 +74,7 @@ export function services() {
     latency_p99: rank(roots, 99).duration_ns,
     latency_max: rank(roots, 100).duration_ns,
     without_drag: 0,
+    other_operations: 0,
     mended: {
       duplicates: 0,
       conflicting: 0,

@@ -133,6 +133,7 @@ pub struct Way<'a> {
     pub sorters: usize,
     pub most_held: usize,
     pub requests: Option<IsRequest<'a>>,
+    pub most_operations: usize,
 }
 
 impl Default for Way<'_> {
@@ -142,6 +143,7 @@ impl Default for Way<'_> {
             sorters: 1,
             most_held: 1000,
             requests: None,
+            most_operations: usize::MAX,
         }
     }
 }
@@ -159,6 +161,7 @@ pub fn survey_of(spans: &[Span], way: &Way<'_>) -> (Summary, Names) {
     }
     let options = SurveyOptions {
         requests: way.requests,
+        most_operations: way.most_operations,
         jobs: NonZeroUsize::new(way.jobs).unwrap(),
         progress: &|_| (),
     };
