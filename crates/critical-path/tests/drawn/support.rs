@@ -9,7 +9,7 @@
 //! 0 140 irq 5 name / irqend 5         softirq 3 / softirqend 3     timer / timerend
 //! 0 150 raise 3            queue 0x1 lo    loop 0x1 lo    receive 0x1 lo
 //! 0 155 send a.b 7         arrive a.b 7   (a TCP segment from host a to host b by its number)
-//! 0 160 call futex         ret futex
+//! 0 160 call futex         ret futex        interrupted futex     signal a (to thread a)     signal a process (of a)
 //! -- lost 3 cpu0           as in slowpath-drawn
 //! ```
 
@@ -144,9 +144,10 @@ fn events(line: &str, tracer: Tracer) -> Vec<String> {
             Tracer::Ftrace => format!("sys_exit_{} __syscall_nr=0 ret=-512", argument(0)),
         }],
         "signal" => vec![format!(
-            "signal_generate sig=14 comm={} pid={} group=0 result=0",
+            "signal_generate sig=14 comm={} pid={} group={} result=0",
             comm(argument(0)),
-            tid(argument(0))
+            tid(argument(0)),
+            u8::from(argument(1) == "process")
         )],
         "send" => vec![segment("net_dev_queue", argument(0), argument(1))],
         "arrive" => vec![segment("net_if_receive_skb", argument(0), argument(1))],

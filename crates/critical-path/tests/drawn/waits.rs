@@ -229,6 +229,41 @@ fn a_lock_that_is_given_up_before_who_was_sent_a_signal_runs_is_not_the_senders(
 }
 
 #[test]
+fn a_lock_that_is_given_up_right_before_a_process_is_sent_a_signal_keeps_its_holder() {
+    // The process of d; whom the call woke takes the signal.
+    let drawing = |calls: &str| {
+        format!(
+            "2   0 switch - c
+         0   0 switch - a
+         0 100 call futex
+         0 110 switch a:S -
+         {calls}
+         2 305 signal d process
+         2 306 ret kill
+         0 410 switch - a
+         0 420 ret futex
+         0 500 switch a:S -"
+        )
+    };
+    let check = |calls: &str, held: &str| {
+        let path = [
+            "50..110 a RUNNING",
+            held,
+            "300..410 a WAIT_CPU",
+            "410..500 a RUNNING",
+        ];
+        check(&drawing(calls), "a", (50, 500), &path.join("\n"));
+    };
+    let given_up_before = "2 299 call futex\n 2 300 wake a\n 2 301 ret futex\n 2 302 call kill";
+    check(given_up_before, "  110..300 c RUNNING");
+    let by_signal = "2 299 call kill\n 2 300 wake a";
+    check(
+        by_signal,
+        "110..300 a BLOCKED (in futex, interrupted by a signal)",
+    );
+}
+
+#[test]
 fn a_handler_may_take_its_time_while_another_has_the_lock() {
     check(
         "1       0 switch - b

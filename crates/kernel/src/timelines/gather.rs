@@ -343,15 +343,16 @@ impl Gather<'_> {
 
     /// The thread that runs has entered a call, or left one.
     fn call(&self, state: &mut Gathered, at: i64, call: Call) {
-        match state.open.interleaved {
+        let woke = std::mem::take(&mut state.open.woke);
+        let interleaved = state.open.interleaved;
+        match interleaved {
             // The switch that wants to know may be in another stream.
             true => self.push(state, at, Kind::Call(call)),
-            false => {
-                state.open.call = call;
-                if std::mem::take(&mut state.open.woke) {
-                    self.push(state, at, Kind::CallEdge);
-                }
-            }
+            false => state.open.call = call,
+        }
+        // So may the wake-up be.
+        if woke || interleaved {
+            self.push(state, at, Kind::CallEdge);
         }
     }
 

@@ -42,7 +42,7 @@ pub(super) enum Kind {
     PacketLooped { buffer: u64 },
     /// A packet is handed to the protocols.
     PacketReceived { buffer: u64 },
-    /// The system call that the running thread was in when the chunk ended.
+    /// The system call that the running thread is in: where a chunk ends, no edge of it, or streams are interleaved.
     Call(Call),
     /// A signal interrupted the call that the running thread returns from.
     Interrupted,

@@ -157,10 +157,7 @@ impl Scanner {
             Kind::PacketQueued { buffer, loopback } => self.packet_queued(buffer, loopback),
             Kind::PacketLooped { buffer } => self.packet_step(StepKind::Looped { buffer }),
             Kind::PacketReceived { buffer } => self.packet_received(buffer),
-            Kind::Call(call) => {
-                self.knows.carried_call = call;
-                self.knows.woken = None;
-            }
+            Kind::Call(call) => self.knows.carried_call = call,
             Kind::CallEdge => self.knows.woken = None,
             // Only the first call that a run returns from tells of the wait before it.
             Kind::Interrupted => {
