@@ -41,8 +41,14 @@ def main():
         manifest = json.load(file)
     offset = manifest["clocks"][0]["offset_to_epoch_ns"]
     first, last = manifest["accounts"]["begin"], manifest["accounts"]["end"]
-    begin = offset + min(account["at_ns"] for account in first)
-    end = offset + max(account["at_ns"] for account in last)
+    windows = {
+        after["tid"]: (offset + before["at_ns"], offset + after["at_ns"]) for before, after in zip(first, last)
+    }
+
+    def is_within(thread, *times):
+        begin, end = windows.get(thread, (0, -1))
+        return all(begin <= at <= end for at in times)
+
     sums = collections.defaultdict(collections.Counter)
     running = {}  # by processor
     woken = {}  # thread -> when
@@ -52,14 +58,14 @@ def main():
         if event["name"] in WAKE_UPS:
             woken[fields["pid"]] = now
         elif event["name"] == "sched_stat_runtime":
-            if begin <= now <= end:
+            if is_within(fields["pid"], now):
                 sums[fields["pid"]]["charged_ns"] += fields["runtime"]
             if run and run.thread == fields["pid"]:
                 run.charged += fields["runtime"]
         elif event["name"] == "sched_switch":
             when = woken.pop(fields["next_pid"], now)
             early = now - when if run and when >= run.since else 0
-            if run and begin <= run.since and now <= end:
+            if run and is_within(run.thread, run.since, now):
                 sums[run.thread]["ran_ns"] += now - run.since
                 sums[run.thread]["unexplained_ns"] += run.unexplained(now, early)
             running[processor] = Run(fields["next_pid"], now, early)

@@ -85,7 +85,7 @@ pub struct RecordArgs {
     #[arg(long, requires = "command")]
     node: bool,
     /// Kernel buffer for each processor, for instance 64M [default: 16M, with --snapshot 64M, less
-    /// where memory is short].
+    /// where memory or the disk is small].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     buffer_size: Option<u64>,
     /// Note the CPU times by /proc of this process too (those of the command always are).

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let path = std::path::absolute(path).ok()?;
     let told = path.ancestors().find_map(|folder| statvfs(folder).ok())?;
-    Some(told.f_bavail * told.f_frsize)
+    (told.f_blocks > 0).then(|| told.f_bavail * told.f_frsize)
 }
 
 /// Keeps room for `file` from byte `from` to byte `to`, beyond its end too; its size stays.

@@ -5,10 +5,12 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use signal_hook::SigId;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 /// A request to end that came as a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,14 +23,16 @@ pub enum EndSignal {
     HangUp,
 }
 
-/// The arrivals of SIGINT, SIGTERM and SIGHUP, which no longer end the process while this lives.
+/// The arrivals of SIGINT, SIGTERM and SIGHUP, which no longer end the process while this lives. Nor does
+/// SIGXFSZ: a file that grows beyond the limit of the process is an error of whoever writes it.
 #[derive(Debug)]
 pub struct SignalPipe {
     pipes: [(EndSignal, OwnedFd, SigId); 3],
+    too_large: SigId,
 }
 
 impl SignalPipe {
-    /// Takes over the three signals.
+    /// Takes over the signals.
     ///
     /// # Errors
     /// When no pipe can be had or a handler is refused.
@@ -47,6 +51,7 @@ impl SignalPipe {
                 listen(EndSignal::Terminate, SIGTERM)?,
                 listen(EndSignal::HangUp, SIGHUP)?,
             ],
+            too_large: signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?,
         })
     }
 
@@ -76,6 +81,7 @@ impl Drop for SignalPipe {
         for (_, _, id) in &self.pipes {
             signal_hook::low_level::unregister(*id);
         }
+        signal_hook::low_level::unregister(self.too_large);
     }
 }
 

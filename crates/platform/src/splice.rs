@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 
-/// What one pipe is asked to hold; the kernel may grant less to a process without rights.
-const WANTED_PIPE_BYTES: usize = 1 << 20;
+/// The most that a pipe holds: what it is asked for. The kernel may grant less to a process without rights.
+pub const MOST_PIPE_BYTES: usize = 1 << 20;
 
 /// A pipe that whole pages pass through on their way to a file.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl PagePipe {
     /// When no pipe can be had.
     pub fn new() -> io::Result<Self> {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-        let capacity = fcntl_setpipe_size(&writer, WANTED_PIPE_BYTES).or_else(|_| {
+        let capacity = fcntl_setpipe_size(&writer, MOST_PIPE_BYTES).or_else(|_| {
             let page = rustix::param::page_size();
             Ok::<usize, io::Error>(16 * page)
         })?;
@@ -37,11 +37,6 @@ impl PagePipe {
             writer,
             capacity,
         })
-    }
-
-    /// The most that [`take`](Self::take) leaves in the pipe, in bytes.
-    pub fn capacity(&self) -> usize {
-        self.capacity
     }
 
     /// Takes what `from` has to give at once, in whole pages, as far as the pipe has room; returns the

@@ -16,6 +16,23 @@ pub enum RecordError {
         /// What the system answered.
         cause: io::Error,
     },
+    /// The disk of the output folder has less room than a recording begins with.
+    #[error(
+        "there is too little room for a recording in {}: it begins with {} MB ({rings} buffers of {} MB among them), \
+         {} MB are free", folder.display(), wanted.div_ceil(1 << 20), ring_bytes.div_ceil(1 << 20), free >> 20
+    )]
+    NoRoom {
+        /// The folder.
+        folder: PathBuf,
+        /// Bytes that are needed.
+        wanted: u64,
+        /// The kernel's buffers, whose content always has its room.
+        rings: u64,
+        /// Bytes of each.
+        ring_bytes: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
     /// The output folder holds something.
     #[error("the folder {} is not empty", folder.display())]
     Occupied {
@@ -146,6 +163,7 @@ impl RecordError {
     pub fn exit_status(&self) -> u8 {
         match self {
             Self::Output { .. }
+            | Self::NoRoom { .. }
             | Self::Occupied { .. }
             | Self::MoreThanARecording { .. }
             | Self::Command { .. }
@@ -164,7 +182,11 @@ impl RecordError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Output { cause, .. } | Self::System { cause, .. } if is_full(cause) => {
-                "the disk is full: make room, or name a folder on another one: -o DIR".into()
+                "the disk is full, but for the room that is kept for what buffers hold: make room, name a folder \
+                 on another one (-o DIR), or ask for less with --buffer-size or --events".into()
+            }
+            Self::NoRoom { .. } => {
+                "make room, name a folder on another disk (-o DIR), or ask for smaller buffers with --buffer-size".into()
             }
             Self::Output { cause, .. } if cause.kind() == io::ErrorKind::ResourceBusy => {
                 "choose another folder, or end the recording that runs".into()

@@ -71,11 +71,7 @@ impl Instance {
         let opened = instance
             .write("tracing_on", "0")
             .and_then(|()| instance.open_rings());
-        if let Err(error) = opened {
-            instance.remove();
-            return Err(error);
-        }
-        Ok(instance)
+        opened.map(|()| instance)
     }
 
     fn open_rings(&mut self) -> Result<(), RecordError> {
@@ -218,12 +214,10 @@ impl Instance {
             .collect()
     }
 
-    /// Closes the rings and removes the instance; the kernel switches its events off. Refused by the
-    /// kernel while another process holds a ring: that one then removes it.
-    pub(crate) fn remove(self) {
-        drop(self.rings);
-        // Whatever remains is found by the next recorder's clean-up.
-        let _ = fs::remove_dir(&self.folder);
+    /// Gives the memory of the rings back, as far as the kernel does while they are open.
+    pub(crate) fn shrink(&self) {
+        // Who does not get it back now gets it when the instance is removed.
+        let _ = self.write("buffer_size_kb", "4");
     }
 
     /// A text of the instance or, where only the whole tracer has it, of that.
@@ -235,6 +229,22 @@ impl Instance {
         let path = self.folder.join(name);
         fs::write(&path, value).map_err(refused(&path))
     }
+}
+
+/// Closes the rings and removes the instance; the kernel switches its events off. Refused by the kernel while
+/// another process holds a ring: that one then removes it.
+impl Drop for Instance {
+    fn drop(&mut self) {
+        self.rings.clear();
+        // Whatever remains is found by the next recorder's clean-up.
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// How many rings an instance has: one for each processor that there may be.
+pub(crate) fn ring_count(tracefs: &Path) -> u64 {
+    let entries = fs::read_dir(tracefs.join("per_cpu")).into_iter().flatten();
+    entries.flatten().count() as u64
 }
 
 /// Reads a text of the tracer. Some are made anew for every read(2) and cut to its size, so the first

@@ -18,7 +18,7 @@ use crate::node::NodeAgent;
 use crate::options::{KernelChoice, RecordOptions, UserSpaceChoice};
 use crate::redis::RedisAgent;
 use crate::spans::{self, SpansChoice};
-use crate::{event_names, ftrace, host, lttng, processes};
+use crate::{event_names, ftrace, host, lttng, processes, storage};
 
 const STANDARD_BUFFER: u64 = 16 << 20;
 const SNAPSHOT_BUFFER: u64 = 64 << 20;
@@ -93,6 +93,13 @@ impl Plan {
         let mut user_space_events = choose_user_space(options, tracer, talk)?;
         user_space_events.extend(from_inside);
         let agents = Agents::find(&options.agents)?;
+        let rings = tracefs.as_deref().map_or(0, ftrace::ring_count);
+        let buffer_bytes_per_cpu = options
+            .buffer_bytes_per_cpu
+            .unwrap_or_else(|| default_buffer(options, rings));
+        if options.mode == Mode::Standard && rings > 0 {
+            storage::check_room(&options.output, rings, buffer_bytes_per_cpu)?;
+        }
         Ok(Self {
             tracer,
             agents,
@@ -100,9 +107,7 @@ impl Plan {
             node,
             tracefs,
             kernel_events,
-            buffer_bytes_per_cpu: options
-                .buffer_bytes_per_cpu
-                .unwrap_or_else(|| default_buffer(options)),
+            buffer_bytes_per_cpu,
             user_space_events,
             user_space_is_optional,
         })
@@ -167,15 +172,14 @@ fn choose_user_space(
     Ok(Vec::new())
 }
 
-fn default_buffer(options: &RecordOptions) -> u64 {
+fn default_buffer(options: &RecordOptions, rings: u64) -> u64 {
     let (wanted, free_on_disk) = match options.mode {
         // What the buffers hold has its room on disk from the begin.
         Mode::Standard => (STANDARD_BUFFER, room::free_bytes(&options.output)),
         Mode::Snapshot => (SNAPSHOT_BUFFER, None),
     };
-    let cpus = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-    let free = [host::available_memory(), free_on_disk];
-    let shares = free.into_iter().flatten().map(|free| free / SHARE / cpus);
+    let free = [host::available_memory(), free_on_disk].into_iter();
+    let shares = free.flatten().map(|free| free / SHARE / rings.max(1));
     shares.fold(wanted, u64::min).max(1 << 20)
 }
 

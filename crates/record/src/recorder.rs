@@ -76,7 +76,7 @@ pub fn record(options: &RecordOptions, talk: &mut dyn FnMut(&str)) -> Result<Out
         .map_err(RecordError::system("no guardian process could be started"))
         .inspect_err(|_| output.discard())?;
     let result = recording.run(options, &plan, signals, talk);
-    let parting = if result.is_ok() {
+    let parting = if result.is_ok() || recording.has_ended_early {
         Parting::Goodbye
     } else {
         Parting::Silence
@@ -129,6 +129,8 @@ pub(crate) struct Recording {
     pub(crate) receiver: Option<SpanReceiver>,
     /// Whether events could be recorded.
     has_started: bool,
+    /// Whether it could not go on and everything is put away.
+    has_ended_early: bool,
 }
 
 impl Recording {
@@ -192,6 +194,7 @@ impl Recording {
             session: None,
             receiver: None,
             has_started: false,
+            has_ended_early: false,
         })
     }
 
@@ -395,9 +398,7 @@ impl Recording {
     /// Closes the rings and removes the instance, if the other of recorder and guardian has
     /// already closed them.
     fn let_go(&mut self) {
-        if let Some(instance) = self.instance.take() {
-            instance.remove();
-        }
+        drop(self.instance.take());
     }
 
     /// Writes what the ring holds into the next snapshot's folder, and empties it; `reason` is the
@@ -496,12 +497,18 @@ impl Recording {
         Ok(())
     }
 
-    /// Stops the flow of events that can no longer be written; the guardian does the rest.
-    pub(crate) fn give_up_tracing(&self) {
+    /// Puts away what there is of a recording that cannot go on, so that nothing of it burdens the command,
+    /// which may run for long. What fails here is left to the guardian.
+    pub(crate) fn end_early(&mut self) {
+        let closed = self.close();
         if let Some(instance) = &self.instance {
-            // Where this fails too, removing the instance ends it.
-            let _ = instance.trace(false);
+            instance.shrink();
         }
+        self.manifest.accounts = self.accounts.accounts();
+        self.manifest.cost.recorder_cpu_ns = process_cpu_ns();
+        let written = self.manifest.write(&self.folder);
+        let handed_over = hand_over(&self.folder);
+        self.has_ended_early = closed.is_ok() && written.and(handed_over).is_ok();
     }
 
     /// Whether LTTng records events of applications.

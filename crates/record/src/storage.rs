@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use slowpath_model::CpuId;
 use slowpath_platform::ownership::{self, Owner};
 use slowpath_platform::room;
-use slowpath_platform::splice::PagePipe;
+use slowpath_platform::splice::{MOST_PIPE_BYTES, PagePipe};
 
 use crate::error::RecordError;
 use crate::manifest;
@@ -152,7 +152,36 @@ fn empty(folder: &Path) -> io::Result<()> {
 }
 
 /// Room is kept in steps of so many bytes.
-const STEP_OF_ROOM: u64 = 4 << 20;
+const STEP_OF_ROOM: u64 = 256 << 10;
+
+/// The room that is kept for the file of one processor beyond what is written, in bytes: for a ring that
+/// holds `ring_bytes` of events, and the pipe that its pages pass through.
+pub(crate) fn room_of_ring(ring_bytes: u64) -> u64 {
+    // Each of its pages has a head besides, and the reader has a page of its own.
+    let pages = ring_bytes + ring_bytes / 64 + (64 << 10);
+    (pages + MOST_PIPE_BYTES as u64).next_multiple_of(STEP_OF_ROOM)
+}
+
+/// What a recording needs beside its pages: the kernel's symbols and the formats of events. 6 MB were seen.
+const TEXTS: u64 = 8 << 20;
+
+/// Whether there is room in `folder` for a recording to begin with, that of a recording there included.
+///
+/// # Errors
+/// When there is not.
+pub(crate) fn check_room(folder: &Path, rings: u64, ring_bytes: u64) -> Result<(), RecordError> {
+    let wanted = rings * room_of_ring(ring_bytes) + TEXTS;
+    match room::free_bytes(folder).map(|free| free + bytes_below(folder)) {
+        Some(free) if free < wanted => Err(RecordError::NoRoom {
+            folder: folder.to_owned(),
+            wanted,
+            rings,
+            ring_bytes,
+            free,
+        }),
+        _ => Ok(()),
+    }
+}
 
 /// `cpuN.raw` of every processor, open for appending pages.
 ///
@@ -162,8 +191,8 @@ const STEP_OF_ROOM: u64 = 4 << 20;
 pub(crate) struct PageFiles {
     files: Vec<PageFile>,
     bytes: u64,
-    /// Bytes that a ring holds, where room is kept for it.
-    ring_bytes: Option<u64>,
+    /// The room that is kept for each, where it is.
+    room: Option<u64>,
 }
 
 /// The file of one processor. Its pipe is its own: what a killed recorder left in it is of that processor.
@@ -178,9 +207,9 @@ struct PageFile {
 }
 
 impl PageFile {
-    /// Sees to it that a ring of `ring_bytes` and a full pipe find room behind what is written.
-    fn keep_room(&mut self, ring_bytes: u64) -> io::Result<()> {
-        let needed = self.bytes + ring_bytes + self.pipe.capacity() as u64;
+    /// Sees to it that `room` is there behind what is written.
+    fn keep_room(&mut self, room: u64) -> io::Result<()> {
+        let needed = self.bytes + room;
         if needed > self.kept_to {
             let to = needed.next_multiple_of(STEP_OF_ROOM);
             room::keep(&self.file, self.kept_to, to)?;
@@ -215,16 +244,17 @@ impl PageFiles {
         Ok(Self {
             files,
             bytes: 0,
-            ring_bytes: None,
+            room: None,
         })
     }
 
     /// From now on keeps room for what rings of `ring_bytes` hold.
     pub(crate) fn keep_room(&mut self, ring_bytes: u64) -> io::Result<()> {
-        self.ring_bytes = Some(ring_bytes);
+        let room = room_of_ring(ring_bytes);
+        self.room = Some(room);
         self.files
             .iter_mut()
-            .try_for_each(|file| file.keep_room(ring_bytes))
+            .try_for_each(|file| file.keep_room(room))
     }
 
     /// Appends the whole pages that wait in the ring of the processor at position `index`; returns
@@ -234,8 +264,8 @@ impl PageFiles {
         let mut moved = 0;
         while file.pipe.take(ring)? > 0 {
             moved += file.empty_pipe()?;
-            if let Some(ring_bytes) = self.ring_bytes {
-                file.keep_room(ring_bytes)?;
+            if let Some(room) = self.room {
+                file.keep_room(room)?;
             }
         }
         self.bytes += moved;
@@ -246,30 +276,39 @@ impl PageFiles {
     pub(crate) fn append_rest(
         &mut self,
         index: usize,
-        mut ring: &File,
+        ring: &File,
         page_size: u64,
     ) -> io::Result<()> {
         // What is left has its room; what is not needed of it is for the texts beside.
-        self.ring_bytes = None;
+        self.room = None;
+        let written = self.append_to_the_end(index, ring, page_size);
+        written.and(room::give_back(&self.files[index].file))
+    }
+
+    fn append_to_the_end(
+        &mut self,
+        index: usize,
+        mut ring: &File,
+        page_size: u64,
+    ) -> io::Result<()> {
         // What a recorder that was killed between two splices had already taken.
         self.bytes += self.files[index].empty_pipe()?;
         self.append_pages(index, ring)?;
         let mut page = vec![0; usize::try_from(page_size).unwrap_or(4096)];
         loop {
             match ring.read(&mut page) {
-                Ok(0) => break,
+                Ok(0) => return Ok(()),
                 // A reader relies on whole pages; the kernel gives no less.
                 Ok(count) => {
                     page[count..].fill(0);
                     self.files[index].file.write_all(&page)?;
                     self.bytes += page.len() as u64;
                 }
-                Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => break,
+                Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
                 Err(cause) => return Err(cause),
             }
         }
-        room::give_back(&self.files[index].file)
     }
 
     /// Bytes written so far by this process.

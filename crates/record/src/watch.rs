@@ -86,7 +86,7 @@ pub(crate) fn watch(
         Ok(reason) => ended.reason = reason,
         Err(error) => {
             // The command's work is worth more than the recording of it.
-            recording.give_up_tracing();
+            recording.end_early();
             if ended.command.is_some() {
                 talk(&format!("recording stopped, the command goes on: {error}"));
             }

@@ -10,14 +10,21 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use slowpath_platform::tracefs;
 use slowpath_record::{
-    KernelChoice, Manifest, Mode, RecordOptions, SpansChoice, record, request_snapshot,
+    KernelChoice, Manifest, Mode, RecordError, RecordOptions, SpansChoice, record, request_snapshot,
 };
 use support::spans_alone;
+
+/// One recording at a time in a process.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A file system in memory, gone with the test.
 struct Disk(PathBuf);
@@ -44,6 +51,7 @@ impl Drop for Disk {
 
 #[test]
 fn after_a_snapshot_without_room_the_next_one_is_taken() {
+    let _alone = alone();
     let base = tempfile::tempdir().expect("a temporary folder");
     let Some(disk) = Disk::mounted(&base.path().join("disk"), "size=256k") else {
         return;
@@ -95,38 +103,101 @@ fn what_was_recorded_on_every_processor_before_the_disk_was_full_is_kept() {
         println!("SKIPPED: {error}");
         return;
     }
+    let _alone = alone();
     let base = tempfile::tempdir().expect("a temporary folder");
     let Some(disk) = Disk::mounted(&base.path().join("disk"), "size=32m") else {
         return;
     };
-    let folder = disk.0.join("recording");
+    let (folder, end) = (disk.0.join("recording"), base.path().join("end"));
     // One processor fills the disk in less time than the others need for half a buffer.
-    let busy = "exec taskset -c 0 dd if=/dev/zero of=/dev/null bs=1 count=3000000 2>/dev/null";
-    let mut options = spans_alone(&folder, Mode::Standard, &[], &["sh", "-c", busy]);
-    options.spans.listen = SpansChoice::Off;
-    let options = RecordOptions {
-        kernel: KernelChoice::Ftrace,
-        events: vec!["sched".into(), "syscalls".into()],
-        ..options
+    let busy = "taskset -c 0 dd if=/dev/zero of=/dev/null bs=1 count=3000000 2>/dev/null";
+    let script = format!(
+        "{busy}; while [ ! -e {} ]; do sleep 0.05; done",
+        end.display()
+    );
+    let options = kernel_events(&folder, &["sh", "-c", &script]);
+    let recording = thread::spawn(move || record(&options, &mut |line| eprintln!("{line}")));
+
+    // While the command goes on, it is put away already.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let manifest = loop {
+        match Manifest::read(&folder) {
+            Ok(manifest) if manifest.end_ns > manifest.begin_ns => break manifest,
+            _ => assert!(Instant::now() < deadline, "it does not end"),
+        }
+        thread::sleep(Duration::from_millis(20));
     };
-    let error = record(&options, &mut |line| eprintln!("{line}")).expect_err("no room");
+    assert!(!manifest.complete, "{manifest:?}");
+    let mut bytes = 0;
+    for cpu in 0..thread::available_parallelism().map_or(1, |count| count.get()) {
+        let pages = fs::metadata(folder.join(format!("kernel/cpu{cpu}.raw"))).expect("pages");
+        assert!(pages.len() > 0, "processor {cpu}");
+        // What was kept for more is given back.
+        assert!(pages.blocks() * 512 <= pages.len() + 4096, "{pages:?}");
+        bytes += pages.len();
+    }
+    assert_eq!(manifest.cost.bytes_written, bytes);
+    assert!(!recording.is_finished());
+    fs::write(&end, "").expect("a file");
+    let error = recording.join().expect("no panic").expect_err("no room");
     assert!(
         error
             .hint()
             .is_some_and(|hint| hint.contains("disk is full")),
         "{error}"
     );
+    let after = Manifest::read(&folder).expect("a manifest");
+    assert_eq!(after.end_ns, manifest.end_ns);
+}
 
-    let processors = thread::available_parallelism().map_or(1, |count| count.get());
-    for cpu in 0..processors {
-        let pages = fs::metadata(folder.join(format!("kernel/cpu{cpu}.raw"))).expect("pages");
-        assert!(pages.len() > 0, "processor {cpu}");
-        // What was kept for more is given back.
-        assert!(pages.blocks() * 512 <= pages.len() + 4096, "{pages:?}");
+#[test]
+fn a_disk_that_is_too_small_is_told_before_anything_is_touched() {
+    if let Err(error) = tracefs::find_or_mount() {
+        println!("SKIPPED: {error}");
+        return;
     }
-    let manifest = Manifest::read(&folder).expect("a manifest");
+    let _alone = alone();
+    let base = tempfile::tempdir().expect("a temporary folder");
+    let Some(disk) = Disk::mounted(&base.path().join("disk"), "size=24m") else {
+        return;
+    };
+    let folder = disk.0.join("recording");
+    let first = kernel_events(&folder, &["true"]);
+    record(&first, &mut |line| eprintln!("{line}")).expect("a recording");
+    let before = Manifest::read(&folder).expect("a manifest");
+    let instances = || {
+        let tracefs = tracefs::find_or_mount().expect("it was there");
+        let entries = fs::read_dir(tracefs.join("instances")).expect("instances");
+        let own = format!("-{}-", std::process::id());
+        let names = entries.flatten().map(|entry| entry.file_name());
+        names
+            .filter(|name| name.to_string_lossy().contains(&own))
+            .count()
+    };
+    let large = RecordOptions {
+        replace: true,
+        buffer_bytes_per_cpu: Some(64 << 20),
+        ..first
+    };
+    let error = record(&large, &mut |line| eprintln!("{line}")).expect_err("no room");
+    assert!(matches!(error, RecordError::NoRoom { .. }), "{error}");
     assert!(
-        !manifest.complete && manifest.end_ns > manifest.begin_ns,
-        "{manifest:?}"
+        error
+            .hint()
+            .is_some_and(|hint| hint.contains("--buffer-size"))
     );
+    let after = Manifest::read(&folder).expect("the one of before");
+    assert_eq!((after.begin_ns, after.complete), (before.begin_ns, true));
+    assert_eq!(instances(), 0);
+}
+
+/// Kernel events to `folder` while the command runs, with buffers by the room that there is.
+fn kernel_events(folder: &Path, command: &[&str]) -> RecordOptions {
+    let mut options = spans_alone(folder, Mode::Standard, &[], command);
+    options.spans.listen = SpansChoice::Off;
+    RecordOptions {
+        kernel: KernelChoice::Ftrace,
+        events: vec!["sched".into(), "syscalls".into()],
+        ..options
+    }
 }
