@@ -104,6 +104,7 @@ fn build(target: &std::path::Path, key: &Key, intervals: u64) -> anyhow::Result<
         .map(|number| Attribute {
             path: format!("threads/{number}/state"),
             vocabulary: None,
+            part: None,
         })
         .collect();
     builder.finish(key, &attributes, &[], Vec::new())?;

@@ -24,10 +24,15 @@ attributes = table("attributes")
 names = table("names")
 held = duckdb.query(
     """
-    SELECT path, coalesce(name, CAST(intervals.value AS VARCHAR)) AS held,
-           CAST(sum(end_ns - begin_ns) AS BIGINT) AS ns
-    FROM intervals JOIN attributes USING (attribute)
-    LEFT JOIN names ON names.vocabulary = attributes.vocabulary AND names.value = intervals.value
+    WITH told AS (
+        SELECT path, vocabulary, end_ns - begin_ns AS ns,
+               CASE WHEN bits IS NULL THEN value
+                    ELSE nullif((value >> first_bit) & ((1::BIGINT << bits) - 1), 0) - 1 END AS value
+        FROM intervals JOIN attributes ON intervals.attribute = coalesce(part_of, attributes.attribute)
+    )
+    SELECT path, coalesce(name, CAST(told.value AS VARCHAR)) AS held, CAST(sum(ns) AS BIGINT) AS ns
+    FROM told LEFT JOIN names ON names.vocabulary = told.vocabulary AND names.value = told.value
+    WHERE told.value IS NOT NULL
     GROUP BY ALL ORDER BY ALL
     """
 ).fetchall()

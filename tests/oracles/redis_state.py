@@ -4,6 +4,7 @@ Plain on purpose: everything that was ever so is in one list, and each time look
 `redis-cli --json command` printed, how many times, the trace. For traces without losses.
 """
 
+import itertools
 import json
 import random
 import sys
@@ -22,12 +23,14 @@ class Facts:
         self.pid, self.all, self.connections, self.by_descriptor = pid, [], {}, {}
         self.first = self.last = None
         self.reads, self.writes, self.calls, self.sent, self.broadcast = {}, {}, [], [], None
+        self.busy = []
 
     def did(self, thread, operation, client, begin, end):
         self.all.append((("thread", thread), "operation", begin, end, operation))
         self.all.append((("thread", thread), "request", begin, end, client))
         if thread == self.pid:
             self.all.append((("event_loop",), "operation", begin, end, operation))
+            self.busy.append((begin, end))
 
 
 def note(facts, name, event):
@@ -99,8 +102,20 @@ def settle(facts, server, types):
         for (begin, memory), (until, _) in zip(told, told[1:]):
             if memory:
                 facts.all.append((of, "memory", begin, until, memory))
-    for batch in server.batches:
-        commands(facts, server, batch, types)
+    # Of level lite they may overlap.
+    facts.busy.sort()
+    latest = itertools.accumulate((end for _, end in facts.busy), max, initial=facts.first)
+    facts.busy = [(max(begin, before), end) for (begin, end), before in zip(facts.busy, latest)]
+    # A batch is over when the client's next begins.
+    of_client = {}
+    for batch in sorted(server.batches, key=lambda batch: batch["begin"]):
+        of_client.setdefault(batch["client"], []).append(batch)
+    for batches in of_client.values():
+        for batch, following in zip(batches, batches[1:] + [None]):
+            told = len(facts.all)
+            commands(facts, server, batch, types)
+            if following:
+                facts.all[told:] = [(*what, min(end, following["begin"]), value) for *what, end, value in facts.all[told:]]
 
 
 def commands(facts, server, batch, types):
@@ -134,7 +149,7 @@ def state(facts, server, number, at):
     for of, what, begin, end, value in facts.all:
         if begin <= at and begin < end:
             latest[of, what] = max(latest.get((of, what), (begin, end, value)), (begin, end, value))
-    row = {"server": number, "event_loop": {}, "bus": {}, "threads": {}, "connections": {}, "requests": {}}
+    row = {"server": number, "event_loop": {}, "bus": {}, "clients": {}, "threads": {}, "connections": {}, "requests": {}}
     for (of, what), (_, end, value) in latest.items():
         if at >= end:
             continue
@@ -145,13 +160,19 @@ def state(facts, server, number, at):
     asking = (b for b in server.batches if b["commands"] and b["begin"] <= at < b["last"])
     if waiting := sum(1 for _ in asking):
         row["event_loop"]["waiting"] = waiting
+    begin = at // MILLISECOND * MILLISECOND
+    if busy := sum(max(0, min(end, begin + MILLISECOND) - max(since, begin)) for since, end in facts.busy):
+        row["event_loop"]["busy"] = busy
+    for what, amount, when in (("read", "in", "begin"), ("written", "out", "last")):
+        if volume := sum(b[amount] for b in server.batches if b[when] // MILLISECOND == at // MILLISECOND):
+            row["clients"][what] = volume
     if volume := sum(bytes_ for when, *_, bytes_ in facts.sent if when // MILLISECOND == at // MILLISECOND):
         row["bus"]["volume"] = volume
     before = [sent for sent in facts.sent if sent[0] <= at < facts.last]
     if before:
         _, kind, broadcast, _ = before[-1]
         row["bus"]["type"] = NAMES[kind] + (" broadcast" if broadcast else "")
-    told = any(row[key] for key in ("event_loop", "bus", "threads", "connections", "requests"))
+    told = any(row[key] for key in ("event_loop", "bus", "clients", "threads", "connections", "requests"))
     for key, name in (("threads", "tid"), ("connections", "client"), ("requests", "client")):
         row[key] = [{name: of, **rest} for of, rest in sorted(row[key].items())]
     return row if told or "process" in row else None

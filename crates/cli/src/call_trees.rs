@@ -5,8 +5,7 @@ use slowpath_datastore::{
     Whereabouts,
 };
 use slowpath_model::{Nanoseconds, ProcessId, Timestamp, shown};
-
-use crate::tables::grouped;
+use slowpath_views::{address, grouped};
 
 /// Who was recorded, and how much of what they sent was found again.
 pub(crate) fn overview(told: &CallReport) -> String {
@@ -236,13 +235,4 @@ fn length(length: Option<Nanoseconds>) -> String {
 
 fn status(status: Option<u16>) -> String {
     status.map_or_else(String::new, |status| format!(" {status}"))
-}
-
-/// As one would type it.
-pub(crate) fn address(address: &str, port: u16) -> String {
-    match (address, port) {
-        ("", 0) => "a Unix socket, or not told".to_owned(),
-        (address, port) if address.contains(':') => format!("[{}]:{port}", shown(address)),
-        (address, port) => format!("{}:{port}", shown(address)),
-    }
 }

@@ -11,11 +11,11 @@ use slowpath_kernel::count::{CountBy, count};
 use slowpath_model::{Diagnostic, TimeRange, Timestamp, TraceId, shown};
 use slowpath_read_spans::{ReadOptions, Span, SpanSink};
 use slowpath_session::{OpenedSource, SpanFile};
+use slowpath_views::{bytes, grouped};
 
 use crate::input::{InputArgs, Report, Run};
 use crate::output::print;
 use crate::output::print_json;
-use crate::tables::{bytes, grouped};
 
 /// Show what a recording holds: traces, time, events, losses, spans.
 #[derive(Args)]

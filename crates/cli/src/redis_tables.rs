@@ -2,9 +2,9 @@
 
 use slowpath_datastore::{BusVolume, Latency, Level, Parts, ServerRow, StoreReport};
 use slowpath_model::{Nanoseconds, Timestamp};
+use slowpath_views::{address, bytes, grouped};
 
-use crate::call_trees::address;
-use crate::tables::{Columns, bytes, grouped};
+use crate::tables::Columns;
 
 /// What each server is, and what its event loop did.
 pub(crate) fn servers(told: &StoreReport) -> String {

@@ -2,8 +2,9 @@
 
 use slowpath_model::Nanoseconds;
 use slowpath_services::{PathRow, Report};
+use slowpath_views::grouped;
 
-use crate::tables::{Columns, grouped};
+use crate::tables::Columns;
 
 /// What is known of all requests, then a row per path; lines of `width` letters, of any length where
 /// there is none.

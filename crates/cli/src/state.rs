@@ -16,7 +16,7 @@ use slowpath_session::{AttributePath, HistoryError, Subject, UNKNOWN_THREAD};
 use crate::input::{InputArgs, Report, TimePoint, parse_time};
 use crate::output::print_json;
 use crate::pattern::matches_any;
-use crate::store_state::{StoreRow, Stores};
+use crate::store_state::{self, StoreRow};
 use crate::tables;
 
 /// Show what every processor, thread and data store was doing at a time.
@@ -88,27 +88,43 @@ pub fn run(args: &StateArgs) -> anyhow::Result<Report> {
     let mut report = Report::begin(&experiment);
     let at = input.range(&experiment)?.begin;
     let run = input.options();
-    let opened = experiment
-        .history_with_stores(&run.engine())
-        .map_err(|error| match error {
-            HistoryError::Cancelled => anyhow::anyhow!("interrupted"),
-            other => other.into(),
-        })?;
-    report = report.with(opened.diagnostics);
-    let history = &opened.history;
-    ensure!(
-        !history.is_empty(),
+    let failed = |error| match error {
+        HistoryError::Cancelled => anyhow::anyhow!("interrupted"),
+        other => other.into(),
+    };
+    let threads = experiment.history(&run.engine()).map_err(failed)?;
+    let stores = experiment.store_history(&run.engine()).map_err(failed)?;
+    // Spans and data stores may be of the same streams.
+    let found = stores.iter().flat_map(|stores| &stores.diagnostics);
+    let new: Vec<_> = found
+        .filter(|one| !threads.diagnostics.contains(one))
+        .cloned()
+        .collect();
+    report = report.with(threads.diagnostics).with(new);
+    let histories = [
+        Some(&threads.history),
+        stores.as_ref().map(|stores| &stores.history),
+    ];
+    let covered = histories
+        .into_iter()
+        .flatten()
+        .filter(|one| !one.is_empty());
+    let covered = covered.map(History::range).reduce(TimeRange::hull);
+    let covered = covered.context(
         "no thread and no data store is known in these traces\n  hint: record kernel events (sched_switch), or \
-         Redis from inside (--redis)"
-    );
-    let covered = history.range();
+         Redis from inside (--redis)",
+    )?;
     ensure!(
         at >= covered.begin && at < covered.end,
         "nothing was recorded then\n  hint: the recording covers {} to {}",
         covered.begin.ns(),
         covered.end.ns()
     );
-    let document = document(history, at, &args.comm).context("the history is damaged")?;
+    let damaged = "the history is damaged";
+    let mut document = document(&threads.history, at, &args.comm).context(damaged)?;
+    if let Some(stores) = &stores {
+        document.stores = store_state::rows(&stores.history, at).context(damaged)?;
+    }
     match args.json {
         true => print_json(&document)?,
         false => crate::output::print(&tables::state(&document, at))?,
@@ -116,6 +132,7 @@ pub fn run(args: &StateArgs) -> anyhow::Result<Report> {
     Ok(report)
 }
 
+/// What threads and processors did; only those threads whose names fit.
 fn document(history: &History, at: Timestamp, comm: &[String]) -> Option<Document> {
     let path = |attribute: AttributeId| &history.attributes()[attribute.0 as usize].path;
     let told = |interval: &Interval| {
@@ -128,7 +145,6 @@ fn document(history: &History, at: Timestamp, comm: &[String]) -> Option<Documen
         threads: Vec::new(),
         stores: Vec::new(),
     };
-    let mut stores = Stores::default();
     let mut threads: BTreeMap<(Option<&str>, i64), [Option<Interval>; 3]> = BTreeMap::new();
     // Processors of hosts that were recorded then, and who ran there.
     let mut recorded: BTreeSet<(Option<&str>, u32)> = BTreeSet::new();
@@ -151,15 +167,9 @@ fn document(history: &History, at: Timestamp, comm: &[String]) -> Option<Documen
                 };
                 threads.entry((host, number)).or_default()[place] = Some(interval);
             }
-            (Subject::Store { server, of }, _) => {
-                let name = history.value_name(interval.attribute, interval.value);
-                let value = name.map_or_else(|| interval.value.0.into(), Into::into);
-                stores.add(host, server, of, what, value);
-            }
             _ => {}
         }
     }
-    document.stores = stores.rows();
     let name_of = |host: Option<&str>, tid: i64| {
         let [_, name, _] = threads.get(&(host, tid)).copied().unwrap_or_default();
         name.map_or(String::new(), |name| told(&name))

@@ -7,8 +7,12 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use slowpath_datastore::Entity;
+use slowpath_history::History;
+use slowpath_model::Timestamp;
+use slowpath_session::{AttributePath, Subject};
+use slowpath_views::bytes;
 
-use crate::tables::{Columns, bytes};
+use crate::tables::Columns;
 
 /// What is told of one thing, by name.
 pub(crate) type Told = Map<String, Value>;
@@ -23,6 +27,7 @@ pub(crate) struct StoreRow {
     itself: Told,
     event_loop: Told,
     bus: Told,
+    clients: Told,
     threads: Vec<ThreadRow>,
     connections: Vec<ClientRow>,
     requests: Vec<ClientRow>,
@@ -42,42 +47,33 @@ struct ClientRow {
     told: Told,
 }
 
-/// What was told at one time, collected attribute by attribute.
-#[derive(Default)]
-pub(crate) struct Stores<'history> {
-    told: BTreeMap<(Option<&'history str>, u32), BTreeMap<Entity, Told>>,
-}
-
-impl<'history> Stores<'history> {
-    /// `what` of something was `value`.
-    pub(crate) fn add(
-        &mut self,
-        host: Option<&'history str>,
-        server: u32,
-        of: Entity,
-        what: &str,
-        value: Value,
-    ) {
-        let server = self.told.entry((host, server)).or_default();
+/// A row for each server of which anything was told at `at`; nothing where the history has other attributes.
+pub(crate) fn rows(history: &History, at: Timestamp) -> Option<Vec<StoreRow>> {
+    let mut servers: BTreeMap<(Option<&str>, u32), BTreeMap<Entity, Told>> = BTreeMap::new();
+    for interval in history.all_at(at) {
+        let path = &history.attributes()[interval.attribute.0 as usize].path;
+        let path = AttributePath::parse(path)?;
+        let Subject::Store { server, of } = path.subject else {
+            return None;
+        };
+        let name = history.value_name(interval.attribute, interval.value);
+        let value = name.map_or_else(|| interval.value.0.into(), Into::into);
+        let server = servers.entry((path.host, server)).or_default();
         let told = server.entry(of).or_default();
-        told.insert(what.replace('-', "_"), value);
+        told.insert(path.what.replace('-', "_"), value);
     }
-
-    /// A row for each server.
-    pub(crate) fn rows(self) -> Vec<StoreRow> {
-        let rows = self.told.into_iter().map(|((host, server), told)| {
-            let mut row = StoreRow {
-                host: host.map(str::to_owned),
-                server,
-                ..StoreRow::default()
-            };
-            for (of, told) in told {
-                row.add(of, told);
-            }
-            row
-        });
-        rows.collect()
-    }
+    let rows = servers.into_iter().map(|((host, server), told)| {
+        let mut row = StoreRow {
+            host: host.map(str::to_owned),
+            server,
+            ..StoreRow::default()
+        };
+        for (of, told) in told {
+            row.add(of, told);
+        }
+        row
+    });
+    Some(rows.collect())
 }
 
 impl StoreRow {
@@ -86,6 +82,7 @@ impl StoreRow {
             Entity::Server => self.itself = told,
             Entity::EventLoop => self.event_loop = told,
             Entity::Bus => self.bus = told,
+            Entity::Clients => self.clients = told,
             Entity::Thread(thread) => self.threads.push(ThreadRow {
                 tid: thread.0,
                 told,
@@ -118,9 +115,25 @@ impl StoreRow {
         let waiting = as_text(&self.event_loop, "waiting");
         let clients = if waiting == "1" { "client" } else { "clients" };
         say("; ", waiting, &format!(" {clients} not answered yet"));
-        let volume = self.bus.get("volume").and_then(Value::as_u64);
-        let volume = volume.map_or(String::new(), bytes);
-        say("; bus: ", volume, " sent in this millisecond");
+        let volume = |of: &Told, what| {
+            let volume = of.get(what).and_then(Value::as_u64);
+            volume.map_or(String::new(), bytes)
+        };
+        say(
+            "; clients: ",
+            volume(&self.clients, "read"),
+            " read in this millisecond",
+        );
+        say(
+            "; ",
+            volume(&self.clients, "written"),
+            " written to clients in it",
+        );
+        say(
+            "; bus: ",
+            volume(&self.bus, "volume"),
+            " sent in this millisecond",
+        );
         say("; last message: ", as_text(&self.bus, "type"), "");
         text.push('\n');
         text + &self.thread_table() + &self.client_table()

@@ -8,6 +8,7 @@ use slowpath_kernel::io::{IoReport, Moved};
 use slowpath_kernel::latency::LatencyReport;
 use slowpath_model::{Nanoseconds, Timestamp, shown};
 use slowpath_requests::Difference;
+use slowpath_views::{bytes, grouped};
 
 use crate::output::print;
 use crate::state::Document;
@@ -80,34 +81,6 @@ impl Columns {
 /// How many letters fit on a line of the terminal that reads along, if one does.
 pub(crate) fn terminal_width() -> Option<usize> {
     Table::new().width().map(usize::from)
-}
-
-/// Digits in groups of three.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Bytes in the unit that reads best.
-pub(crate) fn bytes(number: u64) -> String {
-    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
-    if number < 1024 {
-        return format!("{number} B");
-    }
-    let mut value = number as f64 / 1024.0;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    format!("{value:.1} {}", UNITS[unit])
 }
 
 fn window(begin_ns: i64, end_ns: i64) -> anyhow::Result<()> {

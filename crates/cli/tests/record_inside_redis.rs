@@ -12,8 +12,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::inside::{agents_with, record, recorder};
+use support::server::Server as Served;
 use support::{oracle_says, slowpath_succeeds};
 
 const REQUESTS: u64 = 3_000;
@@ -38,12 +39,17 @@ impl Drop for Server {
 }
 
 fn free_port() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener
-        .local_addr()
-        .expect("an address")
-        .port()
-        .to_string()
+    let [port] = free_ports();
+    port
+}
+
+/// Ports of which no two are the same.
+fn free_ports<const N: usize>() -> [String; N] {
+    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
+    listeners.map(|listener| {
+        let address = listener.local_addr().expect("an address");
+        address.port().to_string()
+    })
 }
 
 fn redis(port: &str) -> Command {
@@ -240,7 +246,8 @@ fn a_slow_command_is_told_with_the_clients_that_waited_for_it() {
 /// What starts three nodes of a cluster, whose processes are `$servers` then, and the ports of the first and the last.
 fn cluster(folder: &Path) -> (String, [String; 2]) {
     // Ports of the bus are chosen, too: by default they are 10,000 above, which may be none.
-    let ports: Vec<[String; 2]> = (0..3).map(|_| [free_port(), free_port()]).collect();
+    let [a, b, c, d, e, f] = free_ports();
+    let ports = [[a, b], [c, d], [e, f]];
     let node = |[port, bus]: &[String; 2]| {
         let place = folder.join(port);
         std::fs::create_dir(&place).expect("a folder");
@@ -307,6 +314,124 @@ fn what_a_cluster_makes_of_published_messages_is_told() {
     assert!(text.contains(said), "{text}");
 }
 
+/// A recording without events of the kernel.
+#[test]
+fn the_browser_application_tells_what_the_command_line_tells() {
+    let Some(agents) = agents() else { return };
+    let _alone = alone();
+    let port = free_port();
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = folder.path().join("served");
+    let script = format!(
+        "redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no >/dev/null & server=$!
+        until redis-cli -p {port} ping >/dev/null 2>&1; do sleep 0.05; done; sleep 0.3
+        {}; kill $server; wait $server",
+        benchmark(&port).join(" ")
+    );
+    record(
+        &agents,
+        &recording,
+        &["--redis", "launch", "--", "sh", "-c", &script],
+    );
+    let told = slowpath_succeeds(&["redis", "--json"], &recording).json();
+    let server = Served::of(&recording);
+    let about = server.get("/api/recording");
+    assert_eq!(about["has_stores"], true);
+    let origin = about["origin_ns"].as_str().expect("digits");
+    let origin: i64 = origin.parse().expect("a time");
+    let store = server.get("/api/store");
+    for part in ["commands", "clients", "bus", "lost"] {
+        assert_eq!(store[part], told[part], "{part}");
+    }
+    let first = |tables: &Value, part, key| tables[part][0][key].as_i64().expect("a number");
+    for (part, key) in [
+        ("servers", "begin_ns"),
+        ("servers", "end_ns"),
+        ("slowest", "start_ns"),
+    ] {
+        assert_eq!(
+            first(&store, part, key) + origin,
+            first(&told, part, key),
+            "{part} {key}"
+        );
+    }
+    assert_eq!(
+        store["findings"].as_array().map(Vec::len),
+        told["findings"].as_array().map(Vec::len)
+    );
+
+    let list = server.get("/api/store/rows");
+    let rows = list["rows"].as_array().expect("rows");
+    assert_eq!(
+        (&rows[0]["kind"], &rows[0]["number"]),
+        (&"event-loop".into(), &told["servers"][0]["pid"])
+    );
+    let connections = rows.iter().filter(|row| row["kind"] == "connection");
+    let connections: Vec<usize> = connections
+        .filter_map(|row| Some(row["row"].as_u64()? as usize))
+        .collect();
+    assert_eq!(
+        connections.len(),
+        told["clients"].as_array().expect("clients").len()
+    );
+
+    // Each command is executed once.
+    let end = about["duration_ns"].as_i64().expect("a time") + 1;
+    let ask = |of: &str, rows: &[usize]| {
+        let question =
+            json!({"of": of, "rows": rows, "begin_ns": 0, "end_ns": end, "limit": 100_000});
+        let answer = server.post("/api/intervals", question);
+        assert_eq!(answer["complete"], true);
+        let rows = answer["rows"].as_array().expect("rows").clone();
+        rows.iter()
+            .flat_map(|row| row.as_array().expect("intervals").clone())
+            .collect::<Vec<_>>()
+    };
+    let executing = list["structures"]
+        .as_array()
+        .expect("names")
+        .iter()
+        .position(|name| name == "arguments");
+    let shown = ask("store", &connections);
+    let shown = shown
+        .iter()
+        .filter(|one| one["value"].as_u64() == executing.map(|at| at as u64));
+    let count = told["servers"][0]["count"].as_u64().expect("a number");
+    // Of some the clock does not tell how long.
+    let least = count - count / 10;
+    let executed = shown.count() as u64;
+    assert!((least..=count).contains(&executed), "{executed} of {count}");
+    let get = list["commands"]
+        .as_array()
+        .expect("names")
+        .iter()
+        .position(|name| name == "get");
+    let commands = ask("store-commands", &connections);
+    assert!(
+        commands
+            .iter()
+            .any(|one| one["value"].as_u64() == get.map(|at| at as u64))
+    );
+
+    let over_time = server.get(&format!(
+        "/api/store/over-time?begin_ns=0&end_ns={end}&buckets=1"
+    ));
+    let mean = |key: &str| over_time["servers"][0][key][0].as_f64().expect("a number");
+    let expected =
+        |key: &str| told["servers"][0][key].as_f64().expect("a number") * 1e9 / end as f64;
+    for (found, key) in [("read", "bytes_read"), ("written", "bytes_written")] {
+        let ratio = mean(found) / expected(key);
+        assert!((0.98..1.02).contains(&ratio), "{found}: {ratio}");
+    }
+    let length = first(&told, "servers", "end_ns") - first(&told, "servers", "begin_ns");
+    let busy = told["servers"][0]["busy"]["percent"]
+        .as_f64()
+        .expect("a share")
+        / 100.0;
+    let ratio = mean("busy") / (busy * length as f64 / end as f64);
+    assert!((0.95..1.02).contains(&ratio), "busy: {ratio}");
+}
+
 /// Everything that the model has: pipelines, I/O threads, a script, a transaction, a command that blocks, a subscriber,
 /// and the bus of a cluster.
 fn work(folder: &Path, commands: &Path) -> String {
@@ -369,7 +494,7 @@ fn the_state_at_any_time_is_that_of_a_replay_of_the_events() {
         }
         assert_eq!(
             told.len(),
-            6,
+            7,
             "something of everything was asked for: {told:?}"
         );
     }

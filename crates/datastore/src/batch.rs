@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::StoreClientId;
 use slowpath_model::{Nanoseconds, ThreadId, Timestamp};
+use utoipa::ToSchema;
 
 /// What one client sent at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +43,8 @@ pub(crate) struct Executed {
 }
 
 /// Where the time of a command, or of many, went. The parts add up to the latency.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = StoreParts)]
 pub struct Parts {
     /// The first bytes of its batch were read.
     pub reading_ns: Nanoseconds,

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::{BusKind, BusMessage, BusMoment};
 use slowpath_model::{TimeRange, Timestamp};
+use utoipa::ToSchema;
 
 use crate::findings::Publishing;
 
@@ -51,7 +52,8 @@ struct Second {
 }
 
 /// What a server sent and got over the bus of its cluster, all types together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = StoreBusVolume)]
 pub struct BusVolume {
     /// Messages to other nodes.
     pub sent: u64,
@@ -68,7 +70,8 @@ pub struct BusVolume {
 }
 
 /// Messages of one type over the bus of one server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = StoreBusMessages)]
 pub struct BusRow {
     /// The server's number.
     pub server: u32,

@@ -37,7 +37,7 @@ pub use findings::{
 pub use report::{
     BusyRow, ClientRow, CommandRow, CommandRun, Latency, ServerRow, StoreReport, TouchedRow,
 };
-pub use resources::{Entity, Resource, ServerModel, Values};
+pub use resources::{Entity, NOT_TOLD, Resource, ServerModel, Together, Told, Values};
 pub use server::Level;
 pub use slowpath_concepts::StoreOperation;
 

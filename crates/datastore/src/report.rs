@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use slowpath_concepts::StoreClientId;
 use slowpath_engine::Distribution;
 use slowpath_model::{Nanoseconds, ProcessId, ThreadId, TimeRange};
+use utoipa::ToSchema;
 
 use crate::batch::Parts;
 use crate::bus::{BusRow, BusVolume};
@@ -44,7 +45,8 @@ pub struct StoreReport {
 }
 
 /// How long commands took, and where the time went.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = StoreLatency)]
 pub struct Latency {
     /// The sum of all.
     pub total_ns: Nanoseconds,
@@ -62,11 +64,13 @@ pub struct Latency {
 }
 
 /// One server: a process from its start, or the recording's begin, to its end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = StoreServer)]
 pub struct ServerRow {
     /// Its number in this report, from 1.
     pub server: u32,
     /// Its process, as its own namespace numbers it.
+    #[schema(required)]
     pub pid: Option<ProcessId>,
     /// The port on which its clients reached it; 0: a Unix socket, or not told.
     pub port: u16,
@@ -94,11 +98,13 @@ pub struct ServerRow {
     /// What its main thread did.
     pub busy: BusyRow,
     /// What went over its cluster's bus; nothing where it is in none, or that was not recorded.
+    #[schema(required)]
     pub bus: Option<BusVolume>,
 }
 
 /// Time of a server's main thread from the server's `begin_ns` to its `end_ns`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = StoreBusy)]
 pub struct BusyRow {
     /// It read from clients.
     pub reading_ns: Nanoseconds,
@@ -124,7 +130,8 @@ pub struct TouchedRow {
 }
 
 /// One command of one server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = StoreCommand)]
 pub struct CommandRow {
     /// The server's number.
     pub server: u32,
@@ -146,11 +153,13 @@ pub struct CommandRow {
 }
 
 /// One client of one server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = StoreClient)]
 pub struct ClientRow {
     /// The server's number.
     pub server: u32,
     /// The client's number, as `CLIENT ID` tells it.
+    #[schema(value_type = u64)]
     pub client: StoreClientId,
     /// Its address; empty: a Unix socket, or not told.
     pub address: String,
@@ -180,13 +189,15 @@ pub struct ClientRow {
 }
 
 /// One command, once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = StoreCommandRun)]
 pub struct CommandRun {
     /// The server's number.
     pub server: u32,
     /// Its name.
     pub command: String,
     /// The client's number.
+    #[schema(value_type = u64)]
     pub client: StoreClientId,
     /// The client's address; empty: a Unix socket, or not told.
     pub address: String,
@@ -204,6 +215,7 @@ pub struct CommandRun {
     /// A reply was seen.
     pub answered: bool,
     /// The thread that read it.
+    #[schema(required)]
     pub read_tid: Option<ThreadId>,
     /// Commands of its batch.
     pub batch_commands: u64,

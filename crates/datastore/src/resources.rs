@@ -11,6 +11,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
 use slowpath_concepts::StoreClientId;
 use slowpath_model::{ThreadId, TimeRange, Timestamp};
 
@@ -35,6 +36,8 @@ pub enum Entity {
     Thread(ThreadId),
     /// The loop of its main thread.
     EventLoop,
+    /// All its clients together.
+    Clients,
 }
 
 /// What a resource's values mean.
@@ -46,7 +49,7 @@ pub enum Values {
     ConnectionTypes,
     /// Where a request, or what a connection brought, lies in the server.
     Structures,
-    /// Whether a request reads or writes.
+    /// Whether a request reads or writes: positions in [`ServerModel::commands`].
     RequestTypes,
     /// What a thread does.
     Operations,
@@ -58,12 +61,7 @@ pub enum Values {
 
 impl Values {
     /// Those whose names are the same in every server.
-    pub const FIXED: [Self; 4] = [
-        Self::ConnectionTypes,
-        Self::Structures,
-        Self::RequestTypes,
-        Self::Operations,
-    ];
+    pub const FIXED: [Self; 3] = [Self::ConnectionTypes, Self::Structures, Self::Operations];
 
     /// What their names are called together; numbers have none.
     pub fn vocabulary(self) -> Option<&'static str> {
@@ -83,9 +81,8 @@ impl Values {
         match self {
             Self::ConnectionTypes => &["client"],
             Self::Structures => &["query-buffer", "arguments", "reply-buffer"],
-            Self::RequestTypes => request_type::TYPES,
             Self::Operations => &["reading", "executing", "writing"],
-            Self::Numbers | Self::Commands | Self::Messages => &[],
+            Self::Numbers | Self::RequestTypes | Self::Commands | Self::Messages => &[],
         }
     }
 }
@@ -95,8 +92,8 @@ const QUERY_BUFFER: i64 = 0;
 const ARGUMENTS: i64 = 1;
 const REPLY_BUFFER: i64 = 2;
 
-/// What one resource was over time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a server is told of at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resource {
     /// Whose it is.
     pub of: Entity,
@@ -104,8 +101,24 @@ pub struct Resource {
     pub what: &'static str,
     /// What its values mean.
     pub values: Values,
-    /// Values and when it had them, in no order; where one begins within another, that ends there.
-    pub intervals: Vec<(TimeRange, i64)>,
+    /// Which of the values of [`Together::intervals`] are its own.
+    pub column: usize,
+}
+
+/// Values in an interval; [`NOT_TOLD`] where there is none.
+pub type Told = [i64; 4];
+
+/// What an interval does not tell.
+pub const NOT_TOLD: i64 = -1;
+
+/// Resources that change together, and what they were over time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Together {
+    /// The one first that says most; several may have the same values.
+    pub resources: Vec<Resource>,
+    /// What they were and when, in no order; where one begins within another, that ends there. None less than 0 but
+    /// [`NOT_TOLD`].
+    pub intervals: Vec<(TimeRange, Told)>,
 }
 
 /// The resources of one server.
@@ -113,8 +126,8 @@ pub struct Resource {
 pub struct ServerModel {
     /// Its number, as the report has it.
     pub number: u32,
-    /// All that was told, in the order of whose it is.
-    pub resources: Vec<Resource>,
+    /// All that was told.
+    pub together: Vec<Together>,
     /// Names of commands.
     pub commands: Vec<String>,
     /// Types of messages over the bus.
@@ -131,29 +144,36 @@ impl ServerModel {
         let mut tree = Tree {
             server,
             level,
-            found: BTreeMap::new(),
+            together: Vec::new(),
             commands: Names::default(),
             messages: Names::default(),
         };
         if let Some(process) = server.process.number {
             let life = TimeRange::new(server.first, server.last);
-            tree.put(
-                Entity::Server,
-                "process",
-                Values::Numbers,
-                life,
-                process.0.into(),
-            );
+            let number = (life, process.0.into());
+            tree.put_one(Entity::Server, "process", Values::Numbers, vec![number]);
         }
         server.noted.put(server.last, &mut tree);
-        for batch in totals.kept.values().flatten() {
-            tree.batch(batch);
+        for (&client, batches) in &totals.kept {
+            tree.client(client, batches);
         }
         tree.waiting(totals.kept.values().flatten());
-        for operation in &totals.work.kept {
-            tree.operation(operation);
+        tree.operations(&totals.work.kept);
+        tree.busy(&totals.work.kept);
+        tree.volumes(totals.kept.values().flatten());
+        Self {
+            number,
+            together: tree.together,
+            commands: tree.commands.names,
+            messages: tree.messages.names,
         }
-        tree.model(number)
+    }
+
+    /// By the position of a command: whether it reads or writes.
+    pub fn request_types(&self) -> impl Iterator<Item = &'static str> {
+        self.commands
+            .iter()
+            .map(|name| request_type::request_type(name))
     }
 }
 
@@ -175,82 +195,91 @@ impl Names {
     }
 }
 
-type Intervals = Vec<(TimeRange, i64)>;
-
 /// What is known of a server's resources so far.
 struct Tree<'run> {
     server: &'run Server,
     level: Level,
-    found: BTreeMap<(Entity, &'static str), (Values, Intervals)>,
+    together: Vec<Together>,
     commands: Names,
     messages: Names,
 }
 
 impl Tree<'_> {
-    fn put(
+    fn put(&mut self, resources: Vec<Resource>, mut intervals: Vec<(TimeRange, Told)>) {
+        intervals.retain(|(range, _)| range.begin < range.end);
+        if !intervals.is_empty() {
+            self.together.push(Together {
+                resources,
+                intervals,
+            });
+        }
+    }
+
+    /// A resource that changes by itself.
+    fn put_one(
         &mut self,
         of: Entity,
         what: &'static str,
         values: Values,
-        range: TimeRange,
-        value: i64,
+        intervals: Vec<(TimeRange, i64)>,
     ) {
-        if range.begin < range.end {
-            let known = self.found.entry((of, what));
-            let (_, intervals) = known.or_insert_with(|| (values, Vec::new()));
-            intervals.push((range, value));
+        let told = |(range, value)| (range, [value, NOT_TOLD, NOT_TOLD, NOT_TOLD]);
+        let intervals = intervals.into_iter().map(told).collect();
+        self.put(vec![resource(of, what, values, 0)], intervals);
+    }
+
+    /// What a client's requests were, and where what its connection brought lay. A batch is over when the next begins.
+    fn client(&mut self, client: StoreClientId, batches: &[Batch]) {
+        let mut in_order: Vec<&Batch> = batches.iter().collect();
+        in_order.sort_by_key(|batch| batch.begin);
+        let descriptor = self.server.noted.descriptor(client).unwrap_or(NOT_TOLD);
+        let mut intervals = Vec::new();
+        let ends = in_order.iter().skip(1).map(|next| next.begin);
+        for (batch, end) in in_order.iter().zip(ends.chain([Timestamp::MAX])) {
+            let from = intervals.len();
+            self.batch(batch, descriptor, &mut intervals);
+            for (range, _) in &mut intervals[from..] {
+                let end = range.end.min(end);
+                *range = TimeRange::new(range.begin.min(end), end);
+            }
         }
+        let (request, connection) = (Entity::Request(client), Entity::Connection(client));
+        let resources = vec![
+            resource(request, "data-structure", Values::Structures, 0),
+            resource(request, "command", Values::Commands, 1),
+            resource(request, "type", Values::RequestTypes, 1),
+            resource(request, "connection", Values::Numbers, 2),
+            resource(connection, "data-structure", Values::Structures, 3),
+        ];
+        self.put(resources, intervals);
     }
 
     /// Requests follow one another on a connection: each from the end of the one before it to its own, the last until
     /// it was answered.
-    fn batch(&mut self, batch: &Batch) {
+    fn batch(&mut self, batch: &Batch, descriptor: i64, intervals: &mut Vec<(TimeRange, Told)>) {
         let mut since = batch.begin;
-        let last = batch.commands.len().saturating_sub(1);
-        for (executed, position) in batch.commands.iter().zip(0..) {
+        let mut replying = [NOT_TOLD, NOT_TOLD, NOT_TOLD, REPLY_BUFFER];
+        for executed in &batch.commands {
             let start = executed.start.max(since);
             let end = start.max(executed.start + executed.length);
-            let until = match position == last && batch.answered {
-                true => batch.ended.max(end),
-                false => end,
-            };
-            self.request(batch.client, executed.command, [since, start, end, until]);
+            let name = self.server.command(self.level, executed.command);
+            let command = self.commands.number(name);
+            let told = |structure| [structure, command, descriptor, QUERY_BUFFER];
+            intervals.push((TimeRange::new(since, start), told(QUERY_BUFFER)));
+            intervals.push((TimeRange::new(start, end), told(ARGUMENTS)));
+            replying = [REPLY_BUFFER, command, descriptor, REPLY_BUFFER];
             since = end;
         }
-        let written_since = match batch.commands.is_empty() {
-            true if batch.bytes_read == 0 => batch.begin,
-            true => batch.write_start.unwrap_or(batch.ended),
-            false => since,
-        };
-        let until = match batch.answered {
-            true => batch.ended.max(written_since),
-            false => written_since,
-        };
-        let connection = Entity::Connection(batch.client);
-        self.lies_in(connection, [batch.begin, written_since], QUERY_BUFFER);
-        self.lies_in(connection, [written_since, until], REPLY_BUFFER);
-    }
-
-    /// A command that waited, was turned to, was executed and was answered until then.
-    fn request(&mut self, client: StoreClientId, command: u32, times: [Timestamp; 4]) {
-        let [since, start, end, until] = times;
-        let (of, range) = (Entity::Request(client), TimeRange::new(since, until));
-        let name = self.server.command(self.level, command);
-        let kind = request_type::request_type(&name);
-        let command = self.commands.number(name);
-        self.put(of, "command", Values::Commands, range, command);
-        self.put(of, "type", Values::RequestTypes, range, kind);
-        if let Some(descriptor) = self.server.noted.descriptor(client) {
-            self.put(of, "connection", Values::Numbers, range, descriptor);
+        if batch.commands.is_empty() && batch.bytes_read > 0 {
+            let writing = batch.write_start.unwrap_or(batch.ended).max(since);
+            let told = [NOT_TOLD, NOT_TOLD, NOT_TOLD, QUERY_BUFFER];
+            intervals.push((TimeRange::new(since, writing), told));
+            since = writing;
         }
-        self.lies_in(of, [since, start], QUERY_BUFFER);
-        self.lies_in(of, [start, end], ARGUMENTS);
-        self.lies_in(of, [end, until], REPLY_BUFFER);
-    }
-
-    fn lies_in(&mut self, of: Entity, [begin, end]: [Timestamp; 2], structure: i64) {
-        let range = TimeRange::new(begin, end);
-        self.put(of, "data-structure", Values::Structures, range, structure);
+        if batch.answered {
+            let until = batch.ended.max(since);
+            intervals.push((TimeRange::new(since, until), replying));
+        }
     }
 
     /// How many clients have asked for something and were not answered yet.
@@ -262,55 +291,143 @@ impl Tree<'_> {
             .collect();
         changes.sort_unstable();
         let (mut since, mut count) = (Timestamp::MIN, 0);
+        let mut intervals = Vec::with_capacity(changes.len());
         for (at, change) in changes {
             if at > since {
                 if count > 0 {
-                    let range = TimeRange::new(since, at);
-                    self.put(Entity::EventLoop, "waiting", Values::Numbers, range, count);
+                    intervals.push((TimeRange::new(since, at), count));
                 }
                 since = at;
             }
             count += change;
         }
+        self.put_one(Entity::EventLoop, "waiting", Values::Numbers, intervals);
     }
 
-    fn operation(&mut self, operation: &Operation) {
-        let doing = match operation.doing {
-            Doing::Reading => 0,
-            Doing::Executing => 1,
-            Doing::Writing => 2,
+    /// What clients sent and got, by millisecond.
+    fn volumes<'batch>(&mut self, batches: impl Iterator<Item = &'batch Batch>) {
+        let mut sums: FxHashMap<i64, [u64; 2]> = FxHashMap::default();
+        for batch in batches {
+            let moved = [
+                (batch.begin, batch.bytes_read),
+                (batch.ended, batch.bytes_written),
+            ];
+            for (column, (at, bytes)) in moved.into_iter().enumerate() {
+                if bytes > 0 {
+                    let sum = &mut sums.entry(millisecond_of(at)).or_default()[column];
+                    *sum = sum.saturating_add(bytes);
+                }
+            }
+        }
+        let value = |sum: u64| match sum {
+            0 => NOT_TOLD,
+            sum => i64::try_from(sum).unwrap_or(i64::MAX),
         };
-        let range = operation.range;
-        if let Some(thread) = operation.thread {
-            let thread = Entity::Thread(thread);
-            let client = operation.client.0.cast_signed();
-            self.put(thread, "operation", Values::Operations, range, doing);
-            self.put(thread, "request", Values::Numbers, range, client);
-        }
-        if busy::is_main(self.server.process, operation.thread) {
-            self.put(
-                Entity::EventLoop,
-                "operation",
-                Values::Operations,
-                range,
-                doing,
-            );
-        }
+        let told = |(number, [read, written]): (i64, [u64; 2])| {
+            let told = [value(read), value(written), NOT_TOLD, NOT_TOLD];
+            (milliseconds(number, 1), told)
+        };
+        let resources = vec![
+            resource(Entity::Clients, "read", Values::Numbers, 0),
+            resource(Entity::Clients, "written", Values::Numbers, 1),
+        ];
+        self.put(resources, sums.into_iter().map(told).collect());
     }
 
-    fn model(self, number: u32) -> ServerModel {
-        let resources = self.found.into_iter();
-        let resources = resources.map(|((of, what), (values, intervals))| Resource {
-            of,
-            what,
-            values,
-            intervals,
-        });
-        ServerModel {
-            number,
-            resources: resources.collect(),
-            commands: self.commands.names,
-            messages: self.messages.names,
+    /// How long the event loop was busy, by millisecond.
+    fn busy(&mut self, operations: &[Operation]) {
+        let process = self.server.process;
+        let main = operations
+            .iter()
+            .filter(|one| busy::is_main(process, one.thread));
+        let mut ranges: Vec<TimeRange> = main.map(|one| one.range).collect();
+        ranges.sort_unstable_by_key(|range| range.begin);
+        let mut told: Vec<(TimeRange, i64)> = Vec::new();
+        let mut add = |number: i64, count: i64, time: i64| {
+            let of = milliseconds(number, count);
+            match told.last_mut() {
+                Some((last, sum)) if last.begin == of.begin => *sum += time,
+                _ if count > 0 && time > 0 => told.push((of, time)),
+                _ => {}
+            }
+        };
+        let mut since = Timestamp::MIN;
+        for range in ranges {
+            let begin = range.begin.max(since);
+            if begin >= range.end {
+                continue;
+            }
+            since = range.end;
+            let (first, last) = (millisecond_of(begin), millisecond_of(range.end));
+            let within = |at: Timestamp| at.ns().rem_euclid(MILLISECOND);
+            if first == last {
+                add(first, 1, within(range.end) - within(begin));
+                continue;
+            }
+            add(first, 1, MILLISECOND - within(begin));
+            // However many there are.
+            add(first + 1, last - first - 1, MILLISECOND);
+            add(last, 1, within(range.end));
         }
+        self.put_one(Entity::EventLoop, "busy", Values::Numbers, told);
+    }
+
+    /// What threads did, and with that the event loop: the main thread's, and those of which none is known.
+    fn operations(&mut self, operations: &[Operation]) {
+        let process = self.server.process;
+        let mut threads: BTreeMap<Option<ThreadId>, Vec<(TimeRange, Told)>> = BTreeMap::new();
+        for operation in operations {
+            let doing = match operation.doing {
+                Doing::Reading => 0,
+                Doing::Executing => 1,
+                Doing::Writing => 2,
+            };
+            let client = i64::try_from(operation.client.0).unwrap_or(NOT_TOLD);
+            let told = (operation.range, [doing, client, NOT_TOLD, NOT_TOLD]);
+            threads.entry(operation.thread).or_default().push(told);
+        }
+        let of_loop = resource(Entity::EventLoop, "operation", Values::Operations, 0);
+        let is_main = |thread: &Option<ThreadId>| busy::is_main(process, *thread);
+        // Mostly one: it is the event loop then.
+        let alone = threads.keys().filter(|thread| is_main(thread)).count() == 1;
+        if !alone {
+            let main = threads.iter().filter(|(thread, _)| is_main(thread));
+            let intervals = main.flat_map(|(_, intervals)| intervals).copied().collect();
+            self.put(vec![of_loop], intervals);
+        }
+        for (thread, intervals) in threads {
+            let mut resources = Vec::new();
+            if let Some(thread) = thread {
+                let thread = Entity::Thread(thread);
+                resources.push(resource(thread, "operation", Values::Operations, 0));
+                resources.push(resource(thread, "request", Values::Numbers, 1));
+            }
+            resources.extend((alone && is_main(&thread)).then_some(of_loop));
+            if !resources.is_empty() {
+                self.put(resources, intervals);
+            }
+        }
+    }
+}
+
+/// The bus's volume is that of each of these, and so are the clients' bytes and the event loop's work.
+const MILLISECOND: i64 = 1_000_000;
+
+/// So many milliseconds.
+fn milliseconds(first: i64, count: i64) -> TimeRange {
+    let bound = |number: i64| Timestamp::from_ns(number.saturating_mul(MILLISECOND));
+    TimeRange::new(bound(first), bound(first.saturating_add(count)))
+}
+
+fn millisecond_of(at: Timestamp) -> i64 {
+    at.ns().div_euclid(MILLISECOND)
+}
+
+fn resource(of: Entity, what: &'static str, values: Values, column: usize) -> Resource {
+    Resource {
+        of,
+        what,
+        values,
+        column,
     }
 }

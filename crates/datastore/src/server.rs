@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::StoreClientId;
 use slowpath_model::Timestamp;
+use utoipa::ToSchema;
 
 use crate::bus::Bus;
 use crate::cycles::Cycles;
@@ -265,8 +266,9 @@ pub(crate) fn has_client(told: &Told) -> bool {
 }
 
 /// The level of detail that totals are made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schema(as = StoreLevel)]
 pub enum Level {
     /// Batches.
     Lite,

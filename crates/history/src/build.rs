@@ -8,12 +8,12 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array, U
 use arrow_schema::{Field, Schema};
 use tempfile::TempDir;
 
-use crate::pyramid::{Crossings, widths};
+use crate::pyramid::{Crossings, Levels, widths};
 use crate::runs::{Merged, Row, Run};
 use crate::store::{self, FileEntry, Key, LevelEntry, Manifest};
 use crate::table;
 use crate::write::write_tables;
-use crate::{Attribute, Interval, Vocabulary};
+use crate::{Attribute, Interval, Part, Vocabulary};
 
 /// Rows that a worker sorts in memory at once: 32 MB.
 const RUN_ROWS: usize = 1 << 20;
@@ -29,6 +29,7 @@ pub struct Builder {
     folder: TempDir,
     collected: Mutex<Collected>,
     run_rows: usize,
+    levels: Levels,
 }
 
 struct Collected {
@@ -74,7 +75,13 @@ impl Builder {
                 end: i64::MIN,
             }),
             run_rows: run_rows.max(1),
+            levels: Levels::default(),
         })
+    }
+
+    /// The same with so many levels of summaries.
+    pub fn with_levels(self, levels: Levels) -> Self {
+        Self { levels, ..self }
     }
 
     /// For one worker; any number may write at once.
@@ -110,9 +117,9 @@ impl Builder {
             true => (collected.begin, collected.end),
             false => (0, 0),
         };
-        let widths = widths(&collected.crossings, end - begin);
+        let widths = widths(&collected.crossings, self.levels, end - begin);
         let merged = Merged::new(collected.runs, MERGE_BYTES)?;
-        let (tables, overlaps) = write_tables(folder, merged, &widths, attributes.len())?;
+        let (tables, overlaps) = write_tables(folder, merged, &widths, attributes)?;
         let mut files = Vec::new();
         let mut starts = Vec::new();
         let levels = (0..widths.len()).map(store::level_file);
@@ -245,10 +252,17 @@ fn write_attributes(folder: &Path, attributes: &[Attribute]) -> io::Result<FileE
     let vocabularies: StringArray = (attributes.iter())
         .map(|attribute| attribute.vocabulary.as_deref())
         .collect();
+    let part = |of: fn(Part) -> u32| -> UInt32Array {
+        let parts = attributes.iter().map(|attribute| attribute.part.map(of));
+        parts.collect()
+    };
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("attribute", Arc::new(numbers)),
         ("path", Arc::new(paths)),
         ("vocabulary", Arc::new(vocabularies)),
+        ("part_of", Arc::new(part(|part| part.of.0))),
+        ("first_bit", Arc::new(part(|part| part.first_bit))),
+        ("bits", Arc::new(part(|part| part.bits))),
     ];
     write_small(folder, store::ATTRIBUTES, columns)
 }

@@ -19,7 +19,8 @@ mod table;
 mod write;
 
 pub use build::{Builder, Writer};
-pub use interval::{Attribute, AttributeId, Interval, Value, Vocabulary};
+pub use interval::{Attribute, AttributeId, Interval, Part, Value, Vocabulary};
+pub use pyramid::Levels;
 pub use read::History;
 pub use screen::Cell;
 pub use store::{Key, Unusable};

@@ -133,12 +133,26 @@ impl Level {
     }
 }
 
-/// The widths of the levels over these intervals, up to a screen of 64 pixels. Half of the intervals cross a
-/// bound of the finest level's buckets, or fewer, and of each other's at least a quarter fewer than of those
-/// below: what another one would save its readers is less than it costs to write.
-pub(crate) fn widths(crossings: &Crossings, span: i64) -> Vec<i64> {
+/// How many levels there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Levels {
+    /// Half of the intervals cross a bound of the finest level's buckets, or fewer, and of each other's at least a
+    /// quarter fewer than of those below: what another one would save its readers is less than it costs to write.
+    /// They take twice the room of the intervals, or more.
+    #[default]
+    Many,
+    /// A sixteenth of the intervals, and of those below: a screen reads up to sixteen times as much as it shows, and
+    /// levels take less room than the intervals.
+    Few,
+}
+
+/// The widths of the levels over these intervals, up to a screen of 64 pixels.
+pub(crate) fn widths(crossings: &Crossings, levels: Levels, span: i64) -> Vec<i64> {
     let mut widths = Vec::new();
-    let mut wanted = crossings.count / 2;
+    let (mut wanted, numerator, denominator) = match levels {
+        Levels::Many => (crossings.count / 2, 3, 4),
+        Levels::Few => (crossings.count / 16, 1, 16),
+    };
     let mut left = crossings.count;
     for (power, crossed) in crossings.by_power.iter().enumerate() {
         let width = 1_i64 << power;
@@ -148,7 +162,7 @@ pub(crate) fn widths(crossings: &Crossings, span: i64) -> Vec<i64> {
         left -= crossed;
         if left <= wanted {
             widths.push(width);
-            wanted = left * 3 / 4;
+            wanted = left * numerator / denominator;
         }
     }
     widths
@@ -196,7 +210,7 @@ mod tests {
     const SECOND: i64 = 1_000 * MILLISECOND;
 
     /// Levels over intervals of these lengths, one after another and from the first again, for a second.
-    fn levels_over(lengths: &[i64]) -> Vec<i64> {
+    fn levels_over(lengths: &[i64], levels: Levels) -> Vec<i64> {
         let mut crossings = Crossings::NONE;
         let mut begin = 0;
         for length in lengths.iter().cycle() {
@@ -206,16 +220,18 @@ mod tests {
                 break;
             }
         }
-        widths(&crossings, begin)
+        widths(&crossings, levels, begin)
     }
 
     #[test]
     fn each_level_has_less_to_tell_than_the_one_below() {
         let powers = |from: u32, to: u32| (from..=to).map(|power| 1 << power).collect::<Vec<i64>>();
-        assert_eq!(levels_over(&[100]), powers(8, 23));
-        assert_eq!(levels_over(&[10_000]), powers(15, 23));
-        assert!(levels_over(&[100 * MILLISECOND]).is_empty());
-        assert!(widths(&Crossings::NONE, SECOND).is_empty());
+        assert_eq!(levels_over(&[100], Levels::Many), powers(8, 23));
+        assert_eq!(levels_over(&[10_000], Levels::Many), powers(15, 23));
+        assert!(levels_over(&[100 * MILLISECOND], Levels::Many).is_empty());
+        let every_fourth: Vec<i64> = powers(11, 23).into_iter().step_by(4).collect();
+        assert_eq!(levels_over(&[100], Levels::Few), every_fourth);
+        assert!(widths(&Crossings::NONE, Levels::Many, SECOND).is_empty());
     }
 
     #[test]
@@ -223,7 +239,10 @@ mod tests {
         // Bursts of 8 µs, each followed by a pause of 4 ms: one bucket holds a burst, and then none more for long.
         let mut burst = vec![1_000; 8];
         burst.push(4 * MILLISECOND);
-        assert_eq!(levels_over(&burst), [4_096, 8_192, 32_768, 8_388_608]);
+        assert_eq!(
+            levels_over(&burst, Levels::Many),
+            [4_096, 8_192, 32_768, 8_388_608]
+        );
     }
 
     /// An attribute, the begin of a bucket and how long each value was held in it.
@@ -307,6 +326,7 @@ mod tests {
             .map(|number| Attribute {
                 path: number.to_string(),
                 vocabulary: None,
+                part: None,
             })
             .collect();
         builder.finish(&key, &attributes, &[], Vec::new()).unwrap();

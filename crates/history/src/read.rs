@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::store::{self, Key, Manifest, Unusable, damaged};
 use crate::table::{self, Table};
-use crate::{Attribute, AttributeId, Interval, Value, Vocabulary};
+use crate::{Attribute, AttributeId, Interval, Part, Value, Vocabulary};
 
 /// A history on disk, open.
 pub struct History {
@@ -119,17 +119,26 @@ impl History {
 
     /// The name of a value; `None` where the attribute's values are numbers.
     pub fn value_name(&self, attribute: AttributeId, value: Value) -> Option<&str> {
-        let wanted = (self.attributes.get(attribute.index())?.vocabulary).as_deref()?;
-        let vocabulary = self.vocabularies.iter().find(|v| v.name == wanted)?;
         let position = usize::try_from(value.0).ok()?;
-        vocabulary.names.get(position).map(String::as_str)
+        self.value_names(attribute)
+            .get(position)
+            .map(String::as_str)
+    }
+
+    /// The names of the attribute's values, by value; none where these are numbers.
+    pub fn value_names(&self, attribute: AttributeId) -> &[String] {
+        let attribute = self.attributes.get(attribute.index());
+        let wanted = attribute.and_then(|attribute| attribute.vocabulary.as_deref());
+        let mut vocabularies = self.vocabularies.iter();
+        let found = vocabularies.find(|vocabulary| Some(vocabulary.name.as_str()) == wanted);
+        found.map_or(&[], |vocabulary| &vocabulary.names)
     }
 
     /// What the attribute was at `at`: the interval that began at or before and ends after.
     pub fn at(&self, attribute: AttributeId, at: Timestamp) -> Option<Interval> {
-        let rows = self.intervals.rows_of(attribute.index());
+        let (rows, part) = self.rows_of(attribute);
         let row = self.intervals.first_ending_after(rows.clone(), at.ns());
-        let found = (row < rows.end).then(|| self.interval(attribute, row))?;
+        let found = (row < rows.end).then(|| self.interval(attribute, part, row))??;
         (found.range.begin <= at).then_some(found)
     }
 
@@ -139,17 +148,18 @@ impl History {
         ids.filter_map(move |attribute| self.at(attribute, at))
     }
 
-    /// The attribute's intervals that touch `range`, not cut, in the order of time.
+    /// The attribute's intervals that touch `range`, not cut, in the order of time. Of an attribute that shares its
+    /// intervals, neighbours may have one value.
     pub fn intervals(
         &self,
         attribute: AttributeId,
         range: TimeRange,
     ) -> impl Iterator<Item = Interval> {
-        let rows = self.intervals.rows_of(attribute.index());
+        let (rows, part) = self.rows_of(attribute);
         let first = (self.intervals).first_ending_after(rows.clone(), range.begin.ns());
         (first..rows.end)
-            .map(move |row| self.interval(attribute, row))
-            .take_while(move |interval| interval.range.begin < range.end)
+            .take_while(move |row| self.intervals.begin(*row) < range.end.ns())
+            .filter_map(move |row| self.interval(attribute, part, row))
     }
 
     /// How long the attribute had each value within `range`, exactly: reads its intervals.
@@ -162,13 +172,28 @@ impl History {
         times
     }
 
-    fn interval(&self, attribute: AttributeId, row: u64) -> Interval {
+    /// The rows that have the attribute's values, and what of their values these are.
+    fn rows_of(&self, attribute: AttributeId) -> (std::ops::Range<u64>, Option<Part>) {
+        let part = self.part(attribute);
+        let of = part.map_or(attribute, |part| part.of);
+        (self.intervals.rows_of(of.index()), part)
+    }
+
+    pub(crate) fn part(&self, attribute: AttributeId) -> Option<Part> {
+        self.attributes.get(attribute.index())?.part
+    }
+
+    fn interval(&self, attribute: AttributeId, part: Option<Part>, row: u64) -> Option<Interval> {
         let (begin, end, value, _) = self.intervals.get(row);
-        Interval {
+        let value = match part {
+            Some(part) => part.of_packed(value)?,
+            None => value,
+        };
+        Some(Interval {
             attribute,
             range: TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end)),
             value: Value(value),
-        }
+        })
     }
 }
 
@@ -217,17 +242,28 @@ fn read_attributes(file: &Buffer) -> Result<Vec<Attribute>, String> {
     for batch in table::batches(file)? {
         let paths = typed::<StringArray>(&batch, "path")?;
         let vocabularies = typed::<StringArray>(&batch, "vocabulary")?;
-        attributes.extend(
-            paths
-                .iter()
-                .zip(vocabularies)
-                .map(|(path, vocabulary)| Attribute {
-                    path: path.unwrap_or_default().to_owned(),
-                    vocabulary: vocabulary.map(str::to_owned),
-                }),
-        );
+        let parts = ["part_of", "first_bit", "bits"].map(|name| typed::<UInt32Array>(&batch, name));
+        let [of, first_bit, bits] = parts;
+        let parts = of?.iter().zip(first_bit?).zip(bits?);
+        let parts = parts.map(|((of, first_bit), bits)| {
+            Some(Part {
+                of: AttributeId(of?),
+                first_bit: first_bit?,
+                bits: bits?,
+            })
+        });
+        let rows = paths.iter().zip(vocabularies).zip(parts);
+        attributes.extend(rows.map(|((path, vocabulary), part)| Attribute {
+            path: path.unwrap_or_default().to_owned(),
+            vocabulary: vocabulary.map(str::to_owned),
+            part,
+        }));
     }
-    Ok(attributes)
+    let is_sound = |attribute: &Attribute| attribute.part.is_none_or(Part::is_sound);
+    let all_sound = attributes.iter().all(is_sound);
+    all_sound
+        .then_some(attributes)
+        .ok_or_else(|| "a part of values without bits".into())
 }
 
 fn read_names(file: &Buffer) -> Result<Vec<Vocabulary>, String> {

@@ -3,7 +3,7 @@
 use slowpath_model::TimeRange;
 
 use crate::table::Table;
-use crate::{AttributeId, History, Value};
+use crate::{AttributeId, History, Part, Value};
 
 /// An attribute in the time of one pixel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,8 @@ pub struct Cell {
 impl History {
     /// Each of `attributes` over `range` in `pixels` of equal time: a row of cells for each.
     ///
-    /// Exact where pixels are narrower than the finest summary. Otherwise a bucket counts for the value that
+    /// Exact where pixels are narrower than the finest summary, and for attributes that are another part of an
+    /// attribute's values than the summaries tell. Otherwise a bucket counts for the value that
     /// was held longest in it, by its part in the pixel.
     pub fn screen(&self, attributes: &[AttributeId], range: TimeRange, pixels: usize) -> Vec<Cell> {
         let mut cells = vec![Cell::default(); attributes.len().saturating_mul(pixels)];
@@ -33,9 +34,16 @@ impl History {
             .iter()
             .rev()
             .find(|(bucket, _)| *bucket <= width);
-        let table = level.map_or(&self.intervals, |(_, table)| table);
-        for (row, attribute) in cells.chunks_exact_mut(pixels).zip(attributes) {
-            draw(table, table.rows_of(attribute.index()), &bounds, row);
+        for (row, &attribute) in cells.chunks_exact_mut(pixels).zip(attributes) {
+            let part = self.part(attribute);
+            let of = part.map_or(attribute, |part| part.of);
+            match level.filter(|_| part == self.part(of)) {
+                Some((_, table)) => draw(table, table.rows_of(of.index()), None, &bounds, row),
+                None => {
+                    let rows = self.intervals.rows_of(of.index());
+                    draw(&self.intervals, rows, part, &bounds, row);
+                }
+            }
         }
         cells
     }
@@ -112,7 +120,14 @@ fn next_pixel(bounds: &[i64], pixel: usize, at: i64) -> usize {
     }
 }
 
-fn draw(table: &Table, rows: std::ops::Range<u64>, bounds: &[i64], cells: &mut [Cell]) {
+/// `part`: what of the rows' values is meant.
+fn draw(
+    table: &Table,
+    rows: std::ops::Range<u64>,
+    part: Option<Part>,
+    bounds: &[i64],
+    cells: &mut [Cell],
+) {
     let (begin, end) = (bounds[0], bounds[cells.len()]);
     let mut open = Open {
         pixel: 0,
@@ -124,6 +139,13 @@ fn draw(table: &Table, rows: std::ops::Range<u64>, bounds: &[i64], cells: &mut [
         if row_begin >= end {
             break;
         }
+        let value = match part {
+            Some(part) => part.of_packed(value),
+            None => Some(value),
+        };
+        let Some(value) = value else {
+            continue;
+        };
         let (at, until) = (row_begin.max(begin), row_end.min(end));
         open.advance(at, bounds, cells);
         let next = bounds[open.pixel + 1];

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// The version of the files; others are rebuilt.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 pub(crate) const MANIFEST: &str = "history.json";
 pub(crate) const INTERVALS: &str = "intervals.arrow";
 pub(crate) const ATTRIBUTES: &str = "attributes.arrow";

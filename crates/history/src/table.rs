@@ -246,6 +246,13 @@ impl Table {
 
     /// `row` must be one of the table's.
     #[inline]
+    pub(crate) fn begin(&self, row: u64) -> i64 {
+        let (columns, place) = self.place(row);
+        columns.begin[place]
+    }
+
+    /// `row` must be one of the table's.
+    #[inline]
     pub(crate) fn end(&self, row: u64) -> i64 {
         let (columns, place) = self.place(row);
         columns.end[place]

@@ -10,6 +10,7 @@ use crate::pyramid::Level;
 use crate::runs::{Merged, Row};
 use crate::store;
 use crate::table::TableWriter;
+use crate::{Attribute, Part};
 
 /// Intervals that are handed from one thread to the other at once.
 const HANDED_ON: usize = 4096;
@@ -20,8 +21,9 @@ pub(crate) fn write_tables(
     folder: &Path,
     merged: Merged,
     widths: &[i64],
-    attributes: usize,
+    attributes: &[Attribute],
 ) -> io::Result<(Vec<TableWriter>, u64)> {
+    let parts: Vec<Option<Part>> = attributes.iter().map(|one| one.part).collect();
     let mut intervals = TableWriter::create(&folder.join(store::INTERVALS), false)?;
     let levels: Vec<Level> = (widths.iter().enumerate())
         .map(|(number, &width)| {
@@ -31,9 +33,9 @@ pub(crate) fn write_tables(
         .collect::<io::Result<_>>()?;
     let (sender, receiver) = sync_channel::<Vec<Row>>(4);
     let (overlaps, levels) = std::thread::scope(|scope| {
-        let levels = scope.spawn(move || write_levels(levels, receiver));
+        let levels = scope.spawn(move || write_levels(levels, receiver, &parts));
         let mut rows = Vec::with_capacity(HANDED_ON);
-        let overlaps = write_intervals(merged, attributes, |row| {
+        let overlaps = write_intervals(merged, attributes.len(), |row| {
             intervals.push(row, row.end - row.begin)?;
             rows.push(row);
             if rows.len() == HANDED_ON {
@@ -53,8 +55,21 @@ pub(crate) fn write_tables(
     Ok((tables, overlaps))
 }
 
-fn write_levels(mut levels: Vec<Level>, rows: Receiver<Vec<Row>>) -> io::Result<Vec<TableWriter>> {
-    for rows in rows {
+/// `parts`: of each attribute's values what is summarised.
+fn write_levels(
+    mut levels: Vec<Level>,
+    rows: Receiver<Vec<Row>>,
+    parts: &[Option<Part>],
+) -> io::Result<Vec<TableWriter>> {
+    for mut rows in rows {
+        rows.retain_mut(|row| {
+            let Some(part) = parts[row.attribute as usize] else {
+                return true;
+            };
+            let value = part.of_packed(row.value);
+            row.value = value.unwrap_or_default();
+            value.is_some()
+        });
         for level in &mut levels {
             for &row in &rows {
                 level.add(row)?;

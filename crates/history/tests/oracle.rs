@@ -22,6 +22,7 @@ fn attributes(number: usize) -> Vec<Attribute> {
         .map(|id| Attribute {
             path: format!("threads/{id}/state"),
             vocabulary: (id % 2 == 0).then(|| "state".into()),
+            part: None,
         })
         .collect()
 }

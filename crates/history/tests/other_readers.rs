@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use slowpath_history::{Attribute, AttributeId, Builder, Interval, Key, Value, Vocabulary};
+use slowpath_history::{Attribute, AttributeId, Builder, Interval, Key, Part, Value, Vocabulary};
 use slowpath_model::{TimeRange, Timestamp};
 
 /// The repository's Python, if `scripts/python.sh` could make it with what the script imports.
@@ -27,8 +27,20 @@ fn duckdb_and_pandas_read_the_files() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("history");
     let builder = Builder::create(&target).unwrap();
+    let [first, second] = [(0, 2), (2, 9)].map(|(first_bit, bits)| Part {
+        of: AttributeId(2),
+        first_bit,
+        bits,
+    });
     let mut writer = builder.writer();
-    for (attribute, begin, end, value) in [(1, 5, 9, 40), (0, 10, 30, 1), (0, 0, 10, 0)] {
+    for (attribute, begin, end, value) in [
+        (1, 5, 9, 40),
+        (0, 10, 30, 1),
+        (0, 0, 10, 0),
+        // An operation, and 300 beside it in the first.
+        (2, 0, 3, second.packed(300) + first.packed(1)),
+        (2, 3, 4, first.packed(0)),
+    ] {
         let interval = Interval {
             attribute: AttributeId(attribute),
             range: TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end)),
@@ -41,10 +53,22 @@ fn duckdb_and_pandas_read_the_files() {
         Attribute {
             path: "threads/7/state".into(),
             vocabulary: Some("thread state".into()),
+            part: None,
         },
         Attribute {
             path: "cpus/0/thread".into(),
             vocabulary: None,
+            part: None,
+        },
+        Attribute {
+            path: "stores/1/operation".into(),
+            vocabulary: Some("thread state".into()),
+            part: Some(first),
+        },
+        Attribute {
+            path: "stores/1/request".into(),
+            vocabulary: None,
+            part: Some(second),
         },
     ];
     let states = Vocabulary {
@@ -67,14 +91,17 @@ fn duckdb_and_pandas_read_the_files() {
     let expected = serde_json::json!({
         "duckdb": [
             ["cpus/0/thread", "40", 4],
+            ["stores/1/operation", "PREEMPTED", 3],
+            ["stores/1/operation", "RUNNING", 1],
+            ["stores/1/request", "300", 3],
             ["threads/7/state", "PREEMPTED", 20],
             ["threads/7/state", "RUNNING", 10],
         ],
         "pandas": {
-            "attribute": [0, 0, 1],
-            "begin_ns": [0, 10, 5],
-            "end_ns": [10, 30, 9],
-            "value": [0, 1, 40],
+            "attribute": [0, 0, 1, 2, 2],
+            "begin_ns": [0, 10, 5, 0, 3],
+            "end_ns": [10, 30, 9, 3, 4],
+            "value": [0, 1, 40, 1206, 1],
         },
     });
     assert_eq!(read, expected);

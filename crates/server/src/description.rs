@@ -25,6 +25,7 @@ pub(crate) const RECORDING: &str = "The recording";
 pub(crate) const ROWS: &str = "Threads and processors";
 pub(crate) const REQUESTS: &str = "Requests";
 pub(crate) const FINDINGS: &str = "Findings, services, events";
+pub(crate) const STORES: &str = "Data stores";
 pub(crate) const ANALYSES: &str = "Analyses";
 
 /// What the description says that no single handler does.
@@ -41,6 +42,8 @@ pub(crate) const ANALYSES: &str = "Analyses";
         (name = ROWS, description = "Rows are numbered; these numbers go into other questions as `row` and `rows`."),
         (name = REQUESTS, description = "Requests are numbered as `id`."),
         (name = FINDINGS),
+        (name = STORES, description = "Of recordings whose `has_stores` says so. What the numbers mean: \
+                                       definitions.md, sections redis and state."),
         (name = ANALYSES, description = "As `slowpath count`, `cpu`, `io` and `latency` with `--json`: times are \
                                          nanoseconds since the Unix epoch here."),
     )
@@ -85,7 +88,19 @@ fn reference((status, name, _): Common) -> (String, RefOr<Response>) {
 
 /// The rows of analyses, which say whose they are where several hosts are told of
 /// ([`slowpath_views::merge_documents`]).
-const ROWS_OF_HOSTS: [&str; 5] = ["CpuUse", "ThreadUse", "ProcessIo", "FileIo", "LatencyEntry"];
+const ROWS_OF_HOSTS: [&str; 11] = [
+    "CpuUse",
+    "ThreadUse",
+    "ProcessIo",
+    "FileIo",
+    "LatencyEntry",
+    "StoreServer",
+    "StoreCommand",
+    "StoreClient",
+    "StoreCommandRun",
+    "StoreBusMessages",
+    "StoreFinding",
+];
 
 static DESCRIPTION: LazyLock<String> = LazyLock::new(|| {
     let mut description = OpenApiRouter::<Shared>::with_openapi(Frame::openapi())

@@ -14,12 +14,13 @@ use slowpath_model::{Diagnostic, HostId, TimeRange, Timestamp};
 use slowpath_requests::Operations;
 use slowpath_services::{MOST_OPERATIONS, Names, Order, Report, SurveyOptions, survey};
 use slowpath_session::{
-    Experiment, HostKernels, OpenedHistory, RecordedRequests, SPANS_SPILLED, span_traces,
+    Experiment, HistoryError, HostKernels, OpenedHistory, RecordedRequests, SPANS_SPILLED,
+    span_traces,
 };
 use slowpath_source::Joined;
 use slowpath_views::{
-    Clocks, EventIndex, Found, OperationName, RequestNumbers, Rows, TraceClocks, diagnose,
-    merge_documents,
+    Clocks, EventIndex, Found, OperationName, RequestNumbers, Rows, StoreRows, TraceClocks,
+    diagnose, merge_documents, store_tables,
 };
 
 use crate::jobs::{JobReport, NotThere, Part, Unmade};
@@ -33,10 +34,19 @@ pub(crate) const LATENCIES: [(&str, &str, latency::LatencyKind); 5] = [
     ("wakeup", "latency-wakeup", latency::LatencyKind::Wakeup),
 ];
 
+/// So many of the slowest commands are told.
+const SLOWEST_COMMANDS: usize = 200;
+
 /// The state history and its rows.
 pub(crate) struct HistoryPart {
     pub(crate) opened: OpenedHistory,
     pub(crate) rows: Rows,
+}
+
+/// The state history of data stores and its rows.
+pub(crate) struct StoreHistoryPart {
+    pub(crate) opened: OpenedHistory,
+    pub(crate) rows: StoreRows,
 }
 
 /// The requests.
@@ -67,6 +77,8 @@ pub struct Recording {
     pub(crate) operations: Part<Operations<OperationName>>,
     pub(crate) services: Part<Report>,
     pub(crate) event_index: Part<EventIndex>,
+    pub(crate) store: Part<Value>,
+    pub(crate) store_history: Part<StoreHistoryPart>,
     pub(crate) count: Part<Value>,
     pub(crate) cpu: Part<Value>,
     pub(crate) io: Part<IoPart>,
@@ -84,6 +96,8 @@ pub(crate) enum Job {
     Operations,
     Services,
     EventIndex,
+    Store,
+    StoreHistory,
     Count,
     Cpu,
     Io,
@@ -120,6 +134,8 @@ impl Recording {
             operations: Part::new("operations"),
             services: Part::new("services"),
             event_index: Part::new("event-index"),
+            store: Part::new("store"),
+            store_history: Part::new("store-history"),
             count: Part::new("count"),
             cpu: Part::new("cpu"),
             io: Part::new("io"),
@@ -163,6 +179,8 @@ impl Recording {
             Job::Operations => self.operations.want(),
             Job::Services => self.services.want(),
             Job::EventIndex => self.event_index.want(),
+            Job::Store => self.store.want(),
+            Job::StoreHistory => self.store_history.want(),
             Job::Count => self.count.want(),
             Job::Cpu => self.cpu.want(),
             Job::Io => self.io.want(),
@@ -200,6 +218,10 @@ impl Recording {
                     let options = self.options(progress);
                     EventIndex::of(&self.experiment, clocks, &options).map_err(cancelled)
                 }),
+                Job::Store => self.store.make(|progress| self.make_store(progress)),
+                Job::StoreHistory => self
+                    .store_history
+                    .make(|progress| self.make_store_history(progress)),
                 Job::Count => self.count.make(|progress| self.make_count(progress)),
                 Job::Cpu => self.cpu.make(|progress| {
                     let cpu = |host: &HostKernels<'_>, options: &Options<'_>| {
@@ -227,6 +249,8 @@ impl Recording {
             self.operations.report(),
             self.services.report(),
             self.event_index.report(),
+            self.store.report(),
+            self.store_history.report(),
             self.count.report(),
             self.cpu.report(),
             self.io.report(),
@@ -382,6 +406,41 @@ impl Recording {
         Ok(Report::new(&summary, &names, Order::default(), 0))
     }
 
+    fn make_store(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Value, Unmade> {
+        let clocks = self.clocks().map_err(without_requests)?;
+        let options = self.options(progress);
+        let told = store_tables(&self.experiment, clocks, SLOWEST_COMMANDS, &options);
+        let told = told.map_err(cancelled)?;
+        if told.is_empty() {
+            return Err(NO_STORE.to_owned().into());
+        }
+        let lost: u64 = told.iter().map(|(_, tables)| tables.lost).sum();
+        let documents: Result<Vec<_>, Unmade> = (told.iter())
+            .map(|(host, tables)| Ok((host.as_str(), as_json(tables)?)))
+            .collect();
+        let mut document = merge_documents(documents?);
+        document["lost"] = lost.into();
+        Ok(document)
+    }
+
+    fn make_store_history(
+        &self,
+        progress: &(dyn Fn(u64, u64) + Sync),
+    ) -> Result<StoreHistoryPart, Unmade> {
+        let clocks = self.clocks().map_err(without_requests)?;
+        let opened = (self.experiment).store_history(&self.options(progress));
+        let opened = opened.map_err(|error| match error {
+            HistoryError::Cancelled => Unmade::Cancelled,
+            other => Unmade::Failed(other.to_string()),
+        })?;
+        let opened = opened.ok_or_else(|| NO_STORE.to_owned())?;
+        let stores = self.experiment.stores().into_iter();
+        let stores: Vec<String> = stores.map(|host| host.name).collect();
+        let hosts = self.host_names();
+        let rows = StoreRows::of(&opened.history, &hosts, &stores, clocks.clone());
+        Ok(StoreHistoryPart { opened, rows })
+    }
+
     fn make_count(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Value, Unmade> {
         let traces = self.experiment.traces.iter();
         let joined = Joined::new(traces.map(|trace| &*trace.source));
@@ -457,6 +516,8 @@ fn ranges_of(experiment: &Experiment) -> Vec<Option<TimeRange>> {
 const NO_REQUESTS: &str = "the requests could not be read";
 const NO_THREADS: &str = "no kernel events were recorded, so nothing tells what threads did\n  hint: \
      `slowpath record` records them where it has the rights";
+const NO_STORE: &str =
+    "no data store was recorded from inside\n  hint: `slowpath record --redis PID` records Redis";
 const NO_SPAN_FILES: &str = "no spans were recorded\n  hint: applications send theirs to the recorder by \
      OTLP; files of Jaeger or OTLP spans can be opened too";
 

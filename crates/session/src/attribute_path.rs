@@ -73,6 +73,7 @@ fn entity(path: &str) -> Option<(&str, Entity)> {
     match last {
         "bus" => return Some((above, Entity::Bus)),
         "event-loop" => return Some((above, Entity::EventLoop)),
+        "clients" => return Some((above, Entity::Clients)),
         _ => {}
     }
     let client = || Some(StoreClientId(last.parse().ok()?));
@@ -112,6 +113,7 @@ impl fmt::Display for AttributePath<'_> {
                     Entity::Thread(thread) => write!(formatter, "/threads/{}", thread.0)?,
                     Entity::Bus => formatter.write_str("/bus")?,
                     Entity::EventLoop => formatter.write_str("/event-loop")?,
+                    Entity::Clients => formatter.write_str("/clients")?,
                 }
             }
         }
@@ -136,6 +138,7 @@ mod tests {
             "stores/2/threads/315/operation",
             "shop/stores/1/bus/volume",
             "a/b/stores/12/event-loop/waiting",
+            "stores/1/clients/read",
         ] {
             let parsed = AttributePath::parse(path).unwrap();
             assert_eq!(parsed.to_string(), path);

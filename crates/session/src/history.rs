@@ -1,8 +1,8 @@
 //! The state history of an experiment: built once, then opened from a cache beside the recording.
 //!
-//! Holds what threads and processors did and which request threads worked for; where asked for, also the model
-//! of data stores, many times as large: that is another history in the same cache. The cache is keyed by what the traces' files look like; a recording that changed has another
-//! key. It may be deleted at any time, and where it cannot be written the history lives as long as the
+//! Holds what threads and processors did and which request threads worked for. What data stores did is a history of
+//! its own in the same cache. The cache is keyed by what the traces' files look like; a recording that changed has
+//! another key. It may be deleted at any time, and where it cannot be written the history lives as long as the
 //! process.
 
 use std::fs::{self, File};
@@ -17,7 +17,8 @@ use std::time::UNIX_EPOCH;
 use slowpath_critical_path::{State, state_of};
 use slowpath_engine::{Cancelled, Options};
 use slowpath_history::{
-    Attribute, AttributeId, Builder, History, Interval, Key, Value, Vocabulary, Writer,
+    Attribute, AttributeId, Builder, History, Interval, Key, Levels, Part, Value, Vocabulary,
+    Writer,
 };
 use slowpath_kernel::timelines::{Doing, Timelines};
 use slowpath_model::{CpuId, Diagnostic, ThreadId, TimeRange};
@@ -26,14 +27,13 @@ use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::attribute_path::{AttributePath, Subject};
-use crate::stores::HostStores;
 use crate::{Experiment, HostRequests, RecordedRequests, store_history};
 
 /// Raised when what is kept changes: older histories are built again then.
-const VERSION: u32 = 8;
-/// Folders of the cache: the history without data stores, and with them.
-const PLAIN: &str = "history";
-const WITH_STORES: &str = "history-with-stores";
+const VERSION: u32 = 9;
+/// Folders of the cache: of threads and processors, and of data stores.
+const THREADS: &str = "history";
+const STORES: &str = "store-history";
 /// Bytes of a file's begin and end that its key rests on.
 const SAMPLE: u64 = 64 << 10;
 
@@ -78,34 +78,46 @@ impl From<Cancelled> for HistoryError {
 }
 
 impl Experiment {
-    /// The experiment's history with the models of its data stores, where it has any: from the cache, else built and
-    /// put there.
+    /// The experiment's history: from the cache, else built and put there.
     ///
     /// # Errors
     ///
     /// It was cancelled, or neither the cache nor a temporary folder can be written.
-    pub fn history_with_stores(
-        &self,
-        options: &Options<'_>,
-    ) -> Result<OpenedHistory, HistoryError> {
-        let folder = match self.stores().is_empty() {
-            true => PLAIN,
-            false => WITH_STORES,
-        };
-        if let Some(opened) = self.kept(folder) {
+    pub fn history(&self, options: &Options<'_>) -> Result<OpenedHistory, HistoryError> {
+        if let Some(opened) = self.kept_history() {
             return Ok(opened);
         }
-        let (recorded, mut diagnostics) = self.requests(options)?;
-        let (stores, mut found) = self.store_models(options)?;
-        // The pass for spans has read the same streams.
-        found.retain(|one| !diagnostics.contains(one));
-        diagnostics.append(&mut found);
-        self.write_history(folder, &recorded, &stores, diagnostics, options.jobs)
+        let (recorded, diagnostics) = self.requests(options)?;
+        self.build_history(&recorded, diagnostics, options.jobs)
     }
 
-    /// The experiment's history without data stores, if an earlier run left it in the cache.
+    /// What the resources of the experiment's data stores were over time, where it has any: from the cache, else
+    /// built and put there.
+    ///
+    /// # Errors
+    ///
+    /// It was cancelled, or neither the cache nor a temporary folder can be written.
+    pub fn store_history(
+        &self,
+        options: &Options<'_>,
+    ) -> Result<Option<OpenedHistory>, HistoryError> {
+        if self.stores().is_empty() {
+            return Ok(None);
+        }
+        if let Some(opened) = self.kept(STORES) {
+            return Ok(Some(opened));
+        }
+        let (stores, diagnostics) = self.store_models(options)?;
+        let kernels = self.hosts();
+        let opened = self.write_history(STORES, Levels::Few, diagnostics, |builder, names| {
+            store_history::write(builder, names, &kernels, &stores)
+        })?;
+        Ok(Some(opened))
+    }
+
+    /// The experiment's history, if an earlier run left it in the cache.
     pub fn kept_history(&self) -> Option<OpenedHistory> {
-        self.kept(PLAIN)
+        self.kept(THREADS)
     }
 
     fn kept(&self, folder: &str) -> Option<OpenedHistory> {
@@ -134,22 +146,26 @@ impl Experiment {
         diagnostics: Vec<Diagnostic>,
         jobs: NonZeroUsize,
     ) -> Result<OpenedHistory, HistoryError> {
-        self.write_history(PLAIN, recorded, &[], diagnostics, jobs)
+        self.write_history(THREADS, Levels::Many, diagnostics, |builder, names| {
+            write_threads(builder, names, &recorded.hosts, jobs.get())
+        })
     }
 
     fn write_history(
         &self,
         folder: &str,
-        recorded: &RecordedRequests,
-        stores: &[HostStores],
+        levels: Levels,
         diagnostics: Vec<Diagnostic>,
-        jobs: NonZeroUsize,
+        write: impl Fn(&Builder, &mut Names) -> io::Result<()>,
     ) -> Result<OpenedHistory, HistoryError> {
         let key = self.history_key();
         let build = |target: &Path| {
             let notes = diagnostics.iter().map(serde_json::to_string);
             let notes = notes.collect::<Result<_, _>>().map_err(io::Error::other)?;
-            build(target, &key, &recorded.hosts, stores, jobs.get(), notes)
+            let builder = Builder::create(target)?.with_levels(levels);
+            let mut names = Names::default();
+            write(&builder, &mut names)?;
+            builder.finish(&key, &names.attributes, &names.vocabularies, notes)
         };
         if let Some(cache) = self.cache_folder().map(|cache| cache.join(folder))
             && build(&cache).is_ok()
@@ -253,20 +269,36 @@ fn sample(path: &Path, hash: &mut Xxh3) -> io::Result<()> {
 /// Attributes and vocabularies, as they are found.
 #[derive(Default)]
 pub(crate) struct Names {
-    attributes: Vec<Attribute>,
-    thread_names: Vec<String>,
-    requests: Vec<String>,
-    pub(crate) store_commands: Vec<String>,
-    pub(crate) bus_messages: Vec<String>,
+    pub(crate) attributes: Vec<Attribute>,
+    vocabularies: Vec<Vocabulary>,
 }
 
 impl Names {
-    pub(crate) fn attribute(&mut self, path: String, vocabulary: Option<&str>) -> AttributeId {
+    /// An attribute with intervals of its own.
+    fn attribute(&mut self, path: String, vocabulary: Option<&str>) -> AttributeId {
+        let id = self.next_attribute();
+        self.add(path, vocabulary, None);
+        id
+    }
+
+    /// The one that is added next.
+    pub(crate) fn next_attribute(&self) -> AttributeId {
+        AttributeId(self.attributes.len() as u32)
+    }
+
+    pub(crate) fn add(&mut self, path: String, vocabulary: Option<&str>, part: Option<Part>) {
         self.attributes.push(Attribute {
             path,
             vocabulary: vocabulary.map(str::to_owned),
+            part,
         });
-        AttributeId(self.attributes.len() as u32 - 1)
+    }
+
+    pub(crate) fn vocabulary(&mut self, name: &str, names: Vec<String>) {
+        self.vocabularies.push(Vocabulary {
+            name: name.to_owned(),
+            names,
+        });
     }
 }
 
@@ -281,16 +313,14 @@ struct Thread {
     process: Option<(AttributeId, Value)>,
 }
 
-fn build(
-    target: &Path,
-    key: &Key,
+fn write_threads(
+    builder: &Builder,
+    names: &mut Names,
     hosts: &[HostRequests],
-    stores: &[HostStores],
     jobs: usize,
-    notes: Vec<String>,
 ) -> io::Result<()> {
-    let builder = Builder::create(target)?;
-    let mut names = Names::default();
+    let mut thread_names: Vec<String> = Vec::new();
+    let mut requests: Vec<String> = Vec::new();
     for host in hosts {
         let Some(lines) = &host.lines else {
             continue;
@@ -304,14 +334,14 @@ fn build(
             }
             .to_string()
         };
-        let first_request = names.requests.len() as i64;
+        let first_request = requests.len() as i64;
         let described = |(_, request): (_, &slowpath_requests::Request)| {
             let (trace, span) = (request.key.trace, request.key.span);
             format!("{trace}/{span} {}", request.operation())
                 .trim_end()
                 .to_owned()
         };
-        names.requests.extend(host.requests.ids().map(described));
+        requests.extend(host.requests.ids().map(described));
         let cpus: Vec<(CpuId, AttributeId)> = (lines.processors())
             .map(|cpu| {
                 let path = path(Subject::Cpu(cpu.0), "thread");
@@ -323,9 +353,7 @@ fn build(
             .collect();
         let threads: Vec<Thread> = (lines.threads().iter())
             .map(|&thread| {
-                names
-                    .thread_names
-                    .push(lines.name(thread, lines.range().end).into_owned());
+                thread_names.push(lines.name(thread, lines.range().end).into_owned());
                 let path = |what| path(Subject::Thread(thread.0.into()), what);
                 let process = lines.process(thread, lines.range().end);
                 Thread {
@@ -334,7 +362,7 @@ fn build(
                     request: names.attribute(path("request"), Some(REQUESTS)),
                     name: (
                         names.attribute(path("name"), Some(THREAD_NAMES)),
-                        Value(names.thread_names.len() as i64 - 1),
+                        Value(thread_names.len() as i64 - 1),
                     ),
                     process: process.map(|process| {
                         let attribute = names.attribute(path("process"), None);
@@ -350,23 +378,13 @@ fn build(
             cpus,
             recorded,
         };
-        of_host.write(&builder, &threads, jobs)?;
+        of_host.write(builder, &threads, jobs)?;
     }
-    store_history::write(&builder, &mut names, hosts, stores)?;
     let states = State::ALL.map(|state| state.name().to_owned());
-    let vocabulary = |name: &str, names| Vocabulary {
-        name: name.to_owned(),
-        names,
-    };
-    let mut vocabularies = vec![
-        vocabulary(STATES, states.into()),
-        vocabulary(THREAD_NAMES, std::mem::take(&mut names.thread_names)),
-        vocabulary(REQUESTS, std::mem::take(&mut names.requests)),
-    ];
-    if !stores.is_empty() {
-        vocabularies.extend(store_history::vocabularies(&mut names));
-    }
-    builder.finish(key, &names.attributes, &vocabularies, notes)
+    names.vocabulary(STATES, states.into());
+    names.vocabulary(THREAD_NAMES, thread_names);
+    names.vocabulary(REQUESTS, requests);
+    Ok(())
 }
 
 /// What the intervals of a host's threads are made of.

@@ -21,8 +21,11 @@ mod paths;
 mod quiet;
 mod reports;
 mod requests;
+mod screens;
+mod stores;
 mod threads;
 mod usage;
+mod wording;
 
 pub use arrows::{Arrow, Arrows, Wanted, arrows};
 pub use diagnosis::{FindingOfHost, Found, diagnose};
@@ -40,5 +43,11 @@ pub use requests::{
     BlockedByRow, OperationName, Order, RequestDetail, RequestNumbers, RequestPage, RequestQuery,
     RequestRow, SpanRow, WaitRow,
 };
-pub use threads::{CpuRow, Rows, Screen, ThreadRow, Track, intervals, screen};
+pub use screens::{RowPlace, Screen, intervals, screen};
+pub use stores::{
+    StoreFinding, StoreOverTime, StoreRow, StoreRowKind, StoreRows, StoreTables, StoreTrack,
+    store_finding, store_over_time, store_steps, store_tables,
+};
+pub use threads::{CpuRow, Rows, ThreadRow, Track};
 pub use usage::{CpuUsage, Usage, usage};
+pub use wording::{address, bytes, grouped};

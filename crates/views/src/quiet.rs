@@ -19,7 +19,11 @@ pub fn quiet(
 ) -> Vec<(i64, i64)> {
     let mut busy = vec![false; parts];
     for some in wanted.chunks(AT_ONCE) {
-        let shown = screen(history, rows, Track::Threads, some, (begin, end), parts);
+        let places: Vec<_> = some
+            .iter()
+            .map(|&row| rows.place(Track::Threads, row))
+            .collect();
+        let shown = screen(history, &places, (begin, end), parts);
         let cells = shown.values.iter().zip(&shown.shares).enumerate();
         for (place, (&value, &share)) in cells {
             let waits = share == u8::MAX && is_wait(value);

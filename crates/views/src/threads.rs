@@ -12,7 +12,7 @@ use slowpath_model::{HostId, TimeRange};
 use slowpath_session::{AttributePath, Subject, UNKNOWN_THREAD};
 use utoipa::ToSchema;
 
-use crate::{Clocks, Origin, TimeByState};
+use crate::{Clocks, Origin, RowPlace, TimeByState};
 
 /// A thread, as a row.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
@@ -199,13 +199,17 @@ impl Rows {
         &self.clocks
     }
 
-    /// What the history calls a row; `None` where there is no such row.
-    fn attribute(&self, track: Track, row: usize) -> Option<AttributeId> {
-        match track {
+    /// Where the history keeps a row; `None` where there is no such row.
+    pub fn place(&self, track: Track, row: usize) -> Option<RowPlace> {
+        let attribute = match track {
             Track::Threads => self.states_of.get(row).copied(),
             Track::Cpus => self.cpus_of.get(row).copied(),
             Track::Requests => self.requests_of.get(row).copied().flatten(),
-        }
+        };
+        Some(RowPlace {
+            attribute: attribute?,
+            origin: self.origin(track, row),
+        })
     }
 
     /// Each processor with who runs on it, and with when it was recorded.
@@ -251,84 +255,4 @@ fn thread_row(
         states,
         serves_requests: last(attributes.request).is_some(),
     }
-}
-
-/// What rows show over a time, pixel by pixel.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Screen {
-    /// Row after row, pixel after pixel; without meaning where the share is 0.
-    pub values: Vec<u32>,
-    /// How much of the pixel's time the value filled, in 255ths; 0 where nothing is known.
-    pub shares: Vec<u8>,
-}
-
-/// What `wanted` rows show between two offsets, in so many pixels. Rows that are not there show nothing.
-pub fn screen(
-    history: &History,
-    rows: &Rows,
-    track: Track,
-    wanted: &[usize],
-    (begin, end): (i64, i64),
-    pixels: usize,
-) -> Screen {
-    let size = wanted.len().saturating_mul(pixels);
-    let mut screen = Screen {
-        values: vec![0; size],
-        shares: vec![0; size],
-    };
-    // By host, as the same offsets are other times there.
-    let mut by_host: BTreeMap<HostId, (Origin, Vec<(usize, AttributeId)>)> = BTreeMap::new();
-    for (place, &row) in wanted.iter().enumerate() {
-        let Some(attribute) = rows.attribute(track, row) else {
-            continue;
-        };
-        let host = match track {
-            Track::Cpus => rows.cpus[row].host,
-            Track::Threads | Track::Requests => rows.threads[row].host,
-        };
-        let of_host = by_host.entry(host);
-        let of_host = of_host.or_insert_with(|| (rows.clocks.of_host(host), Vec::new()));
-        of_host.1.push((place, attribute));
-    }
-    for (origin, known) in by_host.into_values() {
-        let attributes: Vec<AttributeId> = known.iter().map(|(_, attribute)| *attribute).collect();
-        let cells = history.screen(&attributes, origin.range(begin, end), pixels);
-        for (row, (place, _)) in cells.chunks(pixels.max(1)).zip(&known) {
-            let begin = place * pixels;
-            for (cell, at) in row.iter().zip(begin..) {
-                // Less than 0 stands for what is not known.
-                if let Ok(value) = u32::try_from(cell.value.0) {
-                    (screen.values[at], screen.shares[at]) = (value, cell.share);
-                }
-            }
-        }
-    }
-    screen
-}
-
-/// The exact intervals of a row that touch the time between two offsets, with begin, end and value, at most
-/// `limit`; and whether that is all. What is known to be unknown is left out.
-pub fn intervals(
-    history: &History,
-    rows: &Rows,
-    track: Track,
-    row: usize,
-    (begin, end): (i64, i64),
-    limit: usize,
-) -> (Vec<(i64, i64, i64)>, bool) {
-    let Some(attribute) = rows.attribute(track, row) else {
-        return (Vec::new(), true);
-    };
-    let origin = rows.origin(track, row);
-    let offsets = |range: TimeRange| (origin.offset(range.begin), origin.offset(range.end));
-    let mut found: Vec<(i64, i64, i64)> = history
-        .intervals(attribute, origin.range(begin, end))
-        .filter(|interval| interval.value.0 >= 0)
-        .take(limit.saturating_add(1))
-        .map(|interval| (offsets(interval.range), interval.value.0))
-        .map(|((begin, end), value)| (begin, end, value))
-        .collect();
-    let complete = found.len() <= limit;
-    found.truncate(limit);
-    (found, complete)
 }

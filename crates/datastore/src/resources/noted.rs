@@ -8,12 +8,9 @@ use serde::{Deserialize, Serialize};
 use slowpath_concepts::{BusKind, BusMoment, StoreClientId};
 use slowpath_model::{TimeRange, Timestamp};
 
-use super::{Entity, Tree, Values};
+use super::{Entity, Tree, Values, millisecond_of, milliseconds};
 use crate::server::has_client;
 use crate::told::{Told, What};
-
-/// The bus's volume is that of each of these.
-const MILLISECOND: i64 = 1_000_000;
 
 /// What was noted of one server, in the order of time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -106,16 +103,17 @@ impl Noted {
     }
 
     fn put_bus(&self, last: Timestamp, tree: &mut Tree<'_>) {
-        let millisecond = |sent: &Sent| sent.at.ns().div_euclid(MILLISECOND);
-        for sent in self.sent.chunk_by(|a, b| millisecond(a) == millisecond(b)) {
-            let begin = millisecond(&sent[0]).saturating_mul(MILLISECOND);
-            let end = begin.saturating_add(MILLISECOND);
-            let range = TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end));
+        let mut volumes = Vec::new();
+        let number = |sent: &Sent| millisecond_of(sent.at);
+        for sent in self.sent.chunk_by(|a, b| number(a) == number(b)) {
+            let range = milliseconds(number(&sent[0]), 1);
             let bytes = sent.iter().map(|sent| sent.bytes);
             let bytes = bytes.fold(0_u64, u64::saturating_add);
             let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-            tree.put(Entity::Bus, "volume", Values::Numbers, range, bytes);
+            volumes.push((range, bytes));
         }
+        tree.put_one(Entity::Bus, "volume", Values::Numbers, volumes);
+        let mut types = Vec::new();
         let is_alike = |a: &Sent, b: &Sent| (a.kind, a.is_broadcast) == (b.kind, b.is_broadcast);
         let mut runs = self.sent.chunk_by(is_alike).peekable();
         while let Some(sent) = runs.next() {
@@ -125,9 +123,9 @@ impl Noted {
                 name += " broadcast";
             }
             let name = tree.messages.number(name);
-            let range = TimeRange::new(sent[0].at, end);
-            tree.put(Entity::Bus, "type", Values::Messages, range, name);
+            types.push((TimeRange::new(sent[0].at, end), name));
         }
+        tree.put_one(Entity::Bus, "type", Values::Messages, types);
     }
 }
 
@@ -135,14 +133,15 @@ impl Connection {
     fn put(&self, of: Entity, last: Timestamp, tree: &mut Tree<'_>) {
         let end = self.end.unwrap_or(last);
         let life = TimeRange::new(self.begin, end);
-        tree.put(of, "type", Values::ConnectionTypes, life, 0);
+        tree.put_one(of, "type", Values::ConnectionTypes, vec![(life, 0)]);
+        let mut told = Vec::new();
         let mut memory = self.memory.iter().peekable();
         while let Some(&(since, bytes)) = memory.next() {
             let until = memory.peek().map_or(end, |(at, _)| *at);
             if let (1.., Ok(bytes)) = (bytes, i64::try_from(bytes)) {
-                let range = TimeRange::new(since, until);
-                tree.put(of, "memory", Values::Numbers, range, bytes);
+                told.push((TimeRange::new(since, until), bytes));
             }
         }
+        tree.put_one(of, "memory", Values::Numbers, told);
     }
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use slowpath_drawn::DrawnTrace;
 use slowpath_engine::Options;
 
-use super::{Entity, Resource, ServerModel};
+use super::{Entity, NOT_TOLD, Resource, ServerModel, Together};
 use crate::model;
 
 fn ask(text: &str) -> Vec<ServerModel> {
@@ -32,8 +32,14 @@ fn ask(text: &str) -> Vec<ServerModel> {
 fn check(text: &str, expected: &str) {
     let servers = ask(text);
     let found = servers.iter().flat_map(|server| {
-        let shown = |resource| format!("{} {}", server.number, shown(server, resource));
-        server.resources.iter().map(shown)
+        let mut rows: Vec<_> = (server.together.iter())
+            .flat_map(|together| together.resources.iter().map(move |one| (one, together)))
+            .collect();
+        rows.sort_by_key(|(resource, _)| (resource.of, resource.what));
+        let shown = |(resource, of): (&Resource, &Together)| {
+            format!("{} {}", server.number, shown(server, resource, of))
+        };
+        rows.into_iter().map(shown).collect::<Vec<_>>()
     });
     let expected: Vec<&str> = expected
         .lines()
@@ -43,14 +49,25 @@ fn check(text: &str, expected: &str) {
     assert_eq!(found.collect::<Vec<_>>(), expected);
 }
 
-fn shown(server: &ServerModel, resource: &Resource) -> String {
+fn shown(server: &ServerModel, resource: &Resource, together: &Together) -> String {
     let names: Vec<&str> = match resource.values {
         super::Values::Commands => server.commands.iter().map(String::as_str).collect(),
+        super::Values::RequestTypes => server.request_types().collect(),
         super::Values::Messages => server.messages.iter().map(String::as_str).collect(),
         other => other.names().to_vec(),
     };
-    let mut intervals = resource.intervals.clone();
+    let told = together.intervals.iter();
+    let told = told.map(|(range, told)| (*range, told[resource.column]));
+    let mut intervals: Vec<_> = told.filter(|(_, value)| *value != NOT_TOLD).collect();
     intervals.sort_by_key(|(range, value)| (range.begin, range.end, *value));
+    // What changes together with something else may go on.
+    intervals.dedup_by(|(next, value), (range, before)| {
+        let goes_on = range.end == next.begin && value == before;
+        if goes_on {
+            range.end = next.end;
+        }
+        goes_on
+    });
     let intervals: Vec<String> = (intervals.iter())
         .map(|(range, value)| {
             let name = names.get(*value as usize);
@@ -65,6 +82,7 @@ fn shown(server: &ServerModel, resource: &Resource) -> String {
         Entity::Bus => "bus".to_owned(),
         Entity::Thread(thread) => format!("thread {}", thread.0),
         Entity::EventLoop => "loop".to_owned(),
+        Entity::Clients => "clients".to_owned(),
     };
     format!("{of} {}: {}", resource.what, intervals.join(", "))
 }
@@ -83,15 +101,18 @@ fn a_pipeline_is_requests_one_after_the_other() {
          1 connection 5 type: 1900-3000 client
          1 connection 6 type: 3000-3100 client
          1 request 5 command: 1900-1930 get, 1930-2000 set
-         1 request 5 connection: 1900-1930 9, 1930-2000 9
+         1 request 5 connection: 1900-2000 9
          1 request 5 data-structure: 1900-1910 query-buffer, 1910-1930 arguments, 1930-1940 query-buffer, 1940-1950 arguments, 1950-2000 reply-buffer
          1 request 5 type: 1900-1930 read, 1930-2000 write
          1 thread 7 operation: 1910-1930 executing, 1940-1950 executing, 1970-2000 writing
          1 thread 7 request: 1910-1930 5, 1940-1950 5, 1970-2000 5
          1 thread 8 operation: 1900-1910 reading
          1 thread 8 request: 1900-1910 5
+         1 loop busy: 0-1000000 60
          1 loop operation: 1910-1930 executing, 1940-1950 executing, 1970-2000 writing
-         1 loop waiting: 1900-2000 1",
+         1 loop waiting: 1900-2000 1
+         1 clients read: 0-1000000 21
+         1 clients written: 0-1000000 11",
     );
 }
 
@@ -121,11 +142,41 @@ fn single_events_count_where_there_are_batches_too() {
          1 request 5 data-structure: 100-110 query-buffer, 110-140 arguments, 140-170 reply-buffer
          1 request 5 type: 100-170 other
          1 thread 7 operation: 100-110 reading, 110-140 executing
-         1 thread 7 request: 100-110 5, 110-140 5
+         1 thread 7 request: 100-140 5
          1 thread 8 operation: 150-170 writing
          1 thread 8 request: 150-170 5
+         1 loop busy: 0-1000000 40
          1 loop operation: 100-110 reading, 110-140 executing
-         1 loop waiting: 100-170 1",
+         1 loop waiting: 100-170 1
+         1 clients read: 0-1000000 50
+         1 clients written: 0-1000000 5",
+    );
+}
+
+/// Of level lite the times of each batch count from when it was told: a client's second one seems to begin before the
+/// first is answered.
+#[test]
+fn a_batch_is_over_where_the_next_of_its_client_begins() {
+    check(
+        "-- domain user
+        cpu0 1000 slowpath_redis:command_name number=3 command=get @vpid=7 @vtid=7
+        cpu0 1000 slowpath_redis:command_name number=4 command=set @vpid=7 @vtid=7
+        cpu0 2000 slowpath_redis:batch client_id=5 fd=9 read_thread=7 ended_by=0 unit_ns=1 read_end=10 write_start=70 ended=100 bytes_read=21 bytes_written=11 command=[3] start=[10] duration=[20] @vpid=7 @vtid=7
+        cpu0 2090 slowpath_redis:batch client_id=5 fd=9 read_thread=7 ended_by=0 unit_ns=1 read_end=10 write_start=70 ended=100 bytes_read=21 bytes_written=11 command=[4] start=[30] duration=[20] @vpid=7 @vtid=7",
+        "1 server process: 1000-2090 7
+         1 connection 5 data-structure: 1900-1930 query-buffer, 1930-1990 reply-buffer, 1990-2040 query-buffer, 2040-2090 reply-buffer
+         1 connection 5 type: 1900-2090 client
+         1 request 5 command: 1900-1990 get, 1990-2090 set
+         1 request 5 connection: 1900-2090 9
+         1 request 5 data-structure: 1900-1910 query-buffer, 1910-1930 arguments, 1930-1990 reply-buffer, 1990-2020 query-buffer, 2020-2040 arguments, 2040-2090 reply-buffer
+         1 request 5 type: 1900-1990 read, 1990-2090 write
+         1 thread 7 operation: 1900-1910 reading, 1910-1930 executing, 1970-2000 writing, 1990-2000 reading, 2020-2040 executing, 2060-2090 writing
+         1 thread 7 request: 1900-1930 5, 1970-2000 5, 1990-2000 5, 2020-2040 5, 2060-2090 5
+         1 loop busy: 0-1000000 110
+         1 loop operation: 1900-1910 reading, 1910-1930 executing, 1970-2000 writing, 1990-2000 reading, 2020-2040 executing, 2060-2090 writing
+         1 loop waiting: 1900-1990 1, 1990-2000 2, 2000-2090 1
+         1 clients read: 0-1000000 42
+         1 clients written: 0-1000000 22",
     );
 }
 

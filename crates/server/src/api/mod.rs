@@ -12,6 +12,7 @@ mod events;
 mod exchange;
 mod recording;
 mod requests;
+mod store;
 mod timeline;
 
 use utoipa_axum::router::OpenApiRouter;
@@ -56,6 +57,9 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(analyses::findings))
         .routes(routes!(analyses::services))
         .routes(routes!(events::events))
+        .routes(routes!(store::store))
+        .routes(routes!(store::store_rows))
+        .routes(routes!(store::store_through_time))
         .routes(routes!(analyses::count))
         .routes(routes!(analyses::cpu))
         .routes(routes!(analyses::io))

@@ -37,6 +37,8 @@ pub(super) struct RecordingAnswer {
     traces: Vec<TraceAnswer>,
     /// How many files of spans were read; where there is none, there are no services to rank.
     span_files: usize,
+    /// Whether a data store was recorded from inside.
+    has_stores: bool,
     /// What is wrong with what was opened.
     diagnostics: Vec<DiagnosticAnswer>,
     /// The version of slowpath that answers.
@@ -184,6 +186,7 @@ fn described(recording: &Recording) -> Result<RecordingAnswer, Problem> {
             .map(|(place, trace)| trace_answer(trace, clocks.of_trace(place)))
             .collect(),
         span_files: experiment.span_files().len(),
+        has_stores: !experiment.stores().is_empty(),
         diagnostics: diagnostics.map(DiagnosticAnswer::from).collect(),
         version: env!("CARGO_PKG_VERSION"),
         states: ThreadState::ALL.map(ThreadState::name),

@@ -7,9 +7,10 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use slowpath_critical_path::critical_path_among;
 use slowpath_model::{HostId, ThreadId};
+use slowpath_session::OpenedHistory;
 use slowpath_views::{
-    Arrows, CpuRow, IoRates, LostRow, PathRow, ThreadRow, Track, Usage, Wanted, io_rates,
-    lost_events, path_row,
+    Arrows, CpuRow, IoRates, LostRow, PathRow, RowPlace, StoreTrack, ThreadRow, Track, Usage,
+    Wanted, io_rates, lost_events, path_row,
 };
 use utoipa::openapi::{KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat, Type};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
@@ -19,7 +20,7 @@ use super::{MOST_CELLS, MOST_ITEMS, MOST_PIXELS, MOST_ROWS};
 use crate::description::ROWS;
 use crate::jobs::NotThere;
 use crate::problem::Problem;
-use crate::recording::Job;
+use crate::recording::{Job, Recording};
 use crate::serve::Shared;
 
 /// Threads.
@@ -63,25 +64,49 @@ pub(super) async fn cpus(State(shared): State<Shared>) -> Result<Answer, Problem
 }
 
 /// What rows show: `threads` (of threads: the place of a state in `states` of the recording), `cpus` (of
-/// processors: the number of the thread that ran, 0 for none) or `requests` (of threads: the number of the
-/// request that they worked for).
+/// processors: the number of the thread that ran, 0 for none), `requests` (of threads: the number of the
+/// request that they worked for), `store` (of rows of data stores: the place among `operations` or, of connections,
+/// `structures`) or `store-commands` (of their connections: the place among `commands`).
 #[derive(Clone, Copy, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 #[schema(as = TrackName)]
 enum Of {
     #[default]
     Threads,
     Cpus,
     Requests,
+    Store,
+    StoreCommands,
 }
 
-impl From<Of> for Track {
-    fn from(of: Of) -> Self {
-        match of {
-            Of::Threads => Self::Threads,
-            Of::Cpus => Self::Cpus,
-            Of::Requests => Self::Requests,
-        }
+impl Of {
+    /// Answers from the history that has such rows, with where it keeps each of `rows`.
+    fn drawn<A>(
+        self,
+        recording: &Recording,
+        rows: &[usize],
+        answer: impl FnOnce(&OpenedHistory, &[Option<RowPlace>]) -> A,
+    ) -> Result<A, Problem> {
+        let track = match self {
+            Self::Threads => Track::Threads,
+            Self::Cpus => Track::Cpus,
+            Self::Requests => Track::Requests,
+            Self::Store | Self::StoreCommands => {
+                let track = match self {
+                    Self::Store => StoreTrack::Operations,
+                    _ => StoreTrack::Commands,
+                };
+                recording.want(Job::StoreHistory);
+                let store = recording.store_history.get()?;
+                let places = rows.iter().map(|&row| store.rows.place(track, row));
+                let places: Vec<_> = places.collect();
+                return Ok(answer(&store.opened, &places));
+            }
+        };
+        let history = recording.history.get()?;
+        let places = rows.iter().map(|&row| history.rows.place(track, row));
+        let places: Vec<_> = places.collect();
+        Ok(answer(&history.opened, &places))
     }
 }
 
@@ -134,19 +159,14 @@ pub(super) async fn screen(
 ) -> Result<Response, Problem> {
     shared
         .answer(move |recording| {
-            let history = recording.history.get()?;
             limited("rows", question.rows.len(), MOST_ROWS)?;
             let range = range_of(question.begin_ns, question.end_ns)?;
             let pixels = parts("pixels", question.pixels, MOST_PIXELS)?;
             limited("cells", question.rows.len() * pixels, MOST_CELLS)?;
-            let shown = slowpath_views::screen(
-                &history.opened.history,
-                &history.rows,
-                question.of.into(),
-                &question.rows,
-                range,
-                pixels,
-            );
+            let draw = |opened: &OpenedHistory, rows: &[_]| {
+                slowpath_views::screen(&opened.history, rows, range, pixels)
+            };
+            let shown = question.of.drawn(recording, &question.rows, draw)?;
             let mut bytes = Vec::with_capacity(shown.values.len() * 5);
             for value in &shown.values {
                 bytes.extend_from_slice(&value.to_le_bytes());
@@ -256,7 +276,7 @@ struct Interval {
     begin_ns: i64,
     /// When it ends.
     end_ns: i64,
-    /// What the row shows: the number of a state, a thread or a request.
+    /// What the row shows: the number of a state, a thread, a request, or what of a data store.
     value: i64,
 }
 
@@ -269,34 +289,28 @@ pub(super) async fn intervals(
 ) -> Result<Answer, Problem> {
     shared
         .answer(move |recording| {
-            let history = recording.history.get()?;
             limited("rows", question.rows.len(), MOST_ROWS)?;
             let range = range_of(question.begin_ns, question.end_ns)?;
             let mut left = limited("intervals", question.limit, MOST_ITEMS)?;
-            let mut answer = Intervals {
-                rows: Vec::with_capacity(question.rows.len()),
-                complete: true,
+            let tell = |opened: &OpenedHistory, rows: &[_]| {
+                let mut answer = Intervals {
+                    rows: Vec::with_capacity(rows.len()),
+                    complete: true,
+                };
+                for &row in rows {
+                    let (found, all) = slowpath_views::intervals(&opened.history, row, range, left);
+                    left -= found.len();
+                    answer.complete &= all;
+                    let found = found.into_iter().map(|(begin_ns, end_ns, value)| Interval {
+                        begin_ns,
+                        end_ns,
+                        value,
+                    });
+                    answer.rows.push(found.collect());
+                }
+                answer
             };
-            for &row in &question.rows {
-                let track = question.of.into();
-                let (found, all) = slowpath_views::intervals(
-                    &history.opened.history,
-                    &history.rows,
-                    track,
-                    row,
-                    range,
-                    left,
-                );
-                left -= found.len();
-                answer.complete &= all;
-                let found = found.into_iter().map(|(begin_ns, end_ns, value)| Interval {
-                    begin_ns,
-                    end_ns,
-                    value,
-                });
-                answer.rows.push(found.collect());
-            }
-            Answer::of(&answer)
+            Answer::of(&question.of.drawn(recording, &question.rows, tell)?)
         })
         .await
 }

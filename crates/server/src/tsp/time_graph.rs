@@ -318,13 +318,11 @@ fn history_rows(
     let rows = items.map(|&item| {
         let row = item as usize;
         let kept = &history.opened.history;
-        let (found, complete) = intervals(kept, &history.rows, track, row, offsets, 2 * samples);
+        let place = history.rows.place(track, row);
+        let (found, complete) = intervals(kept, place, offsets, 2 * samples);
         let found = match complete {
             true => found,
-            false => runs(
-                &screen(kept, &history.rows, track, &[row], offsets, samples),
-                offsets,
-            ),
+            false => runs(&screen(kept, &[place], offsets, samples), offsets),
         };
         let shown = found
             .into_iter()
@@ -551,9 +549,10 @@ fn tooltip_of(recording: &Recording, output: Output, asked: TooltipParameters) -
     let begin = clocks.offset(Timestamp::from_ns(time));
     let shown = (begin, begin.saturating_add(duration));
     let value_at = |track| {
-        let (mut here, _) = intervals(kept, rows, track, row, (moment, moment + 1), 1);
+        let place = rows.place(track, row);
+        let (mut here, _) = intervals(kept, place, (moment, moment + 1), 1);
         let longest = || {
-            let (all, _) = intervals(kept, rows, track, row, shown, 1_000);
+            let (all, _) = intervals(kept, place, shown, 1_000);
             all.into_iter().max_by_key(|(begin, end, _)| end - begin)
         };
         let found = here.pop().or_else(longest);
