@@ -26,6 +26,7 @@ import { FailureFence } from './parts/failure-fence';
 import { Overview } from './views/overview/overview';
 import { Requests } from './views/requests/requests';
 import { Threads } from './views/threads/threads';
+import { Store } from './views/store/store';
 import { Events } from './views/events/events';
 import { Analyses } from './views/analyses/analyses';
 
@@ -40,6 +41,7 @@ const TITLES: Record<ViewName, string> = {
   requests: 'Requests',
   threads: 'Threads & CPUs',
   services: 'Services',
+  store: 'Store',
   events: 'Events',
   analyses: 'Analyses',
 };
@@ -56,7 +58,7 @@ function Frame() {
   const place = usePlace();
   const recording = useRecording();
   useRangeKeys();
-  const views = viewsOfReport(VIEWS);
+  const views = viewsOfReport(VIEWS).filter((view) => view !== 'store' || recording.has_stores);
   const shown = views.includes(place.view) ? place.view : 'overview';
   return (
     <div className="frame">
@@ -108,6 +110,8 @@ function View({ view }: { view: ViewName }) {
       return <Threads />;
     case 'services':
       return <Services />;
+    case 'store':
+      return <Store />;
     case 'events':
       return <Events />;
     case 'analyses':

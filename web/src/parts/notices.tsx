@@ -11,6 +11,8 @@ const JOB_WORDS: Record<string, string> = {
   findings: 'Looking for what slows requests down',
   operations: 'Comparing slow and fast requests',
   services: 'Ranking calling contexts',
+  store: 'Adding up what the data store did',
+  'store-history': 'Working out what the data store did when',
   count: 'Counting events',
   cpu: 'Adding up processor use',
   io: 'Adding up input and output',

@@ -20,6 +20,11 @@ const PLACES = {
   latency: ['#/analyses?kind=latency', '.data-table-space'],
 };
 const MADE_UP_PLACES = {
+  store: ['#/store', '.time-graph-canvas'],
+  'store-commands': [
+    '#/store?show=commands&colour=commands&chart=bytes&range=1990000000-2060000000',
+    '.data-table-space',
+  ],
   'threads-folded': ['#/threads?fold=yes&text=GC', '.time-graph-canvas'],
   'threads-io': ['#/threads?io=yes', '.io-lines'],
   thread: ['#/threads?thread=8&range=1295000000-1325000000&at=1301000000', '.time-graph-canvas'],

@@ -255,6 +255,29 @@ describe('the application', { skip: noBrowser }, () => {
     assert.deepEqual(page.complaints, []);
   });
 
+  test('what stands out of the data store leads to when it was', { skip: onlyMock }, async () => {
+    const page = await browser.open('#/store');
+    await page.getByText('eval held up 3 other clients').waitFor();
+    await page.getByRole('link', { name: 'Show it' }).click();
+    await page.waitForURL(/range=\d+-\d+&at=\d+/);
+    await settled(page);
+    const grid = page.getByRole('grid', { name: 'Event loops, threads and connections over time' });
+    assert.equal(Number(await grid.getAttribute('aria-rowcount')) - 1, 6);
+    // Nearly all of that time it was busy, and bytes are there when they are asked for.
+    const chart = page.getByRole('img', { name: /^Servers in the shown time/ });
+    assert.match(await chart.getAttribute('aria-label'), /\d+ % busy, up to 4 clients waiting/);
+    await page.getByRole('button', { name: 'Bytes' }).click();
+    await page.getByRole('img', { name: /to clients, .* from them/ }).waitFor();
+    await page.getByRole('button', { name: 'Slowest commands' }).click();
+    const slowest = page.getByRole('grid', { name: 'Slowest commands' });
+    assert.match(await slowest.locator('.data-table-row').first().innerText(), /^eval\s+48/);
+    await page.getByRole('button', { name: 'By command' }).click();
+    await page.waitForURL(/colour=commands/);
+    await settled(page);
+    assert.ok((await coloursIn(page, 'main .time-graph canvas')) > 3);
+    assert.deepEqual(page.complaints, []);
+  });
+
   test('a mark on the time line leads to its finding', { skip: onlyMock }, async () => {
     const page = await browser.open('#/threads');
     await page.locator('.annotation.is-lost[title="12 events lost"]').waitFor();

@@ -3,6 +3,7 @@
 import { Refused, analysis, eventPage, number, rank, services } from './analyses.mjs';
 import { findings, recording } from './facts.mjs';
 import { ioRates, quiet, usage } from './over-time.mjs';
+import { storeRows, storeTables, storeValues, storesOverTime } from './store.mjs';
 import { DURATION, arrows, cpus, groups, requests, sum, threads } from './recording.mjs';
 
 /** @returns {import('../../src/model/interface').Thread} */
@@ -63,6 +64,8 @@ export function answerOf(path, query, body) {
       return findings();
     case 'services':
       return services();
+    case 'store':
+      return store(parts[1], query);
     case 'events':
       return eventPage(query);
     case 'analyses':
@@ -72,10 +75,16 @@ export function answerOf(path, query, body) {
   }
 }
 
+function store(part, query) {
+  if (part === 'rows') return storeRows();
+  return part === 'over-time' ? storesOverTime(query) : storeTables();
+}
+
 /** @returns {import('../../src/model/interface').Interval[][]} */
 function rowsOf({ of, rows }) {
-  const source =
-    of === 'cpus'
+  const source = storeValues[of]
+    ? storeValues[of]
+    : of === 'cpus'
       ? cpus.map((one) => one.values)
       : threads.map((one) => (of === 'requests' ? one.works : one.values));
   return rows.map((row) => {

@@ -57,6 +57,7 @@ export function recording() {
       },
     ],
     span_files: 1,
+    has_stores: true,
     version: '0.1.0',
     states: STATES,
   };

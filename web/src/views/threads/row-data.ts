@@ -7,7 +7,7 @@ import { fitInto, span, type TimeRange } from '../../draw/time-scale';
 import { ask } from '../../model/client';
 import type { Intervals, WakeUps } from '../../model/interface';
 
-export type RowKind = 'threads' | 'cpus' | 'requests';
+export type RowKind = 'threads' | 'cpus' | 'requests' | 'store' | 'store-commands';
 
 export interface RowPictures {
   screens: ReadonlyMap<number, ScreenRow>;

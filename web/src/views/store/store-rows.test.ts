@@ -1,0 +1,88 @@
+// The store's rows: in their order, under the name of their server, and called as people know them.
+import { describe, expect, test } from 'vitest';
+import type { StoreClient, StoreRow, StoreRowList, StoreServer, StoreTables } from '../../model/interface';
+import { partShown, partsToShow } from './parts';
+import { nameOfClient } from './server-names';
+import { storeMeaning } from './store-meaning';
+import { storeLines } from './store-rows';
+
+const server = (number: number, port: number) => ({ server: number, pid: 7, port }) as StoreServer;
+const client = (of: number, number: number, total_ns: number) =>
+  ({ server: of, client: number, address: '10.0.0.1', port: 40_000 + number, total_ns }) as StoreClient;
+const row = (at: number, of: number, kind: StoreRow['kind'], number: number | null): StoreRow => ({
+  row: at,
+  server: of,
+  kind,
+  number,
+});
+const TOLD = {
+  servers: [server(1, 6379), server(2, 0)],
+  clients: [client(1, 5, 10), client(1, 6, 30), client(2, 5, 99)],
+  findings: [],
+  bus: [],
+} as unknown as StoreTables;
+
+describe('rows', () => {
+  test('stand below their server: event loop, threads, then connections with most time first', () => {
+    const rows = [
+      row(0, 1, 'event-loop', 7),
+      row(1, 1, 'thread', 8),
+      row(2, 1, 'connection', 5),
+      row(3, 1, 'connection', 6),
+      row(4, 2, 'event-loop', null),
+    ];
+    expect(storeLines(rows, TOLD).map(({ label }) => label)).toEqual([
+      'Redis server 1 (process 7, port 6379)',
+      'Event loop (thread 7)',
+      'Thread 8',
+      'client 6 (10.0.0.1:40006)',
+      'client 5 (10.0.0.1:40005)',
+      'Redis server 2 (process 7)',
+      'Event loop',
+    ]);
+  });
+
+  test('a client without an address is called by its number', () => {
+    expect(nameOfClient({ client: 3, address: '', port: 0 })).toBe('client 3');
+    expect(nameOfClient({ client: 3, address: '::1', port: 9 })).toBe('client 3 ([::1]:9)');
+  });
+});
+
+describe('values', () => {
+  const list: StoreRowList = {
+    rows: [],
+    operations: ['reading', 'executing', 'writing'],
+    structures: ['query-buffer', 'arguments', 'reply-buffer'],
+    commands: ['get', 'set'],
+  };
+  const [, loop, , connection] = storeLines(
+    [row(0, 1, 'event-loop', 7), row(1, 1, 'thread', 8), row(2, 1, 'connection', 5)],
+    TOLD,
+  );
+
+  test('mean another thing on a connection than on a thread', () => {
+    const meaning = storeMeaning(list, 'light', false);
+    expect(meaning.labelOf(loop!, 0)).toBe('Reading');
+    expect(meaning.labelOf(connection!, 0)).toBe('Queued');
+    expect(meaning.inkOf(loop!)(1)).toEqual(meaning.inkOf(connection!)(1));
+    expect(meaning.inkOf(loop!)(0)).not.toEqual(meaning.inkOf(connection!)(0));
+    expect(meaning.inkOf(loop!)(99).weight).toBe(0);
+  });
+
+  test('are commands on connections where these are wanted', () => {
+    const meaning = storeMeaning(list, 'light', true);
+    expect(meaning.wordsOf(connection!, 1)).toBe('set');
+    expect(meaning.labelOf(loop!, 1)).toBe('Executing');
+  });
+});
+
+describe('parts', () => {
+  test('only those that have anything, what stands out first', () => {
+    expect(partsToShow(TOLD)).toEqual(['commands', 'slowest', 'clients', 'servers']);
+    const found = { ...TOLD, findings: [{}], bus: [{}] } as unknown as StoreTables;
+    expect(partsToShow(found)[0]).toBe('findings');
+    expect(partShown(undefined, found)).toBe('findings');
+    expect(partShown('clients', found)).toBe('clients');
+    expect(partShown('bus', TOLD)).toBe('commands');
+  });
+});
