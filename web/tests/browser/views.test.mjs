@@ -262,7 +262,7 @@ describe('the application', { skip: noBrowser }, () => {
     await page.waitForURL(/range=\d+-\d+&at=\d+/);
     await settled(page);
     const grid = page.getByRole('grid', { name: 'Event loops, threads and connections over time' });
-    assert.equal(Number(await grid.getAttribute('aria-rowcount')) - 1, 6);
+    assert.equal(Number(await grid.getAttribute('aria-rowcount')) - 1, 7);
     // Nearly all of that time it was busy, and bytes are there when they are asked for.
     const chart = page.getByRole('img', { name: /^Servers in the shown time/ });
     assert.match(await chart.getAttribute('aria-label'), /\d+ % busy, up to 4 clients waiting/);

@@ -4,9 +4,10 @@ import { useCallback, useMemo, useRef, useState } from 'react';
 import type { RowSpan } from '../../draw/row-layout';
 import { pixelAt, runAt } from '../../draw/pixel-rows';
 import { useAnnotations } from '../../model/annotations';
-import type { StoreRowList, StoreTables } from '../../model/interface';
+import { useAnswer } from '../../model/answers';
+import type { StoreRowList, StoreTables, Thread, Threads } from '../../model/interface';
 import { adjust, usePlace } from '../../model/place-store';
-import { useSharedRange } from '../../model/recording';
+import { useHasKernel, useHostName, useSharedRange } from '../../model/recording';
 import { wordDuration, wordTime } from '../../model/wording';
 import { EmptyNotice, ErrorNotice } from '../../parts/notices';
 import { SaveButtons } from '../../parts/save-buttons';
@@ -16,10 +17,13 @@ import { graphSavers } from '../../parts/time-graph/save-picture';
 import { TimeGraph, type TimeGraphHandle } from '../../parts/time-graph/time-graph';
 import { Facts } from '../../parts/tooltip';
 import { useRowPictures } from '../threads/row-data';
+import { useRowMeaning } from '../threads/row-meaning';
+import type { ThreadRow } from '../threads/thread-rows';
 import { StoreChart } from './store-chart';
 import { LEGEND, LOOKS, storeMeaning, type StoreMeaning } from './store-meaning';
 import { storeLines, type StoreLine } from './store-rows';
 
+const NO_THREADS: Thread[] = [];
 const NAME_WIDTH = 330;
 const COLUMNS: GraphColumn<StoreLine>[] = [
   {
@@ -41,8 +45,25 @@ export function StoreLines({ list, told }: { list: StoreRowList; told: StoreTabl
     pixels: 0,
   });
   const byCommand = filters.colour === 'commands';
-  const lines = useMemo(() => storeLines(list.rows, told), [list, told]);
-  const meaning = useMemo(() => storeMeaning(list, theme, byCommand), [list, theme, byCommand]);
+  const hostName = useHostName();
+  const ofKernel = useAnswer<Threads>(useHasKernel() ? { path: '/api/threads' } : null);
+  const threads = ofKernel.value?.threads ?? NO_THREADS;
+  const lines = useMemo(
+    () => storeLines(list.rows, told, threads, hostName),
+    [list, told, threads, hostName],
+  );
+  const ofThread = useRowMeaning(threads, false);
+  const meaning = useMemo<StoreMeaning>(() => {
+    const ofStore = storeMeaning(list, theme, byCommand);
+    const asThread = (line: StoreLine): ThreadRow => ({ ...line, processor: null });
+    return {
+      inkOf: (line) => (line.thread ? ofThread.inkOf(asThread(line)) : ofStore.inkOf(line)),
+      labelOf: (line, value) =>
+        line.thread ? ofThread.labelOf(asThread(line), value) : ofStore.labelOf(line, value),
+      wordsOf: (line, value) =>
+        line.thread ? ofThread.wordsOf(asThread(line), value) : ofStore.wordsOf(line, value),
+    };
+  }, [list, theme, byCommand, ofThread]);
   const seen = useMemo(
     () => lines.slice(sight.rows.first, sight.rows.end).flatMap(({ shown }) => (shown ? [shown] : [])),
     [lines, sight],
@@ -56,25 +77,31 @@ export function StoreLines({ list, told }: { list: StoreRowList; told: StoreTabl
     () => (byCommand ? seen.filter(({ kind }) => kind === 'connection').map(({ row }) => row) : []),
     [seen, byCommand],
   );
+  const seenThreads = useMemo(
+    () => lines.slice(sight.rows.first, sight.rows.end).flatMap(({ thread }) => (thread ? [thread.row] : [])),
+    [lines, sight],
+  );
+  const ofThreads = useRowPictures('threads', seenThreads, range, bounds, sight.pixels);
   const ofOperations = useRowPictures('store', operations, range, bounds, sight.pixels);
   const ofConnections = useRowPictures('store-commands', connections, range, bounds, sight.pixels);
 
   const content = useCallback(
     (index: number): RowContent => {
       const line = lines[index];
-      if (!line?.shown) return NOTHING;
-      const from = ofCommands(line.shown) ? ofConnections : ofOperations;
+      const row = line?.shown?.row ?? line?.thread?.row;
+      if (!line || row === undefined) return NOTHING;
+      const from = line.thread ? ofThreads : ofCommands(line.shown) ? ofConnections : ofOperations;
       const inkOf = meaning.inkOf(line);
-      const runs = from.runs.get(line.shown.row);
+      const runs = from.runs.get(row);
       if (runs) return { kind: 'runs', runs, inkOf, textOf: (run) => meaning.labelOf(line, run.value) };
-      const screen = from.screens.get(line.shown.row);
+      const screen = from.screens.get(row);
       return screen ? { kind: 'screen', screen, inkOf } : NOTHING;
     },
     // eslint-disable-next-line react-hooks/exhaustive-deps
-    [lines, ofOperations, ofConnections, meaning, byCommand],
+    [lines, ofOperations, ofConnections, ofThreads, meaning, byCommand],
   );
   const onSight = useCallback((rows: RowSpan, pixels: number) => setSight({ rows, pixels }), []);
-  const error = ofOperations.error ?? ofConnections.error;
+  const error = ofOperations.error ?? ofConnections.error ?? ofThreads.error;
   const width = Math.round(sight.pixels / Math.min(2, window.devicePixelRatio || 1));
   const place = { range, bends: null, magnified: 1, left: NAME_WIDTH, width };
   if (error) return <ErrorNotice error={error} />;
@@ -98,7 +125,9 @@ export function StoreLines({ list, told }: { list: StoreRowList; told: StoreTabl
             onSight={onSight}
             handle={graph}
             tooltip={(line, index, time) =>
-              line.shown && <LineTip line={line} shown={content(index)} time={time} meaning={meaning} />
+              (line.shown || line.thread) && (
+                <LineTip line={line} shown={content(index)} time={time} meaning={meaning} />
+              )
             }
           />
           <div className="graph-bar">

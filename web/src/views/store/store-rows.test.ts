@@ -1,6 +1,13 @@
 // The store's rows: in their order, under the name of their server, and called as people know them.
 import { describe, expect, test } from 'vitest';
-import type { StoreClient, StoreRow, StoreRowList, StoreServer, StoreTables } from '../../model/interface';
+import type {
+  StoreClient,
+  StoreRow,
+  StoreRowList,
+  StoreServer,
+  StoreTables,
+  Thread,
+} from '../../model/interface';
 import { partShown, partsToShow } from './parts';
 import { nameOfClient } from './server-names';
 import { storeMeaning } from './store-meaning';
@@ -22,6 +29,9 @@ const TOLD = {
   bus: [],
 } as unknown as StoreTables;
 
+const TOLD_OF = (host?: string) =>
+  ({ ...TOLD, servers: TOLD.servers.map((one) => (host ? { ...one, host } : one)) }) as StoreTables;
+
 describe('rows', () => {
   test('stand below their server: event loop, threads, then connections with most time first', () => {
     const rows = [
@@ -40,6 +50,26 @@ describe('rows', () => {
       'Redis server 2 (process 7)',
       'Event loop',
     ]);
+  });
+
+  test('of a thread that the kernel tells of too, that is the next one', () => {
+    const threads = [
+      { row: 40, host: 0, tid: 7, pid: 9, comm: 'other' },
+      { row: 41, host: 1, tid: 7, pid: 7, comm: 'redis-server' },
+    ] as Thread[];
+    const shown = (host?: string) =>
+      storeLines(
+        [{ ...row(0, 1, 'event-loop', 7), ...(host && { host }) }],
+        TOLD_OF(host),
+        threads,
+        (id) => `host-${id}`,
+      )
+        .filter(({ thread }) => thread)
+        .map(({ key, label }) => [key, label]);
+    const expected = [['thread 41', 'redis-server 7, by the kernel']];
+    expect(shown()).toEqual(expected);
+    expect(shown('host-1')).toEqual(expected);
+    expect(shown('host-0')).toEqual([]);
   });
 
   test('a client without an address is called by its number', () => {

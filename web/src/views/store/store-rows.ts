@@ -1,15 +1,21 @@
-// The rows of the store's time lines: of each server its event loop, its other threads, and connections, those whose
-// commands took longest first. Pure.
-import type { StoreRow, StoreTables } from '../../model/interface';
+// The rows of the store's time lines: of each server its event loop and its other threads, each with what the kernel
+// tells of the same thread, and connections, those whose commands took longest first. Pure.
+import type { StoreRow, StoreTables, Thread } from '../../model/interface';
 import type { GraphRow } from '../../parts/time-graph/graph-types';
 import { keyOfServer, nameOfClient, nameOfServer } from './server-names';
 
 export interface StoreLine extends GraphRow {
-  /** Null for the name of a server. */
+  /** Null for the name of a server, and for what the kernel tells. */
   shown: StoreRow | null;
+  thread: Thread | null;
 }
 
-export function storeLines(rows: readonly StoreRow[], told: StoreTables): StoreLine[] {
+export function storeLines(
+  rows: readonly StoreRow[],
+  told: StoreTables,
+  threads: readonly Thread[] = [],
+  hostName: (host: number) => string = String,
+): StoreLine[] {
   const servers = new Map(told.servers.map((server) => [keyOfServer(server), server]));
   const clients = new Map(told.clients.map((client) => [`${keyOfServer(client)} ${client.client}`, client]));
   const clientOf = (row: StoreRow) => clients.get(`${keyOfServer(row)} ${row.number}`);
@@ -24,7 +30,7 @@ export function storeLines(rows: readonly StoreRow[], told: StoreTables): StoreL
     const server = servers.get(key);
     const port = server?.port ? `, port ${server.port}` : '';
     const label = `Redis ${nameOfServer(ofServer[0]!)}${server?.pid ? ` (process ${server.pid}${port})` : port}`;
-    lines.push({ key: `server ${key}`, label, heading: true, height: 22, shown: null });
+    lines.push({ key: `server ${key}`, label, heading: true, height: 22, shown: null, thread: null });
     // Event loop and threads stay first.
     const ordered = [...ofServer].sort(
       (one, other) =>
@@ -32,7 +38,22 @@ export function storeLines(rows: readonly StoreRow[], told: StoreTables): StoreL
         timeOf(other) - timeOf(one),
     );
     for (const row of ordered) {
-      lines.push({ key: `row ${row.row}`, label: labelOf(row), depth: 1, passive: true, shown: row });
+      lines.push({
+        key: `row ${row.row}`,
+        label: labelOf(row),
+        depth: 1,
+        passive: true,
+        shown: row,
+        thread: null,
+      });
+      // A server in a container has other numbers than the kernel's: then nothing is known of it.
+      const isIt = ({ host, tid, pid }: Thread) =>
+        tid === row.number && pid === server?.pid && (row.host === undefined || hostName(host) === row.host);
+      const thread = row.kind === 'connection' ? undefined : threads.find(isIt);
+      if (thread) {
+        const label = `${thread.comm || 'thread'} ${thread.tid}, by the kernel`;
+        lines.push({ key: `thread ${thread.row}`, label, depth: 2, passive: true, shown: null, thread });
+      }
     }
   }
   return lines;
