@@ -306,7 +306,11 @@ fn nonsense_in_the_form_of_the_description_is_answered_as_it_says() {
             answered.insert(question.path);
         }
     }
-    // Most questions are such that they can be answered; there are no spans here.
-    assert!(answered.len() * 4 > questions.len() * 3, "{answered:?}");
+    // Most questions are such that they can be answered; there are no spans here, and no data store.
+    let of_store = questions
+        .iter()
+        .filter(|one| one.path.starts_with("/api/store"));
+    let answerable = questions.len() - of_store.count();
+    assert!(answered.len() * 4 > answerable * 3, "{answered:?}");
     server.get("/api/threads");
 }
