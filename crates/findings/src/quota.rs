@@ -52,18 +52,6 @@ impl Stalls {
             Self::OfEach(stalls) => stalls.get(&thread).map_or(&[], Vec::as_slice),
         }
     }
-
-    /// How long within `range`, all threads together.
-    pub(crate) fn during(&self, range: TimeRange) -> Nanoseconds {
-        let length = |stalls: &Vec<TimeRange>| -> Nanoseconds {
-            let parts = stalls.iter().map(|stall| stall.intersect(range).length());
-            parts.sum()
-        };
-        match self {
-            Self::OfAll(stalls) => length(stalls),
-            Self::OfEach(stalls) => stalls.values().map(length).sum(),
-        }
-    }
 }
 
 /// What the kernel counted of a quota.

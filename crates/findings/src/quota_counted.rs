@@ -65,7 +65,7 @@ pub(crate) fn counted(
             .enumerate()
             .filter(|(_, life)| life.group == *group);
         let threads = groups.below(group);
-        let stalls = match lives.clone().any(|(number, _)| own.contains_key(&number)) {
+        let (waits, stalls) = match lives.clone().any(|(number, _)| own.contains_key(&number)) {
             true => {
                 let mut stops: BTreeMap<ThreadId, Vec<TimeRange>> = BTreeMap::new();
                 for (number, life) in lives {
@@ -73,13 +73,16 @@ pub(crate) fn counted(
                         stops.entry(thread).or_default().extend(of_life);
                     }
                 }
-                Stalls::OfEach(stops)
+                let waits = stops.values().flatten().copied().collect();
+                (waits, Stalls::OfEach(stops))
             }
-            false => Stalls::OfAll(TimeRange::union(
-                estimated_regimes(groups.lines, window, &threads).1,
-            )),
+            false => {
+                let (_, waits) = estimated_regimes(groups.lines, window, &threads);
+                let united = TimeRange::union(waits.clone());
+                (waits, Stalls::OfAll(united))
+            }
         };
-        let regimes = regimes(told.steps(group), &stalls, groups);
+        let regimes = regimes(told.steps(group), &waits, groups);
         groups.quota(((Some((*group).to_owned())), threads), (regimes, stalls))
     };
     names.iter().filter_map(quota).collect()
@@ -202,7 +205,8 @@ fn own_timers<'all, 'run>(
 
 /// The times between looks in which the quota had one value and stopped somebody: as far as anything of them
 /// is recorded and within the window.
-fn regimes(steps: &[QuotaStep], stalls: &Stalls, groups: &Groups<'_>) -> Vec<Regime> {
+/// How much the quota was when; `waits` are those of all threads that it stopped, of each its own.
+fn regimes(steps: &[QuotaStep], waits: &[TimeRange], groups: &Groups<'_>) -> Vec<Regime> {
     let covered = groups.lines.range().intersect(groups.window);
     let same = |one: &QuotaStep, other: &QuotaStep| one.limit == other.limit;
     let is_covered = |step: &QuotaStep| !step.range.intersect(covered).is_empty();
@@ -227,7 +231,8 @@ fn regimes(steps: &[QuotaStep], stalls: &Stalls, groups: &Groups<'_>) -> Vec<Reg
                 None => counted.uncounted += step.range.length(),
             }
         }
-        let stood_still = stalls.during(range);
+        let within = waits.iter().map(|wait| wait.intersect(range).length());
+        let stood_still: Nanoseconds = within.sum();
         let is_told = stood_still > Nanoseconds::ZERO || counted.times > 0;
         is_told.then_some(Regime {
             period: first.limit.period,
@@ -461,6 +466,23 @@ mod tests {
         let kernel = regime.counted.expect("the kernel's count");
         assert_eq!(kernel.between, range(0, PERIODS * 100 + 50));
         assert_eq!(kernel.times, PERIODS as u64);
+    }
+
+    #[test]
+    fn without_timers_too_the_waits_of_all_threads_are_added_up() {
+        let row = (0..=PERIODS).flat_map(|n| {
+            let on = [(0, 97), (1, 98)].map(|(cpu, thread)| switch(cpu, n * 100, 0, thread));
+            let off = [(0, 97), (1, 98)].map(|(cpu, thread)| switch(cpu, n * 100 + 50, thread, 0));
+            on.into_iter().chain(off)
+        });
+        let drawing: String = row.collect();
+        let both = told(&[("/a", 100, PERIODS as u64)]);
+        let found = found(&drawing, ["/a", "/a"], &both, &Firings::new());
+        let stopped = found[0].stopped(ThreadId(97), range(0, PERIODS * 100));
+        let of_one: Nanoseconds = stopped.iter().map(|range| range.length()).sum();
+        assert_eq!(of_one, Nanoseconds(PERIODS as u64 * 50_000_000));
+        let of_both = found[0].regimes[0].stood_still;
+        assert_eq!(of_both, Nanoseconds(2 * of_one.get()));
     }
 
     #[test]

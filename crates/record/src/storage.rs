@@ -190,7 +190,6 @@ pub(crate) fn check_room(folder: &Path, rings: u64, ring_bytes: u64) -> Result<(
 #[derive(Debug)]
 pub(crate) struct PageFiles {
     files: Vec<PageFile>,
-    bytes: u64,
     /// The room that is kept for each, where it is.
     room: Option<u64>,
 }
@@ -201,6 +200,7 @@ struct PageFile {
     path: PathBuf,
     file: File,
     pipe: PagePipe,
+    /// Written by this process.
     bytes: u64,
     /// Where the room ends that is kept for it.
     kept_to: u64,
@@ -241,11 +241,7 @@ impl PageFiles {
             })
         };
         let files = cpus.map(create).collect::<io::Result<_>>()?;
-        Ok(Self {
-            files,
-            bytes: 0,
-            room: None,
-        })
+        Ok(Self { files, room: None })
     }
 
     /// From now on keeps room for what rings of `ring_bytes` hold.
@@ -268,7 +264,6 @@ impl PageFiles {
                 file.keep_room(room)?;
             }
         }
-        self.bytes += moved;
         Ok(moved)
     }
 
@@ -292,7 +287,7 @@ impl PageFiles {
         page_size: u64,
     ) -> io::Result<()> {
         // What a recorder that was killed between two splices had already taken.
-        self.bytes += self.files[index].empty_pipe()?;
+        self.files[index].empty_pipe()?;
         self.append_pages(index, ring)?;
         let mut page = vec![0; usize::try_from(page_size).unwrap_or(4096)];
         loop {
@@ -302,7 +297,7 @@ impl PageFiles {
                 Ok(count) => {
                     page[count..].fill(0);
                     self.files[index].file.write_all(&page)?;
-                    self.bytes += page.len() as u64;
+                    self.files[index].bytes += page_size;
                 }
                 Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
@@ -313,7 +308,7 @@ impl PageFiles {
 
     /// Bytes written so far by this process.
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
+        self.files.iter().map(|file| file.bytes).sum()
     }
 
     /// Removes the files of processors that recorded nothing (those that are possible but absent).

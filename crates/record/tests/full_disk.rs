@@ -115,7 +115,7 @@ fn what_was_recorded_on_every_processor_before_the_disk_was_full_is_kept() {
         "{busy}; while [ ! -e {} ]; do sleep 0.05; done",
         end.display()
     );
-    let options = kernel_events(&folder, &["sh", "-c", &script]);
+    let options = kernel_events(&folder, &["sh", "-c", &script, end]);
     let recording = thread::spawn(move || record(&options, &mut |line| eprintln!("{line}")));
 
     // While the command goes on, it is put away already.
@@ -138,7 +138,7 @@ fn what_was_recorded_on_every_processor_before_the_disk_was_full_is_kept() {
     }
     assert_eq!(manifest.cost.bytes_written, bytes);
     assert!(!recording.is_finished());
-    fs::write(&end, "").expect("a file");
+    fs::write(end, "").expect("a file");
     let error = recording.join().expect("no panic").expect_err("no room");
     assert!(
         error
