@@ -2,6 +2,7 @@
 
 use clap::Args;
 use slowpath_findings::{MOST_EXAMINED, Severity};
+use slowpath_requests::Request;
 use slowpath_views::{Found, diagnose};
 
 use crate::input::{self, InputArgs, Report};
@@ -32,13 +33,20 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
         "no kernel events were recorded, so nothing tells what the requests waited for\n  hint: \
          `slowpath record` records them where it has the rights; `slowpath services` needs spans alone"
     );
-    let in_window = hosts.iter().flat_map(|host| host.requests.all());
-    let requests = in_window
-        .filter(|request| request.window.begin >= window.begin && request.window.end <= window.end)
+    let all = || hosts.iter().flat_map(|host| host.requests.all());
+    let lies_within = |request: &&Request| {
+        window.begin <= request.window.begin && request.window.end <= window.end
+    };
+    let touches =
+        |request: &&Request| request.window.begin < window.end && window.begin < request.window.end;
+    let requests = all().filter(lies_within).count();
+    let in_part = all()
+        .filter(|one| touches(one) && !lies_within(one))
         .count();
     anyhow::ensure!(
         requests > 0,
-        "no request lies in the window from its begin to its end\n  hint: `slowpath requests` lists them"
+        "no request lies in the window from its begin to its end, {in_part} in part\n  hint: `slowpath requests` lists \
+         them; a larger window has them whole"
     );
     let diagnosed = diagnose(&experiment, &recorded, &found, window, &run.engine())
         .map_err(|_| anyhow::anyhow!("interrupted"))?;
@@ -46,24 +54,31 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
     if args.json {
         print_json(&diagnosed)?;
     } else {
-        crate::output::print(&text(&diagnosed, requests))?;
+        crate::output::print(&text(&diagnosed, requests, in_part))?;
     }
     Ok(report)
 }
 
-fn text(found: &Found, requests: usize) -> String {
+/// Of so many requests in the window, and so many others that lie there in part.
+fn text(found: &Found, requests: usize, in_part: usize) -> String {
     let findings = &found.findings;
     let requests = match requests {
         1 => "1 request".to_owned(),
         several => format!("{several} requests"),
     };
-    let left_out = match found.left_out {
+    let mut left_out = match found.left_out {
         0 => String::new(),
         count => format!(
             "{count} that took as long {} left out: the recording does not hold all of their time.\n",
             if count == 1 { "is" } else { "are" }
         ),
     };
+    if in_part > 0 {
+        let lie = if in_part == 1 { "lies" } else { "lie" };
+        left_out += &format!(
+            "{in_part} more {lie} in the window in part only and count for nothing here.\n"
+        );
+    }
     if findings.is_empty() {
         return format!("{requests}: nothing stands out.\n{left_out}");
     }

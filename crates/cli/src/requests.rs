@@ -53,7 +53,7 @@ pub struct ChosenArgs {
     #[arg(long, value_name = "ID", value_parser = parse_trace)]
     trace: Option<TraceId>,
     /// Only requests of known duration that took at least so long, for instance 300ms.
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
     min_duration: Option<Nanoseconds>,
 }
 

@@ -220,6 +220,11 @@ fn of_a_quota_a_window_has_what_lies_within() {
     // Right behind the limit, some requests still are as late as it made them.
     let behind = quota("1795239820590600000", "1795239824096000000");
     assert_eq!(behind, None);
+    // Hardly any request is as short as a second there.
+    let told = slowpath_succeeds(&["diagnose", "--begin", "+7s", "--end", "+8s"], &trace);
+    let told = String::from_utf8_lossy(&told.stdout);
+    let others = "8 more lie in the window in part only and count for nothing here.";
+    assert!(told.contains(others), "{told}");
     // Of 3 s of it, no more than these are told.
     let within = quota("1795239810310531463", "1795239813310531463").expect("a quota");
     assert_eq!(within["begin_ns"], 1_795_239_810_310_531_463_i64);

@@ -111,10 +111,9 @@ fn what_was_recorded_on_every_processor_before_the_disk_was_full_is_kept() {
     let (folder, end) = (disk.0.join("recording"), base.path().join("end"));
     // One processor fills the disk in less time than the others need for half a buffer.
     let busy = "taskset -c 0 dd if=/dev/zero of=/dev/null bs=1 count=3000000 2>/dev/null";
-    let script = format!(
-        "{busy}; while [ ! -e {} ]; do sleep 0.05; done",
-        end.display()
-    );
+    let wait = "for i in $(seq 600); do [ -e \"$0\" ] && exit; sleep 0.1; done";
+    let script = format!("{busy}; {wait}");
+    let end = end.to_str().expect("a path");
     let options = kernel_events(&folder, &["sh", "-c", &script, end]);
     let recording = thread::spawn(move || record(&options, &mut |line| eprintln!("{line}")));
 
