@@ -4,5 +4,6 @@ mod graph;
 mod hosts;
 mod outputs;
 mod properties;
+mod signals;
 mod support;
 mod waits;

@@ -211,3 +211,50 @@ pub fn shown(path: &CriticalPath) -> String {
     }
     text
 }
+
+/// The critical path of `thread` from `begin` to `end` is `expected`, of LTTng's trace and of ftrace's, with several
+/// numbers of workers and cuts of packets.
+pub fn check(drawing: &str, thread: &str, (begin, end): (i64, i64), expected: &str) {
+    /// How far the expectations below are indented by the source.
+    const MARGIN: &str = "         ";
+    let lines = expected
+        .lines()
+        .map(|line| line.strip_prefix(MARGIN).unwrap_or(line));
+    let expected: String = lines.map(|line| format!("{line}\n")).collect();
+    for tracer in [Tracer::Lttng, Tracer::Ftrace] {
+        let drawn = trace(drawing, tracer);
+        for (cut, drawn) in [
+            drawn.recut_at_random(1, 2),
+            drawn.recut_at_random(2, 3),
+            drawn.clone(),
+        ]
+        .iter()
+        .enumerate()
+        {
+            for (jobs, chunk_bytes) in [(1, u64::MAX), (1, 1), (2, 60), (8, 1)] {
+                let lines = timelines(drawn, jobs, chunk_bytes);
+                let path = path(&lines, thread, range(begin, end));
+                assert_eq!(
+                    shown(&path),
+                    expected,
+                    "{tracer:?}, cut {cut}, {jobs} workers, chunks of {chunk_bytes} bytes"
+                );
+            }
+        }
+    }
+}
+
+/// b runs, and a waits in `call` until a timer of its own or a timer's signal ends that.
+pub fn awoken_by_a_timer(call: &str) -> String {
+    format!(
+        "1   0 switch - b
+         0   0 switch - a
+         0 100 call {call}
+         0 110 switch a:S -
+         0 198 timer
+         0 199 wake a
+         0 200 timerend
+         0 202 switch - a
+"
+    )
+}

@@ -1,0 +1,217 @@
+//! Waits that signals interrupt: who ended them, and who is waited for.
+
+use crate::support::{awoken_by_a_timer, check};
+
+#[test]
+fn a_wait_that_signals_interrupt_is_for_whoever_ends_the_last_piece() {
+    // A timer's signal interrupts a, then one of c; the handler runs, and a waits for b's lock again.
+    let drawing = |call: &str, second: &str, last: &str| {
+        format!(
+            "{}0 203 interrupted {call}
+         0 204 call rt_sigreturn
+         0 205 interrupted rt_sigreturn
+         0 206 call {call}
+         0 208 switch a:S -
+         2 280 switch - c
+         2 299 wake a
+         0 301 switch - a
+         0 302 {second} {call}
+         0 304 call {call}
+         0 306 switch a:S -
+         {last}
+         0 410 switch - a
+         0 420 ret {call}
+         0 500 switch a:S -",
+            awoken_by_a_timer(call)
+        )
+    };
+    let by_b = "1 400 wake a";
+    let of_b = "50..110 a RUNNING
+           110..400 b RUNNING
+         400..410 a WAIT_CPU
+         410..500 a RUNNING";
+    for call in ["futex", "flock", "fcntl", "semop", "semtimedop"] {
+        let interrupted = drawing(call, "interrupted", by_b);
+        check(&interrupted, "a", (50, 500), of_b);
+    }
+    let timer = "0 399 timer\n 0 400 wake a\n 0 401 timerend";
+    check(
+        &drawing("futex", "interrupted", timer),
+        "a",
+        (50, 500),
+        "50..110 a RUNNING
+         110..400 a TIMER (in futex, timer)
+         400..410 a WAIT_CPU
+         410..500 a RUNNING",
+    );
+    // b gives the lock up while a's handler runs: nobody wakes a for it, and c has no lock.
+    let handled = "2 399 wake a
+         0 410 switch - a
+         0 411 interrupted futex
+         0 420 call futex
+         0 421 ret futex
+         0 500 switch a:S -";
+    let given_up = drawing("futex", "interrupted", by_b);
+    let (until, _) = given_up.split_once("1 400").expect("b's wake-up");
+    check(
+        &format!("{until}{handled}"),
+        "a",
+        (50, 500),
+        "50..110 a RUNNING
+         110..399 a BLOCKED (in futex, interrupted by a signal)
+         399..410 a WAIT_CPU
+         410..500 a RUNNING",
+    );
+    // In other calls the signal may be what is waited for; and a wait that no signal interrupted was over.
+    for (call, second) in [("epoll_wait", "interrupted"), ("flock", "ret")] {
+        check(
+            &drawing(call, second, by_b),
+            "a",
+            (285, 500),
+            "  285..299 c RUNNING
+         299..301 a WAIT_CPU
+         301..306 a RUNNING
+           306..400 b RUNNING
+         400..410 a WAIT_CPU
+         410..500 a RUNNING",
+        );
+    }
+}
+
+#[test]
+fn a_lock_that_is_given_up_before_who_was_sent_a_signal_runs_is_not_the_senders() {
+    // b gives a the lock when c's signal has woken it; so its call returns as if b had.
+    let drawing = |sent: &str| {
+        format!(
+            "1   0 switch - b
+         0   0 switch - a
+         0 100 call futex
+         0 110 switch a:S -
+         2 110 switch - c
+         2 300 wake a
+         {sent}
+         0 410 switch - a
+         0 420 ret futex
+         0 500 switch a:S -"
+        )
+    };
+    let of_nobody = "50..110 a RUNNING
+         110..300 a BLOCKED (in futex, interrupted by a signal)
+         300..410 a WAIT_CPU
+         410..500 a RUNNING";
+    check(&drawing("2 305 signal a"), "a", (50, 500), of_nobody);
+    // Another is sent one; or it is sent one by another, after c has given it the lock.
+    for sent in ["2 305 signal d", "2 303 switch c:S d\n 2 305 signal a"] {
+        check(
+            &drawing(sent),
+            "a",
+            (50, 500),
+            "50..110 a RUNNING
+           110..300 c RUNNING
+         300..410 a WAIT_CPU
+         410..500 a RUNNING",
+        );
+    }
+}
+
+#[test]
+fn a_lock_that_is_given_up_right_before_a_process_is_sent_a_signal_keeps_its_holder() {
+    // The process of d; whom the call woke takes the signal.
+    let drawing = |calls: &str| {
+        format!(
+            "2   0 switch - c
+         0   0 switch - a
+         0 100 call futex
+         0 110 switch a:S -
+         {calls}
+         2 305 signal d process
+         2 306 ret kill
+         0 410 switch - a
+         0 420 ret futex
+         0 500 switch a:S -"
+        )
+    };
+    let check = |calls: &str, held: &str| {
+        let path = [
+            "50..110 a RUNNING",
+            held,
+            "300..410 a WAIT_CPU",
+            "410..500 a RUNNING",
+        ];
+        check(&drawing(calls), "a", (50, 500), &path.join("\n"));
+    };
+    let given_up_before = "2 299 call futex\n 2 300 wake a\n 2 301 ret futex\n 2 302 call kill";
+    check(given_up_before, "  110..300 c RUNNING");
+    let by_signal = "2 299 call kill\n 2 300 wake a";
+    check(
+        by_signal,
+        "110..300 a BLOCKED (in futex, interrupted by a signal)",
+    );
+}
+
+#[test]
+fn a_handler_may_take_its_time_while_another_has_the_lock() {
+    check(
+        "1       0 switch - b
+         0       0 switch - a
+         0     100 call futex
+         0     110 switch a:S -
+         2     110 switch - c
+         2     199 wake a
+         0     202 switch - a
+         0     203 interrupted futex
+         0 2000203 call futex
+         0 2000206 switch a:S -
+         1 2000400 wake a
+         0 2000410 switch - a
+         0 2000420 ret futex
+         0 2000500 switch a:S -",
+        "a",
+        (50, 2_000_500),
+        "50..110 a RUNNING
+           110..2000400 b RUNNING
+         2000400..2000410 a WAIT_CPU
+         2000410..2000500 a RUNNING",
+    );
+}
+
+#[test]
+fn who_is_stopped_waits_to_be_let_go_on_and_then_for_the_lock_as_before() {
+    // c stops a, which waits for b's lock with a time-out, and lets it go on; then a signal of c's interrupts it.
+    check(
+        "1   0 switch - b
+         0   0 switch - a
+         0 100 call futex
+         0 110 switch a:S -
+         2 110 switch - c
+         2 200 wake a
+         0 202 switch - a
+         0 203 interrupted futex
+         0 204 switch a:T -
+         2 300 wake a
+         0 302 switch - a
+         0 303 call restart_syscall
+         0 304 switch a:S -
+         2 350 wake a
+         0 352 switch - a
+         0 353 interrupted restart_syscall
+         0 354 call restart_syscall
+         0 355 switch a:S -
+         1 400 wake a
+         0 410 switch - a
+         0 420 ret restart_syscall
+         0 500 switch a:S -",
+        "a",
+        (50, 500),
+        "50..110 a RUNNING
+         110..200 a BLOCKED (in futex, interrupted by a signal)
+         200..202 a WAIT_CPU
+         202..204 a RUNNING
+         204..300 a BLOCKED (stopped by a signal)
+         300..302 a WAIT_CPU
+         302..304 a RUNNING
+           304..400 b RUNNING
+         400..410 a WAIT_CPU
+         410..500 a RUNNING",
+    );
+}
