@@ -37,7 +37,9 @@ cat >"$work/spans.json" <<'SPANS'
   {"traceID": "a1", "spanID": "b2", "operationName": "take", "processID": "p2", "startTime": 1000100, "duration": 500, "tags": [], "logs": [],
    "references": [{"refType": "CHILD_OF", "traceID": "a1", "spanID": "b1"}]}]}]}
 SPANS
-node interface.mjs "$slowpath" ../../docs/reference/openapi.json "$work/futex-contention" "$work/two-hosts" "$work/spans.json"
+# What data stores did is known where one was recorded from inside.
+zstd -dcq ../fixtures/redis-commands/recording.tar.zst | tar -xf - -C "$work"
+node interface.mjs "$slowpath" ../../docs/reference/openapi.json "$work/futex-contention" "$work/two-hosts" "$work/spans.json" "$work/lite"
 
 [ -f "$protocol" ] || skipped "the Trace Server Protocol's conformance: $protocol is not there; SLOWPATH_TSP names it"
 for trace in futex-contention two-hosts; do

@@ -182,7 +182,8 @@ for (const recording of recordings) {
   for (let attempt = 0; attempt < 600; attempt += 1) {
     const answer = await fetch(`${base}/api/recording`);
     if (answer.status === 200) {
-      duration = (await answer.json()).duration_ns;
+      // Spans alone have no time of their own; a question has some.
+      duration = Math.max(1, (await answer.json()).duration_ns);
       break;
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
