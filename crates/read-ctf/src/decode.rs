@@ -449,7 +449,8 @@ impl<'run, 'packet, H: Header, R: Receiver> Passage<'run, 'packet, H, R> {
             }
             (at, cycles) = (fields + entry.bits, read.clock);
             if at > end {
-                absent |= self.run_plan(entry, begin, read)?;
+                self.machine.at = begin;
+                absent |= self.run_plan(entry, read.id, read.bits, read.clock)?;
                 (at, cycles) = (self.machine.at, self.machine.clock);
             } else if R::TAKES_VALUES && entry.reads {
                 let origin = (begin / 8) as usize;
@@ -493,20 +494,19 @@ impl<'run, 'packet, H: Header, R: Receiver> Passage<'run, 'packet, H, R> {
         Ok(read)
     }
 
-    /// Decodes what follows the header of the event at bit `begin` by the plan of its class. Returns the slots that
-    /// have no value.
+    /// Decodes the event at which the machine stands by the plan of its class; its header says this id and clock and
+    /// has so many bits. Returns the slots that have no value.
+    // The numbers one by one: as a `HeaderRead` they would be written to memory for every event.
     #[inline(never)]
-    fn run_plan(&mut self, entry: &Entry, begin: u64, read: HeaderRead) -> Result<u128, Fault> {
+    fn run_plan(&mut self, entry: &Entry, id: u64, bits: u64, clock: u64) -> Result<u128, Fault> {
         let machine = &mut *self.machine;
-        if read.bits > machine.end - begin {
-            machine.at = begin;
-            return Err(Damage::PastEnd { bits: read.bits }.into());
-        }
+        let begin = machine.at;
+        machine.step_over(bits)?;
+        machine.clock = clock;
         let Some(plan) = self.stream.plans.get(entry.plan as usize) else {
-            (machine.at, machine.clock) = (begin, read.clock);
-            return Err(Fault::UnknownClass(read.id));
+            machine.at = begin;
+            return Err(Fault::UnknownClass(id));
         };
-        (machine.at, machine.clock) = (begin + read.bits, read.clock);
         machine.origin = (begin / 8) as usize;
         if plan.conditional != 0 {
             machine.chosen = 0;
