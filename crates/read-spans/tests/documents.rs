@@ -251,6 +251,14 @@ fn a_jaeger_span_without_a_start_has_no_time() {
     let early = r#""startTime":5,"#;
     check([zero, early], ["0..7000", "5000..12000"], &[]);
     check([zero, zero], ["0..7000"; 2], &[]);
+    // One trace's clock says nothing of another trace in the same document.
+    let own = r#""processID":"p""#;
+    let by_hand = span(1, zero, own);
+    let other = span(2, now, own).replace("aa", "bb");
+    let file = format!(r#"{{"spans":[{by_hand},{other}],{processes}}}"#);
+    let expected = format!("aa/1 s x 0..7000 Internal Unset\nbb/2 s x {by_clock} Internal Unset\n");
+    assert_eq!(told(file.as_bytes()), expected);
+    assert!(wrong(file.as_bytes()).is_empty());
     // As Jaeger stores it.
     let stored = span(1, zero, r#""process":{"serviceName":"s"}"#);
     assert_eq!(told(stored.as_bytes()), "aa/1 s x 0..0 Internal Unset\n");

@@ -1,10 +1,10 @@
 //! Jaeger's traces: spans, and the processes that they name.
 //!
-//! A trace's processes mostly stand behind its spans, and whether it counts from 0 is known when all are read, so the
-//! spans of one trace are held until then.
+//! A document's processes mostly stand behind its spans, and whether a trace counts from 0 is known when all of it is
+//! read, so the spans of one document are held until then.
 //! Field names are those of Jaeger's JSON model (query API, user interface, Elasticsearch documents).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -81,7 +81,7 @@ struct ProcessesJson<'json> {
     by_name: HashMap<String, ProcessJson<'json>>,
 }
 
-/// A span that waits for the others of its trace.
+/// A span that waits for the others of its document.
 struct Held {
     span: Span,
     process: ProcessOfSpan,
@@ -103,8 +103,12 @@ pub(super) fn read_trace(
     let mut processes = None;
     let result = walk_trace(walker, builder, &mut held, &mut processes);
     let processes = processes.unwrap_or_default();
-    let is_by_clock = (held.iter()).any(|held| is_of_a_clock(held.span.begin));
+    let by_clock: HashSet<TraceId> = (held.iter())
+        .filter(|held| is_of_a_clock(held.span.begin))
+        .map(|held| held.span.trace)
+        .collect();
     for held in held {
+        let is_by_clock = by_clock.contains(&held.span.trace);
         place_span(held, &processes, is_by_clock, builder);
     }
     result
