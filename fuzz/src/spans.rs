@@ -104,7 +104,7 @@ pub(crate) fn read(input: &[u8]) {
     let mut traces = Traces::default();
     read_spans(input, "spans", ReadOptions::default(), &mut traces);
     let operations = Operations::default();
-    let mut surveyor = Surveyor::new(&traces.names, &operations, None);
+    let mut surveyor = Surveyor::new(&traces.names, &operations, None, 5);
     let read: usize = traces.records.values().map(Vec::len).sum();
     traces
         .records

@@ -92,7 +92,11 @@ pub fn write_holdups(
         "{} paths; what they have in common is counted once\n",
         holdups.paths()
     )?;
-    output.write_all(tables::holdups(&holdups.all(), rows).as_bytes())
+    let all = holdups.all();
+    if all.is_empty() {
+        return writeln!(output, "no thread waited for another");
+    }
+    output.write_all(tables::holdups(&all, rows).as_bytes())
 }
 
 fn document<'graph>(

@@ -8,8 +8,11 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use slowpath_model::{Diagnostic, DiagnosticCode, Place};
-use slowpath_services::{MOST_OPERATIONS, Names, Order, Report, Summary, SurveyOptions, survey};
+use slowpath_services::{
+    DEEPEST, Limits, Names, OTHER, Order, Report, Summary, SurveyOptions, survey,
+};
 use slowpath_session::{SPANS_SPILLED, span_traces};
+use slowpath_views::grouped;
 
 use crate::input::{Report as InputReport, Run, open_span_files};
 use crate::output::print;
@@ -84,7 +87,7 @@ pub fn run(args: &ServicesArgs) -> anyhow::Result<InputReport> {
     let all = args.operation.is_empty();
     let options = SurveyOptions {
         requests: (!all).then_some(&is_request),
-        most_operations: MOST_OPERATIONS,
+        limits: Limits::default(),
         jobs: run.jobs(),
         progress: &|_| (),
     };
@@ -95,7 +98,7 @@ pub fn run(args: &ServicesArgs) -> anyhow::Result<InputReport> {
          all operations; `*` and `?` stand for anything",
         args.operation.join(", ")
     );
-    let input = input.with(mended(&summary, &args.paths));
+    let input = input.with(mended(&summary, &options.limits, &args.paths));
     let top = args.top.unwrap_or(if args.json { 0 } else { 20 });
     let report = Report::new(&summary, &names, args.sort.into(), top);
     match args.json {
@@ -105,10 +108,11 @@ pub fn run(args: &ServicesArgs) -> anyhow::Result<InputReport> {
     Ok(input)
 }
 
-/// What had to be mended to make trees of the spans.
-fn mended(summary: &Summary, paths: &[PathBuf]) -> Vec<Diagnostic> {
+/// What had to be mended to make trees of the spans, and what is not told apart in these.
+fn mended(summary: &Summary, limits: &Limits, paths: &[PathBuf]) -> Vec<Diagnostic> {
     use DiagnosticCode::{
-        ClockSkew, ConflictingSpans, DuplicateSpan, ManyOperations, MissingParentSpan, SpanCycle,
+        ClockSkew, ConflictingSpans, DuplicateSpan, ManyContexts, ManyOperations,
+        MissingParentSpan, SpanCycle,
     };
     let mended = &summary.mended;
     let paths: Vec<_> = paths
@@ -119,6 +123,22 @@ fn mended(summary: &Summary, paths: &[PathBuf]) -> Vec<Diagnostic> {
         file: paths.join(", "),
         ..Place::default()
     };
+    let tree = &summary.tree;
+    let grouped = |number: usize| grouped(number as u64);
+    let other_services = format!(
+        "services are not told apart, as there are more than {}; they are shown as {OTHER}",
+        grouped(limits.services)
+    );
+    let other_operations = format!(
+        "operations are not told apart, as there are more than {}; they are shown as {OTHER}",
+        grouped(limits.operations)
+    );
+    let deeper_spans = format!(
+        "spans lie below paths of {} calls and count as time of the last of these: no more than {} paths are told \
+         apart, and none of more than {DEEPEST} calls",
+        tree.most_calls(),
+        grouped(limits.contexts)
+    );
     let found = [
         (
             DuplicateSpan,
@@ -151,11 +171,9 @@ fn mended(summary: &Summary, paths: &[PathBuf]) -> Vec<Diagnostic> {
             mended.late,
             "spans begin more than an hour after their parents ended: clocks differ, or a time was not set",
         ),
-        (
-            ManyOperations,
-            summary.other_operations,
-            "operations are not told apart from each other, as there are more than 10,000; they are shown as (other)",
-        ),
+        (ManyOperations, summary.other_services, &other_services),
+        (ManyOperations, summary.other_operations, &other_operations),
+        (ManyContexts, tree.deeper_spans(), &deeper_spans),
     ];
     let found = found.into_iter().filter(|(_, count, _)| *count > 0);
     found

@@ -199,6 +199,34 @@ fn of_more_operations_than_are_told_apart_the_rest_is_told() {
 }
 
 #[test]
+fn of_more_paths_than_are_told_apart_the_first_calls_are_told() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let names: Vec<String> = (0..320).map(|number| format!("call {number}")).collect();
+    let first_calls =
+        (names.iter().zip(2..)).map(|(name, id)| (id, 1, "shop", name.as_str(), 0, 9));
+    let mut spans: Vec<Drawn<'_>> = vec![(1, 0, "shop", "buy", 0, 10)];
+    spans.extend(first_calls);
+    for caller in 2..322 {
+        let calls = names.iter().zip(1000 * caller..);
+        spans.extend(calls.map(|(name, id)| (id, caller, "db", name.as_str(), 2, 5)));
+    }
+    let file = folder.path().join("calls.json");
+    fs::write(&file, jaeger(1, &spans).to_string()).expect("a file");
+    let expected = slowpath_succeeds(&["services", "--json", "-j", "1"], &file);
+    let told = "warning[ManyContexts]";
+    assert!(expected.stderr.contains(told), "{}", expected.stderr);
+    let told = ": 102400 spans lie below paths of 2 calls";
+    assert!(expected.stderr.contains(told), "{}", expected.stderr);
+    let report = expected.json();
+    assert_eq!(
+        (&report["most_calls"], &report["contexts"]),
+        (&json!(2), &json!(321))
+    );
+    let others = slowpath_succeeds(&["services", "--json", "-j", "8"], &file);
+    assert_eq!(others.stdout, expected.stdout);
+}
+
+#[test]
 fn nothing_to_read_ends_with_3_a_cut_file_with_1_an_unknown_operation_with_2() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);

@@ -165,8 +165,10 @@ codes! {
         "record with the agents (`slowpath record --agents`), which tell the threads of spans; docs/reference/receiving-spans.md says how";
     ConflictingSpans, Warning, "Spans have the id of another one but differ from it.",
         "files of different runs may lie together, or whatever made the spans reuses ids; open each run by itself";
-    ManyOperations, Warning, "Spans have so many different names that the rarest are shown as one.",
+    ManyOperations, Warning, "Spans have so many different names, of operations or services, that the rarest are shown as one.",
         "names with ids in them are of as many operations as there are ids; let whatever makes the spans put ids into attributes";
+    ManyContexts, Warning, "Spans call each other in so many ways, or so deep, that only the first calls of each path are told apart.",
+        "choose requests with `--operation`: paths begin there, and those of other requests do not count";
 }
 
 /// Where something was found.

@@ -12,7 +12,7 @@ use slowpath_kernel::io::MovedOverTime;
 use slowpath_kernel::{Extent, count, cpu, io, latency};
 use slowpath_model::{Diagnostic, HostId, TimeRange, Timestamp};
 use slowpath_requests::Operations;
-use slowpath_services::{MOST_OPERATIONS, Names, Order, Report, SurveyOptions, survey};
+use slowpath_services::{Limits, Names, Order, Report, SurveyOptions, survey};
 use slowpath_session::{
     Experiment, HistoryError, HostKernels, OpenedHistory, RecordedRequests, SPANS_SPILLED,
     span_traces,
@@ -398,7 +398,7 @@ impl Recording {
         let (traces, _) = span_traces(files, &names, self.jobs, progress).map_err(spilled)?;
         let options = SurveyOptions {
             requests: None,
-            most_operations: MOST_OPERATIONS,
+            limits: Limits::default(),
             jobs: self.jobs,
             progress: &|_| (),
         };

@@ -25,7 +25,7 @@ pub use histogram::Histogram;
 pub use links::Mended;
 pub use map::{CallRow, Served, ServiceMap, ServiceRow};
 pub use names::{NameId, Names};
-pub use operations::{MOST_OPERATIONS, OTHER_OPERATIONS, Operations};
+pub use operations::{Limits, OTHER, Operation, Operations};
 pub use path::{Stretch, critical_path};
 pub use record::SpanRecord;
 pub use report::{Order, PathRow, Report, SlowestSpan, distance};

@@ -1,58 +1,143 @@
-//! Which operations are told apart. Programs that put ids into the names of their spans have as many operations as
-//! spans, and as many contexts; the rarest of these many count as one.
+//! Which services and operations are told apart. Programs that put ids into names have as many of them as spans; the
+//! rarest of these many count as one.
 //!
 //! How many spans each has in all traces is known before the first trace is looked at, so which ones are rare depends
 //! on nothing but the spans: neither on the order of files, nor on who looks at which trace.
 
 use std::cmp::Reverse;
+use std::hash::Hash;
 use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::names::{NameId, Names};
 
-/// So many names of operations are told apart in all, those of the most spans.
-pub const MOST_OPERATIONS: usize = 10_000;
+/// What services and operations that are not told apart are called.
+pub const OTHER: &str = "(other)";
 
-/// What all others are called.
-pub const OTHER_OPERATIONS: &str = "(other)";
+/// How much is told apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Services: those of the most spans; of as many spans, those first by name. All others count as [`OTHER`].
+    pub services: usize,
+    /// Operations of all services together, chosen likewise; all others of a service count as its [`OTHER`].
+    pub operations: usize,
+    /// Contexts: all down to the depth at which there would be more. What lies deeper counts as its callers' own time.
+    pub contexts: usize,
+}
 
-/// The operations that are told apart, and what the others are called.
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            services: 1_000,
+            operations: 10_000,
+            contexts: 100_000,
+        }
+    }
+}
+
+/// A service and the name of a span.
+pub type Operation = (NameId, NameId);
+
+/// The services and operations that are told apart, and what the others are called.
 #[derive(Clone, Debug, Default)]
 pub struct Operations {
-    /// By [`NameId`]; names beyond its end are told apart.
-    is_rare: Vec<bool>,
+    services: Told<NameId>,
+    operations: Told<Operation>,
     other: NameId,
-    /// How many are not told apart.
-    pub(crate) rare: u64,
+}
+
+/// Those of a kind that are told apart.
+#[derive(Clone, Debug)]
+struct Told<Key> {
+    /// `None`: all.
+    told: Option<FxHashSet<Key>>,
+    others: u64,
 }
 
 impl Operations {
-    /// `spans` of each name, by [`NameId`]: the `most` with the most spans are told apart, of as many spans those
-    /// that come first in the order of their texts.
-    pub fn of(spans: &[u64], names: &Names, most: usize) -> Self {
-        let mut ranked: Vec<(Reverse<u64>, Arc<str>, NameId)> = (spans.iter().zip(0..))
-            .filter(|(spans, _)| **spans > 0)
-            .map(|(spans, id)| (Reverse(*spans), names.text(NameId(id)), NameId(id)))
-            .collect();
-        if ranked.len() <= most {
-            return Self::default();
-        }
-        let (_, _, rare) = ranked.select_nth_unstable(most.saturating_sub(1));
-        let mut is_rare = vec![false; spans.len()];
-        for (.., id) in rare.iter() {
-            is_rare[id.0 as usize] = true;
-        }
-        Self {
-            is_rare,
-            other: names.id(&Arc::from(OTHER_OPERATIONS)),
-            rare: rare.len() as u64,
+    /// Chooses among operations with so many `spans`.
+    pub fn of(spans: &FxHashMap<Operation, u64>, names: &Names, limits: Limits) -> Self {
+        let mut chosen = Self {
+            other: names.id(&Arc::from(OTHER)),
+            ..Self::default()
+        };
+        let of_services = (spans.iter()).map(|(&(service, _), &spans)| (service, spans));
+        let text = |service: &NameId| names.text(*service);
+        chosen.services = Told::most(added_up(of_services), limits.services, text);
+        let of_operations = (spans.iter())
+            .map(|(&(service, name), &spans)| ((chosen.service(service), name), spans));
+        let texts = |(service, name): &Operation| (names.text(*service), names.text(*name));
+        chosen.operations = Told::most(added_up(of_operations), limits.operations, texts);
+        chosen
+    }
+
+    /// The service and the operation as which a span counts.
+    pub(crate) fn counted_as(&self, (service, name): Operation) -> Operation {
+        let service = self.service(service);
+        match self.operations.is_told(&(service, name)) {
+            true => (service, name),
+            false => (service, self.other),
         }
     }
 
-    /// The operation as which `operation` counts.
-    pub(crate) fn counted_as(&self, operation: NameId) -> NameId {
-        match self.is_rare.get(operation.0 as usize) {
-            Some(true) => self.other,
-            _ => operation,
+    fn service(&self, service: NameId) -> NameId {
+        match self.services.is_told(&service) {
+            true => service,
+            false => self.other,
         }
+    }
+
+    /// How many services are not told apart.
+    pub(crate) fn other_services(&self) -> u64 {
+        self.services.others
+    }
+
+    /// How many operations are not told apart.
+    pub(crate) fn other_operations(&self) -> u64 {
+        self.operations.others
+    }
+}
+
+fn added_up<Key: Hash + Eq>(spans: impl Iterator<Item = (Key, u64)>) -> FxHashMap<Key, u64> {
+    let mut sums = FxHashMap::default();
+    for (key, spans) in spans {
+        *sums.entry(key).or_default() += spans;
+    }
+    sums
+}
+
+impl<Key> Default for Told<Key> {
+    fn default() -> Self {
+        Self {
+            told: None,
+            others: 0,
+        }
+    }
+}
+
+impl<Key: Hash + Eq> Told<Key> {
+    /// The `most` with the most spans, of as many spans those that come first in the order of their texts.
+    fn most<Text: Ord>(
+        spans: FxHashMap<Key, u64>,
+        most: usize,
+        text: impl Fn(&Key) -> Text,
+    ) -> Self {
+        let Some(others) = spans.len().checked_sub(most).filter(|others| *others > 0) else {
+            return Self::default();
+        };
+        let mut ranked: Vec<_> = (spans.into_iter())
+            .map(|(key, spans)| ((Reverse(spans), text(&key)), key))
+            .collect();
+        ranked.sort_unstable_by(|(rank, _), (other, _)| rank.cmp(other));
+        ranked.truncate(most);
+        Self {
+            told: Some(ranked.into_iter().map(|(_, key)| key).collect()),
+            others: others as u64,
+        }
+    }
+
+    fn is_told(&self, key: &Key) -> bool {
+        self.told.as_ref().is_none_or(|told| told.contains(key))
     }
 }

@@ -4,13 +4,11 @@
 //! exclusive time of each path are normalised to the largest of all paths, and the paths come in the
 //! order of their Euclidean distance from the origin.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 use slowpath_model::Nanoseconds;
 use utoipa::ToSchema;
 
-use crate::contexts::{Context, ContextTree};
+use crate::contexts::{Context, ContextId};
 use crate::links::Mended;
 use crate::map::ServiceMap;
 use crate::names::Names;
@@ -52,8 +50,14 @@ pub struct Report {
     pub latency_max: Nanoseconds,
     /// Requests that are in no path's drag, as they overlap in too many ways.
     pub without_drag: u64,
+    /// Services that are too rare to be told apart: their spans are those of the service `(other)`.
+    pub other_services: u64,
     /// Operations that are too rare to be told apart: their spans are those of the operation `(other)`.
     pub other_operations: u64,
+    /// Most calls that a path may have: 256, or as many as leave no more paths than are told.
+    pub most_calls: u32,
+    /// Spans below such paths: they are in no path, and their time is that of the last call of one.
+    pub deeper_spans: u64,
     /// What was wrong with the spans.
     pub mended: Mended,
     /// Paths of calls in all, those that were left out included.
@@ -152,19 +156,15 @@ impl Report {
                 Order::Drag => totals.drag.get(),
             }
         };
-        let mut ranked: Vec<_> = (tree.contexts().iter())
-            .filter(|context| context.totals.count > 0)
-            .map(|context| {
+        let mut ranked: Vec<_> = (tree.contexts().iter().zip((0..).map(ContextId)))
+            .map(|(context, id)| {
                 let totals = &context.totals;
-                (
-                    (first_of_rank(context), totals.inclusive, totals.count),
-                    context,
-                )
+                ((first_of_rank(context), totals.inclusive, totals.count), id)
             })
             .collect();
         // Ties by path, so that the order does not depend on that of the input.
-        ranked.sort_by(|(value, context), (other_value, other)| {
-            let by_path = || path(tree, context, names).cmp(&path(tree, other, names));
+        ranked.sort_unstable_by(|(value, context), (other_value, other)| {
+            let by_path = || tree.compare_paths(*context, *other, names);
             other_value.cmp(value).then_with(by_path)
         });
         ranked.truncate(if top == 0 { usize::MAX } else { top });
@@ -179,11 +179,14 @@ impl Report {
             latency_p99,
             latency_max: summary.latencies.largest(),
             without_drag: summary.without_drag,
+            other_services: summary.other_services,
             other_operations: summary.other_operations,
+            most_calls: tree.most_calls(),
+            deeper_spans: tree.deeper_spans(),
             mended: summary.mended,
             contexts: tree.contexts().len(),
             paths: rows
-                .map(|((_, context), rank)| row(rank, context, summary, &largest, names))
+                .map(|((_, context), rank)| row(rank, tree.get(context), summary, &largest, names))
                 .collect(),
             map: ServiceMap::new(summary, names),
         }
@@ -217,12 +220,6 @@ fn share(part: Nanoseconds, whole: Nanoseconds) -> f64 {
     part.get() as f64 / whole.get() as f64
 }
 
-fn path(tree: &ContextTree, context: &Context, names: &Names) -> Vec<(Arc<str>, Arc<str>)> {
-    (tree.path(context).into_iter())
-        .map(|call| (names.text(call.service), names.text(call.operation)))
-        .collect()
-}
-
 fn row(
     rank: usize,
     context: &Context,
@@ -232,7 +229,7 @@ fn row(
 ) -> PathRow {
     let totals = &context.totals;
     let (inclusive_normalized, exclusive_normalized, distance) = largest.place(context);
-    let path = path(&summary.tree, context, names).into_iter();
+    let path = summary.tree.path(context).into_iter();
     let [inclusive_p50, inclusive_p90, inclusive_p99] =
         totals.inclusive_times.percentiles([50, 90, 99]);
     let [exclusive_p50, exclusive_p90, exclusive_p99] =
@@ -240,7 +237,13 @@ fn row(
     PathRow {
         rank,
         path: path
-            .map(|(service, operation)| format!("{service}[{operation}]"))
+            .map(|call| {
+                format!(
+                    "{}[{}]",
+                    names.text(call.service),
+                    names.text(call.operation)
+                )
+            })
             .collect(),
         count: totals.count,
         errors: totals.errors,

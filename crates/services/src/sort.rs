@@ -9,8 +9,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
+use rustc_hash::FxHashMap;
 use slowpath_model::{SpanId, TraceId};
 
+use crate::operations::Operation;
 use crate::record::SpanRecord;
 
 /// Where runs that do not fit into memory go.
@@ -27,7 +29,7 @@ pub struct TraceSorter<S, Open> {
     runs: Vec<(u64, u64)>,
     spans: u64,
     /// Of these, how many each operation has.
-    of_operations: Vec<u64>,
+    of_operations: FxHashMap<Operation, u64>,
 }
 
 impl<S: Store, Open: FnMut() -> io::Result<S>> TraceSorter<S, Open> {
@@ -40,7 +42,7 @@ impl<S: Store, Open: FnMut() -> io::Result<S>> TraceSorter<S, Open> {
             store: None,
             runs: Vec::new(),
             spans: 0,
-            of_operations: Vec::new(),
+            of_operations: FxHashMap::default(),
         }
     }
 
@@ -52,7 +54,8 @@ impl<S: Store, Open: FnMut() -> io::Result<S>> TraceSorter<S, Open> {
         if self.held.len() >= self.most_held {
             self.spill()?;
         }
-        add(&mut self.of_operations, record.operation.0 as usize, 1);
+        let operation = (record.service, record.operation);
+        *self.of_operations.entry(operation).or_default() += 1;
         self.held.push(record);
         self.spans += 1;
         Ok(())
@@ -81,14 +84,6 @@ impl<S: Store, Open: FnMut() -> io::Result<S>> TraceSorter<S, Open> {
 const BUFFER_RECORDS: usize = 1000;
 const BUFFER_BYTES: usize = BUFFER_RECORDS * SpanRecord::BYTES;
 
-/// Counts so many more spans of an operation.
-fn add(spans: &mut Vec<u64>, operation: usize, more: u64) {
-    if spans.len() <= operation {
-        spans.resize(operation + 1, 0);
-    }
-    spans[operation] += more;
-}
-
 fn order(record: &SpanRecord) -> (TraceId, SpanId) {
     (record.trace, record.span)
 }
@@ -100,7 +95,7 @@ pub struct Traces<S> {
     /// The next record of each run.
     heads: BinaryHeap<Reverse<(TraceId, SpanId, usize)>>,
     spans: u64,
-    of_operations: Vec<u64>,
+    of_operations: FxHashMap<Operation, u64>,
 }
 
 /// A sorted run: what is in memory of it, and what is still on a store.
@@ -124,12 +119,12 @@ impl<S: Store> Traces<S> {
             runs: Vec::new(),
             heads: BinaryHeap::new(),
             spans: 0,
-            of_operations: Vec::new(),
+            of_operations: FxHashMap::default(),
         };
         for mut sorter in sorters {
             traces.spans += sorter.spans;
-            for (operation, spans) in sorter.of_operations.iter().enumerate() {
-                add(&mut traces.of_operations, operation, *spans);
+            for (operation, spans) in sorter.of_operations {
+                *traces.of_operations.entry(operation).or_default() += spans;
             }
             sorter.held.sort_unstable_by_key(order);
             let mut add_run = |records: Vec<SpanRecord>, rest| {
@@ -157,8 +152,8 @@ impl<S: Store> Traces<S> {
         self.spans
     }
 
-    /// How many spans each operation has, by its [`NameId`](crate::NameId).
-    pub fn of_operations(&self) -> &[u64] {
+    /// How many spans each operation has.
+    pub fn of_operations(&self) -> &FxHashMap<Operation, u64> {
         &self.of_operations
     }
 

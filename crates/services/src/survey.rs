@@ -14,16 +14,16 @@ use slowpath_model::Nanoseconds;
 use crate::contexts::{ContextId, ContextTree};
 use crate::histogram::Histogram;
 use crate::links::Mended;
-use crate::names::{NameId, Names};
-use crate::operations::Operations;
+use crate::names::Names;
+use crate::operations::{Limits, Operation, Operations};
 use crate::path::critical_path;
 use crate::record::SpanRecord;
 use crate::sort::{Store, Traces};
-use crate::timeline::Timeline;
+use crate::timeline::{Node, Timeline};
 use crate::what_if::{Replay, slacks};
 
 /// What all traces together say.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Summary {
     /// The calling-context tree.
     pub tree: ContextTree,
@@ -39,7 +39,9 @@ pub struct Summary {
     pub latency: Nanoseconds,
     /// Requests whose drag is not known: their spans overlap in too many ways.
     pub without_drag: u64,
-    /// Operations that are too rare to be told apart: their spans count as those of one.
+    /// Services that are too rare to be told apart: their spans count as those of one.
+    pub other_services: u64,
+    /// Operations that are too rare to be told apart: their spans count as those of one of the service.
     pub other_operations: u64,
     /// What was wrong with the spans.
     pub mended: Mended,
@@ -54,8 +56,8 @@ pub struct SurveyOptions<'a> {
     /// Operations that count as requests, wherever they are in a trace; what is above and beside them
     /// does not count then. Without it the first spans of the traces are the requests.
     pub requests: Option<IsRequest<'a>>,
-    /// So many operations are told apart: [`MOST_OPERATIONS`](crate::MOST_OPERATIONS).
-    pub most_operations: usize,
+    /// How much is told apart.
+    pub limits: Limits,
     /// Threads.
     pub jobs: NonZeroUsize,
     /// Told how many spans are done.
@@ -71,9 +73,11 @@ pub fn survey<S: Store>(
     names: &Names,
     options: SurveyOptions<'_>,
 ) -> io::Result<Summary> {
-    let operations = Operations::of(traces.of_operations(), names, options.most_operations);
+    let operations = Operations::of(traces.of_operations(), names, options.limits);
     let mut summary = survey_with(&mut traces, names, &operations, options)?;
-    summary.other_operations = operations.rare;
+    summary.other_services = operations.other_services();
+    summary.other_operations = operations.other_operations();
+    summary.tree.close();
     Ok(summary)
 }
 
@@ -84,8 +88,10 @@ fn survey_with<S: Store>(
     options: SurveyOptions<'_>,
 ) -> io::Result<Summary> {
     let mut records = Vec::new();
+    let most_contexts = options.limits.contexts;
+    let surveyor = || Surveyor::new(names, operations, options.requests, most_contexts);
     if options.jobs.get() == 1 {
-        let mut surveyor = Surveyor::new(names, operations, options.requests);
+        let mut surveyor = surveyor();
         while traces.next_trace(&mut records)? {
             (options.progress)(records.len() as u64);
             surveyor.add(std::mem::take(&mut records));
@@ -97,7 +103,7 @@ fn survey_with<S: Store>(
         // Owned by the workers alone: where none is left, sending fails instead of waiting for ever.
         let receiver = Arc::new(Mutex::new(receiver));
         let work = move |receiver: Arc<Mutex<Receiver<Vec<Vec<SpanRecord>>>>>| {
-            let mut surveyor = Surveyor::new(names, operations, options.requests);
+            let mut surveyor = surveyor();
             while let Some(batch) = next_batch(&receiver) {
                 for trace in batch {
                     (options.progress)(trace.len() as u64);
@@ -126,10 +132,10 @@ fn survey_with<S: Store>(
         }
         let _ = sender.send(batch);
         drop(sender);
-        let mut summary = Summary::default();
+        let mut summary = Summary::new(most_contexts);
         for worker in workers {
             match worker.join() {
-                Ok(part) => summary.merge(&part),
+                Ok(part) => summary.merge(part),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
@@ -144,9 +150,24 @@ fn next_batch<T>(receiver: &Mutex<Receiver<T>>) -> Option<T> {
 }
 
 impl Summary {
+    fn new(most_contexts: usize) -> Self {
+        Self {
+            tree: ContextTree::new(most_contexts),
+            traces: 0,
+            spans: 0,
+            latencies: Histogram::default(),
+            requests: 0,
+            latency: Nanoseconds::ZERO,
+            without_drag: 0,
+            other_services: 0,
+            other_operations: 0,
+            mended: Mended::default(),
+        }
+    }
+
     /// Adds what `other` says; both must have their names from the same place.
-    pub fn merge(&mut self, other: &Self) {
-        self.tree.merge(&other.tree);
+    fn merge(&mut self, other: Self) {
+        self.tree.merge(other.tree);
         self.traces += other.traces;
         self.spans += other.spans;
         self.latencies.merge(&other.latencies);
@@ -163,7 +184,7 @@ pub struct Surveyor<'a> {
     operations: &'a Operations,
     requests: Option<IsRequest<'a>>,
     /// What `requests` said.
-    known: FxHashMap<(NameId, NameId), bool>,
+    known: FxHashMap<Operation, bool>,
     summary: Summary,
 }
 
@@ -174,13 +195,14 @@ impl<'a> Surveyor<'a> {
         names: &'a Names,
         operations: &'a Operations,
         requests: Option<IsRequest<'a>>,
+        most_contexts: usize,
     ) -> Self {
         Self {
             names,
             operations,
             requests,
             known: FxHashMap::default(),
-            summary: Summary::default(),
+            summary: Summary::new(most_contexts),
         }
     }
 
@@ -197,10 +219,14 @@ impl<'a> Surveyor<'a> {
         let placed = self.place(&line);
         let summary = &mut self.summary;
         let slacks = slacks(&line, &placed.roots);
-        for ((node, context), slack) in line.nodes().iter().zip(&placed.contexts).zip(slacks) {
-            let Some((_, context)) = *context else {
+        for ((node, place), slack) in line.nodes().iter().zip(&placed.places).zip(slacks) {
+            let Some(Place { context, .. }) = *place else {
                 continue;
             };
+            if placed.is_too_deep(node, context) {
+                summary.tree.add_deeper_span();
+                continue;
+            }
             let totals = summary.tree.totals(context);
             let length = node.whole.length();
             totals.count += 1;
@@ -220,33 +246,43 @@ impl<'a> Surveyor<'a> {
     fn place(&mut self, line: &Timeline) -> Placed {
         let mut placed = Placed {
             roots: Vec::new(),
-            contexts: Vec::with_capacity(line.nodes().len()),
+            places: Vec::with_capacity(line.nodes().len()),
         };
         for (node, position) in line.nodes().iter().zip(0..) {
-            let (service, operation) = (node.record.service, node.record.operation);
-            let above = node
-                .parent
-                .and_then(|parent| placed.contexts[parent as usize]);
-            let is_root = above.is_none() && self.is_request(node.parent, service, operation);
-            let root = above.map(|(root, _)| root).or(is_root.then_some(position));
+            let called = (node.record.service, node.record.operation);
+            let above = (node.parent).and_then(|parent| placed.places[parent as usize]);
+            let is_root = above.is_none() && self.is_request(node.parent, called);
             if is_root {
                 placed.roots.push(position);
             }
-            let operation = self.operations.counted_as(operation);
-            placed.contexts.push(root.map(|root| {
-                let parent = above.map(|(_, context)| context);
-                let context = self.summary.tree.context(parent, service, operation);
-                (root, context)
+            let root = above
+                .map(|above| above.root)
+                .or(is_root.then_some(position));
+            let tree = &mut self.summary.tree;
+            placed.places.push(root.map(|root| {
+                let parent = above.map(|above| above.context);
+                let (service, operation) = self.operations.counted_as(called);
+                let context = tree.context(parent, service, operation);
+                Place { root, context }
             }));
+            if let Some(now) = tree.make_fit() {
+                for place in placed.places.iter_mut().flatten() {
+                    place.context = now[place.context.0 as usize];
+                }
+            }
         }
         placed
     }
 
-    fn is_request(&mut self, parent: Option<u32>, service: NameId, operation: NameId) -> bool {
+    fn is_request(
+        &mut self,
+        parent: Option<u32>,
+        called @ (service, operation): Operation,
+    ) -> bool {
         let Some(requests) = self.requests else {
             return parent.is_none();
         };
-        *(self.known.entry((service, operation)))
+        *(self.known.entry(called))
             .or_insert_with(|| requests(&self.names.text(service), &self.names.text(operation)))
     }
 }
@@ -255,23 +291,42 @@ impl<'a> Surveyor<'a> {
 struct Placed {
     /// Positions of the requests.
     roots: Vec<u32>,
-    /// For each span its request and context; none where it belongs to no request.
-    contexts: Vec<Option<(u32, ContextId)>>,
+    /// For each span; none where it belongs to no request.
+    places: Vec<Option<Place>>,
+}
+
+/// Where a span belongs.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Position of its request.
+    root: u32,
+    /// That of the last call above it where its own path would be too long.
+    context: ContextId,
+}
+
+impl Placed {
+    /// Whether `node` is in `context` only because its own path would be too long.
+    fn is_too_deep(&self, node: &Node, context: ContextId) -> bool {
+        let above = (node.parent).and_then(|parent| self.places[parent as usize]);
+        above.is_some_and(|above| above.context == context)
+    }
 }
 
 impl Summary {
     fn add_requests(&mut self, line: &Timeline, placed: &Placed) {
         let nodes = line.nodes();
         // The spans of each context of each request.
-        let mut members: Vec<(u32, ContextId, u32)> = (placed.contexts.iter().zip(0..))
-            .filter_map(|(context, position)| {
-                context.map(|(root, context)| (root, context, position))
+        let mut members: Vec<(u32, ContextId, u32)> = (placed.places.iter().zip(0..))
+            .filter_map(|(place, position)| {
+                let Place { root, context } = (*place)?;
+                let is_told = !placed.is_too_deep(&nodes[position as usize], context);
+                is_told.then_some((root, context, position))
             })
             .collect();
         members.sort_unstable();
         let members: Vec<_> = members.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).collect();
         let mut replay = Replay::new(line);
-        let context_of = |node: u32| placed.contexts[node as usize].map(|(_, context)| context);
+        let context_of = |node: u32| placed.places[node as usize].map(|place| place.context);
         let mut on_path = vec![false; nodes.len()];
         for &root in &placed.roots {
             let latency = nodes[root as usize].range.length();
@@ -301,6 +356,9 @@ impl Summary {
             }
             involved.sort_unstable();
             involved.dedup();
+            for &context in &involved {
+                self.tree.totals(context).led_to_critical_path += 1;
+            }
             // Spans off the path can vanish and the request lasts as long: only these have drag.
             let mut unknown = false;
             for context in involved {

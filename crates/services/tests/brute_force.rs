@@ -10,8 +10,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use slowpath_model::{SpanId, Timestamp, TraceId};
 use slowpath_read_spans::{Reference, ReferenceKind, Span, SpanKind, SpanStatus};
-use slowpath_services::Order;
-use support::{Way, report_of, survey_of};
+use slowpath_services::{Limits, Order, Report};
+use support::{ALL, Way, report_of, survey_of};
 
 /// A span as the slow answers see it; times as plain numbers.
 #[derive(Clone, Debug)]
@@ -278,6 +278,33 @@ impl Slow {
     }
 }
 
+fn limits() -> impl Strategy<Value = Limits> {
+    let few = || prop::sample::select(vec![1, 2, usize::MAX]);
+    let contexts = prop_oneof![0..20_usize, Just(usize::MAX)];
+    (few(), few(), contexts).prop_map(|(services, operations, contexts)| Limits {
+        services,
+        operations,
+        contexts,
+    })
+}
+
+/// The paths of a report, without their ranks.
+fn rows(report: &Report) -> Vec<String> {
+    let mut rows: Vec<_> = (report.paths.iter())
+        .map(|row| {
+            let (count, inclusive, exclusive) = (row.count, row.inclusive, row.exclusive);
+            let own = (row.exclusive_p50, row.exclusive_p99, row.exclusive_max);
+            let on_path = (row.critical, row.on_critical_path, row.drag, row.slack_mean);
+            format!(
+                "{:?} {count} {inclusive} {exclusive} {own:?} {on_path:?}",
+                row.path
+            )
+        })
+        .collect();
+    rows.sort();
+    rows
+}
+
 /// Which span an operation that is its own stands for.
 fn span_of(row: &slowpath_services::PathRow) -> usize {
     let last = row.path.last().expect("no path is empty");
@@ -335,17 +362,57 @@ proptest! {
         }
     }
 
+    /// A tree that is not as deep tells what one of traces without the deeper spans tells.
+    #[test]
+    fn what_is_too_deep_counts_as_if_it_had_not_been_called(
+        several in prop::collection::vec(traces(3), 1..12),
+        contexts in 1..20_usize,
+        jobs in prop::sample::select(vec![1, 8]),
+    ) {
+        let depth = |trace: &[Plain], span: usize| {
+            let up = |span: &usize| trace[*span].parent;
+            std::iter::successors(Some(span), up).count()
+        };
+        let told = |most_calls: usize| -> Vec<Span> {
+            (several.iter().zip(1..))
+                .flat_map(|(trace, number)| {
+                    let spans = spans(trace).into_iter().enumerate();
+                    let kept = spans.filter(|(span, _)| depth(trace, *span) <= most_calls);
+                    let kept: Vec<_> = kept.collect();
+                    kept.into_iter().map(move |(_, mut span)| {
+                        span.trace.low = number;
+                        span.references.iter_mut().for_each(|reference| reference.trace = span.trace);
+                        span
+                    })
+                })
+                .collect()
+        };
+        let way = Way { jobs, limits: Limits { contexts, ..ALL }, ..Way::default() };
+        let all = told(usize::MAX);
+        let found = report_of(&all, &way, Order::Distance);
+        let most_calls = found.most_calls as usize;
+        let cut = told(most_calls);
+        prop_assert_eq!(found.deeper_spans as usize, all.len() - cut.len());
+        prop_assert_eq!(rows(&found), rows(&report_of(&cut, &Way::default(), Order::Distance)));
+        prop_assert!(found.contexts <= contexts || most_calls == 1);
+        if found.deeper_spans > 0 {
+            let one_deeper = report_of(&told(most_calls + 1), &Way::default(), Order::Distance);
+            prop_assert!(one_deeper.contexts > contexts);
+        }
+    }
+
     #[test]
     fn any_order_number_of_workers_and_use_of_the_disk_gives_the_same_report(
         several in prop::collection::vec(traces(3), 1..12),
         shuffle in any::<u64>(),
         (jobs, sorters, most_held) in (prop::sample::select(vec![1, 8]), 1..5_usize, 1..40_usize),
-        most_operations in prop::sample::select(vec![1, 2, usize::MAX]),
+        limits in limits(),
     ) {
         let mut all = Vec::new();
         for (trace, number) in several.iter().zip(0..) {
             all.extend(spans(trace).into_iter().map(|mut span| {
                 span.trace.low = number % 5;
+                span.service = Arc::from(format!("s{}", span.span.0 % 3));
                 // Some traces come in two parts, with spans of the same ids told twice.
                 let part = 100 * (number / 5) * (number % 2);
                 span.span.0 += part;
@@ -361,9 +428,9 @@ proptest! {
             let report = report_of(spans, way, Order::Distance);
             (serde_json::to_string(&report).unwrap(), summary.mended)
         };
-        let expected = json(&all, &Way { most_operations, ..Way::default() });
+        let expected = json(&all, &Way { limits, ..Way::default() });
         all.sort_by_cached_key(|span| (span.span.0 ^ span.trace.low).wrapping_mul(shuffle | 1));
-        let found = json(&all, &Way { jobs, sorters, most_held, most_operations, requests: None });
+        let found = json(&all, &Way { jobs, sorters, most_held, limits, requests: None });
         prop_assert_eq!(found, expected);
     }
 }

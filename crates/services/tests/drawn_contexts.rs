@@ -3,8 +3,8 @@
 mod support;
 
 use slowpath_model::Nanoseconds;
-use slowpath_services::{Order, PathRow, Report, Served};
-use support::{Way, report_of, spans};
+use slowpath_services::{Limits, Order, PathRow, Report, Served};
+use support::{ALL, Way, report_of, spans};
 
 /// One line per path, sorted: path, count, failed, inclusive, exclusive, critical, drag, slack.
 fn lines(report: &Report) -> String {
@@ -170,18 +170,18 @@ fn of_many_operations_the_rarest_count_as_one() {
             spans(trace, &drawing)
         })
         .collect();
-    let of = |most_operations, jobs| {
+    let of = |operations, jobs| {
         let way = Way {
             jobs,
-            most_operations,
+            limits: Limits { operations, ..ALL },
             ..Way::default()
         };
         report_of(&all, &way, Order::Distance)
     };
-    // Both item-1 and item-2 have two spans; item-3 has four, as buy and query have.
-    for (most, jobs) in [(3, 1), (3, 8)] {
+    // An item-1 and an item-2 of shop and of db have one span each; those of item-3 have two, buy and query four.
+    for (most, jobs) in [(4, 1), (4, 8)] {
         let report = of(most, jobs);
-        assert_eq!((report.other_operations, report.requests), (2, 4));
+        assert_eq!((report.other_operations, report.requests), (4, 4));
         assert_eq!(
             lines(&report).lines().collect::<Vec<_>>(),
             [
@@ -196,10 +196,82 @@ fn of_many_operations_the_rarest_count_as_one() {
         );
     }
     // Of as many spans, those first by name.
+    let five = of(5, 1);
+    assert_eq!(five.other_operations, 3);
+    assert!(lines(&five).contains("db[item-1]: 1 "));
+    assert_eq!(of(8, 1).other_operations, 0);
+}
+
+#[test]
+fn of_many_services_the_rarest_count_as_one_with_their_operations_apart() {
+    let drawing = "
+        A shop[buy] 0-100
+          B host1[load] 10-40
+            C db[query] 20-30
+          D host2[load] 50-60
+          E host3[store] 70-80
+          F db[query] 90-95
+          G shop[pay] 96-98";
+    let all = spans(1, drawing);
+    for jobs in [1, 8] {
+        let way = Way {
+            jobs,
+            limits: Limits { services: 3, ..ALL },
+            ..Way::default()
+        };
+        let report = report_of(&all, &way, Order::Distance);
+        assert_eq!((report.other_services, report.other_operations), (2, 0));
+        assert_eq!(
+            lines(&report).lines().collect::<Vec<_>>(),
+            [
+                "shop[buy] (other)[load]: 1 0 10 10 10 10 0",
+                "shop[buy] (other)[store]: 1 0 10 10 10 10 0",
+                "shop[buy] db[query]: 1 0 5 5 5 5 0",
+                "shop[buy] host1[load] db[query]: 1 0 10 10 10 10 0",
+                "shop[buy] host1[load]: 1 0 30 20 20 30 0",
+                "shop[buy] shop[pay]: 1 0 2 2 2 2 0",
+                "shop[buy]: 1 0 100 43 43 100 0",
+            ]
+        );
+    }
+}
+
+#[test]
+fn of_many_paths_the_first_calls_are_told_with_the_time_of_what_they_called() {
+    let drawing = "
+        A shop[buy] 0-100
+          B cart[load] 10-50
+            C db[query] 20-40
+              D disk[read] 25-35
+          E cart[load] 50-90
+            F cache[get] 60-70";
+    let all: Vec<_> = [1, 2].iter().flat_map(|&n| spans(n, drawing)).collect();
+    let of = |contexts, jobs| {
+        let way = Way {
+            jobs,
+            limits: Limits { contexts, ..ALL },
+            ..Way::default()
+        };
+        report_of(&all, &way, Order::Distance)
+    };
+    for (contexts, jobs) in [(3, 1), (3, 8), (2, 1)] {
+        let report = of(contexts, jobs);
+        assert_eq!((report.most_calls, report.deeper_spans), (2, 6));
+        assert_eq!(
+            lines(&report).lines().collect::<Vec<_>>(),
+            [
+                "shop[buy] cart[load]: 4 0 160 160 160 160 0",
+                "shop[buy]: 2 0 200 40 40 200 0",
+            ]
+        );
+        assert_eq!(report.paths.last().map(|row| row.on_critical_path), Some(2));
+    }
     let four = of(4, 1);
-    assert_eq!(four.other_operations, 1);
-    assert!(lines(&four).contains("db[item-1]: 1 "));
-    assert_eq!(of(5, 1).other_operations, 0);
+    assert_eq!((four.most_calls, four.deeper_spans), (3, 2));
+    assert!(lines(&four).contains("db[query]: 2 0 40 40 40 40 0"));
+    let none = of(0, 8);
+    assert_eq!((none.most_calls, none.contexts), (1, 1));
+    assert_eq!(of(5, 8).deeper_spans, 0);
 }
 
 #[test]

@@ -74,7 +74,10 @@ export function services() {
     latency_p99: rank(roots, 99).duration_ns,
     latency_max: rank(roots, 100).duration_ns,
     without_drag: 0,
+    other_services: 0,
     other_operations: 0,
+    most_calls: 256,
+    deeper_spans: 0,
     mended: {
       duplicates: 0,
       conflicting: 0,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use slowpath_model::{SpanId, Timestamp, TraceId};
 use slowpath_read_spans::{Reference, ReferenceKind, Span, SpanKind, SpanStatus};
 use slowpath_services::{
-    IsRequest, Mended, Names, Order, Report, SpanRecord, Summary, SurveyOptions, Timeline,
+    IsRequest, Limits, Mended, Names, Order, Report, SpanRecord, Summary, SurveyOptions, Timeline,
     TraceSorter, Traces, critical_path, survey,
 };
 
@@ -127,13 +127,20 @@ pub fn path_as_text(line: &Timeline) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
+/// Everything told apart.
+pub const ALL: Limits = Limits {
+    services: usize::MAX,
+    operations: usize::MAX,
+    contexts: usize::MAX,
+};
+
 /// How a survey is run, for tests that hold different ways to the same result.
 pub struct Way<'a> {
     pub jobs: usize,
     pub sorters: usize,
     pub most_held: usize,
     pub requests: Option<IsRequest<'a>>,
-    pub most_operations: usize,
+    pub limits: Limits,
 }
 
 impl Default for Way<'_> {
@@ -143,7 +150,7 @@ impl Default for Way<'_> {
             sorters: 1,
             most_held: 1000,
             requests: None,
-            most_operations: usize::MAX,
+            limits: ALL,
         }
     }
 }
@@ -161,7 +168,7 @@ pub fn survey_of(spans: &[Span], way: &Way<'_>) -> (Summary, Names) {
     }
     let options = SurveyOptions {
         requests: way.requests,
-        most_operations: way.most_operations,
+        limits: way.limits,
         jobs: NonZeroUsize::new(way.jobs).unwrap(),
         progress: &|_| (),
     };
