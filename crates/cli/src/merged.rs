@@ -148,3 +148,18 @@ fn row<'graph>(node: &'graph Node, edges: impl Iterator<Item = Edge<'graph>>) ->
         next: next.collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_nobody_waited_for_another_it_is_said() {
+        let mut output = Vec::new();
+        write_holdups(&mut output, Holdups::default(), None, 20).expect("memory takes it");
+        let text = String::from_utf8(output).expect("text");
+        let expected =
+            "0 paths; what they have in common is counted once\n\nno thread waited for another\n";
+        assert_eq!(text, expected);
+    }
+}

@@ -218,9 +218,14 @@ impl ContextTree {
         texts(first).cmp(&texts(second))
     }
 
-    /// Makes the tree less deep until there are no more contexts than may be. Where that changed anything: the
-    /// contexts that those from before count for now.
-    pub(crate) fn make_fit(&mut self) -> Option<Vec<ContextId>> {
+    /// Makes a tree of twice as many contexts as may be less deep: seldom, as all of it is made anew. Where that changed
+    /// anything: the contexts that those from before count for now.
+    pub(crate) fn make_room(&mut self) -> Option<Vec<ContextId>> {
+        (self.contexts.len() > self.most.saturating_mul(2)).then(|| self.fit())?
+    }
+
+    /// Makes the tree less deep until there are no more contexts than may be.
+    fn fit(&mut self) -> Option<Vec<ContextId>> {
         if self.contexts.len() <= self.most || self.most_calls == 1 {
             return None;
         }
@@ -274,11 +279,13 @@ impl ContextTree {
             here.push(id);
         }
         self.deeper_spans += other.deeper_spans;
-        self.make_fit();
+        self.fit();
     }
 
-    /// Counts all time below the longest paths as that of their last calls, when all traces are in.
+    /// Makes the tree fit when all traces are in, and counts all time below the longest paths as that of their last
+    /// calls.
     pub(crate) fn close(&mut self) {
+        self.fit();
         for context in &mut self.contexts {
             if context.depth + 1 == self.most_calls {
                 let totals = &mut context.totals;

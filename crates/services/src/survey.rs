@@ -265,7 +265,7 @@ impl<'a> Surveyor<'a> {
                 let context = tree.context(parent, service, operation);
                 Place { root, context }
             }));
-            if let Some(now) = tree.make_fit() {
+            if let Some(now) = tree.make_room() {
                 for place in placed.places.iter_mut().flatten() {
                     place.context = now[place.context.0 as usize];
                 }
