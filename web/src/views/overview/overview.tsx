@@ -6,22 +6,22 @@ import { withQuery } from '../../model/client';
 import type { Findings, Operations, RequestDetail, RequestPage } from '../../model/interface';
 import { toRequest } from '../../model/jumps';
 import { usePlace } from '../../model/place-store';
-import { isReport } from '../../model/report';
 import { useHasKernel, useRecording, useSharedRange, useStillRecorded } from '../../model/recording';
 import { wordLength, wordNumberOf, wordTime } from '../../model/wording';
-import { Answered, EmptyNotice, NoRequestsYet } from '../../parts/notices';
+import { Answered, EmptyNotice } from '../../parts/notices';
 import { PlaceLink } from '../../parts/place-link';
 import { StateBar, StateLegend } from '../../parts/state-bar';
 import { STATE_NAMES } from '../../model/interface';
 import { BusiestThreads } from './busiest-threads';
 import { FindingCard } from './finding-card';
+import { NoRequests } from './no-requests';
 import { OperationsPanel } from './operations-panel';
 import { RecordingFacts } from './recording-facts';
 
 const SLOWEST = 20;
 
 export function Overview() {
-  const { span_files: spanFiles } = useRecording();
+  const { span_files: spanFiles, has_stores: stores } = useRecording();
   const kernel = useHasKernel();
   const stillRecorded = useStillRecorded();
   const slowest = useAnswer<RequestPage>({
@@ -32,25 +32,13 @@ export function Overview() {
       <RecordingFacts requests={slowest.value?.total ?? null} />
       {slowest.value?.total === 0 ? (
         <div className="overview-columns">
-          <BusiestThreads />
-          <section className="panel" aria-label="No requests">
-            {stillRecorded ? (
-              <NoRequestsYet />
-            ) : (spanFiles ?? 0) > 0 ? (
-              <EmptyNotice title="Spans, but no requests that a trace tells more of">
-                None of the spans is of a recorded host.{' '}
-                <PlaceLink to={{ view: 'services', filters: {} }}>
-                  What the spans tell by themselves
-                </PlaceLink>
-              </EmptyNotice>
-            ) : (
-              <EmptyNotice title="No requests in this recording">
-                Requests come from spans: record with an agent that tells of them, or open a file of spans
-                together with the trace.
-                {kernel && !isReport && ' What every thread and processor did is there all the same.'}
-              </EmptyNotice>
-            )}
-          </section>
+          {(kernel || !stores) && <BusiestThreads />}
+          <NoRequests
+            stillRecorded={stillRecorded}
+            spanFiles={spanFiles ?? 0}
+            kernel={kernel}
+            stores={stores}
+          />
         </div>
       ) : (
         <RequestsAtAGlance slowest={slowest} />
