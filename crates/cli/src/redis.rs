@@ -4,7 +4,7 @@
 //! docs/reference/definitions.md.
 
 use clap::{Args, ValueEnum};
-use slowpath_datastore::{Level, StoreReport, store};
+use slowpath_datastore::{Level, StoreReport};
 use slowpath_engine::Cancelled;
 use slowpath_views::merge_documents;
 
@@ -75,10 +75,12 @@ pub fn run(args: &RedisArgs) -> anyhow::Result<Report> {
         MadeOf::Lite => Level::Lite,
         MadeOf::LifeCycle => Level::LifeCycle,
     });
+    let kernels = experiment.hosts();
     let mut documents = Vec::new();
     let mut lost: u64 = 0;
     for host in &hosts {
-        let outcome = store(&host.source(), args.slowest, level, &options)
+        let kernel = host.kernel(&kernels);
+        let outcome = (host.stores(kernel, args.slowest, level, &options))
             .map_err(|Cancelled| anyhow::anyhow!("interrupted"))?;
         report = report.with(outcome.diagnostics);
         let told = outcome.state.unwrap_or_default();

@@ -357,7 +357,9 @@ fn argument_positions(call: &str) -> [Option<u16>; 3] {
     match call {
         "read" | "write" | "pread64" | "pwrite64" | "readv" | "writev" | "preadv" | "pwritev"
         | "preadv2" | "pwritev2" | "sendto" | "recvfrom" | "sendmsg" | "recvmsg" | "sendmmsg"
-        | "recvmmsg" | "vmsplice" | "close" | "dup" => [Some(0), None, None],
+        | "recvmmsg" | "vmsplice" | "close" | "dup" | "fsync" | "fdatasync" => {
+            [Some(0), None, None]
+        }
         "dup2" | "dup3" | "tee" => [Some(0), Some(1), None],
         "sendfile" | "sendfile64" => [Some(1), Some(0), None],
         "splice" | "copy_file_range" => [Some(0), Some(2), None],

@@ -111,6 +111,10 @@ fn calls_of_ftrace() {
         "enter read fd 7 other - path - thread -",
     );
     check(
+        "cpu0 1 sys_enter id=75 args=[7,8,9,0,0,0]",
+        "enter fdatasync fd 7 other - path - thread -",
+    );
+    check(
         "cpu0 1 sys_exit id=1 ret=5",
         "leave write ret 5 pair [0, 0]",
     );

@@ -53,7 +53,7 @@ pub(crate) fn is_main(process: Process, thread: Option<ThreadId>) -> bool {
 
 impl Work {
     /// One more stretch of a thread of `process`.
-    pub(crate) fn add(&mut self, process: Process, operation: Operation, asked: &Asked) {
+    pub(crate) fn add(&mut self, process: Process, operation: Operation, asked: &Asked<'_>) {
         if is_main(process, operation.thread) {
             let sum = match operation.doing {
                 Doing::Reading => &mut self.busy.reading,

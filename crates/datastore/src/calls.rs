@@ -61,11 +61,12 @@ pub fn calls(
 }
 
 /// Whole requests, wherever their window ends.
-const ASKED: Asked = Asked {
+const ASKED: Asked<'static> = Asked {
     window: TimeRange::ALL,
     slowest: 0,
     level: None,
     keeps: Keeps::LiteBatches,
+    appends: None,
 };
 
 /// All that services and data stores told.
@@ -80,7 +81,7 @@ struct Heard {
 }
 
 impl Listener for Heard {
-    fn take(&mut self, told: Told, asked: &Asked) {
+    fn take(&mut self, told: Told, asked: &Asked<'_>) {
         let (at, process) = (told.at, told.process);
         match told.what {
             What::Message(..) | What::Command(_) if process.number.is_none() => self.nameless += 1,
@@ -94,7 +95,7 @@ impl Listener for Heard {
         }
     }
 
-    fn finish(&mut self, asked: &Asked) {
+    fn finish(&mut self, asked: &Asked<'_>) {
         self.servers.finish(asked);
         self.lost = TimeRange::union(std::mem::take(&mut self.lost));
     }

@@ -1,10 +1,12 @@
 //! What stands out of what a server did, each with its evidence: commands that held others up, a main thread
-//! that could do no more, clients that a pipeline would help, messages that a cluster multiplies.
+//! that could do no more, clients that a pipeline would help, messages that a cluster multiplies, an append-only file
+//! that answers wait for.
 //!
 //! Batches are asked, and messages between nodes, in bounded memory (by clients, names of commands, and sizes, never by
 //! events). What they do
 //! not show for certain is told as a bound. Definitions: docs/reference/definitions.md, section "redis".
 
+mod appending;
 mod publishing;
 mod round_trips;
 #[cfg(test)]
@@ -15,10 +17,13 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::StoreClientId;
-use slowpath_model::Nanoseconds;
+use slowpath_model::{Nanoseconds, ProcessId};
 
+use crate::appends::Appends;
 use crate::cycles::{Cycles, Touch, TouchedConnection};
+use crate::totals::Totals;
 
+pub(crate) use appending::Appending;
 pub(crate) use publishing::Publishing;
 pub(crate) use round_trips::RoundTrips;
 pub(crate) use turns::{SlowRun, SlowTotals, Turns, Victim};
@@ -49,6 +54,40 @@ pub enum Finding {
     ConnectionReadBySeveralThreads(ReadBySeveralThreads),
     /// A client was freed twice.
     DoubleFree(DoubleFree),
+    /// Replies waited until the main thread had written the append-only file, or synced it.
+    AppendOnlyFileInThePath(AppendOnlyFileInThePath),
+}
+
+/// Commands whose replies waited until the main thread had written its append-only file, or synced it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AppendOnlyFileInThePath {
+    /// The server's number.
+    pub server: u32,
+    /// How many commands.
+    pub commands: u64,
+    /// How long they waited for it, all together.
+    pub waited_ns: Nanoseconds,
+    /// How much of that until it was synced; the rest, until it was written.
+    pub syncing_ns: Nanoseconds,
+    /// Their latency, all together.
+    pub latency_ns: Nanoseconds,
+    /// The longest of the calls that they waited for.
+    pub longest: LongestAppend,
+}
+
+/// A call on an append-only file that commands waited for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LongestAppend {
+    /// Its name: `fdatasync`, `write`.
+    pub call: String,
+    /// The file's path, as the kernel was given it.
+    pub file: String,
+    /// It was entered.
+    pub begin_ns: i64,
+    /// How long it took.
+    pub length_ns: Nanoseconds,
+    /// How many commands waited for it.
+    pub commands: u64,
 }
 
 /// A command that executed for long while commands of other clients waited.
@@ -252,13 +291,13 @@ pub(crate) trait Names {
 
 /// What stands out of one server, when all of it has been seen.
 pub(crate) fn findings(
-    turns: &Turns,
-    round_trips: &RoundTrips,
+    totals: &Totals,
     publishing: &Publishing,
     cycles: &Cycles,
+    appends: Option<(&Appends, ProcessId)>,
     names: &impl Names,
 ) -> Vec<Finding> {
-    let slow = turns.slow.iter();
+    let slow = totals.turns.slow.iter();
     let mut slow: Vec<SlowCommand> = slow
         .filter_map(|(&command, totals)| slow_command(command, totals, names))
         .collect();
@@ -266,13 +305,16 @@ pub(crate) fn findings(
         let most = b.waited_at_most_ns.cmp(&a.waited_at_most_ns);
         most.then_with(|| a.command.cmp(&b.command))
     });
-    let saturated = turns.saturated().map(|found| SaturatedLoop {
+    let saturated = totals.turns.saturated().map(|found| SaturatedLoop {
         server: names.server(),
         ..found
     });
     let mut findings: Vec<Finding> = slow.into_iter().map(Finding::SlowCommand).collect();
     findings.extend(saturated.map(Finding::SaturatedLoop));
-    findings.extend(pipeline(round_trips, names).map(Finding::Pipeline));
+    let appending =
+        appends.and_then(|(appends, of)| totals.appending.finding(appends, of, names.server()));
+    findings.extend(appending.map(Finding::AppendOnlyFileInThePath));
+    findings.extend(pipeline(&totals.round_trips, names).map(Finding::Pipeline));
     let amplified = publishing.amplification(names.server());
     findings.extend(amplified.map(Finding::PublishAmplification));
     findings.extend(of_threads(cycles, names));

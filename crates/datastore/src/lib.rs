@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod appends;
 mod batch;
 mod bus;
 mod busy;
@@ -23,6 +24,7 @@ mod tests;
 mod told;
 mod totals;
 
+pub use appends::Appends;
 pub use batch::Parts;
 pub use bus::{BusRow, BusVolume};
 pub use calls::{
@@ -31,8 +33,9 @@ pub use calls::{
 };
 pub use cycles::{Touch, TouchedConnection};
 pub use findings::{
-    Amplified, DoubleFree, Finding, HeldUp, HoldUp, NamedClient, Pipeline, PublishAmplification,
-    ReadBySeveralThreads, RoundTripper, SaturatedLoop, SlowCommand,
+    Amplified, AppendOnlyFileInThePath, DoubleFree, Finding, HeldUp, HoldUp, LongestAppend,
+    NamedClient, Pipeline, PublishAmplification, ReadBySeveralThreads, RoundTripper, SaturatedLoop,
+    SlowCommand,
 };
 pub use report::{
     BusyRow, ClientRow, CommandRow, CommandRun, Latency, ServerRow, StoreReport, TouchedRow,
@@ -56,11 +59,13 @@ pub fn has_store_events(source: &dyn Source) -> bool {
 }
 
 /// What the data stores of one host did in `options.range`: totals, and the `slowest` commands. Where a `level` is asked
-/// for, servers are left out of which others alone were recorded; else lite counts where it was.
+/// for, servers are left out of which others alone were recorded; else lite counts where it was. `appends` is what the
+/// kernel tells of their append-only files, where it was recorded.
 pub fn store(
     source: &dyn Source,
     slowest: usize,
     level: Option<Level>,
+    appends: Option<&Appends>,
     options: &Options<'_>,
 ) -> Result<Outcome<StoreReport>, Cancelled> {
     let asked = Asked {
@@ -68,6 +73,7 @@ pub fn store(
         slowest,
         level,
         keeps: Keeps::Nothing,
+        appends,
     };
     let outcome = servers(source, asked, options)?;
     Ok(outcome.map(|(servers, lost)| StoreReport::new(servers, lost, &asked)))
@@ -86,6 +92,7 @@ pub fn model(
         slowest: 0,
         level: None,
         keeps: Keeps::Model,
+        appends: None,
     };
     let outcome = servers(source, asked, options)?;
     Ok(outcome.map(|(servers, _)| {
@@ -99,7 +106,7 @@ pub fn model(
 /// The servers of one host, and how many events were lost.
 fn servers(
     source: &dyn Source,
-    asked: Asked,
+    asked: Asked<'_>,
     options: &Options<'_>,
 ) -> Result<Outcome<(Servers, u64)>, Cancelled> {
     let concepts = Concepts::resolve(source.schema(), told::STORE_FACTS);

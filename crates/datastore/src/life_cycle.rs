@@ -57,7 +57,7 @@ impl LifeCycle {
         &mut self,
         told: &Told,
         work: &mut Work,
-        asked: &Asked,
+        asked: &Asked<'_>,
     ) -> Option<Completed> {
         let client = told.client;
         match &told.what {
@@ -165,7 +165,7 @@ impl LifeCycle {
         told: &Told,
         command: u32,
         work: &mut Work,
-        asked: &Asked,
+        asked: &Asked<'_>,
     ) -> Option<u32> {
         let (client, at) = (told.client, told.at);
         let is_it = |call: &Call| call.client == client && call.command == command;
@@ -191,7 +191,7 @@ impl LifeCycle {
     }
 
     /// A write is over; whether the batch is, too.
-    fn wrote(&mut self, told: &Told, bytes: u64, work: &mut Work, asked: &Asked) -> bool {
+    fn wrote(&mut self, told: &Told, bytes: u64, work: &mut Work, asked: &Asked<'_>) -> bool {
         let Some(open) = self.open.get_mut(&told.client) else {
             return false;
         };
@@ -212,7 +212,7 @@ impl LifeCycle {
 
 impl Open {
     /// A read is over that got `bytes`.
-    fn read(&mut self, told: &Told, bytes: u64, work: &mut Work, asked: &Asked) {
+    fn read(&mut self, told: &Told, bytes: u64, work: &mut Work, asked: &Asked<'_>) {
         if bytes > 0 {
             self.first_bytes_are_there(told, work, asked);
             self.batch.bytes_read = self.batch.bytes_read.saturating_add(bytes);
@@ -222,7 +222,7 @@ impl Open {
         self.reading_since = None;
     }
 
-    fn first_bytes_are_there(&mut self, told: &Told, work: &mut Work, asked: &Asked) {
+    fn first_bytes_are_there(&mut self, told: &Told, work: &mut Work, asked: &Asked<'_>) {
         let Some(begin) = self.reading_since.take() else {
             return;
         };

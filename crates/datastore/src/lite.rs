@@ -68,7 +68,7 @@ pub(crate) const MOST_WRITTEN_AT_ONCE: u64 = 64 * 1024;
 /// out, as others were served in between.
 pub(crate) fn add_work(
     work: &mut Work,
-    asked: &Asked,
+    asked: &Asked<'_>,
     process: Process,
     thread: Option<ThreadId>,
     part: &ToldBatch,

@@ -20,16 +20,16 @@ use crate::totals::Asked;
 /// Who is told of all events of a host in the order of time.
 pub(crate) trait Listener: Default + Send + Serialize + DeserializeOwned {
     /// One more event.
-    fn take(&mut self, told: Told, asked: &Asked);
+    fn take(&mut self, told: Told, asked: &Asked<'_>);
 
     /// Nothing follows that could complete what is open.
-    fn finish(&mut self, asked: &Asked);
+    fn finish(&mut self, asked: &Asked<'_>);
 }
 
 pub(crate) struct Pass<'run, L> {
     source: &'run dyn Source,
     concepts: &'run Concepts,
-    asked: Asked,
+    asked: Asked<'run>,
     listener: PhantomData<fn() -> L>,
 }
 
@@ -63,7 +63,11 @@ impl Default for Place {
 }
 
 impl<'run, L: Listener> Pass<'run, L> {
-    pub(crate) fn new(source: &'run dyn Source, concepts: &'run Concepts, asked: Asked) -> Self {
+    pub(crate) fn new(
+        source: &'run dyn Source,
+        concepts: &'run Concepts,
+        asked: Asked<'run>,
+    ) -> Self {
         Self {
             source,
             concepts,

@@ -226,7 +226,7 @@ pub struct CommandRun {
 }
 
 impl StoreReport {
-    pub(crate) fn new(servers: Servers, lost: u64, asked: &Asked) -> Self {
+    pub(crate) fn new(servers: Servers, lost: u64, asked: &Asked<'_>) -> Self {
         let mut report = Self {
             lost,
             ..Self::default()
@@ -278,7 +278,7 @@ impl StoreReport {
         mut server: Server,
         level: Level,
         number: u32,
-        asked: &Asked,
+        asked: &Asked<'_>,
         slowest: &mut Vec<(Run, CommandRun)>,
     ) {
         let mut totals = match level {
@@ -293,10 +293,10 @@ impl StoreReport {
         slowest.extend((totals.slowest(asked.slowest).iter()).map(|run| (*run, about.run(run))));
         self.clients.extend(about.clients(&totals));
         self.findings.extend(findings::findings(
-            &totals.turns,
-            &totals.round_trips,
+            &totals,
             &server.bus.publishing,
             &server.cycles,
+            asked.appends.zip(server.process.number),
             &about,
         ));
         self.touched.extend(about.touched());
@@ -325,7 +325,7 @@ impl About<'_> {
         })
     }
 
-    fn row(&self, totals: &Totals, asked: &Asked) -> ServerRow {
+    fn row(&self, totals: &Totals, asked: &Asked<'_>) -> ServerRow {
         let seen = TimeRange::new(self.server.first, self.server.last);
         let window = asked.window.intersect(seen);
         let busy = totals.work.busy;

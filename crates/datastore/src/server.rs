@@ -65,7 +65,7 @@ pub(crate) struct Server {
 }
 
 impl Listener for Servers {
-    fn take(&mut self, told: Told, asked: &Asked) {
+    fn take(&mut self, told: Told, asked: &Asked<'_>) {
         if told.at >= asked.window.end {
             return;
         }
@@ -85,7 +85,7 @@ impl Listener for Servers {
         self.server_of(&told, asked).take(told, asked);
     }
 
-    fn finish(&mut self, asked: &Asked) {
+    fn finish(&mut self, asked: &Asked<'_>) {
         for server in &mut self.all {
             server.finish(asked);
         }
@@ -99,7 +99,7 @@ impl Servers {
         told.zip(1..)
     }
 
-    fn server_of(&mut self, told: &Told, asked: &Asked) -> &mut Server {
+    fn server_of(&mut self, told: &Told, asked: &Asked<'_>) -> &mut Server {
         let is_its = |server: &Server| server.process == told.process;
         let position = match self.all.iter().rposition(is_its) {
             Some(known) if !self.all[known].is_contradicted_by(told) => known,
@@ -164,7 +164,7 @@ impl Server {
         }
     }
 
-    fn take(&mut self, told: Told, asked: &Asked) {
+    fn take(&mut self, told: Told, asked: &Asked<'_>) {
         self.last = self.last.max(told.at);
         if has_client(&told) {
             self.clients.insert(told.descriptor, told.client);
@@ -179,7 +179,9 @@ impl Server {
             let totals = &mut self.life_cycle;
             totals.is_recorded = true;
             match self.events.take(&told, &mut totals.work, asked) {
-                Some(Completed::Batch(batch)) => totals.take(batch, Level::LifeCycle, asked),
+                Some(Completed::Batch(batch)) => {
+                    totals.take(self.process, batch, Level::LifeCycle, asked);
+                }
                 Some(Completed::Inside(command)) if asked.window.contains(told.at) => {
                     totals.commands.entry(command).or_default().inside += 1;
                 }
@@ -195,8 +197,8 @@ impl Server {
                 let lite = &mut self.lite;
                 lite.is_recorded = true;
                 lite::add_work(&mut lite.work, asked, process, thread, &part);
-                self.batches
-                    .take(*part, |batch| lite.take(batch, Level::Lite, asked));
+                let take = |batch| lite.take(self.process, batch, Level::Lite, asked);
+                self.batches.take(*part, take);
             }
             What::Bus(message) => self.bus.take(&message, told.at, asked.window),
             What::Name { number, command } => {
@@ -215,14 +217,17 @@ impl Server {
         }
     }
 
-    fn finish(&mut self, asked: &Asked) {
+    fn finish(&mut self, asked: &Asked<'_>) {
         let Self {
-            lite, life_cycle, ..
+            lite,
+            life_cycle,
+            process,
+            ..
         } = self;
         self.batches
-            .finish(|batch| lite.take(batch, Level::Lite, asked));
+            .finish(|batch| lite.take(*process, batch, Level::Lite, asked));
         self.events
-            .finish(|batch| life_cycle.take(batch, Level::LifeCycle, asked));
+            .finish(|batch| life_cycle.take(*process, batch, Level::LifeCycle, asked));
         lite.settle();
         life_cycle.settle();
         self.bus.settle();

@@ -11,11 +11,16 @@ use slowpath_source::Source;
 use crate::pass::Pass;
 use crate::server::Servers;
 use crate::totals::{Asked, Keeps};
-use crate::{Level, StoreReport, store, told};
+use crate::{Appends, Level, StoreReport, store, told};
 
 /// The answer, after checking that it does not depend on where packets are cut, on the size of chunks, on the
 /// number of workers, on the bracketing of merges, or on states being serialised in between.
 pub(crate) fn ask(text: &str, window: TimeRange) -> StoreReport {
+    ask_with(text, window, None)
+}
+
+/// The same where the kernel told of append-only files.
+pub(crate) fn ask_with(text: &str, window: TimeRange, appends: Option<&Appends>) -> StoreReport {
     let drawn = DrawnTrace::parse(text).unwrap();
     let whole = drawn.recut(|_, _| false);
     let with_engine = |trace: &DrawnTrace, jobs, bytes| {
@@ -25,7 +30,7 @@ pub(crate) fn ask(text: &str, window: TimeRange) -> StoreReport {
             range: window,
             ..Options::default()
         };
-        store(trace, usize::MAX, None, &options)
+        store(trace, usize::MAX, None, appends, &options)
             .unwrap()
             .state
             .unwrap()
@@ -41,7 +46,7 @@ pub(crate) fn ask(text: &str, window: TimeRange) -> StoreReport {
             }
         }
         for from_the_right in [false, true] {
-            let found = by_hand(&trace, window, from_the_right);
+            let found = by_hand(&trace, window, appends, from_the_right);
             assert_eq!(found, plain, "cut {cut}, from the right: {from_the_right}");
         }
     }
@@ -49,13 +54,19 @@ pub(crate) fn ask(text: &str, window: TimeRange) -> StoreReport {
 }
 
 /// States travel as text before each merge, and settle only at the end.
-fn by_hand(trace: &DrawnTrace, window: TimeRange, from_the_right: bool) -> StoreReport {
+fn by_hand(
+    trace: &DrawnTrace,
+    window: TimeRange,
+    appends: Option<&Appends>,
+    from_the_right: bool,
+) -> StoreReport {
     let concepts = Concepts::resolve(trace.schema(), told::STORE_FACTS);
     let asked = Asked {
         window,
         slowest: usize::MAX,
         level: None,
         keeps: Keeps::Nothing,
+        appends,
     };
     let pass = Pass::<Servers>::new(trace, &concepts, asked);
     let decoder = trace.decoder(concepts.projection());
@@ -268,7 +279,7 @@ fn the_level_that_is_asked_for_is_told() {
     let both = format!("{LIFE_CYCLE}{}", LITE.replace("-- domain user", ""));
     let told = |text: &str, level| {
         let trace = DrawnTrace::parse(text).unwrap();
-        let outcome = store(&trace, usize::MAX, Some(level), &Options::default());
+        let outcome = store(&trace, usize::MAX, Some(level), None, &Options::default());
         outcome.unwrap().state.unwrap()
     };
     for (level, alone) in [(Level::Lite, LITE), (Level::LifeCycle, LIFE_CYCLE)] {
@@ -353,7 +364,7 @@ fn only_so_many_of_the_slowest_are_told() {
     };
     let text: String = (1..=300).map(|n| batch(n * 1000, n * 7919 % 997)).collect();
     let trace = DrawnTrace::parse(&format!("-- domain user\n{text}")).unwrap();
-    let report = store(&trace, 3, None, &Options::default())
+    let report = store(&trace, 3, None, None, &Options::default())
         .unwrap()
         .state
         .unwrap();

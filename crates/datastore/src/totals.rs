@@ -11,20 +11,32 @@ use slowpath_concepts::StoreClientId;
 use slowpath_engine::Distribution;
 use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
 
+use crate::appends::{Append, Appends};
 use crate::batch::{Batch, Parts};
 use crate::busy::Work;
-use crate::findings::{RoundTrips, Turns};
+use crate::findings::{Appending, RoundTrips, Turns};
 use crate::server::Level;
+use crate::told::Process;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct Asked<'run> {
     pub(crate) window: TimeRange,
     /// So many of the slowest commands.
     pub(crate) slowest: usize,
     /// Totals are made of this one.
     pub(crate) level: Option<Level>,
     pub(crate) keeps: Keeps,
+    /// What the kernel tells of append-only files, where that was recorded.
+    pub(crate) appends: Option<&'run Appends>,
+}
+
+impl<'run> Asked<'run> {
+    /// What the main thread of a server waited for in its append-only file.
+    pub(crate) fn appends_of(&self, process: Process) -> &'run [Append] {
+        let known = self.appends.zip(process.number);
+        known.map_or(&[], |(appends, process)| appends.of(process))
+    }
 }
 
 /// What is kept beside totals.
@@ -58,6 +70,7 @@ pub(crate) struct Totals {
     pub(crate) work: Work,
     pub(crate) turns: Turns,
     pub(crate) round_trips: RoundTrips,
+    pub(crate) appending: Appending,
     slowest: Vec<Run>,
     /// Batches by client, in their order, where they are asked for.
     pub(crate) kept: BTreeMap<StoreClientId, Vec<Batch>>,
@@ -101,21 +114,22 @@ pub(crate) struct Run {
 }
 
 impl Totals {
-    /// Takes a complete batch of `level`, to which these totals belong.
-    pub(crate) fn take(&mut self, batch: Batch, level: Level, asked: &Asked) {
-        self.add(&batch, asked);
+    /// Takes a complete batch of `level`, to which these totals of `process` belong.
+    pub(crate) fn take(&mut self, process: Process, batch: Batch, level: Level, asked: &Asked<'_>) {
+        self.add(process, &batch, asked);
         if asked.keeps.keeps_batches(level) {
             self.kept.entry(batch.client).or_default().push(batch);
         }
     }
 
     /// Adds a batch that ended in the window.
-    fn add(&mut self, batch: &Batch, asked: &Asked) {
+    fn add(&mut self, process: Process, batch: &Batch, asked: &Asked<'_>) {
         if !asked.window.contains(batch.ended) {
             return;
         }
         self.turns.add(batch);
         self.round_trips.add(batch);
+        self.appending.add(batch, asked.appends_of(process));
         let client = self.clients.entry(batch.client).or_default();
         client.batches += 1;
         client.bytes_read = client.bytes_read.saturating_add(batch.bytes_read);

@@ -1,12 +1,16 @@
-//! The traces that tell of data stores and services from inside, by host: those with the agents' events.
+//! The traces that tell of data stores and services from inside, by host: those with the agents' events; and where the
+//! kernel of that host was traced, too.
 
-use slowpath_datastore::{ServerModel, has_service_events, has_store_events, model};
-use slowpath_engine::{Cancelled, Options};
-use slowpath_model::{Diagnostic, TimeRange};
+use slowpath_datastore::{
+    Appends, Level, ServerModel, StoreReport, has_service_events, has_store_events, model, store,
+};
+use slowpath_engine::{Cancelled, Options, Outcome};
+use slowpath_kernel::io::io;
+use slowpath_model::{Diagnostic, ProcessId, TimeRange, Timestamp};
 use slowpath_source::{Joined, Source};
 
 use crate::host::{Machine, ShownNames};
-use crate::{Experiment, OpenedSource};
+use crate::{Experiment, HostKernels, OpenedSource};
 
 /// The traces of one host that tell of programs from inside.
 pub struct InsideTraces<'experiment> {
@@ -98,4 +102,61 @@ impl<'experiment> InsideTraces<'experiment> {
                 .map(|trace| &*trace.source as &dyn Source),
         )
     }
+
+    /// Which of an experiment's hosts it is, where its kernel was traced: the one of that name, or the only one where
+    /// the names are not recorded.
+    pub fn kernel<'hosts>(
+        &self,
+        hosts: &'hosts [HostKernels<'experiment>],
+    ) -> Option<&'hosts HostKernels<'experiment>> {
+        let is_its = |host: &&HostKernels<'_>| host.machine().may_be(&self.machine);
+        let nameless =
+            |host: &HostKernels<'_>| self.machine.name.is_empty() || host.machine().name.is_empty();
+        hosts.iter().find(is_its).or(match hosts {
+            [only] => Some(only).filter(|host| nameless(host)),
+            _ => None,
+        })
+    }
+
+    /// What its data stores did, as [`store`] tells it, with what the `kernel` tells of their append-only files.
+    ///
+    /// # Errors
+    /// Where it was cancelled.
+    pub fn stores(
+        &self,
+        kernel: Option<&HostKernels<'_>>,
+        slowest: usize,
+        level: Option<Level>,
+        options: &Options<'_>,
+    ) -> Result<Outcome<StoreReport>, Cancelled> {
+        let told = kernel.map(|kernel| appends(kernel, options)).transpose()?;
+        let (appends, diagnostics) = told.unzip();
+        let mut outcome = store(&self.source(), slowest, level, appends.as_ref(), options)?;
+        outcome
+            .diagnostics
+            .extend(diagnostics.into_iter().flatten());
+        Ok(outcome)
+    }
+}
+
+/// What first threads of processes waited for in append-only files; and what was wrong with the traces.
+fn appends(
+    kernel: &HostKernels<'_>,
+    options: &Options<'_>,
+) -> Result<(Appends, Vec<Diagnostic>), Cancelled> {
+    // A batch that ended in the window may have waited before.
+    let options = Options {
+        range: TimeRange::new(Timestamp::MIN, options.range.end),
+        ..*options
+    };
+    let told = io(kernel.source(), &kernel.known(), &options)?;
+    let mut appends = Appends::default();
+    for file in told.state.unwrap_or_default().calls {
+        if Appends::is_append_only_file(&file.path) {
+            let calls = file.calls.iter();
+            let calls = calls.map(|call| (call.range, call.name, call.syncs));
+            appends.add(ProcessId(file.thread.0), &file.path, calls);
+        }
+    }
+    Ok((appends, told.diagnostics))
 }

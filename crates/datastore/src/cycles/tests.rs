@@ -32,6 +32,7 @@ fn kinds(report: &StoreReport) -> Vec<&'static str> {
     let kind = |finding: &Finding| match finding {
         Finding::ConnectionReadBySeveralThreads(_) => "read by several threads",
         Finding::DoubleFree(_) => "double free",
+        Finding::AppendOnlyFileInThePath(_) => "append-only file",
         _ => "other",
     };
     report.findings.iter().map(kind).collect()

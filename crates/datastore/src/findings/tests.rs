@@ -1,9 +1,10 @@
 //! Small servers at work and what stands out of it, asked in every way that must not matter.
 
-use slowpath_model::TimeRange;
+use slowpath_model::{ProcessId, TimeRange, Timestamp};
 
-use super::{Finding, NamedClient};
-use crate::tests::ask;
+use super::{AppendOnlyFileInThePath, Finding, NamedClient};
+use crate::Appends;
+use crate::tests::{ask, ask_with};
 
 const GET: u32 = 3;
 const EVAL: u32 = 9;
@@ -58,18 +59,21 @@ impl Sent {
     }
 }
 
-fn found(mut all: Vec<Sent>) -> Vec<Finding> {
+fn found(all: Vec<Sent>) -> Vec<Finding> {
+    ask(&text_of(all), TimeRange::ALL).findings
+}
+
+fn text_of(mut all: Vec<Sent>) -> String {
     all.sort_by_key(|sent| sent.ended);
     let events: String = all.iter().map(Sent::event).collect();
-    let text = format!(
+    format!(
         "-- domain user
         cpu0 1 slowpath_redis:command_name number={GET} command=get @vpid=7 @vtid=7
         cpu0 2 slowpath_redis:command_name number={EVAL} command=eval @vpid=7 @vtid=7
         cpu0 3 slowpath_redis:client_address fd=12 client_id=2 peer_address=10.0.0.1 peer_port=4000 \
         own_address=10.0.0.2 own_port=6379 @vpid=7 @vtid=7
         {events}"
-    );
-    ask(&text, TimeRange::ALL).findings
+    )
 }
 
 /// A command of client 2 that takes `length` among others: 1 before it in its turn, 3 after it, 4 in the next
@@ -246,4 +250,94 @@ fn many_small_commands_one_by_one_would_gain_by_a_pipeline() {
     );
     let two = [(GET, 10), (GET, 10)];
     assert_eq!(found(one_by_one(100, 250, &two)), [], "a pipeline");
+}
+
+/// What is found of the append-only file, whose calls are given with begin and end in microseconds.
+fn appending(
+    all: Vec<Sent>,
+    path: &str,
+    calls: &[(&'static str, u64, u64)],
+) -> Option<AppendOnlyFileInThePath> {
+    let at = |us: u64| Timestamp::from_ns(us as i64 * 1000);
+    let calls = calls.iter().map(|&(call, begin, end)| {
+        let range = TimeRange::new(at(begin), at(end));
+        (range, call, call != "write")
+    });
+    let mut appends = Appends::default();
+    appends.add(ProcessId(7), path, calls);
+    let findings = ask_with(&text_of(all), TimeRange::ALL, Some(&appends)).findings;
+    findings.into_iter().find_map(|finding| match finding {
+        Finding::AppendOnlyFileInThePath(found) => Some(found),
+        _ => None,
+    })
+}
+
+#[test]
+fn commands_wait_for_the_append_only_file_between_their_turn_and_their_reply() {
+    let calls = [
+        ("fdatasync", 500, 900),
+        ("write", 1030, 1130),
+        ("fdatasync", 1132, 5000),
+        ("fdatasync", 8500, 8900),
+        ("fdatasync", 9000, 9400),
+        ("write", 11_000, 11_200),
+        ("fdatasync", 12_300, 12_400),
+    ];
+    let turn = || {
+        vec![
+            sent(1, [1000, 1005, 5010, 5020], &[(GET, 5), (GET, 5)]),
+            sent(2, [1020, 1025, 5030, 5040], &[(GET, 5)]),
+            // Blocked until later turns: they wait for what those wrote and synced alone.
+            sent(3, [1001, 1003, 9500, 9510], &[(GET, 1)]),
+            sent(6, [10_000, 10_005, 12_500, 12_510], &[(GET, 5)]),
+            // Before that and after it.
+            sent(4, [100, 105, 120, 130], &[(GET, 5)]),
+            sent(5, [9600, 9605, 9620, 9630], &[(GET, 5)]),
+        ]
+    };
+    let found = appending(turn(), "/data/a.aof", &calls).expect("a finding");
+    assert_eq!(found.commands, 5);
+    assert_eq!(
+        [found.waited_ns, found.syncing_ns, found.latency_ns].map(|time| time.get() / 1000),
+        [3 * 3968 + 500, 3 * 3868 + 500, 3 * 4020 + 8509 + 2510]
+    );
+    let longest = found.longest;
+    assert_eq!(
+        (
+            longest.call.as_str(),
+            longest.file.as_str(),
+            longest.commands
+        ),
+        ("fdatasync", "/data/a.aof", 3)
+    );
+    assert_eq!(
+        (longest.begin_ns, longest.length_ns.get()),
+        (1_132_000, 3_868_000)
+    );
+    assert_eq!(appending(turn(), "/data/a.aof", &calls[..1]), None);
+}
+
+#[test]
+fn an_append_only_file_that_takes_little_is_told_where_it_once_took_long() {
+    // A write behind another thread's sync.
+    let turns = |length: u64| {
+        let over = 1100 + length;
+        vec![
+            sent(1, [1000, 1005, over, over + 10], &[(GET, 5)]),
+            sent(2, [100_000, 100_005, 400_000, 400_010], &[(GET, 299_000)]),
+        ]
+    };
+    let write = |length: u64| [("write", 1050, 1050 + length)];
+    assert_eq!(appending(turns(9_999), "/a.aof", &write(9_999)), None);
+    let found = appending(turns(10_000), "/a.aof", &write(10_000)).expect("a finding");
+    assert_eq!((found.commands, found.syncing_ns.get()), (1, 0));
+    assert_eq!(found.waited_ns.get(), 10_000_000);
+}
+
+#[test]
+fn append_only_files_have_names_that_say_so() {
+    let is_one = Appends::is_append_only_file;
+    assert!(is_one("/data/appendonlydir/appendonly.aof.1.incr.aof"));
+    assert!(is_one("/data/appendonly.aof (deleted)"));
+    assert!(!is_one("/data/nodes.conf") && !is_one("/data/temp-7.rdb"));
 }

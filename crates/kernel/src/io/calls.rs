@@ -1,8 +1,12 @@
 //! Which system calls move bytes or say what a descriptor is (docs/reference/definitions.md).
 
 use serde::{Deserialize, Serialize};
+use slowpath_model::{Nanoseconds, Timestamp};
 
 use super::record::{Name, What};
+
+/// A call that writes is told by itself where it takes this long: most write to memory and are back at once.
+const LONG: Nanoseconds = Nanoseconds(100_000);
 
 /// What a call does, as far as it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +25,8 @@ pub(super) enum Effect {
     Controls,
     /// Forgets a descriptor when it is entered.
     Closes,
+    /// Waits until what was written to a file is on its disk.
+    Syncs,
 }
 
 /// Which way bytes move.
@@ -76,6 +82,11 @@ impl Call {
         let name = name.strip_prefix("compat_").unwrap_or(name);
         let position = CALLS.iter().position(|(names, _)| names.contains(&name))?;
         Some(Self(position as u8))
+    }
+
+    /// Its first name; empty for any other call.
+    pub(super) fn name(self) -> &'static str {
+        CALLS.get(self.0 as usize).map_or("", |(names, _)| names[0])
     }
 
     pub(super) fn effect(self) -> Option<Effect> {
@@ -136,6 +147,8 @@ const CALLS: &[(&[&str], Effect)] = &[
     (&["epoll_create1"], Effect::Makes(Kind::Epoll)),
     (&["memfd_create"], Effect::Makes(Kind::Memfd)),
     (&["close"], Effect::Closes),
+    (&["fsync"], Effect::Syncs),
+    (&["fdatasync"], Effect::Syncs),
 ];
 
 /// A call that has been entered.
@@ -158,13 +171,29 @@ pub(super) struct Return {
     pub(super) counts: bool,
 }
 
-/// What follows from a return, given its entry if that is known.
+/// What follows from a return at `at`, given the entry and its time if they are known.
 pub(super) fn outcome(
     call: Call,
-    entry: Option<Entry>,
+    entered: Option<(Timestamp, Entry)>,
+    at: Timestamp,
     returned: Return,
     mut tell: impl FnMut(What),
 ) {
+    if let (Some((since, entry)), true) = (&entered, returned.counts) {
+        let is_told = match call.effect() {
+            Some(Effect::Syncs) => true,
+            Some(Effect::Moves(Way::Write)) => at.since(*since) >= LONG,
+            _ => false,
+        };
+        if is_told {
+            tell(What::Called {
+                call,
+                fd: entry.fd,
+                since: *since,
+            });
+        }
+    }
+    let entry = entered.map(|(_, entry)| entry);
     let made = returned.value as i32;
     let mut names = |fd, name| tell(What::Named { fd, name });
     match call.effect() {
@@ -196,7 +225,7 @@ pub(super) fn outcome(
                 entry.map_or(Name::Unknown, |entry| Name::Like(entry.fd)),
             );
         }
-        Some(Effect::Moves(_) | Effect::Closes) | None => {}
+        Some(Effect::Moves(_) | Effect::Closes | Effect::Syncs) | None => {}
     }
 }
 

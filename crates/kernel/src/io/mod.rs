@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use slowpath_engine::{Cancelled, Options, Outcome};
-use slowpath_model::{ProcessId, ThreadId, Timestamp};
+use slowpath_model::{ProcessId, ThreadId, TimeRange, Timestamp};
 use slowpath_source::Source;
 use utoipa::ToSchema;
 
@@ -37,6 +37,32 @@ pub struct IoReport {
     /// The same over time; for pictures, no part of the document.
     #[serde(skip)]
     pub over_time: MovedOverTime,
+    /// What first threads of processes waited for in files, by thread and path; no part of the document either.
+    #[serde(skip)]
+    pub calls: Vec<FileCalls>,
+}
+
+/// Calls of a process's first thread on a file: those that synced it (`fsync`, `fdatasync`), and those that wrote to it
+/// for 100 µs or longer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileCalls {
+    /// The thread, which has the number of its process.
+    pub thread: ThreadId,
+    /// The file's path as it was given.
+    pub path: String,
+    /// In the order of time.
+    pub calls: Vec<FileCall>,
+}
+
+/// One call on a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileCall {
+    /// From its entry to its return.
+    pub range: TimeRange,
+    /// Its name.
+    pub name: &'static str,
+    /// It synced; else it wrote.
+    pub syncs: bool,
 }
 
 /// One process.
@@ -399,6 +425,62 @@ mod tests {
              cpu0 32 <write ret=1
              cpu0 40 6>0",
             "6:t6 0/0 1/1 | /out 0/0 1/1",
+        );
+    }
+
+    /// By file: calls of first threads, each with its name, begin and end in microseconds.
+    fn check_calls(known: &Known, text: &str, expected: &str) {
+        let range = TimeRange::ALL;
+        let report = every_way::ask(&drawn(text), |source| pass::Io::new(source, known, range));
+        let call = |call: &FileCall| {
+            let us = |at: Timestamp| at.ns() / 1000;
+            let what = if call.syncs { "syncs" } else { "writes" };
+            let TimeRange { begin, end } = call.range;
+            format!("{} {what} {}..{}", call.name, us(begin), us(end))
+        };
+        let file = |file: &FileCalls| {
+            let calls: Vec<String> = file.calls.iter().map(call).collect();
+            format!("{} {}: {}", file.thread, file.path, calls.join(", "))
+        };
+        let files: Vec<String> = report.calls.iter().map(file).collect();
+        assert_eq!(files.join(" | "), expected, "{text}");
+    }
+
+    #[test]
+    fn syncs_and_long_writes_of_first_threads_are_told_by_file() {
+        let text = "cpu0 1000 0>7
+             cpu0 2000 >openat filename=/log
+             cpu0 3000 <openat ret=3
+             cpu0 10000 >write fd=3
+             cpu0 11000 <write ret=5
+             cpu0 12000 >fdatasync fd=3
+             cpu0 20000 7>0
+             cpu1 30000 0>7
+             cpu1 32000 <fdatasync ret=0
+             cpu1 40000 >write fd=3
+             cpu1 140000 <write ret=5
+             cpu1 150000 >fsync fd=3
+             cpu1 151000 <fsync ret=-5
+             cpu1 152000 >fsync fd=4
+             cpu1 153000 <fsync ret=0
+             cpu1 160000 7>8
+             cpu1 161000 >fsync fd=3
+             cpu1 162000 <fsync ret=0
+             cpu1 163000 8>0
+             cpu1 170000 fork 7/7 8/7";
+        let told = "7 /log: fdatasync syncs 12..32, write writes 40..140";
+        check_calls(&Known::default(), text, told);
+        let named_later = StatedumpProcess {
+            at: Timestamp::from_ns(165_000),
+            tid: ThreadId(7),
+            pid: ProcessId(7),
+            fds: vec![(4, "/other".into())],
+            ..StatedumpProcess::default()
+        };
+        check_calls(
+            &Known::new(vec![named_later], [(ThreadId(8), ProcessId(7))]),
+            text,
+            &format!("{told} | 7 /other: fsync syncs 152..153"),
         );
     }
 

@@ -141,7 +141,7 @@ impl<'known> Io<'known> {
                 let call = entered.what.call;
                 if !failed {
                     let tell = |what| chunk.push(at, thread, what);
-                    outcome(call, Some(entered.what), returned, tell);
+                    outcome(call, Some((entered.at, entered.what)), at, returned, tell);
                 }
             }
             other => {
@@ -232,6 +232,7 @@ impl Answer for Io<'_> {
             processes: process_rows(processes),
             files: file_rows(files),
             over_time: totals.over_time,
+            calls: totals.calls,
         }
     }
 }

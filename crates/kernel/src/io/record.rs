@@ -1,7 +1,7 @@
 //! What a chunk leaves to be resolved in the order of time.
 
 use serde::{Deserialize, Serialize};
-use slowpath_model::{ProcessId, ThreadId};
+use slowpath_model::{ProcessId, ThreadId, Timestamp};
 
 use super::calls::{Call, Entry, Kind, Return, Way};
 
@@ -21,6 +21,13 @@ pub(super) enum What {
         fd: i32,
         other_fd: i32,
         value: i64,
+    },
+    /// A call that wrote for long, or synced, is over.
+    Called {
+        call: Call,
+        fd: i32,
+        /// It was entered.
+        since: Timestamp,
     },
     /// A descriptor is something from now on.
     Named { fd: i32, name: Name },

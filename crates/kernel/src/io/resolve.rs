@@ -5,16 +5,16 @@
 //! descriptor that has been in use) is waited for: the former in a bounded queue, the latter as sums
 //! per descriptor.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use slowpath_model::{ProcessId, ThreadId, Timestamp};
+use slowpath_model::{ProcessId, ThreadId, TimeRange, Timestamp};
 
-use super::calls::{Entry, Way, outcome};
+use super::calls::{Call, Effect, Entry, Way, outcome};
 use super::over_time::{Bytes, Medium, MovedOverTime};
 use super::record::{Name, What};
-use super::{Known, Moved};
+use super::{FileCall, FileCalls, Known, Moved};
 use crate::lanes::{Record, Whose};
 
 /// How many records are held back at most to learn which process a thread is of.
@@ -29,9 +29,11 @@ pub(super) struct Resolver {
     /// By thread of which nothing was said yet: the first record in the queue that says something.
     announced: FxHashMap<ThreadId, (u64, ProcessId)>,
     process_of: FxHashMap<ThreadId, ProcessId>,
-    entered: FxHashMap<ThreadId, Entry>,
+    entered: FxHashMap<ThreadId, (Timestamp, Entry)>,
     processes: FxHashMap<ProcessId, Process>,
     files: Files,
+    /// Calls on files by first threads of processes.
+    calls: Vec<(ThreadId, FileId, Called)>,
     over_time: MovedOverTime,
     /// Tables of descriptors in the state dump that is going on.
     tables: FxHashMap<u64, Table>,
@@ -46,6 +48,15 @@ struct Process {
     descriptors: FxHashMap<i32, FileId>,
     /// By descriptor without a name: what was moved since the latest statement about it.
     unnamed: FxHashMap<i32, Moved>,
+    /// The same of calls.
+    unnamed_calls: FxHashMap<i32, Vec<Called>>,
+}
+
+/// A call of which the file is not said.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Called {
+    call: Call,
+    range: TimeRange,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -54,7 +65,7 @@ struct Table {
     descriptors: Vec<(i32, FileId)>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct FileId(u32);
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -91,6 +102,7 @@ pub(super) struct Totals {
     pub(super) processes: Vec<(ProcessId, Moved)>,
     pub(super) files: Vec<(String, Moved)>,
     pub(super) over_time: MovedOverTime,
+    pub(super) calls: Vec<FileCalls>,
 }
 
 impl Resolver {
@@ -189,13 +201,13 @@ impl Resolver {
             return self.apply_dump(record.what);
         };
         match record.what {
-            What::Entered(entry) => drop(self.entered.insert(thread, entry)),
+            What::Entered(entry) => drop(self.entered.insert(thread, (record.at, entry))),
             What::Returned { call, returned } => {
                 let entry = self.entered.remove(&thread);
-                let entry = entry.filter(|entry| call.is_none_or(|call| call == entry.call));
-                if let Some(call) = call.or(entry.as_ref().map(|entry| entry.call)) {
+                let entry = entry.filter(|(_, entry)| call.is_none_or(|call| call == entry.call));
+                if let Some(call) = call.or(entry.as_ref().map(|(_, entry)| entry.call)) {
                     let mut effects = Vec::new();
-                    outcome(call, entry, returned, |what| effects.push(what));
+                    outcome(call, entry, record.at, returned, |what| effects.push(what));
                     for what in effects {
                         self.happens(record.at, thread, what);
                     }
@@ -261,6 +273,10 @@ impl Resolver {
                 self.state(process, fd, file);
             }
             What::Closed { fd } => self.state(process, fd, None),
+            What::Called { call, fd, since } => {
+                let range = TimeRange::new(since, at);
+                self.called(process, thread, fd, Called { call, range });
+            }
             _ => {}
         }
     }
@@ -316,12 +332,24 @@ impl Resolver {
         }
     }
 
+    fn called(&mut self, process: ProcessId, thread: ThreadId, fd: i32, called: Called) {
+        if thread.0 != process.0 || fd < 0 {
+            return;
+        }
+        let of = self.processes.entry(process).or_default();
+        match of.descriptors.get(&fd) {
+            Some(&file) => self.calls.push((thread, file, called)),
+            None => of.unnamed_calls.entry(fd).or_default().push(called),
+        }
+    }
+
     /// From now on the descriptor is this file, or an unknown one.
     fn state(&mut self, process: ProcessId, fd: i32, file: Option<FileId>) {
         let of = self.processes.entry(process).or_default();
         if let Some(moved) = of.unnamed.remove(&fd) {
             self.files.add_unknown(process, fd, moved);
         }
+        of.unnamed_calls.remove(&fd);
         match file {
             Some(file) => of.descriptors.insert(fd, file),
             None => of.descriptors.remove(&fd),
@@ -331,6 +359,7 @@ impl Resolver {
     fn forget_all(&mut self, process: ProcessId) {
         if let Some(of) = self.processes.get_mut(&process) {
             of.descriptors.clear();
+            of.unnamed_calls.clear();
             for (fd, moved) in of.unnamed.drain() {
                 self.files.add_unknown(process, fd, moved);
             }
@@ -343,6 +372,9 @@ impl Resolver {
         if let Some(moved) = of.unnamed.remove(&fd) {
             self.files.add(file, moved);
         }
+        let calls = of.unnamed_calls.remove(&fd).into_iter().flatten();
+        self.calls
+            .extend(calls.map(|called| (ThreadId(process.0), file, called)));
         of.descriptors.insert(fd, file);
     }
 
@@ -393,7 +425,31 @@ impl Resolver {
             processes: processes.filter(|(_, of)| moved(of)).collect(),
             files: files.filter(|(_, of)| moved(of)).collect(),
             over_time: self.over_time.clone(),
+            calls: self.file_calls(),
         }
+    }
+
+    fn file_calls(&self) -> Vec<FileCalls> {
+        let paths = self.files.ids.iter();
+        let paths: FxHashMap<FileId, &str> = paths.map(|(path, &id)| (id, &**path)).collect();
+        let mut by_file: BTreeMap<(ThreadId, &str), Vec<FileCall>> = BTreeMap::new();
+        for &(thread, file, Called { call, range }) in &self.calls {
+            let path = paths.get(&file).copied().unwrap_or_default();
+            by_file.entry((thread, path)).or_default().push(FileCall {
+                range,
+                name: call.name(),
+                syncs: call.effect() == Some(Effect::Syncs),
+            });
+        }
+        let files = by_file.into_iter().map(|((thread, path), mut calls)| {
+            calls.sort_by_key(|call| (call.range.begin, call.range.end));
+            FileCalls {
+                thread,
+                path: path.to_owned(),
+                calls,
+            }
+        });
+        files.collect()
     }
 
     /// The threads whose process is known, with it.
@@ -412,6 +468,7 @@ fn needs_process(record: &Record<What>) -> Option<ThreadId> {
     match record.what {
         What::Returned { .. }
         | What::Moved { .. }
+        | What::Called { .. }
         | What::Named { .. }
         | What::Closed { .. }
         | What::Forked {

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use slowpath_datastore::{
-    Amplified, DoubleFree, Finding, HeldUp, HoldUp, NamedClient, Pipeline, PublishAmplification,
-    ReadBySeveralThreads, SaturatedLoop, SlowCommand, StoreOperation, Touch,
+    Amplified, AppendOnlyFileInThePath, DoubleFree, Finding, HeldUp, HoldUp, NamedClient, Pipeline,
+    PublishAmplification, ReadBySeveralThreads, SaturatedLoop, SlowCommand, StoreOperation, Touch,
 };
 use slowpath_model::Nanoseconds;
 use utoipa::ToSchema;
@@ -40,6 +40,7 @@ pub fn store_finding(finding: &Finding, time: impl Fn(i64) -> String) -> StoreFi
         Finding::PublishAmplification(row) => publish_amplification(row),
         Finding::ConnectionReadBySeveralThreads(row) => read_by_several(row),
         Finding::DoubleFree(row) => double_free(row),
+        Finding::AppendOnlyFileInThePath(row) => append_only_file(row, time),
     }
 }
 
@@ -233,6 +234,49 @@ fn double_free(row: &DoubleFree) -> StoreFinding {
         advice: "the server may crash, now or later: report it with this sequence".to_owned(),
         ..StoreFinding::new(row.server, title, Vec::new()).through(&row.touches)
     }
+}
+
+fn append_only_file(row: &AppendOnlyFileInThePath, time: impl Fn(i64) -> String) -> StoreFinding {
+    let share = row.waited_ns.get() as f64 / row.latency_ns.get().max(1) as f64 * 100.0;
+    let title = format!(
+        "append-only file in the path: {} waited {} for it before the reply, {share:.0} % of their latency",
+        counted(row.commands, "command"),
+        row.waited_ns,
+    );
+    let longest = &row.longest;
+    let writing = row.waited_ns - row.syncing_ns;
+    let did = match (row.syncing_ns, writing) {
+        (syncing, Nanoseconds::ZERO) => format!("synced it for {syncing} of that"),
+        (Nanoseconds::ZERO, writing) => format!("wrote it for {writing} of that"),
+        (syncing, writing) => {
+            format!("synced it for {syncing} of that, and wrote it for {writing}")
+        }
+    };
+    let parts = format!("the main thread {did}: {}", longest.file);
+    let worst = format!(
+        "the longest call: {} of {} at {}, for which {} waited",
+        longest.call,
+        longest.length_ns,
+        time(longest.begin_ns),
+        counted(longest.commands, "command"),
+    );
+    let advice = match row.syncing_ns {
+        Nanoseconds::ZERO => {
+            "a write waits where another thread syncs the file, or others keep the disk busy (slowpath io): give it a \
+             disk of its own, or set no-appendfsync-on-rewrite to yes if this happens in rewrites"
+        }
+        _ => {
+            "with appendfsync everysec another thread syncs once a second, and a crash can lose what that second \
+             brought; else a faster disk, or more commands in a turn, which share a sync. Whether the disk took the \
+             time, or the thread had no processor, the critical paths of the slowest commands tell (slowpath redis)"
+        }
+    };
+    let length = i64::try_from(longest.length_ns.get()).unwrap_or(i64::MAX);
+    StoreFinding {
+        advice: advice.to_owned(),
+        ..StoreFinding::new(row.server, title, vec![parts, worst])
+    }
+    .at(longest.begin_ns, length)
 }
 
 /// A line each: when since the first, in which turn of the event loop, which thread, what.

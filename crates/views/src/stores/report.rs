@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use slowpath_datastore::{
-    BusRow, ClientRow, CommandRow, CommandRun, Finding, ServerRow, StoreReport, store,
+    BusRow, ClientRow, CommandRow, CommandRun, Finding, ServerRow, StoreReport,
 };
 use slowpath_engine::{Cancelled, Options};
 use slowpath_model::{HostId, Timestamp};
@@ -43,7 +43,7 @@ pub fn store_tables(
 ) -> Result<Vec<(String, StoreTables)>, Cancelled> {
     let kernels = experiment.hosts();
     let hosts = experiment.stores().into_iter().map(|of_host| {
-        let told = store(&of_host.source(), slowest, None, options)?;
+        let told = of_host.stores(of_host.kernel(&kernels), slowest, None, options)?;
         let told = told.state.unwrap_or_default();
         let host = kernels.iter().position(|host| host.name == of_host.name);
         let origin = clocks.of_host(HostId(host.unwrap_or(0) as u32));
