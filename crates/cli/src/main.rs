@@ -21,6 +21,7 @@ mod pattern;
 mod record;
 mod redis;
 mod redis_findings;
+mod redis_paths;
 mod redis_tables;
 mod redis_touches;
 mod report;

@@ -1,21 +1,24 @@
 //! `slowpath redis`: what a Redis server did for its clients, from inside: commands, clients, event loop.
 //!
-//! Everything that is computed lies in crate `slowpath-datastore`. Keys of the JSON document:
+//! Everything that is computed lies in crates `slowpath-datastore` and `slowpath-session`. Keys of the JSON document:
 //! docs/reference/definitions.md.
 
 use clap::{Args, ValueEnum};
+use slowpath_critical_path::CriticalPath;
 use slowpath_datastore::{Level, StoreReport};
 use slowpath_engine::Cancelled;
+use slowpath_model::TimeRange;
+use slowpath_session::{HostKernels, store_paths};
 use slowpath_views::merge_documents;
 
-use crate::input::{InputArgs, Report};
+use crate::input::{InputArgs, Report, Run};
 use crate::output::{print, print_json};
-use crate::{redis_findings, redis_tables, redis_touches};
+use crate::{redis_findings, redis_paths, redis_tables, redis_touches};
 
 /// What Redis did for its clients: where the time of each command went, and how busy the event loop was.
 ///
 /// Reads what the agent for Redis tells: recordings by `slowpath record --redis`, or by LTTng alone
-/// (agents/redis).
+/// (agents/redis). Where the kernel was recorded, too, it says what the slowest commands waited for below Redis.
 #[derive(Args)]
 pub struct RedisArgs {
     #[command(flatten)]
@@ -81,18 +84,23 @@ pub fn run(args: &RedisArgs) -> anyhow::Result<Report> {
     for host in &hosts {
         let kernel = host.kernel(&kernels);
         let outcome = (host.stores(kernel, args.slowest, level, &options))
-            .map_err(|Cancelled| anyhow::anyhow!("interrupted"))?;
+            .map_err(|Cancelled| interrupted())?;
         report = report.with(outcome.diagnostics);
         let told = outcome.state.unwrap_or_default();
+        let paths = paths(&told, kernel, &run)?;
         lost = lost.saturating_add(told.lost);
         if args.json {
-            documents.push((host.name.as_str(), serde_json::to_value(&told)?));
+            let mut document = serde_json::to_value(&told)?;
+            for (place, path) in paths.iter().enumerate() {
+                document["slowest"][place]["critical_path"] = serde_json::to_value(path)?;
+            }
+            documents.push((host.name.as_str(), document));
             continue;
         }
         if hosts.len() > 1 {
             print(&format!("host {}\n", host.name))?;
         }
-        print(&text(&told, args))?;
+        print(&text(&told, &paths, args))?;
     }
     if args.json {
         let mut document = merge_documents(documents);
@@ -102,7 +110,27 @@ pub fn run(args: &RedisArgs) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-fn text(told: &StoreReport, args: &RedisArgs) -> String {
+fn interrupted() -> anyhow::Error {
+    anyhow::anyhow!("interrupted")
+}
+
+/// For each of the slowest commands its critical path, where the kernel tells of it.
+fn paths(
+    told: &StoreReport,
+    kernel: Option<&HostKernels<'_>>,
+    run: &Run,
+) -> anyhow::Result<Vec<Option<CriticalPath>>> {
+    let none = || told.slowest.iter().map(|_| None).collect();
+    let Some(kernel) = kernel.filter(|_| !told.slowest.is_empty()) else {
+        return Ok(none());
+    };
+    // All of it: what ended a wait may lie outside of the window. What is wrong with the traces was told before.
+    let lines = kernel.timelines(&run.engine_in(TimeRange::ALL), false);
+    let (lines, _) = lines.map_err(|Cancelled| interrupted())?;
+    Ok(lines.map_or_else(none, |lines| store_paths(told, &lines)))
+}
+
+fn text(told: &StoreReport, paths: &[Option<CriticalPath>], args: &RedisArgs) -> String {
     let mut text = redis_tables::servers(told);
     text += &redis_touches::touched(told);
     text += &redis_findings::stands_out(told);
@@ -116,6 +144,11 @@ fn text(told: &StoreReport, args: &RedisArgs) -> String {
     if args.slowest > 0 && !told.slowest.is_empty() {
         text.push('\n');
         text += &redis_tables::slowest(told);
+        let paths = redis_paths::paths(told, paths);
+        if !paths.is_empty() {
+            text.push('\n');
+            text += &paths;
+        }
     }
     text
 }

@@ -23,6 +23,7 @@ mod span_traces;
 mod spans;
 mod state_dump;
 mod store_history;
+mod store_paths;
 mod stores;
 mod texts_beside;
 
@@ -36,4 +37,5 @@ pub use open::{Experiment, OpenedSource, open};
 pub use requests::{HostRequests, RecordedRequests};
 pub use span_traces::{SPANS_SPILLED, span_traces};
 pub use spans::{SpanFile, span_files};
+pub use store_paths::store_paths;
 pub use stores::InsideTraces;

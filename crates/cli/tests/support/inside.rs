@@ -52,13 +52,22 @@ pub fn record_with(
     said
 }
 
-/// A recorder with these arguments that is still to be started.
+/// A recorder with these arguments that is still to be started; of the kernel it records nothing.
 pub fn recorder(agents: &Path, folder: &Path, arguments: &[&str]) -> Command {
+    recorder_with_kernel("none", agents, folder, arguments)
+}
+
+/// The same with the kernel's events from this tracer.
+pub fn recorder_with_kernel(
+    kernel: &str,
+    agents: &Path,
+    folder: &Path,
+    arguments: &[&str],
+) -> Command {
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_slowpath"));
     recorder
-        .args([
-            "record", "--kernel", "none", "--spans", "off", "--agents", "off", "-o",
-        ])
+        .args(["record", "--kernel", kernel])
+        .args(["--spans", "off", "--agents", "off", "-o"])
         .arg(folder)
         .args(arguments)
         .env("SLOWPATH_AGENTS", agents);
