@@ -1,10 +1,13 @@
-//! Processes: a forked guardian, who a pid is, and how a child ended without reaping it.
+//! Processes: a forked guardian, helpers, who a pid is, and how a child ended without reaping it.
 //!
 //! Not a process library: only what the standard library lacks and the recorder needs.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions};
 
@@ -31,6 +34,14 @@ pub fn terminate(pid: i32) {
     if let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
     }
+}
+
+/// A program that does a part of this process's work and is to do all of it: it reads nothing, and is in a
+/// process group of its own, so that Ctrl-C at the terminal does not end it half-way.
+pub fn helper(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.stdin(Stdio::null()).process_group(0);
+    command
 }
 
 /// Whether this process acts for root.
@@ -213,8 +224,17 @@ mod tests {
     }
 
     #[test]
+    fn a_helper_is_not_in_the_process_group_that_the_terminal_interrupts() -> io::Result<()> {
+        let output = helper("cat").arg("/proc/self/stat").output()?;
+        let stat = String::from_utf8_lossy(&output.stdout).into_owned();
+        let words: Vec<&str> = stat.split_ascii_whitespace().collect();
+        assert_eq!(words[4], words[0], "{stat}");
+        Ok(())
+    }
+
+    #[test]
     fn an_ended_child_is_seen_and_still_reapable() -> io::Result<()> {
-        let mut child = std::process::Command::new("false").spawn()?;
+        let mut child = Command::new("false").spawn()?;
         let watched = WatchedChild::new(child.id())?;
         while !watched.has_ended() {
             std::thread::sleep(std::time::Duration::from_millis(5));

@@ -7,10 +7,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+
+use crate::wait::wait_readable;
 
 /// A request to end that came as a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +24,27 @@ pub enum EndSignal {
     Terminate,
     /// SIGHUP: the terminal went away.
     HangUp,
+}
+
+impl EndSignal {
+    /// Its number, as a shell's `$?` has it above 128.
+    pub fn number(self) -> u8 {
+        let number = match self {
+            Self::Interrupt => SIGINT,
+            Self::Terminate => SIGTERM,
+            Self::HangUp => SIGHUP,
+        };
+        number as u8
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interrupt => "SIGINT",
+            Self::Terminate => "SIGTERM",
+            Self::HangUp => "SIGHUP",
+        }
+    }
 }
 
 /// The arrivals of SIGINT, SIGTERM and SIGHUP, which no longer end the process while this lives. Nor does
@@ -64,6 +88,11 @@ impl SignalPipe {
         ]
     }
 
+    /// Sleeps for `time`, or until a signal has arrived; says whether one has, which stays to be taken.
+    pub fn interrupts_sleep(&self, time: Duration) -> bool {
+        wait_readable(&self.descriptors(), time).is_ok_and(|arrived| arrived.contains(&true))
+    }
+
     /// The next signal that has arrived, if any. Several arrivals of one signal between two calls
     /// count once.
     pub fn next(&self) -> Option<EndSignal> {
@@ -88,9 +117,7 @@ impl Drop for SignalPipe {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wait::wait_readable;
     use rustix::process::{Signal, getpid, kill_process};
-    use std::time::Duration;
 
     #[test]
     fn a_signal_arrives_as_a_readable_pipe() -> io::Result<()> {
@@ -101,8 +128,8 @@ mod tests {
             (Signal::INT, EndSignal::Interrupt),
         ] {
             kill_process(getpid(), sent)?;
-            let readable = wait_readable(&signals.descriptors(), Duration::from_secs(5))?;
-            assert!(readable.contains(&true), "{sent:?} did not arrive");
+            let arrived = signals.interrupts_sleep(Duration::from_secs(5));
+            assert!(arrived, "{sent:?} did not arrive");
             assert_eq!(signals.next(), Some(expected));
             assert_eq!(signals.next(), None);
         }

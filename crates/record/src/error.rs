@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use slowpath_platform::signals::EndSignal;
 use slowpath_platform::tracefs::{Capability, TracefsError, missing_capabilities};
 
 /// Why a recording could not be made.
@@ -128,6 +129,12 @@ pub enum RecordError {
         /// What helps, if more is known than where to read on.
         hint: String,
     },
+    /// A signal asked for the end before there was anything to record.
+    #[error("{} came before the command was started: neither was it run nor anything recorded", signal.name())]
+    Interrupted {
+        /// The signal.
+        signal: EndSignal,
+    },
     /// No process has this id.
     #[error("there is no process {0} to keep accounts of")]
     NoSuchProcess(slowpath_model::ProcessId),
@@ -159,9 +166,10 @@ impl RecordError {
     }
 
     /// The exit status of the command line: 2 where the user can put it right by asking otherwise,
-    /// 3 where this machine cannot record so.
+    /// 3 where this machine cannot record so, 128 + signal where one ended it.
     pub fn exit_status(&self) -> u8 {
         match self {
+            Self::Interrupted { signal } => 128 + signal.number(),
             Self::Output { .. }
             | Self::NoRoom { .. }
             | Self::Occupied { .. }

@@ -8,6 +8,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use slowpath_model::ProcessId;
+use slowpath_platform::process::helper;
+use slowpath_platform::signals::SignalPipe;
 
 use crate::claims;
 use crate::event_names;
@@ -57,6 +59,7 @@ impl Session {
         folder: &Path,
         mode: Mode,
         with_kernel: bool,
+        signals: &SignalPipe,
         talk: &mut dyn FnMut(&str),
     ) -> Result<Self, String> {
         // Held until there is a session: a daemon without one may be ended.
@@ -81,7 +84,7 @@ impl Session {
         let is_new = daemon.is_new;
         drop(daemon);
         if is_new {
-            session_daemon::await_applications(talk);
+            session_daemon::await_applications(signals, talk);
         }
         Ok(session)
     }
@@ -221,12 +224,9 @@ pub(crate) fn registered_processes() -> Result<Vec<ProcessId>, String> {
 
 /// Runs the `lttng` command, which must not start a daemon by itself; returns what it printed.
 pub(crate) fn lttng(arguments: &[&str]) -> Result<String, String> {
-    let mut command = Command::new("lttng");
-    command
+    let output = helper("lttng")
         .arg("--no-sessiond")
         .args(arguments)
-        .stdin(Stdio::null());
-    let output = command
         .output()
         .map_err(|cause| format!("the lttng command: {cause}"))?;
     if output.status.success() {

@@ -87,7 +87,8 @@ pub fn record(options: &RecordOptions, talk: &mut dyn FnMut(&str)) -> Result<Out
     if let Some(claim) = claim {
         claim.give_up();
     }
-    if !recording.has_started {
+    let was_interrupted = matches!(result, Err(RecordError::Interrupted { .. }));
+    if was_interrupted || !recording.has_started {
         output.discard();
     }
     let (manifest, command_end) = result?;
@@ -215,12 +216,12 @@ impl Recording {
                 "the events' formats could not be saved",
             ))?;
         }
-        self.set_up_lttng(plan, talk)?;
+        self.set_up_lttng(plan, &signals, talk)?;
         let control = ControlSocket::listen(&self.folder)
             .map_err(RecordError::system("no socket for snapshot requests"))?;
         self.receiver = SpanReceiver::start(&options.spans, &self.folder, self.mode, talk)?;
         let in_servers = plan.redis.attach(talk)?;
-        in_servers.wait_until_known(&options.redis, talk);
+        in_servers.wait_until_known(&options.redis, &signals, talk);
         self.start(options)?;
         in_servers.settle(&options.redis);
         // A command's start shows that tracing has begun.
@@ -248,11 +249,16 @@ impl Recording {
         Ok((self.manifest.clone(), command_end))
     }
 
-    fn set_up_lttng(&mut self, plan: &Plan, talk: &mut dyn FnMut(&str)) -> Result<(), RecordError> {
+    fn set_up_lttng(
+        &mut self,
+        plan: &Plan,
+        signals: &SignalPipe,
+        talk: &mut dyn FnMut(&str),
+    ) -> Result<(), RecordError> {
         if !self.uses_lttng {
             return Ok(());
         }
-        match self.make_session(plan, talk) {
+        match self.make_session(plan, signals, talk) {
             Ok(session) => self.session = Some(session),
             Err(cause) if plan.user_space_is_optional && plan.tracer != Tracer::Lttng => {
                 talk(&format!("no span events of applications: {cause}"));
@@ -265,9 +271,15 @@ impl Recording {
         Ok(())
     }
 
-    fn make_session(&mut self, plan: &Plan, talk: &mut dyn FnMut(&str)) -> Result<Session, String> {
+    fn make_session(
+        &mut self,
+        plan: &Plan,
+        signals: &SignalPipe,
+        talk: &mut dyn FnMut(&str),
+    ) -> Result<Session, String> {
+        let (name, folder) = (&self.name, &self.folder);
         let with_kernel = plan.tracer == Tracer::Lttng;
-        let session = Session::create(&self.name, &self.folder, self.mode, with_kernel, talk)?;
+        let session = Session::create(name, folder, self.mode, with_kernel, signals, talk)?;
         if with_kernel {
             let buffer = plan.buffer_bytes_per_cpu;
             self.manifest.kernel.events = session.enable_kernel(&plan.kernel_events, buffer)?;

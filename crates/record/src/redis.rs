@@ -6,11 +6,12 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use slowpath_model::ProcessId;
+use slowpath_platform::process::helper;
+use slowpath_platform::signals::SignalPipe;
 
 use crate::agents;
 use crate::error::RecordError;
@@ -199,8 +200,13 @@ pub(crate) struct Attached(Vec<(PathBuf, ProcessId)>);
 
 impl Attached {
     /// Before events are recorded: waits until LTTng can record the servers that run. An agent that was there
-    /// before looks every few seconds for the daemon after the one that it knew has ended.
-    pub(crate) fn wait_until_known(&self, choice: &RedisChoice, talk: &mut dyn FnMut(&str)) {
+    /// before looks every few seconds for the daemon after the one that it knew has ended. A signal ends the wait.
+    pub(crate) fn wait_until_known(
+        &self,
+        choice: &RedisChoice,
+        signals: &SignalPipe,
+        talk: &mut dyn FnMut(&str),
+    ) {
         let begin = Instant::now();
         let mut has_said_so = false;
         for server in &choice.servers {
@@ -218,7 +224,9 @@ impl Attached {
                     talk("waiting until LTTng knows the servers");
                     has_said_so = true;
                 }
-                std::thread::sleep(PAUSE);
+                if signals.interrupts_sleep(PAUSE) {
+                    return;
+                }
             }
         }
     }
@@ -242,10 +250,9 @@ impl Drop for Attached {
 
 /// Runs the program for a server; what it said, or why it failed.
 fn run(program: &Path, options: &[&str], server: ProcessId) -> Result<String, String> {
-    let run = Command::new(program)
+    let run = helper(program)
         .args(options)
         .arg(server.0.to_string())
-        .stdin(Stdio::null())
         .output()
         .map_err(|cause| format!("{}: {cause}", program.display()))?;
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();

@@ -6,11 +6,12 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use slowpath_platform::ownership::may_write;
-use slowpath_platform::process::{StartTime, is_root, start_time, terminate};
+use slowpath_platform::process::{StartTime, helper, is_root, start_time, terminate};
+use slowpath_platform::signals::SignalPipe;
 
 use crate::claims;
 use crate::lttng::{lttng, session_names};
@@ -58,14 +59,13 @@ pub(crate) fn ensure_running(with_kernel: bool) -> Result<Running, String> {
             is_new: false,
         });
     }
-    let mut daemon = Command::new("lttng-sessiond");
+    let mut daemon = helper("lttng-sessiond");
     daemon.arg("--daemonize");
     if !with_kernel {
         daemon.arg("--no-kernel");
     }
     daemon
         .current_dir("/")
-        .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let status = daemon
@@ -95,8 +95,8 @@ pub(crate) fn ensure_running(with_kernel: bool) -> Result<Running, String> {
 }
 
 /// After a daemon was started: waits until it knows the applications that can tell events. One whose daemon has
-/// ended looks for another after 5 s, every second time.
-pub(crate) fn await_applications(talk: &mut dyn FnMut(&str)) {
+/// ended looks for another after 5 s, every second time. A signal ends the wait.
+pub(crate) fn await_applications(signals: &SignalPipe, talk: &mut dyn FnMut(&str)) {
     let begin = Instant::now();
     let mut is_told = false;
     loop {
@@ -112,7 +112,9 @@ pub(crate) fn await_applications(talk: &mut dyn FnMut(&str)) {
             ));
             is_told = true;
         }
-        std::thread::sleep(Duration::from_millis(50));
+        if signals.interrupts_sleep(Duration::from_millis(50)) {
+            return;
+        }
     }
 }
 

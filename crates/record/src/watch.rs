@@ -67,6 +67,11 @@ pub(crate) fn watch(
         .duration
         .and_then(|duration| Instant::now().checked_add(duration));
     let environment = environment::of_command(recording, options, plan, talk);
+    if !options.command.is_empty()
+        && let Some(signal) = signals.next()
+    {
+        return Err(RecordError::Interrupted { signal });
+    }
     let command = start_command(options, environment)?;
     let mut ended = Ended {
         reason: Reason::CommandEnded,

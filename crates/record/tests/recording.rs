@@ -121,9 +121,10 @@ fn a_signal_ends_the_recording_in_order_and_a_second_one_kills_the_command() {
     let Some(place) = place_with_rights() else {
         return;
     };
-    let stubborn = "trap '' TERM INT; while :; do sleep 0.1; done";
-    let mut recorder = Recorder::start(&place.folder, &["command", stubborn]);
-    recorder.wait_until_it_traces();
+    let up = place.beside("up");
+    let stubborn = format!("trap '' TERM INT; >{up:?}; while :; do sleep 0.1; done");
+    let mut recorder = Recorder::start(&place.folder, &["command", &stubborn]);
+    wait_for("the command", || up.exists());
     recorder.signal("INT");
     wait_for("the events to be written", || {
         instance_is_off(recorder.pid())

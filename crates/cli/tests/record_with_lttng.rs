@@ -1,0 +1,112 @@
+//! What happens while the recorder waits for the `lttng` command: Ctrl-C before the command is started and at the
+//! end.
+//!
+//! An `lttng` stands before the real one and does something at a certain verb, so that nothing depends on how fast
+//! anybody is. Skips visibly where there is no LTTng.
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use support::skip;
+
+/// What is left of a recorder of `touch touched` in a process group of its own, as a terminal gives it one.
+struct Recorded {
+    folder: tempfile::TempDir,
+    pid: u32,
+    status: Option<i32>,
+    said: String,
+}
+
+impl Recorded {
+    /// `lttng VERB` of the recorder's own session runs the shell's words `first`, where `$PPID` is the recorder, which
+    /// records kernel events by `kernel`. `None` without LTTng.
+    fn at(verb: &str, first: &str, kernel: &str) -> Option<Self> {
+        let Some(real) = program("lttng") else {
+            skip("LTTng is not installed");
+            return None;
+        };
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let before = folder.path().join("lttng");
+        let script = format!(
+            "#!/bin/sh\ncase \"$*\" in *\" {verb} slowpath-$PPID-\"*) {first};; esac\nexec {} \"$@\"\n",
+            real.display()
+        );
+        fs::write(&before, script).expect("written");
+        fs::set_permissions(&before, fs::Permissions::from_mode(0o755)).expect("made runnable");
+        let path = std::env::var("PATH").expect("a path");
+        let recorder: Child = Command::new(env!("CARGO_BIN_EXE_slowpath"))
+            .args(["record", "-o", "recording", "--kernel", kernel])
+            .args([
+                "--ust",
+                "slowpath_test:*",
+                "--spans",
+                "off",
+                "--agents",
+                "off",
+            ])
+            .args(["--", "touch", "touched"])
+            .current_dir(folder.path())
+            .env("PATH", format!("{}:{path}", folder.path().display()))
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a recorder");
+        let pid = recorder.id();
+        let output = recorder.wait_with_output().expect("it ends");
+        Some(Self {
+            folder,
+            pid,
+            status: output.status.code(),
+            said: String::from_utf8_lossy(&output.stderr).into_owned(),
+        })
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.folder.path().join(name).exists()
+    }
+
+    fn has_session(&self) -> bool {
+        let list = Command::new("lttng")
+            .args(["--no-sessiond", "list"])
+            .output()
+            .expect("LTTng runs");
+        let own = format!("slowpath-{}-", self.pid);
+        String::from_utf8_lossy(&list.stdout).contains(&own)
+    }
+}
+
+#[test]
+fn ctrl_c_while_the_session_is_put_away_leaves_none_behind() {
+    let Some(recorder) = Recorded::at("destroy", "kill -s INT -- -$PPID", "none") else {
+        return;
+    };
+    assert_eq!(recorder.status, Some(0), "{}", recorder.said);
+    assert!(recorder.has("touched") && recorder.has("recording/slowpath.json"));
+    assert!(!recorder.has_session(), "{}", recorder.said);
+}
+
+#[test]
+fn after_ctrl_c_no_command_is_started_and_nothing_is_left() {
+    let Some(recorder) = Recorded::at("create", "kill -s INT $PPID", "none") else {
+        return;
+    };
+    assert_eq!(recorder.status, Some(130), "{}", recorder.said);
+    let told = "error: SIGINT came before the command was started";
+    assert!(recorder.said.contains(told), "{}", recorder.said);
+    assert!(!recorder.has("touched") && !recorder.has("recording"));
+    assert!(!recorder.has_session(), "{}", recorder.said);
+}
+
+/// Where the shell would find it.
+fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let mut places = std::env::split_paths(&path).map(|folder| folder.join(name));
+    places.find(|place: &PathBuf| Path::new(place).is_file())
+}
