@@ -305,7 +305,8 @@ impl Ended {
         self.processes.iter().copied()
     }
 
-    /// Ends the command where it is ours to end, waits for it, and kills it at a second signal.
+    /// Ends the command where it is ours to end, and waits for it. The first signal asks it to end, unless it
+    /// was asked already; the next one kills it.
     pub(crate) fn wait_for_command(self, talk: &mut dyn FnMut(&str)) -> CommandEnd {
         let Self {
             reason,
@@ -316,25 +317,26 @@ impl Ended {
         let Some((mut child, watched)) = command else {
             return CommandEnd::NoCommand;
         };
-        // The terminal sends Ctrl-C to the command as well; a signal from elsewhere reaches us only.
-        let it_was_told = match reason {
-            Reason::CommandEnded => true,
-            Reason::Signal(EndSignal::Interrupt) => std::io::stdin().is_terminal(),
-            Reason::Signal(_) | Reason::DurationOver => false,
-        };
-        if !it_was_told {
-            watched.terminate();
-        }
-        let patience = Instant::now() + SWEEP_INTERVAL;
+        // Where the recording could not go on, the command does.
+        let mut asked_at = (reason != Reason::CommandEnded).then(|| ask_to_end(&watched, reason));
         let mut has_said_so = false;
         while !watched.has_ended() {
             let mut descriptors = vec![watched.descriptor()];
             descriptors.extend(signals.descriptors());
-            if wait_readable(&descriptors, SWEEP_INTERVAL).is_err() || signals.next().is_some() {
-                watched.kill();
-            } else if Instant::now() >= patience && !has_said_so && !watched.has_ended() {
-                talk("waiting for the command to end (Ctrl-C kills it)");
-                has_said_so = true;
+            let waited = wait_readable(&descriptors, SWEEP_INTERVAL);
+            match (signals.next(), asked_at) {
+                _ if waited.is_err() => watched.kill(),
+                (Some(signal), None) => {
+                    asked_at = Some(ask_to_end(&watched, Reason::Signal(signal)));
+                }
+                (Some(_), Some(_)) => watched.kill(),
+                (None, Some(at)) if at.elapsed() >= SWEEP_INTERVAL && !has_said_so => {
+                    if !watched.has_ended() {
+                        talk("waiting for the command to end (Ctrl-C kills it)");
+                        has_said_so = true;
+                    }
+                }
+                (None, _) => {}
             }
         }
         match (child.wait(), reason) {
@@ -344,6 +346,17 @@ impl Ended {
             (Err(_), _) => CommandEnd::ByItself(0),
         }
     }
+}
+
+/// Asks the command to end, unless the terminal has: it sends Ctrl-C to the command as well, where a signal from
+/// elsewhere reaches us only. Returns when.
+fn ask_to_end(command: &WatchedChild, reason: Reason) -> Instant {
+    let by_terminal =
+        reason == Reason::Signal(EndSignal::Interrupt) && std::io::stdin().is_terminal();
+    if !by_terminal {
+        command.terminate();
+    }
+    Instant::now()
 }
 
 /// An exit status as a shell's `$?` has it.

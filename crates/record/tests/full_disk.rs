@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use slowpath_platform::process::terminate;
 use slowpath_platform::tracefs;
 use slowpath_record::{
     KernelChoice, Manifest, Mode, RecordError, RecordOptions, SpansChoice, record, request_snapshot,
@@ -111,10 +112,10 @@ fn what_was_recorded_on_every_processor_before_the_disk_was_full_is_kept() {
     let (folder, end) = (disk.0.join("recording"), base.path().join("end"));
     // One processor fills the disk in less time than the others need for half a buffer.
     let busy = "taskset -c 0 dd if=/dev/zero of=/dev/null bs=1 count=3000000 2>/dev/null";
-    let wait = "for i in $(seq 600); do [ -e \"$0\" ] && exit; sleep 0.1; done";
-    let script = format!("{busy}; {wait}");
-    let end = end.to_str().expect("a path");
-    let options = kernel_events(&folder, &["sh", "-c", &script, end]);
+    let trap = "trap 'echo asked > \"$0\"; exit' TERM";
+    let script = format!("{trap}; {busy}; for i in $(seq 600); do sleep 0.1; done");
+    let to_end = end.to_str().expect("a path");
+    let options = kernel_events(&folder, &["sh", "-c", &script, to_end]);
     let recording = thread::spawn(move || record(&options, &mut |line| eprintln!("{line}")));
 
     // While the command goes on, it is put away already.
@@ -137,7 +138,8 @@ fn what_was_recorded_on_every_processor_before_the_disk_was_full_is_kept() {
     }
     assert_eq!(manifest.cost.bytes_written, bytes);
     assert!(!recording.is_finished());
-    fs::write(end, "").expect("a file");
+    // The first signal asks the command to end.
+    terminate(std::process::id() as i32);
     let error = recording.join().expect("no panic").expect_err("no room");
     assert!(
         error
@@ -145,6 +147,8 @@ fn what_was_recorded_on_every_processor_before_the_disk_was_full_is_kept() {
             .is_some_and(|hint| hint.contains("disk is full")),
         "{error}"
     );
+    let asked = fs::read_to_string(&end).unwrap_or_default();
+    assert_eq!(asked, "asked\n", "killed at once");
     let after = Manifest::read(&folder).expect("a manifest");
     assert_eq!(after.end_ns, manifest.end_ns);
 }
