@@ -513,7 +513,8 @@ impl Recording {
     /// which may run for long. What fails here is left to the guardian.
     pub(crate) fn end_early(&mut self) {
         let closed = self.close();
-        if let Some(instance) = &self.instance {
+        // What could not be written, the guardian may still write.
+        if let (Ok(()), Some(instance)) = (&closed, &self.instance) {
             instance.shrink();
         }
         self.manifest.accounts = self.accounts.accounts();
