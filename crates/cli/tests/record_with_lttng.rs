@@ -1,5 +1,5 @@
 //! What happens while the recorder waits for the `lttng` command: Ctrl-C before the command is started and at the
-//! end.
+//! end, and what room is still kept when LTTng writes its last events.
 //!
 //! An `lttng` stands before the real one and does something at a certain verb, so that nothing depends on how fast
 //! anybody is. Skips visibly where there is no LTTng.
@@ -102,6 +102,28 @@ fn after_ctrl_c_no_command_is_started_and_nothing_is_left() {
     assert!(recorder.said.contains(told), "{}", recorder.said);
     assert!(!recorder.has("touched") && !recorder.has("recording"));
     assert!(!recorder.has_session(), "{}", recorder.said);
+}
+
+#[test]
+fn no_room_is_kept_for_rings_when_lttng_writes_its_last_events() {
+    let look = "stat -c '%b %s' recording/kernel/cpu*.raw > sizes";
+    let Some(recorder) = Recorded::at("stop", look, "ftrace") else {
+        return;
+    };
+    if recorder.status == Some(3) {
+        return skip(&format!(
+            "kernel events cannot be recorded here: {}",
+            recorder.said
+        ));
+    }
+    assert_eq!(recorder.status, Some(0), "{}", recorder.said);
+    let sizes = fs::read_to_string(recorder.folder.path().join("sizes")).expect("sizes");
+    let numbers = sizes.split_whitespace().map(|word| word.parse::<u64>());
+    let numbers: Vec<u64> = numbers.collect::<Result<_, _>>().expect("numbers");
+    for file in numbers.chunks(2) {
+        assert!(file[0] * 512 <= file[1] + 4096, "{sizes}");
+    }
+    assert!(numbers.len() >= 2, "{sizes}");
 }
 
 /// Where the shell would find it.

@@ -344,6 +344,9 @@ impl Recording {
         self.manifest.end_ns = host::now();
         // At once: what the kernel counts from here on has no events beside it.
         let quotas_noted = self.group_quotas.as_mut().map(GroupQuotas::note_all);
+        let kernel_folder = self.folder.join("kernel");
+        // First: room that was kept for rings is free then, for what LTTng still has to write.
+        let written = self.drain_rest(&kernel_folder);
         if let Some(session) = self.session.take() {
             // A session that will not stop still has written what it could.
             let _ = match self.mode {
@@ -356,18 +359,8 @@ impl Recording {
             }
             session.destroy();
         }
-        let kernel_folder = self.folder.join("kernel");
         if let Some(instance) = &self.instance {
             let failed = RecordError::system("the last kernel events could not be written");
-            let pages = match self.pages.take() {
-                Some(pages) => Ok(pages),
-                None => PageFiles::create(&kernel_folder, instance.cpus()),
-            };
-            let written = pages.and_then(|mut pages| {
-                instance.drain_rest(&mut pages)?;
-                pages.remove_empty();
-                Ok(pages.bytes())
-            });
             // Also where pages could not be written: those before them are of no use without.
             let described = instance.save_tables(&kernel_folder);
             let bytes = written.and_then(|bytes| described.map(|()| bytes));
@@ -387,6 +380,20 @@ impl Recording {
         }
         let noted = quotas_noted.transpose().map(drop);
         noted.map_err(group_quotas_failed())
+    }
+
+    /// Writes what the rings of a stopped tracer hold; returns the bytes written by this process from the begin.
+    fn drain_rest(&mut self, kernel_folder: &Path) -> io::Result<u64> {
+        let Some(instance) = &self.instance else {
+            return Ok(0);
+        };
+        let mut pages = match self.pages.take() {
+            Some(pages) => pages,
+            None => PageFiles::create(kernel_folder, instance.cpus())?,
+        };
+        instance.drain_rest(&mut pages)?;
+        pages.remove_empty();
+        Ok(pages.bytes())
     }
 
     /// The guardian's duty: nothing after a goodbye but to remove the instance; everything else
