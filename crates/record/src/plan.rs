@@ -98,7 +98,12 @@ impl Plan {
             .buffer_bytes_per_cpu
             .unwrap_or_else(|| default_buffer(options, rings));
         if options.mode == Mode::Standard && rings > 0 {
-            storage::check_room(&options.output, rings, buffer_bytes_per_cpu)?;
+            storage::check_room(
+                &options.output,
+                options.replace,
+                rings,
+                buffer_bytes_per_cpu,
+            )?;
         }
         Ok(Self {
             tracer,

@@ -165,13 +165,20 @@ pub(crate) fn room_of_ring(ring_bytes: u64) -> u64 {
 /// What a recording needs beside its pages: the kernel's symbols and the formats of events. 6 MB were seen.
 const TEXTS: u64 = 8 << 20;
 
-/// Whether there is room in `folder` for a recording to begin with, that of a recording there included.
+/// Whether there is room in `folder` for a recording to begin with, that of a recording included which it is to
+/// `replace`.
 ///
 /// # Errors
 /// When there is not.
-pub(crate) fn check_room(folder: &Path, rings: u64, ring_bytes: u64) -> Result<(), RecordError> {
+pub(crate) fn check_room(
+    folder: &Path,
+    replace: bool,
+    rings: u64,
+    ring_bytes: u64,
+) -> Result<(), RecordError> {
     let wanted = rings * room_of_ring(ring_bytes) + TEXTS;
-    match room::free_bytes(folder).map(|free| free + bytes_below(folder)) {
+    let to_be_free = if replace { bytes_below(folder) } else { 0 };
+    match room::free_bytes(folder).map(|free| free + to_be_free) {
         Some(free) if free < wanted => Err(RecordError::NoRoom {
             folder: folder.to_owned(),
             wanted,
@@ -186,7 +193,8 @@ pub(crate) fn check_room(folder: &Path, rings: u64, ring_bytes: u64) -> Result<(
 /// `cpuN.raw` of every processor, open for appending pages.
 ///
 /// Where room is kept, a disk that fills takes nothing of what was recorded before: each file always has
-/// room for what its ring and its pipe can hold, so what ends the recording is that no more can be kept.
+/// room for what its ring and its pipe can hold, so what ends the recording is that no more can be kept. Where
+/// the file system keeps none, what ends it is that less is free than all of them may still need.
 #[derive(Debug)]
 pub(crate) struct PageFiles {
     files: Vec<PageFile>,
@@ -370,6 +378,32 @@ mod tests {
             fs::metadata(path).unwrap().len()
         });
         assert_eq!(lengths, [0, 8192]);
+    }
+
+    #[test]
+    fn room_is_kept_for_processors_that_are_online_and_for_others_with_their_pages() {
+        let folder = tempfile::tempdir().unwrap();
+        let cpus = [CpuId(0), CpuId(1)];
+        let mut files = PageFiles::create(folder.path(), cpus.into_iter()).unwrap();
+        files.keep_room(1 << 20, |cpu| cpu == CpuId(0)).unwrap();
+        let kept = |files: &PageFiles| [0, 1].map(|index| files.files[index].kept_to);
+        let room = room_of_ring(1 << 20);
+        assert_eq!(kept(&files), [room, 0]);
+        let ring = folder.path().join("ring");
+        fs::write(&ring, vec![7; 8192]).unwrap();
+        files.append_pages(1, &File::open(ring).unwrap()).unwrap();
+        assert_eq!(kept(&files), [room, room + STEP_OF_ROOM]);
+    }
+
+    #[test]
+    fn what_lies_in_the_folder_is_room_only_where_it_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = File::create(folder.path().join("file")).unwrap();
+        // It takes no room, and says that it is larger than any disk.
+        file.set_len(1 << 43).unwrap();
+        let check = |replace| check_room(folder.path(), replace, 1, 1 << 42);
+        assert!(matches!(check(false), Err(RecordError::NoRoom { .. })));
+        assert!(check(true).is_ok());
     }
 
     #[test]
