@@ -15,12 +15,12 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
     (told.f_blocks > 0).then(|| told.f_bavail * told.f_frsize)
 }
 
-/// Keeps room for `file` from byte `from` to byte `to`, beyond its end too; its size stays.
+/// Keeps room for `file` from byte `from` to byte `to`, beyond its end too; its size stays. False where the
+/// file system keeps none for anybody.
 ///
 /// # Errors
-/// When the room is not there. File systems that keep none for anybody are no error: whoever writes
-/// there finds out.
-pub fn keep(file: &File, from: u64, to: u64) -> io::Result<()> {
+/// When the room is not there.
+pub fn keep(file: &File, from: u64, to: u64) -> io::Result<bool> {
     loop {
         match fallocate(
             file,
@@ -28,7 +28,8 @@ pub fn keep(file: &File, from: u64, to: u64) -> io::Result<()> {
             from,
             to.saturating_sub(from),
         ) {
-            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
+            Ok(()) => return Ok(true),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(false),
             Err(Errno::INTR) => {}
             Err(cause) => return Err(cause.into()),
         }

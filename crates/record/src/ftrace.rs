@@ -241,10 +241,14 @@ impl Drop for Instance {
     }
 }
 
-/// How many rings an instance has: one for each processor that there may be.
+/// How many rings of an instance have memory: those of processors that are online. There is one for each processor
+/// that there may be.
 pub(crate) fn ring_count(tracefs: &Path) -> u64 {
-    let entries = fs::read_dir(tracefs.join("per_cpu")).into_iter().flatten();
-    entries.flatten().count() as u64
+    let possible = || {
+        let entries = fs::read_dir(tracefs.join("per_cpu")).into_iter().flatten();
+        entries.flatten().count()
+    };
+    crate::host::online_cpus().map_or_else(possible, |online| online.len()) as u64
 }
 
 /// Reads a text of the tracer. Some are made anew for every read(2) and cut to its size, so the first

@@ -1,10 +1,10 @@
 //! The machine a recording is made on: its names, its clocks, its interrupts and disks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use slowpath_model::Timestamp;
+use slowpath_model::{CpuId, Timestamp};
 use slowpath_platform::clocks::{monotonic_ns, realtime_ns};
 
 use crate::manifest::ClockReading;
@@ -92,6 +92,22 @@ pub(crate) fn code_symbols() -> Option<String> {
     Some(text)
 }
 
+/// The processors that are online; `None` where the kernel does not say. There may be many more: those that could
+/// be added while the machine runs.
+pub(crate) fn online_cpus() -> Option<BTreeSet<CpuId>> {
+    cpu_list(&fs::read_to_string("/sys/devices/system/cpu/online").ok()?)
+}
+
+/// The processors of a list such as `0-3,8`.
+fn cpu_list(text: &str) -> Option<BTreeSet<CpuId>> {
+    let mut cpus = BTreeSet::new();
+    for part in text.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        cpus.extend((first.parse().ok()?..=last.parse().ok()?).map(CpuId));
+    }
+    Some(cpus)
+}
+
 /// Bytes of memory that new allocations may have; `None` where the kernel does not say.
 pub(crate) fn available_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
@@ -105,6 +121,15 @@ pub(crate) fn available_memory() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_of_processors_has_ranges_and_single_ones() {
+        let cpus =
+            |text| cpu_list(text).map(|cpus| cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>());
+        assert_eq!(cpus("0-2,5\n"), Some(vec![0, 1, 2, 5]));
+        assert_eq!(cpus("0\n"), Some(vec![0]));
+        assert_eq!(cpus("\n"), None);
+    }
 
     #[test]
     fn the_clock_offset_turns_monotonic_time_into_wall_time() {

@@ -156,8 +156,11 @@ impl Recording {
             if options.mode == Mode::Standard {
                 let mut files =
                     PageFiles::create(&kernel_folder, made.cpus()).map_err(cannot_write)?;
+                let online = host::online_cpus();
                 files
-                    .keep_room(plan.buffer_bytes_per_cpu)
+                    .keep_room(plan.buffer_bytes_per_cpu, |cpu| {
+                        online.as_ref().is_none_or(|online| online.contains(&cpu))
+                    })
                     .map_err(cannot_write)?;
                 pages = Some(files);
                 state = Some(StateDump::to_folder(&kernel_folder).map_err(cannot_write)?);

@@ -205,6 +205,7 @@ pub(crate) struct PageFiles {
 /// The file of one processor. Its pipe is its own: what a killed recorder left in it is of that processor.
 #[derive(Debug)]
 struct PageFile {
+    cpu: CpuId,
     path: PathBuf,
     file: File,
     pipe: PagePipe,
@@ -215,17 +216,6 @@ struct PageFile {
 }
 
 impl PageFile {
-    /// Sees to it that `room` is there behind what is written.
-    fn keep_room(&mut self, room: u64) -> io::Result<()> {
-        let needed = self.bytes + room;
-        if needed > self.kept_to {
-            let to = needed.next_multiple_of(STEP_OF_ROOM);
-            room::keep(&self.file, self.kept_to, to)?;
-            self.kept_to = to;
-        }
-        Ok(())
-    }
-
     fn empty_pipe(&mut self) -> io::Result<u64> {
         let moved = self.pipe.empty_into(&mut self.file)?;
         self.bytes += moved;
@@ -241,6 +231,7 @@ impl PageFiles {
             let file = File::create(&path)?;
             let pipe = PagePipe::new()?;
             Ok(PageFile {
+                cpu,
                 path,
                 file,
                 pipe,
@@ -252,25 +243,46 @@ impl PageFiles {
         Ok(Self { files, room: None })
     }
 
-    /// From now on keeps room for what rings of `ring_bytes` hold.
-    pub(crate) fn keep_room(&mut self, ring_bytes: u64) -> io::Result<()> {
-        let room = room_of_ring(ring_bytes);
-        self.room = Some(room);
-        self.files
-            .iter_mut()
-            .try_for_each(|file| file.keep_room(room))
+    /// From now on keeps room for what rings of `ring_bytes` hold: at once for those of processors that are
+    /// `online`, for others with their first pages.
+    pub(crate) fn keep_room(
+        &mut self,
+        ring_bytes: u64,
+        online: impl Fn(CpuId) -> bool,
+    ) -> io::Result<()> {
+        self.room = Some(room_of_ring(ring_bytes));
+        for index in 0..self.files.len() {
+            if online(self.files[index].cpu) {
+                self.keep_room_of(index)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees to it that the room which is kept is there behind what is written to the file at `index`.
+    fn keep_room_of(&mut self, index: usize) -> io::Result<()> {
+        let Some(room) = self.room else { return Ok(()) };
+        let of_all = room * self.files.iter().filter(|file| file.kept_to > 0).count() as u64;
+        let file = &mut self.files[index];
+        let needed = file.bytes + room;
+        if needed > file.kept_to {
+            let to = needed.next_multiple_of(STEP_OF_ROOM);
+            let is_kept = room::keep(&file.file, file.kept_to, to)?;
+            if !is_kept && room::free_bytes(&file.path).is_some_and(|free| free < of_all) {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            file.kept_to = to;
+        }
+        Ok(())
     }
 
     /// Appends the whole pages that wait in the ring of the processor at position `index`; returns
     /// their bytes.
     pub(crate) fn append_pages(&mut self, index: usize, ring: &File) -> io::Result<u64> {
-        let file = &mut self.files[index];
         let mut moved = 0;
-        while file.pipe.take(ring)? > 0 {
-            moved += file.empty_pipe()?;
-            if let Some(room) = self.room {
-                file.keep_room(room)?;
-            }
+        while self.files[index].pipe.take(ring)? > 0 {
+            moved += self.files[index].empty_pipe()?;
+            self.keep_room_of(index)?;
         }
         Ok(moved)
     }
