@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use slowpath_platform::signals::EndSignal;
 use slowpath_platform::tracefs::{Capability, TracefsError, missing_capabilities};
 
+use crate::plan::LEAST_BUFFER;
+
 /// Why a recording could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
@@ -190,8 +192,17 @@ impl RecordError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Output { cause, .. } | Self::System { cause, .. } if is_full(cause) => {
-                "the disk is full, but for the room that is kept for what buffers hold: make room, name a folder \
+                "the disk is full, or what is left of it is kept for what buffers hold: make room, name a folder \
                  on another one (-o DIR), or ask for less with --buffer-size or --events".into()
+            }
+            Self::Output { cause, .. } | Self::System { cause, .. }
+                if cause.kind() == io::ErrorKind::FileTooLarge =>
+            {
+                "a file grew beyond the limit of this process: raise it with `ulimit -f`, or ask for less with \
+                 --events".into()
+            }
+            Self::NoRoom { ring_bytes, .. } if *ring_bytes <= LEAST_BUFFER => {
+                "make room, or name a folder on another disk (-o DIR)".into()
             }
             Self::NoRoom { .. } => {
                 "make room, name a folder on another disk (-o DIR), or ask for smaller buffers with --buffer-size".into()

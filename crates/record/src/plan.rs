@@ -22,6 +22,8 @@ use crate::{event_names, ftrace, host, lttng, processes, storage};
 
 const STANDARD_BUFFER: u64 = 16 << 20;
 const SNAPSHOT_BUFFER: u64 = 64 << 20;
+/// No buffer is smaller than so, unless told to be.
+pub(crate) const LEAST_BUFFER: u64 = 1 << 20;
 /// All processors' buffers together take at most this part of the free memory, and of the free disk
 /// where room is kept for what they hold, unless told more.
 const SHARE: u64 = 8;
@@ -105,6 +107,19 @@ impl Plan {
                 buffer_bytes_per_cpu,
             )?;
         }
+        if options.mode == Mode::Snapshot {
+            let wanted = rings * buffer_bytes_per_cpu;
+            let free = room::free_bytes(&options.output).unwrap_or(u64::MAX);
+            if free < wanted {
+                talk(&format!(
+                    "a snapshot may not fit on the disk: it takes up to {} MB, and {} MB are free in {} \
+                     (smaller ones: --buffer-size)",
+                    wanted.div_ceil(1 << 20),
+                    free >> 20,
+                    options.output.display()
+                ));
+            }
+        }
         Ok(Self {
             tracer,
             agents,
@@ -185,7 +200,7 @@ fn default_buffer(options: &RecordOptions, rings: u64) -> u64 {
     };
     let free = [host::available_memory(), free_on_disk].into_iter();
     let shares = free.flatten().map(|free| free / SHARE / rings.max(1));
-    shares.fold(wanted, u64::min).max(1 << 20)
+    shares.fold(wanted, u64::min).max(LEAST_BUFFER)
 }
 
 /// Finds what the command would run, as execvp(3) does.

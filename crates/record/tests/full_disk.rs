@@ -223,6 +223,31 @@ fn a_disk_that_is_too_small_is_told_before_anything_is_touched() {
     assert_eq!(instances(), 0);
 }
 
+#[test]
+fn a_flight_recorder_that_holds_more_than_the_disk_says_so_at_its_begin() {
+    if let Err(error) = tracefs::find_or_mount() {
+        println!("SKIPPED: {error}");
+        return;
+    }
+    let _alone = alone();
+    let base = tempfile::tempdir().expect("a temporary folder");
+    let Some(disk) = Disk::mounted(&base.path().join("disk"), "size=16m") else {
+        return;
+    };
+    for (buffer, expected) in [(20 << 20, true), (1 << 20, false)] {
+        let options = RecordOptions {
+            mode: Mode::Snapshot,
+            replace: true,
+            buffer_bytes_per_cpu: Some(buffer),
+            ..kernel_events(&disk.0.join("recording"), &["true"])
+        };
+        let mut said = Vec::new();
+        record(&options, &mut |line| said.push(line.to_owned())).expect("a recording");
+        let is_told = |line: &String| line.starts_with("a snapshot may not fit on the disk");
+        assert_eq!(said.iter().any(is_told), expected, "{said:?}");
+    }
+}
+
 /// Kernel events to `folder` while the command runs, with buffers by the room that there is.
 fn kernel_events(folder: &Path, command: &[&str]) -> RecordOptions {
     let mut options = spans_alone(folder, Mode::Standard, &[], command);
