@@ -78,6 +78,7 @@ fn describe(
             "mode": manifest.mode,
             "command": manifest.command,
             "complete": manifest.complete,
+            "ended_because": manifest.ended_because,
             "snapshots": (manifest.snapshots.iter())
                 .filter(|snapshot| folder.join(snapshot).is_dir())
                 .collect::<Vec<_>>(),

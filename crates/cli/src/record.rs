@@ -18,8 +18,8 @@ use slowpath_record::{
 
 /// Record what the kernel and applications do, while a command runs or until Ctrl-C.
 ///
-/// The exit status is the command's (128 + signal where one killed it); 2 or 3 where the recording
-/// itself failed.
+/// The exit status is the command's (128 + signal where one killed it, or came before it was started);
+/// 2 or 3 where the recording itself failed.
 #[derive(Args, Clone, Debug)]
 pub struct RecordArgs {
     /// The folder to write; it must not exist or be empty.

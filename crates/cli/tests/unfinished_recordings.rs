@@ -152,6 +152,21 @@ fn that_the_recorder_did_not_end_in_order_is_told_by_commands_and_the_server() {
     change_manifest(&recording, |manifest| manifest["complete"] = false.into());
     let killed = "the recorder did not end in order";
     told(Some(("UnfinishedRecording", killed)));
+    let full = "kernel events could not be written: No space left on device (os error 28)";
+    change_manifest(&recording, |manifest| {
+        manifest["ended_because"] = full.into()
+    });
+    let info = slowpath(&["info", "--json"], &recording);
+    assert_eq!(info.json()["traces"][0]["recording"]["ended_because"], full);
+    let could_not = "the recorder could not go on, and what came later is missing: ";
+    let words = format!(
+        "warning[UnfinishedRecording]: {}: {could_not}{full}",
+        recording.display()
+    );
+    assert!(info.stderr.contains(&words), "{}", info.stderr);
+    change_manifest(&recording, |manifest| {
+        manifest["ended_because"] = Value::Null
+    });
     change_manifest(&recording, |manifest| {
         manifest["end_ns"] = manifest["begin_ns"].clone()
     });

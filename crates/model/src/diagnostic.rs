@@ -152,7 +152,7 @@ codes! {
     MissingSpanEvents, Warning, "Threads that tell of spans ran on a processor from which no event of a span is recorded: requests are missing, or lack their start or end (`shown`).",
         "the stream of applications' events of that processor is missing: copy the trace again as a whole";
     UnfinishedRecording, Warning, "The recorder did not end in order: what it had not written yet is missing.",
-        "none needed; let the recorder end by itself, by Ctrl-C or with its command, to have the end too";
+        "what was written is read; to have the end too, let the recorder end by itself, by Ctrl-C or with its command, on a disk with room for it";
     StillRecorded, Warning, "A recording says of no end: its recorder ran when it was opened, or was killed with its guardian, or had no room.",
         "if it runs, open the recording again when it has ended: much is written only then, spans among it";
     SameHostName, Warning, "Hosts that were started at different times have the same name.",

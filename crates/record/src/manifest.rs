@@ -62,8 +62,11 @@ pub struct Manifest {
     /// Snapshots that could not be written; `None` where all were.
     #[serde(default)]
     pub failed_snapshots: Option<FailedSnapshots>,
-    /// Whether the recorder ended in order; false while it runs and after it was killed.
+    /// Whether the recorder ended in order; false while it runs, where it could not go on, and after it was killed.
     pub complete: bool,
+    /// Why it ended before its command did, for instance because the disk was full; `None` where it did not.
+    #[serde(default)]
+    pub ended_because: Option<String>,
     /// By path within the folder: the bytes of each file when the recorder ended in order, but for this
     /// one and for snapshots, which have their own.
     #[serde(default)]

@@ -519,9 +519,10 @@ impl Recording {
         Ok(())
     }
 
-    /// Puts away what there is of a recording that cannot go on, so that nothing of it burdens the command,
-    /// which may run for long. What fails here is left to the guardian.
-    pub(crate) fn end_early(&mut self) {
+    /// Puts away what there is of a recording that cannot go on for `cause`, so that nothing of it burdens the
+    /// command, which may run for long. What fails here is left to the guardian.
+    pub(crate) fn end_early(&mut self, cause: &RecordError) {
+        self.manifest.ended_because = Some(cause.to_string());
         let closed = self.close();
         // What could not be written, the guardian may still write.
         if let (Ok(()), Some(instance)) = (&closed, &self.instance) {
@@ -620,6 +621,7 @@ fn first_manifest(options: &RecordOptions, plan: &Plan, instance: Option<&Instan
         triggers: Vec::new(),
         failed_snapshots: None,
         complete: false,
+        ended_because: None,
         files: Default::default(),
         cost: Cost::default(),
         accounts: Accounts::default(),

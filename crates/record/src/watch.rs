@@ -91,7 +91,7 @@ pub(crate) fn watch(
         Ok(reason) => ended.reason = reason,
         Err(error) => {
             // The command's work is worth more than the recording of it.
-            recording.end_early();
+            recording.end_early(&error);
             if ended.command.is_some() {
                 talk(&format!("recording stopped, the command goes on: {error}"));
             }

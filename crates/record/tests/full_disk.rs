@@ -154,6 +154,11 @@ fn fill(make: impl FnOnce(&Path) -> Option<Disk>) {
         thread::sleep(Duration::from_millis(20));
     };
     assert!(!manifest.complete, "{manifest:?}");
+    let cause = manifest.ended_because.as_deref().unwrap_or_default();
+    assert!(
+        cause.starts_with("kernel events could not be written: "),
+        "{cause}"
+    );
     let mut bytes = 0;
     for cpu in 0..thread::available_parallelism().map_or(1, |count| count.get()) {
         let pages = fs::metadata(folder.join(format!("kernel/cpu{cpu}.raw"))).expect("pages");

@@ -49,6 +49,8 @@ pub struct Manifest {
     pub files: BTreeMap<String, u64>,
     /// Folders of the snapshots that it took, each a recording of its own, oldest first.
     pub snapshots: Vec<String>,
+    /// Why the recorder could not go on, where it could not.
+    pub ended_because: Option<String>,
     /// Whether the recorder ended in order.
     pub complete: bool,
     /// When events could first be recorded, in nanoseconds since the epoch.
@@ -142,16 +144,23 @@ impl Manifest {
 
     /// What may be missing as its recorder has not ended in order; `folder` is the recording's.
     pub(crate) fn unfinished(&self, folder: &Path) -> Option<Diagnostic> {
-        let (code, what) = match (self.complete, self.end_ns > self.begin_ns) {
-            (true, _) => return None,
-            (false, true) => (
+        if self.complete {
+            return None;
+        }
+        let (code, what) = match (&self.ended_because, self.end_ns > self.begin_ns) {
+            (Some(cause), _) => (
                 DiagnosticCode::UnfinishedRecording,
-                "the recorder did not end in order: the end may be missing",
+                format!("the recorder could not go on, and what came later is missing: {cause}"),
             ),
-            (false, false) => (
+            (None, true) => (
+                DiagnosticCode::UnfinishedRecording,
+                "the recorder did not end in order: the end may be missing".to_owned(),
+            ),
+            (None, false) => (
                 DiagnosticCode::StillRecorded,
                 "it was still being recorded when it was opened, or its recorder was killed or had no room: \
-                 the end may be missing",
+                 the end may be missing"
+                    .to_owned(),
             ),
         };
         let place = Place {
