@@ -108,7 +108,13 @@ fn begun(options: &RecordOptions) -> String {
         Some(duration) => format!("for {} s, or until Ctrl-C", duration.as_secs_f64()),
         None => "until Ctrl-C".to_owned(),
     };
-    format!("recording {until}")
+    match options.mode {
+        Mode::Standard => format!("recording {until}"),
+        Mode::Snapshot => format!(
+            "recording {until}; what it holds is written by: slowpath snapshot {}",
+            options.output.display()
+        ),
+    }
 }
 
 /// What a recording holds while it runs; its guardian has a copy.
@@ -236,11 +242,7 @@ impl Recording {
         drop(in_servers);
         let command_end = ended.wait_for_command(talk);
         // Only now: a command that is told to end sends its last spans then.
-        if let Some(receiver) = self.receiver.take() {
-            let part = receiver.finish(&self.folder, self.manifest.begin_ns, host::now());
-            self.manifest.spans = Some(part);
-            self.manifest.cost.bytes_written += storage::bytes_below(&self.folder.join("spans"));
-        }
+        self.finish_spans();
         self.manifest.command_exit = match command_end {
             CommandEnd::ByItself(status) => Some(status),
             CommandEnd::NoCommand | CommandEnd::ByDuration => None,
@@ -338,6 +340,14 @@ impl Recording {
         Ok(process_cpu_ns())
     }
 
+    fn finish_spans(&mut self) {
+        if let Some(receiver) = self.receiver.take() {
+            let part = receiver.finish(&self.folder, self.manifest.begin_ns, host::now());
+            self.manifest.spans = Some(part);
+            self.manifest.cost.bytes_written += storage::bytes_below(&self.folder.join("spans"));
+        }
+    }
+
     /// What recorder and guardian do alike.
     fn close(&mut self) -> Result<(), RecordError> {
         control::remove_socket(&self.folder);
@@ -405,6 +415,10 @@ impl Recording {
         if parting == Parting::Silence {
             if let Ok(latest) = Manifest::read(&self.folder) {
                 self.manifest = latest;
+            }
+            if self.manifest.end_ns > self.manifest.begin_ns {
+                // The recorder has put it away.
+                return self.let_go();
             }
             if self.uses_lttng {
                 self.session = Some(Session::of(&self.name, self.mode));
@@ -530,9 +544,21 @@ impl Recording {
         }
         self.manifest.accounts = self.accounts.accounts();
         self.manifest.cost.recorder_cpu_ns = process_cpu_ns();
+        if closed.is_err() {
+            // For the guardian, it still runs.
+            self.manifest.end_ns = self.manifest.begin_ns;
+        }
         let written = self.manifest.write(&self.folder);
         let handed_over = hand_over(&self.folder);
         self.has_ended_early = closed.is_ok() && written.and(handed_over).is_ok();
+    }
+
+    /// Once the command has ended whose recording could not go on: what it sent until then.
+    pub(crate) fn finish_early(&mut self) {
+        self.finish_spans();
+        // What was written before stands.
+        let _ = self.write_manifest();
+        let _ = hand_over(&self.folder);
     }
 
     /// Whether LTTng records events of applications.

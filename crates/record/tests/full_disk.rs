@@ -19,7 +19,7 @@ use slowpath_platform::tracefs;
 use slowpath_record::{
     KernelChoice, Manifest, Mode, RecordError, RecordOptions, SpansChoice, record, request_snapshot,
 };
-use support::spans_alone;
+use support::{post, spans_alone};
 
 /// One recording at a time in a process.
 fn alone() -> MutexGuard<'static, ()> {
@@ -141,7 +141,11 @@ fn fill(make: impl FnOnce(&Path) -> Option<Disk>) {
     let trap = "trap 'echo asked > \"$0\"; exit' TERM";
     let script = format!("{trap}; {busy}; for i in $(seq 600); do sleep 0.1; done");
     let to_end = end.to_str().expect("a path");
-    let options = kernel_events(&folder, &["sh", "-c", &script, to_end]);
+    let with_spans = spans_alone(&folder, Mode::Standard, &[], &[]).spans;
+    let options = RecordOptions {
+        spans: with_spans,
+        ..kernel_events(&folder, &["sh", "-c", &script, to_end])
+    };
     let recording = thread::spawn(move || record(&options, &mut |line| eprintln!("{line}")));
 
     // While the command goes on, it is put away already.
@@ -172,6 +176,9 @@ fn fill(make: impl FnOnce(&Path) -> Option<Disk>) {
     }
     assert_eq!(manifest.cost.bytes_written, bytes);
     assert!(!recording.is_finished());
+    // Spans that it sends are received as before: a span with a name in a scope of a resource.
+    let address = &manifest.spans.expect("a receiver").addresses[0];
+    assert_eq!(post(address, b"\x0a\x07\x12\x05\x12\x03\x2a\x01x"), 200);
     // The first signal asks the command to end.
     terminate(std::process::id() as i32);
     let error = recording.join().expect("no panic").expect_err("no room");
@@ -185,6 +192,7 @@ fn fill(make: impl FnOnce(&Path) -> Option<Disk>) {
     assert_eq!(asked, "asked\n", "killed at once");
     let after = Manifest::read(&folder).expect("a manifest");
     assert_eq!(after.end_ns, manifest.end_ns);
+    assert_eq!(after.spans.map(|part| part.requests), Some(1));
 }
 
 #[test]

@@ -5,15 +5,13 @@
 mod support;
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use slowpath_record::{Manifest, Mode, Outcome, record};
-use support::spans_alone;
+use support::{post, spans_alone};
 
 /// Records spans while `meanwhile` runs, which is given the receiver's address.
 fn record_spans(
@@ -73,21 +71,6 @@ fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     field.push(length as u8);
     field.extend(bytes);
     field
-}
-
-/// Sends it over HTTP; the status of the answer.
-fn post(address: &str, body: &[u8]) -> u16 {
-    let mut stream = TcpStream::connect(address).expect("it listens");
-    let head = format!(
-        "POST /v1/traces HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
-         content-type: application/x-protobuf\r\ncontent-length: {}\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).expect("sent");
-    stream.write_all(body).expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
-    answer[9..12].parse().expect("a status")
 }
 
 #[test]

@@ -1,5 +1,9 @@
-//! What the tests of received spans share: a recording of spans and nothing else.
+//! What the tests of received spans share: a recording of spans and nothing else, and how one is sent.
 
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
@@ -30,4 +34,19 @@ pub fn spans_alone(folder: &Path, mode: Mode, rules: &[&str], command: &[&str]) 
         accounts: Vec::new(),
         command: command.iter().map(Into::into).collect(),
     }
+}
+
+/// Sends a message of OTLP, as protobuf, over HTTP; the status of the answer.
+pub fn post(address: &str, body: &[u8]) -> u16 {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    let head = format!(
+        "POST /v1/traces HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
+         content-type: application/x-protobuf\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).expect("sent");
+    stream.write_all(body).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer[9..12].parse().expect("a status")
 }
