@@ -2,7 +2,6 @@
 
 use clap::Args;
 use slowpath_findings::{MOST_EXAMINED, Severity};
-use slowpath_requests::Request;
 use slowpath_views::{Found, diagnose};
 
 use crate::input::{self, InputArgs, Report};
@@ -33,36 +32,26 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
         "no kernel events were recorded, so nothing tells what the requests waited for\n  hint: \
          `slowpath record` records them where it has the rights; `slowpath services` needs spans alone"
     );
-    let all = || hosts.iter().flat_map(|host| host.requests.all());
-    let lies_within = |request: &&Request| {
-        window.begin <= request.window.begin && request.window.end <= window.end
-    };
-    let touches =
-        |request: &&Request| request.window.begin < window.end && window.begin < request.window.end;
-    let requests = all().filter(lies_within).count();
-    let in_part = all()
-        .filter(|one| touches(one) && !lies_within(one))
-        .count();
-    anyhow::ensure!(
-        requests > 0,
-        "no request lies in the window from its begin to its end, {in_part} in part\n  hint: `slowpath requests` lists \
-         them; a larger window has them whole"
-    );
     let diagnosed = diagnose(&experiment, &recorded, &found, window, &run.engine())
         .map_err(|_| anyhow::anyhow!("interrupted"))?;
+    anyhow::ensure!(
+        diagnosed.requests > 0,
+        "no request lies in the window from its begin to its end, {} in part\n  hint: `slowpath requests` lists \
+         them; a larger window has them whole",
+        diagnosed.in_part
+    );
     let report = report.with(found);
     if args.json {
         print_json(&diagnosed)?;
     } else {
-        crate::output::print(&text(&diagnosed, requests, in_part))?;
+        crate::output::print(&text(&diagnosed))?;
     }
     Ok(report)
 }
 
-/// Of so many requests in the window, and so many others that lie there in part.
-fn text(found: &Found, requests: usize, in_part: usize) -> String {
-    let findings = &found.findings;
-    let requests = match requests {
+fn text(found: &Found) -> String {
+    let (findings, in_part) = (&found.findings, found.in_part);
+    let requests = match found.requests {
         1 => "1 request".to_owned(),
         several => format!("{several} requests"),
     };

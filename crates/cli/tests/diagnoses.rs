@@ -225,6 +225,12 @@ fn of_a_quota_a_window_has_what_lies_within() {
     let told = String::from_utf8_lossy(&told.stdout);
     let others = "8 more lie in the window in part only and count for nothing here.";
     assert!(told.contains(others), "{told}");
+    let window = ["diagnose", "--json", "--begin", "+7s", "--end", "+8s"];
+    let told = slowpath_succeeds(&window, &trace).json();
+    assert_eq!(
+        (&told["requests"], &told["in_part"]),
+        (&1.into(), &8.into())
+    );
     // Of 3 s of it, no more than these are told.
     let within = quota("1795239810310531463", "1795239813310531463").expect("a quota");
     assert_eq!(within["begin_ns"], 1_795_239_810_310_531_463_i64);

@@ -203,9 +203,8 @@ fn own_timers<'all, 'run>(
     own
 }
 
-/// The times between looks in which the quota had one value and stopped somebody: as far as anything of them
-/// is recorded and within the window.
-/// How much the quota was when; `waits` are those of all threads that it stopped, of each its own.
+/// The times between looks in which the quota had one value and stopped somebody, as far as anything of them
+/// is recorded and within the window. `waits` are those of all threads that it stopped, of each its own.
 fn regimes(steps: &[QuotaStep], waits: &[TimeRange], groups: &Groups<'_>) -> Vec<Regime> {
     let covered = groups.lines.range().intersect(groups.window);
     let same = |one: &QuotaStep, other: &QuotaStep| one.limit == other.limit;

@@ -6,6 +6,7 @@ use serde::Serialize;
 use slowpath_engine::{Cancelled, Options};
 use slowpath_findings::{Diagnosis, Finding, FoundOut, Host};
 use slowpath_model::{Diagnostic, HostId, TimeRange};
+use slowpath_requests::Request;
 use slowpath_session::{Experiment, HostKernels, RecordedRequests};
 
 /// A finding with its host, where there are several.
@@ -25,7 +26,11 @@ pub struct FindingOfHost {
 /// What was found on all hosts.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Found {
-    /// How many requests were examined for it: the slow ones.
+    /// Requests that lie in the window from begin to end.
+    pub requests: usize,
+    /// Requests that lie in the window in part only, and count for nothing.
+    pub in_part: usize,
+    /// How many of `requests` were examined: the slow ones.
     pub examined: usize,
     /// How many others took as long, and are left out as the recording does not hold all of their time.
     pub left_out: usize,
@@ -50,7 +55,18 @@ pub fn diagnose(
     let opening = experiment.opening_diagnostics();
     let known: Vec<_> = opening.chain(diagnostics).cloned().collect();
     let diagnostics = recorded.by_host(&known);
-    let mut found = Found::default();
+    let requests = || hosts.iter().flat_map(|host| host.requests.all());
+    let lies_within = |request: &&Request| {
+        window.begin <= request.window.begin && request.window.end <= window.end
+    };
+    let touches =
+        |request: &&Request| request.window.begin < window.end && window.begin < request.window.end;
+    let within = requests().filter(lies_within).count();
+    let mut found = Found {
+        requests: within,
+        in_part: requests().filter(touches).count() - within,
+        ..Found::default()
+    };
     let kernels = experiment.hosts();
     let rings = (0..).map(HostId).zip(&kernels);
     let rings = rings.map(|(id, kernel)| (id, kernel.rings()));
