@@ -130,7 +130,9 @@ fn mended(summary: &Summary, limits: &Limits, paths: &[PathBuf]) -> Vec<Diagnost
         grouped(limits.services)
     );
     let other_operations = format!(
-        "operations are not told apart, as there are more than {}; they are shown as {OTHER}",
+        "operations are not told apart, as there are more than {} of one service or more than {} in all; they are \
+         shown as {OTHER}",
+        grouped(limits.operations_of_service),
         grouped(limits.operations)
     );
     let deeper_spans = format!(

@@ -168,7 +168,7 @@ codes! {
     ManyOperations, Warning, "Spans have so many different names, of operations or services, that the rarest are shown as one.",
         "names with ids in them are of as many operations as there are ids; let whatever makes the spans put ids into attributes";
     ManyContexts, Warning, "Spans call each other in so many ways, or so deep, that only the first calls of each path are told apart.",
-        "choose requests with `--operation`: paths begin there, and those of other requests do not count";
+        "choose requests with `--operation`: paths begin there, and those of other requests do not count. Names with ids in them make many paths, too: let whatever makes the spans put ids into attributes";
 }
 
 /// Where something was found.

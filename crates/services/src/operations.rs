@@ -20,7 +20,9 @@ pub const OTHER: &str = "(other)";
 pub struct Limits {
     /// Services: those of the most spans; of as many spans, those first by name. All others count as [`OTHER`].
     pub services: usize,
-    /// Operations of all services together, chosen likewise; all others of a service count as its [`OTHER`].
+    /// Operations of one service, chosen likewise; all others of a service count as its [`OTHER`].
+    pub operations_of_service: usize,
+    /// Operations of all services together.
     pub operations: usize,
     /// Contexts: all down to the depth at which there would be more. What lies deeper counts as its callers' own time.
     pub contexts: usize,
@@ -30,6 +32,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             services: 1_000,
+            operations_of_service: 500,
             operations: 10_000,
             contexts: 100_000,
         }
@@ -64,11 +67,22 @@ impl Operations {
         };
         let of_services = (spans.iter()).map(|(&(service, _), &spans)| (service, spans));
         let text = |service: &NameId| names.text(*service);
-        chosen.services = Told::most(added_up(of_services), limits.services, text);
+        let mut services = 0;
+        chosen.services = Told::chosen(added_up(of_services), text, |_| {
+            services += 1;
+            services <= limits.services
+        });
         let of_operations = (spans.iter())
             .map(|(&(service, name), &spans)| ((chosen.service(service), name), spans));
         let texts = |(service, name): &Operation| (names.text(*service), names.text(*name));
-        chosen.operations = Told::most(added_up(of_operations), limits.operations, texts);
+        let (mut operations, mut by_service) = (0, FxHashMap::<NameId, usize>::default());
+        chosen.operations = Told::chosen(added_up(of_operations), texts, |(service, _)| {
+            let of_service = by_service.entry(*service).or_default();
+            *of_service += 1;
+            let fits = *of_service <= limits.operations_of_service;
+            operations += usize::from(fits);
+            fits && operations <= limits.operations
+        });
         chosen
     }
 
@@ -117,22 +131,26 @@ impl<Key> Default for Told<Key> {
 }
 
 impl<Key: Hash + Eq> Told<Key> {
-    /// The `most` with the most spans, of as many spans those that come first in the order of their texts.
-    fn most<Text: Ord>(
+    /// Those that fit, when `fits` is asked of one after the other: those of the most spans first, of as many spans in
+    /// the order of their texts.
+    fn chosen<Text: Ord>(
         spans: FxHashMap<Key, u64>,
-        most: usize,
         text: impl Fn(&Key) -> Text,
+        fits: impl FnMut(&Key) -> bool,
     ) -> Self {
-        let Some(others) = spans.len().checked_sub(most).filter(|others| *others > 0) else {
-            return Self::default();
-        };
+        let all = spans.len();
         let mut ranked: Vec<_> = (spans.into_iter())
             .map(|(key, spans)| ((Reverse(spans), text(&key)), key))
             .collect();
         ranked.sort_unstable_by(|(rank, _), (other, _)| rank.cmp(other));
-        ranked.truncate(most);
+        let told: FxHashSet<Key> = ranked
+            .into_iter()
+            .map(|(_, key)| key)
+            .filter(fits)
+            .collect();
+        let others = all - told.len();
         Self {
-            told: Some(ranked.into_iter().map(|(_, key)| key).collect()),
+            told: (others > 0).then_some(told),
             others: others as u64,
         }
     }

@@ -281,11 +281,15 @@ impl Slow {
 fn limits() -> impl Strategy<Value = Limits> {
     let few = || prop::sample::select(vec![1, 2, usize::MAX]);
     let contexts = prop_oneof![0..20_usize, Just(usize::MAX)];
-    (few(), few(), contexts).prop_map(|(services, operations, contexts)| Limits {
-        services,
-        operations,
-        contexts,
-    })
+    let limits = (few(), few(), few(), contexts);
+    limits.prop_map(
+        |(services, operations_of_service, operations, contexts)| Limits {
+            services,
+            operations_of_service,
+            operations,
+            contexts,
+        },
+    )
 }
 
 /// The paths of a report, without their ranks.

@@ -203,6 +203,34 @@ fn of_many_operations_the_rarest_count_as_one() {
 }
 
 #[test]
+fn names_with_ids_of_one_service_leave_the_operations_of_others_apart() {
+    let drawing = "
+        A shop[buy] 0-100
+          B cache[get-1] 10-20
+            C db[query] 12-18
+          D cache[get-2] 30-40
+            E db[store] 32-38
+          F cache[get-3] 50-60
+            G db[query] 52-58";
+    for jobs in [1, 8] {
+        let way = Way {
+            jobs,
+            limits: Limits {
+                operations_of_service: 2,
+                operations: 5,
+                ..ALL
+            },
+            ..Way::default()
+        };
+        let report = report_of(&spans(1, drawing), &way, Order::Distance);
+        assert_eq!(report.other_operations, 1);
+        let paths: Vec<_> = report.paths.iter().map(|row| row.path.join(" ")).collect();
+        assert!(paths.contains(&"shop[buy] cache[get-2] db[store]".to_owned()));
+        assert!(paths.contains(&"shop[buy] cache[(other)] db[query]".to_owned()));
+    }
+}
+
+#[test]
 fn of_many_services_the_rarest_count_as_one_with_their_operations_apart() {
     let drawing = "
         A shop[buy] 0-100

@@ -130,6 +130,7 @@ pub fn path_as_text(line: &Timeline) -> String {
 /// Everything told apart.
 pub const ALL: Limits = Limits {
     services: usize::MAX,
+    operations_of_service: usize::MAX,
     operations: usize::MAX,
     contexts: usize::MAX,
 };

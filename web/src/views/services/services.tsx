@@ -10,6 +10,7 @@ import { BarCell, DataTable, type DataColumn } from '../../parts/data-table/data
 import { Answered, EmptyNotice } from '../../parts/notices';
 import { ContextIcicle, type IcicleMeasure } from './context-icicle';
 import { ContextScatter } from './context-scatter';
+import { wordLeftOut } from './left-out';
 import { ServiceMap } from './service-map';
 import { ServiceTables } from './service-tables';
 
@@ -20,7 +21,8 @@ export function Services() {
   if (spanFiles === 0) return <NoServices />;
   return (
     <Answered answer={answer}>
-      {({ paths, map }) => {
+      {(report) => {
+        const { paths, map } = report;
         if (paths.length === 0) return <NoServices />;
         // A link to a context means the contexts.
         const shown = filters.show === 'contexts' || filters.context ? 'contexts' : 'map';
@@ -39,6 +41,7 @@ export function Services() {
                   </button>
                 ))}
               </span>
+              <span className="muted">{wordLeftOut(report)}</span>
             </div>
             <div className="view-rest">
               {shown === 'map' ? <MapAndTables map={map} /> : <Contexts contexts={paths} />}
