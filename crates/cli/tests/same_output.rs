@@ -2,7 +2,10 @@
 
 mod support;
 
-use support::{slowpath_succeeds, unpacked};
+use std::fs;
+use std::path::Path;
+
+use support::{slowpath, slowpath_succeeds, unpacked};
 
 /// Workers and bytes per chunk; 1 byte is one packet, the last is the whole trace.
 const SPLITS: &[(&str, &str)] = &[
@@ -66,11 +69,50 @@ fn check(archive: &str, trace: &str) {
     }
 }
 
+/// A damaged number of a processor (one that there is, and one that there is not) changes nothing.
+#[test]
+fn packets_of_another_processor() {
+    // Bytes of a packet, and where it says which processor it is of.
+    const PACKET: usize = 256 << 10;
+    const PROCESSOR: usize = 80;
+    let Some(folder) = unpacked("cpu-cgroup/cpu-cgroup.tar.zst") else {
+        return;
+    };
+    let whole = folder.join("cpu-cgroup/kernel");
+    for number in [2, 77] {
+        let copy = tempfile::tempdir().expect("a temporary folder");
+        for entry in fs::read_dir(&whole).expect("a trace") {
+            let entry = entry.expect("a file");
+            if entry.path().is_file() {
+                fs::copy(entry.path(), copy.path().join(entry.file_name())).expect("copied");
+            }
+        }
+        let stream = copy.path().join("kchan_3");
+        let mut bytes = fs::read(&stream).expect("a stream");
+        for packet in [0, 3] {
+            let place = &mut bytes[packet * PACKET + PROCESSOR..][..4];
+            assert_eq!(place, [3, 0, 0, 0], "packets lie elsewhere");
+            place[0] = number;
+        }
+        fs::write(&stream, bytes).expect("written");
+        for command in COMMANDS.iter().filter(|command| !skipped(command, &whole)) {
+            let expected = slowpath(command, &whole).stdout;
+            let found = slowpath(command, copy.path());
+            assert_eq!(found.stdout, expected, "{command:?}");
+            let told = format!(
+                "kchan_3 at byte 0: the packet names processor {number}, its stream is of 3"
+            );
+            assert!(found.stderr.contains(&told), "{}", found.stderr);
+        }
+    }
+}
+
 /// Asks for what the trace does not have: a thread of this name, or spans.
-fn skipped(command: &[&str], trace: &std::path::Path) -> bool {
-    let others: &[&str] = match trace.ends_with("io-mix") {
-        true => &["srv-worker-*", "requests"],
-        false => &["sqlite3"],
+fn skipped(command: &[&str], trace: &Path) -> bool {
+    let others: &[&str] = match trace {
+        trace if trace.ends_with("cpu-cgroup") => &["sqlite3"],
+        trace if trace.ends_with("kernel") => &["sqlite3", "requests"],
+        _ => &["srv-worker-*", "requests"],
     };
     others.iter().any(|other| command.contains(other))
 }

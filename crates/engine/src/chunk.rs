@@ -1,4 +1,4 @@
-//! Cuts a trace into chunks: runs of whole packets of one stream with about equal bytes.
+//! Cuts a trace into chunks: runs of whole packets of one stream and processor with about equal bytes.
 //!
 //! Hybrid packet-based partitioning (Reumont-Locke et al. 2019, §4.1.3). Chunks come in the order
 //! of their begin, which is the order in which their states are merged.
@@ -8,7 +8,7 @@ use std::ops::Range;
 use slowpath_model::{CpuId, PacketId, StreamId, TimeRange, Timestamp};
 use slowpath_source::{Source, Stream};
 
-/// A run of whole packets of one stream.
+/// A run of whole packets of one stream and processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
     /// The stream.
@@ -27,6 +27,11 @@ pub struct Chunk {
 }
 
 impl Chunk {
+    /// The processor; a number of its stream's own where it is not known.
+    pub fn processor(&self) -> CpuId {
+        self.cpu.unwrap_or(CpuId(self.stream.0))
+    }
+
     /// Ids of its packets, in order.
     pub fn packet_ids(&self) -> impl Iterator<Item = PacketId> + use<> {
         self.packets.clone().map(PacketId)
@@ -45,8 +50,10 @@ pub fn chunks(source: &dyn Source, target_bytes: u64, range: TimeRange) -> Vec<C
             if !touches {
                 continue;
             }
+            let cpu = packet.cpu.or(stream.cpu);
+            let goes_on = |chunk: &Chunk| chunk.packets.end == packet.id.0 && chunk.cpu == cpu;
             match &mut open {
-                Some(chunk) if chunk.bytes < target_bytes && chunk.packets.end == packet.id.0 => {
+                Some(chunk) if chunk.bytes < target_bytes && goes_on(chunk) => {
                     chunk.packets.end += 1;
                     chunk.range = chunk.range.hull(packet.range);
                     chunk.bytes += packet.size;
@@ -55,7 +62,7 @@ pub fn chunks(source: &dyn Source, target_bytes: u64, range: TimeRange) -> Vec<C
                     chunks.extend(open.take());
                     open = Some(Chunk {
                         stream: StreamId(position),
-                        cpu: packet.cpu.or(stream.cpu),
+                        cpu,
                         packets: packet.id.0..packet.id.0 + 1,
                         range: packet.range,
                         bytes: packet.size,

@@ -57,7 +57,7 @@ impl Default for Options<'_> {
 pub struct Outcome<State> {
     /// The merged state; `None` when there was no packet.
     pub state: Option<State>,
-    /// What was wrong with the packets, in the order of the chunks.
+    /// What was wrong with the packets, in their order.
     pub diagnostics: Vec<Diagnostic>,
     /// How long each chunk took, in the order of the chunks.
     pub timings: Vec<ChunkTiming>,
@@ -95,7 +95,7 @@ pub fn run_chunk<A: Analysis>(
     decoder: &dyn Decoder,
     analysis: &A,
     chunk: &Chunk,
-) -> (A::State, Vec<Diagnostic>) {
+) -> (A::State, Vec<(PacketId, Diagnostic)>) {
     let mut state = analysis.begin(chunk);
     let mut diagnostics = Vec::new();
     for id in chunk.packet_ids() {
@@ -104,7 +104,7 @@ pub fn run_chunk<A: Analysis>(
         if analysis.skips(packet) {
             continue;
         }
-        diagnostics.extend(if analysis.wants_only_numbers() {
+        let told = if analysis.wants_only_numbers() {
             decoder.tally(id, &mut |class, count| {
                 analysis.tally(&mut state, class, count)
             })
@@ -116,7 +116,8 @@ pub fn run_chunk<A: Analysis>(
                 last: packet.range.begin,
             };
             decoder.decode(id, &mut taker)
-        });
+        };
+        diagnostics.extend(told.into_iter().map(|diagnostic| (id, diagnostic)));
     }
     if let Some(at) = chunk.cut_off_at {
         let last = chunk.packet_ids().last();
@@ -222,9 +223,12 @@ pub fn run<A: Analysis>(
     if merger.abandoned {
         return Err(Cancelled);
     }
+    let mut diagnostics = merger.diagnostics;
+    // Chunks come in the order of time, whatever their length.
+    diagnostics.sort_by_key(|(packet, _)| *packet);
     Ok(Outcome {
         state: merger.state,
-        diagnostics: merger.diagnostics,
+        diagnostics: diagnostics.into_iter().map(|(_, told)| told).collect(),
         timings: merger.timings,
     })
 }
@@ -254,14 +258,14 @@ struct Merger<State> {
     merging: bool,
     abandoned: bool,
     state: Option<State>,
-    diagnostics: Vec<Diagnostic>,
+    diagnostics: Vec<(PacketId, Diagnostic)>,
     timings: Vec<ChunkTiming>,
 }
 
 /// A chunk that has been passed over.
 struct Passed<State> {
     state: State,
-    diagnostics: Vec<Diagnostic>,
+    diagnostics: Vec<(PacketId, Diagnostic)>,
     timing: ChunkTiming,
 }
 

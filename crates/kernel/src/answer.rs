@@ -78,6 +78,43 @@ pub(crate) mod every_way {
         plain
     }
 
+    /// A drawing of three streams, of which two name the same processor and contradict each other, as
+    /// where a number is damaged.
+    pub(crate) fn contradiction(seed: u64) -> String {
+        let mut state = seed;
+        let mut number = |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % below
+        };
+        let mut text = String::new();
+        for stream in ["a/cpu0", "b/cpu0", "cpu1"] {
+            let mut at = number(40);
+            for _ in 0..60 {
+                at += number(6);
+                let [one, other] = [number(4), number(4)];
+                let what = match number(8) {
+                    0..3 => format!(
+                        "sched_switch prev_comm=t{one} prev_tid={one} prev_state={} next_comm=t{other} \
+                         next_tid={other}",
+                        number(2)
+                    ),
+                    3 => format!(
+                        "sched_wakeup comm=t{one} tid={one} target_cpu={}",
+                        number(2)
+                    ),
+                    4 => "syscall_entry_read fd=1".to_owned(),
+                    5 => "syscall_exit_read ret=1".to_owned(),
+                    6 => format!("irq_handler_entry irq={one} name=disk"),
+                    _ => format!("irq_handler_exit irq={one} ret=1"),
+                };
+                text += &format!("{stream} {at} {what}\n");
+            }
+        }
+        text
+    }
+
     fn with_engine<A: Answer>(
         trace: &DrawnTrace,
         analysis: impl Fn(&dyn Source) -> A,

@@ -233,7 +233,7 @@ impl Analysis for Disks<'_> {
 
     fn begin(&self, chunk: &Chunk) -> Told {
         Told {
-            cpu: Some(cpu_of(chunk)),
+            cpu: Some(chunk.processor()),
             ..Told::default()
         }
     }
@@ -288,7 +288,7 @@ impl Analysis for Disks<'_> {
     }
 
     fn end(&self, told: &mut Told, chunk: &Chunk) {
-        told.lanes = Lanes::of(cpu_of(chunk), std::mem::take(&mut told.lane));
+        told.lanes = Lanes::of(chunk, std::mem::take(&mut told.lane));
     }
 
     fn merge(&self, earlier: &mut Told, later: Told) {
@@ -300,10 +300,6 @@ impl Analysis for Disks<'_> {
     fn settle(&self, told: &mut Told, watermark: Timestamp) {
         self.drain(told, watermark, false);
     }
-}
-
-fn cpu_of(chunk: &Chunk) -> CpuId {
-    chunk.cpu.unwrap_or(CpuId(chunk.stream.0))
 }
 
 #[cfg(test)]

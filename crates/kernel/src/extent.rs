@@ -6,8 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use slowpath_model::{CpuId, Event, Nanoseconds, PacketId, Projection, TimeRange, Timestamp};
-use slowpath_source::{Decoder, Packet, Source, Stream};
+use slowpath_model::{
+    CpuId, Event, Nanoseconds, PacketId, Projection, StreamId, TimeRange, Timestamp,
+};
+use slowpath_source::{Decoder, Packet, Source};
 
 /// The times of the first and last events of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,15 +26,15 @@ impl Extent {
         let classes = source.schema().event_classes.len();
         let decoder = source.decoder(&Projection::every_event(classes));
         let mut extent = Self::default();
-        for stream in source.streams() {
-            let Some((first, last)) = bounds(source, &*decoder, stream) else {
+        for (packets, cpu) in runs(source) {
+            let Some((first, last)) = bounds(&*decoder, packets) else {
                 continue;
             };
             extent.bounds = Some(match extent.bounds {
                 Some((begin, end)) => (begin.min(first), end.max(last)),
                 None => (first, last),
             });
-            if let Some(cpu) = cpu_of(source, stream) {
+            if let Some(cpu) = cpu {
                 let known = extent.first_of_cpu.entry(cpu).or_insert(first);
                 *known = first.min(*known);
             }
@@ -53,13 +55,21 @@ impl Extent {
     }
 }
 
-/// First and last event of a stream.
-fn bounds(
-    source: &dyn Source,
-    decoder: &dyn Decoder,
-    stream: &Stream,
-) -> Option<(Timestamp, Timestamp)> {
-    let packets = &source.packets()[stream.packets.start as usize..stream.packets.end as usize];
+/// Packets of one stream that follow each other and are of one processor, and that processor: mostly those of
+/// the whole stream.
+fn runs(source: &dyn Source) -> impl Iterator<Item = (&[Packet], Option<CpuId>)> {
+    let is_same = |one: &Packet, next: &Packet| (one.stream, one.cpu) == (next.stream, next.cpu);
+    let runs = source.packets().chunk_by(is_same);
+    runs.map(|run| {
+        let stream = run.first().map(|packet| packet.stream.index());
+        let stream = stream.and_then(|stream| source.streams().get(stream));
+        let cpu = run.first().and_then(|packet| packet.cpu);
+        (run, cpu.or(stream.and_then(|stream| stream.cpu)))
+    })
+}
+
+/// First and last event of packets that follow each other in a stream.
+fn bounds(decoder: &dyn Decoder, packets: &[Packet]) -> Option<(Timestamp, Timestamp)> {
     let mut first: Option<Timestamp> = None;
     let mut last: Option<Timestamp> = None;
     let mut read = 0;
@@ -92,12 +102,6 @@ fn times(decoder: &dyn Decoder, packet: PacketId) -> Option<(Timestamp, Timestam
         times = Some((first.min(event.at), last.max(event.at)));
     });
     times
-}
-
-/// The processor of a stream, as its first packet or itself says.
-fn cpu_of(source: &dyn Source, stream: &Stream) -> Option<CpuId> {
-    let packet = source.packets().get(stream.packets.start as usize);
-    stream.cpu.or(packet?.cpu)
 }
 
 /// When events of any processor are missing, as packets and streams state it: in the order of time, apart
@@ -143,25 +147,26 @@ pub(crate) fn missing(source: &dyn Source) -> Vec<TimeRange> {
 /// were filled side by side have different events.
 pub(crate) fn shares_processors(source: &dyn Source) -> bool {
     let is_ftrace = source.schema().tracer == "ftrace";
-    let mut seen: Vec<(CpuId, u32, TimeRange)> = Vec::new();
-    for stream in source.streams() {
-        let packets = &source.packets()[stream.packets.start as usize..stream.packets.end as usize];
-        let (Some(cpu), Some(first), Some(last)) =
-            (cpu_of(source, stream), packets.first(), packets.last())
-        else {
+    let mut spans: BTreeMap<(CpuId, StreamId), TimeRange> = BTreeMap::new();
+    for (packets, cpu) in runs(source) {
+        let (Some(cpu), Some(first), Some(last)) = (cpu, packets.first(), packets.last()) else {
             continue;
         };
         let range = first.range.hull(last.range);
-        let meets = |&(other, buffer, seen): &(CpuId, u32, TimeRange)| {
-            let is_beside = !is_ftrace || buffer != stream.buffer;
-            other == cpu && is_beside && seen.begin <= range.end && range.begin <= seen.end
-        };
-        if seen.iter().any(meets) {
-            return true;
-        }
-        seen.push((cpu, stream.buffer, range));
+        let span = spans.entry((cpu, first.stream)).or_insert(range);
+        *span = span.hull(range);
     }
-    false
+    let spans: Vec<_> = spans.into_iter().collect();
+    let buffer = |stream: StreamId| source.streams()[stream.index()].buffer;
+    spans.iter().enumerate().any(|(position, one)| {
+        let ((cpu, stream), range) = *one;
+        let of_cpu = spans[..position].iter().rev();
+        let mut of_cpu = of_cpu.take_while(|((other, _), _)| *other == cpu);
+        of_cpu.any(|&((_, other), seen)| {
+            let is_beside = !is_ftrace || buffer(other) != buffer(stream);
+            is_beside && seen.begin <= range.end && range.begin <= seen.end
+        })
+    })
 }
 
 /// Adds times in which events could not be read to those that are known, which stay in order and apart.
@@ -223,6 +228,7 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use slowpath_drawn::DrawnTrace;
+    use slowpath_source::Stream;
 
     use super::*;
 

@@ -10,7 +10,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use serde::{Deserialize, Serialize};
-use slowpath_model::{CpuId, ThreadId, Timestamp};
+use slowpath_engine::Chunk;
+use slowpath_model::{CpuId, StreamId, ThreadId, Timestamp};
 
 /// Something that happened in the context of a thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,20 +52,32 @@ pub(crate) struct Switch {
     pub(crate) next: ThreadId,
 }
 
-impl<What> Item<What> {
+/// An item, and the stream that it is from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Placed<What> {
+    stream: StreamId,
+    item: Item<What>,
+}
+
+impl<What> Placed<What> {
     fn at(&self) -> Timestamp {
-        match self {
-            Self::Record(record) => record.at,
-            Self::Switch(switch) => switch.at,
-            Self::Gap(at) => *at,
+        match &self.item {
+            Item::Record(record) => record.at,
+            Item::Switch(switch) => switch.at,
+            Item::Gap(at) => *at,
         }
+    }
+
+    /// Items of one moment come in the order of their streams, whichever chunk was merged first.
+    fn key(&self) -> (Timestamp, StreamId) {
+        (self.at(), self.stream)
     }
 }
 
 /// The records of one processor in the order of time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Lane<What> {
-    items: VecDeque<Item<What>>,
+    items: VecDeque<Placed<What>>,
     /// How many items at the front have been labelled or wait for the next switch.
     seen: usize,
     /// The first item that waits for the next switch.
@@ -88,7 +101,7 @@ impl<What> Default for Lane<What> {
 impl<What> Lane<What> {
     /// Adds a record. Records may come slightly out of order: later than some that follow them.
     pub(crate) fn push(&mut self, record: Record<What>) {
-        let is_later = |item: &Item<What>| match item {
+        let is_later = |placed: &Placed<What>| match &placed.item {
             Item::Record(known) => known.at > record.at,
             Item::Switch(_) | Item::Gap(_) => false,
         };
@@ -96,35 +109,46 @@ impl<What> Lane<What> {
             .items
             .iter()
             .rev()
-            .take_while(|item| is_later(item))
+            .take_while(|placed| is_later(placed))
             .count();
         let position = self.items.len() - out_of_order;
         if out_of_order == 0 {
-            self.items.push_back(Item::Record(record));
+            self.push_back(Item::Record(record));
         } else {
-            self.items.insert(position, Item::Record(record));
+            let stream = StreamId::default();
+            let item = Item::Record(record);
+            self.items.insert(position, Placed { stream, item });
         }
     }
 
     fn switch(&mut self, switch: Switch) {
-        self.items.push_back(Item::Switch(switch));
+        self.push_back(Item::Switch(switch));
     }
 
     fn gap(&mut self, at: Timestamp) {
-        self.items.push_back(Item::Gap(at));
+        self.push_back(Item::Gap(at));
+    }
+
+    /// The stream is the chunk's, and named at its end.
+    fn push_back(&mut self, item: Item<What>) {
+        let stream = StreamId::default();
+        self.items.push_back(Placed { stream, item });
     }
 
     /// Puts the items of `later` behind those here; where the two overlap (they are of two streams of
     /// one processor), in the order of time.
     fn merge(&mut self, later: Self) {
-        let Some(first) = later.items.front().map(Item::at) else {
+        let Some(first) = later.items.front().map(Placed::key) else {
             return;
         };
-        let follow = |item: &&Item<What>| item.at() > first;
+        let follow = |placed: &&Placed<What>| placed.key() > first;
         let overlap = self.items.iter().rev().take_while(follow).count();
         let mut behind = self.items.split_off(self.items.len() - overlap);
         for item in later.items {
-            while behind.front().is_some_and(|known| known.at() <= item.at()) {
+            while behind
+                .front()
+                .is_some_and(|known| known.key() <= item.key())
+            {
                 self.items.extend(behind.pop_front());
             }
             self.items.push_back(item);
@@ -134,12 +158,12 @@ impl<What> Lane<What> {
 
     /// Goes through the items before `until` that were not seen yet and gives them their threads.
     fn label(&mut self, cpu: CpuId, until: Timestamp) {
-        while let Some(item) = self.items.get_mut(self.seen)
-            && (item.at() < until || until == Timestamp::MAX)
+        while let Some(placed) = self.items.get_mut(self.seen)
+            && (placed.at() < until || until == Timestamp::MAX)
         {
             let position = self.seen;
             self.seen += 1;
-            match item {
+            match &mut placed.item {
                 Item::Record(record) if record.thread == Whose::Current => match self.current {
                     Some(thread) => record.thread = Whose::Thread(thread),
                     None => self.waiting = self.waiting.or(Some(position)),
@@ -168,8 +192,8 @@ impl<What> Lane<What> {
         let Some(first) = self.waiting.take() else {
             return;
         };
-        for item in self.items.range_mut(first..until) {
-            if let Item::Record(record) = item
+        for placed in self.items.range_mut(first..until) {
+            if let Item::Record(record) = &mut placed.item
                 && record.thread == Whose::Current
             {
                 record.thread = whose;
@@ -180,7 +204,7 @@ impl<What> Lane<What> {
     /// When the next record happened, if it has been seen and its thread is settled.
     fn next(&mut self) -> Option<Timestamp> {
         loop {
-            match self.items.front().filter(|_| self.seen > 0)? {
+            match &self.items.front().filter(|_| self.seen > 0)?.item {
                 Item::Record(record) => return (self.waiting != Some(0)).then_some(record.at),
                 Item::Switch(_) | Item::Gap(_) => drop(self.pop()),
             }
@@ -188,7 +212,7 @@ impl<What> Lane<What> {
     }
 
     fn pop(&mut self) -> Option<Item<What>> {
-        let item = self.items.pop_front()?;
+        let item = self.items.pop_front()?.item;
         self.seen -= 1;
         self.waiting = self.waiting.map(|position| position - 1);
         Some(item)
@@ -207,8 +231,11 @@ impl<What> Default for Lanes<What> {
 
 impl<What> Lanes<What> {
     /// The lane of a chunk.
-    pub(crate) fn of(cpu: CpuId, lane: Lane<What>) -> Self {
-        Self(BTreeMap::from([(cpu, lane)]))
+    pub(crate) fn of(chunk: &Chunk, mut lane: Lane<What>) -> Self {
+        for placed in &mut lane.items {
+            placed.stream = chunk.stream;
+        }
+        Self(BTreeMap::from([(chunk.processor(), lane)]))
     }
 
     /// Puts the records of `later` behind those here.
@@ -238,7 +265,7 @@ impl<What> Lanes<What> {
                 lane.give_up(cpu, lane.seen);
             }
             if let Some(first) = lane.waiting
-                && let Some(Item::Record(record)) = lane.items.get(first)
+                && let Some(Item::Record(record)) = lane.items.get(first).map(|placed| &placed.item)
             {
                 limit = limit.min(record.at);
             }

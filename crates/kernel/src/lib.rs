@@ -8,6 +8,7 @@
 
 pub mod alignment;
 mod answer;
+mod by_stream;
 mod comm;
 mod contexts;
 pub mod count;

@@ -135,7 +135,7 @@ impl Analysis for Peers<'_> {
 
     fn begin(&self, chunk: &Chunk) -> Told {
         Told {
-            cpu: Some(chunk.cpu.unwrap_or(CpuId(chunk.stream.0))),
+            cpu: Some(chunk.processor()),
             ..Told::default()
         }
     }

@@ -87,6 +87,8 @@ codes! {
         "record with larger buffers or fewer events";
     LostPackets, Warning, "Whole packets are missing between two packets of a stream.",
         "record with larger buffers; a snapshot overwrites old packets by design";
+    OtherProcessor, Warning, "Packets name another processor than most of their stream, which is of one; they are read as the others are.",
+        "the file is damaged at this place; copy the trace again";
     TimeGoesBack, Warning, "A stream's time goes backwards.",
         "results near this place may be off";
     UnlikelyTime, Warning, "A stream begins long before or ends long after everything else in the trace, with no event in between: the time of a packet may be damaged.",

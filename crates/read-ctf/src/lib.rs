@@ -18,6 +18,7 @@ pub mod metadata;
 mod order;
 mod packets;
 mod plan;
+mod processor;
 mod scan;
 mod shift;
 mod trace;

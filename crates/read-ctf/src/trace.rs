@@ -16,6 +16,7 @@ use crate::layout::{EnvironmentValue, TraceLayout};
 use crate::losses::{LossReport, losses};
 use crate::order::{leave_out_of_order, was_recorded};
 use crate::packets::{PacketPlans, RawPacket, is_bookkeeping};
+use crate::processor;
 use crate::scan;
 use crate::walk::{self, Decoding};
 
@@ -150,6 +151,9 @@ impl CtfTrace {
         let name = |packet: &RawPacket| files[packet.file].name.clone();
         let diagnostics = &mut self.diagnostics;
         let lacks_begin = leave_out_of_order(&mut packets, clock, recorded, name, diagnostics);
+        if self.schema.tracer.starts_with("lttng") {
+            diagnostics.extend(processor::agree(&mut packets, name));
+        }
         let Some(first) = packets.first() else {
             return;
         };

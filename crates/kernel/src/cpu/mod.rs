@@ -23,6 +23,7 @@ use slowpath_source::{Packet, Source};
 use utoipa::ToSchema;
 
 use crate::answer::{Answer, answer};
+use crate::by_stream::ByStream;
 use crate::comm::Named;
 use crate::extent::shares_processors;
 use crate::{Extent, Window};
@@ -114,7 +115,7 @@ struct CpuUse {
 /// What a chunk, or several, told.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Usage {
-    lanes: BTreeMap<CpuId, Lane>,
+    lanes: ByStream<Lane>,
     threads: FxHashMap<ThreadId, ThreadUse>,
     /// The one lane of a chunk while it is passed over.
     open: Lane,
@@ -213,6 +214,12 @@ impl Run {
 }
 
 impl Lane {
+    /// Whether who ran is known of any time.
+    fn has_switch(&self) -> bool {
+        let mut outer = [Some(self.first), self.last].into_iter().flatten();
+        !self.known.is_empty() || outer.any(|run| run.first_switch.is_some())
+    }
+
     fn latest(&mut self) -> &mut Run {
         self.last.as_mut().unwrap_or(&mut self.first)
     }
@@ -356,6 +363,39 @@ impl CpuUse {
         usage.named.update(named);
     }
 
+    /// Goes on with `later` where `known` ends.
+    fn join(
+        &self,
+        cpu: CpuId,
+        known: &mut Lane,
+        later: Lane,
+        threads: &mut FxHashMap<ThreadId, ThreadUse>,
+        unseen: &mut UnseenRuns,
+    ) {
+        known.busy += later.busy;
+        if let (Some((since, before)), Some((until, thread))) =
+            (known.latest().last_switch, later.first.first_switch)
+            && before != thread
+        {
+            unseen.push(Unseen {
+                cpu,
+                since,
+                known: before,
+                until,
+                thread,
+            });
+        }
+        let settled = known.latest().join(later.first);
+        for stretch in settled.into_iter().flatten() {
+            known.busy += self.add(threads, stretch);
+        }
+        if later.last.is_some() {
+            known.settle_last();
+            known.known.extend(later.known);
+            known.last = later.last;
+        }
+    }
+
     /// Counts unseen runs for the threads that ran, from when they are known to have begun.
     fn see(&self, counts: &mut Counts, runs: &[Unseen], begins: &[Option<Timestamp>]) {
         for (run, begin) in runs.iter().zip(begins) {
@@ -421,13 +461,20 @@ impl Answer for CpuUse {
     }
 
     fn report(&self, mut state: Usage) -> Counts {
+        let (threads, unseen) = (&mut state.threads, &mut state.unseen);
+        let mut lanes = std::mem::take(&mut state.lanes);
+        if self.streams_may_lack_switches {
+            lanes.retain(Lane::has_switch);
+        }
+        let mut lanes =
+            lanes.joined(|cpu, known, later| self.join(cpu, known, later, threads, unseen));
         let mut counts = BTreeMap::new();
-        let (unknown, unknown_everywhere) = self.unknown(&state.lanes);
-        let waits = |cpu: &CpuId| state.lanes.get(cpu).is_none_or(Lane::waits_for_switch);
+        let (unknown, unknown_everywhere) = self.unknown(&lanes);
+        let waits = |cpu: &CpuId| lanes.get(cpu).is_none_or(Lane::waits_for_switch);
         let needs_later_switches = self.cpus.iter().any(waits);
         for &cpu in &self.cpus {
             let mut busy = Nanoseconds::ZERO;
-            if let Some(lane) = state.lanes.get_mut(&cpu) {
+            if let Some(lane) = lanes.get_mut(&cpu) {
                 busy = lane.busy;
                 let head = lane.first.first_switch.filter(|_| !lane.first.after_gap);
                 let first_event = self.extent.first_of_cpu.get(&cpu);
@@ -505,13 +552,8 @@ impl Analysis for CpuUse {
     fn end(&self, state: &mut Usage, chunk: &Chunk) {
         state.name_latest();
         let lane = std::mem::take(&mut state.open);
-        let has_switch = |run: &Run| run.first_switch.is_some();
-        let silent = !has_switch(&lane.first) && !lane.last.as_ref().is_some_and(has_switch);
-        if !(silent && self.streams_may_lack_switches) {
-            let cpu = chunk.cpu.unwrap_or(CpuId(chunk.stream.0));
-            state.unseen.set_cpu(cpu);
-            state.lanes.insert(cpu, lane);
-        }
+        state.unseen.set_cpu(chunk.processor());
+        state.lanes = ByStream::of(chunk, lane);
     }
 
     fn merge(&self, earlier: &mut Usage, later: Usage) {
@@ -524,34 +566,9 @@ impl Analysis for CpuUse {
             sum.busy += usage.busy;
             sum.named.update(usage.named);
         }
-        for (cpu, lane) in later.lanes {
-            let Some(known) = earlier.lanes.get_mut(&cpu) else {
-                earlier.lanes.insert(cpu, lane);
-                continue;
-            };
-            known.busy += lane.busy;
-            if let (Some((since, before)), Some((until, thread))) =
-                (known.latest().last_switch, lane.first.first_switch)
-                && before != thread
-            {
-                earlier.unseen.push(Unseen {
-                    cpu,
-                    since,
-                    known: before,
-                    until,
-                    thread,
-                });
-            }
-            let settled = known.latest().join(lane.first);
-            for stretch in settled.into_iter().flatten() {
-                known.busy += self.add(&mut earlier.threads, stretch);
-            }
-            if lane.last.is_some() {
-                known.settle_last();
-                known.known.extend(lane.known);
-                known.last = lane.last;
-            }
-        }
+        let (threads, unseen) = (&mut earlier.threads, &mut earlier.unseen);
+        let join = |cpu, known: &mut _, later| self.join(cpu, known, later, threads, unseen);
+        earlier.lanes.merge(later.lanes, join);
         earlier.unseen.merge(later.unseen);
         earlier.needs_times_of_all |= later.needs_times_of_all;
     }

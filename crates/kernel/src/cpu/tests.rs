@@ -281,3 +281,16 @@ fn where_events_are_missing_nothing_is_known() {
         100.0,
     );
 }
+
+#[test]
+fn streams_that_contradict_each_other_give_one_answer() {
+    for seed in 0..12 {
+        let trace = DrawnTrace::parse(&every_way::contradiction(seed)).unwrap();
+        let range = TimeRange::ALL;
+        let counts = every_way::ask(&trace, |source| CpuUse::new(source, range));
+        let analysis = CpuUse::new(&trace, range);
+        let search =
+            |source: &dyn Source| Search::new(source.schema(), &counts.unseen, analysis.range());
+        every_way::ask(&trace, search);
+    }
+}

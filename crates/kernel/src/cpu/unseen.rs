@@ -77,7 +77,16 @@ impl UnseenRuns {
 
     /// In the order of processor and time, however they were merged.
     pub(super) fn sorted(mut self) -> Vec<Unseen> {
-        self.runs.sort_unstable_by_key(|run| (run.cpu, run.since));
+        self.runs.sort_unstable_by_key(|run| {
+            let Unseen {
+                cpu,
+                since,
+                known,
+                until,
+                thread,
+            } = *run;
+            (cpu, since, until, known, thread)
+        });
         self.runs
     }
 }
@@ -208,7 +217,7 @@ impl Analysis for Search<'_> {
 
     fn begin(&self, chunk: &Chunk) -> Found {
         Found {
-            cpu: Some(chunk.cpu.unwrap_or(CpuId(chunk.stream.0))),
+            cpu: Some(chunk.processor()),
             ..Found::default()
         }
     }

@@ -11,7 +11,7 @@ use slowpath_concepts::{
     Concepts, DescriptorOwner, Fact, FactKind, SyscallEntry, SyscallExit, SyscallId,
 };
 use slowpath_engine::{Analysis, Chunk};
-use slowpath_model::{CpuId, Event, ProcessId, Projection, ThreadId, TimeRange, Timestamp};
+use slowpath_model::{Event, ProcessId, Projection, ThreadId, TimeRange, Timestamp};
 use slowpath_source::{Packet, Source};
 
 use super::calls::{Call, Effect, Entry, Return, duplicates, outcome};
@@ -321,8 +321,7 @@ impl Analysis for Io<'_> {
     fn end(&self, state: &mut Told, chunk: &Chunk) {
         let mut progress = std::mem::take(&mut state.chunk);
         progress.leave_call();
-        let cpu = chunk.cpu.unwrap_or(CpuId(chunk.stream.0));
-        state.lanes = Lanes::of(cpu, progress.occupant.finish());
+        state.lanes = Lanes::of(chunk, progress.occupant.finish());
     }
 
     fn merge(&self, earlier: &mut Told, later: Told) {

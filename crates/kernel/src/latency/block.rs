@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::{BlockDevice, BlockRequest, Concepts, Fact, FactKind};
 use slowpath_engine::{Analysis, Chunk, Distribution};
-use slowpath_model::{CpuId, Event, Projection, TimeRange, Timestamp};
+use slowpath_model::{Event, Projection, TimeRange, Timestamp};
 use slowpath_source::Source;
 
 use super::{LatencyKind, LatencyReport, report};
@@ -126,8 +126,7 @@ impl Analysis for Block {
     }
 
     fn end(&self, told: &mut Told, chunk: &Chunk) {
-        let cpu = chunk.cpu.unwrap_or(CpuId(chunk.stream.0));
-        told.lanes = Lanes::of(cpu, std::mem::take(&mut told.lane));
+        told.lanes = Lanes::of(chunk, std::mem::take(&mut told.lane));
     }
 
     fn merge(&self, earlier: &mut Told, later: Told) {

@@ -288,10 +288,10 @@ impl Analysis for Calls {
 
     fn end(&self, told: &mut Told, chunk: &Chunk) {
         told.leave_call();
-        let cpu = chunk.cpu.unwrap_or(CpuId(chunk.stream.0));
         let occupant = std::mem::take(&mut told.occupant);
-        told.lanes = Lanes::of(cpu, occupant.finish());
-        told.sorted = Sorted::of(cpu, std::mem::take(&mut told.of_threads));
+        told.lanes = Lanes::of(chunk, occupant.finish());
+        let of_threads = std::mem::take(&mut told.of_threads);
+        told.sorted = Sorted::of(chunk.processor(), of_threads);
         told.taken = vec![std::mem::take(&mut told.own)];
     }
 

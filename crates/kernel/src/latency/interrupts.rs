@@ -2,16 +2,15 @@
 //!
 //! An exit whose entry lies in an earlier chunk waits for that chunk; over a gap nothing is paired.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::{Concepts, Fact, FactKind, Softirq};
 use slowpath_engine::{Analysis, Chunk, Distribution};
-use slowpath_model::{CpuId, Event, Projection, TimeRange, Timestamp};
+use slowpath_model::{Event, Projection, TimeRange, Timestamp};
 use slowpath_source::{Packet, Source};
 
 use super::{LatencyKind, LatencyReport, report};
 use crate::answer::Answer;
+use crate::by_stream::ByStream;
 use crate::{Extent, Window};
 
 /// The analysis.
@@ -25,7 +24,7 @@ pub(super) struct Interrupts {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Told {
     handlers: Handlers,
-    nests: BTreeMap<CpuId, Nest>,
+    nests: ByStream<Nest>,
     /// Only while a chunk is passed over.
     nest: Nest,
 }
@@ -98,6 +97,18 @@ impl Interrupts {
             None => nest.exits.push((at, number)),
         }
     }
+
+    /// Goes on with `later` where `known` ends.
+    fn follow(&self, handlers: &mut Handlers, known: &mut Nest, later: Nest) {
+        for (at, number) in later.exits {
+            self.exit(handlers, known, at, number);
+        }
+        if later.has_gap {
+            known.entries.clear();
+            known.has_gap = true;
+        }
+        known.entries.extend(later.entries);
+    }
 }
 
 impl Answer for Interrupts {
@@ -112,7 +123,13 @@ impl Answer for Interrupts {
     }
 
     fn report(&self, told: Told) -> LatencyReport {
-        let named = told.handlers.0.into_iter().map(|handler| {
+        let Told {
+            mut handlers,
+            nests,
+            ..
+        } = told;
+        nests.joined(|_, known, later| self.follow(&mut handlers, known, later));
+        let named = handlers.0.into_iter().map(|handler| {
             let name = match self.kind {
                 LatencyKind::Softirq => Softirq(handler.number).name().to_owned(),
                 _ => format!(
@@ -158,8 +175,7 @@ impl Analysis for Interrupts {
     }
 
     fn end(&self, told: &mut Told, chunk: &Chunk) {
-        let cpu = chunk.cpu.unwrap_or(CpuId(chunk.stream.0));
-        told.nests.insert(cpu, std::mem::take(&mut told.nest));
+        told.nests = ByStream::of(chunk, std::mem::take(&mut told.nest));
     }
 
     fn merge(&self, earlier: &mut Told, later: Told) {
@@ -169,19 +185,15 @@ impl Analysis for Interrupts {
             position
         });
         let renumbered: Vec<usize> = handlers.collect();
-        for (cpu, nest) in later.nests {
-            let known = earlier.nests.entry(cpu).or_default();
-            for (at, number) in nest.exits {
-                self.exit(&mut earlier.handlers, known, at, number);
+        let mut later_nests = later.nests;
+        later_nests.for_each(|nest| {
+            for (_, handler) in &mut nest.entries {
+                *handler = renumbered[*handler];
             }
-            if nest.has_gap {
-                known.entries.clear();
-                known.has_gap = true;
-            }
-            let entries = nest.entries.into_iter();
-            known
-                .entries
-                .extend(entries.map(|(at, handler)| (at, renumbered[handler])));
-        }
+        });
+        let handlers = &mut earlier.handlers;
+        earlier.nests.merge(later_nests, |_, known, later| {
+            self.follow(handlers, known, later)
+        });
     }
 }

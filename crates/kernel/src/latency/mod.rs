@@ -134,7 +134,7 @@ mod tests {
     use slowpath_model::{TimeRange, Timestamp};
 
     use super::*;
-    use crate::answer::every_way::ask;
+    use crate::answer::every_way::{ask, contradiction};
 
     fn measure(kind: LatencyKind, text: &str, range: TimeRange) -> LatencyReport {
         let trace = DrawnTrace::parse(text).unwrap();
@@ -190,6 +190,15 @@ mod tests {
              cpu0 96 syscall_exit_futex ret=0",
             &["read: 2 of 3..60", "futex: 1 of 60..60"],
         );
+    }
+
+    #[test]
+    fn streams_that_contradict_each_other_give_one_answer() {
+        for seed in 0..12 {
+            for kind in [LatencyKind::Syscall, LatencyKind::Irq, LatencyKind::Wakeup] {
+                measure(kind, &contradiction(seed), TimeRange::ALL);
+            }
+        }
     }
 
     #[test]

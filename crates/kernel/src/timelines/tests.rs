@@ -9,6 +9,7 @@ use slowpath_model::CpuId;
 
 use super::gather::Gathered;
 use super::*;
+use crate::answer::every_way::contradiction;
 
 /// Two processors: wake-ups of both stages, interrupts, a packet that answers a packet, lost
 /// packets (of lost events it is not known after which event of a packet, so that cuts matter).
@@ -88,6 +89,18 @@ fn lines_are_the_same_in_memory_and_in_files_however_they_are_cut() {
         let cut = trace.recut_at_random(seed, 1 + seed % 7);
         for (memory, jobs) in [(0, 1), (100, 2), (usize::MAX, 8)] {
             assert_eq!(built(&cut, memory, jobs), expected);
+        }
+    }
+}
+
+#[test]
+fn streams_that_contradict_each_other_give_the_same_lines_however_they_are_cut() {
+    for seed in 0..12 {
+        let trace = DrawnTrace::parse(&contradiction(seed)).unwrap();
+        let expected = built(&trace, usize::MAX, 1);
+        for cut in 0..10 {
+            let cut = trace.recut_at_random(cut, 1 + cut % 7);
+            assert_eq!(built(&cut, usize::MAX, 2), expected, "seed {seed}");
         }
     }
 }
