@@ -1,11 +1,11 @@
 //! The target `spans`: files of spans in every format, down to the tree of each trace.
 
-use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Cursor, Write};
+use std::num::NonZeroUsize;
 
-use slowpath_model::{Diagnostic, TraceId};
+use slowpath_model::Diagnostic;
 use slowpath_read_spans::{ReadOptions, Span, SpanSink, read_spans, sniff_spans};
-use slowpath_services::{Names, Operations, SpanRecord, Surveyor};
+use slowpath_services::{Limits, SurveyOptions, TraceSorter, Traces, survey};
 
 const JAEGER: &str = r#"{"data":[{"traceID":"aa","spans":[
 {"traceID":"aa","spanID":"1","operationName":"GET /","references":[],"startTime":1500000000000001,
@@ -83,17 +83,14 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Spans by trace.
-#[derive(Default)]
-struct Traces {
-    names: Names,
-    records: BTreeMap<TraceId, Vec<SpanRecord>>,
-}
+type Open = fn() -> io::Result<Cursor<Vec<u8>>>;
 
-impl SpanSink for Traces {
+/// Sorts spans by trace, most of them beside memory.
+struct Sorting(TraceSorter<Cursor<Vec<u8>>, Open>);
+
+impl SpanSink for Sorting {
     fn span(&mut self, span: Span) {
-        let record = SpanRecord::new(&span, &self.names);
-        self.records.entry(span.trace).or_default().push(record);
+        self.0.push(&span, true).expect("memory takes everything");
     }
 
     fn diagnostic(&mut self, _diagnostic: Diagnostic) {}
@@ -101,15 +98,21 @@ impl SpanSink for Traces {
 
 pub(crate) fn read(input: &[u8]) {
     let _ = sniff_spans(input);
-    let mut traces = Traces::default();
-    read_spans(input, "spans", ReadOptions::default(), &mut traces);
-    let operations = Operations::default();
-    let mut surveyor = Surveyor::new(&traces.names, &operations, None, 5);
-    let read: usize = traces.records.values().map(Vec::len).sum();
-    traces
-        .records
-        .into_values()
-        .for_each(|records| surveyor.add(records));
-    let summary = surveyor.summary();
-    assert_eq!(summary.spans + summary.mended.duplicates, read as u64);
+    let open: Open = || Ok(Cursor::default());
+    let mut sorting = Sorting(TraceSorter::new(3, open));
+    read_spans(input, "spans", ReadOptions::default(), &mut sorting);
+    let traces = Traces::merge([sorting.0]).expect("memory gives everything back");
+    let read = traces.spans();
+    let options = SurveyOptions {
+        limits: Limits {
+            services: 3,
+            operations_of_service: 2,
+            operations: 4,
+            contexts: 5,
+        },
+        jobs: NonZeroUsize::MIN,
+        progress: &|_| (),
+    };
+    let summary = survey(traces, options).expect("memory gives everything back");
+    assert_eq!(summary.spans + summary.mended.duplicates, read);
 }

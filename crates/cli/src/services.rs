@@ -8,9 +8,8 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use slowpath_model::{Diagnostic, DiagnosticCode, Place};
-use slowpath_services::{
-    DEEPEST, Limits, Names, OTHER, Order, Report, Summary, SurveyOptions, survey,
-};
+use slowpath_read_spans::Span;
+use slowpath_services::{DEEPEST, Limits, OTHER, Order, Report, Summary, SurveyOptions, survey};
 use slowpath_session::{SPANS_SPILLED, span_traces};
 use slowpath_views::grouped;
 
@@ -75,23 +74,22 @@ pub fn run(args: &ServicesArgs) -> anyhow::Result<InputReport> {
     let run = Run::new(args.jobs, None);
     let (files, not_looked_into) = open_span_files(&args.paths)?;
     let input = InputReport::default().with(not_looked_into);
-    let names = Names::default();
+    let all = args.operation.is_empty();
+    let may_be_request = |span: &Span| {
+        let whole = || format!("{}[{}]", span.service, span.operation);
+        all || matches_any(&args.operation, &span.operation)
+            || matches_any(&args.operation, &whole())
+    };
     let progress = |done, total| run.progress(done, total);
     let (traces, diagnostics) =
-        span_traces(&files, &names, run.jobs(), &progress).context(SPANS_SPILLED)?;
+        span_traces(&files, &may_be_request, run.jobs(), &progress).context(SPANS_SPILLED)?;
     let input = input.with(diagnostics);
-    let is_request = |service: &str, operation: &str| {
-        let whole = format!("{service}[{operation}]");
-        matches_any(&args.operation, operation) || matches_any(&args.operation, &whole)
-    };
-    let all = args.operation.is_empty();
     let options = SurveyOptions {
-        requests: (!all).then_some(&is_request),
         limits: Limits::default(),
         jobs: run.jobs(),
         progress: &|_| (),
     };
-    let summary = survey(traces, &names, options).context(SPANS_SPILLED)?;
+    let summary = survey(traces, options).context(SPANS_SPILLED)?;
     anyhow::ensure!(
         all || summary.requests > 0,
         "no span has an operation that matches {}\n  hint: `slowpath services PATH --top 0` shows \
@@ -100,7 +98,7 @@ pub fn run(args: &ServicesArgs) -> anyhow::Result<InputReport> {
     );
     let input = input.with(mended(&summary, &options.limits, &args.paths));
     let top = args.top.unwrap_or(if args.json { 0 } else { 20 });
-    let report = Report::new(&summary, &names, args.sort.into(), top);
+    let report = Report::new(&summary, args.sort.into(), top);
     match args.json {
         true => print_json(&report)?,
         false => print(&service_tables::paths(&report, terminal_width()))?,

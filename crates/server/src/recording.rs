@@ -12,7 +12,7 @@ use slowpath_kernel::io::MovedOverTime;
 use slowpath_kernel::{Extent, count, cpu, io, latency};
 use slowpath_model::{Diagnostic, HostId, TimeRange, Timestamp};
 use slowpath_requests::Operations;
-use slowpath_services::{Limits, Names, Order, Report, SurveyOptions, survey};
+use slowpath_services::{Limits, Order, Report, SurveyOptions, survey};
 use slowpath_session::{
     Experiment, HistoryError, HostKernels, OpenedHistory, RecordedRequests, SPANS_SPILLED,
     span_traces,
@@ -393,17 +393,15 @@ impl Recording {
         if files.is_empty() {
             return Err(NO_SPAN_FILES.to_owned().into());
         }
-        let names = Names::default();
         let spilled = |error: std::io::Error| format!("{SPANS_SPILLED}: {error}");
-        let (traces, _) = span_traces(files, &names, self.jobs, progress).map_err(spilled)?;
+        let (traces, _) = span_traces(files, &|_| true, self.jobs, progress).map_err(spilled)?;
         let options = SurveyOptions {
-            requests: None,
             limits: Limits::default(),
             jobs: self.jobs,
             progress: &|_| (),
         };
-        let summary = survey(traces, &names, options).map_err(spilled)?;
-        Ok(Report::new(&summary, &names, Order::default(), 0))
+        let summary = survey(traces, options).map_err(spilled)?;
+        Ok(Report::new(&summary, Order::default(), 0))
     }
 
     fn make_store(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Value, Unmade> {

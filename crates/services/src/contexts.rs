@@ -118,6 +118,14 @@ impl ContextTree {
         }
     }
 
+    /// An empty tree, for some of the traces that this one is of.
+    pub(crate) fn part(&self) -> Self {
+        Self {
+            most_calls: self.most_calls,
+            ..Self::new(self.most)
+        }
+    }
+
     /// The most calls that a path may have.
     pub fn most_calls(&self) -> u32 {
         self.most_calls
@@ -263,7 +271,7 @@ impl ContextTree {
         now
     }
 
-    /// Adds what `other` knows; both must have their names from the same place, and as many contexts allowed.
+    /// Adds what `other` knows; both must have as many contexts allowed.
     pub(crate) fn merge(&mut self, mut other: Self) {
         let most_calls = self.most_calls.min(other.most_calls);
         for tree in [&mut *self, &mut other] {
@@ -279,7 +287,7 @@ impl ContextTree {
             here.push(id);
         }
         self.deeper_spans += other.deeper_spans;
-        self.fit();
+        self.make_room();
     }
 
     /// Makes the tree fit when all traces are in, and counts all time below the longest paths as that of their last

@@ -9,7 +9,6 @@ use slowpath_model::{SpanId, Timestamp};
 use slowpath_read_spans::SpanKind;
 use utoipa::ToSchema;
 
-use crate::names::Names;
 use crate::record::SpanRecord;
 
 /// What was wrong with traces; counts of spans.
@@ -59,8 +58,8 @@ pub(crate) struct Links {
 
 impl Links {
     /// Links the spans of one trace, sorted by id; duplicates are taken out of `records`.
-    pub(crate) fn new(records: &mut Vec<SpanRecord>, names: &Names, mended: &mut Mended) -> Self {
-        remove_duplicates(records, names, mended);
+    pub(crate) fn new(records: &mut Vec<SpanRecord>, mended: &mut Mended) -> Self {
+        remove_duplicates(records, mended);
         let mut parents: Vec<Option<u32>> = (records.iter())
             .map(|record| {
                 let parent = parent_of(records, record);
@@ -91,7 +90,7 @@ impl Links {
 
 /// Of spans with the same id and side one stays, whatever order they came in. A client and a server
 /// that share an id (as Zipkin has it) both stay, the client first.
-fn remove_duplicates(records: &mut Vec<SpanRecord>, names: &Names, mended: &mut Mended) {
+fn remove_duplicates(records: &mut Vec<SpanRecord>, mended: &mut Mended) {
     let all = records.len();
     let identity = |record: &SpanRecord| (record.span, record.kind == SpanKind::Server);
     records.sort_unstable_by_key(identity);
@@ -104,10 +103,10 @@ fn remove_duplicates(records: &mut Vec<SpanRecord>, names: &Names, mended: &mut 
             (record.range.begin, record.range.end),
             (record.parent, record.follows),
             (record.kind as u8, record.failed, record.detached),
-            (names.text(record.service), names.text(record.operation)),
+            (record.service, record.operation),
         )
     };
-    records.sort_by_cached_key(content);
+    records.sort_unstable_by_key(content);
     records.dedup_by(|record, kept| {
         let is_duplicate = identity(record) == identity(kept);
         mended.conflicting += u64::from(is_duplicate && !is_copy(record, kept));

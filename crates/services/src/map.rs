@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use crate::contexts::Totals;
 use crate::histogram::Histogram;
-use crate::names::{NameId, Names};
+use crate::names::NameId;
 use crate::survey::Summary;
 
 /// Services and the calls between them.
@@ -107,7 +107,7 @@ impl Sums {
 
 impl ServiceMap {
     /// The map of all requests of `summary`.
-    pub fn new(summary: &Summary, names: &Names) -> Self {
+    pub fn new(summary: &Summary) -> Self {
         let tree = &summary.tree;
         let mut services: FxHashMap<NameId, Sums> = FxHashMap::default();
         let mut calls: FxHashMap<(NameId, NameId), Sums> = FxHashMap::default();
@@ -136,7 +136,7 @@ impl ServiceMap {
             }
         }
         let latency = summary.latency;
-        let text = |name| names.text(name).to_string();
+        let text = |name| summary.names.text(name).to_owned();
         let mut services: Vec<_> = (services.iter().filter(|(_, sums)| sums.count > 0))
             .map(|(&service, sums)| ServiceRow {
                 service: text(service),

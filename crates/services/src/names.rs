@@ -1,50 +1,40 @@
-//! Names of services and operations, each kept once and told apart by a number.
+//! Names of services and operations, told apart by numbers that are made of the names alone.
 //!
-//! Millions of spans share a few names; numbers make spans small and contexts cheap to find. The
-//! numbers depend on who asked first, so no result may depend on them.
+//! Numbers make spans small and contexts cheap to find, and as it takes no table to give them out, spans may have any
+//! number of different names. Which text a number stands for is kept of those names only that are told apart.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::hash::{DefaultHasher, Hasher};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-/// A name: its position in the [`Names`] that gave it out.
+/// A name: 64 bits of a hash of it. That two of a million names share one is a chance of 1 in 30 million.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NameId(pub u32);
+pub struct NameId(pub(crate) u64);
 
-/// All names met so far; shared by all workers.
-#[derive(Debug, Default)]
-pub struct Names {
-    known: RwLock<Known>,
+impl NameId {
+    /// The number of `name`; the same on every thread.
+    pub fn of(name: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(name.as_bytes());
+        Self(hasher.finish())
+    }
 }
 
-#[derive(Debug, Default)]
-struct Known {
-    texts: Vec<Arc<str>>,
-    ids: FxHashMap<Arc<str>, NameId>,
+/// Texts of the names that are told apart.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    texts: FxHashMap<NameId, Arc<str>>,
 }
 
 impl Names {
-    /// The number of `name`, given out at the first call.
-    ///
-    /// After 2³² different names all further ones share the last number.
-    pub fn id(&self, name: &Arc<str>) -> NameId {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&id) = known.ids.get(name) {
-            return id;
-        }
-        drop(known);
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        let next = NameId(u32::try_from(known.texts.len()).unwrap_or(u32::MAX));
-        let id = *known.ids.entry(name.clone()).or_insert(next);
-        if id == next {
-            known.texts.push(name.clone());
-        }
-        id
+    /// Keeps the text of a name.
+    pub(crate) fn add(&mut self, id: NameId, text: &Arc<str>) {
+        self.texts.entry(id).or_insert_with(|| text.clone());
     }
 
-    /// The name that `id` stands for; empty for a number that was never given out.
-    pub fn text(&self, id: NameId) -> Arc<str> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        (known.texts.get(id.0 as usize)).map_or_else(|| Arc::from(""), Arc::clone)
+    /// The name that `id` stands for; empty where it is not kept.
+    pub fn text(&self, id: NameId) -> &str {
+        self.texts.get(&id).map_or("", |text| text)
     }
 }

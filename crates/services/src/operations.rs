@@ -2,15 +2,18 @@
 //! rarest of these many count as one.
 //!
 //! How many spans each has in all traces is known before the first trace is looked at, so which ones are rare depends
-//! on nothing but the spans: neither on the order of files, nor on who looks at which trace.
+//! on nothing but the spans: neither on the order of files, nor on who looks at which trace. No more than twice as many
+//! as are told apart are held at a time.
 
 use std::cmp::Reverse;
-use std::hash::Hash;
+use std::io;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::names::{NameId, Names};
+use crate::sort::Store;
+use crate::tally::{Counted, Tallies};
 
 /// What services and operations that are not told apart are called.
 pub const OTHER: &str = "(other)";
@@ -40,122 +43,141 @@ impl Default for Limits {
 }
 
 /// A service and the name of a span.
-pub type Operation = (NameId, NameId);
+pub(crate) type Operation = (NameId, NameId);
 
 /// The services and operations that are told apart, and what the others are called.
-#[derive(Clone, Debug, Default)]
-pub struct Operations {
-    services: Told<NameId>,
-    operations: Told<Operation>,
+#[derive(Debug)]
+pub(crate) struct Operations {
+    services: FxHashSet<NameId>,
+    operations: FxHashSet<Operation>,
     other: NameId,
-}
-
-/// Those of a kind that are told apart.
-#[derive(Clone, Debug)]
-struct Told<Key> {
-    /// `None`: all.
-    told: Option<FxHashSet<Key>>,
-    others: u64,
+    /// How many services are not told apart.
+    pub(crate) other_services: u64,
+    /// How many operations are not told apart.
+    pub(crate) other_operations: u64,
+    /// What those told apart are called.
+    pub(crate) names: Names,
 }
 
 impl Operations {
-    /// Chooses among operations with so many `spans`.
-    pub fn of(spans: &FxHashMap<Operation, u64>, names: &Names, limits: Limits) -> Self {
-        let mut chosen = Self {
-            other: names.id(&Arc::from(OTHER)),
-            ..Self::default()
-        };
-        let of_services = (spans.iter()).map(|(&(service, _), &spans)| (service, spans));
-        let text = |service: &NameId| names.text(*service);
-        let mut services = 0;
-        chosen.services = Told::chosen(added_up(of_services), text, |_| {
-            services += 1;
-            services <= limits.services
+    /// Chooses among those counted; some of the counts are on `stores`.
+    ///
+    /// # Errors
+    /// Where a store cannot be read.
+    pub(crate) fn choose<S: Store>(
+        services: Tallies<1>,
+        operations: Tallies<2>,
+        stores: &mut [S],
+        limits: Limits,
+    ) -> io::Result<Self> {
+        let text: Arc<str> = Arc::from(OTHER);
+        let other = NameId::of(&text);
+        let mut told = Told::new(limits.services, usize::MAX);
+        services.added_up(stores, |service| told.add(service))?;
+        let (services, other_services) = told.chosen();
+        let mut names = Names::default();
+        names.add(other, &text);
+        let services = services.iter().map(|service| {
+            names.add(service.ids[0], &service.texts[0]);
+            service.ids[0]
         });
-        let of_operations = (spans.iter())
-            .map(|(&(service, name), &spans)| ((chosen.service(service), name), spans));
-        let texts = |(service, name): &Operation| (names.text(*service), names.text(*name));
-        let (mut operations, mut by_service) = (0, FxHashMap::<NameId, usize>::default());
-        chosen.operations = Told::chosen(added_up(of_operations), texts, |(service, _)| {
-            let of_service = by_service.entry(*service).or_default();
-            *of_service += 1;
-            let fits = *of_service <= limits.operations_of_service;
-            operations += usize::from(fits);
-            fits && operations <= limits.operations
+        let services: FxHashSet<NameId> = services.collect();
+
+        let mut told = Told::new(limits.operations, limits.operations_of_service);
+        // An operation of that name of all services that are not told apart.
+        let mut of_others: Option<Counted<2>> = None;
+        operations.added_up(stores, |mut counted| {
+            let [service, _] = counted.ids;
+            if service != other && services.contains(&service) {
+                return told.add(counted);
+            }
+            counted.ids[0] = other;
+            counted.texts[0] = text.clone();
+            match &mut of_others {
+                Some(sum) if sum.ids == counted.ids => sum.spans += counted.spans,
+                sum => sum
+                    .replace(counted)
+                    .into_iter()
+                    .for_each(|sum| told.add(sum)),
+            }
+        })?;
+        of_others.into_iter().for_each(|sum| told.add(sum));
+        let (operations, other_operations) = told.chosen();
+        let operations = operations.iter().map(|operation| {
+            let [service, name] = operation.ids;
+            names.add(name, &operation.texts[1]);
+            (service, name)
         });
-        chosen
+        Ok(Self {
+            operations: operations.collect(),
+            services,
+            other,
+            other_services,
+            other_operations,
+            names,
+        })
     }
 
     /// The service and the operation as which a span counts.
     pub(crate) fn counted_as(&self, (service, name): Operation) -> Operation {
-        let service = self.service(service);
-        match self.operations.is_told(&(service, name)) {
+        let service = match self.services.contains(&service) {
+            true => service,
+            false => self.other,
+        };
+        match self.operations.contains(&(service, name)) {
             true => (service, name),
             false => (service, self.other),
         }
     }
-
-    fn service(&self, service: NameId) -> NameId {
-        match self.services.is_told(&service) {
-            true => service,
-            false => self.other,
-        }
-    }
-
-    /// How many services are not told apart.
-    pub(crate) fn other_services(&self) -> u64 {
-        self.services.others
-    }
-
-    /// How many operations are not told apart.
-    pub(crate) fn other_operations(&self) -> u64 {
-        self.operations.others
-    }
 }
 
-fn added_up<Key: Hash + Eq>(spans: impl Iterator<Item = (Key, u64)>) -> FxHashMap<Key, u64> {
-    let mut sums = FxHashMap::default();
-    for (key, spans) in spans {
-        *sums.entry(key).or_default() += spans;
-    }
-    sums
+/// Those of a kind that are told apart, of the ones seen so far.
+struct Told<const N: usize> {
+    most: usize,
+    /// Of those with the same first name.
+    most_of_first: usize,
+    held: Vec<Counted<N>>,
+    seen: u64,
 }
 
-impl<Key> Default for Told<Key> {
-    fn default() -> Self {
+impl<const N: usize> Told<N> {
+    fn new(most: usize, most_of_first: usize) -> Self {
         Self {
-            told: None,
-            others: 0,
-        }
-    }
-}
-
-impl<Key: Hash + Eq> Told<Key> {
-    /// Those that fit, when `fits` is asked of one after the other: those of the most spans first, of as many spans in
-    /// the order of their texts.
-    fn chosen<Text: Ord>(
-        spans: FxHashMap<Key, u64>,
-        text: impl Fn(&Key) -> Text,
-        fits: impl FnMut(&Key) -> bool,
-    ) -> Self {
-        let all = spans.len();
-        let mut ranked: Vec<_> = (spans.into_iter())
-            .map(|(key, spans)| ((Reverse(spans), text(&key)), key))
-            .collect();
-        ranked.sort_unstable_by(|(rank, _), (other, _)| rank.cmp(other));
-        let told: FxHashSet<Key> = ranked
-            .into_iter()
-            .map(|(_, key)| key)
-            .filter(fits)
-            .collect();
-        let others = all - told.len();
-        Self {
-            told: (others > 0).then_some(told),
-            others: others as u64,
+            most,
+            most_of_first,
+            held: Vec::new(),
+            seen: 0,
         }
     }
 
-    fn is_told(&self, key: &Key) -> bool {
-        self.told.as_ref().is_none_or(|told| told.contains(key))
+    fn add(&mut self, counted: Counted<N>) {
+        self.held.push(counted);
+        self.seen += 1;
+        // Who does not fit among some does not fit among all: it is seldom enough to look now and then.
+        if self.held.len() / 2 > self.most {
+            self.leave_out();
+        }
+    }
+
+    /// Those of the most spans stay; of as many spans, those first by name.
+    fn leave_out(&mut self) {
+        self.held.sort_unstable_by(|one, other| {
+            let rank = (Reverse(one.spans), &one.texts);
+            rank.cmp(&(Reverse(other.spans), &other.texts))
+        });
+        let mut of_first = FxHashMap::<NameId, usize>::default();
+        self.held.retain(|counted| {
+            let of_first = of_first.entry(counted.ids[0]).or_default();
+            *of_first += 1;
+            *of_first <= self.most_of_first
+        });
+        self.held.truncate(self.most);
+    }
+
+    /// Those told apart, and how many are not.
+    fn chosen(mut self) -> (Vec<Counted<N>>, u64) {
+        self.leave_out();
+        let others = self.seen - self.held.len() as u64;
+        (self.held, others)
     }
 }

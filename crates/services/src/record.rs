@@ -1,10 +1,10 @@
-//! A span reduced to what the calling-context tree needs: 66 bytes on disk, so that many can be held,
+//! A span reduced to what the calling-context tree needs: 74 bytes on disk, so that many can be held,
 //! sorted, and moved to disk and back.
 
 use slowpath_model::{SpanId, TimeRange, Timestamp, TraceId};
 use slowpath_read_spans::{ReferenceKind, Span, SpanKind, SpanStatus};
 
-use crate::names::{NameId, Names};
+use crate::names::NameId;
 
 /// What is kept of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +29,13 @@ pub struct SpanRecord {
     pub failed: bool,
     /// Whether its parent does not wait for it: it only follows from it.
     pub detached: bool,
+    /// Whether it is a request where no span above it is one.
+    pub may_be_request: bool,
 }
 
 impl SpanRecord {
     /// What is kept of `span`.
-    pub fn new(span: &Span, names: &Names) -> Self {
+    pub fn new(span: &Span, may_be_request: bool) -> Self {
         let follows = (span.references.iter())
             .find(|reference| {
                 reference.kind == ReferenceKind::FollowsFrom && reference.trace == span.trace
@@ -45,17 +47,18 @@ impl SpanRecord {
             span: span.span,
             parent: parent.or(follows),
             follows: parent.and(follows),
-            service: names.id(&span.service),
-            operation: names.id(&span.operation),
+            service: NameId::of(&span.service),
+            operation: NameId::of(&span.operation),
             range: TimeRange::new(span.begin, span.end),
             kind: span.kind,
             failed: span.status == SpanStatus::Error,
             detached: parent.is_none() && follows.is_some(),
+            may_be_request,
         }
     }
 
     /// Its length when written.
-    pub(crate) const BYTES: usize = 66;
+    pub(crate) const BYTES: usize = 74;
 
     /// Writes it; ids of 0 stand for none, as everywhere in tracing.
     pub(crate) fn write(&self, output: &mut Vec<u8>) {
@@ -68,15 +71,16 @@ impl SpanRecord {
             id(self.follows),
             self.range.begin.ns() as u64,
             self.range.end.ns() as u64,
+            self.service.0,
+            self.operation.0,
         ];
         numbers
             .iter()
             .for_each(|number| output.extend(number.to_le_bytes()));
-        output.extend(self.service.0.to_le_bytes());
-        output.extend(self.operation.0.to_le_bytes());
         let kind = KINDS.iter().position(|kind| *kind == self.kind);
         output.push(kind.unwrap_or(0) as u8);
-        output.push(u8::from(self.failed) | u8::from(self.detached) << 1);
+        let flags = [self.failed, self.detached, self.may_be_request];
+        output.push((flags.iter().rev()).fold(0, |bits, &flag| bits << 1 | u8::from(flag)));
     }
 
     /// Reads what [`Self::write`] wrote.
@@ -87,8 +91,7 @@ impl SpanRecord {
             u64::from_le_bytes(number)
         };
         let id = |position| Some(SpanId(number(position))).filter(|span| span.0 != 0);
-        let names = number(7);
-        let [kind, flags] = [bytes[64], bytes[65]];
+        let [.., kind, flags] = *bytes;
         Self {
             trace: TraceId {
                 high: number(0),
@@ -97,8 +100,8 @@ impl SpanRecord {
             span: SpanId(number(2)),
             parent: id(3),
             follows: id(4),
-            service: NameId(names as u32),
-            operation: NameId((names >> 32) as u32),
+            service: NameId(number(7)),
+            operation: NameId(number(8)),
             range: TimeRange::new(
                 Timestamp::from_ns(number(5) as i64),
                 Timestamp::from_ns(number(6) as i64),
@@ -106,6 +109,7 @@ impl SpanRecord {
             kind: KINDS.get(kind as usize).copied().unwrap_or_default(),
             failed: flags & 1 != 0,
             detached: flags & 2 != 0,
+            may_be_request: flags & 4 != 0,
         }
     }
 }

@@ -11,7 +11,6 @@ use utoipa::ToSchema;
 use crate::contexts::{Context, ContextId};
 use crate::links::Mended;
 use crate::map::ServiceMap;
-use crate::names::Names;
 use crate::survey::Summary;
 
 /// What comes first.
@@ -138,7 +137,7 @@ pub struct SlowestSpan {
 
 impl Report {
     /// Ranks the contexts of `summary`; the first `top` stay, all where it is 0.
-    pub fn new(summary: &Summary, names: &Names, order: Order, top: usize) -> Self {
+    pub fn new(summary: &Summary, order: Order, top: usize) -> Self {
         let tree = &summary.tree;
         let [latency_p50, latency_p90, latency_p99] = summary.latencies.percentiles([50, 90, 99]);
         let largest = |of: fn(&Context) -> Nanoseconds| tree.contexts().iter().map(of).max();
@@ -164,7 +163,7 @@ impl Report {
             .collect();
         // Ties by path, so that the order does not depend on that of the input.
         ranked.sort_unstable_by(|(value, context), (other_value, other)| {
-            let by_path = || tree.compare_paths(*context, *other, names);
+            let by_path = || tree.compare_paths(*context, *other, &summary.names);
             other_value.cmp(value).then_with(by_path)
         });
         ranked.truncate(if top == 0 { usize::MAX } else { top });
@@ -186,9 +185,9 @@ impl Report {
             mended: summary.mended,
             contexts: tree.contexts().len(),
             paths: rows
-                .map(|((_, context), rank)| row(rank, tree.get(context), summary, &largest, names))
+                .map(|((_, context), rank)| row(rank, tree.get(context), summary, &largest))
                 .collect(),
-            map: ServiceMap::new(summary, names),
+            map: ServiceMap::new(summary),
         }
     }
 }
@@ -220,13 +219,8 @@ fn share(part: Nanoseconds, whole: Nanoseconds) -> f64 {
     part.get() as f64 / whole.get() as f64
 }
 
-fn row(
-    rank: usize,
-    context: &Context,
-    summary: &Summary,
-    largest: &Plane,
-    names: &Names,
-) -> PathRow {
+fn row(rank: usize, context: &Context, summary: &Summary, largest: &Plane) -> PathRow {
+    let names = &summary.names;
     let totals = &context.totals;
     let (inclusive_normalized, exclusive_normalized, distance) = largest.place(context);
     let path = summary.tree.path(context).into_iter();

@@ -2,18 +2,19 @@
 //!
 //! Files interleave traces as they please (a collector writes what arrives), and a trace may be
 //! spread over files. So spans are sorted by trace: in memory up to a number, beyond that in sorted
-//! runs on a store that the caller provides (a temporary file), merged when read back. This module
-//! opens no file.
+//! runs on a store that the caller provides (a temporary file), merged when read back. So are the counts
+//! of how many spans each operation has. This module opens no file.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-use rustc_hash::FxHashMap;
 use slowpath_model::{SpanId, TraceId};
+use slowpath_read_spans::Span;
 
-use crate::operations::Operation;
+use crate::operations::{Limits, Operations};
 use crate::record::SpanRecord;
+use crate::tally::{Tallies, Tally};
 
 /// Where runs that do not fit into memory go.
 pub trait Store: Read + Write + Seek {}
@@ -28,12 +29,17 @@ pub struct TraceSorter<S, Open> {
     /// Where each run on the store begins and ends, in bytes.
     runs: Vec<(u64, u64)>,
     spans: u64,
-    /// Of these, how many each operation has.
-    of_operations: FxHashMap<Operation, u64>,
+    /// Of these, how many each service and each operation has.
+    of_services: Tally<1>,
+    of_operations: Tally<2>,
 }
 
+/// Memory for the counts of operations, for each span that may be held.
+const TALLY_BYTES_PER_SPAN: usize = 32;
+
 impl<S: Store, Open: FnMut() -> io::Result<S>> TraceSorter<S, Open> {
-    /// A sorter that holds `most_held` spans (of about 100 bytes) before it calls `open` for a store.
+    /// A sorter that holds `most_held` spans (of about 150 bytes, with the counts of their operations) before it calls
+    /// `open` for a store.
     pub fn new(most_held: usize, open: Open) -> Self {
         Self {
             held: Vec::new(),
@@ -42,30 +48,37 @@ impl<S: Store, Open: FnMut() -> io::Result<S>> TraceSorter<S, Open> {
             store: None,
             runs: Vec::new(),
             spans: 0,
-            of_operations: FxHashMap::default(),
+            of_services: Tally::default(),
+            of_operations: Tally::default(),
         }
     }
 
-    /// Takes a span.
+    /// Takes a span; whether it is a request where no span above it is one.
     ///
     /// # Errors
     /// Where the store cannot be opened or written.
-    pub fn push(&mut self, record: SpanRecord) -> io::Result<()> {
+    pub fn push(&mut self, span: &Span, may_be_request: bool) -> io::Result<()> {
         if self.held.len() >= self.most_held {
             self.spill()?;
         }
-        let operation = (record.service, record.operation);
-        *self.of_operations.entry(operation).or_default() += 1;
+        let record = SpanRecord::new(span, may_be_request);
+        let (service, operation) = (record.service, record.operation);
+        self.of_services.add([service], [&span.service]);
+        let texts = [&span.service, &span.operation];
+        self.of_operations.add([service, operation], texts);
+        let most_bytes = self.most_held.saturating_mul(TALLY_BYTES_PER_SPAN);
+        if self.of_services.bytes() + self.of_operations.bytes() > most_bytes {
+            let store = opened(&mut self.store, &mut self.open)?;
+            self.of_services.spill(store)?;
+            self.of_operations.spill(store)?;
+        }
         self.held.push(record);
         self.spans += 1;
         Ok(())
     }
 
     fn spill(&mut self) -> io::Result<()> {
-        let store = match &mut self.store {
-            Some(store) => store,
-            none => none.insert((self.open)()?),
-        };
+        let store = opened(&mut self.store, &mut self.open)?;
         self.held.sort_unstable_by_key(order);
         let begin = store.seek(SeekFrom::End(0))?;
         let mut buffer = Vec::with_capacity(BUFFER_BYTES);
@@ -78,6 +91,13 @@ impl<S: Store, Open: FnMut() -> io::Result<S>> TraceSorter<S, Open> {
         self.runs.push((begin, begin + length));
         self.held.clear();
         Ok(())
+    }
+}
+
+fn opened<S>(store: &mut Option<S>, open: impl FnOnce() -> io::Result<S>) -> io::Result<&mut S> {
+    match store {
+        Some(store) => Ok(store),
+        none => Ok(none.insert(open()?)),
     }
 }
 
@@ -95,7 +115,8 @@ pub struct Traces<S> {
     /// The next record of each run.
     heads: BinaryHeap<Reverse<(TraceId, SpanId, usize)>>,
     spans: u64,
-    of_operations: FxHashMap<Operation, u64>,
+    of_services: Tallies<1>,
+    of_operations: Tallies<2>,
 }
 
 /// A sorted run: what is in memory of it, and what is still on a store.
@@ -119,13 +140,14 @@ impl<S: Store> Traces<S> {
             runs: Vec::new(),
             heads: BinaryHeap::new(),
             spans: 0,
-            of_operations: FxHashMap::default(),
+            of_services: Tallies::default(),
+            of_operations: Tallies::default(),
         };
         for mut sorter in sorters {
             traces.spans += sorter.spans;
-            for (operation, spans) in sorter.of_operations {
-                *traces.of_operations.entry(operation).or_default() += spans;
-            }
+            let store = traces.stores.len();
+            traces.of_services.add(sorter.of_services, store);
+            traces.of_operations.add(sorter.of_operations, store);
             sorter.held.sort_unstable_by_key(order);
             let mut add_run = |records: Vec<SpanRecord>, rest| {
                 let records = records.into_iter();
@@ -137,7 +159,7 @@ impl<S: Store> Traces<S> {
             };
             add_run(sorter.held, None);
             for (begin, end) in sorter.runs {
-                add_run(Vec::new(), Some((traces.stores.len(), begin, end)));
+                add_run(Vec::new(), Some((store, begin, end)));
             }
             traces.stores.extend(sorter.store);
         }
@@ -152,9 +174,14 @@ impl<S: Store> Traces<S> {
         self.spans
     }
 
-    /// How many spans each operation has.
-    pub fn of_operations(&self) -> &FxHashMap<Operation, u64> {
-        &self.of_operations
+    /// Chooses the services and operations that are told apart; for the first caller only.
+    ///
+    /// # Errors
+    /// Where a store cannot be read.
+    pub(crate) fn choose_operations(&mut self, limits: Limits) -> io::Result<Operations> {
+        let services = std::mem::take(&mut self.of_services);
+        let operations = std::mem::take(&mut self.of_operations);
+        Operations::choose(services, operations, &mut self.stores, limits)
     }
 
     /// Puts the next trace into `records`, sorted by span; false at the end.

@@ -1,21 +1,20 @@
-//! Goes through traces one by one and adds each to a calling-context tree; on several threads, each
-//! with a tree of its own, the result is the same.
+//! Goes through traces one by one and adds each to a calling-context tree; on several threads, the result is the same.
 //!
-//! Holds the traces that are being worked on and the trees, nothing else.
+//! Holds the traces that are being worked on and one tree, whatever the number of threads: each of these makes trees of
+//! a few traces, and adds them to it.
 
 use std::io;
 use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use rustc_hash::FxHashMap;
 use slowpath_model::Nanoseconds;
 
 use crate::contexts::{ContextId, ContextTree};
 use crate::histogram::Histogram;
 use crate::links::Mended;
 use crate::names::Names;
-use crate::operations::{Limits, Operation, Operations};
+use crate::operations::{Limits, Operations};
 use crate::path::critical_path;
 use crate::record::SpanRecord;
 use crate::sort::{Store, Traces};
@@ -45,17 +44,13 @@ pub struct Summary {
     pub other_operations: u64,
     /// What was wrong with the spans.
     pub mended: Mended,
+    /// What services and operations are called.
+    pub names: Names,
 }
-
-/// Which operations are requests, by service and operation.
-pub type IsRequest<'a> = &'a (dyn Fn(&str, &str) -> bool + Sync);
 
 /// How to go through traces.
 #[derive(Clone, Copy)]
 pub struct SurveyOptions<'a> {
-    /// Operations that count as requests, wherever they are in a trace; what is above and beside them
-    /// does not count then. Without it the first spans of the traces are the requests.
-    pub requests: Option<IsRequest<'a>>,
     /// How much is told apart.
     pub limits: Limits,
     /// Threads.
@@ -64,83 +59,82 @@ pub struct SurveyOptions<'a> {
     pub progress: &'a (dyn Fn(u64) + Sync),
 }
 
-/// Goes through all traces.
+/// Goes through all traces. What is above the requests and beside them does not count.
 ///
 /// # Errors
 /// Where spans cannot be read back from their store.
-pub fn survey<S: Store>(
-    mut traces: Traces<S>,
-    names: &Names,
-    options: SurveyOptions<'_>,
-) -> io::Result<Summary> {
-    let operations = Operations::of(traces.of_operations(), names, options.limits);
-    let mut summary = survey_with(&mut traces, names, &operations, options)?;
-    summary.other_services = operations.other_services();
-    summary.other_operations = operations.other_operations();
+pub fn survey<S: Store>(mut traces: Traces<S>, options: SurveyOptions<'_>) -> io::Result<Summary> {
+    let operations = traces.choose_operations(options.limits)?;
+    let mut summary = survey_with(&mut traces, &operations, options)?;
+    summary.other_services = operations.other_services;
+    summary.other_operations = operations.other_operations;
+    summary.names = operations.names;
     summary.tree.close();
     Ok(summary)
 }
 
 fn survey_with<S: Store>(
     traces: &mut Traces<S>,
-    names: &Names,
     operations: &Operations,
     options: SurveyOptions<'_>,
 ) -> io::Result<Summary> {
     let mut records = Vec::new();
-    let most_contexts = options.limits.contexts;
-    let surveyor = || Surveyor::new(names, operations, options.requests, most_contexts);
+    let summary = Summary::new(ContextTree::new(options.limits.contexts));
     if options.jobs.get() == 1 {
-        let mut surveyor = surveyor();
+        let mut surveyor = Surveyor {
+            operations,
+            summary,
+        };
         while traces.next_trace(&mut records)? {
             (options.progress)(records.len() as u64);
             surveyor.add(std::mem::take(&mut records));
         }
         return Ok(surveyor.summary);
     }
+    let summary = Mutex::new(summary);
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel::<Vec<Vec<SpanRecord>>>(options.jobs.get() * 2);
         // Owned by the workers alone: where none is left, sending fails instead of waiting for ever.
         let receiver = Arc::new(Mutex::new(receiver));
+        let all = &summary;
         let work = move |receiver: Arc<Mutex<Receiver<Vec<Vec<SpanRecord>>>>>| {
-            let mut surveyor = surveyor();
+            let all = || all.lock().unwrap_or_else(PoisonError::into_inner);
             while let Some(batch) = next_batch(&receiver) {
+                let part = Summary::new(all().tree.part());
+                let mut surveyor = Surveyor {
+                    operations,
+                    summary: part,
+                };
                 for trace in batch {
                     (options.progress)(trace.len() as u64);
                     surveyor.add(trace);
                 }
+                all().merge(surveyor.summary);
             }
-            surveyor.summary
         };
-        let workers: Vec<_> = (0..options.jobs.get())
-            .map(|_| {
-                let receiver = receiver.clone();
-                scope.spawn(move || work(receiver))
-            })
-            .collect();
+        for _ in 0..options.jobs.get() {
+            let receiver = receiver.clone();
+            scope.spawn(move || work(receiver));
+        }
         drop(receiver);
         let mut batch = Vec::new();
         let mut spans = 0;
+        // Small at first, so that few spans are shared out as well.
+        let mut enough = 1;
         while traces.next_trace(&mut records)? {
             spans += records.len();
             batch.push(std::mem::take(&mut records));
-            if spans >= SPANS_PER_BATCH {
-                // It fails only where all workers are gone, which joining them reports.
+            if spans >= enough {
+                // It fails only where all workers have panicked, and then so does the scope.
                 let _ = sender.send(std::mem::take(&mut batch));
                 spans = 0;
+                enough = (enough * 2).min(SPANS_PER_BATCH);
             }
         }
         let _ = sender.send(batch);
-        drop(sender);
-        let mut summary = Summary::new(most_contexts);
-        for worker in workers {
-            match worker.join() {
-                Ok(part) => summary.merge(part),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        Ok(summary)
-    })
+        io::Result::Ok(())
+    })?;
+    Ok(summary.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 const SPANS_PER_BATCH: usize = 4096;
@@ -150,9 +144,9 @@ fn next_batch<T>(receiver: &Mutex<Receiver<T>>) -> Option<T> {
 }
 
 impl Summary {
-    fn new(most_contexts: usize) -> Self {
+    fn new(tree: ContextTree) -> Self {
         Self {
-            tree: ContextTree::new(most_contexts),
+            tree,
             traces: 0,
             spans: 0,
             latencies: Histogram::default(),
@@ -162,10 +156,11 @@ impl Summary {
             other_services: 0,
             other_operations: 0,
             mended: Mended::default(),
+            names: Names::default(),
         }
     }
 
-    /// Adds what `other` says; both must have their names from the same place.
+    /// Adds what `other` says.
     fn merge(&mut self, other: Self) {
         self.tree.merge(other.tree);
         self.traces += other.traces;
@@ -179,41 +174,15 @@ impl Summary {
 }
 
 /// Adds traces to a summary.
-pub struct Surveyor<'a> {
-    names: &'a Names,
+struct Surveyor<'a> {
     operations: &'a Operations,
-    requests: Option<IsRequest<'a>>,
-    /// What `requests` said.
-    known: FxHashMap<Operation, bool>,
     summary: Summary,
 }
 
-impl<'a> Surveyor<'a> {
-    /// One that has seen nothing; `names` gave out the names of the records to come, of which `operations` are told
-    /// apart.
-    pub fn new(
-        names: &'a Names,
-        operations: &'a Operations,
-        requests: Option<IsRequest<'a>>,
-        most_contexts: usize,
-    ) -> Self {
-        Self {
-            names,
-            operations,
-            requests,
-            known: FxHashMap::default(),
-            summary: Summary::new(most_contexts),
-        }
-    }
-
-    /// What was added so far.
-    pub fn summary(&self) -> &Summary {
-        &self.summary
-    }
-
+impl Surveyor<'_> {
     /// Adds all spans of one trace.
-    pub fn add(&mut self, records: Vec<SpanRecord>) {
-        let line = Timeline::new(records, self.names, &mut self.summary.mended);
+    fn add(&mut self, records: Vec<SpanRecord>) {
+        let line = Timeline::new(records, &mut self.summary.mended);
         self.summary.traces += 1;
         self.summary.spans += line.nodes().len() as u64;
         let placed = self.place(&line);
@@ -251,7 +220,7 @@ impl<'a> Surveyor<'a> {
         for (node, position) in line.nodes().iter().zip(0..) {
             let called = (node.record.service, node.record.operation);
             let above = (node.parent).and_then(|parent| placed.places[parent as usize]);
-            let is_root = above.is_none() && self.is_request(node.parent, called);
+            let is_root = above.is_none() && node.record.may_be_request;
             if is_root {
                 placed.roots.push(position);
             }
@@ -272,18 +241,6 @@ impl<'a> Surveyor<'a> {
             }
         }
         placed
-    }
-
-    fn is_request(
-        &mut self,
-        parent: Option<u32>,
-        called @ (service, operation): Operation,
-    ) -> bool {
-        let Some(requests) = self.requests else {
-            return parent.is_none();
-        };
-        *(self.known.entry(called))
-            .or_insert_with(|| requests(&self.names.text(service), &self.names.text(operation)))
     }
 }
 

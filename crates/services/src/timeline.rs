@@ -13,7 +13,6 @@ use slowpath_model::{Nanoseconds, SpanId, TimeRange, Timestamp};
 use slowpath_read_spans::SpanKind;
 
 use crate::links::{Links, Mended};
-use crate::names::Names;
 use crate::record::SpanRecord;
 
 /// Siblings that overlap by less than this part of their parent's time are taken to follow each other
@@ -62,8 +61,8 @@ pub struct Timeline {
 
 impl Timeline {
     /// Puts the spans of one trace on a time line; what had to be mended is counted.
-    pub fn new(mut records: Vec<SpanRecord>, names: &Names, mended: &mut Mended) -> Self {
-        let links = Links::new(&mut records, names, mended);
+    pub fn new(mut records: Vec<SpanRecord>, mended: &mut Mended) -> Self {
+        let links = Links::new(&mut records, mended);
         let mut line = Self {
             nodes: Vec::with_capacity(records.len()),
         };

@@ -55,7 +55,8 @@ fn every_operation_has_the_time_on_the_critical_path_that_crisp_expects() {
         let mut read = Collected::default();
         let options = ReadOptions::default();
         read_spans(bytes.as_slice(), "case", options, &mut read);
-        let (summary, names) = survey_of(&read.spans, &Way::default());
+        let summary = survey_of(&read.spans, &Way::default());
+        let names = &summary.names;
         let mut found: BTreeMap<String, u64> = BTreeMap::new();
         for context in summary.tree.contexts() {
             let name = format!(

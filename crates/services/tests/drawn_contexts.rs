@@ -3,6 +3,7 @@
 mod support;
 
 use slowpath_model::Nanoseconds;
+use slowpath_read_spans::Span;
 use slowpath_services::{Limits, Order, PathRow, Report, Served};
 use support::{ALL, Way, report_of, spans};
 
@@ -139,9 +140,9 @@ fn chosen_operations_become_the_requests() {
               D db[query] 120-130
           E shop[look] 300-400",
     );
-    let is_buy = |service: &str, operation: &str| (service, operation) == ("shop", "buy");
+    let is_buy = |span: &Span| (&*span.service, &*span.operation) == ("shop", "buy");
     let way = Way {
-        requests: Some(&is_buy),
+        may_be_request: &is_buy,
         ..Way::default()
     };
     let report = report_of(&drawn, &way, Order::Distance);

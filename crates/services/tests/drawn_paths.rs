@@ -6,7 +6,7 @@ mod support;
 use support::{line, path_as_text, path_by_span};
 
 fn check(drawing: &str, expected: &str) {
-    let (line, _, _) = line(drawing);
+    let (line, _) = line(drawing);
     assert_eq!(path_as_text(&line), expected, "{drawing}");
 }
 
@@ -127,7 +127,7 @@ fn nobody_waits_for_a_child_that_begins_after_its_parent_ended() {
             C c[x] 120-150
           D d[x] 60-90";
     check(drawing, "A 0-60, D 60-90, A 90-100");
-    let (_, mended, _) = line(drawing);
+    let (_, mended) = line(drawing);
     assert_eq!(mended.outside, 1);
 }
 
@@ -154,7 +154,7 @@ fn a_server_whose_clock_is_hours_off_is_moved_into_its_client() {
         drawing,
         "A 1000-1010, B 1010-1030, C 1030-1040, D 1040-1050, C 1050-1070, B 1070-1090, A 1090-1100",
     );
-    let (_, mended, _) = line(drawing);
+    let (_, mended) = line(drawing);
     assert_eq!(mended.skewed, 1);
 }
 
@@ -195,7 +195,7 @@ fn siblings_that_overlap_by_a_hundredth_of_their_parent_run_in_parallel() {
 
 #[test]
 fn siblings_are_parallel_where_a_third_one_begins_in_their_small_overlap() {
-    let (line, _, _) = line(
+    let (line, _) = line(
         "
         A a[x] 0-1000
           B b[x] 10-210

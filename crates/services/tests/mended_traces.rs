@@ -2,17 +2,22 @@
 
 mod support;
 
+use std::cell::Cell;
+use std::io::Cursor;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use slowpath_model::{Nanoseconds, SpanId, Timestamp};
 use slowpath_read_spans::{Reference, ReferenceKind, Span, SpanKind};
-use slowpath_services::{DEEPEST, Mended, Order};
-use support::{Way, line, path_as_text, report_of, spans, survey_of};
+use slowpath_services::{
+    DEEPEST, Limits, Mended, Order, SurveyOptions, TraceSorter, Traces, survey,
+};
+use support::{ALL, Way, line, path_as_text, report_of, spans, survey_of};
 
 #[test]
 fn a_circle_is_cut_at_its_earliest_span() {
-    let (line, mended, _) = line(
+    let (line, mended) = line(
         "
         A a[x] 0-100 parent=C
           B b[x] 10-90
@@ -28,13 +33,13 @@ fn a_circle_is_cut_at_its_earliest_span() {
 
 #[test]
 fn a_span_that_is_its_own_parent_is_a_root() {
-    let (line, mended, _) = line("A a[x] 0-100 parent=A");
+    let (line, mended) = line("A a[x] 0-100 parent=A");
     assert_eq!((mended.circles, line.nodes().len()), (1, 1));
 }
 
 #[test]
 fn a_span_without_its_parent_is_a_request_of_its_own() {
-    let (summary, _) = survey_of(
+    let summary = survey_of(
         &spans(
             1,
             "
@@ -53,7 +58,7 @@ fn a_span_told_twice_counts_once() {
         A a[x] 0-100
           B b[x] 10-60";
     let twice = [spans(1, drawing), spans(1, drawing)].concat();
-    let (summary, _) = survey_of(&twice, &Way::default());
+    let summary = survey_of(&twice, &Way::default());
     assert_eq!((summary.spans, summary.mended.duplicates), (2, 2));
     assert_eq!(summary.mended.conflicting, 0);
 }
@@ -64,7 +69,7 @@ fn other_spans_of_an_id_are_told_from_copies() {
     let told = |others: &[String]| {
         let mut all = spans(1, &of_one("x", 10_000));
         all.extend(others.iter().flat_map(|drawing| spans(1, drawing)));
-        let (summary, _) = survey_of(&all, &Way::default());
+        let summary = survey_of(&all, &Way::default());
         let Mended {
             duplicates,
             conflicting,
@@ -143,7 +148,7 @@ fn a_hundred_thousand_calls_within_each_other_are_no_problem() {
             1_000_000 - margin,
         )
     });
-    let (summary, _) = survey_of(&nested, &Way::default());
+    let summary = survey_of(&nested, &Way::default());
     assert_eq!(summary.mended, Mended::default());
     let deepest = summary
         .tree
@@ -164,7 +169,7 @@ fn a_hundred_thousand_calls_of_different_names_one_after_the_other_are_no_proble
         1 => (None, 0, 1_000_000_000),
         _ => (Some(1), number as i64 * 100, number as i64 * 100 + 90),
     });
-    let (summary, _) = survey_of(&flat, &Way::default());
+    let summary = survey_of(&flat, &Way::default());
     assert_eq!(summary.without_drag, 0);
     let drag: Nanoseconds = (summary.tree.contexts().iter())
         .filter(|context| context.depth == 1)
@@ -181,7 +186,7 @@ fn calls_that_overlap_in_a_hundred_thousand_ways_cost_their_drag_only() {
         1 => (None, 0, 1_000_000_000),
         _ => (Some(1), number as i64 * 100, number as i64 * 100 + 250),
     });
-    let (summary, _) = survey_of(&staggered, &Way::default());
+    let summary = survey_of(&staggered, &Way::default());
     assert_eq!((summary.spans, summary.without_drag), (100_000, 1));
     let critical: Nanoseconds = (summary.tree.contexts().iter())
         .map(|context| context.totals.critical)
@@ -197,7 +202,7 @@ fn times_at_the_end_of_time_add_up_to_something() {
         3 => (Some(1), i64::MAX, i64::MAX),
         _ => (Some(1), i64::MIN, i64::MAX),
     });
-    let (summary, _) = survey_of(&extreme, &Way::default());
+    let summary = survey_of(&extreme, &Way::default());
     assert_eq!(summary.spans, 4);
 }
 
@@ -266,4 +271,35 @@ proptest! {
             prop_assert!(row.distance <= 2.0_f64.sqrt() + 1e-9, "{:?}", row);
         }
     }
+}
+
+#[test]
+fn counts_of_many_different_names_go_onto_the_disk_and_come_back_whole() {
+    let drawing: String = (0..2_000)
+        .map(|number| format!("s{number} shop[get-{}] 0-{}\n", number % 1_000, 10 + number))
+        .collect();
+    let opened = Cell::new(0);
+    let open = || {
+        opened.set(opened.get() + 1);
+        Ok(Cursor::new(Vec::new()))
+    };
+    // No span has to go there.
+    let mut sorter = TraceSorter::new(2_000, open);
+    for span in spans(1, &drawing) {
+        sorter.push(&span, true).unwrap();
+    }
+    let options = SurveyOptions {
+        limits: Limits {
+            operations: 900,
+            ..ALL
+        },
+        jobs: NonZeroUsize::MIN,
+        progress: &|_| (),
+    };
+    let summary = survey(Traces::merge([sorter]).unwrap(), options).unwrap();
+    assert_eq!((opened.get(), summary.other_operations), (1, 100));
+    let contexts = summary.tree.contexts().iter();
+    let mut counts: Vec<u64> = contexts.map(|context| context.totals.count).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [vec![2; 900], vec![200]].concat());
 }

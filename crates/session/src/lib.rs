@@ -35,7 +35,7 @@ pub use manifest::Manifest;
 pub use merge::{EventPlace, Interrupted, merged_events, merged_events_by};
 pub use open::{Experiment, OpenedSource, open};
 pub use requests::{HostRequests, RecordedRequests};
-pub use span_traces::{SPANS_SPILLED, span_traces};
+pub use span_traces::{MayBeRequest, SPANS_SPILLED, span_traces};
 pub use spans::{SpanFile, span_files};
 pub use store_paths::store_paths;
 pub use stores::InsideTraces;

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use slowpath_model::{Diagnostic, DiagnosticCode, Place};
 use slowpath_read_spans::{ReadOptions, Span, SpanSink, read_spans};
-use slowpath_services::{Names, SpanRecord, TraceSorter, Traces};
+use slowpath_services::{TraceSorter, Traces};
 
 use crate::SpanFile;
 
-/// Spans held in memory by all workers together, about 100 MB; more go through a temporary file.
+/// Spans held in memory by all workers together, about 150 MB; more go through a temporary file.
 const MOST_HELD: usize = 1_000_000;
 
 /// Why spans could not be brought together, and what can be done.
@@ -21,14 +21,18 @@ pub const SPANS_SPILLED: &str = "spans do not fit into memory, and the temporary
 
 type Sorter = TraceSorter<File, fn() -> io::Result<File>>;
 
+/// Whether a span is a request where no span above it is one.
+pub type MayBeRequest<'a> = &'a (dyn Fn(&Span) -> bool + Sync);
+
 /// Reads files on several threads into whole distributed traces; what was wrong with them comes in the
-/// order of the files. `progress` is told bytes done and bytes in all.
+/// order of the files. Where `may_be_request` is true of all spans, the first ones of the traces are the requests.
+/// `progress` is told bytes done and bytes in all.
 ///
 /// # Errors
 /// Where spans do not fit into memory and the temporary file for them fails: [`SPANS_SPILLED`].
 pub fn span_traces(
     files: &[SpanFile],
-    names: &Names,
+    may_be_request: MayBeRequest<'_>,
     jobs: NonZeroUsize,
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> io::Result<(Traces<File>, Vec<Diagnostic>)> {
@@ -43,7 +47,7 @@ pub fn span_traces(
     let work = || {
         let mut intake = Intake {
             sorter: TraceSorter::new(MOST_HELD / jobs, tempfile::tempfile),
-            names,
+            may_be_request,
             pushed: Ok(()),
             found: Vec::new(),
         };
@@ -75,7 +79,7 @@ pub fn span_traces(
 /// Takes the spans of files, one after the other.
 struct Intake<'run> {
     sorter: Sorter,
-    names: &'run Names,
+    may_be_request: MayBeRequest<'run>,
     /// What became of storing them.
     pushed: io::Result<()>,
     found: Vec<Diagnostic>,
@@ -104,7 +108,8 @@ impl Intake<'_> {
 impl SpanSink for Intake<'_> {
     fn span(&mut self, span: Span) {
         if span.has_times() && self.pushed.is_ok() {
-            self.pushed = self.sorter.push(SpanRecord::new(&span, self.names));
+            let may_be_request = (self.may_be_request)(&span);
+            self.pushed = self.sorter.push(&span, may_be_request);
         }
     }
 

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use slowpath_model::{SpanId, Timestamp, TraceId};
 use slowpath_read_spans::{Reference, ReferenceKind, Span, SpanKind, SpanStatus};
 use slowpath_services::{
-    IsRequest, Limits, Mended, Names, Order, Report, SpanRecord, Summary, SurveyOptions, Timeline,
-    TraceSorter, Traces, critical_path, survey,
+    Limits, Mended, Order, Report, SpanRecord, Summary, SurveyOptions, Timeline, TraceSorter,
+    Traces, critical_path, survey,
 };
 
 /// The id of the span that is drawn with `name`, which has 8 letters at most.
@@ -95,14 +95,13 @@ pub fn spans(number: u64, drawing: &str) -> Vec<Span> {
 }
 
 /// The time line of one trace.
-pub fn line(drawing: &str) -> (Timeline, Mended, Names) {
-    let names = Names::default();
+pub fn line(drawing: &str) -> (Timeline, Mended) {
     let records = spans(1, drawing)
         .iter()
-        .map(|span| SpanRecord::new(span, &names))
+        .map(|span| SpanRecord::new(span, true))
         .collect();
     let mut mended = Mended::default();
-    (Timeline::new(records, &names, &mut mended), mended, names)
+    (Timeline::new(records, &mut mended), mended)
 }
 
 /// Time on the critical path of the first root, by span.
@@ -140,7 +139,7 @@ pub struct Way<'a> {
     pub jobs: usize,
     pub sorters: usize,
     pub most_held: usize,
-    pub requests: Option<IsRequest<'a>>,
+    pub may_be_request: &'a dyn Fn(&Span) -> bool,
     pub limits: Limits,
 }
 
@@ -150,36 +149,32 @@ impl Default for Way<'_> {
             jobs: 1,
             sorters: 1,
             most_held: 1000,
-            requests: None,
+            may_be_request: &|_| true,
             limits: ALL,
         }
     }
 }
 
 /// Surveys `spans`.
-pub fn survey_of(spans: &[Span], way: &Way<'_>) -> (Summary, Names) {
-    let names = Names::default();
+pub fn survey_of(spans: &[Span], way: &Way<'_>) -> Summary {
     let open = || Ok(Cursor::new(Vec::new()));
     let mut sorters: Vec<_> = (0..way.sorters)
         .map(|_| TraceSorter::new(way.most_held, open))
         .collect();
     for (number, span) in spans.iter().enumerate() {
         let sorter = &mut sorters[number % way.sorters];
-        sorter.push(SpanRecord::new(span, &names)).unwrap();
+        sorter.push(span, (way.may_be_request)(span)).unwrap();
     }
     let options = SurveyOptions {
-        requests: way.requests,
         limits: way.limits,
         jobs: NonZeroUsize::new(way.jobs).unwrap(),
         progress: &|_| (),
     };
     let traces = Traces::merge(sorters).unwrap();
-    let summary = survey(traces, &names, options).unwrap();
-    (summary, names)
+    survey(traces, options).unwrap()
 }
 
 /// Surveys `spans` and ranks everything.
 pub fn report_of(spans: &[Span], way: &Way<'_>, order: Order) -> Report {
-    let (summary, names) = survey_of(spans, way);
-    Report::new(&summary, &names, order, 0)
+    Report::new(&survey_of(spans, way), order, 0)
 }
