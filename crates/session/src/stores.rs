@@ -5,7 +5,7 @@ use slowpath_datastore::{
     Appends, Level, ServerModel, StoreReport, has_service_events, has_store_events, model, store,
 };
 use slowpath_engine::{Cancelled, Options, Outcome};
-use slowpath_kernel::io::io;
+use slowpath_kernel::io::io_with_calls;
 use slowpath_model::{Diagnostic, ProcessId, TimeRange, Timestamp};
 use slowpath_source::{Joined, Source};
 
@@ -149,7 +149,7 @@ fn appends(
         range: TimeRange::new(Timestamp::MIN, options.range.end),
         ..*options
     };
-    let told = io(kernel.source(), &kernel.known(), &options)?;
+    let told = io_with_calls(kernel.source(), &kernel.known(), &options)?;
     let mut appends = Appends::default();
     for file in told.state.unwrap_or_default().calls {
         if Appends::is_append_only_file(&file.path) {

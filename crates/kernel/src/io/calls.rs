@@ -169,6 +169,8 @@ pub(super) struct Return {
     pub(super) pair: Option<[i32; 2]>,
     /// It lies in the window: bytes that it moved count.
     pub(super) counts: bool,
+    /// It is told by itself if it waited for a file.
+    pub(super) is_looked_at: bool,
 }
 
 /// What follows from a return at `at`, given the entry and its time if they are known.
@@ -179,7 +181,7 @@ pub(super) fn outcome(
     returned: Return,
     mut tell: impl FnMut(What),
 ) {
-    if let (Some((since, entry)), true) = (&entered, returned.counts) {
+    if let (Some((since, entry)), true) = (&entered, returned.is_looked_at) {
         let is_told = match call.effect() {
             Some(Effect::Syncs) => true,
             Some(Effect::Moves(Way::Write)) => at.since(*since) >= LONG,

@@ -37,7 +37,8 @@ pub struct IoReport {
     /// The same over time; for pictures, no part of the document.
     #[serde(skip)]
     pub over_time: MovedOverTime,
-    /// What first threads of processes waited for in files, by thread and path; no part of the document either.
+    /// What first threads of processes waited for in files, by thread and path, as [`io_with_calls`] tells; no part of
+    /// the document either.
     #[serde(skip)]
     pub calls: Vec<FileCalls>,
 }
@@ -170,11 +171,18 @@ pub fn io(
     known: &Known,
     options: &Options<'_>,
 ) -> Result<Outcome<IoReport>, Cancelled> {
-    answer(
-        source,
-        &pass::Io::new(source, known, options.range),
-        options,
-    )
+    let analysis = pass::Io::new(source, known, options.range, false);
+    answer(source, &analysis, options)
+}
+
+/// As [`io`], with the calls that waited for files: memory for each of them.
+pub fn io_with_calls(
+    source: &dyn Source,
+    known: &Known,
+    options: &Options<'_>,
+) -> Result<Outcome<IoReport>, Cancelled> {
+    let analysis = pass::Io::new(source, known, options.range, true);
+    answer(source, &analysis, options)
 }
 
 fn process_rows(rows: impl Iterator<Item = ProcessRow>) -> Vec<ProcessRow> {
@@ -268,7 +276,7 @@ mod tests {
     fn check_with(known: &Known, text: &str, expected: &str) {
         let trace = drawn(text);
         let range = TimeRange::ALL;
-        let report = every_way::ask(&trace, |source| pass::Io::new(source, known, range));
+        let report = every_way::ask(&trace, |source| pass::Io::new(source, known, range, false));
         assert_eq!(told(&report), expected, "{text}");
     }
 
@@ -431,7 +439,17 @@ mod tests {
     /// By file: calls of first threads, each with its name, begin and end in microseconds.
     fn check_calls(known: &Known, text: &str, expected: &str) {
         let range = TimeRange::ALL;
-        let report = every_way::ask(&drawn(text), |source| pass::Io::new(source, known, range));
+        let ask = |tells_calls| {
+            every_way::ask(&drawn(text), |source| {
+                pass::Io::new(source, known, range, tells_calls)
+            })
+        };
+        let report = ask(true);
+        let unasked = IoReport {
+            calls: Vec::new(),
+            ..report.clone()
+        };
+        assert_eq!(ask(false), unasked, "{text}");
         let call = |call: &FileCall| {
             let us = |at: Timestamp| at.ns() / 1000;
             let what = if call.syncs { "syncs" } else { "writes" };
@@ -592,7 +610,7 @@ mod tests {
         );
         let range = TimeRange::new(Timestamp::from_ns(10), Timestamp::from_ns(20));
         let known = Known::default();
-        let report = every_way::ask(&trace, |source| pass::Io::new(source, &known, range));
+        let report = every_way::ask(&trace, |source| pass::Io::new(source, &known, range, false));
         assert_eq!(told(&report), "7:t7 10/1 0/0 | /a 10/1 0/0");
         let row = serde_json::to_value(&report.files[0]).unwrap();
         let keys = serde_json::json!({"path": "/a", "read_bytes": 10, "write_bytes": 0, "reads": 1, "writes": 0});

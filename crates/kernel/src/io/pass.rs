@@ -28,6 +28,7 @@ use crate::{Extent, Window};
 pub(super) struct Io<'known> {
     window: Window,
     known: &'known Known,
+    tells_calls: bool,
     concepts: Concepts,
     calls: Vec<Option<Call>>,
     /// Exits do not say which call they are of, so other calls matter too.
@@ -66,15 +67,27 @@ const KINDS: &[FactKind] = &[
 ];
 
 impl<'known> Io<'known> {
-    pub(super) fn new(source: &dyn Source, known: &'known Known, range: TimeRange) -> Self {
-        let is_wanted = |name: &str| Call::named(name).is_some();
+    /// With [`IoReport::calls`] where `tells_calls`.
+    pub(super) fn new(
+        source: &dyn Source,
+        known: &'known Known,
+        range: TimeRange,
+        tells_calls: bool,
+    ) -> Self {
+        let named = |name: &str| {
+            let is_asked_for =
+                |call: &Call| tells_calls || !matches!(call.effect(), Some(Effect::Syncs));
+            Call::named(name).filter(is_asked_for)
+        };
+        let is_wanted = |name: &str| named(name).is_some();
         let concepts = Concepts::resolve_calls(source.schema(), KINDS, is_wanted);
         let names = concepts.syscall_names();
         let mut classes = source.schema().event_classes.iter();
         Self {
             window: Extent::of(source).window(range),
             known,
-            calls: names.iter().map(|name| Call::named(name)).collect(),
+            tells_calls,
+            calls: names.iter().map(|name| named(name)).collect(),
             concepts,
             exits_are_unnamed: classes.any(|class| class.name == "exit_syscall"),
             shares_processors: shares_processors(source),
@@ -130,10 +143,12 @@ impl<'known> Io<'known> {
         };
         let entered = chunk.entered.take();
         let failed = exit.ret < 0;
+        let counts = self.window.contains(at);
         let returned = Return {
             value: exit.ret,
             pair: exit.pair,
-            counts: self.window.contains(at),
+            counts,
+            is_looked_at: counts && self.tells_calls,
         };
         let thread = chunk.whose(at, exit.thread, exit.process);
         match entered {
