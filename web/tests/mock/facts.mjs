@@ -72,6 +72,7 @@ export function findings() {
   return {
     requests: requests.length,
     examined: 84,
+    in_part: 0,
     left_out: 0,
     findings: [
       {

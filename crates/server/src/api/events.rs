@@ -51,7 +51,6 @@ pub(super) async fn events(
 ) -> Result<Answer, Problem> {
     shared
         .answer(move |recording| {
-            let clocks = recording.trace_clocks()?;
             let query = EventQuery {
                 at: question.at_ns,
                 before: limited("events", question.before, MOST_EVENTS)?,
@@ -59,6 +58,7 @@ pub(super) async fn events(
                 name: question.name,
                 text: question.text,
             };
+            let clocks = recording.trace_clocks()?;
             Answer::of(&event_page(&recording.experiment, &query, &clocks))
         })
         .await

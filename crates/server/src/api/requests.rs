@@ -105,7 +105,6 @@ pub(super) async fn requests(
 ) -> Result<Answer, Problem> {
     shared
         .answer(move |recording| {
-            let requests = recording.requests.get()?;
             let trace = question.trace.filter(|text| !text.is_empty()).map(|text| {
                 let bad = || {
                     Problem::Bad(format!(
@@ -157,6 +156,7 @@ pub(super) async fn requests(
                 offset: question.offset,
                 limit: limited("requests", question.limit, MOST_OF_A_PAGE)?,
             };
+            let requests = recording.requests.get()?;
             let all = requests.recorded.all();
             Answer::of(&requests.numbers.page(&all, &query))
         })
@@ -220,8 +220,8 @@ pub(super) async fn paths(
 ) -> Result<Answer, Problem> {
     shared
         .answer(move |recording| {
-            let requests = recording.requests.get()?;
             limited("requests", question.requests.len(), MOST_AT_A_TIME)?;
+            let requests = recording.requests.get()?;
             let all = requests.recorded.all();
             let paths = question.requests.iter().filter_map(|&id| {
                 let of = requests.numbers.get(id)?;
@@ -367,8 +367,8 @@ pub(super) async fn distribution(
 ) -> Result<Answer, Problem> {
     shared
         .answer(move |recording| {
-            let requests = recording.requests.get()?;
             let buckets = parts("buckets", question.buckets, MOST_CLASSES)?;
+            let requests = recording.requests.get()?;
             let query = RequestQuery {
                 service: question.service.filter(|name| !name.is_empty()),
                 operation: question.operation.filter(|name| !name.is_empty()),

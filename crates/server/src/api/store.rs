@@ -84,10 +84,10 @@ pub(super) async fn store_through_time(
 ) -> Result<Answer, Problem> {
     shared
         .answer(move |recording| {
-            recording.want(Job::StoreHistory);
-            let store = recording.store_history.get()?;
             let range = range_of(question.begin_ns, question.end_ns)?;
             let buckets = parts("buckets", question.buckets, MOST_PIXELS)?;
+            recording.want(Job::StoreHistory);
+            let store = recording.store_history.get()?;
             let servers = store_over_time(&store.opened.history, &store.rows, range, buckets);
             Answer::of(&StoresOverTime { servers })
         })

@@ -220,11 +220,11 @@ pub(super) async fn quiet(
 ) -> Result<Answer, Problem> {
     shared
         .answer(move |recording| {
-            let history = recording.history.get()?;
             limited("rows", question.rows.len(), MOST_ROWS)?;
             let range = range_of(question.begin_ns, question.end_ns)?;
             let parts = parts("pixels", question.pixels, MOST_PIXELS)?;
             limited("cells", question.rows.len() * parts, MOST_CELLS)?;
+            let history = recording.history.get()?;
             let opened = &history.opened.history;
             let found = slowpath_views::quiet(opened, &history.rows, &question.rows, range, parts);
             let stretch = |(begin_ns, end_ns)| QuietStretch { begin_ns, end_ns };
@@ -343,8 +343,6 @@ pub(super) async fn arrows(
 ) -> Result<Answer, Problem> {
     shared
         .answer(move |recording| {
-            let history = recording.history.get()?;
-            let requests = recording.requests.get()?;
             let wanted = match (question.rows, question.touching) {
                 (Some(rows), None) => {
                     limited("rows", rows.len(), MOST_ROWS)?;
@@ -358,6 +356,8 @@ pub(super) async fn arrows(
             };
             let range = range_of(question.begin_ns, question.end_ns)?;
             let limit = limited("arrows", question.limit, MOST_ITEMS)?;
+            let history = recording.history.get()?;
+            let requests = recording.requests.get()?;
             let lines = |host: HostId| {
                 let host = requests.recorded.hosts.get(host.index());
                 host.and_then(|host| host.lines.as_ref())
@@ -389,9 +389,9 @@ pub(super) async fn usage(
 ) -> Result<Answer, Problem> {
     shared
         .answer(move |recording| {
-            let history = recording.history.get()?;
             let range = range_of(question.begin_ns, question.end_ns)?;
             let buckets = parts("buckets", question.buckets, MOST_PIXELS)?;
+            let history = recording.history.get()?;
             Answer::of(&slowpath_views::usage(
                 &history.opened.history,
                 &history.rows,
@@ -411,10 +411,10 @@ pub(super) async fn io_over_time(
 ) -> Result<Answer, Problem> {
     shared
         .answer(move |recording| {
-            recording.want(Job::Io);
-            let io = recording.io.get()?;
             let range = range_of(question.begin_ns, question.end_ns)?;
             let buckets = parts("buckets", question.buckets, MOST_PIXELS)?;
+            recording.want(Job::Io);
+            let io = recording.io.get()?;
             let clocks = recording.clocks()?;
             Answer::of(&io_rates(&io.over_time, clocks, range, buckets))
         })
@@ -468,12 +468,12 @@ pub(super) async fn thread_path(
 ) -> Result<Answer, Problem> {
     shared
         .answer(move |recording| {
+            let range = range_of(question.begin_ns, question.end_ns)?;
             let history = recording.history.get()?;
             let requests = recording.requests.get()?;
             let thread = history.rows.threads.get(row);
             let thread =
                 thread.ok_or_else(|| Problem::Unknown(format!("there is no row {row}")))?;
-            let range = range_of(question.begin_ns, question.end_ns)?;
             let all = requests.recorded.all();
             let lines = all.hosts().lines(thread.host);
             let origin = recording.clocks()?.of_host(thread.host);
