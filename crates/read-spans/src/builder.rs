@@ -76,10 +76,15 @@ impl<'sink> Builder<'sink> {
         byte: u64,
     ) -> (Timestamp, Timestamp) {
         let last = begin.max(end);
-        if last.ns() == 0 && begin == end {
-            self.problem(DiagnosticCode::UnsetTime, byte, || {
-                "a span has neither a start nor an end (both are 0)".to_owned()
+        if last.ns() == 0 {
+            self.problem(DiagnosticCode::UnsetTime, byte, || match begin == end {
+                true => "a span has neither a start nor an end (both are 0)".to_owned(),
+                false => {
+                    "a span ends at 0, where times begin to be counted; it is taken to have none"
+                        .to_owned()
+                }
             });
+            return (last, last);
         }
         if begin.min(end).ns() == 0 && is_of_a_clock(last) {
             let which = if begin < end { "start" } else { "end" };

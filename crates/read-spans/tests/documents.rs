@@ -251,6 +251,9 @@ fn a_jaeger_span_without_a_start_has_no_time() {
     let early = r#""startTime":5,"#;
     check([zero, early], ["0..7000", "5000..12000"], &[]);
     check([zero, zero], ["0..7000"; 2], &[]);
+    // An end of 0 is that of a span without times.
+    let before = r#""startTime":-7,"#;
+    check([before, early], ["0..0", "5000..12000"], &["UnsetTime 1"]);
     // One trace's clock says nothing of another trace in the same document.
     let own = r#""processID":"p""#;
     let by_hand = span(1, zero, own);
