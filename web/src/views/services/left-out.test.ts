@@ -13,6 +13,9 @@ test('what is not told apart is said', () => {
     /^1 service, the rarest, shown as \(other\)\. 7.541 operations, the rarest, shown/,
   );
   expect(wordLeftOut({ ...ALL, most_calls: 3, deeper_spans: 640 })).toMatch(
-    /more than 3 calls: 640 spans below/,
+    /more than 3 calls: 640 spans below count/,
+  );
+  expect(wordLeftOut({ ...ALL, most_calls: 1, deeper_spans: 1 })).toMatch(
+    /more than 1 call: 1 span below counts/,
   );
 });

@@ -1,7 +1,7 @@
 // What of the spans the services view does not tell apart, in words: one line beside the choice of what is shown.
 // How much is told apart is settled by the server (docs/reference/definitions.md, section "services").
 import type { ServicesReport } from '../../model/interface';
-import { wordCount, wordNumberOf } from '../../model/wording';
+import { wordNumberOf } from '../../model/wording';
 
 type Counts = Pick<ServicesReport, 'other_services' | 'other_operations' | 'most_calls' | 'deeper_spans'>;
 
@@ -17,8 +17,9 @@ export function wordLeftOut(report: Counts): string {
   }
   if (report.deeper_spans > 0) {
     const longest = wordNumberOf(report.most_calls, 'call');
-    const spans = wordCount(report.deeper_spans);
-    sentences.push(`No path has more than ${longest}: ${spans} spans below count as time of its last one.`);
+    const spans = wordNumberOf(report.deeper_spans, 'span');
+    const count = report.deeper_spans === 1 ? 'counts' : 'count';
+    sentences.push(`No path has more than ${longest}: ${spans} below ${count} as time of its last one.`);
   }
   return sentences.join(' ');
 }
