@@ -30,8 +30,8 @@ impl MappedFile {
         // the file's bytes to change while a slice is held; traces are written once, and a reader
         // checks every length it takes from them against the slice it holds.
         let map = unsafe { Mmap::map(&file)? };
-        // Only hints to the kernel's read-ahead; without them reading is slower, not wrong. A file that it reads in
-        // small pages takes it twice as long to read, and a third of the time of counting events to map, each time.
+        // Only hints to the kernel's read-ahead; without them reading is slower, not wrong: a file that it reads in
+        // small pages takes longer to read and to map.
         let _ = map.advise(Advice::Sequential);
         #[cfg(target_os = "linux")]
         let _ = map.advise(Advice::HugePage);
