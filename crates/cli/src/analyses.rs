@@ -10,7 +10,7 @@ use slowpath_session::{Experiment, HostKernels};
 use slowpath_source::{Joined, Source};
 use slowpath_views::merge_documents;
 
-use crate::input::{InputArgs, Report};
+use crate::input::{InputArgs, Report, how_many};
 use crate::output::print_json;
 use crate::tables;
 
@@ -88,7 +88,7 @@ struct ReportArgs {
     #[command(flatten)]
     input: InputArgs,
     /// Rows in each printed table; 0 prints all. JSON always has all.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = how_many, allow_negative_numbers = true)]
     top: usize,
     /// Print one JSON document.
     #[arg(long)]

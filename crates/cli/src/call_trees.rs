@@ -5,7 +5,7 @@ use slowpath_datastore::{
     Whereabouts,
 };
 use slowpath_model::{Nanoseconds, ProcessId, Timestamp, shown};
-use slowpath_views::{address, grouped};
+use slowpath_views::{address, grouped, number_of};
 
 /// Who was recorded, and how much of what they sent was found again.
 pub(crate) fn overview(told: &CallReport) -> String {
@@ -14,14 +14,14 @@ pub(crate) fn overview(told: &CallReport) -> String {
     text.extend(told.joins.iter().map(join));
     if told.lost > 0 {
         text += &format!(
-            "{} events were lost by the tracer: what they told is missing\n",
-            grouped(told.lost)
+            "{} lost by the tracer: what was told there is missing\n",
+            number_of(told.lost, "event")
         );
     }
     if told.nameless > 0 {
         text += &format!(
-            "{} events do not say which process tells them and are left out: record with the context vpid\n",
-            grouped(told.nameless)
+            "{} left out as it is not said which process tells: record with the context vpid\n",
+            number_of(told.nameless, "event")
         );
     }
     text
@@ -38,12 +38,12 @@ fn service(row: &ServiceRow) -> String {
         false => "",
     };
     format!(
-        "service {}: {}{ports}: {} requests received, {} sent; {} commands sent{mixed}\n",
+        "service {}: {}{ports}: {} received, {} sent; {} sent{mixed}\n",
         row.service,
         process(row.pid),
-        grouped(row.received),
+        number_of(row.received, "request"),
         grouped(row.calls),
-        grouped(row.commands),
+        number_of(row.commands, "command"),
     )
 }
 
@@ -54,8 +54,8 @@ fn store(row: &StoreRow) -> String {
     };
     let did = match row.level {
         Level::Lite => format!(
-            "{} commands executed, {} of them sent by these services",
-            grouped(row.commands),
+            "{} executed, {} of them sent by these services",
+            number_of(row.commands, "command"),
             grouped(row.joined)
         ),
         Level::LifeCycle => {

@@ -9,7 +9,7 @@ use slowpath_engine::Cancelled;
 use slowpath_views::merge_documents;
 
 use crate::call_trees;
-use crate::input::{InputArgs, Report};
+use crate::input::{InputArgs, Report, how_many};
 use crate::output::{print, print_json};
 
 /// What services asked of each other and of Redis: each request as a tree, with times.
@@ -21,10 +21,10 @@ pub struct CallsArgs {
     #[command(flatten)]
     input: InputArgs,
     /// So many of the slowest requests; 0: all of them.
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = how_many, allow_negative_numbers = true)]
     slowest: usize,
     /// Lines of each printed request; 0 prints all. JSON always has all.
-    #[arg(long, value_name = "N", default_value_t = 40)]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = how_many, allow_negative_numbers = true)]
     top: usize,
     /// Print one JSON document.
     #[arg(long)]

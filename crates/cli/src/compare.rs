@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use slowpath_model::Nanoseconds;
+use slowpath_model::{Nanoseconds, counted};
 use slowpath_requests::{AllHosts, Breakdown, Difference};
 use slowpath_session::RecordedRequests;
 use slowpath_views::OperationName;
 
-use crate::input::{self, InputArgs, Report};
+use crate::input::{self, InputArgs, Report, how_many};
 use crate::output::print_json;
 use crate::requests::{Chosen, ChosenArgs, LeftOutRow, ensure_spans};
 use crate::{request_tables, tables};
@@ -29,7 +29,7 @@ pub struct CompareArgs {
     #[command(flatten)]
     chosen: ChosenArgs,
     /// Rows for each operation; 0 shows all.
-    #[arg(long, default_value_t = 10, value_name = "N")]
+    #[arg(long, default_value_t = 10, value_name = "N", value_parser = how_many, allow_negative_numbers = true)]
     top: usize,
     /// One JSON document.
     #[arg(long)]
@@ -229,10 +229,18 @@ fn text(operations: &[(OperationName, Groups)], (one, other): (&str, &str), top:
             (service, operation) => format!("{service}: {operation}"),
         };
         text += &format!(
-            "{named}: {} {one} requests take {} on average, {} {other} ones {}\n",
-            groups.one.requests(),
+            "{named}: {} {} on average, {} {}\n",
+            counted(
+                groups.one.requests(),
+                &format!("{one} request takes"),
+                &format!("{one} requests take")
+            ),
             rounded(groups.one.mean()),
-            groups.other.requests(),
+            counted(
+                groups.other.requests(),
+                &format!("{other} one"),
+                &format!("{other} ones")
+            ),
             rounded(groups.other.mean()),
         );
         let differences = groups.one.differences(&groups.other);

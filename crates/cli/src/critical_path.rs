@@ -13,7 +13,7 @@ use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{HostId, SpanId, ThreadId, TimeRange, TraceId, shown};
 
 use crate::analyses::kernel_hosts;
-use crate::input::{InputArgs, Report};
+use crate::input::{InputArgs, Report, how_many};
 use crate::merged;
 use crate::output::finish;
 use crate::pattern::matches_any;
@@ -53,7 +53,7 @@ pub struct CriticalPathArgs {
     #[arg(long)]
     merged: bool,
     /// Rows of the table of --merged; 0 shows all.
-    #[arg(long, default_value_t = 20, value_name = "N", requires = "merged")]
+    #[arg(long, default_value_t = 20, value_name = "N", requires = "merged", value_parser = how_many, allow_negative_numbers = true)]
     top: usize,
     /// One JSON document per path and line; with --merged one per host.
     #[arg(long)]

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use slowpath_findings::{MOST_EXAMINED, Severity};
+use slowpath_model::counted;
 use slowpath_views::{Found, diagnose};
 
 use crate::input::{self, InputArgs, Report};
@@ -51,10 +52,7 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
 
 fn text(found: &Found) -> String {
     let (findings, in_part) = (&found.findings, found.in_part);
-    let requests = match found.requests {
-        1 => "1 request".to_owned(),
-        several => format!("{several} requests"),
-    };
+    let requests = counted(found.requests, "request", "requests");
     let mut left_out = match found.left_out {
         0 => String::new(),
         count => format!(

@@ -11,7 +11,7 @@ use slowpath_kernel::count::{CountBy, count};
 use slowpath_model::{Diagnostic, TimeRange, Timestamp, TraceId, shown};
 use slowpath_read_spans::{ReadOptions, Span, SpanSink};
 use slowpath_session::{OpenedSource, SpanFile};
-use slowpath_views::{bytes, grouped};
+use slowpath_views::{bytes, grouped, number_of};
 
 use crate::input::{InputArgs, Report, Run};
 use crate::output::print;
@@ -155,9 +155,9 @@ fn spans_as_text(document: &Value) -> String {
     lines.push(format!("  {}, {}", text("format"), bytes(number("bytes"))));
     lines.extend(time_as_text(document));
     lines.push(format!(
-        "  {} spans of {} distributed traces",
-        grouped(number("spans")),
-        grouped(number("traces")),
+        "  {} of {}",
+        number_of(number("spans"), "span"),
+        number_of(number("traces"), "distributed trace"),
     ));
     let services = document["services"].as_array().into_iter().flatten();
     lines.extend(services.map(|service| {
@@ -201,16 +201,16 @@ fn as_text(document: &Value) -> String {
     }
     lines.extend(time_as_text(document));
     lines.push(format!(
-        "  {} events in {} streams, {} packets, {}",
-        grouped(number("events")),
-        number("streams"),
-        grouped(number("packets")),
+        "  {} in {}, {}, {}",
+        number_of(number("events"), "event"),
+        number_of(number("streams"), "stream"),
+        number_of(number("packets"), "packet"),
         bytes(number("bytes")),
     ));
     if number("lost") > 0 {
         lines.push(format!(
-            "  {} events were lost by the tracer",
-            grouped(number("lost"))
+            "  {} lost by the tracer",
+            number_of(number("lost"), "event")
         ));
     }
     let recording = &document["recording"];

@@ -68,6 +68,11 @@ pub(crate) fn parse_time(text: &str) -> Result<TimePoint, String> {
     text.parse().map(TimePoint::Epoch).map_err(|_| explain())
 }
 
+/// A number of rows, requests and the like.
+pub(crate) fn how_many(text: &str) -> Result<usize, String> {
+    (text.parse()).map_err(|_| "a whole number from 0 on is wanted".to_owned())
+}
+
 /// The files of spans at or below `paths`, and what could not be looked into.
 ///
 /// # Errors

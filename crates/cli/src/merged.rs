@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use slowpath_critical_path::{CriticalPath, Edge, Graph, Holdups, Node, NodeId};
-use slowpath_model::{Nanoseconds, shown};
+use slowpath_model::{Nanoseconds, counted, shown};
 
 use crate::tables;
 
@@ -89,8 +89,8 @@ pub fn write_holdups(
     }
     writeln!(
         output,
-        "{} paths; what they have in common is counted once\n",
-        holdups.paths()
+        "{}; what several have in common is counted once\n",
+        counted(holdups.paths(), "path", "paths")
     )?;
     let all = holdups.all();
     if all.is_empty() {
@@ -158,8 +158,7 @@ mod tests {
         let mut output = Vec::new();
         write_holdups(&mut output, Holdups::default(), None, 20).expect("memory takes it");
         let text = String::from_utf8(output).expect("text");
-        let expected =
-            "0 paths; what they have in common is counted once\n\nno thread waited for another\n";
+        let expected = "0 paths; what several have in common is counted once\n\nno thread waited for another\n";
         assert_eq!(text, expected);
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
-use slowpath_model::{ProcessId, shown};
+use slowpath_model::{ProcessId, counted, shown};
 use slowpath_record::{
     AgentsChoice, CommandEnd, ForwardTarget, KernelChoice, Manifest, Mode, Outcome, RecordError,
     RecordOptions, RedisChoice, RedisDetail, RedisServer, Rule, SpanOptions, SpansChoice,
@@ -314,8 +314,9 @@ fn summary(outcome: &Outcome) -> String {
     if lost > 0 {
         let cpus: Vec<String> = kernel.lost_events.keys().map(ToString::to_string).collect();
         text += &format!(
-            "warning: {lost} kernel events were lost on CPU {}\n\
+            "warning: {} lost on CPU {}\n\
              hint: give each processor more than {} with --buffer-size, or ask for less with --events\n",
+            counted(lost, "kernel event was", "kernel events were"),
             cpus.join(", "),
             in_words(kernel.buffer_bytes_per_cpu),
         );
@@ -326,8 +327,9 @@ fn summary(outcome: &Outcome) -> String {
         .filter(|lost| *lost > 0)
     {
         text += &format!(
-            "warning: LTTng discarded {lost} events of applications\n\
-             hint: ask for fewer with --ust\n"
+            "warning: LTTng discarded {} of applications\n\
+             hint: ask for fewer with --ust\n",
+            counted(lost, "event", "events")
         );
     }
     if let Some(spans) = spans {
@@ -359,8 +361,9 @@ fn of_spans(part: &SpansPart) -> String {
             )
         });
         text += &format!(
-            "slowpath: {} spans, received in {} messages of exporters{to}\n",
-            part.spans, part.requests
+            "slowpath: {}, received in {} of exporters{to}\n",
+            counted(part.spans, "span", "spans"),
+            counted(part.requests, "message", "messages")
         );
     }
     let warnings = [

@@ -11,7 +11,7 @@ use slowpath_model::TimeRange;
 use slowpath_session::{HostKernels, store_paths};
 use slowpath_views::merge_documents;
 
-use crate::input::{InputArgs, Report, Run};
+use crate::input::{InputArgs, Report, Run, how_many};
 use crate::output::{print, print_json};
 use crate::{redis_findings, redis_paths, redis_tables, redis_touches};
 
@@ -30,10 +30,10 @@ pub struct RedisArgs {
     #[arg(long, value_enum)]
     level: Option<MadeOf>,
     /// So many of the slowest commands, each with its parts.
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = how_many, allow_negative_numbers = true)]
     slowest: usize,
     /// Rows in the printed table; 0 prints all. JSON always has all.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = how_many, allow_negative_numbers = true)]
     top: usize,
     /// Print one JSON document.
     #[arg(long)]

@@ -2,7 +2,7 @@
 
 use slowpath_datastore::{BusVolume, Latency, Level, Parts, ServerRow, StoreReport};
 use slowpath_model::{Nanoseconds, Timestamp};
-use slowpath_views::{address, bytes, grouped};
+use slowpath_views::{address, bytes, grouped, number_of};
 
 use crate::tables::Columns;
 
@@ -14,8 +14,8 @@ pub(crate) fn servers(told: &StoreReport) -> String {
     }
     if told.lost > 0 {
         text += &format!(
-            "{} events were lost by the tracer: what they told is missing\n",
-            grouped(told.lost)
+            "{} lost by the tracer: what was told there is missing\n",
+            number_of(told.lost, "event")
         );
     }
     text
@@ -32,14 +32,14 @@ fn server(row: &ServerRow) -> String {
         Level::LifeCycle => "single events (life cycle)",
     };
     format!(
-        "server {}: {}, {length} from {} (nanoseconds since the epoch), by {level}\n  {} commands of {} clients, \
+        "server {}: {}, {length} from {} (nanoseconds since the epoch), by {level}\n  {} of {}, \
          {} without a reply; {} read, {} written\n  event loop: {:.1} % busy with clients: reading {}, executing {}, \
          writing {}\n{}",
         row.server,
         process(row),
         row.begin_ns,
-        grouped(row.count),
-        grouped(row.clients),
+        number_of(row.count, "command"),
+        number_of(row.clients, "client"),
         grouped(row.unanswered),
         bytes(row.bytes_read),
         bytes(row.bytes_written),
@@ -53,8 +53,8 @@ fn server(row: &ServerRow) -> String {
 
 fn volume(bus: &BusVolume) -> String {
     format!(
-        "  cluster bus: {} messages to other nodes, {} (at most {} in a second); {} from them, {}\n",
-        grouped(bus.sent),
+        "  cluster bus: {} to other nodes, {} (at most {} in a second); {} from them, {}\n",
+        number_of(bus.sent, "message"),
         bytes(bus.sent_bytes),
         bytes(bus.busiest_bytes),
         grouped(bus.received),

@@ -9,14 +9,16 @@ use std::num::NonZeroUsize;
 
 use clap::Args;
 use serde::ser::{Serialize, SerializeSeq, SerializeStruct, Serializer};
-use slowpath_model::{HostId, Nanoseconds, SpanId, ThreadId, TimeRange, Timestamp, TraceId};
+use slowpath_model::{
+    HostId, Nanoseconds, SpanId, ThreadId, TimeRange, Timestamp, TraceId, counted,
+};
 use slowpath_requests::{
     AllHosts, Operation, Operations, PlacedBy, Request, RequestOfHost, Shown, Summary, ThreadOfHost,
 };
 use slowpath_session::{HostRequests, RecordedRequests};
 use slowpath_views::OperationName;
 
-use crate::input::{self, InputArgs, Report};
+use crate::input::{self, InputArgs, Report, how_many};
 use crate::output::print_json;
 use crate::pattern::matches_any;
 use crate::request_tables;
@@ -27,7 +29,7 @@ pub struct RequestsArgs {
     #[command(flatten)]
     input: InputArgs,
     /// So many requests; 0 shows all. By default 20, or all with --json.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = how_many, allow_negative_numbers = true)]
     slowest: Option<usize>,
     #[command(flatten)]
     chosen: ChosenArgs,
@@ -248,8 +250,10 @@ pub(crate) fn ensure_spans(recorded: &RecordedRequests) -> anyhow::Result<()> {
     let unplaced = recorded.unplaced_spans;
     anyhow::ensure!(
         any || unplaced == 0,
-        "there are {unplaced} spans, but none of a host and time that was recorded\n  hint: \
-         `slowpath info` tells which hosts were; `slowpath services` needs spans alone"
+        "there {} {}, but none of a host and time that was recorded\n  hint: \
+         `slowpath info` tells which hosts were; `slowpath services` needs spans alone",
+        if unplaced == 1 { "is" } else { "are" },
+        counted(unplaced, "span", "spans")
     );
     anyhow::ensure!(
         any,

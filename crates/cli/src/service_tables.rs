@@ -2,7 +2,7 @@
 
 use slowpath_model::Nanoseconds;
 use slowpath_services::{PathRow, Report};
-use slowpath_views::grouped;
+use slowpath_views::{grouped, number_of};
 
 use crate::tables::Columns;
 
@@ -31,18 +31,18 @@ const SHORTEST_PATH: usize = 24;
 
 fn heading(report: &Report) -> String {
     let mut text = format!(
-        "{} traces with {} spans, {} requests: p50 {}, p90 {}, p99 {}, longest {}\n",
-        grouped(report.traces),
-        grouped(report.spans),
-        grouped(report.requests),
+        "{} with {}, {}: p50 {}, p90 {}, p99 {}, longest {}\n",
+        number_of(report.traces, "trace"),
+        number_of(report.spans, "span"),
+        number_of(report.requests, "request"),
         short(report.latency_p50),
         short(report.latency_p90),
         short(report.latency_p99),
         short(report.latency_max),
     );
     if report.without_drag > 0 {
-        let requests = grouped(report.without_drag);
-        text += &format!("drag: {requests} requests left out, too many of their spans overlap\n");
+        let requests = number_of(report.without_drag, "request");
+        text += &format!("drag: {requests} left out, too many spans of which overlap\n");
     }
     text + "\n"
 }

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use slowpath_model::{Diagnostic, DiagnosticCode, Place};
+use slowpath_model::{Diagnostic, DiagnosticCode, Place, counted};
 use slowpath_read_spans::Span;
 use slowpath_services::{DEEPEST, Limits, OTHER, Order, Report, Summary, SurveyOptions, survey};
 use slowpath_session::{SPANS_SPILLED, span_traces};
 use slowpath_views::grouped;
 
-use crate::input::{Report as InputReport, Run, open_span_files};
+use crate::input::{Report as InputReport, Run, how_many, open_span_files};
 use crate::output::print;
 use crate::output::print_json;
 use crate::pattern::matches_any;
@@ -27,7 +27,7 @@ pub struct ServicesArgs {
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// So many paths; 0 shows all. By default 20, or all with --json.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = how_many, allow_negative_numbers = true)]
     top: Option<usize>,
     /// What comes first.
     #[arg(long, value_enum, default_value_t)]
@@ -92,8 +92,9 @@ pub fn run(args: &ServicesArgs) -> anyhow::Result<InputReport> {
     let summary = survey(traces, options).context(SPANS_SPILLED)?;
     anyhow::ensure!(
         all || summary.requests > 0,
-        "no span has an operation that matches {}\n  hint: `slowpath services PATH --top 0` shows \
-         all operations; `*` and `?` stand for anything",
+        "no span has an operation that matches {}\n  hint: `slowpath services PATH --top 0` shows those that are told \
+         apart, and spans keep their names where they are shown as {OTHER} or lie too deep to be shown; `*` and `?` \
+         stand for anything",
         args.operation.join(", ")
     );
     let input = input.with(mended(&summary, &options.limits, &args.paths));
@@ -124,62 +125,91 @@ fn mended(summary: &Summary, limits: &Limits, paths: &[PathBuf]) -> Vec<Diagnost
     let tree = &summary.tree;
     let grouped = |number: usize| grouped(number as u64);
     let other_services = format!(
-        "services are not told apart, as there are more than {}; they are shown as {OTHER}",
+        "not told apart, as there are more than {}; shown as {OTHER}",
         grouped(limits.services)
     );
     let other_operations = format!(
-        "operations are not told apart, as there are more than {} of one service or more than {} in all; they are \
-         shown as {OTHER}",
+        "not told apart, as there are more than {} of one service or more than {} in all; shown as {OTHER}",
         grouped(limits.operations_of_service),
         grouped(limits.operations)
     );
     let deeper_spans = format!(
-        "spans lie below paths of {} calls and count as time of the last of these: no more than {} paths are told \
-         apart, and none of more than {DEEPEST} calls",
-        tree.most_calls(),
+        "below paths of {} and counted as time of the last of these: no more than {} paths are told apart, and none \
+         of more than {DEEPEST} calls",
+        counted(tree.most_calls(), "call", "calls"),
         grouped(limits.contexts)
     );
     let found = [
         (
             DuplicateSpan,
             mended.duplicates - mended.conflicting,
-            "spans are there more than once",
+            ["span is", "spans are"],
+            "there more than once",
         ),
         (
             ConflictingSpans,
             mended.conflicting,
-            "spans have the id of another one but differ; they were left out",
+            ["span has", "spans have"],
+            "the id of another one but other contents; left out",
         ),
         (
             MissingParentSpan,
             mended.orphans,
-            "spans have a parent that is missing",
+            ["span has", "spans have"],
+            "a parent that is missing",
         ),
-        (SpanCycle, mended.circles, "circles of spans were cut"),
+        (
+            SpanCycle,
+            mended.circles,
+            ["circle of spans was", "circles of spans were"],
+            "cut",
+        ),
         (
             ClockSkew,
             mended.skewed,
-            "servers were moved into their clients' time",
+            ["server was", "servers were"],
+            "moved into the client's time",
         ),
         (
             ClockSkew,
             mended.early,
-            "spans begin before their parents; only what lies within the parents' time counts there",
+            ["span begins", "spans begin"],
+            "before the parent; only what lies within the parent's time counts there",
         ),
         (
             ClockSkew,
             mended.late,
-            "spans begin more than an hour after their parents ended: clocks differ, or a time was not set",
+            ["span begins", "spans begin"],
+            "more than an hour after the parent ended: clocks differ, or a time was not set",
         ),
-        (ManyOperations, summary.other_services, &other_services),
-        (ManyOperations, summary.other_operations, &other_operations),
-        (ManyContexts, tree.deeper_spans(), &deeper_spans),
+        (
+            ManyOperations,
+            summary.other_services,
+            ["service is", "services are"],
+            &other_services,
+        ),
+        (
+            ManyOperations,
+            summary.other_operations,
+            ["operation is", "operations are"],
+            &other_operations,
+        ),
+        (
+            ManyContexts,
+            tree.deeper_spans(),
+            ["span lies", "spans lie"],
+            &deeper_spans,
+        ),
     ];
-    let found = found.into_iter().filter(|(_, count, _)| *count > 0);
+    let found = found.into_iter().filter(|(_, count, ..)| *count > 0);
     found
-        .map(|(code, count, what)| Diagnostic {
+        .map(|(code, count, [one, several], what)| Diagnostic {
             count: Some(count),
-            ..Diagnostic::new(code, place.clone(), format!("{count} {what}"))
+            ..Diagnostic::new(
+                code,
+                place.clone(),
+                format!("{} {what}", counted(count, one, several)),
+            )
         })
         .collect()
 }

@@ -165,11 +165,11 @@ fn spans_that_contradict_others_are_told_in_words() {
     write("late.json", &[(4, 1, "mail", "read", hours, 5)]);
     let told = slowpath_succeeds(&["services"], folder.path()).stderr;
     for expected in [
-        ": 1 spans begin more than an hour after their parents ended",
+        ": 1 span begins more than an hour after the parent ended",
         "warning[ConflictingSpans]",
-        ": 1 spans have the id of another one but differ",
+        ": 1 span has the id of another one",
         "warning[ClockSkew]",
-        ": 1 spans begin before their parents",
+        ": 1 span begins before the parent",
     ] {
         assert!(told.contains(expected), "{told}");
     }

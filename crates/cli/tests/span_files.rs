@@ -72,7 +72,7 @@ fn info_lists_files_of_spans_beside_traces() {
     );
     let text = slowpath(&["info"], &folder.path().join("spans/jaeger.json"));
     let text = String::from_utf8(text.stdout).expect("text");
-    assert!(text.contains("2 spans of 1 distributed traces"), "{text}");
+    assert!(text.contains("2 spans of 1 distributed trace\n"), "{text}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use slowpath_critical_path::{LinkKind, Segment, State};
 use slowpath_kernel::InterruptedWait;
 use slowpath_kernel::timelines::Timelines;
+pub(crate) use slowpath_model::counted;
 use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, shown};
 use slowpath_requests::{
     AllHosts, Request, RequestId, RequestOfHost, RequestPath, Requests, SpanKey, ThreadOfHost,
@@ -61,11 +62,6 @@ pub(crate) fn each_once(waits: impl Iterator<Item = InterruptedWait>) -> Vec<Int
 
 pub(crate) fn place_of(wait: &InterruptedWait, waits: &[InterruptedWait]) -> Option<usize> {
     waits.binary_search_by_key(&order(wait), order).ok()
-}
-
-/// How many of something.
-pub(crate) fn counted(count: usize, one: &str, several: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { several })
 }
 
 fn order(wait: &InterruptedWait) -> [i64; 4] {

@@ -133,9 +133,10 @@ impl Serial {
             ),
         };
         let title = format!(
-            "Serial calls: {} calls {}{of_callee} up to {most} times {in_a_row}",
+            "Serial calls: {} calls {}{of_callee} up to {} {in_a_row}",
             shown(whole),
-            shown(part)
+            shown(part),
+            counted(most, "time", "times")
         );
         let explanation = format!(
             "In {requests} these calls follow each other without overlap.{between} At the \
@@ -143,7 +144,10 @@ impl Serial {
             self.taken.total
         );
         let mut evidence = self.taken.evidence(slow, "one of the calls, for");
-        evidence.push(Evidence::text(format!("{requests}, at most {most} calls")));
+        evidence.push(Evidence::text(format!(
+            "{requests}, at most {}",
+            counted(most, "call", "calls")
+        )));
         let advice = "Make the calls at the same time, or ask for everything in one call.";
         let id = FindingId::SerialCalls;
         (self.taken).finding(slow, id, title, explanation, evidence, advice)

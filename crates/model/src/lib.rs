@@ -13,6 +13,7 @@ mod schema;
 mod shown;
 mod time;
 mod visit;
+mod words;
 
 pub use diagnostic::{Diagnostic, DiagnosticCode, Place, Severity};
 pub use event::Event;
@@ -24,3 +25,4 @@ pub use schema::{EventClass, Field, FieldKind, Schema, Scope, TracerDomain};
 pub use shown::{shown, shown_lines};
 pub use time::{Nanoseconds, TimeRange, Timestamp};
 pub use visit::{DisplayBase, EnumerationValue, FieldVisitor};
+pub use words::counted;

@@ -5,7 +5,7 @@
 //! others. Overlaps alone are told: tracers leave them where they close a packet late. That events lie
 //! between begin and end is for the decoder to see.
 
-use slowpath_model::{Diagnostic, DiagnosticCode, Place, TimeRange};
+use slowpath_model::{Diagnostic, DiagnosticCode, Place, TimeRange, counted};
 use slowpath_source::contradicting;
 
 use crate::decode::ClockScale;
@@ -50,7 +50,8 @@ pub(crate) fn leave_out_of_order(
             file: file_name(first),
             ..Place::default()
         };
-        let what = format!("{overlaps} packets begin before the packet before them ends");
+        let what = counted(overlaps, "packet begins", "packets begin")
+            + " before the packet before it ends";
         diagnostics.push(Diagnostic {
             count: Some(overlaps),
             ..Diagnostic::new(DiagnosticCode::TimeGoesBack, place, what)

@@ -163,7 +163,7 @@ fn a_packet_whose_times_its_neighbours_contradict_is_left_out() {
         &["0+0 0+0 0+0"],
     );
     // An overlap is told.
-    let overlap = "TimeGoesBack s0 x1: 1 packets begin before the packet before them ends";
+    let overlap = "TimeGoesBack s0 x1: 1 packet begins before the packet before it ends";
     for times in ["199/300", "199/0"] {
         let stream = format!("0/0/100/200 1/0/{times} 2/0/300/400");
         check(TIMED, &[&stream], &["0+0 0+0 0+0", overlap]);

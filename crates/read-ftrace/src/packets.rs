@@ -5,7 +5,9 @@
 //! the contract of `Source` has a place for them. Pages whose times cannot be true are left out.
 
 use rustc_hash::FxHashSet;
-use slowpath_model::{CpuId, Diagnostic, DiagnosticCode, PacketId, Place, StreamId, TimeRange};
+use slowpath_model::{
+    CpuId, Diagnostic, DiagnosticCode, PacketId, Place, StreamId, TimeRange, counted,
+};
 use slowpath_source::{Packet, contradicting};
 
 use crate::clock::Clock;
@@ -140,7 +142,7 @@ impl PageStream {
         };
         let lost = lost.into_iter().fold(dropped, u64::saturating_add);
         if lost > 0 {
-            let message = format!("{lost} events were lost");
+            let message = counted(lost, "event was lost", "events were lost");
             let diagnostic = Diagnostic::new(DiagnosticCode::LostEvents, self.all(), message);
             listing.diagnostics.push(Diagnostic {
                 count: Some(lost),

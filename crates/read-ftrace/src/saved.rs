@@ -3,7 +3,7 @@
 //! A thread of which the kernel knew no name is skipped (`<...>`). Lines that cannot be understood are
 //! counted: what is said on the others is used.
 
-use slowpath_model::{Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId};
+use slowpath_model::{Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, counted};
 
 /// The lines of a text that cannot be understood.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,10 @@ impl Misread {
             line: Some((self.first, 1)),
             ..Place::default()
         };
-        let message = format!("{} lines cannot be understood; {missing}", self.lines);
+        let message = format!(
+            "{} cannot be understood; {missing}",
+            counted(self.lines, "line", "lines")
+        );
         (self.lines > 0).then(|| Diagnostic {
             count: Some(self.lines),
             ..Diagnostic::new(DiagnosticCode::InvalidFile, place, message)

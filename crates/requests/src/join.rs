@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{
-    CpuId, Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TimeRange, Timestamp,
+    CpuId, Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TimeRange, Timestamp, counted,
 };
 use slowpath_read_spans::{Attribute, AttributeValue, Span};
 
@@ -62,8 +62,8 @@ pub fn join(hosts: Vec<HostEvents<'_>>, spans: Vec<Span>) -> (Vec<Requests>, Vec
         }
     }
     if told_again > 0 {
-        let message =
-            format!("{told_again} events of spans are there more than once; each counts once");
+        let message = counted(told_again, "event of spans is", "events of spans are")
+            + " there more than once; each counts once";
         join.diagnose(DiagnosticCode::DuplicateSpan, "", message, told_again);
     }
     let (spans, repeated) = one_of_each(spans);
@@ -126,13 +126,12 @@ impl Join<'_> {
             conflicting,
         } = *repeated;
         if copies > 0 {
-            let message = format!("{copies} spans are there more than once");
+            let message = counted(copies, "span is", "spans are") + " there more than once";
             self.diagnose(DiagnosticCode::DuplicateSpan, "", message, copies);
         }
         if conflicting > 0 {
-            let message = format!(
-                "{conflicting} spans have the id of another one but differ; they were left out"
-            );
+            let message = counted(conflicting, "span has", "spans have")
+                + " the id of another one but other contents; left out";
             self.diagnose(DiagnosticCode::ConflictingSpans, "", message, conflicting);
         }
     }
@@ -153,12 +152,14 @@ impl Join<'_> {
             };
             let missing = orphans.iter().filter(is_missing).count() as u64;
             if missing > 0 {
-                let message = format!("{missing} spans have a parent that is missing");
+                let message =
+                    counted(missing, "span has", "spans have") + " a parent that is missing";
                 self.diagnose(DiagnosticCode::MissingParentSpan, "", message, missing);
             }
         }
         if circles > 0 {
-            let message = format!("{circles} circles of spans that are their own ancestors");
+            let message =
+                counted(circles, "circle", "circles") + " of spans that are their own ancestors";
             self.diagnose(DiagnosticCode::SpanCycle, "", message, circles);
         }
     }
@@ -300,31 +301,43 @@ impl Join<'_> {
             host.events.extend(made);
             host.events.sort_by_key(|event| event.at);
         }
-        self.left_out(timeless, "have neither times nor events");
-        self.left_out(nowhere, "are of no host that was recorded");
+        self.left_out(timeless, ["has", "have"], "neither times nor events");
+        self.left_out(nowhere, ["is", "are"], "of no host that was recorded");
         let count = |recorded: bool| -> u64 {
             let of_kind = elsewhen.values().filter(|(_, others)| *others == recorded);
             of_kind.map(|(count, _)| *count).sum()
         };
         let (strange, late) = (count(false), count(true));
-        self.left_out(strange, "lie outside of the time of their host's trace");
+        self.left_out(
+            strange,
+            ["lies", "lie"],
+            "outside of the time of the host's trace",
+        );
         if late > 0 {
             // An application that runs already sends what it did before.
-            let message = format!("{late} spans of files lie before or after the recording");
+            let message = counted(late, "span of files lies", "spans of files lie")
+                + " before or after the recording";
             self.diagnose(DiagnosticCode::SpansOfAnotherTime, "", message, late);
         }
         if by_another_name > 0 {
-            let message = format!(
-                "{by_another_name} spans of files name another host than the only one that was recorded"
+            let spans = counted(
+                by_another_name,
+                "span of files names",
+                "spans of files name",
             );
+            let message = spans + " another host than the only one that was recorded";
             let code = DiagnosticCode::UnknownSpanHost;
             self.diagnose(code, "", message, by_another_name);
         }
     }
 
-    fn left_out(&mut self, count: u64, why: &str) {
+    fn left_out(&mut self, count: u64, [does, do_so]: [&str; 2], what: &str) {
         if count > 0 {
-            let message = format!("{count} spans of files {why}");
+            let [one, several] = [
+                format!("span of files {does}"),
+                format!("spans of files {do_so}"),
+            ];
+            let message = format!("{} {what}", counted(count, &one, &several));
             self.diagnose(DiagnosticCode::UnplacedSpans, "", message, count);
         }
     }

@@ -50,4 +50,4 @@ pub use stores::{
 };
 pub use threads::{CpuRow, Rows, ThreadRow, Track};
 pub use usage::{CpuUsage, Usage, usage};
-pub use wording::{address, bytes, grouped};
+pub use wording::{address, bytes, grouped, number_of};

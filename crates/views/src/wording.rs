@@ -15,6 +15,12 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// How many of something, which is called `what` where there is one.
+pub fn number_of(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", grouped(count))
+}
+
 /// Bytes in the unit that reads best.
 pub fn bytes(number: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];

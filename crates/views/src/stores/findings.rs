@@ -8,7 +8,7 @@ use slowpath_datastore::{
 use slowpath_model::Nanoseconds;
 use utoipa::ToSchema;
 
-use crate::wording::{address, bytes, grouped};
+use crate::wording::{address, bytes, grouped, number_of};
 
 /// Something that stands out of what a server did, in words.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
@@ -82,12 +82,12 @@ fn slow_command(row: &SlowCommand, time: impl Fn(i64) -> String) -> StoreFinding
     };
     let certain = format!(
         "{} of theirs waited for certain, {} in all",
-        counted(row.held, "command"),
+        number_of(row.held, "command"),
         row.waited_at_least_ns
     );
     let likely = format!(
         "{} of theirs came likely while it was executed, as they were read at once after it",
-        counted(row.likely_held, "command")
+        number_of(row.likely_held, "command")
     );
     let most = format!("{} at most", row.waited_at_most_ns);
     let waited = match (row.held, row.likely_held) {
@@ -98,7 +98,7 @@ fn slow_command(row: &SlowCommand, time: impl Fn(i64) -> String) -> StoreFinding
     let title = format!(
         "slow command: {} held up {} ({times})",
         row.command,
-        counted(row.clients, "other client"),
+        number_of(row.clients, "other client"),
     );
     let worst = &row.worst;
     let length = i64::try_from(worst.executing_ns.get()).unwrap_or(i64::MAX);
@@ -117,7 +117,7 @@ fn worst_hold_up(worst: &HoldUp, time: impl Fn(i64) -> String) -> String {
     };
     let mut victims: Vec<String> = worst.victims.iter().map(victim).collect();
     let unnamed = worst.clients.saturating_sub(victims.len() as u64);
-    victims.extend((unnamed > 0).then(|| format!("{} more", counted(unnamed, "client"))));
+    victims.extend((unnamed > 0).then(|| format!("{} more", number_of(unnamed, "client"))));
     format!(
         "at worst for {} at {}, sent by {}; waiting: {}",
         worst.executing_ns,
@@ -131,15 +131,15 @@ fn saturated_loop(row: &SaturatedLoop, time: impl Fn(i64) -> String) -> StoreFin
     let title = format!(
         "event loop saturated: {:.1} % at work in {}, the longest row {} from {}",
         row.percent,
-        counted(row.seconds, "second"),
-        counted(row.longest_seconds, "second"),
+        number_of(row.seconds, "second"),
+        number_of(row.longest_seconds, "second"),
         time(row.longest_begin_ns),
     );
     let waited = format!(
-        "{} of the {} commands then had come while it served another client; up to {} at once",
+        "{} of the {} then had come while it served another client; up to {} at once",
         grouped(row.queued),
-        grouped(row.commands),
-        counted(row.most_clients, "client"),
+        number_of(row.commands, "command"),
+        number_of(row.most_clients, "client"),
     );
     let seconds = i64::try_from(row.longest_seconds).unwrap_or(i64::MAX);
     StoreFinding::new(row.server, title, vec![waited])
@@ -148,9 +148,9 @@ fn saturated_loop(row: &SaturatedLoop, time: impl Fn(i64) -> String) -> StoreFin
 
 fn pipeline(row: &Pipeline) -> StoreFinding {
     let title = format!(
-        "a pipeline would help: {} sent {} small commands one by one in {}, of which they executed {}",
-        counted(row.clients, "client"),
-        grouped(row.round_trips),
+        "a pipeline would help: {} sent {} one by one in {}, of which they executed {}",
+        number_of(row.clients, "client"),
+        number_of(row.round_trips, "small command"),
         row.elapsed_ns,
         row.executing_ns,
     );
@@ -164,9 +164,9 @@ fn pipeline(row: &Pipeline) -> StoreFinding {
     let most = row.worst.iter().map(|worst| {
         let saved: Nanoseconds = worst.saved_at_most_ns;
         format!(
-            "{} ({} commands, {saved})",
+            "{} ({}, {saved})",
             client(&worst.client),
-            grouped(worst.round_trips)
+            number_of(worst.round_trips, "command")
         )
     });
     let most: Vec<String> = most.collect();
@@ -183,15 +183,15 @@ fn publish_amplification(row: &PublishAmplification) -> StoreFinding {
         let times = times(row.factor);
         format!(
             "{times} for {length} ({})",
-            counted(row.messages, "message")
+            number_of(row.messages, "message")
         )
     };
     let lengths: Vec<String> = row.payloads.iter().map(by_length).collect();
     let title = format!(
         "publish amplification: {} of {} went to {} each, {} over the cluster's bus: {}",
-        counted(row.messages, "published message"),
+        number_of(row.messages, "published message"),
         bytes(row.payload_bytes),
-        counted(row.most_copies, "other node"),
+        number_of(row.most_copies, "other node"),
         bytes(row.bus_bytes),
         times(row.factor),
     );
@@ -211,7 +211,7 @@ fn publish_amplification(row: &PublishAmplification) -> StoreFinding {
 fn read_by_several(row: &ReadBySeveralThreads) -> StoreFinding {
     let title = format!(
         "connection read by several threads: {} in one turn of the event loop ({}); so on descriptor {}:",
-        counted(row.connections, "connection"),
+        number_of(row.connections, "connection"),
         times_in_words(row.cycles),
         row.worst.fd,
     );
@@ -240,7 +240,7 @@ fn append_only_file(row: &AppendOnlyFileInThePath, time: impl Fn(i64) -> String)
     let share = row.waited_ns.get() as f64 / row.latency_ns.get().max(1) as f64 * 100.0;
     let title = format!(
         "append-only file in the path: {} waited {} for it before the reply, {share:.0} % of their latency",
-        counted(row.commands, "command"),
+        number_of(row.commands, "command"),
         row.waited_ns,
     );
     let longest = &row.longest;
@@ -258,7 +258,7 @@ fn append_only_file(row: &AppendOnlyFileInThePath, time: impl Fn(i64) -> String)
         longest.call,
         longest.length_ns,
         time(longest.begin_ns),
-        counted(longest.commands, "command"),
+        number_of(longest.commands, "command"),
     );
     let advice = match row.syncing_ns {
         Nanoseconds::ZERO => {
@@ -326,9 +326,4 @@ fn client(client: &NamedClient) -> String {
         ("", 0) => format!("client {}", client.client.0),
         (from, port) => format!("client {} ({})", client.client.0, address(from, port)),
     }
-}
-
-fn counted(count: u64, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{} {what}{plural}", grouped(count))
 }
