@@ -36,6 +36,51 @@ pub fn keep(file: &File, from: u64, to: u64) -> io::Result<bool> {
     }
 }
 
+/// The error of a disk that has no room left, in the words in which the system tells it.
+pub fn full() -> io::Error {
+    Errno::NOSPC.into()
+}
+
+/// Room that nobody else gets until it is given back: it belongs to a file without a name, which is gone with the
+/// processes that hold it (a fork does, and may give it back).
+#[derive(Debug)]
+pub struct Reserve {
+    file: File,
+    bytes: u64,
+}
+
+impl Reserve {
+    /// Begins with no bytes, on the file system of `folder`.
+    ///
+    /// # Errors
+    /// When no file can be made there.
+    pub fn on(folder: &Path) -> io::Result<Self> {
+        let file = tempfile::tempfile_in(folder)?;
+        Ok(Self { file, bytes: 0 })
+    }
+
+    /// Keeps `bytes`, if it keeps less so far. False where the file system keeps none for anybody.
+    ///
+    /// # Errors
+    /// When the room is not there.
+    pub fn grow_to(&mut self, bytes: u64) -> io::Result<bool> {
+        let is_kept = bytes <= self.bytes || keep(&self.file, self.bytes, bytes)?;
+        if is_kept {
+            self.bytes = self.bytes.max(bytes);
+        }
+        Ok(is_kept)
+    }
+
+    /// Gives all of it back.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    pub fn give_back(&mut self) -> io::Result<()> {
+        self.bytes = 0;
+        give_back(&self.file)
+    }
+}
+
 /// Gives back what was kept beyond the end of `file`.
 ///
 /// # Errors
@@ -64,6 +109,28 @@ mod tests {
         // Where the file system keeps room at all.
         assert!(left.blocks() <= kept.blocks(), "{left:?} {kept:?}");
         assert!(left.blocks() * 512 < 1 << 20, "{left:?}");
+        Ok(())
+    }
+
+    #[test]
+    fn a_reserve_grows_and_is_given_back_also_by_another_that_holds_it() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let mut reserve = Reserve::on(folder.path())?;
+        if !reserve.grow_to(1 << 20)? {
+            return Ok(());
+        }
+        let blocks = |reserve: &Reserve| Ok::<_, io::Error>(reserve.file.metadata()?.blocks());
+        assert!(blocks(&reserve)? * 512 >= 1 << 20);
+        assert!(reserve.grow_to(2 << 20)? && reserve.grow_to(1 << 20)?);
+        assert!(blocks(&reserve)? * 512 >= 2 << 20);
+        assert_eq!(std::fs::read_dir(folder.path())?.count(), 0);
+        // What a fork has.
+        let mut other = Reserve {
+            file: reserve.file.try_clone()?,
+            bytes: 0,
+        };
+        other.give_back()?;
+        assert_eq!(blocks(&reserve)?, 0);
         Ok(())
     }
 

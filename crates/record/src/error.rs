@@ -21,8 +21,8 @@ pub enum RecordError {
     },
     /// The disk of the output folder has less room than a recording begins with.
     #[error(
-        "there is too little room for a recording in {}: it begins with {} MB ({rings} buffers of {} MB among them), \
-         {} MB are free", folder.display(), wanted.div_ceil(1 << 20), ring_bytes.div_ceil(1 << 20), free >> 20
+        "there is too little room for a recording in {}: it begins with {} MB{}, {} MB are free",
+        folder.display(), wanted.div_ceil(1 << 20), among(*rings, *ring_bytes, *lttng_bytes), free >> 20
     )]
     NoRoom {
         /// The folder.
@@ -33,6 +33,8 @@ pub enum RecordError {
         rings: u64,
         /// Bytes of each.
         ring_bytes: u64,
+        /// Bytes that LTTng's buffers hold, which have their room as well.
+        lttng_bytes: u64,
         /// Bytes that are free.
         free: u64,
     },
@@ -201,7 +203,9 @@ impl RecordError {
                 "a file grew beyond the limit of this process: raise it with `ulimit -f`, or ask for less with \
                  --events".into()
             }
-            Self::NoRoom { ring_bytes, .. } if *ring_bytes <= LEAST_BUFFER => {
+            Self::NoRoom {
+                rings, ring_bytes, ..
+            } if *rings == 0 || *ring_bytes <= LEAST_BUFFER => {
                 "make room, or name a folder on another disk (-o DIR)".into()
             }
             Self::NoRoom { .. } => {
@@ -260,6 +264,19 @@ fn in_folder(folder: &Option<PathBuf>) -> String {
         .as_ref()
         .map(|folder| format!(" in {}", folder.display()));
     named.unwrap_or_default()
+}
+
+/// The buffers among what a recording begins with, in words.
+fn among(rings: u64, ring_bytes: u64, lttng_bytes: u64) -> String {
+    let megabytes = |bytes: u64| bytes.div_ceil(1 << 20);
+    let kernel = format!("{rings} buffers of {} MB", megabytes(ring_bytes));
+    let lttng = format!("{} MB of LTTng's buffers", megabytes(lttng_bytes));
+    match (rings, lttng_bytes) {
+        (0, 0) => String::new(),
+        (0, _) => format!(" ({lttng} among them)"),
+        (_, 0) => format!(" ({kernel} among them)"),
+        _ => format!(" ({kernel} and {lttng} among them)"),
+    }
 }
 
 /// Whether there is no room left for files.

@@ -214,12 +214,6 @@ impl Instance {
             .collect()
     }
 
-    /// Gives the memory of the rings back, as far as the kernel does while they are open.
-    pub(crate) fn shrink(&self) {
-        // Who does not get it back now gets it when the instance is removed.
-        let _ = self.write("buffer_size_kb", "4");
-    }
-
     /// A text of the instance or, where only the whole tracer has it, of that.
     fn text(&self, name: &str) -> io::Result<String> {
         read_text(&self.folder.join(name)).or_else(|_| read_text(&self.tracefs.join(name)))

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::num::NonZero;
 use std::path::Path;
 
 use slowpath_model::{CpuId, Timestamp};
@@ -96,6 +97,14 @@ pub(crate) fn code_symbols() -> Option<String> {
 /// be added while the machine runs.
 pub(crate) fn online_cpus() -> Option<BTreeSet<CpuId>> {
     cpu_list(&fs::read_to_string("/sys/devices/system/cpu/online").ok()?)
+}
+
+/// How many processors there may be; those that are known where the kernel does not say.
+pub(crate) fn possible_cpus() -> u64 {
+    let possible = fs::read_to_string("/sys/devices/system/cpu/possible");
+    let cpus = possible.ok().and_then(|text| cpu_list(&text));
+    let known = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    cpus.map_or_else(known, |cpus| cpus.len()) as u64
 }
 
 /// The processors of a list such as `0-3,8`.

@@ -26,6 +26,7 @@ mod plan;
 mod processes;
 mod recorder;
 mod redis;
+mod room_left;
 mod session_daemon;
 mod spans;
 mod state_dump;

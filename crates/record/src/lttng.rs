@@ -13,14 +13,21 @@ use slowpath_platform::signals::SignalPipe;
 
 use crate::claims;
 use crate::event_names;
+use crate::host;
 use crate::leftovers;
 use crate::manifest::Mode;
 use crate::session_daemon;
 
 const CHANNEL: &str = "slowpath";
-/// Buffer of applications' events, per processor and user: 8 × 1 MiB.
-const USER_SPACE_BUFFER: [&str; 4] = ["--num-subbuf", "8", "--subbuf-size", "1M"];
-const SUB_BUFFERS_OF_KERNEL: u64 = 8;
+/// LTTng's own channel of what is needed to read a trace.
+const METADATA: &str = "metadata";
+/// How often that is written, in microseconds. Without, LTTng writes it when the session is stopped: a full disk may
+/// leave no room for it then.
+const METADATA_TIMER: &str = "200000";
+const SUB_BUFFERS: u64 = 8;
+/// Of applications' events, in bytes, if there is room for them.
+const MOST_SUB_BUFFER: u64 = 1 << 20;
+const LEAST_SUB_BUFFER: u64 = 64 << 10;
 
 /// A session.
 #[derive(Debug)]
@@ -98,8 +105,16 @@ impl Session {
     }
 
     /// Enables applications' events by name or glob, with process, thread and program name.
-    pub(crate) fn enable_user_space(&self, events: &[String]) -> Result<(), String> {
-        self.channel("--userspace", &USER_SPACE_BUFFER)?;
+    pub(crate) fn enable_user_space(
+        &self,
+        events: &[String],
+        sub_buffer: u64,
+    ) -> Result<(), String> {
+        if self.mode == Mode::Standard {
+            let timer = ["--userspace", "--switch-timer", METADATA_TIMER, METADATA];
+            self.lttng_for("enable-channel", &timer)?;
+        }
+        self.channel("--userspace", sub_buffer)?;
         for event in events {
             self.lttng_for(
                 "enable-event",
@@ -117,14 +132,7 @@ impl Session {
         wanted: &[String],
         buffer_bytes_per_cpu: u64,
     ) -> Result<Vec<String>, String> {
-        // LTTng wants powers of two.
-        let sub_buffer = (buffer_bytes_per_cpu / SUB_BUFFERS_OF_KERNEL).max(4096);
-        let sub_buffer = (1_u64 << sub_buffer.ilog2()).to_string();
-        let count = SUB_BUFFERS_OF_KERNEL.to_string();
-        self.channel(
-            "--kernel",
-            &["--num-subbuf", &count, "--subbuf-size", &sub_buffer],
-        )?;
+        self.channel("--kernel", sub_buffer_of_kernel(buffer_bytes_per_cpu))?;
         let on_channel = ["--kernel", "--channel", CHANNEL];
         let mut enabled = Vec::new();
         if wanted
@@ -182,9 +190,9 @@ impl Session {
         session_daemon::stop_if_unused();
     }
 
-    fn channel(&self, domain: &str, buffers: &[&str]) -> Result<(), String> {
-        let mut arguments = vec![domain];
-        arguments.extend(buffers);
+    fn channel(&self, domain: &str, sub_buffer: u64) -> Result<(), String> {
+        let (count, size) = (SUB_BUFFERS.to_string(), sub_buffer.to_string());
+        let mut arguments = vec![domain, "--num-subbuf", &count, "--subbuf-size", &size];
         if self.mode == Mode::Snapshot {
             arguments.push("--overwrite");
         }
@@ -202,6 +210,29 @@ impl Session {
         };
         lttng(&arguments)
     }
+}
+
+/// The size of the sub-buffers of a buffer that holds at most `buffer` bytes, unless that is too little for them.
+fn sub_buffer(buffer: u64, least: u64) -> u64 {
+    let wanted = (buffer / SUB_BUFFERS).max(least);
+    // LTTng wants powers of two.
+    1 << wanted.ilog2()
+}
+
+/// The size of the sub-buffers of kernel events, where the buffer of a processor holds `buffer` bytes.
+pub(crate) fn sub_buffer_of_kernel(buffer: u64) -> u64 {
+    sub_buffer(buffer, 4096)
+}
+
+/// The size of the sub-buffers of applications' events, where the buffer of a processor may hold `share` bytes.
+pub(crate) fn sub_buffer_of_user_space(share: u64) -> u64 {
+    sub_buffer(share, LEAST_SUB_BUFFER).min(MOST_SUB_BUFFER)
+}
+
+/// What the buffers of all processors hold that have sub-buffers of so many bytes: there is one for each processor
+/// that there may be.
+pub(crate) fn bytes_of_buffers(sub_buffer: u64) -> u64 {
+    host::possible_cpus() * SUB_BUFFERS * sub_buffer
 }
 
 /// The sessions of this user's daemon.

@@ -64,7 +64,8 @@ pub struct Manifest {
     pub failed_snapshots: Option<FailedSnapshots>,
     /// Whether the recorder ended in order; false while it runs, where it could not go on, and after it was killed.
     pub complete: bool,
-    /// Why it ended before its command did, for instance because the disk was full; `None` where it did not.
+    /// Why it could not go on, or not write all at its end, for instance because the disk was full; `None` where it
+    /// could.
     #[serde(default)]
     pub ended_because: Option<String>,
     /// By path within the folder: the bytes of each file when the recorder ended in order, but for this

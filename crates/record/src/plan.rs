@@ -17,8 +17,9 @@ use crate::manifest::{Mode, Tracer};
 use crate::node::NodeAgent;
 use crate::options::{KernelChoice, RecordOptions, UserSpaceChoice};
 use crate::redis::RedisAgent;
+use crate::room_left::{FirstRoom, LttngBuffers};
 use crate::spans::{self, SpansChoice};
-use crate::{event_names, ftrace, host, lttng, processes, storage};
+use crate::{event_names, ftrace, host, lttng, processes};
 
 const STANDARD_BUFFER: u64 = 16 << 20;
 const SNAPSHOT_BUFFER: u64 = 64 << 20;
@@ -41,6 +42,10 @@ pub(crate) struct Plan {
     pub(crate) user_space_events: Vec<String>,
     /// Whether the recording goes on without applications' events when LTTng refuses.
     pub(crate) user_space_is_optional: bool,
+    /// Bytes of a sub-buffer of applications' events.
+    pub(crate) user_space_sub_buffer: u64,
+    /// What LTTng's buffers can hold.
+    pub(crate) lttng_buffers: LttngBuffers,
     /// What the command inherits.
     pub(crate) agents: Agents,
     /// What Redis servers are brought.
@@ -99,26 +104,27 @@ impl Plan {
         let buffer_bytes_per_cpu = options
             .buffer_bytes_per_cpu
             .unwrap_or_else(|| default_buffer(options, rings));
-        if options.mode == Mode::Standard && rings > 0 {
-            storage::check_room(
-                &options.output,
-                options.replace,
-                rings,
-                buffer_bytes_per_cpu,
-            )?;
-        }
-        if options.mode == Mode::Snapshot {
-            let wanted = rings * buffer_bytes_per_cpu;
-            let free = room::free_bytes(&options.output).unwrap_or(u64::MAX);
-            if free < wanted {
-                talk(&format!(
-                    "a snapshot may not fit on the disk: it takes up to {} MB, and {} MB are free in {} \
-                     (smaller ones: --buffer-size)",
-                    wanted.div_ceil(1 << 20),
-                    free >> 20,
-                    options.output.display()
-                ));
-            }
+        let user_space_sub_buffer = lttng::sub_buffer_of_user_space(share_of_disk(options));
+        let lttng_buffers = LttngBuffers {
+            kernel: match tracer {
+                Tracer::Lttng => {
+                    lttng::bytes_of_buffers(lttng::sub_buffer_of_kernel(buffer_bytes_per_cpu))
+                }
+                Tracer::Ftrace | Tracer::None => 0,
+            },
+            of_user: match user_space_events.is_empty() {
+                true => 0,
+                false => lttng::bytes_of_buffers(user_space_sub_buffer),
+            },
+        };
+        let first = FirstRoom {
+            rings,
+            ring_bytes: buffer_bytes_per_cpu,
+            lttng: lttng_buffers,
+        };
+        match options.mode {
+            Mode::Standard => first.check(&options.output, options.replace)?,
+            Mode::Snapshot => first.warn_of_snapshots(&options.output, options.replace, talk),
         }
         Ok(Self {
             tracer,
@@ -130,6 +136,8 @@ impl Plan {
             buffer_bytes_per_cpu,
             user_space_events,
             user_space_is_optional,
+            user_space_sub_buffer,
+            lttng_buffers,
         })
     }
 }
@@ -201,6 +209,15 @@ fn default_buffer(options: &RecordOptions, rings: u64) -> u64 {
     let free = [host::available_memory(), free_on_disk].into_iter();
     let shares = free.flatten().map(|free| free / SHARE / rings.max(1));
     shares.fold(wanted, u64::min).max(LEAST_BUFFER)
+}
+
+/// What the buffer of a processor may hold of applications' events, in bytes.
+fn share_of_disk(options: &RecordOptions) -> u64 {
+    let free_on_disk = match options.mode {
+        Mode::Standard => room::free_bytes(&options.output),
+        Mode::Snapshot => None,
+    };
+    free_on_disk.map_or(u64::MAX, |free| free / SHARE / host::possible_cpus())
 }
 
 /// Finds what the command would run, as execvp(3) does.

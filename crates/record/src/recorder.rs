@@ -1,35 +1,34 @@
 //! One recording from begin to end: tracing starts, the command runs, everything is put away.
 //!
-//! A forked guardian waits beside the recorder. Whatever way the recorder ends other than in order,
-//! an error included, the guardian closes the recording, so there is one path for all mishaps.
+//! A forked guardian waits beside the recorder, and closes the recording (`recorder/closing.rs`) where the recorder
+//! was killed before it did.
+
+mod closing;
+mod snapshots;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use slowpath_model::ThreadId;
-use slowpath_platform::clocks::process_cpu_ns;
-use slowpath_platform::ownership::{self, Owner};
 use slowpath_platform::process::{Guardian, Parting, machine};
 use slowpath_platform::signals::SignalPipe;
 
 use crate::accounts::AccountBook;
 use crate::claims::{self, Claim, recorder_name};
-use crate::control::{self, ControlSocket};
+use crate::control::ControlSocket;
 use crate::error::RecordError;
 use crate::ftrace::{self, Instance, Setup};
 use crate::group_quotas::GroupQuotas;
 use crate::host;
 use crate::lttng::Session;
-use crate::manifest::{
-    self, Accounts, Cost, FailedSnapshots, KernelPart, Manifest, Mode, Tracer, Trigger,
-    UserSpacePart,
-};
+use crate::manifest::{self, Accounts, Cost, KernelPart, Manifest, Mode, Tracer, UserSpacePart};
 use crate::options::RecordOptions;
 use crate::plan::Plan;
+use crate::room_left::RoomLeft;
 use crate::spans::SpanReceiver;
 use crate::state_dump::{self, StateDump};
 use crate::storage::{self, OutputFolder, PageFiles};
-use crate::watch::{self, Ended};
+use crate::watch;
 
 /// How a recorded command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,13 +59,15 @@ pub struct Outcome {
 /// a fork, shares the files that are open when it begins.
 ///
 /// # Errors
-/// When nothing could be recorded, or writing failed half-way; the guardian has then closed what
-/// there is (`complete: false`).
+/// When nothing could be recorded, or writing failed half-way: then what there is has been closed
+/// (`complete: false`).
 pub fn record(options: &RecordOptions, talk: &mut dyn FnMut(&str)) -> Result<Outcome, RecordError> {
-    let plan = Plan::make(options, talk)?;
-    let output = OutputFolder::make(&options.output, options.replace)?;
     // From here on, a signal ends the recording in order, also one that comes before it has begun.
     let signals = SignalPipe::new().map_err(RecordError::system("signals"))?;
+    // Before anything is said of how it will be made.
+    storage::check_folder(&options.output, options.replace)?;
+    let plan = Plan::make(options, talk)?;
+    let output = OutputFolder::make(&options.output, options.replace)?;
     let name = recorder_name(std::process::id() as i32);
     // Where no claim can be made, others may tidy up too early should this process be killed.
     let claim = Claim::take(&claims::run_folder(), &name).ok();
@@ -75,15 +76,13 @@ pub fn record(options: &RecordOptions, talk: &mut dyn FnMut(&str)) -> Result<Out
     let guardian = Guardian::fork(|parting| recording.guard(parting))
         .map_err(RecordError::system("no guardian process could be started"))
         .inspect_err(|_| output.discard())?;
+    recording.guardian = Some(guardian);
     let result = recording.run(options, &plan, signals, talk);
-    let parting = if result.is_ok() || recording.has_ended_early {
-        Parting::Goodbye
-    } else {
-        Parting::Silence
-    };
-    // The guardian removes the instance, which must not be held by us any more.
-    recording.let_go();
-    guardian.dismiss(parting);
+    if let Err(error) = &result {
+        recording.end_early(error);
+    }
+    // Where nothing was recorded, it removes what was set up.
+    recording.part(Parting::Silence);
     if let Some(claim) = claim {
         claim.give_up();
     }
@@ -92,7 +91,7 @@ pub fn record(options: &RecordOptions, talk: &mut dyn FnMut(&str)) -> Result<Out
         output.discard();
     }
     let (manifest, command_end) = result?;
-    hand_over(&output.path).map_err(RecordError::system(
+    recording.hand_over().map_err(RecordError::system(
         "the recording could not be handed to the user of sudo",
     ))?;
     Ok(Outcome {
@@ -134,10 +133,12 @@ pub(crate) struct Recording {
     uses_lttng: bool,
     session: Option<Session>,
     pub(crate) receiver: Option<SpanReceiver>,
+    /// Until everything is put away; of the guardian's copy none.
+    guardian: Option<Guardian>,
+    /// Standard recordings: what must be left on the disk.
+    room: Option<RoomLeft>,
     /// Whether events could be recorded.
     has_started: bool,
-    /// Whether it could not go on and everything is put away.
-    has_ended_early: bool,
 }
 
 impl Recording {
@@ -152,6 +153,12 @@ impl Recording {
         let cannot_write = |cause| RecordError::Output {
             folder: folder.clone(),
             cause,
+        };
+        let room = match options.mode {
+            Mode::Standard => {
+                Some(RoomLeft::on(&folder, plan.lttng_buffers).map_err(cannot_write)?)
+            }
+            Mode::Snapshot => None,
         };
         let mut instance = None;
         let (mut pages, mut state, mut group_quotas) = (None, None, None);
@@ -203,8 +210,9 @@ impl Recording {
             uses_lttng: plan.tracer == Tracer::Lttng || !plan.user_space_events.is_empty(),
             session: None,
             receiver: None,
+            guardian: None,
+            room,
             has_started: false,
-            has_ended_early: false,
         })
     }
 
@@ -238,16 +246,16 @@ impl Recording {
             talk(&begun(options));
         }
         let ended = watch::watch(self, options, plan, signals, &control, talk)?;
-        let cpu_ns = self.finish(&ended)?;
+        let finished = self.finish(&ended);
         drop(in_servers);
         let command_end = ended.wait_for_command(talk);
         // Only now: a command that is told to end sends its last spans then.
         self.finish_spans();
+        finished?;
         self.manifest.command_exit = match command_end {
             CommandEnd::ByItself(status) => Some(status),
             CommandEnd::NoCommand | CommandEnd::ByDuration => None,
         };
-        self.manifest.cost.recorder_cpu_ns = cpu_ns;
         self.manifest.complete = true;
         self.manifest.files = storage::files_of(&self.folder);
         self.write_manifest()?;
@@ -290,7 +298,7 @@ impl Recording {
             self.manifest.kernel.events = session.enable_kernel(&plan.kernel_events, buffer)?;
         }
         if !plan.user_space_events.is_empty() {
-            session.enable_user_space(&plan.user_space_events)?;
+            session.enable_user_space(&plan.user_space_events, plan.user_space_sub_buffer)?;
         }
         Ok(session)
     }
@@ -326,249 +334,9 @@ impl Recording {
         Ok(())
     }
 
-    /// Stops tracing and writes everything that is left; returns the CPU time spent on it all.
-    fn finish(&mut self, ended: &Ended) -> Result<u64, RecordError> {
-        for process in ended.processes() {
-            self.accounts.look_at(process);
-        }
-        self.close()?;
-        self.manifest.accounts = self.accounts.accounts();
-        let offset_at_end = host::read_clocks().offset_to_epoch_ns;
-        for clock in &mut self.manifest.clocks {
-            clock.offset_to_epoch_at_end_ns = offset_at_end;
-        }
-        Ok(process_cpu_ns())
-    }
-
-    fn finish_spans(&mut self) {
-        if let Some(receiver) = self.receiver.take() {
-            let part = receiver.finish(&self.folder, self.manifest.begin_ns, host::now());
-            self.manifest.spans = Some(part);
-            self.manifest.cost.bytes_written += storage::bytes_below(&self.folder.join("spans"));
-        }
-    }
-
-    /// What recorder and guardian do alike.
-    fn close(&mut self) -> Result<(), RecordError> {
-        control::remove_socket(&self.folder);
-        if let Some(instance) = &self.instance {
-            instance.trace(false)?;
-        }
-        self.manifest.end_ns = host::now();
-        // At once: what the kernel counts from here on has no events beside it.
-        let quotas_noted = self.group_quotas.as_mut().map(GroupQuotas::note_all);
-        let kernel_folder = self.folder.join("kernel");
-        // First: room that was kept for rings is free then, for what LTTng still has to write.
-        let written = self.drain_rest(&kernel_folder);
-        if let Some(session) = self.session.take() {
-            // A session that will not stop still has written what it could.
-            let _ = match self.mode {
-                Mode::Standard => session.stop(),
-                Mode::Snapshot => session.write_snapshot(&self.folder),
-            };
-            let lost = session.lost_events();
-            if let Some(part) = &mut self.manifest.ust {
-                part.lost_events = lost;
-            }
-            session.destroy();
-        }
-        if let Some(instance) = &self.instance {
-            let failed = RecordError::system("the last kernel events could not be written");
-            // Also where pages could not be written: those before them are of no use without.
-            let described = instance.save_tables(&kernel_folder);
-            let bytes = written.and_then(|bytes| described.map(|()| bytes));
-            self.manifest.cost.bytes_written += bytes.map_err(failed)?;
-            self.manifest.kernel.lost_events = instance.lost_events(self.mode);
-        }
-        self.manifest.cost.bytes_written += storage::bytes_below(&self.folder.join("ust"));
-        if let Some(state) = &mut self.state {
-            state
-                .write_snapshot(&kernel_folder)
-                .map_err(state_dump_failed())?;
-        }
-        if let Some(quotas) = &mut self.group_quotas {
-            quotas
-                .write_snapshot(&kernel_folder)
-                .map_err(group_quotas_failed())?;
-        }
-        let noted = quotas_noted.transpose().map(drop);
-        noted.map_err(group_quotas_failed())
-    }
-
-    /// Writes what the rings of a stopped tracer hold; returns the bytes written by this process from the begin.
-    fn drain_rest(&mut self, kernel_folder: &Path) -> io::Result<u64> {
-        let Some(instance) = &self.instance else {
-            return Ok(0);
-        };
-        let mut pages = match self.pages.take() {
-            Some(pages) => pages,
-            None => PageFiles::create(kernel_folder, instance.cpus())?,
-        };
-        instance.drain_rest(&mut pages)?;
-        pages.remove_empty();
-        Ok(pages.bytes())
-    }
-
-    /// The guardian's duty: nothing after a goodbye but to remove the instance; everything else
-    /// where the recorder was killed.
-    fn guard(&mut self, parting: Parting) {
-        if parting == Parting::Silence {
-            if let Ok(latest) = Manifest::read(&self.folder) {
-                self.manifest = latest;
-            }
-            if self.manifest.end_ns > self.manifest.begin_ns {
-                // The recorder has put it away.
-                return self.let_go();
-            }
-            if self.uses_lttng {
-                self.session = Some(Session::of(&self.name, self.mode));
-            }
-            // Nobody is left to be told of a failure; what could be written is written.
-            let _ = self.close();
-            let _ = self.manifest.write(&self.folder);
-            let _ = hand_over(&self.folder);
-        }
-        self.let_go();
-    }
-
-    /// Closes the rings and removes the instance, if the other of recorder and guardian has
-    /// already closed them.
-    fn let_go(&mut self) {
-        drop(self.instance.take());
-    }
-
-    /// Writes what the ring holds into the next snapshot's folder, and empties it; `reason` is the
-    /// rule that asked for it. Where this fails, nothing is left of it but a note.
-    pub(crate) fn take_snapshot(&mut self, reason: Option<Trigger>) -> Result<PathBuf, String> {
-        if self.mode == Mode::Standard {
-            return Err(
-                "it writes everything to disk already; end it to read the recording".into(),
-            );
-        }
-        let number = self.manifest.snapshots.len() + 1;
-        let free = (number..).map(|number| format!("snapshot-{number}"));
-        let mut free = free.filter(|name| !self.folder.join(name).exists());
-        let name = free.next().unwrap_or_default();
-        let folder = self.folder.join(&name);
-        let told = |error: io::Error| format!("{}: {error}", folder.display());
-        if let Err(cause) = self.write_snapshot(&name, &folder, reason) {
-            // A part of it would take room, and be taken for the whole.
-            let _ = std::fs::remove_dir_all(&folder);
-            let before = self.manifest.failed_snapshots.take();
-            self.manifest.failed_snapshots = Some(FailedSnapshots {
-                count: before.map_or(0, |before| before.count) + 1,
-                last_ns: host::now(),
-                last_cause: cause.clone(),
-            });
-            // What is short for the snapshot may be short for this; the end says it again.
-            let _ = self.manifest.write(&self.folder);
-            return Err(cause);
-        }
-        self.manifest.snapshots.push(name);
-        self.manifest.write(&self.folder).map_err(told)?;
-        Ok(folder)
-    }
-
-    fn write_snapshot(
-        &mut self,
-        name: &str,
-        folder: &Path,
-        reason: Option<Trigger>,
-    ) -> Result<(), String> {
-        let told = |error: io::Error| format!("{}: {error}", folder.display());
-        std::fs::create_dir(folder).map_err(told)?;
-        let mut own = self.manifest.clone();
-        if let Some(session) = &self.session {
-            session.write_snapshot(folder)?;
-        }
-        own.end_ns = host::now();
-        if let Some(instance) = &self.instance {
-            let kernel_folder = folder.join("kernel");
-            std::fs::create_dir(&kernel_folder).map_err(told)?;
-            let mut pages = PageFiles::create(&kernel_folder, instance.cpus()).map_err(told)?;
-            // Stopped while it is emptied, so that all processors end at the same moment.
-            instance.trace(false).map_err(|error| error.to_string())?;
-            own.end_ns = host::now();
-            // What the kernel counts from here on has no events beside it.
-            let quotas_noted = self.group_quotas.as_mut().map(GroupQuotas::note_all);
-            let drained = instance.drain_rest(&mut pages);
-            own.kernel.lost_events = instance.lost_events(self.mode);
-            instance.trace(true).map_err(|error| error.to_string())?;
-            drained.map_err(told)?;
-            quotas_noted.transpose().map_err(told)?;
-            pages.remove_empty();
-            own.cost.bytes_written = pages.bytes();
-            describe(instance, folder, &own.kernel.events).map_err(told)?;
-            instance.save_tables(&kernel_folder).map_err(told)?;
-            if let Some(state) = &mut self.state {
-                state.write_snapshot(&kernel_folder).map_err(told)?;
-            }
-            if let Some(quotas) = &mut self.group_quotas {
-                quotas.write_snapshot(&kernel_folder).map_err(told)?;
-            }
-        }
-        if let Some(receiver) = &self.receiver {
-            receiver.write_snapshot(folder, own.begin_ns, own.end_ns);
-            own.spans = Some(receiver.part());
-            own.cost.bytes_written += storage::bytes_below(&folder.join("spans"));
-        }
-        own.cost.bytes_written += storage::bytes_below(&folder.join("ust"));
-        own.cost.recorder_cpu_ns = process_cpu_ns();
-        own.accounts = self.accounts.accounts();
-        own.snapshots.clear();
-        let reason = reason.map(|reason| Trigger {
-            snapshot: name.to_owned(),
-            ..reason
-        });
-        own.triggers = reason.clone().into_iter().collect();
-        own.complete = true;
-        own.files = storage::files_of(folder);
-        // Spans that come late are added to it.
-        own.files.retain(|file, _| !file.starts_with("spans/"));
-        own.write(folder).map_err(told)?;
-        self.manifest.triggers.extend(reason);
-        // From now on the ring fills anew. Spans of the time of a failed one are in the next.
-        self.manifest.begin_ns = own.end_ns;
-        self.manifest.end_ns = own.end_ns;
-        Ok(())
-    }
-
-    /// Puts away what there is of a recording that cannot go on for `cause`, so that nothing of it burdens the
-    /// command, which may run for long. What fails here is left to the guardian.
-    pub(crate) fn end_early(&mut self, cause: &RecordError) {
-        self.manifest.ended_because = Some(cause.to_string());
-        let closed = self.close();
-        // What could not be written, the guardian may still write.
-        if let (Ok(()), Some(instance)) = (&closed, &self.instance) {
-            instance.shrink();
-        }
-        self.manifest.accounts = self.accounts.accounts();
-        self.manifest.cost.recorder_cpu_ns = process_cpu_ns();
-        if closed.is_err() {
-            // For the guardian, it still runs.
-            self.manifest.end_ns = self.manifest.begin_ns;
-        }
-        let written = self.manifest.write(&self.folder);
-        let handed_over = hand_over(&self.folder);
-        self.has_ended_early = closed.is_ok() && written.and(handed_over).is_ok();
-    }
-
-    /// Once the command has ended whose recording could not go on: what it sent until then.
-    pub(crate) fn finish_early(&mut self) {
-        self.finish_spans();
-        // What was written before stands.
-        let _ = self.write_manifest();
-        let _ = hand_over(&self.folder);
-    }
-
     /// Whether LTTng records events of applications.
     pub(crate) fn has_user_space(&self) -> bool {
         self.session.is_some() && self.manifest.ust.is_some()
-    }
-
-    /// How many snapshots rules have taken.
-    pub(crate) fn triggered_snapshots(&self) -> usize {
-        self.manifest.triggers.len()
     }
 
     /// How many rings there are.
@@ -582,14 +350,6 @@ impl Recording {
         self.manifest
             .write(&self.folder)
             .map_err(RecordError::system("slowpath.json"))
-    }
-}
-
-/// Gives a finished recording to the user who called `sudo`, so that reading it needs none.
-fn hand_over(folder: &Path) -> io::Result<()> {
-    match Owner::behind_sudo() {
-        Some(owner) => ownership::hand_over(folder, owner),
-        None => Ok(()),
     }
 }
 

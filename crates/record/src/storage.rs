@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use slowpath_model::CpuId;
 use slowpath_platform::ownership::{self, Owner};
 use slowpath_platform::room;
-use slowpath_platform::splice::{MOST_PIPE_BYTES, PagePipe};
+use slowpath_platform::splice::PagePipe;
 
 use crate::error::RecordError;
 use crate::manifest;
+use crate::room_left::{STEP_OF_ROOM, room_of_ring};
 
 /// What is recorded, each in a folder of its own.
 const PARTS: [&str; 3] = ["kernel", "ust", "spans"];
@@ -70,15 +71,7 @@ impl OutputFolder {
         let folder = &folder.canonicalize().map_err(refused)?;
         // The folder stays the same, whatever becomes of its content, and so does the lock.
         let lock = lock(folder).map_err(refused)?;
-        let mut entries = fs::read_dir(folder).map_err(refused)?;
-        if entries.next().is_some() {
-            let by_recording = manifest::is_recording(folder);
-            if !(replace && by_recording) {
-                return Err(RecordError::Occupied {
-                    folder: folder.to_owned(),
-                    by_recording,
-                });
-            }
+        if is_to_be_emptied(folder, replace)? {
             if crate::control::is_recording_running(folder) {
                 return Err(refused(somebody_records()));
             }
@@ -104,6 +97,34 @@ impl OutputFolder {
         if self.is_new {
             let _ = fs::remove_dir(&self.path);
         }
+    }
+}
+
+/// Refuses a folder that holds something which `replace` does not cover; nothing is touched. A folder that cannot be
+/// looked into is refused as well.
+pub(crate) fn check_folder(folder: &Path, replace: bool) -> Result<(), RecordError> {
+    match folder.is_dir() {
+        true => is_to_be_emptied(folder, replace).map(drop),
+        false => Ok(()),
+    }
+}
+
+/// Whether `folder` holds a recording that is to be replaced.
+fn is_to_be_emptied(folder: &Path, replace: bool) -> Result<bool, RecordError> {
+    let refused = |cause| RecordError::Output {
+        folder: folder.to_owned(),
+        cause,
+    };
+    if fs::read_dir(folder).map_err(refused)?.next().is_none() {
+        return Ok(false);
+    }
+    let by_recording = manifest::is_recording(folder);
+    match replace && by_recording {
+        true => Ok(true),
+        false => Err(RecordError::Occupied {
+            folder: folder.to_owned(),
+            by_recording,
+        }),
     }
 }
 
@@ -151,45 +172,6 @@ fn empty(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Room is kept in steps of so many bytes.
-const STEP_OF_ROOM: u64 = 256 << 10;
-
-/// The room that is kept for the file of one processor beyond what is written, in bytes: for a ring that
-/// holds `ring_bytes` of events, and the pipe that its pages pass through.
-pub(crate) fn room_of_ring(ring_bytes: u64) -> u64 {
-    // Each of its pages has a head besides, and the reader has a page of its own.
-    let pages = ring_bytes + ring_bytes / 64 + (64 << 10);
-    (pages + MOST_PIPE_BYTES as u64).next_multiple_of(STEP_OF_ROOM)
-}
-
-/// What a recording needs beside its pages: the kernel's symbols and the formats of events. 6 MB were seen.
-const TEXTS: u64 = 8 << 20;
-
-/// Whether there is room in `folder` for a recording to begin with, that of a recording included which it is to
-/// `replace`.
-///
-/// # Errors
-/// When there is not.
-pub(crate) fn check_room(
-    folder: &Path,
-    replace: bool,
-    rings: u64,
-    ring_bytes: u64,
-) -> Result<(), RecordError> {
-    let wanted = rings * room_of_ring(ring_bytes) + TEXTS;
-    let to_be_free = if replace { bytes_below(folder) } else { 0 };
-    match room::free_bytes(folder).map(|free| free + to_be_free) {
-        Some(free) if free < wanted => Err(RecordError::NoRoom {
-            folder: folder.to_owned(),
-            wanted,
-            rings,
-            ring_bytes,
-            free,
-        }),
-        _ => Ok(()),
-    }
-}
-
 /// `cpuN.raw` of every processor, open for appending pages.
 ///
 /// Where room is kept, a disk that fills takes nothing of what was recorded before: each file always has
@@ -200,6 +182,8 @@ pub(crate) struct PageFiles {
     files: Vec<PageFile>,
     /// The room that is kept for each, where it is.
     room: Option<u64>,
+    /// Bytes that are left to others: pages are written only while more is free.
+    left_to_others: u64,
 }
 
 /// The file of one processor. Its pipe is its own: what a killed recorder left in it is of that processor.
@@ -209,7 +193,7 @@ struct PageFile {
     path: PathBuf,
     file: File,
     pipe: PagePipe,
-    /// Written by this process.
+    /// Written so far.
     bytes: u64,
     /// Where the room ends that is kept for it.
     kept_to: u64,
@@ -224,23 +208,41 @@ impl PageFile {
 }
 
 impl PageFiles {
-    /// Makes the files in `folder`, one per processor of `cpus`, in their order.
+    /// Makes the files in `folder`, one per processor of `cpus`, in their order. What a recorder that was killed
+    /// has written to them stays before what comes: it is in the rings no more.
     pub(crate) fn create(folder: &Path, cpus: impl Iterator<Item = CpuId>) -> io::Result<Self> {
         let create = |cpu| {
             let path = folder.join(format!("cpu{cpu}.raw"));
-            let file = File::create(&path)?;
+            let mut open = File::options();
+            let mut file = open.write(true).create(true).truncate(false).open(&path)?;
+            let bytes = file.seek(SeekFrom::End(0))?;
             let pipe = PagePipe::new()?;
             Ok(PageFile {
                 cpu,
                 path,
                 file,
                 pipe,
-                bytes: 0,
+                bytes,
                 kept_to: 0,
             })
         };
         let files = cpus.map(create).collect::<io::Result<_>>()?;
-        Ok(Self { files, room: None })
+        Ok(Self {
+            files,
+            room: None,
+            left_to_others: 0,
+        })
+    }
+
+    /// From now on leaves so many bytes of the disk to others.
+    pub(crate) fn leave(&mut self, bytes: u64) {
+        self.left_to_others = bytes;
+    }
+
+    /// What is left in the rings has its room; what is not needed of it is for what else is to be written.
+    pub(crate) fn keep_no_more_room(&mut self) {
+        self.room = None;
+        self.left_to_others = 0;
     }
 
     /// From now on keeps room for what rings of `ring_bytes` hold: at once for those of processors that are
@@ -267,24 +269,36 @@ impl PageFiles {
         let needed = file.bytes + room;
         if needed > file.kept_to {
             let to = needed.next_multiple_of(STEP_OF_ROOM);
-            let is_kept = room::keep(&file.file, file.kept_to, to)?;
-            if !is_kept && room::free_bytes(&file.path).is_some_and(|free| free < of_all) {
-                return Err(io::ErrorKind::StorageFull.into());
+            if !room::keep(&file.file, file.kept_to, to)? {
+                self.check_free(index, of_all)?;
             }
-            file.kept_to = to;
+            self.files[index].kept_to = to;
         }
         Ok(())
+    }
+
+    /// Whether `bytes` are free beyond what is left to others.
+    fn check_free(&self, index: usize, bytes: u64) -> io::Result<()> {
+        let wanted = self.left_to_others + bytes;
+        let free = || room::free_bytes(&self.files[index].path);
+        match wanted > 0 && free().is_some_and(|free| free < wanted) {
+            true => Err(room::full()),
+            false => Ok(()),
+        }
     }
 
     /// Appends the whole pages that wait in the ring of the processor at position `index`; returns
     /// their bytes.
     pub(crate) fn append_pages(&mut self, index: usize, ring: &File) -> io::Result<u64> {
         let mut moved = 0;
-        while self.files[index].pipe.take(ring)? > 0 {
+        loop {
+            self.check_free(index, 0)?;
+            if self.files[index].pipe.take(ring)? == 0 {
+                return Ok(moved);
+            }
             moved += self.files[index].empty_pipe()?;
             self.keep_room_of(index)?;
         }
-        Ok(moved)
     }
 
     /// Appends all that is left in the ring of a stopped tracer, the page begun last included.
@@ -294,8 +308,6 @@ impl PageFiles {
         ring: &File,
         page_size: u64,
     ) -> io::Result<()> {
-        // What is left has its room; what is not needed of it is for the texts beside.
-        self.room = None;
         let written = self.append_to_the_end(index, ring, page_size);
         written.and(room::give_back(&self.files[index].file))
     }
@@ -326,7 +338,7 @@ impl PageFiles {
         }
     }
 
-    /// Bytes written so far by this process.
+    /// Bytes written so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
@@ -393,6 +405,38 @@ mod tests {
     }
 
     #[test]
+    fn what_was_written_before_the_files_were_opened_again_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let ring = folder.path().join("ring");
+        fs::write(&ring, vec![7; 8192]).unwrap();
+        for written in [8192, 16384] {
+            let cpus = [CpuId(0)].into_iter();
+            let mut files = PageFiles::create(folder.path(), cpus).unwrap();
+            let ring = File::open(&ring).unwrap();
+            files.append_rest(0, &ring, 4096).unwrap();
+            assert_eq!(files.bytes(), written);
+            let pages = fs::read(folder.path().join("cpu0.raw")).unwrap();
+            assert_eq!(pages, vec![7; written as usize]);
+        }
+    }
+
+    #[test]
+    fn pages_stay_in_the_ring_where_the_room_is_left_to_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let cpus = [CpuId(0)].into_iter();
+        let mut files = PageFiles::create(folder.path(), cpus).unwrap();
+        let path = folder.path().join("ring");
+        fs::write(&path, vec![7; 8192]).unwrap();
+        let mut ring = File::open(path).unwrap();
+        files.leave(1 << 60);
+        let refused = files.append_pages(0, &ring).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(ring.stream_position().unwrap(), 0);
+        files.leave(0);
+        assert_eq!(files.append_pages(0, &ring).unwrap(), 8192);
+    }
+
+    #[test]
     fn room_is_kept_for_processors_that_are_online_and_for_others_with_their_pages() {
         let folder = tempfile::tempdir().unwrap();
         let cpus = [CpuId(0), CpuId(1)];
@@ -405,17 +449,6 @@ mod tests {
         fs::write(&ring, vec![7; 8192]).unwrap();
         files.append_pages(1, &File::open(ring).unwrap()).unwrap();
         assert_eq!(kept(&files), [room, room + STEP_OF_ROOM]);
-    }
-
-    #[test]
-    fn what_lies_in_the_folder_is_room_only_where_it_is_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = File::create(folder.path().join("file")).unwrap();
-        // It takes no room, and says that it is larger than any disk.
-        file.set_len(1 << 43).unwrap();
-        let check = |replace| check_room(folder.path(), replace, 1, 1 << 42);
-        assert!(matches!(check(false), Err(RecordError::NoRoom { .. })));
-        assert!(check(true).is_ok());
     }
 
     #[test]

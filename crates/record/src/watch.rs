@@ -134,6 +134,7 @@ fn serve(
     let mut next_look = Instant::now() + LOOK_INTERVAL;
     let mut next_groups = Instant::now() + GROUPS_INTERVAL;
     let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
+    let mut next_room = Some(Instant::now());
     let mut resting: Vec<usize> = Vec::new();
     loop {
         let now = Instant::now();
@@ -141,6 +142,7 @@ fn serve(
             return Ok(Reason::DurationOver);
         }
         let next = next_look.min(next_groups).min(next_sweep);
+        let next = next_room.map_or(next, |room| next.min(room));
         let mut limit = next.saturating_duration_since(now);
         if let Some(deadline) = deadline {
             limit = limit.min(deadline - now);
@@ -167,6 +169,9 @@ fn serve(
             return Ok(Reason::CommandEnded);
         }
         let now = Instant::now();
+        if next_room.is_some_and(|room| now >= room) {
+            next_room = recording.look_at_room()?.map(|next| now + next);
+        }
         if now >= next_sweep {
             let all: Vec<usize> = (0..recording.ring_count()).collect();
             drain(recording, &all)?;

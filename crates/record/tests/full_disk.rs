@@ -15,11 +15,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use slowpath_platform::process::terminate;
-use slowpath_platform::tracefs;
+use slowpath_platform::{room, tracefs};
 use slowpath_record::{
     KernelChoice, Manifest, Mode, RecordError, RecordOptions, SpansChoice, record, request_snapshot,
 };
 use support::{post, spans_alone};
+
+/// What the system says of a full disk.
+const FULL: &str = "No space left on device (os error 28)";
 
 /// One recording at a time in a process.
 fn alone() -> MutexGuard<'static, ()> {
@@ -152,17 +155,16 @@ fn fill(make: impl FnOnce(&Path) -> Option<Disk>) {
     let deadline = Instant::now() + Duration::from_secs(60);
     let manifest = loop {
         match Manifest::read(&folder) {
-            Ok(manifest) if manifest.end_ns > manifest.begin_ns => break manifest,
+            Ok(manifest) if manifest.ended_because.is_some() => break manifest,
             _ => assert!(Instant::now() < deadline, "it does not end"),
         }
         thread::sleep(Duration::from_millis(20));
     };
     assert!(!manifest.complete, "{manifest:?}");
+    assert!(manifest.end_ns > manifest.begin_ns, "{manifest:?}");
     let cause = manifest.ended_because.as_deref().unwrap_or_default();
-    assert!(
-        cause.starts_with("kernel events could not be written: "),
-        "{cause}"
-    );
+    // The same words on every file system.
+    assert!(cause.ends_with(FULL), "{cause}");
     let mut bytes = 0;
     for cpu in 0..thread::available_parallelism().map_or(1, |count| count.get()) {
         let pages = fs::metadata(folder.join(format!("kernel/cpu{cpu}.raw"))).expect("pages");
@@ -193,6 +195,83 @@ fn fill(make: impl FnOnce(&Path) -> Option<Disk>) {
     let after = Manifest::read(&folder).expect("a manifest");
     assert_eq!(after.end_ns, manifest.end_ns);
     assert_eq!(after.spans.map(|part| part.requests), Some(1));
+}
+
+#[test]
+fn a_recording_without_kernel_events_ends_on_a_full_disk_too() {
+    let _alone = alone();
+    let base = tempfile::tempdir().expect("a temporary folder");
+    let Some(disk) = Disk::mounted(&base.path().join("disk"), "size=8m") else {
+        return;
+    };
+    let (folder, end) = (disk.0.join("recording"), base.path().join("end"));
+    let script = format!(
+        "for i in $(seq 600); do [ -e {} ] && break; sleep 0.1; done",
+        end.display()
+    );
+    let options = spans_alone(&folder, Mode::Standard, &[], &["sh", "-c", &script]);
+    let recording = thread::spawn(move || record(&options, &mut |line| eprintln!("{line}")));
+    let manifest_with = |what: fn(&Manifest) -> bool| {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            match Manifest::read(&folder) {
+                Ok(manifest) if what(&manifest) => break manifest,
+                _ => assert!(Instant::now() < deadline, "it does not come"),
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    manifest_with(|manifest| manifest.spans.is_some());
+    let mut file = File::create(disk.0.join("filler")).expect("a file");
+    while file.write_all(&[0; 4096]).is_ok() {}
+    let manifest = manifest_with(|manifest| manifest.ended_because.is_some());
+    assert!(manifest.end_ns > manifest.begin_ns && !manifest.complete);
+    assert!(!recording.is_finished(), "the command goes on");
+    fs::write(&end, "").expect("a file");
+    let error = recording.join().expect("no panic").expect_err("no room");
+    assert!(error.to_string().ends_with(FULL), "{error}");
+    assert!(
+        error
+            .hint()
+            .is_some_and(|hint| hint.contains("disk is full"))
+    );
+}
+
+#[test]
+fn a_flight_recorder_writes_at_its_end_what_there_is_room_for() {
+    if let Err(error) = tracefs::find_or_mount() {
+        println!("SKIPPED: {error}");
+        return;
+    }
+    let _alone = alone();
+    let base = tempfile::tempdir().expect("a temporary folder");
+    let Some(disk) = Disk::mounted(&base.path().join("disk"), "size=20m") else {
+        return;
+    };
+    let folder = disk.0.join("recording");
+    // More than half of the disk for each of the first two processors.
+    let busy = "for cpu in 0 1; do taskset -c $cpu dd if=/dev/zero of=/dev/null bs=1 count=800000 2>/dev/null; done";
+    let options = RecordOptions {
+        mode: Mode::Snapshot,
+        buffer_bytes_per_cpu: Some(8 << 20),
+        ..kernel_events(&folder, &["sh", "-c", busy])
+    };
+    let mut said = Vec::new();
+    let error = record(&options, &mut |line| said.push(line.to_owned())).expect_err("no room");
+    let is_told = |line: &String| line.starts_with("a snapshot may not fit on the disk");
+    assert!(said.iter().any(is_told), "{said:?}");
+    assert!(error.to_string().ends_with(FULL), "{error}");
+    let manifest = Manifest::read(&folder).expect("a manifest");
+    assert_eq!(manifest.ended_because, Some(error.to_string()));
+    assert!(manifest.end_ns > manifest.begin_ns && !manifest.complete);
+    // All that there is room for, but for what is left to the texts.
+    let free = room::free_bytes(&folder).expect("a file system");
+    assert!(free < 4 << 20, "{free} bytes are free");
+    let size = |name: &str| fs::metadata(folder.join(name)).map_or(0, |file| file.len());
+    assert!(size("kernel/cpu0.raw") > 7 << 20);
+    for text in ["saved_cmdlines", "statedump.jsonl", "stats/cpu0"] {
+        assert!(size(&format!("kernel/{text}")) > 0, "{text}");
+    }
 }
 
 #[test]

@@ -1,0 +1,95 @@
+//! A Redis server recorded closely from inside onto a disk that fills: the recording ends before LTTng loses a packet,
+//! and what it takes to read it is on the disk from the begin.
+//!
+//! Needs root to mount a disk of its own, LTTng, redis and the agent, which it builds; skips visibly where one is
+//! missing.
+
+mod support;
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::inside::{agents_with, recorder};
+use support::{skip, slowpath_succeeds};
+
+/// A disk in memory, gone with the test.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn mounted(folder: &Path, size: &str) -> Option<Self> {
+        fs::create_dir(folder).expect("a folder");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", size, "none"]).arg(folder);
+        let is_mounted = mount.status().is_ok_and(|status| status.success());
+        if !is_mounted {
+            skip("no file system can be mounted");
+        }
+        is_mounted.then(|| Self(folder.to_owned()))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+/// A server and a load for it that fill the disk within seconds, until the file `end` is there.
+const SCRIPT: &str = "redis-server --port $0 --bind 127.0.0.1 --save '' --appendonly no > /dev/null & server=$!
+    for i in $(seq 200); do redis-cli -p $0 ping > /dev/null 2>&1 && break; sleep 0.05; done
+    for i in $(seq 60); do [ -e $1 ] && break; redis-benchmark -q -p $0 -t get -n 100000 > /dev/null; done
+    kill $server; wait $server";
+
+#[test]
+fn what_lttng_wrote_on_a_disk_that_fills_is_whole() {
+    let agents = agents_with("redis", "libslowpath_redis.so", "redis-benchmark");
+    let Some(agents) = agents else { return };
+    let base = tempfile::tempdir().expect("a temporary folder");
+    let Some(disk) = Disk::mounted(&base.path().join("disk"), "size=40m") else {
+        return;
+    };
+    let recording = disk.0.join("recording");
+    let end = base.path().join("end");
+    let port = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let number = port.local_addr().expect("an address").port().to_string();
+    drop(port);
+    let to_end = end.to_str().expect("a path");
+    let arguments = ["--redis", "launch", "--redis-detail", "full", "--"];
+    let command = ["sh", "-c", SCRIPT, &number, to_end];
+    let recorder = recorder(&agents, &recording, &[&arguments[..], &command].concat())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("a recorder");
+    let manifest = || -> serde_json::Value {
+        let text = fs::read(recording.join("slowpath.json")).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    };
+    let metadata = recording.join("ust/uid/0/64-bit/metadata");
+    let has_metadata = || fs::metadata(&metadata).is_ok_and(|file| file.len() > 0);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut was_early = false;
+    while manifest()["ended_because"].is_null() && Instant::now() < deadline {
+        was_early |= has_metadata() && manifest()["ended_because"].is_null();
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    fs::write(&end, "").expect("a file");
+    let output = recorder.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let told =
+        "recording stopped, the command goes on: too little room is left on the disk to go on";
+    assert!(said.contains(told), "{said}");
+    assert!(was_early, "nothing could have been read while it ran");
+    // Status 1 would tell of a packet that is cut.
+    let counted = slowpath_succeeds(&["count"], &recording);
+    assert!(String::from_utf8_lossy(&counted.stdout).contains("slowpath_redis:"));
+    assert!(
+        !counted.stderr.contains("TruncatedPacket"),
+        "{}",
+        counted.stderr
+    );
+}
