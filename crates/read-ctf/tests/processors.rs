@@ -29,7 +29,7 @@ fn check(tracer: &str, named: &[u8], expected: &[u32], told: Option<&str>) {
         .filter_map(|packet| Some(packet.cpu?.0));
     assert_eq!(cpus.collect::<Vec<_>>(), expected);
     let found = trace.diagnostics().iter();
-    let found = found.map(|found| found.headline().to_string());
+    let found = found.map(|found| format!("{}: {}", found.place, found.message));
     assert_eq!(
         found.collect::<Vec<_>>(),
         told.into_iter().collect::<Vec<_>>()
