@@ -52,14 +52,33 @@ pub(crate) struct Switch {
     pub(crate) next: ThreadId,
 }
 
+/// The time between two switches of a processor or gaps: one thread runs all along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stay {
+    pub(crate) cpu: CpuId,
+    /// How many switches and gaps the lane has before it.
+    number: u32,
+}
+
 /// An item, and the stream that it is from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Placed<What> {
     stream: StreamId,
     item: Item<What>,
+    /// Which stay it is in, once it has been seen.
+    stay: u32,
 }
 
 impl<What> Placed<What> {
+    /// The stream is the chunk's, and named at its end.
+    fn new(item: Item<What>) -> Self {
+        Self {
+            stream: StreamId::default(),
+            item,
+            stay: 0,
+        }
+    }
+
     fn at(&self) -> Timestamp {
         match &self.item {
             Item::Record(record) => record.at,
@@ -84,6 +103,8 @@ pub(crate) struct Lane<What> {
     waiting: Option<usize>,
     current: Option<ThreadId>,
     gaps: u32,
+    /// The stay that the next item is in.
+    stay: u32,
 }
 
 impl<What> Default for Lane<What> {
@@ -94,6 +115,7 @@ impl<What> Default for Lane<What> {
             waiting: None,
             current: None,
             gaps: 0,
+            stay: 0,
         }
     }
 }
@@ -115,9 +137,8 @@ impl<What> Lane<What> {
         if out_of_order == 0 {
             self.push_back(Item::Record(record));
         } else {
-            let stream = StreamId::default();
-            let item = Item::Record(record);
-            self.items.insert(position, Placed { stream, item });
+            self.items
+                .insert(position, Placed::new(Item::Record(record)));
         }
     }
 
@@ -129,10 +150,8 @@ impl<What> Lane<What> {
         self.push_back(Item::Gap(at));
     }
 
-    /// The stream is the chunk's, and named at its end.
     fn push_back(&mut self, item: Item<What>) {
-        let stream = StreamId::default();
-        self.items.push_back(Placed { stream, item });
+        self.items.push_back(Placed::new(item));
     }
 
     /// Puts the items of `later` behind those here; where the two overlap (they are of two streams of
@@ -163,6 +182,10 @@ impl<What> Lane<What> {
         {
             let position = self.seen;
             self.seen += 1;
+            placed.stay = self.stay;
+            if !matches!(placed.item, Item::Record(_)) {
+                self.stay = self.stay.wrapping_add(1);
+            }
             match &mut placed.item {
                 Item::Record(record) if record.thread == Whose::Current => match self.current {
                     Some(thread) => record.thread = Whose::Thread(thread),
@@ -211,11 +234,11 @@ impl<What> Lane<What> {
         }
     }
 
-    fn pop(&mut self) -> Option<Item<What>> {
-        let item = self.items.pop_front()?.item;
+    fn pop(&mut self) -> Option<Placed<What>> {
+        let first = self.items.pop_front()?;
         self.seen -= 1;
         self.waiting = self.waiting.map(|position| position - 1);
-        Some(item)
+        Some(first)
     }
 }
 
@@ -255,7 +278,7 @@ impl<What> Lanes<What> {
         &mut self,
         until: Timestamp,
         end: bool,
-        mut take: impl FnMut(CpuId, Record<What>),
+        mut take: impl FnMut(Stay, Record<What>),
     ) -> Timestamp {
         let mut limit = until;
         let mut heads = BinaryHeap::new();
@@ -283,8 +306,10 @@ impl<What> Lanes<What> {
             let others = heads.peek().map(|Reverse(head)| *head);
             let is_first = |at| settled(at) && others.is_none_or(|other| (at, cpu) < other);
             loop {
-                if let Some(Item::Record(record)) = lane.pop() {
-                    take(cpu, record);
+                if let Some(Placed { item, stay, .. }) = lane.pop()
+                    && let Item::Record(record) = item
+                {
+                    take(Stay { cpu, number: stay }, record);
                 }
                 match lane.next() {
                     Some(at) if is_first(at) => {}

@@ -1,7 +1,9 @@
 //! System calls, from entry to exit of the same thread.
 //!
 //! A call that its thread does not leave the processor in is measured in its chunk; the ends of
-//! others are brought together in the order of time, by thread.
+//! others are brought together in the order of time, by thread. Where events of any processor are missing
+//! between the two, a call may have returned there and another have begun; only while the thread stays on its
+//! processor nothing can be missing.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -16,7 +18,7 @@ use slowpath_source::{Packet, Source};
 use super::{LatencyKind, LatencyReport, report};
 use crate::answer::Answer;
 use crate::extent::{add_unreadable, is_whole, missing, shares_processors};
-use crate::lanes::{Lanes, Occupant, Record, Switch, Whose};
+use crate::lanes::{Lanes, Occupant, Record, Stay, Switch, Whose};
 use crate::shards::{Happened, Shards, Sorted};
 use crate::{Extent, Window};
 
@@ -29,7 +31,7 @@ pub(super) struct Calls {
     /// within packets that could not be read as far as the merge has come; written before the ends of calls
     /// behind them are handed over.
     missing: RwLock<Vec<TimeRange>>,
-    shards: Shards<End, OfThreads>,
+    shards: Shards<EndInStay, OfThreads>,
     /// What chunks have measured, by number of the call.
     measured: Mutex<Vec<Vec<Distribution>>>,
     /// All of that which was added up.
@@ -46,11 +48,14 @@ enum End {
     Returned(Option<CallNumber>),
 }
 
+/// An end, and the stay in which the thread came to it, where another chunk may have the other end of the same.
+type EndInStay = (End, Option<Stay>);
+
 /// What is known of the threads of a shard.
 #[derive(Default)]
 struct OfThreads {
     /// Calls that threads are in.
-    entered: FxHashMap<ThreadId, (CallNumber, Timestamp)>,
+    entered: FxHashMap<ThreadId, (CallNumber, Timestamp, Option<Stay>)>,
     /// By number of the call.
     taken: Vec<Distribution>,
 }
@@ -63,9 +68,9 @@ pub(super) struct Told {
     /// Ends of which the thread is not known yet.
     lanes: Lanes<End>,
     /// Ends of which it is.
-    sorted: Sorted<End>,
+    sorted: Sorted<EndInStay>,
     /// Only while a chunk is passed over: the same.
-    of_threads: Vec<Happened<End>>,
+    of_threads: Vec<Happened<EndInStay>>,
     own: Vec<Distribution>,
     unreadable: Vec<TimeRange>,
     occupant: Occupant<End>,
@@ -81,9 +86,14 @@ impl Told {
     }
 
     fn push(&mut self, at: Timestamp, thread: Whose, what: End) {
-        match thread {
-            Whose::Thread(thread) => self.of_threads.push(Happened { at, thread, what }),
-            thread => self.occupant.lane.push(Record { at, thread, what }),
+        match (thread, self.occupant.current()) {
+            // Its stay began in the chunk, and has no other end of a call that is not in it.
+            (Whose::Thread(thread), Whose::Thread(_)) => self.of_threads.push(Happened {
+                at,
+                thread,
+                what: (what, None),
+            }),
+            _ => self.occupant.lane.push(Record { at, thread, what }),
         }
     }
 }
@@ -141,17 +151,20 @@ impl Calls {
 
     /// Hands over all before `until`, and what was measured.
     fn hand_over(&self, told: &mut Told, until: Timestamp, end: bool) {
-        let mut labelled: BTreeMap<CpuId, Vec<Happened<End>>> = BTreeMap::new();
-        let limit = told.lanes.drain(until, end, |cpu, record| {
+        let mut labelled: BTreeMap<CpuId, Vec<Happened<EndInStay>>> = BTreeMap::new();
+        let limit = told.lanes.drain(until, end, |stay, record| {
             let thread = match record.thread {
                 Whose::Thread(thread) => thread,
                 // No thread has a negative number, whatever processor a stretch is of.
                 Whose::Unknown(stretch) => ThreadId((stretch | 1 << 31) as i32),
                 Whose::Current | Whose::Nobody => return,
             };
-            let Record { at, what, .. } = record;
-            let of_cpu = labelled.entry(cpu).or_default();
-            of_cpu.push(Happened { at, thread, what });
+            let of_cpu = labelled.entry(stay.cpu).or_default();
+            of_cpu.push(Happened {
+                at: record.at,
+                thread,
+                what: (record.what, Some(stay)),
+            });
         });
         // Before those of its chunk: they are of the thread that ran when it began.
         let mut sorted = Sorted::default();
@@ -174,16 +187,20 @@ impl Calls {
         known.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, threads: &mut OfThreads, record: Happened<End>, missing: &[TimeRange]) {
+    fn take(&self, threads: &mut OfThreads, record: Happened<EndInStay>, missing: &[TimeRange]) {
         let OfThreads { entered, taken } = threads;
-        match record.what {
-            End::Entered(call) => drop(entered.insert(record.thread, (call, record.at))),
+        let (what, stay) = record.what;
+        match what {
+            End::Entered(call) => {
+                entered.insert(record.thread, (call, record.at, stay));
+            }
             End::Returned(call) => {
-                if let Some(&(entered_call, from)) = entered.get(&record.thread)
+                if let Some(&(entered_call, from, entered_in)) = entered.get(&record.thread)
                     && call.is_none_or(|call| call == entered_call)
                 {
                     entered.remove(&record.thread);
-                    if is_whole(missing, from, record.at) {
+                    let stayed = stay.is_some() && stay == entered_in;
+                    if stayed || is_whole(missing, from, record.at) {
                         self.measure(taken, entered_call, from, record.at);
                     }
                 }
@@ -265,6 +282,7 @@ impl Analysis for Calls {
                 told.occupant.switch(Switch { at, prev, next });
             }
             Some(Fact::SyscallEntry(entry)) => {
+                told.leave_call();
                 told.current = Some((at, whose(entry.thread, told), entry.call.0));
                 if self.shares_processors {
                     told.leave_call();
@@ -272,12 +290,16 @@ impl Analysis for Calls {
             }
             Some(Fact::SyscallExit(exit)) => {
                 let call = exit.call.map(|call| call.0);
-                match told.current.take() {
-                    Some((from, _, entered)) if call.is_none_or(|call| call == entered) => {
+                let thread = whose(exit.thread, told);
+                match told.current {
+                    Some((from, by, entered))
+                        if by == thread && call.is_none_or(|call| call == entered) =>
+                    {
+                        told.current = None;
                         self.measure(&mut told.own, entered, from, at);
                     }
                     _ => {
-                        let thread = whose(exit.thread, told);
+                        told.leave_call();
                         told.push(at, thread, End::Returned(call));
                     }
                 }
@@ -287,9 +309,13 @@ impl Analysis for Calls {
     }
 
     fn end(&self, told: &mut Told, chunk: &Chunk) {
-        told.leave_call();
-        let occupant = std::mem::take(&mut told.occupant);
-        told.lanes = Lanes::of(chunk, occupant.finish());
+        let mut lane = std::mem::take(&mut told.occupant).finish();
+        if let Some((at, thread, call)) = told.current.take() {
+            // The next chunk may have the other end.
+            let what = End::Entered(call);
+            lane.push(Record { at, thread, what });
+        }
+        told.lanes = Lanes::of(chunk, lane);
         let of_threads = std::mem::take(&mut told.of_threads);
         told.sorted = Sorted::of(chunk.processor(), of_threads);
         told.taken = vec![std::mem::take(&mut told.own)];

@@ -193,6 +193,42 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_stays_on_its_processor_is_measured_whatever_is_missing_elsewhere() {
+        let text = "cpu0 10 sched_switch prev_tid=0 next_tid=7
+             cpu0 20 syscall_entry_read
+             cpu0 30 tick
+             cpu0 60 syscall_exit_read ret=1
+             cpu0 70 syscall_entry_write
+             cpu0 75 sched_switch prev_tid=7 next_tid=8
+             cpu0 76 sched_switch prev_tid=8 next_tid=7
+             cpu0 90 syscall_exit_write ret=1
+             cpu1 5 tick";
+        check(
+            LatencyKind::Syscall,
+            &format!("{text}\n-- cut-off 6 cpu1"),
+            &["read: 1 of 40..40"],
+        );
+        // Where nothing is missing, so is one that was left.
+        check(
+            LatencyKind::Syscall,
+            &format!("{text}\ncpu1 100 tick"),
+            &["read: 1 of 40..40", "write: 1 of 20..20"],
+        );
+    }
+
+    #[test]
+    fn without_switches_calls_are_told_apart_by_their_threads() {
+        check(
+            LatencyKind::Syscall,
+            "cpu0 10 syscall_entry_read @tid=7
+             cpu0 20 syscall_entry_read @tid=8
+             cpu0 25 syscall_exit_read ret=1 @tid=7
+             cpu0 50 syscall_exit_read ret=1 @tid=8",
+            &["read: 2 of 15..30"],
+        );
+    }
+
+    #[test]
     fn streams_that_contradict_each_other_give_one_answer() {
         for seed in 0..12 {
             for kind in [LatencyKind::Syscall, LatencyKind::Irq, LatencyKind::Wakeup] {
