@@ -111,7 +111,8 @@ impl DrawnTrace {
         let mut lines = self.lines.clone();
         for (line, stream) in lines.iter_mut().zip((0..).map(StreamId)) {
             let chosen = (1..line.events.len()).filter(|&n| cut(stream, n));
-            line.cuts = line.losses.keys().copied().chain(chosen).collect();
+            let lost = line.losses.keys().copied().filter(|&n| n > 0);
+            line.cuts = lost.chain(chosen).collect();
         }
         Self::build(self.schema.clone(), lines)
     }

@@ -109,7 +109,12 @@ pub(crate) mod every_way {
                     6 => format!("irq_handler_entry irq={one} name=disk"),
                     _ => format!("irq_handler_exit irq={one} ret=1"),
                 };
-                text += &format!("{stream} {at} {what}\n");
+                // Some tracers say of each event in which thread it happened.
+                let context = match seed % 2 {
+                    0 => String::new(),
+                    _ => format!(" @tid={}", number(4)),
+                };
+                text += &format!("{stream} {at} {what}{context}\n");
             }
         }
         text

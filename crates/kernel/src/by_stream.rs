@@ -9,11 +9,11 @@ use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 use slowpath_engine::Chunk;
-use slowpath_model::{CpuId, StreamId, Timestamp};
+use slowpath_model::{CpuId, StreamId, TimeRange};
 
-/// Something told of each processor by each stream, and when the stream begins.
+/// Something told of each processor by each stream, and the time that the stream is of.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct ByStream<T>(BTreeMap<CpuId, BTreeMap<StreamId, (Timestamp, T)>>);
+pub(crate) struct ByStream<T>(BTreeMap<CpuId, BTreeMap<StreamId, (TimeRange, T)>>);
 
 impl<T> Default for ByStream<T> {
     fn default() -> Self {
@@ -24,7 +24,7 @@ impl<T> Default for ByStream<T> {
 impl<T> ByStream<T> {
     /// What a chunk told.
     pub(crate) fn of(chunk: &Chunk, told: T) -> Self {
-        let told = BTreeMap::from([(chunk.stream, (chunk.range.begin, told))]);
+        let told = BTreeMap::from([(chunk.stream, (chunk.range, told))]);
         Self(BTreeMap::from([(chunk.processor(), told)]))
     }
 
@@ -34,10 +34,16 @@ impl<T> ByStream<T> {
         streams.map(|(_, told)| told).for_each(change);
     }
 
-    /// Forgets the streams whose part does not hold what is wanted.
-    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+    /// Forgets the streams that do not tell what others beside them do.
+    pub(crate) fn forget_silent(&mut self, tells: impl Fn(&T) -> bool) {
         for streams in self.0.values_mut() {
-            streams.retain(|_, (_, told)| keep(told));
+            let telling = streams.values().filter(|(_, told)| tells(told));
+            let telling: Vec<TimeRange> = telling.map(|(range, _)| *range).collect();
+            streams.retain(|_, (range, told)| {
+                let is_beside =
+                    |other: &TimeRange| other.begin < range.end && range.begin < other.end;
+                tells(told) || !telling.iter().any(is_beside)
+            });
         }
     }
 
@@ -45,10 +51,14 @@ impl<T> ByStream<T> {
     pub(crate) fn merge(&mut self, later: Self, mut join: impl FnMut(CpuId, &mut T, T)) {
         for (cpu, streams) in later.0 {
             let known = self.0.entry(cpu).or_default();
-            for (stream, (begin, told)) in streams {
+            for (stream, (range, told)) in streams {
                 match known.entry(stream) {
-                    Entry::Vacant(place) => drop(place.insert((begin, told))),
-                    Entry::Occupied(mut known) => join(cpu, &mut known.get_mut().1, told),
+                    Entry::Vacant(place) => drop(place.insert((range, told))),
+                    Entry::Occupied(mut known) => {
+                        let (known_range, known) = known.get_mut();
+                        *known_range = known_range.hull(range);
+                        join(cpu, known, told);
+                    }
                 }
             }
         }
@@ -58,8 +68,8 @@ impl<T> ByStream<T> {
     pub(crate) fn joined(self, mut join: impl FnMut(CpuId, &mut T, T)) -> BTreeMap<CpuId, T> {
         let mut all = BTreeMap::new();
         for (cpu, streams) in self.0 {
-            let mut streams: Vec<(Timestamp, T)> = streams.into_values().collect();
-            streams.sort_by_key(|(begin, _)| *begin);
+            let mut streams: Vec<(TimeRange, T)> = streams.into_values().collect();
+            streams.sort_by_key(|(range, _)| range.begin);
             let told = streams.into_iter().map(|(_, told)| told);
             let told = told.reduce(|mut known, later| {
                 join(cpu, &mut known, later);

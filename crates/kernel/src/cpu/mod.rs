@@ -108,7 +108,7 @@ struct CpuUse {
     times_of_all: bool,
     /// What comes behind the window is read as well.
     reads_to_the_end: bool,
-    /// A stream without any switch says nothing.
+    /// A stream without any switch says nothing beside one that has some.
     streams_may_lack_switches: bool,
 }
 
@@ -464,7 +464,7 @@ impl Answer for CpuUse {
         let (threads, unseen) = (&mut state.threads, &mut state.unseen);
         let mut lanes = std::mem::take(&mut state.lanes);
         if self.streams_may_lack_switches {
-            lanes.retain(Lane::has_switch);
+            lanes.forget_silent(Lane::has_switch);
         }
         let mut lanes =
             lanes.joined(|cpu, known, later| self.join(cpu, known, later, threads, unseen));

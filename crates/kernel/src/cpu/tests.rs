@@ -283,6 +283,21 @@ fn where_events_are_missing_nothing_is_known() {
 }
 
 #[test]
+fn a_stream_without_switches_says_nothing_beside_others_but_ends_those_before_it() {
+    check(
+        "a/cpu0 0 0>7
+         a/cpu0 10 7>8
+         a/cpu0 20 tick
+         x/cpu0 5 tick
+         x/cpu0 15 tick
+         -- lost-packets 1 b/cpu0
+         b/cpu0 1000 tick
+         b/cpu0 1010 tick",
+        "cpu0 20, 7:t7 10, 8:t8 10",
+    );
+}
+
+#[test]
 fn streams_that_contradict_each_other_give_one_answer() {
     for seed in 0..12 {
         let trace = DrawnTrace::parse(&every_way::contradiction(seed)).unwrap();

@@ -360,6 +360,10 @@ impl Gather<'_> {
     #[inline]
     fn in_context(&self, state: &mut Gathered, before: Option<i64>, at: i64, thread: ThreadId) {
         let open = &mut state.open;
+        if open.interleaved {
+            // Another stream may tell of a thread that ran meanwhile.
+            return self.push(state, at, Kind::Runs(thread));
+        }
         let running = match &open.scanner {
             Some(scanner) if open.reads => scanner.thread(),
             _ => open.context,
