@@ -16,8 +16,8 @@ trace-cmd:tests that compare with trace-cmd
 redis-server:tests that record a Redis server
 redis-tools:tests that record a Redis server
 zstd:tests on packed traces
-default-jdk-headless:the Java span agent is not built
-maven:the Java span agent is not built
+default-jdk-headless:the Java agents are not built
+maven:the Java agents are not built
 python3-venv:tests that send spans from Python
 chromium:tests of the browser application
 "

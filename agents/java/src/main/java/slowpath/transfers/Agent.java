@@ -1,0 +1,32 @@
+/*
+ * Puts the agent together, once, before the application's main: options, rewriting of classes, the thread that
+ * decides what became of watched objects, the report. Not an interface for applications.
+ */
+package slowpath.transfers;
+
+import java.lang.instrument.Instrumentation;
+import java.lang.instrument.UnmodifiableClassException;
+import java.lang.invoke.MethodHandles;
+import java.lang.reflect.Field;
+
+public final class Agent {
+    private Agent() {}
+
+    /**
+     * @param arguments what stands behind the jar's name on the command line; see {@link Options}
+     * @throws IllegalArgumentException with a sentence for the user, if the arguments make no sense
+     */
+    public static void start(String arguments, Instrumentation instrumentation)
+            throws UnmodifiableClassException {
+        Options options = Options.parse(arguments);
+        NativeEvents.load();
+        ClassLayouts layouts = new ClassLayouts(options.application);
+        FieldMask backend = new FieldMask(layouts);
+        Transfers transfers = new Transfers(options, backend);
+        Hooks.transfers = transfers;
+        instrumentation.addTransformer(new Rewriting(options, layouts), true);
+        instrumentation.retransformClasses(Field.class, MethodHandles.Lookup.class);
+        backend.start();
+        new Report(options, transfers, backend).start();
+    }
+}

@@ -1,0 +1,84 @@
+/*
+ * The methods of the application that are on the stack where a remote object arrives: the allocation context of
+ * the paper. Equal where the same instructions called each other. Not a whole stack trace: frames of frameworks
+ * and of generated proxies are left out. Keeps names only, as classes may be unloaded.
+ */
+package slowpath.transfers;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+import java.util.stream.Stream;
+
+final class CallPath {
+    private static final int MOST_FRAMES = 32;
+    /** Deeper than this nobody looks; servers' stacks have about a hundred frames. */
+    private static final int MOST_LOOKED_AT = 512;
+    private static final StackWalker WALKER = StackWalker.getInstance();
+
+    /** Class and method of each frame, the innermost first; and at which instruction. */
+    private final String[] names;
+    private final int[] instructions;
+    private final int hash;
+    private List<StackWalker.StackFrame> frames;
+
+    private CallPath(List<StackWalker.StackFrame> frames) {
+        this.frames = frames;
+        names = new String[2 * frames.size()];
+        instructions = new int[frames.size()];
+        for (int index = 0; index < instructions.length; index++) {
+            StackWalker.StackFrame frame = frames.get(index);
+            names[2 * index] = frame.getClassName();
+            names[2 * index + 1] = frame.getMethodName();
+            instructions[index] = frame.getByteCodeIndex();
+        }
+        hash = 31 * Arrays.hashCode(names) + Arrays.hashCode(instructions);
+    }
+
+    /** That of the calling thread. */
+    static CallPath here(Packages application) {
+        return WALKER.walk(stack -> new CallPath(ofApplication(stack, application)));
+    }
+
+    private static List<StackWalker.StackFrame> ofApplication(
+            Stream<StackWalker.StackFrame> stack, Packages application) {
+        List<StackWalker.StackFrame> frames = new ArrayList<>(8);
+        Iterator<StackWalker.StackFrame> all = stack.limit(MOST_LOOKED_AT).iterator();
+        while (all.hasNext() && frames.size() < MOST_FRAMES) {
+            StackWalker.StackFrame frame = all.next();
+            String name = frame.getClassName();
+            if (application.contain(name) && !isProxy(name)) {
+                frames.add(frame);
+            }
+        }
+        return frames;
+    }
+
+    private static boolean isProxy(String className) {
+        return className.contains("$$SpringCGLIB") || className.contains("$$EnhancerBy")
+                || className.contains("$$FastClassBy") || className.contains("$Proxy");
+    }
+
+    /** Class, method, file and line of each frame, the outermost first. To be asked once: it forgets the frames. */
+    List<StackTraceElement> elements() {
+        List<StackTraceElement> elements = new ArrayList<>();
+        for (StackWalker.StackFrame frame : frames) {
+            elements.add(0, frame.toStackTraceElement());
+        }
+        frames = null;
+        return elements;
+    }
+
+    @Override
+    public int hashCode() {
+        return hash;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof CallPath && hash == ((CallPath) other).hash
+                && Arrays.equals(instructions, ((CallPath) other).instructions)
+                && Arrays.equals(names, ((CallPath) other).names);
+    }
+}

@@ -1,0 +1,45 @@
+/*
+ * Which fields a class of the application has and which numbers they have in a {@link Watched}: those of its
+ * application's ancestors come first. Read from a class file, so that it is known before the class is loaded.
+ */
+package slowpath.transfers;
+
+import java.util.List;
+
+final class ClassLayout {
+    /** Names here have slashes between packages, as in class files. */
+    final String name;
+    /** The next ancestor that is the application's, or null. */
+    final ClassLayout parent;
+    /** Fields that could have been received: neither static nor synthetic nor transient. */
+    final List<String> fields;
+    /** Number of the first of {@link #fields}. */
+    final int firstNumber;
+
+    ClassLayout(String name, ClassLayout parent, List<String> fields) {
+        this.name = name;
+        this.parent = parent;
+        this.fields = List.copyOf(fields);
+        firstNumber = parent == null ? 0 : parent.end();
+    }
+
+    /** One more than the largest number. */
+    int end() {
+        return firstNumber + fields.size();
+    }
+
+    /** The ancestor, or the class itself, whose objects refer to what watches them; null: there are no fields. */
+    ClassLayout holder() {
+        ClassLayout holder = parent == null ? null : parent.holder();
+        return holder != null || fields.isEmpty() ? holder : this;
+    }
+
+    /** The number of the field that a class file means by a name, or -1 if it is none of these. */
+    int numberOf(String field) {
+        int index = fields.indexOf(field);
+        if (index >= 0) {
+            return firstNumber + index;
+        }
+        return parent == null ? -1 : parent.numberOf(field);
+    }
+}

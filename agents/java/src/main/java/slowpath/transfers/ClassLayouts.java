@@ -1,0 +1,111 @@
+/*
+ * Finds the layout of a class where all that is known is its name and who loads it: from the class file that
+ * the loader gives, remembered for each loader. Where that cannot be had, reads of the class stay unseen, and
+ * its objects must not be watched: `isSeen` says so.
+ */
+package slowpath.transfers;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
+import org.objectweb.asm.ClassReader;
+import org.objectweb.asm.ClassVisitor;
+import org.objectweb.asm.FieldVisitor;
+import org.objectweb.asm.Opcodes;
+
+final class ClassLayouts {
+    private static final int NO_OBJECTS =
+            Opcodes.ACC_INTERFACE | Opcodes.ACC_ANNOTATION | Opcodes.ACC_ENUM | Opcodes.ACC_MODULE;
+
+    private final Packages application;
+    private final Map<ClassLoader, Map<String, Optional<ClassLayout>>> known = new WeakHashMap<>();
+    private final Set<String> unseen = ConcurrentHashMap.newKeySet();
+
+    ClassLayouts(Packages application) {
+        this.application = application;
+    }
+
+    /** The layout of a class that is being loaded, from its own bytes; null: no class of data of the application. */
+    ClassLayout of(ClassLoader loader, String name, ClassReader file) {
+        Map<String, Optional<ClassLayout>> ofLoader = ofLoader(loader);
+        ClassLayout layout = read(loader, name, file);
+        Optional<ClassLayout> before = ofLoader.put(name, Optional.ofNullable(layout));
+        if (before != null && !before.map(known -> known.fields).equals(Optional.ofNullable(layout).map(now -> now.fields))) {
+            unseen.add(name); // Readers were rewritten for other numbers.
+        }
+        return layout;
+    }
+
+    /** The layout of a class by its name; null: no class of data of the application. */
+    ClassLayout of(ClassLoader loader, String name) {
+        if (!application.contain(name.replace('/', '.'))) {
+            return null;
+        }
+        Map<String, Optional<ClassLayout>> ofLoader = ofLoader(loader);
+        Optional<ClassLayout> layout = ofLoader.get(name);
+        if (layout == null) {
+            layout = Optional.ofNullable(find(loader, name));
+            Optional<ClassLayout> meanwhile = ofLoader.putIfAbsent(name, layout);
+            layout = meanwhile == null ? layout : meanwhile;
+        }
+        return layout.orElse(null);
+    }
+
+    /** From now on reads of this class's fields may have been missed. */
+    void missReadsOf(String name) {
+        unseen.add(name);
+    }
+
+    /** Whether every read of a field of this class by bytecode is seen. */
+    boolean isSeen(Class<?> type) {
+        if (!unseen.isEmpty()) {
+            for (Class<?> ancestor = type; ancestor != Object.class; ancestor = ancestor.getSuperclass()) {
+                if (unseen.contains(ancestor.getName().replace('.', '/'))) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    private ClassLayout find(ClassLoader loader, String name) {
+        try (InputStream file = loader.getResourceAsStream(name + ".class")) {
+            if (file != null) {
+                return read(loader, name, new ClassReader(file));
+            }
+        } catch (IOException | RuntimeException cause) {
+            // as if there were none
+        }
+        unseen.add(name);
+        return null;
+    }
+
+    private ClassLayout read(ClassLoader loader, String name, ClassReader file) {
+        if ((file.getAccess() & NO_OBJECTS) != 0) {
+            return null;
+        }
+        List<String> fields = new ArrayList<>();
+        file.accept(new ClassVisitor(Opcodes.ASM9) {
+            @Override
+            public FieldVisitor visitField(int access, String field, String type, String signature, Object value) {
+                if ((access & (Opcodes.ACC_STATIC | Opcodes.ACC_SYNTHETIC | Opcodes.ACC_TRANSIENT)) == 0) {
+                    fields.add(field);
+                }
+                return null;
+            }
+        }, ClassReader.SKIP_CODE | ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES);
+        return new ClassLayout(name, file.getSuperName() == null ? null : of(loader, file.getSuperName()), fields);
+    }
+
+    private Map<String, Optional<ClassLayout>> ofLoader(ClassLoader loader) {
+        synchronized (known) {
+            return known.computeIfAbsent(loader, none -> new ConcurrentHashMap<>());
+        }
+    }
+}

@@ -1,0 +1,78 @@
+/*
+ * What arrives at one place of the program: over one call path, from one endpoint. Counts every response, and
+ * has a row for each class of objects that was found in those that were looked into.
+ */
+package slowpath.transfers;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.LongAdder;
+
+final class Context {
+    /** Where looking found nothing of the application so often, looking ends. */
+    private static final int FRUITLESS = 100;
+
+    final int number;
+    /** The recording in which the number was explained last. */
+    volatile int toldIn;
+    final List<StackTraceElement> callPath;
+    final Endpoint endpoint;
+    /** Which hook: "spring-rest-template". */
+    final String by;
+    /** All of them. */
+    final LongAdder responses = new LongAdder();
+    /** Those that were looked into, and those of them that were too large to be seen whole. */
+    final LongAdder looked = new LongAdder();
+    final LongAdder tooLarge = new LongAdder();
+    final Map<DataClass.Shape, Row> rows = new ConcurrentHashMap<>();
+
+    Context(int number, Key key) {
+        this.number = number;
+        callPath = key.callPath.elements();
+        endpoint = key.endpoint;
+        by = key.by;
+    }
+
+    /** Whether another response should be looked into, so that each row gets the samples that suffice. */
+    boolean isShort(int samples) {
+        if (rows.isEmpty()) {
+            return looked.sum() < FRUITLESS;
+        }
+        for (Row row : rows.values()) {
+            if (row.isShort(samples)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    Row row(DataClass type) {
+        Row row = rows.get(type.shape);
+        return row != null ? row : rows.computeIfAbsent(type.shape, Row::new);
+    }
+
+    static final class Key {
+        private final CallPath callPath;
+        private final Endpoint endpoint;
+        private final String by;
+
+        Key(CallPath callPath, Endpoint endpoint, String by) {
+            this.callPath = callPath;
+            this.endpoint = endpoint;
+            this.by = by;
+        }
+
+        @Override
+        public int hashCode() {
+            return 31 * callPath.hashCode() + endpoint.hashCode();
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof Key && callPath.equals(((Key) other).callPath)
+                    && endpoint.equals(((Key) other).endpoint) && Objects.equals(by, ((Key) other).by);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+/*
+ * Rewrites a class of the application. Before each read of a field of such classes goes a call that marks it where
+ * the object is watched; the class gets a field for what watches its objects; toString, hashCode and equals say
+ * when they begin and end. No branch is added, so verification stays what it was.
+ */
+package slowpath.transfers;
+
+import org.objectweb.asm.ClassReader;
+import org.objectweb.asm.ClassVisitor;
+import org.objectweb.asm.Handle;
+import org.objectweb.asm.MethodVisitor;
+import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.Type;
+import org.objectweb.asm.commons.SerialVersionUIDAdder;
+
+final class FieldReads extends ClassVisitor {
+    private static final String HOOKS = "slowpath/transfers/Hooks";
+    private static final String WATCHED = "Lslowpath/transfers/Watched;";
+    private static final String WATCHABLE = "slowpath/transfers/Watchable";
+
+    private final ClassLoader loader;
+    private final ClassLayouts layouts;
+    /** Null: the class has no fields to watch, but it may read those of others. */
+    private final ClassLayout layout;
+    private final boolean isHolder;
+    private final String name;
+    private boolean hasFrames;
+
+    private FieldReads(ClassLoader loader, String name, ClassLayouts layouts, ClassLayout layout, ClassVisitor next) {
+        super(Opcodes.ASM9, next);
+        this.loader = loader;
+        this.name = name;
+        this.layouts = layouts;
+        this.layout = layout != null && layout.holder() != null ? layout : null;
+        isHolder = this.layout != null && layout.holder() == layout;
+    }
+
+    static ClassVisitor visitor(ClassLoader loader, ClassReader file, ClassLayouts layouts, ClassVisitor next) {
+        ClassLayout layout = layouts.of(loader, file.getClassName(), file);
+        FieldReads reads = new FieldReads(loader, file.getClassName(), layouts, layout, next);
+        // The field and the methods that are added would change the number that serialisation computes of them.
+        return reads.isHolder ? new SerialVersion(reads) : reads;
+    }
+
+    private static final class SerialVersion extends SerialVersionUIDAdder {
+        SerialVersion(ClassVisitor next) {
+            super(Opcodes.ASM9, next);
+        }
+    }
+
+    @Override
+    public void visit(int version, int access, String name, String signature, String parent, String[] interfaces) {
+        hasFrames = (version & 0xffff) >= Opcodes.V1_6;
+        String[] extended = interfaces;
+        if (isHolder) {
+            extended = java.util.Arrays.copyOf(interfaces, interfaces.length + 1);
+            extended[interfaces.length] = WATCHABLE;
+        }
+        super.visit(version, access, name, signature, parent, extended);
+    }
+
+    @Override
+    public MethodVisitor visitMethod(int access, String method, String type, String signature, String[] thrown) {
+        MethodVisitor writer = super.visitMethod(access, method, type, signature, thrown);
+        MethodVisitor reads = new MethodVisitor(Opcodes.ASM9, writer) {
+            @Override
+            public void visitFieldInsn(int opcode, String owner, String field, String fieldType) {
+                if (opcode == Opcodes.GETFIELD) {
+                    mark(mv, owner, field);
+                }
+                super.visitFieldInsn(opcode, owner, field, fieldType);
+            }
+        };
+        if (layout == null || (access & (Opcodes.ACC_STATIC | Opcodes.ACC_ABSTRACT)) != 0) {
+            return reads;
+        }
+        if (method.equals("clone") && type.startsWith("()")) {
+            return new Copy(access, method, type, reads);
+        }
+        boolean comparing = method.equals("equals") && type.equals("(Ljava/lang/Object;)Z");
+        boolean printing = method.equals("toString") && type.equals("()Ljava/lang/String;")
+                || method.equals("hashCode") && type.equals("()I");
+        return hasFrames && (comparing || printing) ? new Print(access, method, type, comparing, reads) : reads;
+    }
+
+    private void mark(MethodVisitor code, String owner, String field) {
+        if (owner.charAt(0) == '[') {
+            return;
+        }
+        ClassLayout ofOwner = owner.equals(name) ? layout : layouts.of(loader, owner);
+        int number = ofOwner == null ? -1 : ofOwner.numberOf(field);
+        if (number < 0) {
+            return;
+        }
+        code.visitInsn(Opcodes.DUP);
+        boolean isOwn = isHolder && ofOwner == layout;
+        if (isOwn) {
+            code.visitFieldInsn(Opcodes.GETFIELD, name, Watchable.FIELD, WATCHED);
+        }
+        push(code, number);
+        code.visitMethodInsn(
+                Opcodes.INVOKESTATIC, HOOKS, "read", isOwn ? "(" + WATCHED + "I)V" : "(Ljava/lang/Object;I)V", false);
+    }
+
+    private static void push(MethodVisitor code, int number) {
+        if (number <= 5) {
+            code.visitInsn(Opcodes.ICONST_0 + number);
+        } else {
+            code.visitIntInsn(number <= Byte.MAX_VALUE ? Opcodes.BIPUSH : Opcodes.SIPUSH, number);
+        }
+    }
+
+    @Override
+    public void visitEnd() {
+        if (isHolder) {
+            int hidden = Opcodes.ACC_PUBLIC | Opcodes.ACC_SYNTHETIC;
+            super.visitField(hidden | Opcodes.ACC_TRANSIENT, Watchable.FIELD, WATCHED, null, null).visitEnd();
+            MethodVisitor get = super.visitMethod(hidden, "slowpath$watched", "()" + WATCHED, null, null);
+            get.visitCode();
+            get.visitVarInsn(Opcodes.ALOAD, 0);
+            get.visitFieldInsn(Opcodes.GETFIELD, name, Watchable.FIELD, WATCHED);
+            get.visitInsn(Opcodes.ARETURN);
+            get.visitMaxs(1, 1);
+            get.visitEnd();
+            MethodVisitor set = super.visitMethod(hidden, "slowpath$watch", "(" + WATCHED + ")V", null, null);
+            set.visitCode();
+            set.visitVarInsn(Opcodes.ALOAD, 0);
+            set.visitVarInsn(Opcodes.ALOAD, 1);
+            set.visitFieldInsn(Opcodes.PUTFIELD, name, Watchable.FIELD, WATCHED);
+            set.visitInsn(Opcodes.RETURN);
+            set.visitMaxs(2, 2);
+            set.visitEnd();
+        }
+        super.visitEnd();
+    }
+
+    /** A method that makes a copy of its object. */
+    private static final class Copy extends org.objectweb.asm.commons.AdviceAdapter {
+        Copy(int access, String method, String type, MethodVisitor next) {
+            super(Opcodes.ASM9, next, access, method, type);
+        }
+
+        @Override
+        protected void onMethodEnter() {
+            loadThis();
+            visitMethodInsn(INVOKESTATIC, HOOKS, "copy", "(Ljava/lang/Object;)V", false);
+        }
+    }
+
+    /** toString, hashCode or equals. */
+    private final class Print extends AroundMethod {
+        private final boolean comparing;
+        private int begun;
+
+        Print(int access, String method, String type, boolean comparing, MethodVisitor next) {
+            super(access, method, type, next);
+            this.comparing = comparing;
+        }
+
+        @Override
+        void begin() {
+            loadObjects();
+            call(HOOKS, "print", "(Ljava/lang/Object;Ljava/lang/Object;)Z");
+            begun = newLocal(Type.BOOLEAN_TYPE);
+            storeLocal(begun);
+        }
+
+        private void loadObjects() {
+            loadThis();
+            if (comparing) {
+                loadArg(0);
+            } else {
+                visitInsn(ACONST_NULL);
+            }
+        }
+
+        @Override
+        void returning() {
+            end();
+        }
+
+        @Override
+        void throwing() {
+            end();
+        }
+
+        private void end() {
+            loadLocal(begun);
+            call(HOOKS, "printed", "(Z)V");
+        }
+
+        @Override
+        public void visitInvokeDynamicInsn(String called, String type, Handle bootstrap, Object... arguments) {
+            if (bootstrap.getOwner().equals("java/lang/runtime/ObjectMethods")) {
+                loadObjects();
+                push(layout.end());
+                call(HOOKS, "printRecord", "(Ljava/lang/Object;Ljava/lang/Object;I)V");
+            }
+            super.visitInvokeDynamicInsn(called, type, bootstrap, arguments);
+        }
+    }
+}

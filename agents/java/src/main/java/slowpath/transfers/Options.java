@@ -1,0 +1,152 @@
+/*
+ * What the user can say: on the command line (-javaagent:slowpath-transfers.jar=key=value,key=value) and in the
+ * file that `config` names (key=value lines; a comma separates values). `rate` and `arms-per-second` may be
+ * changed in the file while the application runs.
+ */
+package slowpath.transfers;
+
+import java.io.IOException;
+import java.io.Reader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import java.util.TreeMap;
+
+final class Options {
+    private static final Set<String> KEYS = Set.of("config", "report", "report-every", "rate", "arms-per-second",
+            "samples", "packages", "exclude", "remote");
+
+    /** The share of responses that may be watched, 0 to 1; all are counted. */
+    volatile double rate;
+    /** How many responses may be looked into each second, whatever the rate. */
+    volatile int armsPerSecond;
+    /** How many decided samples of a class in a context suffice. */
+    final int samples;
+    final Path report;
+    final long reportEveryMillis;
+    final Packages application;
+    /** Methods whose result is a remote object: "package.Class#method". */
+    final Set<String> remoteMethods;
+
+    private final Map<String, String> given;
+    private final Path file;
+    private FileTime fileRead;
+
+    private Options(Map<String, String> given, Path file) {
+        this.given = given;
+        this.file = file;
+        Map<String, String> all = withFile();
+        adjust(all);
+        samples = (int) number(all, "samples", 385, 1, 1_000_000);
+        report = Path.of(all.getOrDefault("report", "slowpath-transfers-" + ProcessHandle.current().pid() + ".jsonl"))
+                .toAbsolutePath();
+        reportEveryMillis = (long) (1000 * number(all, "report-every", 10, 0.1, 86400));
+        application = new Packages(prefixes(all, "packages"), prefixes(all, "exclude"));
+        remoteMethods = new HashSet<>(list(all, "remote"));
+        for (String method : remoteMethods) {
+            if (method.indexOf('#') <= 0) {
+                throw new IllegalArgumentException("'remote' has " + method + " (hint: package.Class#method)");
+            }
+        }
+    }
+
+    static Options parse(String arguments) {
+        Map<String, String> given = new TreeMap<>();
+        String last = null;
+        for (String part : (arguments == null ? "" : arguments).split(",")) {
+            int equals = part.indexOf('=');
+            if (equals > 0) {
+                last = part.substring(0, equals).trim();
+                given.put(last, part.substring(equals + 1).trim());
+            } else if (last != null && !part.isBlank()) {
+                given.merge(last, part.trim(), (before, more) -> before + "," + more);
+            } else if (!part.isBlank()) {
+                throw new IllegalArgumentException("no value for '" + part + "' (hint: key=value,key=value)");
+            }
+        }
+        String file = given.get("config");
+        return new Options(given, file == null ? null : Path.of(file));
+    }
+
+    /** Takes over `rate` and `arms-per-second` if the file has changed since it was last read. */
+    void reload() {
+        if (file == null) {
+            return;
+        }
+        try {
+            if (!Files.getLastModifiedTime(file).equals(fileRead)) {
+                adjust(withFile());
+            }
+        } catch (IOException | IllegalArgumentException cause) {
+            System.err.println("slowpath: " + file + " is not taken over: " + cause.getMessage());
+        }
+    }
+
+    private void adjust(Map<String, String> all) {
+        double newRate = number(all, "rate", 1, 0, 1);
+        armsPerSecond = (int) number(all, "arms-per-second", 100, 0, 1_000_000);
+        rate = newRate;
+    }
+
+    /** The command line goes before the file. */
+    private Map<String, String> withFile() {
+        Map<String, String> all = new TreeMap<>();
+        if (file != null) {
+            Properties properties = new Properties();
+            try (Reader reader = Files.newBufferedReader(file)) {
+                fileRead = Files.getLastModifiedTime(file);
+                properties.load(reader);
+            } catch (IOException cause) {
+                throw new IllegalArgumentException("cannot read " + file + ": " + cause, cause);
+            }
+            properties.forEach((key, value) -> all.put(key.toString(), value.toString().trim()));
+        }
+        all.putAll(given);
+        for (String key : all.keySet()) {
+            if (!KEYS.contains(key)) {
+                throw new IllegalArgumentException("there is no option '" + key + "' (hint: " + KEYS + ")");
+            }
+        }
+        return all;
+    }
+
+    private static double number(Map<String, String> all, String key, double otherwise, double least, double most) {
+        String value = all.get(key);
+        if (value == null) {
+            return otherwise;
+        }
+        try {
+            double number = Double.parseDouble(value);
+            if (number >= least && number <= most) {
+                return number;
+            }
+        } catch (NumberFormatException cause) {
+            // said below
+        }
+        throw new IllegalArgumentException("'" + key + "' is " + value + " (hint: a number from " + least + " to "
+                + most + ")");
+    }
+
+    private static List<String> list(Map<String, String> all, String key) {
+        List<String> values = new ArrayList<>();
+        for (String value : all.getOrDefault(key, "").split(",")) {
+            if (!value.isBlank()) {
+                values.add(value.trim());
+            }
+        }
+        return values;
+    }
+
+    /** Names of packages and classes, each of which stands for itself and what is below it. */
+    private static List<String> prefixes(Map<String, String> all, String key) {
+        List<String> prefixes = list(all, key);
+        prefixes.replaceAll(name -> name.endsWith("*") ? name.substring(0, name.length() - 1) : name);
+        return prefixes;
+    }
+}

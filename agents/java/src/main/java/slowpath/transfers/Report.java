@@ -1,0 +1,145 @@
+/*
+ * The agent's result: a file of JSON lines, replaced whole every few seconds and when the application ends. What
+ * each line and key means is defined in docs/formats/transfers.md. Also takes over changed options, as it is awake.
+ */
+package slowpath.transfers;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.time.Instant;
+
+final class Report {
+    private static final int VERSION = 1;
+
+    private final Options options;
+    private final Transfers transfers;
+    private final FieldMask backend;
+    private final long begin = nanosOfEpoch();
+    private boolean saidThatItFails;
+
+    Report(Options options, Transfers transfers, FieldMask backend) {
+        this.options = options;
+        this.transfers = transfers;
+        this.backend = backend;
+    }
+
+    void start() {
+        Thread regularly = new Thread(this::writeRegularly, "slowpath-transfers-report");
+        regularly.setDaemon(true);
+        regularly.start();
+        Runtime.getRuntime().addShutdownHook(new Thread(this::write, "slowpath-transfers-end"));
+    }
+
+    private void writeRegularly() {
+        while (true) {
+            try {
+                Thread.sleep(options.reportEveryMillis);
+            } catch (InterruptedException cause) {
+                return;
+            }
+            options.reload();
+            write();
+        }
+    }
+
+    private synchronized void write() {
+        try {
+            Path unfinished = options.report.resolveSibling(options.report.getFileName() + ".part");
+            Files.write(unfinished, text().getBytes(StandardCharsets.UTF_8));
+            Files.move(unfinished, options.report, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+        } catch (IOException | RuntimeException cause) {
+            if (!saidThatItFails) {
+                saidThatItFails = true;
+                System.err.println("slowpath: no report of transfers: " + cause + " (hint: report=FILE)");
+            }
+        }
+    }
+
+    private String text() {
+        StringBuilder lines = new StringBuilder();
+        lines.append(head()).append('\n');
+        for (Context context : transfers.contexts()) {
+            lines.append(line(context)).append('\n');
+        }
+        return lines.toString();
+    }
+
+    private Json head() {
+        return new Json().begin('{')
+                .with("format", "slowpath-transfers").with("version", VERSION)
+                .with("pid", ProcessHandle.current().pid())
+                .with("java", System.getProperty("java.runtime.version"))
+                .with("program", System.getProperty("sun.java.command"))
+                .with("backend", "field-mask")
+                .with("begin_ns", begin).with("end_ns", nanosOfEpoch())
+                .with("rate", options.rate).with("arms_per_second", options.armsPerSecond)
+                .with("samples", options.samples)
+                .with("watched_now", backend.watchedNow())
+                .key("not_watched").begin('{')
+                .with("over_cap", transfers.overCap.sum()).with("too_many", backend.tooMany.sum())
+                .with("reads_unseen", backend.unseen.sum()).end('}')
+                .with("responses_without_context", transfers.withoutContext.sum())
+                .with("failures", transfers.failures.sum())
+                .with("classes_not_rewritten", Rewriting.failures.sum())
+                .end('}');
+    }
+
+    private static Json line(Context context) {
+        Json json = new Json().begin('{').with("context", context.number).key("call_path").begin('[');
+        for (StackTraceElement frame : context.callPath) {
+            json.begin('{').with("class", frame.getClassName()).with("method", frame.getMethodName())
+                    .with("file", frame.getFileName()).with("line", frame.getLineNumber()).end('}');
+        }
+        json.end(']')
+                .key("endpoint").begin('{').with("method", context.endpoint.method).with("url", context.endpoint.url)
+                .end('}')
+                .with("by", context.by)
+                .with("responses", context.responses.sum()).with("looked_into", context.looked.sum())
+                .with("too_large", context.tooLarge.sum())
+                .key("classes").begin('[');
+        for (Row row : context.rows.values()) {
+            synchronized (row) {
+                add(json, row);
+            }
+        }
+        return json.end(']').end('}');
+    }
+
+    /** Utilisation is, of a class, equation 2 of MicroProf; of a field, equation 3. */
+    private static void add(Json json, Row row) {
+        long fields = row.used.length;
+        long usedInAll = 0;
+        for (long used : row.used) {
+            usedInAll += used;
+        }
+        json.begin('{').with("class", row.shape.className)
+                .with("responses", row.responses).with("objects", row.objects)
+                .with("watched", row.armed).with("decided", row.decided).with("censored", row.censored);
+        if (row.decided > 0) {
+            json.with("utilisation", (double) usedInAll / (fields * row.decided));
+        }
+        json.key("fields").begin('[');
+        for (int field = 0; field < fields; field++) {
+            json.begin('{').with("name", row.shape.names.get(field)).with("type", row.shape.types.get(field))
+                    .with("used", row.used[field]).with("printed", row.printed[field])
+                    .with("unused", row.unused[field])
+                    .with("censored", row.censored).with("censored_used", row.censoredUsed[field])
+                    .with("present", row.present[field]).with("bytes", row.bytes[field]);
+            if (row.decided > 0) {
+                Wilson interval = new Wilson(row.used[field], row.decided);
+                json.with("utilisation", (double) row.used[field] / row.decided)
+                        .key("interval").begin('[').value(interval.low).value(interval.high).end(']');
+            }
+            json.end('}');
+        }
+        json.end(']').end('}');
+    }
+
+    private static long nanosOfEpoch() {
+        Instant now = Instant.now();
+        return now.getEpochSecond() * 1_000_000_000 + now.getNano();
+    }
+}

@@ -1,0 +1,81 @@
+/*
+ * Rewrites classes as the JVM loads them: those of the application, so that reads of their fields can be seen
+ * (FieldReads), and methods of libraries through which remote objects come (HookedMethods). A class that cannot
+ * be rewritten is left as it is; then its reads are missed, and what it reads is not watched.
+ */
+package slowpath.transfers;
+
+import java.lang.instrument.ClassFileTransformer;
+import java.security.ProtectionDomain;
+import java.util.concurrent.atomic.LongAdder;
+import org.objectweb.asm.ClassReader;
+import org.objectweb.asm.ClassVisitor;
+import org.objectweb.asm.ClassWriter;
+import org.objectweb.asm.MethodVisitor;
+import org.objectweb.asm.Opcodes;
+
+final class Rewriting implements ClassFileTransformer {
+    /** Classes that could not be rewritten. */
+    static final LongAdder failures = new LongAdder();
+
+    private final Options options;
+    private final ClassLayouts layouts;
+    private final HookedMethods hooked;
+    private final ClassLoader platform = ClassLoader.getPlatformClassLoader();
+
+    Rewriting(Options options, ClassLayouts layouts) {
+        this.options = options;
+        this.layouts = layouts;
+        hooked = new HookedMethods(options.remoteMethods);
+    }
+
+    @Override
+    public byte[] transform(
+            ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain, byte[] file) {
+        if (name == null) {
+            return null;
+        }
+        boolean isApplication = loader != null && loader != platform && redefined == null
+                && options.application.contain(name.replace('/', '.'));
+        if (!isApplication && !hooked.hasClass(name)) {
+            return null;
+        }
+        try {
+            ClassReader reader = new ClassReader(file);
+            ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
+            ClassVisitor rewriting = hooked.visitor(reader, writer);
+            if (isApplication) {
+                rewriting = FieldReads.visitor(loader, reader, layouts, rewriting);
+            }
+            reader.accept(rewriting, ClassReader.EXPAND_FRAMES);
+            return writer.toByteArray();
+        } catch (RuntimeException | LinkageError cause) {
+            failures.increment();
+            if (isApplication) {
+                missReads(loader, file);
+            }
+            return null;
+        }
+    }
+
+    /** The class goes on as it was, so none whose fields it reads can be watched. */
+    private void missReads(ClassLoader loader, byte[] file) {
+        try {
+            new ClassReader(file).accept(new ClassVisitor(Opcodes.ASM9) {
+                @Override
+                public MethodVisitor visitMethod(int access, String method, String type, String sign, String[] thrown) {
+                    return new MethodVisitor(Opcodes.ASM9) {
+                        @Override
+                        public void visitFieldInsn(int opcode, String owner, String field, String fieldType) {
+                            if (opcode == Opcodes.GETFIELD) {
+                                layouts.missReadsOf(owner);
+                            }
+                        }
+                    };
+                }
+            }, ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES);
+        } catch (RuntimeException cause) {
+            // What ASM cannot read at all: a class file newer than it knows. Nothing is watched with it either.
+        }
+    }
+}

@@ -1,0 +1,152 @@
+/*
+ * Counts every response in its context, and has objects of a few of them watched: as the sampling rate, the cap
+ * of each second and the contexts' own want of samples allow. What watching means, the backend knows.
+ */
+package slowpath.transfers;
+
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.Field;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
+
+final class Transfers {
+    private static final int MOST_CONTEXTS = 10_000;
+
+    /** Responses that were not looked into as this second had enough of them. */
+    final LongAdder overCap = new LongAdder();
+    /** Responses that were not counted as there are too many contexts, and those that the agent failed on. */
+    final LongAdder withoutContext = new LongAdder();
+    final LongAdder failures = new LongAdder();
+
+    private final Options options;
+    private final FieldMask backend;
+    private final Map<Context.Key, Context> contexts = new ConcurrentHashMap<>();
+    private final AtomicInteger numbers = new AtomicInteger();
+    private final AtomicLong second = new AtomicLong();
+    private final AtomicInteger spent = new AtomicInteger();
+
+    Transfers(Options options, FieldMask backend) {
+        this.options = options;
+        this.backend = backend;
+    }
+
+    Collection<Context> contexts() {
+        return contexts.values();
+    }
+
+    /** What a client returns, or a parser made of its answer, is about to reach the application. */
+    void received(Object root, Endpoint endpoint, String by) {
+        ThreadState thread = ThreadState.current();
+        thread.beginOwnWork();
+        try {
+            Context context = contextOf(new Context.Key(CallPath.here(options.application), endpoint, by));
+            if (context != null) {
+                context.responses.increment();
+                NativeEvents.tell(context);
+                if (isWorthLooking(context)) {
+                    look(root, context, thread);
+                }
+            }
+        } catch (RuntimeException | LinkageError | StackOverflowError cause) {
+            failures.increment();
+        } finally {
+            thread.endOwnWork();
+        }
+    }
+
+    void readByReflection(Watched watched, Field field) {
+        if (ThreadState.current().isOwnWork()) {
+            return;
+        }
+        DataClass declaring = backend.dataClass(field.getDeclaringClass());
+        int number = declaring == null ? -1 : declaring.numberOf(field.getName());
+        if (number >= 0) {
+            watched.read(number);
+        }
+    }
+
+    /** A handle that marks the read of a field before it reads. */
+    MethodHandle marking(MethodHandle getter, Class<?> type, String field) {
+        DataClass dataClass = backend.dataClass(type);
+        int number = dataClass == null ? -1 : dataClass.numberOf(field);
+        if (number < 0) {
+            return getter;
+        }
+        try {
+            Class<?> receiver = getter.type().parameterType(0);
+            MethodHandle mark = MethodHandles.lookup().findStatic(
+                    Hooks.class, "mark", MethodType.methodType(Object.class, int.class, Object.class));
+            return MethodHandles.filterArguments(getter, 0, MethodHandles.insertArguments(mark, 0, number)
+                    .asType(MethodType.methodType(receiver, receiver)));
+        } catch (ReflectiveOperationException | RuntimeException cause) {
+            failures.increment();
+            missReadsOf(type);
+            return getter;
+        }
+    }
+
+    void missReadsOf(Class<?> type) {
+        backend.missReadsOf(type);
+    }
+
+    void requestEnded(List<FieldMask.Sample> samples) {
+        if (samples != null) {
+            backend.requestEnded(samples);
+        }
+    }
+
+    private Context contextOf(Context.Key key) {
+        Context context = contexts.get(key);
+        if (context == null) {
+            if (contexts.size() >= MOST_CONTEXTS) {
+                withoutContext.increment();
+                return null;
+            }
+            context = contexts.computeIfAbsent(key, added -> new Context(numbers.incrementAndGet(), added));
+        }
+        return context;
+    }
+
+    private boolean isWorthLooking(Context context) {
+        double rate = options.rate;
+        return context.isShort(options.samples)
+                && (rate >= 1 || ThreadLocalRandom.current().nextDouble() < rate)
+                && isWithinCap();
+    }
+
+    private boolean isWithinCap() {
+        long now = System.nanoTime() / 1_000_000_000;
+        long before = second.get();
+        if (now != before && second.compareAndSet(before, now)) {
+            spent.set(0);
+        }
+        if (spent.incrementAndGet() <= options.armsPerSecond) {
+            return true;
+        }
+        overCap.increment();
+        return false;
+    }
+
+    private void look(Object root, Context context, ThreadState thread) {
+        Graph graph = new Graph(root, backend::dataClass);
+        context.looked.increment();
+        if (graph.tooLarge) {
+            context.tooLarge.increment();
+        }
+        graph.classes.forEach((type, found) -> {
+            Row row = context.row(type);
+            row.found(found.count);
+            if (row.isShort(options.samples)) {
+                backend.watch(found.one, type, row, thread.ofRequest());
+            }
+        });
+    }
+}

@@ -1,0 +1,5 @@
+#!/bin/sh
+# The agent in real programs: what they did with remote objects is what its report says, and a program that it
+# cannot serve goes on without it. See test_transfers.py.
+. "$(dirname "$0")/../../tests-begin.sh"
+python3 tests/test_transfers.py

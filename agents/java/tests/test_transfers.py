@@ -1,0 +1,366 @@
+"""Runs the agent in two real Spring Boot services and in a program whose every read is known (Corners), under each
+collector, and compares the agent's report with what they did. Events are compared where LTTng can be had
+(OWN_LTTNG, set by own-lttng.sh). Further Java runtimes to test: JAVAS, a list of paths with `:` between."""
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+AGENT = HERE.parent / "target/slowpath-transfers.jar"
+CLASSES = HERE.parent / "target/test-classes"
+SERVICES = HERE / "services/target/services.jar"
+SOURCES = HERE / "services/src/main/java/shop"
+REQUESTS = 420
+LEAST_SAMPLES = 10_000
+RECORDED = bool(os.environ.get("OWN_LTTNG"))
+TICKET = ["id", "version", "trainNumber", "departure", "destination", "departsAt", "arrivesAt", "seat", "seatClass",
+          "price", "passenger", "refundable"]
+
+
+def until(said, seconds=60):
+    """Waits until a function returns something true, and returns it."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        answer = said()
+        if answer:
+            return answer
+        time.sleep(0.1)
+    raise AssertionError(f"waited {seconds} s in vain for {said}")
+
+
+def read_report(path):
+    head, *contexts = [json.loads(line) for line in Path(path).read_text().splitlines()]
+    return head, contexts
+
+
+def fields(row):
+    return {field["name"]: field for field in row["fields"]}
+
+
+def line_of(marker):
+    """'PlannerService.java:58' for the line with `// line: MARKER`."""
+    for file in SOURCES.glob("*.java"):
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            if line.endswith(f"// line: {marker}"):
+                return f"{file.name}:{number}"
+    raise AssertionError(marker)
+
+
+class Service:
+    """A Java process that serves HTTP."""
+
+    def __init__(self, folder, name, *arguments, agent=()):
+        self.output = open(folder / f"{name}.log", "w+")
+        self.process = subprocess.Popen(
+            ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", *agent, "-jar", SERVICES, name, "--server.port=0",
+             *arguments], stdout=self.output, stderr=subprocess.STDOUT)
+
+    def port(self):
+        return int(until(lambda: re.search(r"^listening on (\d+)$", self.said(), re.M)).group(1))
+
+    def said(self):
+        self.output.seek(0)
+        text = self.output.read()
+        if self.process.poll() is not None:
+            raise AssertionError(text)
+        return text
+
+    def collect(self):
+        subprocess.run(["jcmd", str(self.process.pid), "GC.run"], check=True, stdout=subprocess.DEVNULL)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(30)
+        self.output.close()
+
+
+class Recording:
+    """An LTTng session of the agent's events."""
+
+    def __init__(self, folder):
+        self.folder = folder / "trace"
+        self.name = f"transfers-test-{os.getpid()}"
+        self.lttng("create", self.name, f"--output={self.folder}")
+        # Blocking, so that no event is lost however busy the machine is. (Applications must allow it.)
+        os.environ["LTTNG_UST_ALLOW_BLOCKING"] = "1"
+        self.lttng("enable-channel", "--userspace", "--blocking-timeout=inf", "transfers")
+        self.lttng("enable-event", "--userspace", "--channel=transfers", "slowpath_transfers:*")
+        self.lttng("start")
+
+    @staticmethod
+    def lttng(*arguments):
+        subprocess.run(["lttng", *arguments], check=True, stdout=subprocess.DEVNULL)
+
+    def events(self):
+        self.lttng("destroy", self.name)
+        return subprocess.run(["babeltrace2", self.folder], check=True, capture_output=True, text=True).stdout
+
+
+class TwoServices(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(tempfile.mkdtemp())
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        recording = Recording(cls.folder) if RECORDED else None
+        tickets = Service(cls.folder, "tickets")
+        cls.addClassCleanup(tickets.stop)
+        cls.tickets = f"http://localhost:{tickets.port()}"
+        report = cls.folder / "report.jsonl"
+        planner = Service(cls.folder, "planner", f"--tickets={cls.tickets}", agent=[
+            f"-javaagent:{AGENT}=report={report},report-every=0.5,arms-per-second=1000000"])
+        cls.addClassCleanup(planner.stop)
+        connection = http.client.HTTPConnection("localhost", planner.port())
+
+        def get(path):
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            body = answer.read().decode()
+            if answer.status != 200:
+                raise AssertionError(f"{path}: {answer.status} {body}")
+            return body
+
+        for number in range(REQUESTS):
+            for path in ("one", "all", "log", "sometimes", "keep"):
+                get(f"/{path}/{number}")
+            if number < 40:
+                for path in ("list", "rest-client", "jackson3", "jackson2", "gson", "forward", "local", "annotated"):
+                    get(f"/{path}/{number}")
+        cls.truth = [int(count) for count in get("/truth").split()]
+        connection.close()
+
+        def settled():
+            planner.collect()
+            time.sleep(0.7)
+            return report.exists() and read_report(report)[0]["watched_now"] <= 3
+        until(settled)
+        cls.said = planner.said()
+        planner.stop()
+        cls.events = recording.events() if recording else None
+        cls.head, cls.contexts = read_report(report)
+
+    def context(self, marker):
+        """The context whose call path has the line of the marker."""
+        place = line_of(marker)
+        found = [context for context in self.contexts
+                 if any(f"{frame['file']}:{frame['line']}" == place for frame in context["call_path"])]
+        self.assertEqual(len(found), 1, f"{place} in {self.contexts}")
+        return found[0]
+
+    def row(self, marker, name):
+        rows = self.context(marker)["classes"]
+        self.assertEqual([row["class"] for row in rows], [name])
+        return rows[0]
+
+    def assert_use(self, row, used=(), printed=(), least=385):
+        """Each field of the row was either used, printed or left alone by all its objects."""
+        self.assertGreaterEqual(row["decided"], least)
+        for name, field in fields(row).items():
+            kind = "used" if name in used else "printed" if name in printed else "unused"
+            self.assertEqual(field[kind], row["decided"], f"{name} {kind}: {field}")
+
+    def test_one_field_of_twelve(self):
+        row = self.row("one", "shop.Ticket")
+        self.assertEqual(list(fields(row)), TICKET)
+        self.assert_use(row, used=["destination"])
+        self.assertAlmostEqual(row["utilisation"], 1 / 12, places=5)
+        self.assertLess(fields(row)["price"]["interval"][1], 0.01)
+
+    def test_all_fields_through_the_same_endpoint(self):
+        self.assert_use(self.row("all", "shop.Ticket"), used=TICKET)
+        for marker in ("one", "all"):
+            self.assertEqual(self.context(marker)["endpoint"],
+                             {"method": "GET", "url": f"{self.tickets}/tickets/{{id}}"})
+
+    def test_only_logged(self):
+        self.assert_use(self.row("log", "shop.Ticket"), printed=TICKET)
+        self.assertEqual(self.row("log", "shop.Ticket")["utilisation"], 0)
+
+    def test_used_sometimes(self):
+        price = fields(self.row("sometimes", "shop.Ticket"))["price"]
+        low, high = price["interval"]
+        share = self.truth[0] / sum(self.truth)
+        self.assertTrue(low <= share <= high, f"{share} in {price}")
+
+    def test_call_path(self):
+        path = self.context("one")["call_path"]
+        self.assertEqual([(frame["class"], frame["method"]) for frame in path],
+                         [("shop.PlannerService", "one"), ("shop.TicketClient", "ticket")])
+        self.assertEqual([f"{frame['file']}:{frame['line']}" for frame in path],
+                         [line_of("one"), line_of("TicketClient")])
+
+    def test_counts(self):
+        for marker in ("one", "all", "log", "sometimes", "keep"):
+            self.assertEqual(self.context(marker)["responses"], REQUESTS)
+        self.assertEqual(self.context("list")["responses"], 40)
+        self.assertLessEqual(self.row("one", "shop.Ticket")["watched"], 400, "385 samples suffice")
+
+    def test_objects_that_are_kept_say_nothing(self):
+        row = self.row("keep", "shop.Ticket")
+        self.assertEqual(row["decided"], 0)
+        self.assertEqual(row["censored"], row["watched"])
+        self.assertNotIn("utilisation", row)
+        self.assertEqual(fields(row)["departure"]["censored_used"], row["censored"])
+        self.assertEqual(fields(row)["price"]["censored_used"], 0)
+
+    def test_families(self):
+        for marker, by, name, used, printed in (
+                ("list", "RestTemplate", "shop.Ticket", ["seat"], []),
+                ("rest-client", "RestClient", "shop.Ticket", ["passenger"], []),
+                ("jackson3", "java.net.http, Jackson", "shop.Station", ["name"], ["code", "latitude", "longitude"]),
+                ("jackson2", "java.net.http, Jackson", "shop.Station", ["code"], []),
+                ("gson", "java.net.http, Gson", "shop.Ticket", ["seatClass"], []),
+                ("forward", "RestTemplate", "shop.Platform", ["number", "station", "covered"], []),
+                ("annotated", "@RemoteObject", "shop.Station", ["name"], [])):
+            with self.subTest(marker):
+                self.assertEqual(self.context(marker)["by"], by)
+                self.assert_use(self.row(marker, name), used, printed, least=35)
+        self.assertEqual(self.context("annotated")["endpoint"]["url"], "a queue of stations")
+        self.assertEqual(self.context("gson")["endpoint"]["url"], f"{self.tickets}/tickets/{{}}")
+        self.assertEqual(self.row("list", "shop.Ticket")["objects"], 5 * self.context("list")["looked_into"])
+
+    def test_a_text_that_is_not_remote(self):
+        place = line_of("local")
+        self.assertNotIn(place, [f"{frame['file']}:{frame['line']}"
+                                 for context in self.contexts for frame in context["call_path"]])
+
+    def test_bytes(self):
+        """Sizes are those of the JSON that the service sends, within a tenth."""
+        row = self.row("one", "shop.Ticket")
+        sent = json.dumps({"id": "ticket-200", "version": 3, "trainNumber": "G1234", "departure": "Shanghai",
+                           "destination": "Nanjing", "departsAt": 1600000000000, "arrivesAt": 1600003600000,
+                           "seat": 42, "seatClass": "economy", "price": 50.5, "passenger": "passenger 200",
+                           "refundable": True}, separators=(",", ":"))
+        bytes_of_one = sum(field["bytes"] for field in row["fields"]) / row["watched"]
+        self.assertAlmostEqual(bytes_of_one, len(sent), delta=len(sent) / 10)
+
+    def test_nothing_went_wrong(self):
+        self.assertNotIn("slowpath:", self.said)
+        self.assertEqual(self.head["format"], "slowpath-transfers")
+        for key in ("failures", "classes_not_rewritten", "responses_without_context"):
+            self.assertEqual(self.head[key], 0, key)
+        self.assertEqual(self.head["not_watched"], {"over_cap": 0, "too_many": 0, "reads_unseen": 0})
+
+    @unittest.skipUnless(RECORDED, "no LTTng session daemon of our own")
+    def test_events(self):
+        told = re.findall(r"slowpath_transfers:received: .*\{ context = (\d+) \}", self.events)
+        for context in self.contexts:
+            self.assertEqual(told.count(str(context["context"])), context["responses"])
+        explained = re.findall(r'slowpath_transfers:context: .*\{ context = (\d+), by = "RestTemplate", '
+                               r'method = "GET", url = "(.*?)", call_path = "(.*?)" \}', self.events)
+        one = self.context("one")
+        self.assertIn((str(one["context"]), one["endpoint"]["url"],
+                       f"shop.PlannerService.one({line_of('one')})\\n"
+                       f"shop.TicketClient.ticket({line_of('TicketClient')})"), explained)
+
+
+class EveryRead(unittest.TestCase):
+    """Corners reads each field in its own way while collections are forced."""
+
+    USED = ["inherited", "always", "printedAndUsed", "onOtherThread", "byReflection", "byHandle", "inLambda",
+            "afterException"]
+    PRINTED = ["printed", "compared"]
+    NEVER = ["inheritedNever", "never"]
+
+    def collectors(self, java):
+        flags = {"G1": ["-XX:+UseG1GC"], "Parallel": ["-XX:+UseParallelGC"], "Z": ["-XX:+UseZGC"],
+                 "Shenandoah": ["-XX:+UseShenandoahGC"]}
+        for name, options in flags.items():
+            shipped = subprocess.run([java, *options, "-version"], capture_output=True, text=True)
+            if shipped.returncode == 0:
+                yield name, options
+
+    def test_each_collector(self):
+        for java in ["java", *filter(None, os.environ.get("JAVAS", "").split(":"))]:
+            for name, options in self.collectors(java):
+                with self.subTest(java=java, collector=name), tempfile.TemporaryDirectory() as folder:
+                    self.check(java, options, Path(folder) / "report.jsonl")
+
+    def check(self, java, options, report):
+        agent = (f"-javaagent:{AGENT}=report={report},samples=100000,arms-per-second=1000000,"
+                 "remote=corners.Corners#fetch,corners.Corners#fetchCopied")
+        program = ["-cp", str(CLASSES), "corners.Corners"]
+        ran = subprocess.run([java, "-Xmx256m", *options, agent, *program, "12000"],
+                             check=True, capture_output=True, text=True, timeout=120)
+        self.assertNotIn("slowpath:", ran.stderr)
+        truth = dict(line.split() for line in ran.stdout.splitlines())
+        head, contexts = read_report(report)
+        rows = {row["class"]: row for context in contexts for row in context["classes"]}
+        item = fields(rows["corners.Corners$Item"])
+        decided = rows["corners.Corners$Item"]["decided"]
+        self.assertGreaterEqual(decided, LEAST_SAMPLES)
+        self.assertEqual(rows["corners.Corners$Item"]["censored"], 0)
+        for names, kind in ((self.USED, "used"), (self.PRINTED, "printed"), (self.NEVER, "unused")):
+            for name in names:
+                self.assertEqual(item[name][kind], decided, f"{name}: {item[name]}")
+        if decided == int(truth["objects"]):
+            self.assertEqual(item["sometimes"]["used"], int(truth["sometimes"]))
+        self.assertEqual(rows["corners.Corners$Copied"]["decided"], 0, "copies may be read later")
+        plain = subprocess.run([java, *program, "3"], check=True, capture_output=True, text=True, timeout=60)
+        self.assertIn(f"serial {truth['serial']}\n", plain.stdout, "serialised objects fit with and without the agent")
+
+
+class WhatCannotBe(unittest.TestCase):
+    """The program does its work, and one line says what is missing."""
+
+    def run_with(self, options, *jvm):
+        ran = subprocess.run(["java", *jvm, f"-javaagent:{AGENT}={options}", "-cp", CLASSES, "corners.Corners", "3"],
+                             check=True, capture_output=True, text=True, timeout=60)
+        self.assertIn("objects 3\n", ran.stdout)
+        said = [line for line in ran.stderr.splitlines() if line.startswith("slowpath:")]
+        self.assertEqual(len(said), 1, ran.stderr)
+        return said[0]
+
+    def test_wrong_options(self):
+        self.assertIn("there is no option 'rates'", self.run_with("rates=1"))
+        self.assertIn("'rate' is 2 (hint: a number from 0.0 to 1.0)", self.run_with("rate=2"))
+        self.assertIn("cannot read /nowhere", self.run_with("config=/nowhere"))
+
+    def test_no_native_library(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            said = self.run_with(f"report={report},remote=corners.Corners#fetch", "-Djava.io.tmpdir=/nowhere")
+            self.assertIn("transfers will not be seen in recordings", said)
+            self.assertEqual(read_report(report)[1][0]["responses"], 3)
+
+    def test_no_room_for_the_report(self):
+        self.assertIn("no report of transfers", self.run_with("report=/nowhere/report.jsonl"))
+
+
+class ConfigurationFile(unittest.TestCase):
+    def test_rate_is_taken_over_while_it_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            config = Path(folder) / "transfers.properties"
+            config.write_text("rate = 0\nremote = corners.Corners#fetch\nreport-every = 0.1\n"
+                              "arms-per-second = 1000000\nsamples = 1000000\n")
+            program = subprocess.Popen(
+                ["java", f"-javaagent:{AGENT}=config={config},report={report}", "-cp", CLASSES, "corners.Corners",
+                 "9000"], stdout=subprocess.DEVNULL)
+            self.addCleanup(program.wait)
+            self.addCleanup(program.kill)
+
+            def context():
+                return report.exists() and (read_report(report)[1] or [None])[0]
+
+            def counted():
+                now = context()
+                return now and now["responses"] > 500 and now
+            self.assertEqual(until(counted)["looked_into"], 0)
+            config.write_text(config.read_text().replace("rate = 0", "rate = 0.5"))
+            program.wait(60)
+            after = context()
+            self.assertEqual(after["responses"], 9000)
+            self.assertTrue(0 < after["looked_into"] < 6000, after["looked_into"])
+
+
+if __name__ == "__main__":
+    unittest.main()
