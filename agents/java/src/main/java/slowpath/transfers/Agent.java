@@ -8,6 +8,7 @@ import java.lang.instrument.Instrumentation;
 import java.lang.instrument.UnmodifiableClassException;
 import java.lang.invoke.MethodHandles;
 import java.lang.reflect.Field;
+import java.util.Set;
 
 public final class Agent {
     private Agent() {}
@@ -24,8 +25,12 @@ public final class Agent {
         FieldMask backend = new FieldMask(layouts);
         Transfers transfers = new Transfers(options, backend);
         Hooks.transfers = transfers;
-        instrumentation.addTransformer(new Rewriting(options, layouts), true);
-        instrumentation.retransformClasses(Field.class, MethodHandles.Lookup.class);
+        HookedMethods hooked = new HookedMethods(options.remoteMethods);
+        // As other agents that change classes later may not undo the first: the added fields must stay.
+        instrumentation.addTransformer(new Rewriting(options.application, layouts, hooked), false);
+        Set<Class<?>> loaded = Set.of(Field.class, MethodHandles.Lookup.class);
+        instrumentation.addTransformer(Rewriting.ofLoaded(hooked, loaded), true);
+        instrumentation.retransformClasses(loaded.toArray(new Class<?>[0]));
         backend.start();
         new Report(options, transfers, backend).start();
     }

@@ -90,7 +90,7 @@ final class Options {
 
     private void adjust(Map<String, String> all) {
         double newRate = number(all, "rate", 1, 0, 1);
-        armsPerSecond = (int) number(all, "arms-per-second", 100, 0, 1_000_000);
+        armsPerSecond = (int) number(all, "arms-per-second", 20, 0, 1_000_000);
         rate = newRate;
     }
 

@@ -7,6 +7,7 @@ package slowpath.transfers;
 
 import java.lang.instrument.ClassFileTransformer;
 import java.security.ProtectionDomain;
+import java.util.Set;
 import java.util.concurrent.atomic.LongAdder;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassVisitor;
@@ -18,15 +19,32 @@ final class Rewriting implements ClassFileTransformer {
     /** Classes that could not be rewritten. */
     static final LongAdder failures = new LongAdder();
 
-    private final Options options;
+    private final Packages application;
     private final ClassLayouts layouts;
     private final HookedMethods hooked;
     private final ClassLoader platform = ClassLoader.getPlatformClassLoader();
 
-    Rewriting(Options options, ClassLayouts layouts) {
-        this.options = options;
+    Rewriting(Packages application, ClassLayouts layouts, HookedMethods hooked) {
+        this.application = application;
         this.layouts = layouts;
-        hooked = new HookedMethods(options.remoteMethods);
+        this.hooked = hooked;
+    }
+
+    /** Only for methods of classes that were loaded before the agent, which is asked to rewrite them once more. */
+    static ClassFileTransformer ofLoaded(HookedMethods hooked, Set<Class<?>> loaded) {
+        return new ClassFileTransformer() {
+            @Override
+            public byte[] transform(
+                    ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain, byte[] file) {
+                if (redefined == null || !loaded.contains(redefined)) {
+                    return null;
+                }
+                ClassReader reader = new ClassReader(file);
+                ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
+                reader.accept(hooked.visitor(reader, writer), ClassReader.EXPAND_FRAMES);
+                return writer.toByteArray();
+            }
+        };
     }
 
     @Override
@@ -35,8 +53,8 @@ final class Rewriting implements ClassFileTransformer {
         if (name == null) {
             return null;
         }
-        boolean isApplication = loader != null && loader != platform && redefined == null
-                && options.application.contain(name.replace('/', '.'));
+        boolean isApplication = loader != null && loader != platform
+                && application.contain(name.replace('/', '.'));
         if (!isApplication && !hooked.hasClass(name)) {
             return null;
         }

@@ -30,8 +30,7 @@ final class Transfers {
     private final FieldMask backend;
     private final Map<Context.Key, Context> contexts = new ConcurrentHashMap<>();
     private final AtomicInteger numbers = new AtomicInteger();
-    private final AtomicLong second = new AtomicLong();
-    private final AtomicInteger spent = new AtomicInteger();
+    private final AtomicLong nextArm = new AtomicLong(System.nanoTime());
 
     Transfers(Options options, FieldMask backend) {
         this.options = options;
@@ -122,14 +121,17 @@ final class Transfers {
                 && isWithinCap();
     }
 
+    /** Spread over time, so that samples stand for more than the begin of each second; a tenth of one may be made up. */
     private boolean isWithinCap() {
-        long now = System.nanoTime() / 1_000_000_000;
-        long before = second.get();
-        if (now != before && second.compareAndSet(before, now)) {
-            spent.set(0);
-        }
-        if (spent.incrementAndGet() <= options.armsPerSecond) {
-            return true;
+        int perSecond = options.armsPerSecond;
+        long now = System.nanoTime();
+        long before = nextArm.get();
+        while (perSecond > 0 && now - before >= 0) {
+            long next = Math.max(before, now - 100_000_000L) + 1_000_000_000L / perSecond;
+            if (nextArm.compareAndSet(before, next)) {
+                return true;
+            }
+            before = nextArm.get();
         }
         overCap.increment();
         return false;
