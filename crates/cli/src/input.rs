@@ -286,7 +286,7 @@ impl Report {
 }
 
 /// Prints what was found before nothing could be opened.
-fn unopenable((error, diagnostics): NotOpened) -> anyhow::Error {
+pub(crate) fn unopenable((error, diagnostics): NotOpened) -> anyhow::Error {
     diagnostics.iter().for_each(print_diagnostic);
     Unopenable(error).into()
 }

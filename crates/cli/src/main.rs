@@ -35,6 +35,7 @@ mod state;
 mod store_state;
 mod tables;
 mod thread_states;
+mod transfers;
 
 use std::io;
 use std::process::ExitCode;
@@ -69,6 +70,7 @@ enum Command {
     Services(services::ServicesArgs),
     Redis(redis::RedisArgs),
     Calls(calls::CallsArgs),
+    Transfers(transfers::TransfersArgs),
     Export(export::ExportArgs),
     Serve(serve::ServeArgs),
     Report(report::ReportArgs),
@@ -107,6 +109,7 @@ fn run(command: Command) -> anyhow::Result<u8> {
         Command::Services(args) => services::run(args),
         Command::Redis(args) => redis::run(args),
         Command::Calls(args) => calls::run(args),
+        Command::Transfers(args) => transfers::run(args),
         Command::Export(args) => export::run(args),
         Command::Serve(args) => serve::run(args),
         Command::Report(args) => report::run(args),

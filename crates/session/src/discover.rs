@@ -1,4 +1,4 @@
-//! Finds traces below a path: CTF folders, ftrace folders, trace.dat files and files of spans.
+//! Finds traces below a path: CTF folders, ftrace folders, trace.dat files, files of spans, reports of transfers.
 //!
 //! A folder that is a trace is not searched further. Links are followed, but no folder is searched
 //! twice; pipes, sockets and devices are left alone.
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use slowpath_model::{Diagnostic, DiagnosticCode, Place};
 use slowpath_read_spans::{SNIFF_BYTES, SpanFormat, sniff_spans};
+use slowpath_read_transfers::is_transfers;
 use slowpath_source::{Format, sniff};
 
 /// A trace on disk.
@@ -24,6 +25,8 @@ pub(crate) enum Found {
     TraceDat(PathBuf),
     /// A file of spans.
     Spans(PathBuf, SpanFormat),
+    /// A report of transfers.
+    Transfers(PathBuf),
 }
 
 impl Found {
@@ -32,7 +35,8 @@ impl Found {
             Self::Ctf(path)
             | Self::FtraceFolder(path)
             | Self::TraceDat(path)
-            | Self::Spans(path, _) => path,
+            | Self::Spans(path, _)
+            | Self::Transfers(path) => path,
         }
     }
 }
@@ -61,6 +65,8 @@ pub(crate) fn discover(path: &Path, diagnostics: &mut Vec<Diagnostic>) -> io::Re
         found.push(Found::TraceDat(path.to_owned()));
     } else if let Some(format) = spans_in(path, &head) {
         found.push(Found::Spans(path.to_owned(), format));
+    } else if is_transfers(&head) {
+        found.push(Found::Transfers(path.to_owned()));
     } else if path.file_name().is_some_and(|name| name == "metadata") {
         let folder = path.parent().unwrap_or(Path::new("."));
         found.push(Found::Ctf(folder.to_owned()));
@@ -126,6 +132,8 @@ impl Search<'_> {
                 self.found.push(Found::TraceDat(entry.to_owned()));
             } else if let Some(format) = spans_in(entry, &head) {
                 self.found.push(Found::Spans(entry.to_owned(), format));
+            } else if is_transfers(&head) {
+                self.found.push(Found::Transfers(entry.to_owned()));
             }
         }
         Ok(())

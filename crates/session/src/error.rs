@@ -55,6 +55,15 @@ pub enum OpenError {
         /// The path.
         path: PathBuf,
     },
+    /// The path holds no report of transfers.
+    #[error(
+        "{} holds no report of transfers\n  hint: give a file that the agent for Java wrote (`report=FILE`), or a folder with such files",
+        named(path)
+    )]
+    NoTransfers {
+        /// The path.
+        path: PathBuf,
+    },
     /// There are spans, but no events of a kernel or an application.
     #[error(
         "there are only spans, and this needs a trace\n  hint: `slowpath services` and `slowpath info` work on spans alone"

@@ -26,6 +26,7 @@ mod store_history;
 mod store_paths;
 mod stores;
 mod texts_beside;
+mod transfers;
 
 pub use attribute_path::{AttributePath, Subject};
 pub use error::{NotOpened, OpenError};
@@ -39,3 +40,4 @@ pub use span_traces::{MayBeRequest, SPANS_SPILLED, span_traces};
 pub use spans::{SpanFile, span_files};
 pub use store_paths::store_paths;
 pub use stores::InsideTraces;
+pub use transfers::transfers;

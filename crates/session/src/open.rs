@@ -140,8 +140,10 @@ pub fn open(paths: &[PathBuf], jobs: NonZeroUsize) -> Result<Experiment, NotOpen
             path: path.clone(),
             cause,
         };
-        let found = discover(path, &mut experiment.diagnostics)
+        let mut found = discover(path, &mut experiment.diagnostics)
             .map_err(|cause| (no_access(cause), Vec::new()))?;
+        // They are no traces: `transfers` reads them alone.
+        found.retain(|found| !matches!(found, Found::Transfers(_)));
         if found.is_empty() {
             let error = match experiment.diagnostics.is_empty() {
                 true => OpenError::nothing_in(path),
@@ -239,7 +241,7 @@ fn open_one(
         Found::Ctf(folder) => open_ctf(folder, recording.as_ref(), jobs, diagnostics),
         Found::FtraceFolder(folder) => open_ftrace_folder(folder, recording.as_ref(), diagnostics),
         Found::TraceDat(file) => open_trace_dat(file),
-        Found::Spans(..) => return None,
+        Found::Spans(..) | Found::Transfers(_) => return None,
     };
     if let (Found::FtraceFolder(_), Ok(opened)) = (found, &opened)
         && !is_told_of_clock

@@ -1,0 +1,258 @@
+//! Reports of transfers, as the agent for Java writes them: which remote objects arrived where, and which of their
+//! fields were used. The format: docs/formats/transfers.md.
+//!
+//! The reader takes bytes and gives what they say and diagnostics; it opens no file, and what the numbers mean is
+//! decided above. Every row that it gives adds up: used, printed and unused objects are the decided ones.
+
+#![forbid(unsafe_code)]
+
+use serde::Deserialize;
+use slowpath_model::{Diagnostic, DiagnosticCode, Place};
+
+/// The version of the format that this reads.
+const VERSION: u64 = 1;
+
+/// What a file of transfers begins with; enough of it to tell.
+pub fn is_transfers(head: &[u8]) -> bool {
+    head.starts_with(br#"{"format":"slowpath-transfers","#)
+}
+
+/// A report: one process, from the agent's start on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Transfers {
+    /// What the report says of itself.
+    pub head: Head,
+    /// Places where remote objects arrive.
+    pub contexts: Vec<Context>,
+}
+
+/// The process, its agent, and what the agent left out.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Head {
+    version: u64,
+    /// Process.
+    pub pid: u32,
+    /// Class or jar with arguments; empty where the runtime does not tell.
+    #[serde(default, deserialize_with = "or_empty")]
+    pub program: String,
+    /// How reads are seen: "field-mask".
+    pub backend: String,
+    /// Nanoseconds since the epoch when the agent started.
+    pub begin_ns: i64,
+    /// Nanoseconds since the epoch when the report was written.
+    pub end_ns: i64,
+    /// Decided objects of a class that suffice in a context.
+    pub samples: u64,
+    /// Objects of which nothing is known yet.
+    pub watched_now: u64,
+    /// What the agent did not watch.
+    pub not_watched: NotWatched,
+    /// Responses that stand in no context, as there are too many.
+    pub responses_without_context: u64,
+    /// Responses that the agent failed to look into.
+    pub failures: u64,
+    /// Classes of which the agent does not see what they read.
+    pub classes_not_rewritten: u64,
+}
+
+/// Why objects were not watched, and how many.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct NotWatched {
+    /// Responses above the cap of each second.
+    pub over_cap: u64,
+    /// Objects, as too many are watched.
+    pub too_many: u64,
+    /// Objects whose reads might be missed.
+    pub reads_unseen: u64,
+}
+
+/// A place of the program where objects arrive from one endpoint.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Context {
+    /// Its number in the process, as in events.
+    #[serde(rename = "context")]
+    pub number: u32,
+    /// Methods of the application, the outermost first.
+    pub call_path: Vec<Frame>,
+    /// Whence the objects come.
+    pub endpoint: Endpoint,
+    /// What noticed them: "RestTemplate".
+    pub by: String,
+    /// All responses.
+    pub responses: u64,
+    /// Those whose objects were counted.
+    pub looked_into: u64,
+    /// Those of them that were too large to be seen whole.
+    pub too_large: u64,
+    /// Classes of the application among the objects.
+    pub classes: Vec<Class>,
+}
+
+/// A method on the stack.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Frame {
+    /// Package and class.
+    pub class: String,
+    /// Its method.
+    pub method: String,
+    /// Name of the source file without folders, where the class file tells.
+    pub file: Option<String>,
+    /// Line, from 1; less where the class file does not tell.
+    pub line: i64,
+}
+
+/// Method and URL; empty where not known.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Endpoint {
+    /// "GET".
+    pub method: String,
+    /// Without query; what names a single thing in braces.
+    pub url: String,
+}
+
+/// Objects of a class in a context.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Class {
+    /// Package and class.
+    #[serde(rename = "class")]
+    pub name: String,
+    /// Of the responses looked into, those with such objects.
+    pub responses: u64,
+    /// Objects in them.
+    pub objects: u64,
+    /// Objects that were watched.
+    pub watched: u64,
+    /// Of those, the dead: all use of them is known.
+    pub decided: u64,
+    /// Of those, which outlived their request or were copied.
+    pub censored: u64,
+    /// Its fields, inherited ones first.
+    pub fields: Vec<Field>,
+}
+
+/// A field of such objects.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Field {
+    /// As in the source.
+    pub name: String,
+    /// As in the source.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Decided objects in which it was read.
+    pub used: u64,
+    /// … read by toString, hashCode or equals alone.
+    pub printed: u64,
+    /// … not read.
+    pub unused: u64,
+    /// Censored objects in which it was read.
+    pub censored_used: u64,
+    /// Watched objects in which it was not null.
+    pub present: u64,
+    /// Bytes as JSON, name and value, of all watched objects.
+    pub bytes: u64,
+}
+
+/// Reads a report; `file` is its name for diagnostics. Lines that make no sense are left out and told.
+pub fn read_transfers(file: &str, bytes: &[u8]) -> (Option<Transfers>, Vec<Diagnostic>) {
+    let mut diagnostics = Vec::new();
+    let mut transfers: Option<Transfers> = None;
+    let mut at = 0;
+    for (number, line) in (1..).zip(lines(bytes)) {
+        let wrong = match &mut transfers {
+            None => match head(line) {
+                Ok(head) => {
+                    let contexts = Vec::new();
+                    transfers = Some(Transfers { head, contexts });
+                    None
+                }
+                Err(wrong) => Some(wrong),
+            },
+            Some(transfers) => match context(line) {
+                Ok(context) => {
+                    transfers.contexts.push(context);
+                    None
+                }
+                Err(wrong) => Some(wrong),
+            },
+        };
+        if let Some(wrong) = wrong {
+            let place = Place {
+                file: file.to_owned(),
+                byte: Some(at),
+                line: Some((number, 1)),
+                at: None,
+            };
+            diagnostics.push(Diagnostic::new(
+                DiagnosticCode::InvalidTransfers,
+                place,
+                wrong,
+            ));
+            if transfers.is_none() {
+                break;
+            }
+        }
+        at += line.len() as u64 + 1;
+    }
+    (transfers, diagnostics)
+}
+
+fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        let line = (!rest.is_empty()).then(|| &rest[..end]);
+        rest = rest.get(end + 1..).unwrap_or_default();
+        line
+    })
+}
+
+fn head(line: &[u8]) -> Result<Head, String> {
+    if !is_transfers(line) {
+        return Err("it does not begin like a report of transfers".to_owned());
+    }
+    let head: Head = parse(line)?;
+    if head.version != VERSION {
+        return Err(format!(
+            "it has version {}, this slowpath reads version {VERSION}",
+            head.version
+        ));
+    }
+    Ok(head)
+}
+
+fn context(line: &[u8]) -> Result<Context, String> {
+    let context: Context = parse(line)?;
+    for class in &context.classes {
+        if class
+            .decided
+            .checked_add(class.censored)
+            .is_none_or(|known| known > class.watched)
+        {
+            return Err(format!(
+                "of {} watched objects of {} more were decided and censored",
+                class.watched, class.name
+            ));
+        }
+        for field in &class.fields {
+            let parts = field.used.checked_add(field.printed);
+            if parts.and_then(|parts| parts.checked_add(field.unused)) != Some(class.decided) {
+                return Err(format!(
+                    "{}.{} does not add up to {} decided objects",
+                    class.name, field.name, class.decided
+                ));
+            }
+        }
+    }
+    Ok(context)
+}
+
+fn parse<'line, T: Deserialize<'line>>(line: &'line [u8]) -> Result<T, String> {
+    serde_json::from_slice(line).map_err(|cause| format!("it is damaged: {cause}"))
+}
+
+fn or_empty<'de, D: serde::Deserializer<'de>>(text: D) -> Result<String, D::Error> {
+    Option::deserialize(text).map(Option::unwrap_or_default)
+}
+
+#[cfg(test)]
+mod tests;

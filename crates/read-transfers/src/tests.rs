@@ -1,0 +1,62 @@
+//! Reports as the agent writes them, and damaged ones.
+
+use super::*;
+
+const HEAD: &str = r#"{"format":"slowpath-transfers","version":1,"pid":7,"java":"17","program":null,"backend":"field-mask","begin_ns":1000,"end_ns":2000,"rate":1.0,"arms_per_second":20,"samples":385,"watched_now":3,"not_watched":{"over_cap":1,"too_many":0,"reads_unseen":0},"responses_without_context":0,"failures":0,"classes_not_rewritten":0}"#;
+
+/// A context with one class, of whose ten decided objects one field was used in `used`, and read to print in one.
+fn line(used: u64) -> String {
+    let unused = 9 - used.min(9);
+    format!(
+        r#"{{"context":1,"call_path":[{{"class":"shop.Planner","method":"one","file":"Planner.java","line":58}}],"endpoint":{{"method":"GET","url":"http://tickets/{{id}}"}},"by":"RestTemplate","responses":90,"looked_into":12,"too_large":0,"classes":[{{"class":"shop.Ticket","responses":12,"objects":24,"watched":12,"decided":10,"censored":2,"utilisation":0.2,"fields":[{{"name":"price","type":"double","used":{used},"printed":1,"unused":{unused},"censored":2,"censored_used":1,"present":12,"bytes":144,"interval":[0.1,0.3]}}]}}]}}"#
+    )
+}
+
+#[test]
+fn a_report_is_read() {
+    let text = format!("{HEAD}\n{}\n", line(2));
+    assert!(is_transfers(text.as_bytes()));
+    let (transfers, told) = read_transfers("x.jsonl", text.as_bytes());
+    let transfers = transfers.expect("it is whole");
+    assert_eq!(told, []);
+    assert_eq!(
+        (transfers.head.pid, transfers.head.program.as_str()),
+        (7, "")
+    );
+    let context = &transfers.contexts[0];
+    assert_eq!((context.number, context.responses), (1, 90));
+    assert_eq!(context.call_path[0].file.as_deref(), Some("Planner.java"));
+    let field = &context.classes[0].fields[0];
+    assert_eq!((field.used, field.printed, field.unused), (2, 1, 7));
+}
+
+#[test]
+fn lines_that_make_no_sense_are_left_out_and_told() {
+    let check = |text: String, contexts: Option<usize>, wrong: &str| {
+        let (transfers, told) = read_transfers("x.jsonl", text.as_bytes());
+        assert_eq!(
+            transfers.map(|transfers| transfers.contexts.len()),
+            contexts
+        );
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!(told[0].code, DiagnosticCode::InvalidTransfers);
+        assert!(told[0].message.contains(wrong), "{}", told[0].message);
+    };
+    let whole = line(2);
+    check(
+        format!("{HEAD}\n{}\n{whole}\n", &whole[..200]),
+        Some(1),
+        "damaged",
+    );
+    check(
+        format!("{HEAD}\n{whole}\n{}\n", line(10)),
+        Some(1),
+        "add up to 10",
+    );
+    check(
+        HEAD.replace("\"version\":1", "\"version\":2"),
+        None,
+        "version 2",
+    );
+    check("{}\n".to_owned(), None, "does not begin");
+}

@@ -1,0 +1,95 @@
+//! What to change about a transfer, in a sentence, and on what that is founded.
+
+use serde::Serialize;
+use slowpath_read_transfers::Class;
+
+use crate::report::{FieldRow, Use};
+
+/// More names than these are counted instead.
+const MOST_NAMED: usize = 5;
+
+/// What to change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Advice {
+    /// In a sentence without a full stop.
+    pub text: String,
+    /// Whether there is anything to gain.
+    pub is_needed: bool,
+}
+
+impl Advice {
+    /// For objects of a class whose fields are used so; `samples` decided objects are meant to suffice.
+    pub(crate) fn of(class: &Class, samples: u64, fields: &[FieldRow]) -> Self {
+        if class.decided == 0 {
+            return Self::nothing_known(class);
+        }
+        let of = |kinds: &[Use]| -> Vec<&str> {
+            let some = fields.iter().filter(|field| kinds.contains(&field.kind));
+            some.map(|field| field.name.as_str()).collect()
+        };
+        let used = of(&[Use::Always, Use::Sometimes]);
+        let sometimes = of(&[Use::Sometimes]);
+        let printed = of(&[Use::Printed]);
+        let never = of(&[Use::Never, Use::Printed]);
+        let not_yet = of(&[Use::NotYet]);
+        let mut text = if !never.is_empty() && used.is_empty() && not_yet.is_empty() {
+            match printed.is_empty() {
+                true => "nothing of it is read: leave the call out".to_owned(),
+                false => "it is only logged, compared or printed: leave the call out, or ask for what that needs"
+                    .to_owned(),
+            }
+        } else if !never.is_empty() && used.len() <= MOST_NAMED && not_yet.is_empty() {
+            let (verb, them) = match used.len() {
+                1 => ("is", "that field"),
+                _ => ("are", "those fields"),
+            };
+            format!("only {} {verb} read: ask for {them}", named(&used))
+        } else if !never.is_empty() {
+            format!(
+                "{} of {} fields are never read: do without {}",
+                never.len(),
+                fields.len(),
+                named(&never)
+            )
+        } else if !not_yet.is_empty() {
+            format!(
+                "{} not read so far: too few objects are decided to say more",
+                named(&not_yet)
+            )
+        } else {
+            "all that is sent is read".to_owned()
+        };
+        if !sometimes.is_empty() && (!never.is_empty() || not_yet.is_empty()) {
+            text += &format!("; {} only in some objects", named(&sometimes));
+        }
+        if class.decided < samples && !never.is_empty() {
+            text += &format!(" (so far: {} of {samples} samples)", class.decided);
+        }
+        Self {
+            text,
+            is_needed: !never.is_empty(),
+        }
+    }
+
+    fn nothing_known(class: &Class) -> Self {
+        let text = match class.censored {
+            0 => "nothing is known yet: no object has been collected".to_owned(),
+            censored => format!(
+                "nothing can be said: {censored} objects outlived their requests, as those do that are kept"
+            ),
+        };
+        Self {
+            text,
+            is_needed: false,
+        }
+    }
+}
+
+fn named(fields: &[&str]) -> String {
+    let shown = &fields[..fields.len().min(MOST_NAMED)];
+    match (fields.len() - shown.len(), shown) {
+        (0, [one]) => format!("`{one}`"),
+        (0, [first @ .., last]) => format!("`{}` and `{last}`", first.join("`, `")),
+        (more, _) => format!("`{}` and {more} more", shown.join("`, `")),
+    }
+}

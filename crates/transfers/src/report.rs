@@ -1,0 +1,252 @@
+//! Rows: a class of objects in an allocation context, with what of it arrived in vain; the most bytes first.
+
+use std::cmp::Reverse;
+
+use serde::Serialize;
+use slowpath_read_transfers::{Class, Context, Field, Frame, Head, Transfers};
+
+use crate::advice::Advice;
+use crate::share::Share;
+
+/// Fields that are read in fewer objects, by the upper bound, count as not used: there is no sharper knowledge.
+const HARDLY_USED: f64 = 0.05;
+
+/// All rows of some processes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Processes with an agent.
+    pub processes: usize,
+    /// Responses of remote services that arrived in them.
+    pub responses: u64,
+    /// Rows, those that were left out included.
+    pub rows: usize,
+    /// Worst first.
+    pub transfers: Vec<TransferRow>,
+}
+
+/// Objects of a class in an allocation context.
+#[derive(Clone, Debug, Serialize)]
+pub struct TransferRow {
+    /// From 1.
+    pub rank: usize,
+    /// Process.
+    pub pid: u32,
+    /// Class or jar with arguments.
+    pub program: String,
+    /// Number of the context in the process.
+    pub context: u32,
+    /// The application's methods, the outermost first: "class.method(file:line)".
+    pub call_path: Vec<String>,
+    /// "GET http://host/path"; empty where not known.
+    pub endpoint: String,
+    /// What noticed it.
+    pub by: String,
+    /// Class of the objects.
+    pub class: String,
+    /// All responses in the context, exactly.
+    pub responses: u64,
+    /// Of these, by the time that the agent ran.
+    pub responses_per_second: f64,
+    /// Objects of the class in a response, on average.
+    pub objects_per_response: f64,
+    /// Objects of which all use is known.
+    pub decided: u64,
+    /// Objects that outlived their requests, of which later use is not known.
+    pub censored: u64,
+    /// Share of fields used (equation 2); nothing where no object is decided.
+    pub utilisation: Option<f64>,
+    /// Bytes as JSON of these objects in a response.
+    pub bytes_per_response: f64,
+    /// Of those, what no use was made of.
+    pub wasted_bytes_per_response: f64,
+    /// The same by time.
+    pub wasted_bytes_per_second: f64,
+    /// Fields of the class.
+    pub fields: Vec<FieldRow>,
+    /// What to change.
+    pub advice: Advice,
+}
+
+/// A field of these objects.
+#[derive(Clone, Debug, Serialize)]
+pub struct FieldRow {
+    /// As in the source.
+    pub name: String,
+    /// As in the source.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Decided objects in which it was read.
+    pub used: u64,
+    /// … in which only toString, hashCode or equals read it.
+    pub printed: u64,
+    /// … in which nothing did.
+    pub unused: u64,
+    /// Share of decided objects in which it was read (equation 3).
+    pub utilisation: Option<Share>,
+    /// Bytes as JSON in an object, on average; 0 where it was never there.
+    pub bytes: f64,
+    /// All of it in a word.
+    #[serde(rename = "use")]
+    pub kind: Use,
+}
+
+/// What use a field is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Use {
+    /// In all objects but perhaps a few.
+    Always,
+    /// In some.
+    Sometimes,
+    /// In none, but toString, hashCode or equals read it.
+    Printed,
+    /// In none.
+    Never,
+    /// In none so far, but samples are too few to say so: the interval goes beyond 5 %.
+    NotYet,
+    /// It was null in all objects: nothing was transferred.
+    Absent,
+    /// No object is decided.
+    Unknown,
+}
+
+impl Report {
+    /// All rows, the most bytes in vain first; `top` of them where it is not 0.
+    pub fn new(processes: &[Transfers], top: usize) -> Self {
+        let contexts = (processes.iter()).flat_map(|process| {
+            process
+                .contexts
+                .iter()
+                .map(move |context| (&process.head, context))
+        });
+        let mut transfers: Vec<TransferRow> = contexts
+            .flat_map(|(head, context)| {
+                context
+                    .classes
+                    .iter()
+                    .map(move |class| row(head, context, class))
+            })
+            .collect();
+        transfers.sort_by(|one, other| {
+            let waste = other
+                .wasted_bytes_per_second
+                .total_cmp(&one.wasted_bytes_per_second);
+            let key = |row: &TransferRow| (Reverse(row.responses), row.pid, row.context);
+            waste
+                .then_with(|| key(one).cmp(&key(other)))
+                .then_with(|| one.class.cmp(&other.class))
+        });
+        for (rank, row) in (1..).zip(&mut transfers) {
+            row.rank = rank;
+        }
+        let rows = transfers.len();
+        if top > 0 {
+            transfers.truncate(top);
+        }
+        let responses = processes
+            .iter()
+            .flat_map(|process| &process.contexts)
+            .map(|context| context.responses);
+        Self {
+            processes: processes.len(),
+            responses: responses.fold(0, u64::saturating_add),
+            rows,
+            transfers,
+        }
+    }
+}
+
+fn row(head: &Head, context: &Context, class: &Class) -> TransferRow {
+    let seconds = head.end_ns.saturating_sub(head.begin_ns).max(1) as f64 / 1e9;
+    let responses_per_second = context.responses as f64 / seconds;
+    let objects_per_response = ratio(class.objects, context.looked_into);
+    let fields: Vec<FieldRow> = class
+        .fields
+        .iter()
+        .map(|field| field_row(class, field))
+        .collect();
+    let bytes: f64 = fields.iter().map(|field| field.bytes).sum();
+    let wasted: f64 = (fields.iter())
+        .filter_map(|field| Some(field.bytes * (1.0 - field.utilisation?.share)))
+        .sum();
+    let used = class
+        .fields
+        .iter()
+        .map(|field| field.used)
+        .fold(0, u64::saturating_add);
+    let all = class.decided.saturating_mul(class.fields.len() as u64);
+    let advice = Advice::of(class, head.samples, &fields);
+    TransferRow {
+        rank: 0,
+        pid: head.pid,
+        program: head.program.clone(),
+        context: context.number,
+        call_path: context.call_path.iter().map(place).collect(),
+        endpoint: format!("{} {}", context.endpoint.method, context.endpoint.url)
+            .trim()
+            .to_owned(),
+        by: context.by.clone(),
+        class: class.name.clone(),
+        responses: context.responses,
+        responses_per_second,
+        objects_per_response,
+        decided: class.decided,
+        censored: class.censored,
+        utilisation: (all > 0).then(|| ratio(used, all)),
+        bytes_per_response: bytes * objects_per_response,
+        wasted_bytes_per_response: wasted * objects_per_response,
+        wasted_bytes_per_second: wasted * objects_per_response * responses_per_second,
+        fields,
+        advice,
+    }
+}
+
+fn field_row(class: &Class, field: &Field) -> FieldRow {
+    let utilisation = Share::of(field.used, class.decided);
+    let is_absent = field.present == 0 && class.watched > 0;
+    let kind = match utilisation {
+        _ if is_absent && field.used == 0 => Use::Absent,
+        None => Use::Unknown,
+        Some(_) if field.used > 0 && field.unused + field.printed == 0 => Use::Always,
+        Some(_) if field.used > 0 => Use::Sometimes,
+        Some(share) if share.high > HARDLY_USED => Use::NotYet,
+        Some(_) if field.printed > 0 => Use::Printed,
+        Some(_) => Use::Never,
+    };
+    FieldRow {
+        name: field.name.clone(),
+        type_name: field.type_name.clone(),
+        used: field.used,
+        printed: field.printed,
+        unused: field.unused,
+        utilisation,
+        bytes: if is_absent {
+            0.0
+        } else {
+            ratio(field.bytes, class.watched)
+        },
+        kind,
+    }
+}
+
+fn place(frame: &Frame) -> String {
+    let Frame {
+        class,
+        method,
+        file,
+        line,
+    } = frame;
+    match (file, line) {
+        (Some(file), 1..) => format!("{class}.{method}({file}:{line})"),
+        (Some(file), _) => format!("{class}.{method}({file})"),
+        (None, _) => format!("{class}.{method}"),
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
