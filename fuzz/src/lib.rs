@@ -72,6 +72,11 @@ pub const TARGETS: &[Target] = &[
         seeds: spans::seeds,
         run: spans::read,
     },
+    Target {
+        name: "transfers",
+        seeds: || vec![fixture("transfers/planner.jsonl")],
+        run: rank_transfers,
+    },
 ];
 
 /// Runs the target called `name` on `input`.
@@ -246,4 +251,10 @@ fn folder_texts() -> FolderFiles {
         formats,
         ..FolderFiles::default()
     }
+}
+
+fn rank_transfers(input: &[u8]) {
+    let (transfers, _) = slowpath_read_transfers::read_transfers("fuzz", input);
+    let report = slowpath_transfers::Report::new(transfers.as_slice(), 0);
+    assert_eq!(report.rows, report.transfers.len());
 }

@@ -1,6 +1,7 @@
 """Runs the agent in two real Spring Boot services and in a program whose every read is known (Corners), under each
 collector, and compares the agent's report with what they did. Events are compared where LTTng can be had
-(OWN_LTTNG, set by own-lttng.sh). Further Java runtimes to test: JAVAS, a list of paths with `:` between."""
+(OWN_LTTNG, set by own-lttng.sh). Further Java runtimes to test: JAVAS, a list of paths with `:` between. The report
+of the services is kept as KEPT_REPORT says."""
 import http.client
 import json
 import os
@@ -60,8 +61,8 @@ class Service:
     def __init__(self, folder, name, *arguments, agent=()):
         self.output = open(folder / f"{name}.log", "w+")
         self.process = subprocess.Popen(
-            ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", *agent, "-jar", SERVICES, name, "--server.port=0",
-             *arguments], stdout=self.output, stderr=subprocess.STDOUT)
+            ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", *agent, "-jar", SERVICES.name, name, "--server.port=0",
+             *arguments], cwd=SERVICES.parent, stdout=self.output, stderr=subprocess.STDOUT)
 
     def port(self):
         return int(until(lambda: re.search(r"^listening on (\d+)$", self.said(), re.M)).group(1))
@@ -146,6 +147,8 @@ class TwoServices(unittest.TestCase):
         planner.stop()
         cls.events = recording.events() if recording else None
         cls.head, cls.contexts = read_report(report)
+        if "KEPT_REPORT" in os.environ:
+            shutil.copy(report, os.environ["KEPT_REPORT"])
 
     def context(self, marker):
         """The context whose call path has the line of the marker."""

@@ -42,8 +42,11 @@ pub fn run(args: &TransfersArgs) -> anyhow::Result<InputReport> {
 }
 
 fn text(report: &Report) -> String {
-    let (responses, processes) = (grouped(report.responses), report.processes);
-    let mut text = format!("{responses} responses in {processes} process(es)\n");
+    let processes = match report.processes {
+        1 => "1 process".to_owned(),
+        more => format!("{} processes", grouped(more as u64)),
+    };
+    let mut text = format!("{} responses in {processes}\n", grouped(report.responses));
     for row in &report.transfers {
         text += &one(row);
     }
@@ -122,7 +125,7 @@ fn fields(rows: &[FieldRow]) -> String {
         };
         columns.row(vec![
             row.name.clone(),
-            row.type_name.clone(),
+            without_package(&row.type_name).to_owned(),
             read(row.kind).to_owned(),
             share,
             interval,
@@ -130,6 +133,10 @@ fn fields(rows: &[FieldRow]) -> String {
         ]);
     }
     columns.text()
+}
+
+fn without_package(type_name: &str) -> &str {
+    type_name.rsplit('.').next().unwrap_or(type_name)
 }
 
 fn read(kind: Use) -> &'static str {

@@ -53,14 +53,15 @@ impl Advice {
             )
         } else if !not_yet.is_empty() {
             format!(
-                "{} not read so far: too few objects are decided to say more",
-                named(&not_yet)
+                "nothing has read {} so far, in {} objects, which are too few to be sure",
+                named(&not_yet),
+                class.decided
             )
         } else {
             "all that is sent is read".to_owned()
         };
-        if !sometimes.is_empty() && (!never.is_empty() || not_yet.is_empty()) {
-            text += &format!("; {} only in some objects", named(&sometimes));
+        if !sometimes.is_empty() {
+            text += &format!("; some objects only: {}", named(&sometimes));
         }
         if class.decided < samples && !never.is_empty() {
             text += &format!(" (so far: {} of {samples} samples)", class.decided);

@@ -9,6 +9,8 @@
 mod advice;
 mod report;
 mod share;
+#[cfg(test)]
+mod tests;
 
 pub use advice::Advice;
 pub use report::{FieldRow, Report, TransferRow, Use};

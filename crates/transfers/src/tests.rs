@@ -1,0 +1,141 @@
+//! Transfers drawn in text, a line for each field: "name used printed unused bytes", of as many objects as decided.
+
+use slowpath_read_transfers::{Transfers, read_transfers};
+
+use crate::report::{Report, TransferRow};
+
+/// A process that ran for ten seconds, with a context of 100 responses, 50 of them looked into, two objects in each.
+fn process(drawn: &str) -> Transfers {
+    let mut decided = 0;
+    let fields: Vec<String> = (drawn.lines().map(str::trim).filter(|line| !line.is_empty()))
+        .map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let [name, used, printed, unused, bytes] = words[..] else {
+                panic!("{line}");
+            };
+            let number = |text: &str| text.parse::<u64>().expect("a number");
+            decided = number(used) + number(printed) + number(unused);
+            let present = if name.starts_with("null") { 0 } else { decided };
+            format!(
+                r#"{{"name":"{name}","type":"int","used":{used},"printed":{printed},"unused":{unused},
+                    "censored_used":0,"present":{present},"bytes":{}}}"#,
+                number(bytes) * (decided + 5)
+            )
+            .replace('\n', "")
+        })
+        .collect();
+    let text = format!(
+        r#"{{"format":"slowpath-transfers","version":1,"pid":7,"program":"shop","backend":"field-mask","begin_ns":0,"end_ns":10000000000,"samples":385,"watched_now":0,"not_watched":{{"over_cap":0,"too_many":0,"reads_unseen":0}},"responses_without_context":0,"failures":0,"classes_not_rewritten":0}}
+{{"context":1,"call_path":[{{"class":"shop.A","method":"a","file":"A.java","line":3}},{{"class":"shop.B","method":"b","file":null,"line":-1}}],"endpoint":{{"method":"GET","url":"http://t/{{id}}"}},"by":"RestTemplate","responses":100,"looked_into":50,"too_large":0,"classes":[{{"class":"shop.T","responses":50,"objects":100,"watched":{},"decided":{decided},"censored":5,"fields":[{}]}}]}}"#,
+        decided + 5,
+        fields.join(",")
+    );
+    let (transfers, told) = read_transfers("drawn", text.as_bytes());
+    assert_eq!(told, []);
+    transfers.expect("it is whole")
+}
+
+fn row(drawn: &str) -> TransferRow {
+    let mut rows = Report::new(&[process(drawn)], 0).transfers;
+    rows.pop().expect("there is a context")
+}
+
+#[test]
+fn advice_says_what_to_ask_for() {
+    let check = |drawn: &str, expected: &str, is_needed: bool| {
+        let advice = row(drawn).advice;
+        assert_eq!(
+            (advice.text.as_str(), advice.is_needed),
+            (expected, is_needed),
+            "{drawn}"
+        );
+    };
+    check(
+        "to 400 0 0 20
+         from 0 0 400 20
+         seat 0 9 391 10",
+        "only `to` is read: ask for that field",
+        true,
+    );
+    check(
+        "to 400 0 0 20
+         price 100 0 300 10
+         seat 0 0 400 10",
+        "only `to` and `price` are read: ask for those fields; some objects only: `price`",
+        true,
+    );
+    check(
+        "a 400 0 0 1\n b 400 0 0 1\n c 400 0 0 1\n d 400 0 0 1\n e 400 0 0 1\n f 400 0 0 1\n g 0 0 400 1\n h 0 0 400 1",
+        "2 of 8 fields are never read: do without `g` and `h`",
+        true,
+    );
+    check(
+        "to 0 400 0 20\n from 0 400 0 20",
+        "it is only logged, compared or printed: leave the call out, or ask for what that needs",
+        true,
+    );
+    check(
+        "to 0 0 400 20",
+        "nothing of it is read: leave the call out",
+        true,
+    );
+    check(
+        "to 400 0 0 20\n nullable 0 0 400 20",
+        "all that is sent is read",
+        false,
+    );
+    check(
+        "to 0 0 40 20\n from 40 0 0 20",
+        "nothing has read `to` so far, in 40 objects, which are too few to be sure",
+        false,
+    );
+    check(
+        "to 0 0 90 20\n from 90 0 0 20",
+        "only `from` is read: ask for that field (so far: 90 of 385 samples)",
+        true,
+    );
+    check(
+        "to 0 0 0 20",
+        "nothing can be said: 5 objects outlived their requests, as those do that are kept",
+        false,
+    );
+}
+
+#[test]
+fn bytes_in_vain_are_those_of_objects_in_which_nothing_read_them() {
+    let row = row("to 400 0 0 20
+                   price 100 0 300 8
+                   nullable 0 0 400 16
+                   from 0 0 400 30");
+    assert_eq!(row.utilisation, Some(500.0 / 1600.0));
+    // Two objects in a response, ten responses a second.
+    assert!(
+        (row.bytes_per_response - 2.0 * 58.0).abs() < 1e-9,
+        "{row:?}"
+    );
+    assert!(
+        (row.wasted_bytes_per_response - 2.0 * (6.0 + 30.0)).abs() < 1e-9,
+        "{row:?}"
+    );
+    assert!(
+        (row.wasted_bytes_per_second - 10.0 * 2.0 * 36.0).abs() < 1e-9,
+        "{row:?}"
+    );
+    assert_eq!(row.call_path, ["shop.A.a(A.java:3)", "shop.B.b"]);
+    assert_eq!(row.endpoint, "GET http://t/{id}");
+}
+
+#[test]
+fn the_most_bytes_in_vain_come_first() {
+    let used = process("to 400 0 0 20");
+    let some = process("to 300 0 100 20");
+    let none = process("to 0 0 400 20");
+    let report = Report::new(&[used, some, none], 2);
+    let shares: Vec<Option<f64>> = report.transfers.iter().map(|row| row.utilisation).collect();
+    assert_eq!(shares, [Some(0.0), Some(0.75)]);
+    assert_eq!(
+        (report.rows, report.processes, report.responses),
+        (3, 3, 300)
+    );
+    assert_eq!(report.transfers[1].rank, 2);
+}
