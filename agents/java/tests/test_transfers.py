@@ -309,6 +309,7 @@ class EveryRead(unittest.TestCase):
         self.assertEqual(rows["corners.Corners$Copied"]["decided"], 0, "copies may be read later")
         plain = subprocess.run([java, *program, "3"], check=True, capture_output=True, text=True, timeout=60)
         self.assertIn(f"serial {truth['serial']}\n", plain.stdout, "serialised objects fit with and without the agent")
+        self.assertIn(f"members {truth['members']}\n", plain.stdout, "reflection tells nothing of the agent")
 
 
 class WhatCannotBe(unittest.TestCase):

@@ -158,6 +158,9 @@ public final class Corners {
         Thread.sleep(1000); // The last ones are collected.
         System.out.println("objects " + objects / THREADS * THREADS);
         System.out.println("sometimes " + sometimesRead);
+        System.out.println("members " + Copied.class.getDeclaredFields().length + "/"
+                + Copied.class.getDeclaredMethods().length + "/" + Copied.class.getMethods().length + "/"
+                + Copied.class.getInterfaces().length + "/" + Base.class.getDeclaredFields().length);
         System.out.println("serial " + ObjectStreamClass.lookup(Copied.class).getSerialVersionUID());
     }
 

@@ -28,7 +28,7 @@ public final class Agent {
         HookedMethods hooked = new HookedMethods(options.remoteMethods);
         // As other agents that change classes later may not undo the first: the added fields must stay.
         instrumentation.addTransformer(new Rewriting(options.application, layouts, hooked), false);
-        Set<Class<?>> loaded = Set.of(Field.class, MethodHandles.Lookup.class);
+        Set<Class<?>> loaded = Set.of(Class.class, Field.class, MethodHandles.Lookup.class);
         instrumentation.addTransformer(Rewriting.ofLoaded(hooked, loaded), true);
         instrumentation.retransformClasses(loaded.toArray(new Class<?>[0]));
         backend.start();

@@ -11,7 +11,6 @@ import org.objectweb.asm.Handle;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
-import org.objectweb.asm.commons.SerialVersionUIDAdder;
 
 final class FieldReads extends ClassVisitor {
     private static final String HOOKS = "slowpath/transfers/Hooks";
@@ -37,15 +36,7 @@ final class FieldReads extends ClassVisitor {
 
     static ClassVisitor visitor(ClassLoader loader, ClassReader file, ClassLayouts layouts, ClassVisitor next) {
         ClassLayout layout = layouts.of(loader, file.getClassName(), file);
-        FieldReads reads = new FieldReads(loader, file.getClassName(), layouts, layout, next);
-        // The field and the methods that are added would change the number that serialisation computes of them.
-        return reads.isHolder ? new SerialVersion(reads) : reads;
-    }
-
-    private static final class SerialVersion extends SerialVersionUIDAdder {
-        SerialVersion(ClassVisitor next) {
-            super(Opcodes.ASM9, next);
-        }
+        return new FieldReads(loader, file.getClassName(), layouts, layout, next);
     }
 
     @Override
@@ -115,14 +106,14 @@ final class FieldReads extends ClassVisitor {
         if (isHolder) {
             int hidden = Opcodes.ACC_PUBLIC | Opcodes.ACC_SYNTHETIC;
             super.visitField(hidden | Opcodes.ACC_TRANSIENT, Watchable.FIELD, WATCHED, null, null).visitEnd();
-            MethodVisitor get = super.visitMethod(hidden, "slowpath$watched", "()" + WATCHED, null, null);
+            MethodVisitor get = super.visitMethod(hidden, Watchable.GET, "()" + WATCHED, null, null);
             get.visitCode();
             get.visitVarInsn(Opcodes.ALOAD, 0);
             get.visitFieldInsn(Opcodes.GETFIELD, name, Watchable.FIELD, WATCHED);
             get.visitInsn(Opcodes.ARETURN);
             get.visitMaxs(1, 1);
             get.visitEnd();
-            MethodVisitor set = super.visitMethod(hidden, "slowpath$watch", "(" + WATCHED + ")V", null, null);
+            MethodVisitor set = super.visitMethod(hidden, Watchable.SET, "(" + WATCHED + ")V", null, null);
             set.visitCode();
             set.visitVarInsn(Opcodes.ALOAD, 0);
             set.visitVarInsn(Opcodes.ALOAD, 1);

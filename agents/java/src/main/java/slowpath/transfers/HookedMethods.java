@@ -21,6 +21,7 @@ import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
 
 final class HookedMethods {
+    private static final String CLASS = "java/lang/Class";
     private static final String HOOKS = "slowpath/transfers/Hooks";
     private static final String REMOTE_OBJECT = "Lslowpath/transfers/RemoteObject;";
     private static final Set<String> TEXTS =
@@ -70,6 +71,12 @@ final class HookedMethods {
         }
         add("java/lang/reflect/Field", (method, type) -> method.startsWith("get")
                 && type.startsWith("(Ljava/lang/Object;)"), Reflection::new);
+        add(CLASS, "privateGetDeclaredFields", (access, owner, method, type, next) ->
+                new Reflected(access, method, type, "fields", next));
+        add(CLASS, "privateGetDeclaredMethods", (access, owner, method, type, next) ->
+                new Reflected(access, method, type, "methods", next));
+        add(CLASS, "getInterfaces", (access, owner, method, type, next) ->
+                new Reflected(access, method, type, "interfaces", next));
         String lookup = "java/lang/invoke/MethodHandles$Lookup";
         add(lookup, "unreflectGetter", Getter::new);
         add(lookup, "findGetter", Getter::new);
@@ -328,6 +335,27 @@ final class HookedMethods {
             loadArg(0);
             visitMethodInsn(INVOKESTATIC, HOOKS, "readByReflection",
                     "(Ljava/lang/reflect/Field;Ljava/lang/Object;)V", false);
+        }
+    }
+
+    /** Where Java's reflection tells of members of a class. */
+    private static final class Reflected extends org.objectweb.asm.commons.AdviceAdapter {
+        private final String type;
+        private final String members;
+
+        Reflected(int access, String method, String type, String members, MethodVisitor next) {
+            super(Opcodes.ASM9, next, access, method, type);
+            this.type = Type.getReturnType(type).getDescriptor();
+            this.members = members;
+        }
+
+        @Override
+        protected void onMethodExit(int opcode) {
+            if (opcode == ARETURN) {
+                loadThis();
+                visitMethodInsn(INVOKESTATIC, "slowpath/transfers/Hidden", members,
+                        "(" + type + "Ljava/lang/Class;)" + type, false);
+            }
         }
     }
 

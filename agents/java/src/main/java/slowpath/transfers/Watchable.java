@@ -7,6 +7,9 @@ package slowpath.transfers;
 public interface Watchable {
     /** The added field that the methods below get and set. */
     String FIELD = "$slowpath$watched";
+    /** The names of the methods below. */
+    String GET = "slowpath$watched";
+    String SET = "slowpath$watch";
 
     Watched slowpath$watched();
 
