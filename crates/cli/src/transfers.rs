@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use slowpath_session::transfers;
-use slowpath_transfers::{FieldRow, Report, TransferRow, Use};
+use slowpath_transfers::{FieldRow, LeftOut, Report, TransferRow, Use};
 use slowpath_views::{bytes, grouped};
 
 use crate::input::{Report as InputReport, unopenable};
@@ -47,6 +47,7 @@ fn text(report: &Report) -> String {
         more => format!("{} processes", grouped(more as u64)),
     };
     let mut text = format!("{} responses in {processes}\n", grouped(report.responses));
+    text += &left_out(&report.left_out);
     for row in &report.transfers {
         text += &one(row);
     }
@@ -55,6 +56,36 @@ fn text(report: &Report) -> String {
         text += &format!("\n… and {left_out} more (--top 0 shows all)\n");
     }
     text
+}
+
+/// What the agents could not count or watch, a line each; nothing where that is nothing.
+fn left_out(left_out: &LeftOut) -> String {
+    let LeftOut {
+        responses_without_context,
+        failures,
+        classes_not_rewritten,
+        reads_unseen,
+        too_many,
+    } = *left_out;
+    let counts = [
+        (
+            responses_without_context,
+            "responses stand nowhere below: there are too many contexts",
+        ),
+        (failures, "responses could not be looked into"),
+        (
+            classes_not_rewritten,
+            "classes could not be rewritten: what they read was not watched",
+        ),
+        (
+            reads_unseen,
+            "objects were not watched: reads of their class might be missed",
+        ),
+        (too_many, "objects were not watched: too many were"),
+    ];
+    let told = counts.iter().filter(|(count, _)| *count > 0);
+    told.map(|(count, what)| format!("left out: {} {what}\n", grouped(*count)))
+        .collect()
 }
 
 /// A transfer: where, what, how often, field by field, what to change.
@@ -87,6 +118,13 @@ fn one(row: &TransferRow) -> String {
         grouped(row.decided),
         grouped(row.censored),
     );
+    if row.too_large > 0 {
+        let _ = writeln!(
+            text,
+            "   {} responses had too many objects to count them all",
+            grouped(row.too_large)
+        );
+    }
     let _ = writeln!(
         text,
         "   in vain: {} of {} a response, {} a second",

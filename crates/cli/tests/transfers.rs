@@ -105,6 +105,13 @@ fn a_damaged_report_is_read_as_far_as_it_goes() -> std::io::Result<()> {
         "{}",
         cut.stderr
     );
+    let unseen =
+        String::from_utf8_lossy(&whole).replace("\"reads_unseen\":0", "\"reads_unseen\":1234");
+    fs::write(&file, unseen)?;
+    let told = slowpath_succeeds(&["transfers"], folder.path());
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    let line = "left out: 1,234 objects were not watched: reads of their class might be missed\n";
+    assert!(told.contains(line), "{told}");
     fs::write(&file, "{}\n")?;
     let none = slowpath(&["transfers"], folder.path());
     assert_eq!(none.status, Some(3));

@@ -13,5 +13,5 @@ mod share;
 mod tests;
 
 pub use advice::Advice;
-pub use report::{FieldRow, Report, TransferRow, Use};
+pub use report::{FieldRow, LeftOut, Report, TransferRow, Use};
 pub use share::Share;

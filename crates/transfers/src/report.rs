@@ -18,10 +18,43 @@ pub struct Report {
     pub processes: usize,
     /// Responses of remote services that arrived in them.
     pub responses: u64,
+    /// What the agents could not count or watch.
+    pub left_out: LeftOut,
     /// Rows, those that were left out included.
     pub rows: usize,
     /// Worst first.
     pub transfers: Vec<TransferRow>,
+}
+
+/// What the agents of all processes could not count or watch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Responses that stand in no row, as there are too many contexts.
+    pub responses_without_context: u64,
+    /// Responses that an agent failed to look into.
+    pub failures: u64,
+    /// Classes whose reads are not seen; nothing that they read was watched.
+    pub classes_not_rewritten: u64,
+    /// Objects that were not watched as reads of their class might be missed.
+    pub reads_unseen: u64,
+    /// Objects that were not watched as too many were.
+    pub too_many: u64,
+}
+
+impl LeftOut {
+    fn of(processes: &[Transfers]) -> Self {
+        let sum = |count: fn(&Head) -> u64| {
+            let counts = processes.iter().map(|process| count(&process.head));
+            counts.fold(0, u64::saturating_add)
+        };
+        Self {
+            responses_without_context: sum(|head| head.responses_without_context),
+            failures: sum(|head| head.failures),
+            classes_not_rewritten: sum(|head| head.classes_not_rewritten),
+            reads_unseen: sum(|head| head.not_watched.reads_unseen),
+            too_many: sum(|head| head.not_watched.too_many),
+        }
+    }
 }
 
 /// Objects of a class in an allocation context.
@@ -49,6 +82,8 @@ pub struct TransferRow {
     pub responses_per_second: f64,
     /// Objects of the class in a response, on average.
     pub objects_per_response: f64,
+    /// Responses of which not all objects were counted, so that the average is too low.
+    pub too_large: u64,
     /// Objects of which all use is known.
     pub decided: u64,
     /// Objects that outlived their requests, of which later use is not known.
@@ -150,6 +185,7 @@ impl Report {
         Self {
             processes: processes.len(),
             responses: responses.fold(0, u64::saturating_add),
+            left_out: LeftOut::of(processes),
             rows,
             transfers,
         }
@@ -190,6 +226,7 @@ fn row(head: &Head, context: &Context, class: &Class) -> TransferRow {
         responses: context.responses,
         responses_per_second,
         objects_per_response,
+        too_large: context.too_large,
         decided: class.decided,
         censored: class.censored,
         utilisation: (all > 0).then(|| ratio(used, all)),

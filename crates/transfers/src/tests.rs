@@ -2,7 +2,7 @@
 
 use slowpath_read_transfers::{Transfers, read_transfers};
 
-use crate::report::{Report, TransferRow};
+use crate::report::{LeftOut, Report, TransferRow};
 
 /// A process that ran for ten seconds, with a context of 100 responses, 50 of them looked into, two objects in each.
 fn process(drawn: &str) -> Transfers {
@@ -138,4 +138,18 @@ fn the_most_bytes_in_vain_come_first() {
         (3, 3, 300)
     );
     assert_eq!(report.transfers[1].rank, 2);
+}
+
+#[test]
+fn what_agents_left_out_is_added_up() {
+    let mut process = process("to 400 0 0 20");
+    process.head.failures = 2;
+    process.head.not_watched.reads_unseen = 3;
+    let report = Report::new(&[process.clone(), process], 0);
+    let expected = LeftOut {
+        failures: 4,
+        reads_unseen: 6,
+        ..LeftOut::default()
+    };
+    assert_eq!(report.left_out, expected);
 }

@@ -67,7 +67,7 @@ final class Rewriting implements ClassFileTransformer {
             }
             reader.accept(rewriting, ClassReader.EXPAND_FRAMES);
             return writer.toByteArray();
-        } catch (RuntimeException | LinkageError cause) {
+        } catch (RuntimeException | Error cause) {
             failures.increment();
             if (isApplication) {
                 missReads(loader, file);
