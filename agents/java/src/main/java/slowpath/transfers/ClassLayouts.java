@@ -36,10 +36,14 @@ final class ClassLayouts {
         Map<String, Optional<ClassLayout>> ofLoader = ofLoader(loader);
         ClassLayout layout = read(loader, name, file);
         Optional<ClassLayout> before = ofLoader.put(name, Optional.ofNullable(layout));
-        if (before != null && !before.map(known -> known.fields).equals(Optional.ofNullable(layout).map(now -> now.fields))) {
+        if (before != null && !fields(before.orElse(null)).equals(fields(layout))) {
             unseen.add(name); // Readers were rewritten for other numbers.
         }
         return layout;
+    }
+
+    private static List<String> fields(ClassLayout layout) {
+        return layout == null ? List.of() : layout.fields;
     }
 
     /** The layout of a class by its name; null: no class of data of the application. */

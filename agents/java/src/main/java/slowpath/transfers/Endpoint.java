@@ -51,7 +51,8 @@ final class Endpoint {
             char character = url.charAt(index);
             boolean digit = character >= '0' && character <= '9';
             decimal &= digit;
-            hexadecimal = digit || character == '-' && index > begin || (character | 32) >= 'a' && (character | 32) <= 'f';
+            boolean letter = (character | 32) >= 'a' && (character | 32) <= 'f';
+            hexadecimal = digit || letter || character == '-' && index > begin;
         }
         return decimal || hexadecimal && end - begin >= 16;
     }
@@ -74,7 +75,8 @@ final class Endpoint {
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof Endpoint && url.equals(((Endpoint) other).url) && method.equals(((Endpoint) other).method);
+        return other instanceof Endpoint && url.equals(((Endpoint) other).url)
+                && method.equals(((Endpoint) other).method);
     }
 
     @Override

@@ -5,12 +5,14 @@
  */
 package slowpath.transfers;
 
+import java.util.Arrays;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassVisitor;
 import org.objectweb.asm.Handle;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
+import org.objectweb.asm.commons.AdviceAdapter;
 
 final class FieldReads extends ClassVisitor {
     private static final String HOOKS = "slowpath/transfers/Hooks";
@@ -44,7 +46,7 @@ final class FieldReads extends ClassVisitor {
         hasFrames = (version & 0xffff) >= Opcodes.V1_6;
         String[] extended = interfaces;
         if (isHolder) {
-            extended = java.util.Arrays.copyOf(interfaces, interfaces.length + 1);
+            extended = Arrays.copyOf(interfaces, interfaces.length + 1);
             extended[interfaces.length] = WATCHABLE;
         }
         super.visit(version, access, name, signature, parent, extended);
@@ -126,7 +128,7 @@ final class FieldReads extends ClassVisitor {
     }
 
     /** A method that makes a copy of its object. */
-    private static final class Copy extends org.objectweb.asm.commons.AdviceAdapter {
+    private static final class Copy extends AdviceAdapter {
         Copy(int access, String method, String type, MethodVisitor next) {
             super(Opcodes.ASM9, next, access, method, type);
         }

@@ -19,6 +19,7 @@ import org.objectweb.asm.FieldVisitor;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
+import org.objectweb.asm.commons.AdviceAdapter;
 
 final class HookedMethods {
     private static final String CLASS = "java/lang/Class";
@@ -54,7 +55,8 @@ final class HookedMethods {
         String restClient = "org/springframework/web/client/DefaultRestClient$DefaultRequestBodyUriSpec";
         add(restClient, "exchangeInternal",
                 (access, owner, method, type, next) -> new Client(access, method, type, "RestClient", null, next));
-        hooks.get(restClient).add(new Hook((method, type) -> method.equals("createRequest") && type.startsWith("(Ljava/net/URI;)"),
+        hooks.get(restClient).add(new Hook(
+                (method, type) -> method.equals("createRequest") && type.startsWith("(Ljava/net/URI;)"),
                 RestClientRequest::new, "httpMethod", "attributes"));
         add("jdk/internal/net/http/HttpResponseImpl", "body", Body::new);
         for (String parser : List.of("com/fasterxml/jackson/databind/ObjectMapper",
@@ -275,7 +277,7 @@ final class HookedMethods {
     }
 
     /** Where Spring's RestClient knows method, URI and attributes. */
-    private static final class RestClientRequest extends org.objectweb.asm.commons.AdviceAdapter {
+    private static final class RestClientRequest extends AdviceAdapter {
         private final Type owner;
 
         RestClientRequest(int access, String owner, String method, String type, MethodVisitor next) {
@@ -296,7 +298,7 @@ final class HookedMethods {
     }
 
     /** Where java.net.http gives away the body of an answer. */
-    private static final class Body extends org.objectweb.asm.commons.AdviceAdapter {
+    private static final class Body extends AdviceAdapter {
         private final String owner;
 
         Body(int access, String owner, String method, String type, MethodVisitor next) {
@@ -324,7 +326,7 @@ final class HookedMethods {
     }
 
     /** Where Java's reflection reads a field. */
-    private static final class Reflection extends org.objectweb.asm.commons.AdviceAdapter {
+    private static final class Reflection extends AdviceAdapter {
         Reflection(int access, String owner, String method, String type, MethodVisitor next) {
             super(Opcodes.ASM9, next, access, method, type);
         }
@@ -339,7 +341,7 @@ final class HookedMethods {
     }
 
     /** Where Java's reflection tells of members of a class. */
-    private static final class Reflected extends org.objectweb.asm.commons.AdviceAdapter {
+    private static final class Reflected extends AdviceAdapter {
         private final String type;
         private final String members;
 
@@ -360,7 +362,7 @@ final class HookedMethods {
     }
 
     /** Where Java makes a method handle that reads a field. */
-    private static final class Getter extends org.objectweb.asm.commons.AdviceAdapter {
+    private static final class Getter extends AdviceAdapter {
         private final String type;
 
         Getter(int access, String owner, String method, String type, MethodVisitor next) {
@@ -379,7 +381,7 @@ final class HookedMethods {
     }
 
     /** Where Java makes a handle that gives all kinds of access to a field. */
-    private static final class VariableHandle extends org.objectweb.asm.commons.AdviceAdapter {
+    private static final class VariableHandle extends AdviceAdapter {
         VariableHandle(int access, String owner, String method, String type, MethodVisitor next) {
             super(Opcodes.ASM9, next, access, method, type);
         }

@@ -65,10 +65,12 @@ final class NativeEvents {
         if (!wasRecorded) {
             begin();
         }
-        if (context.toldIn != recording) {
-            context.toldIn = recording;
+        int now = recording;
+        if (context.toldIn != now) {
             context(context.number, new String[] {context.by, context.endpoint.method, context.endpoint.url,
                 context.callPath.stream().map(NativeEvents::place).collect(Collectors.joining("\n"))});
+            // Not before, so that no other thread's event comes first; two threads may tell it both.
+            context.toldIn = now;
         }
         received(context.number);
     }

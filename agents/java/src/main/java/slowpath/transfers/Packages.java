@@ -22,7 +22,8 @@ final class Packages {
         "org.aopalliance.", "org.mockito.", "org.junit.", "org.postgresql.", "org.h2.", "org.mariadb.",
         "org.reactivestreams.", "org.xerial.", "org.json.", "org.joda.", "org.mapstruct.", "org.modelmapper.",
         "org.elasticsearch.client.", "org.thymeleaf.", "org.jspecify.", "org.flywaydb.", "org.quartz.", "org.redisson.",
-        "co.elastic.", "com.mongodb.", "org.bson.", "com.mysql.", "com.zaxxer.", "com.github.benmanes.", "com.ctc.wstx.",
+        "co.elastic.", "com.mongodb.", "org.bson.", "com.mysql.", "com.zaxxer.", "com.github.benmanes.",
+        "com.ctc.wstx.",
         "com.netflix.", "net.bytebuddy.", "net.sf.", "net.minidev.", "javassist.", "redis.clients.",
     };
 

@@ -12,7 +12,7 @@ final class Row {
     /** In responses that were looked into: those with such objects, and how many objects these were. */
     long responses;
     long objects;
-    /** Objects watched, decided (they died), censored (they outlived the request that received them, or were copied). */
+    /** Objects watched, decided (they died), censored (they outlived their request, or were copied). */
     long armed;
     long decided;
     long censored;

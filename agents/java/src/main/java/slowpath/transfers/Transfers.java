@@ -121,7 +121,7 @@ final class Transfers {
                 && isWithinCap();
     }
 
-    /** Spread over time, so that samples stand for more than the begin of each second; a tenth of one may be made up. */
+    /** Spread over time, so that samples stand for more than each second's begin; a tenth of one may be made up. */
     private boolean isWithinCap() {
         int perSecond = options.armsPerSecond;
         long now = System.nanoTime();
