@@ -7,8 +7,8 @@ package slowpath.transfers;
 
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Iterator;
 import java.util.List;
+import java.util.Spliterator;
 import java.util.stream.Stream;
 
 final class CallPath {
@@ -44,15 +44,29 @@ final class CallPath {
     private static List<StackWalker.StackFrame> ofApplication(
             Stream<StackWalker.StackFrame> stack, Packages application) {
         List<StackWalker.StackFrame> frames = new ArrayList<>(8);
-        Iterator<StackWalker.StackFrame> all = stack.limit(MOST_LOOKED_AT).iterator();
-        while (all.hasNext() && frames.size() < MOST_FRAMES) {
-            StackWalker.StackFrame frame = all.next();
-            String name = frame.getClassName();
-            if (application.contain(name) && !isProxy(name)) {
-                frames.add(frame);
-            }
+        Spliterator<StackWalker.StackFrame> all = stack.spliterator();
+        boolean[] isBegin = {false};
+        int looked = 0;
+        while (!isBegin[0] && looked++ < MOST_LOOKED_AT && frames.size() < MOST_FRAMES
+                && all.tryAdvance(frame -> {
+                    String name = frame.getClassName();
+                    if (application.contain(name)) {
+                        if (!isProxy(name)) {
+                            frames.add(frame);
+                        }
+                    } else {
+                        isBegin[0] = isBeginOfRequest(name);
+                    }
+                })) {
+            // on to the frame's caller
         }
         return frames;
+    }
+
+    /** Whether only servers and filters lie below: half of a stack, which says nothing of who asked. */
+    private static boolean isBeginOfRequest(String className) {
+        return className.equals("jakarta.servlet.http.HttpServlet")
+                || className.equals("javax.servlet.http.HttpServlet");
     }
 
     private static boolean isProxy(String className) {
