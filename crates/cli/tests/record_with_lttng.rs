@@ -1,5 +1,5 @@
 //! What happens while the recorder waits for the `lttng` command: Ctrl-C before the command is started and at the
-//! end, and what room is still kept when LTTng writes its last events.
+//! end, a refusal, and what room is still kept when LTTng writes its last events.
 //!
 //! An `lttng` stands before the real one and does something at a certain verb, so that nothing depends on how fast
 //! anybody is. Skips visibly where there is no LTTng.
@@ -12,6 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use serde_json::{Value, json};
 use support::skip;
 
 /// What is left of a recorder of `touch touched` in a process group of its own, as a terminal gives it one.
@@ -26,6 +27,13 @@ impl Recorded {
     /// `lttng VERB` of the recorder's own session runs the shell's words `first`, where `$PPID` is the recorder, which
     /// records kernel events by `kernel`. `None` without LTTng.
     fn at(verb: &str, first: &str, kernel: &str) -> Option<Self> {
+        let case = format!("*\" {verb} slowpath-$PPID-\"*) {first}");
+        let options = ["--kernel", kernel, "--ust", "slowpath_test:*"];
+        Self::with(&case, &options, &["touch", "touched"])
+    }
+
+    /// The same of a recorder of `command`, where `case` are a pattern of the arguments of `lttng` and what is run then.
+    fn with(case: &str, options: &[&str], command: &[&str]) -> Option<Self> {
         let Some(real) = program("lttng") else {
             skip("LTTng is not installed");
             return None;
@@ -33,23 +41,17 @@ impl Recorded {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let before = folder.path().join("lttng");
         let script = format!(
-            "#!/bin/sh\ncase \"$*\" in *\" {verb} slowpath-$PPID-\"*) {first};; esac\nexec {} \"$@\"\n",
+            "#!/bin/sh\ncase \"$*\" in {case};; esac\nexec {} \"$@\"\n",
             real.display()
         );
         fs::write(&before, script).expect("written");
         fs::set_permissions(&before, fs::Permissions::from_mode(0o755)).expect("made runnable");
         let path = std::env::var("PATH").expect("a path");
         let recorder: Child = Command::new(env!("CARGO_BIN_EXE_slowpath"))
-            .args(["record", "-o", "recording", "--kernel", kernel])
-            .args([
-                "--ust",
-                "slowpath_test:*",
-                "--spans",
-                "off",
-                "--agents",
-                "off",
-            ])
-            .args(["--", "touch", "touched"])
+            .args(["record", "-o", "recording"])
+            .args(options)
+            .args(["--spans", "off", "--agents", "off", "--"])
+            .args(command)
             .current_dir(folder.path())
             .env("PATH", format!("{}:{path}", folder.path().display()))
             .process_group(0)
@@ -70,6 +72,11 @@ impl Recorded {
 
     fn has(&self, name: &str) -> bool {
         self.folder.path().join(name).exists()
+    }
+
+    fn manifest(&self) -> Value {
+        let text = fs::read(self.folder.path().join("recording/slowpath.json"));
+        serde_json::from_slice(&text.expect("a manifest")).expect("JSON")
     }
 
     fn has_session(&self) -> bool {
@@ -124,6 +131,18 @@ fn no_room_is_kept_for_rings_when_lttng_writes_its_last_events() {
         assert!(file[0] * 512 <= file[1] + 4096, "{sizes}");
     }
     assert!(numbers.len() >= 2, "{sizes}");
+}
+
+#[test]
+fn events_that_are_asked_for_twice_are_enabled_once() {
+    let events = "slowpath_test:*,slowpath_test:one,slowpath_test:*,slowpath_test:**";
+    let options = ["--kernel", "none", "--ust", events];
+    let Some(recorder) = Recorded::with("-) :", &options, &["true"]) else {
+        return;
+    };
+    assert_eq!(recorder.status, Some(0), "{}", recorder.said);
+    let enabled = ["slowpath_test:*", "slowpath_test:one", "slowpath_test:**"];
+    assert_eq!(recorder.manifest()["ust"]["events"], json!(enabled));
 }
 
 /// Where the shell would find it.

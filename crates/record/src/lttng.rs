@@ -116,10 +116,12 @@ impl Session {
         }
         self.channel("--userspace", sub_buffer)?;
         for event in events {
-            self.lttng_for(
-                "enable-event",
-                &["--userspace", "--channel", CHANNEL, event],
-            )?;
+            let arguments = ["--userspace", "--channel", CHANNEL, event];
+            match self.lttng_for("enable-event", &arguments) {
+                // For LTTng, `a**` is `a*`.
+                Err(cause) if !cause.contains("already enabled") => return Err(cause),
+                _ => {}
+            }
         }
         let contexts = ["--type", "vpid", "--type", "vtid", "--type", "procname"];
         let arguments = [&["--userspace", "--channel", CHANNEL][..], &contexts].concat();

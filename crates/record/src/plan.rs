@@ -3,6 +3,7 @@
 //! All that can be refused for the user's options or rights is refused here, so that a mistake
 //! leaves neither a folder nor a tracing instance behind.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -99,6 +100,9 @@ impl Plan {
             && from_inside.is_empty();
         let mut user_space_events = choose_user_space(options, tracer, talk)?;
         user_space_events.extend(from_inside);
+        // LTTng refuses a name that it has; an event that globs cover as well is recorded once.
+        let mut seen = BTreeSet::new();
+        user_space_events.retain(|event| seen.insert(event.clone()));
         let agents = Agents::find(&options.agents)?;
         let rings = tracefs.as_deref().map_or(0, ftrace::ring_count);
         let buffer_bytes_per_cpu = options
