@@ -4,14 +4,14 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
 use slowpath_model::{ProcessId, counted, shown};
 use slowpath_record::{
-    AgentsChoice, CommandEnd, ForwardTarget, KernelChoice, Manifest, Mode, Outcome, RecordError,
+    AgentsChoice, CommandEnd, ForwardTarget, KernelChoice, Manifest, Mode, RecordError,
     RecordOptions, RedisChoice, RedisDetail, RedisServer, Rule, SpanOptions, SpansChoice,
     SpansPart, Tracer, UserSpaceChoice, record, request_snapshot,
 };
@@ -128,10 +128,18 @@ pub fn run_record(args: RecordArgs) -> anyhow::Result<u8> {
     let talk = &mut |line: &str| eprintln!("slowpath: {}", shown(line));
     Ok(match record(&args.into_options()?, talk) {
         Ok(outcome) => {
-            eprint!("{}", summary(&outcome));
+            eprint!("{}", summary(&outcome.folder, &outcome.manifest));
             exit_status(outcome.command_end)
         }
-        Err(error) => report(&error),
+        Err(error) => {
+            if let RecordError::EndedEarly {
+                folder, manifest, ..
+            } = &error
+            {
+                eprint!("{}", summary(folder, manifest));
+            }
+            report(&error)
+        }
     })
 }
 
@@ -269,7 +277,7 @@ fn exit_status(end: CommandEnd) -> u8 {
 }
 
 /// What was recorded, what was lost, what it cost, and what to type next.
-fn summary(outcome: &Outcome) -> String {
+fn summary(folder: &Path, manifest: &Manifest) -> String {
     let Manifest {
         kernel,
         ust,
@@ -280,9 +288,10 @@ fn summary(outcome: &Outcome) -> String {
         snapshots,
         triggers,
         failed_snapshots,
+        ended_because,
         ..
-    } = &outcome.manifest;
-    let folder = as_typed(&outcome.folder);
+    } = manifest;
+    let folder = as_typed(folder);
     let seconds = end_ns.since(*begin_ns).get() as f64 / 1e9;
     let tracer = match kernel.tracer {
         Tracer::Ftrace => "ftrace",
@@ -341,6 +350,7 @@ fn summary(outcome: &Outcome) -> String {
     };
     let next = match (kernel.tracer, cost.bytes_written) {
         (Tracer::None, bytes) if bytes > 0 && ust.is_none() => return text,
+        (_, 0) if ended_because.is_some() => return text,
         (_, 0) => return text + "nothing happened that was to be recorded\n",
         _ if records("slowpath_node:") => "calls",
         _ if records("slowpath_redis:") => "redis",
@@ -369,7 +379,7 @@ fn of_spans(part: &SpansPart) -> String {
     let warnings = [
         (
             part.lost_spans,
-            "spans came faster than they could be written, and were lost",
+            "spans were lost: the disk was full or too slow",
         ),
         (
             part.refused_requests,
@@ -386,7 +396,7 @@ fn of_spans(part: &SpansPart) -> String {
 }
 
 /// A path as one would type it here.
-fn as_typed(folder: &std::path::Path) -> String {
+fn as_typed(folder: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let folder = folder.strip_prefix(&here).unwrap_or(folder);
     shown(&folder.display().to_string()).into_owned()

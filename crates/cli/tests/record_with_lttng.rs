@@ -145,6 +145,25 @@ fn events_that_are_asked_for_twice_are_enabled_once() {
     assert_eq!(recorder.manifest()["ust"]["events"], json!(enabled));
 }
 
+#[test]
+fn a_flight_recorder_whose_end_fails_tells_of_its_snapshots() {
+    let fails = "*\" snapshot record --session=slowpath-$PPID-\"*) [ ! -e fail ] || exit 1";
+    let snapshot = format!("{} snapshot recording", env!("CARGO_BIN_EXE_slowpath"));
+    let command = format!("{snapshot} && touch fail && ! {snapshot}");
+    let options = ["--snapshot", "--kernel", "none", "--ust", "slowpath_test:*"];
+    let Some(recorder) = Recorded::with(fails, &options, &["sh", "-c", &command]) else {
+        return;
+    };
+    assert_eq!(recorder.status, Some(3), "{}", recorder.said);
+    for told in [
+        "slowpath: earlier snapshot: recording/snapshot-1\n",
+        "warning: 1 snapshot could not be written",
+        "error: LTTng cannot record: ",
+    ] {
+        assert!(recorder.said.contains(told), "{told}: {}", recorder.said);
+    }
+}
+
 /// Where the shell would find it.
 fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;

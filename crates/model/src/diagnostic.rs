@@ -87,6 +87,8 @@ codes! {
         "record with larger buffers or fewer events";
     LostPackets, Warning, "Whole packets are missing between two packets of a stream.",
         "record with larger buffers; a snapshot overwrites old packets by design";
+    LostSpans, Warning, "The recorder received spans that it could not keep: the disk was full or too slow.",
+        "requests are missing or known in part; record onto a faster disk or one with room, or send fewer spans";
     OtherProcessor, Warning, "Packets name another processor than most of their stream, which is of one; they are read as the others are.",
         "the file is damaged at this place; copy the trace again";
     TimeGoesBack, Warning, "A stream's time goes backwards.",

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use slowpath_platform::signals::EndSignal;
 use slowpath_platform::tracefs::{Capability, TracefsError, missing_capabilities};
 
+use crate::manifest::Manifest;
 use crate::plan::LEAST_BUFFER;
 
 /// Why a recording could not be made.
@@ -153,6 +154,16 @@ pub enum RecordError {
     /// The running recorder refused a snapshot.
     #[error("the recorder gave no snapshot: {0}")]
     SnapshotRefused(String),
+    /// The recording could not go on, or not be written in full at its end; what there is has been closed.
+    #[error("{cause}")]
+    EndedEarly {
+        /// Why.
+        cause: Box<Self>,
+        /// Its folder, absolute.
+        folder: PathBuf,
+        /// What there is, as its `slowpath.json` says where there was room for that.
+        manifest: Box<Manifest>,
+    },
     /// Something else that the system refused.
     #[error("{what}: {cause}")]
     System {
@@ -174,6 +185,7 @@ impl RecordError {
     pub fn exit_status(&self) -> u8 {
         match self {
             Self::Interrupted { signal } => 128 + signal.number(),
+            Self::EndedEarly { cause, .. } => cause.exit_status(),
             Self::Output { .. }
             | Self::NoRoom { .. }
             | Self::Occupied { .. }
@@ -193,6 +205,7 @@ impl RecordError {
     /// What the user can do.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
+            Self::EndedEarly { cause, .. } => return cause.hint(),
             Self::Output { cause, .. } | Self::System { cause, .. } if is_full(cause) => {
                 "the disk is full, or what is left of it is kept for what buffers hold: make room, name a folder \
                  on another one (-o DIR), or ask for less with --buffer-size or --events".into()

@@ -60,7 +60,7 @@ pub struct Outcome {
 ///
 /// # Errors
 /// When nothing could be recorded, or writing failed half-way: then what there is has been closed
-/// (`complete: false`).
+/// (`complete: false`), and the error is [`RecordError::EndedEarly`].
 pub fn record(options: &RecordOptions, talk: &mut dyn FnMut(&str)) -> Result<Outcome, RecordError> {
     // From here on, a signal ends the recording in order, also one that comes before it has begun.
     let signals = SignalPipe::new().map_err(RecordError::system("signals"))?;
@@ -78,8 +78,11 @@ pub fn record(options: &RecordOptions, talk: &mut dyn FnMut(&str)) -> Result<Out
         .inspect_err(|_| output.discard())?;
     recording.guardian = Some(guardian);
     let result = recording.run(options, &plan, signals, talk);
-    if let Err(error) = &result {
+    if let Err(error) = &result
+        && recording.has_started
+    {
         recording.end_early(error);
+        recording.finish_early();
     }
     // Where nothing was recorded, it removes what was set up.
     recording.part(Parting::Silence);
@@ -87,10 +90,18 @@ pub fn record(options: &RecordOptions, talk: &mut dyn FnMut(&str)) -> Result<Out
         claim.give_up();
     }
     let was_interrupted = matches!(result, Err(RecordError::Interrupted { .. }));
-    if was_interrupted || !recording.has_started {
+    let is_kept = recording.has_started && !was_interrupted;
+    if !is_kept {
         output.discard();
     }
-    let (manifest, command_end) = result?;
+    let (manifest, command_end) = result.map_err(|cause| match is_kept {
+        true => RecordError::EndedEarly {
+            cause: Box::new(cause),
+            folder: output.path.clone(),
+            manifest: Box::new(recording.manifest.clone()),
+        },
+        false => cause,
+    })?;
     recording.hand_over().map_err(RecordError::system(
         "the recording could not be handed to the user of sudo",
     ))?;
@@ -249,9 +260,9 @@ impl Recording {
         let finished = self.finish(&ended);
         drop(in_servers);
         let command_end = ended.wait_for_command(talk);
+        finished?;
         // Only now: a command that is told to end sends its last spans then.
         self.finish_spans();
-        finished?;
         self.manifest.command_exit = match command_end {
             CommandEnd::ByItself(status) => Some(status),
             CommandEnd::NoCommand | CommandEnd::ByDuration => None,

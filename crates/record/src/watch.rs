@@ -96,7 +96,6 @@ pub(crate) fn watch(
                 talk(&format!("recording stopped, the command goes on: {error}"));
             }
             ended.wait_for_command(talk);
-            recording.finish_early();
             return Err(error);
         }
     }

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use slowpath_model::{Diagnostic, DiagnosticCode, Place, TimeRange, Timestamp};
+use slowpath_model::{Diagnostic, DiagnosticCode, Place, TimeRange, Timestamp, counted};
 
 /// The wall clock and that of the pages are read one after the other.
 const CLOCKS_APART_NS: i64 = 1_000_000;
@@ -45,6 +45,8 @@ pub struct Manifest {
     pub kernel: KernelPart,
     /// Present where applications' events were recorded.
     pub ust: Option<serde_json::Value>,
+    /// Present where spans were to be received.
+    pub spans: Option<SpansPart>,
     /// By path within the recording: the bytes of each file; empty where it does not say.
     pub files: BTreeMap<String, u64>,
     /// Folders of the snapshots that it took, each a recording of its own, oldest first.
@@ -65,6 +67,14 @@ pub struct Manifest {
 pub struct KernelPart {
     /// `ftrace`, `lttng` or `none`.
     pub tracer: String,
+}
+
+/// What a recording says about spans.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct SpansPart {
+    /// Spans that were understood and could not be kept.
+    pub lost_spans: u64,
 }
 
 /// How a clock of the host relates to wall time.
@@ -125,6 +135,7 @@ impl Manifest {
             (false, _) if self.begin_ns == self.end_ns => {
                 "its recorder runs, failed at its start or was killed with its guardian"
             }
+            _ if self.lost_spans() > 0 => "the spans that were sent could not be kept",
             (_, "none") => "kernel events were not asked for, and no application sent any",
             _ => "nothing happened that was to be recorded",
         };
@@ -142,8 +153,30 @@ impl Manifest {
         self.mode == "snapshot" && !self.complete && self.end_ns == self.begin_ns
     }
 
+    fn lost_spans(&self) -> u64 {
+        self.spans.as_ref().map_or(0, |part| part.lost_spans)
+    }
+
+    /// What is missing by what it says, but for files; `folder` is the recording's.
+    pub(crate) fn losses(&self, folder: &Path) -> impl Iterator<Item = Diagnostic> {
+        let place = Place {
+            file: folder.display().to_string(),
+            ..Place::default()
+        };
+        let lost = self.lost_spans();
+        let lost_spans = (lost > 0).then(|| Diagnostic {
+            count: Some(lost),
+            ..Diagnostic::new(
+                DiagnosticCode::LostSpans,
+                place,
+                format!("{} lost", counted(lost, "span was", "spans were")),
+            )
+        });
+        self.unfinished(folder).into_iter().chain(lost_spans)
+    }
+
     /// What may be missing as its recorder has not ended in order; `folder` is the recording's.
-    pub(crate) fn unfinished(&self, folder: &Path) -> Option<Diagnostic> {
+    fn unfinished(&self, folder: &Path) -> Option<Diagnostic> {
         if self.complete {
             return None;
         }

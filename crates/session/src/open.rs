@@ -196,21 +196,24 @@ pub fn open(paths: &[PathBuf], jobs: NonZeroUsize) -> Result<Experiment, NotOpen
     recorded_twice::leave_out(&mut experiment);
     let same_names = host::same_names(&experiment.traces);
     experiment.diagnostics.extend(same_names);
-    let unfinished = unfinished_recordings(&experiment);
-    experiment.diagnostics.extend(unfinished);
+    let traces = experiment.traces.iter().map(|trace| &trace.path);
+    let spans = experiment.span_files.iter().map(|file| &file.path);
+    let losses = losses_of_recordings(traces.chain(spans));
+    experiment.diagnostics.extend(losses);
     Ok(experiment)
 }
 
-/// Says of which recordings the recorder has not ended in order.
-fn unfinished_recordings(experiment: &Experiment) -> Vec<Diagnostic> {
-    let traces = experiment.traces.iter().map(|trace| &trace.path);
-    let spans = experiment.span_files.iter().map(|file| &file.path);
-    let recordings: BTreeMap<PathBuf, Manifest> = traces
-        .chain(spans)
+/// What the recordings that traces or files of spans lie in say that they could not keep, or may not have.
+pub(crate) fn losses_of_recordings<'run>(
+    paths: impl Iterator<Item = &'run PathBuf>,
+) -> Vec<Diagnostic> {
+    let recordings: BTreeMap<PathBuf, Manifest> = paths
         .filter_map(|path| Manifest::above(path).ok()?)
         .collect();
-    let unfinished = |(folder, manifest): (&PathBuf, &Manifest)| manifest.unfinished(folder);
-    recordings.iter().filter_map(unfinished).collect()
+    let losses = |(folder, manifest): (&PathBuf, &Manifest)| -> Vec<Diagnostic> {
+        manifest.losses(folder).collect()
+    };
+    recordings.iter().flat_map(losses).collect()
 }
 
 /// Says that a trace is not read as `whole` holds all that it holds.

@@ -10,6 +10,7 @@ use slowpath_model::{Diagnostic, DiagnosticCode, Place};
 use slowpath_read_spans::{ReadOptions, SpanFormat, SpanSink, read_spans};
 
 use crate::discover::{Found, discover};
+use crate::open::losses_of_recordings;
 use crate::{Experiment, NotOpened, OpenError};
 
 /// A file of spans.
@@ -46,8 +47,8 @@ impl Experiment {
     }
 }
 
-/// All files of spans at or below `paths`, each once, and what could not be looked into; no trace is
-/// opened.
+/// All files of spans at or below `paths`, each once, and what could not be looked into or was lost; no
+/// trace is opened.
 ///
 /// # Errors
 /// When a path cannot be read or holds no file of spans.
@@ -76,5 +77,6 @@ pub fn span_files(paths: &[PathBuf]) -> Result<(Vec<SpanFile>, Vec<Diagnostic>),
             return Err((OpenError::NoSpans { path: path.clone() }, diagnostics));
         }
     }
+    diagnostics.extend(losses_of_recordings(files.iter().map(|file| &file.path)));
     Ok((files, diagnostics))
 }

@@ -33,13 +33,13 @@ impl Recording {
     /// Puts away what there is of a recording that cannot go on for `cause`, unless it is put away already, so that
     /// nothing of it burdens the command, which may run for long.
     pub(crate) fn end_early(&mut self, cause: &RecordError) {
-        if self.has_started && self.guardian.is_some() {
+        if self.guardian.is_some() {
             // What fails now is told by the manifest.
             let _ = self.put_away(Some(cause));
         }
     }
 
-    /// Once the command has ended whose recording could not go on: what it sent until then.
+    /// Once the command has ended whose recording could not go on, or not be written in full: what it sent until then.
     pub(crate) fn finish_early(&mut self) {
         self.finish_spans();
         // What was written before stands.
