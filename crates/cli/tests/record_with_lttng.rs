@@ -1,5 +1,5 @@
 //! What happens while the recorder waits for the `lttng` command: Ctrl-C before the command is started and at the
-//! end, a refusal, and what room is still kept when LTTng writes its last events.
+//! end, a kill, a refusal, and what room is still kept when LTTng writes its last events.
 //!
 //! An `lttng` stands before the real one and does something at a certain verb, so that nothing depends on how fast
 //! anybody is. Skips visibly where there is no LTTng.
@@ -11,9 +11,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::skip;
+use support::{skip, slowpath};
 
 /// What is left of a recorder of `touch touched` in a process group of its own, as a terminal gives it one.
 struct Recorded {
@@ -161,6 +163,32 @@ fn a_flight_recorder_whose_end_fails_tells_of_its_snapshots() {
         "error: LTTng cannot record: ",
     ] {
         assert!(recorder.said.contains(told), "{told}: {}", recorder.said);
+    }
+}
+
+#[test]
+fn of_a_recorder_that_was_killed_before_it_recorded_nothing_is_missed() {
+    for kernel in ["none", "ftrace"] {
+        let Some(recorder) = Recorded::at("create", "kill -s KILL $PPID; exit 1", kernel) else {
+            return;
+        };
+        if recorder.status == Some(3) {
+            return skip(&format!(
+                "kernel events cannot be recorded here: {}",
+                recorder.said
+            ));
+        }
+        assert_eq!(recorder.status, None, "{}", recorder.said);
+        // Its guardian is still at work.
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while recorder.manifest()["ended_because"].is_null() {
+            assert!(Instant::now() < deadline, "{}", recorder.manifest());
+            thread::sleep(Duration::from_millis(50));
+        }
+        let info = slowpath(&["info"], &recorder.folder.path().join("recording"));
+        let why = "its recorder was killed before it recorded anything";
+        assert!(info.stderr.contains(why), "{}", info.stderr);
+        assert!(!info.stderr.contains("MissingStream"), "{}", info.stderr);
     }
 }
 

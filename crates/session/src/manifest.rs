@@ -131,10 +131,11 @@ impl Manifest {
         if !self.snapshots.is_empty() {
             return format!("they are in its snapshots {}", self.snapshots.join(", "));
         }
-        let why = match (self.complete, self.kernel.tracer.as_str()) {
-            (false, _) if self.begin_ns == self.end_ns => {
-                "its recorder runs, failed at its start or was killed with its guardian"
-            }
+        let why = match (self.has_no_end(), self.kernel.tracer.as_str()) {
+            (true, _) => match &self.ended_because {
+                Some(cause) => cause,
+                None => "its recorder runs, failed at its start or was killed with its guardian",
+            },
             _ if self.lost_spans() > 0 => "the spans that were sent could not be kept",
             (_, "none") => "kernel events were not asked for, and no application sent any",
             _ => "nothing happened that was to be recorded",
@@ -150,7 +151,12 @@ impl Manifest {
     /// Whether this is a flight recorder's folder to which nothing has been written, or not all: it runs, was
     /// killed with its guardian, or had no room.
     pub(crate) fn is_still_in_memory(&self) -> bool {
-        self.mode == "snapshot" && !self.complete && self.end_ns == self.begin_ns
+        self.mode == "snapshot" && self.has_no_end() && self.ended_because.is_none()
+    }
+
+    /// Whether its recorder runs, or did not come to its end nor its guardian, or nothing was recorded.
+    fn has_no_end(&self) -> bool {
+        !self.complete && self.end_ns == self.begin_ns
     }
 
     fn lost_spans(&self) -> u64 {
@@ -181,7 +187,8 @@ impl Manifest {
             return None;
         }
         let (code, what) = match (&self.ended_because, self.end_ns > self.begin_ns) {
-            (Some(cause), _) => (
+            (Some(cause), false) => (DiagnosticCode::UnfinishedRecording, cause.clone()),
+            (Some(cause), true) => (
                 DiagnosticCode::UnfinishedRecording,
                 format!("the recorder could not go on, and what came later is missing: {cause}"),
             ),
@@ -322,6 +329,10 @@ pub(crate) fn missing_parts(folder: &Path, manifest: &Manifest) -> Vec<Diagnosti
         Diagnostic::new(DiagnosticCode::MissingStream, place, message)
     };
     let mut missing = Vec::new();
+    if manifest.has_no_end() {
+        // What is not there may still come, or there is nothing of it.
+        return missing;
+    }
     let mut gone: Vec<&str> = Vec::new();
     let kernel = matches!(manifest.kernel.tracer.as_str(), "ftrace" | "lttng").then_some("kernel");
     let ust = manifest.ust.as_ref().map(|_| "ust");

@@ -182,7 +182,9 @@ impl Recording {
     /// where the recorder was killed.
     pub(super) fn guard(&mut self, parting: Parting) {
         if parting == Parting::Silence {
+            let mut has_begun = false;
             if let Ok(latest) = Manifest::read(&self.folder) {
+                has_begun = latest.begin_ns != self.manifest.begin_ns;
                 self.manifest = latest;
             }
             if self.uses_lttng {
@@ -190,6 +192,11 @@ impl Recording {
             }
             // Nobody is left to be told of a failure; what could be written is written.
             let _ = self.close();
+            if !has_begun {
+                self.manifest.end_ns = self.manifest.begin_ns;
+                let cause = "its recorder was killed before it recorded anything";
+                self.manifest.ended_because = Some(cause.to_owned());
+            }
             let _ = self.write_manifest();
             let _ = self.hand_over();
         }
