@@ -8,17 +8,18 @@ use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustc_hash::FxHashMap;
 use slowpath_model::Nanoseconds;
 
-use crate::contexts::{ContextId, ContextTree};
+use crate::contexts::{ContextId, ContextTree, DEEPEST};
 use crate::histogram::Histogram;
 use crate::links::Mended;
-use crate::names::Names;
+use crate::names::{NameId, Names};
 use crate::operations::{Limits, Operations};
 use crate::path::critical_path;
 use crate::record::SpanRecord;
 use crate::sort::{Store, Traces};
-use crate::timeline::{Node, Timeline};
+use crate::timeline::Timeline;
 use crate::what_if::{Replay, slacks};
 
 /// What all traces together say.
@@ -189,14 +190,15 @@ impl Surveyor<'_> {
         let summary = &mut self.summary;
         let slacks = slacks(&line, &placed.roots);
         for ((node, place), slack) in line.nodes().iter().zip(&placed.places).zip(slacks) {
-            let Some(Place { context, .. }) = *place else {
+            let Some(place) = place else {
                 continue;
             };
-            if placed.is_too_deep(node, context) {
+            let path = placed.paths[place.path as usize];
+            if !summary.tells(path) {
                 summary.tree.add_deeper_span();
                 continue;
             }
-            let totals = summary.tree.totals(context);
+            let totals = summary.tree.totals(path.context);
             let length = node.whole.length();
             totals.count += 1;
             totals.errors += u64::from(node.record.failed);
@@ -211,14 +213,15 @@ impl Surveyor<'_> {
         summary.add_requests(&line, &placed);
     }
 
-    /// Finds the requests of a trace and the contexts of its spans.
+    /// Finds the requests of a trace and the paths of its spans.
     fn place(&mut self, line: &Timeline) -> Placed {
         let mut placed = Placed {
             roots: Vec::new(),
             places: Vec::with_capacity(line.nodes().len()),
+            paths: Vec::new(),
         };
+        let mut known: FxHashMap<(Option<u32>, NameId, NameId), u32> = FxHashMap::default();
         for (node, position) in line.nodes().iter().zip(0..) {
-            let called = (node.record.service, node.record.operation);
             let above = (node.parent).and_then(|parent| placed.places[parent as usize]);
             let is_root = above.is_none() && node.record.may_be_request;
             if is_root {
@@ -227,20 +230,45 @@ impl Surveyor<'_> {
             let root = above
                 .map(|above| above.root)
                 .or(is_root.then_some(position));
-            let tree = &mut self.summary.tree;
-            placed.places.push(root.map(|root| {
-                let parent = above.map(|above| above.context);
+            let place = root.map(|root| {
+                let called = (node.record.service, node.record.operation);
                 let (service, operation) = self.operations.counted_as(called);
-                let context = tree.context(parent, service, operation);
-                Place { root, context }
-            }));
-            if let Some(now) = tree.make_room() {
-                for place in placed.places.iter_mut().flatten() {
-                    place.context = now[place.context.0 as usize];
-                }
-            }
+                let above = above.map(|above| above.path);
+                let calls = above.map_or(0, |above| placed.paths[above as usize].depth + 1);
+                let path = match above.filter(|_| calls > DEEPEST) {
+                    Some(above) => above,
+                    None => *(known.entry((above, service, operation))).or_insert_with(|| {
+                        self.add_path(&mut placed.paths, above, service, operation)
+                    }),
+                };
+                Place { root, path }
+            });
+            placed.places.push(place);
         }
         placed
+    }
+
+    /// Adds a path to those of its trace, and to the tree where that is as deep; its position.
+    fn add_path(
+        &mut self,
+        paths: &mut Vec<CallPath>,
+        above: Option<u32>,
+        service: NameId,
+        operation: NameId,
+    ) -> u32 {
+        let tree = &mut self.summary.tree;
+        let above = above.map(|above| paths[above as usize]);
+        let position = paths.len() as u32;
+        paths.push(CallPath {
+            depth: above.map_or(0, |above| above.depth + 1),
+            context: tree.context(above.map(|above| above.context), service, operation),
+        });
+        if let Some(now) = tree.make_room() {
+            for path in paths {
+                path.context = now[path.context.0 as usize];
+            }
+        }
+        position
     }
 }
 
@@ -250,6 +278,8 @@ struct Placed {
     roots: Vec<u32>,
     /// For each span; none where it belongs to no request.
     places: Vec<Option<Place>>,
+    /// The paths of calls, in the order in which the time line has their first spans: the same whatever the tree is.
+    paths: Vec<CallPath>,
 }
 
 /// Where a span belongs.
@@ -257,52 +287,57 @@ struct Placed {
 struct Place {
     /// Position of its request.
     root: u32,
-    /// That of the last call above it where its own path would be too long.
+    /// Position of its path.
+    path: u32,
+}
+
+/// A path of calls in one trace. It ends where it has one call more than [`DEEPEST`], which no tree tells.
+#[derive(Clone, Copy)]
+struct CallPath {
+    /// Calls above the last one.
+    depth: u32,
+    /// That of the last call told where the tree is not as deep.
     context: ContextId,
 }
 
-impl Placed {
-    /// Whether `node` is in `context` only because its own path would be too long.
-    fn is_too_deep(&self, node: &Node, context: ContextId) -> bool {
-        let above = (node.parent).and_then(|parent| self.places[parent as usize]);
-        above.is_some_and(|above| above.context == context)
-    }
-}
-
 impl Summary {
+    /// Whether `path` is not too long for the tree.
+    fn tells(&self, path: CallPath) -> bool {
+        self.tree.get(path.context).depth == path.depth
+    }
+
     fn add_requests(&mut self, line: &Timeline, placed: &Placed) {
         let nodes = line.nodes();
-        // The spans of each context of each request.
-        let mut members: Vec<(u32, ContextId, u32)> = (placed.places.iter().zip(0..))
+        // The spans of each path of each request; requests in the order of `roots`.
+        let mut members: Vec<(u32, u32, u32)> = (placed.places.iter().zip(0..))
             .filter_map(|(place, position)| {
-                let Place { root, context } = (*place)?;
-                let is_told = !placed.is_too_deep(&nodes[position as usize], context);
-                is_told.then_some((root, context, position))
+                place.map(|Place { root, path }| (root, path, position))
             })
             .collect();
         members.sort_unstable();
-        let members: Vec<_> = members.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).collect();
+        let requests = members.chunk_by(|one, other| one.0 == other.0);
         let mut replay = Replay::new(line);
-        let context_of = |node: u32| placed.places[node as usize].map(|place| place.context);
+        let path_of = |node: u32| placed.places[node as usize].map(|place| place.path);
         let mut on_path = vec![false; nodes.len()];
-        for &root in &placed.roots {
+        for (&root, members) in placed.roots.iter().zip(requests) {
             let latency = nodes[root as usize].range.length();
             self.requests += 1;
             self.latency += latency;
             self.latencies.add(latency);
             let mut own: Vec<ContextId> = Vec::new();
-            let mut involved: Vec<ContextId> = Vec::new();
+            let mut involved: Vec<u32> = Vec::new();
             for stretch in critical_path(line, root) {
-                let Some(context) = context_of(stretch.node) else {
+                let Some(path) = path_of(stretch.node) else {
                     continue;
                 };
+                let context = placed.paths[path as usize].context;
                 self.tree.totals(context).critical += stretch.range.length();
                 own.push(context);
                 // Callers are on the path as well, even with no time of their own.
                 let mut node = Some(stretch.node);
                 while let Some(caller) = node.filter(|node| !on_path[*node as usize]) {
                     on_path[caller as usize] = true;
-                    involved.extend(context_of(caller));
+                    involved.extend(path_of(caller));
                     node = nodes[caller as usize].parent.filter(|_| caller != root);
                 }
             }
@@ -313,21 +348,29 @@ impl Summary {
             }
             involved.sort_unstable();
             involved.dedup();
-            for &context in &involved {
-                self.tree.totals(context).led_to_critical_path += 1;
-            }
-            // Spans off the path can vanish and the request lasts as long: only these have drag.
-            let mut unknown = false;
-            for context in involved {
-                let found = members.binary_search_by_key(&(root, context), |of| (of[0].0, of[0].1));
-                let spans = found.map_or(&[][..], |found| members[found]);
-                let spans: Vec<u32> = spans.iter().map(|&(_, _, span)| span).collect();
-                match replay.drag(root, &spans) {
-                    Some(drag) => self.tree.totals(context).drag += drag,
-                    None => unknown = true,
+            involved.retain(|&path| placed.paths[path as usize].depth < DEEPEST);
+            // Spans off the critical path can vanish and the request lasts as long: only these have drag. It is found
+            // for paths that this tree does not tell as well, so that whether it is known does not depend on the tree.
+            let paths: Vec<_> = members.chunk_by(|one, other| one.1 == other.1).collect();
+            replay.begin_request(members.len());
+            let drags: Option<Vec<Nanoseconds>> = (involved.iter())
+                .map(|&path| {
+                    let found = paths.binary_search_by_key(&path, |members| members[0].1);
+                    let spans = found.map_or(&[][..], |found| paths[found]);
+                    let spans: Vec<u32> = spans.iter().map(|&(_, _, span)| span).collect();
+                    replay.drag(root, &spans)
+                })
+                .collect();
+            self.without_drag += u64::from(drags.is_none());
+            let drags = drags.unwrap_or_else(|| vec![Nanoseconds::ZERO; involved.len()]);
+            for (path, drag) in involved.into_iter().zip(drags) {
+                let path = placed.paths[path as usize];
+                if self.tells(path) {
+                    let totals = self.tree.totals(path.context);
+                    totals.led_to_critical_path += 1;
+                    totals.drag += drag;
                 }
             }
-            self.without_drag += u64::from(unknown);
         }
     }
 }

@@ -22,12 +22,12 @@ pub(crate) struct Replay<'line> {
     /// When the last of the siblings up to this one has ended, and when this one has.
     ready: Vec<Timestamp>,
     ended: Vec<Timestamp>,
-    /// Siblings that may still be replayed.
+    /// Siblings that may still be replayed for the request.
     patience: usize,
 }
 
-/// Siblings replayed per span of a trace before drag is given up; traces that real programs leave
-/// take a handful.
+/// Siblings replayed per span of a request, for all of its paths together, before its drag is given up; requests of real
+/// programs take a handful.
 const PATIENCE_PER_SPAN: usize = 300;
 
 impl<'line> Replay<'line> {
@@ -38,12 +38,18 @@ impl<'line> Replay<'line> {
             gains: vec![Nanoseconds::ZERO; spans],
             ready: vec![Timestamp::MIN; spans],
             ended: vec![Timestamp::MIN; spans],
-            patience: spans.saturating_mul(PATIENCE_PER_SPAN),
+            patience: 0,
         }
     }
 
+    /// What follows is of one request, which has so many spans.
+    pub(crate) fn begin_request(&mut self, spans: usize) {
+        self.patience = spans.saturating_mul(PATIENCE_PER_SPAN);
+    }
+
     /// How much sooner the span at `root` would end if the spans at `vanished`, with all below them,
-    /// took no time. `None` where the trace is such that finding out would take too long.
+    /// took no time. `None` where the request is such that finding out would take too long: as the work of all calls
+    /// since [`Self::begin_request`] counts, one of these is `None` or none is, whatever their order.
     pub(crate) fn drag(&mut self, root: u32, vanished: &[u32]) -> Option<Nanoseconds> {
         let nodes = self.line.nodes();
         let mut changed: BinaryHeap<u32> = vanished.iter().copied().collect();
