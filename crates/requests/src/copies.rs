@@ -1,14 +1,16 @@
 //! Spans of one id: files may hold a span more than once, as where one system's export lies beside
 //! another's, and different spans may have one id by mistake.
 //!
-//! One of each id and side of a call is kept, as services have it. Copies say the same, but for the
-//! microseconds that some formats round to. Spans' own events are told twice where two recordings hold
-//! them, as a snapshot and the recording that it is of do: then they are the same to the last bit.
+//! One of each id and side of a call is kept: the first by times, parent, kind and failure, as services have it. Where
+//! spans agree in all of these, it is the first by name here; it may be another one there, where only hashes of names
+//! are known. Copies say the same, but for the microseconds that some formats round to. Spans' own events are told
+//! twice where two recordings hold them, as a snapshot and the recording that it is of do: then they are the same to
+//! the last bit.
 
 use std::cmp::Ordering;
 
 use slowpath_model::Timestamp;
-use slowpath_read_spans::{Span, SpanKind};
+use slowpath_read_spans::{Span, SpanKind, SpanStatus};
 
 use crate::events::SpanEvent;
 use crate::join::key_of;
@@ -73,13 +75,16 @@ fn identity(span: &Span) -> (SpanKey, bool) {
     (key_of(span), span.kind == SpanKind::Server)
 }
 
-/// Puts copies next to each other.
+/// The order of spans of one id: the first is kept.
 fn by_content(one: &Span, other: &Span) -> Ordering {
-    let said = |span: &Span| (span.parent(), span.begin, span.end);
+    let said = |span: &Span| {
+        let failed = span.status == SpanStatus::Error;
+        (span.begin, span.end, span.parent(), span.kind as u8, failed)
+    };
     (identity(one).cmp(&identity(other)))
+        .then_with(|| said(one).cmp(&said(other)))
         .then_with(|| one.service.cmp(&other.service))
         .then_with(|| one.operation.cmp(&other.operation))
-        .then_with(|| said(one).cmp(&said(other)))
 }
 
 fn is_copy(one: &Span, other: &Span) -> bool {

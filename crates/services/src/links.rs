@@ -88,8 +88,9 @@ impl Links {
     }
 }
 
-/// Of spans with the same id and side one stays, whatever order they came in. A client and a server
-/// that share an id (as Zipkin has it) both stay, the client first.
+/// Of spans with the same id and side one stays, whatever order they came in: the first by times, parent, kind and
+/// failure, as requests have it; of spans that agree in these always the same one, but that may be another one there. A
+/// client and a server that share an id (as Zipkin has it) both stay, the client first.
 fn remove_duplicates(records: &mut Vec<SpanRecord>, mended: &mut Mended) {
     let all = records.len();
     let identity = |record: &SpanRecord| (record.span, record.kind == SpanKind::Server);
@@ -101,8 +102,9 @@ fn remove_duplicates(records: &mut Vec<SpanRecord>, mended: &mut Mended) {
         (
             identity(record),
             (record.range.begin, record.range.end),
-            (record.parent, record.follows),
-            (record.kind as u8, record.failed, record.detached),
+            record.parent.filter(|_| !record.detached),
+            (record.kind as u8, record.failed),
+            (record.parent, record.follows, record.detached),
             (record.service, record.operation),
         )
     };

@@ -81,6 +81,31 @@ fn other_spans_of_an_id_are_told_from_copies() {
     assert_eq!(told(&[of_one("x", 20_000), of_one("y", 10_000)]), (2, 2));
 }
 
+/// Neither by its name nor by the span that it names as the one before it, as `slowpath requests` has it.
+#[test]
+fn of_spans_of_one_id_and_time_the_parent_decides_then_side_and_failure() {
+    let kept = |one: &str, other: &str| {
+        let drawing = format!("A a[x] 0-100\nB b[y] 0-50 parent=A\n{one}\n{other}");
+        let report = report_of(&spans(1, &drawing), &Way::default(), Order::Distance);
+        let rows = report.paths.iter().filter(|row| row.count == 1);
+        let rows = rows.map(|row| row.path.last().cloned().unwrap_or_default());
+        rows.filter(|last| last.starts_with('c'))
+            .collect::<Vec<_>>()
+    };
+    for [one, other] in [["1", "2"], ["2", "1"]] {
+        let first = format!("c[{one}]");
+        let below_a = format!("C {first} 60-70 parent=A after=B");
+        let below_b = format!("C c[{other}] 60-70 parent=B");
+        assert_eq!(kept(&below_a, &below_b), [first.as_str()]);
+        let only_follows = format!("C {first} 60-70 parent=B follows");
+        let below_a = format!("C c[{other}] 60-70 parent=A");
+        assert_eq!(kept(&only_follows, &below_a), [first.as_str()]);
+        let succeeded = format!("C {first} 60-70 parent=A after=B");
+        let failed = format!("C c[{other}] 60-70 parent=A failed");
+        assert_eq!(kept(&succeeded, &failed), [first.as_str()]);
+    }
+}
+
 #[test]
 fn a_child_that_begins_well_before_its_parent_is_told() {
     let early = |begin: i64| {

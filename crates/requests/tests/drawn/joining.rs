@@ -312,6 +312,22 @@ fn of_spans_of_one_id_one_is_a_request_and_those_that_differ_are_told() {
     );
 }
 
+#[test]
+fn of_spans_of_one_id_that_differ_the_earliest_is_kept_whatever_its_name() {
+    let kept = |file: &str| {
+        let (found, _) = joined(ONE_RUNS, file);
+        found.servings().trim_end().to_owned()
+    };
+    let earlier = "
+        1.1 11000..20000 shop GET
+        1.1 10000..30000 shop PUT";
+    assert_eq!(kept(earlier), "1.1 10000..30000: (Nothing, Whole)");
+    let shorter = "
+        1.1 10000..30000 shop GET
+        1.1 10000..20000 shop PUT";
+    assert_eq!(kept(shorter), "1.1 10000..20000: (Nothing, Whole)");
+}
+
 /// The requests of a host by its span events alone.
 fn by_events(text: &str) -> Requests {
     let drawing = Drawing::parse(&format!("0 0 switch - a\n{text}"));
