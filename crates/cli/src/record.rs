@@ -379,17 +379,26 @@ fn of_spans(part: &SpansPart) -> String {
     let warnings = [
         (
             part.lost_spans,
-            "spans were lost: the disk was full or too slow",
+            ["span was lost", "spans were lost"],
+            ": the disk was full or too slow",
         ),
         (
             part.refused_requests,
-            "messages of exporters were refused: malformed or too large",
+            [
+                "message of exporters was refused",
+                "messages of exporters were refused",
+            ],
+            ": malformed or too large",
         ),
-        (part.lost_forwards, "messages could not be passed on"),
+        (
+            part.lost_forwards,
+            ["message", "messages"],
+            " could not be passed on",
+        ),
     ];
-    for (count, what) in warnings {
+    for (count, [one, several], how) in warnings {
         if count > 0 {
-            text += &format!("warning: {count} {what}\n");
+            text += &format!("warning: {}{how}\n", counted(count, one, several));
         }
     }
     text
