@@ -155,7 +155,7 @@ fn spans_that_a_full_disk_does_not_take_are_told() {
     let output = recorder.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    let told = "warning: 1 spans were lost: the disk was full or too slow";
+    let told = "warning: 1 span was lost: the disk was full or too slow";
     assert!(said.contains(told), "{said}");
     assert!(
         said.contains("slowpath: 1 span, received in 1 message"),
