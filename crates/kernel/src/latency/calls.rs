@@ -195,10 +195,10 @@ impl Calls {
                 entered.insert(record.thread, (call, record.at, stay));
             }
             End::Returned(call) => {
-                if let Some(&(entered_call, from, entered_in)) = entered.get(&record.thread)
+                // Where it is of another call, the thread is not in the one that was entered any more.
+                if let Some((entered_call, from, entered_in)) = entered.remove(&record.thread)
                     && call.is_none_or(|call| call == entered_call)
                 {
-                    entered.remove(&record.thread);
                     let stayed = stay.is_some() && stay == entered_in;
                     if stayed || is_whole(missing, from, record.at) {
                         self.measure(taken, entered_call, from, record.at);

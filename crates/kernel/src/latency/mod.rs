@@ -217,6 +217,22 @@ mod tests {
     }
 
     #[test]
+    fn an_exit_of_another_call_ends_the_one_that_was_entered() {
+        check(
+            LatencyKind::Syscall,
+            "cpu0 10 sched_switch prev_tid=0 next_tid=7
+             cpu0 20 syscall_entry_read
+             cpu0 30 syscall_exit_write ret=1
+             cpu0 40 syscall_exit_read ret=1
+             cpu0 50 syscall_entry_read
+             cpu0 55 syscall_exit_read ret=1
+             cpu1 5 tick
+             -- cut-off 6 cpu1",
+            &["read: 1 of 5..5"],
+        );
+    }
+
+    #[test]
     fn without_switches_calls_are_told_apart_by_their_threads() {
         check(
             LatencyKind::Syscall,
