@@ -249,10 +249,18 @@ impl Manifest {
     pub(crate) fn write(&self, folder: &Path) -> io::Result<()> {
         let target = folder.join(FILE_NAME);
         let beside = folder.join(format!("{FILE_NAME}.new"));
-        let mut file = File::create(&beside)?;
+        let written = self.write_to(&beside);
+        let replaced = written.and_then(|()| fs::rename(&beside, target));
+        if replaced.is_err() {
+            let _ = fs::remove_file(beside);
+        }
+        replaced
+    }
+
+    fn write_to(&self, path: &Path) -> io::Result<()> {
+        let mut file = File::create(path)?;
         serde_json::to_writer_pretty(&mut file, self)?;
-        file.write_all(b"\n")?;
-        fs::rename(beside, target)
+        file.write_all(b"\n")
     }
 
     /// Reads the one in `folder`.

@@ -96,6 +96,7 @@ fn after_a_snapshot_without_room_the_next_one_is_taken() {
         let error = request_snapshot(&folder).expect_err("no room").to_string();
         assert!(error.contains("No space left"), "{error}");
         assert!(!folder.join("snapshot-1").exists());
+        assert!(!folder.join("slowpath.json.new").exists());
     }
     fs::remove_file(&filler).expect("removed");
     let snapshot = request_snapshot(&folder).expect("a snapshot");

@@ -46,6 +46,19 @@ pub enum OpenError {
         /// As far as it says.
         why: String,
     },
+    /// A flight recorder's folder that has nothing but snapshots.
+    #[error(
+        "{} has no events of its own: they are in its snapshots {}\n  hint: give one of them: {}",
+        named(path),
+        snapshots.join(", "),
+        named(&path.join(snapshots.last().map_or("", String::as_str)))
+    )]
+    InSnapshots {
+        /// The recording.
+        path: PathBuf,
+        /// Names of the folders below it.
+        snapshots: Vec<String>,
+    },
     /// The path holds no file of spans.
     #[error(
         "{} holds no file of spans that slowpath can read\n  hint: give Jaeger JSON (as its user interface downloads it), OTLP files, or a recording with a folder `spans`",
@@ -106,9 +119,13 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Nothing has been written to the flight recorder's folder `path`, or not all. `None` where nobody goes on with
-    /// what `has_events`.
-    pub(crate) fn not_written(path: PathBuf, has_events: impl Fn(&Path) -> bool) -> Option<Self> {
+    /// Nothing has been written to the flight recorder's folder `path` but `snapshots`, or not all. `None` where
+    /// nobody goes on with what `has_events`.
+    pub(crate) fn not_written(
+        path: PathBuf,
+        snapshots: Vec<String>,
+        has_events: impl Fn(&Path) -> bool,
+    ) -> Option<Self> {
         // By a descriptor, as a socket's address may have 107 bytes only (docs/formats/recording.md).
         let held = File::open(&path);
         let answers = held.as_ref().is_ok_and(|held| {
@@ -120,7 +137,9 @@ impl OpenError {
         match (answers, is_locked) {
             (true, _) => Some(Self::StillInMemory { path }),
             (false, true) => Some(Self::NotWrittenYet { path }),
-            (false, false) => (!has_events(&path)).then_some(Self::NeverWritten { path }),
+            (false, false) if has_events(&path) => None,
+            (false, false) if !snapshots.is_empty() => Some(Self::InSnapshots { path, snapshots }),
+            (false, false) => Some(Self::NeverWritten { path }),
         }
     }
 
@@ -128,10 +147,18 @@ impl OpenError {
     pub(crate) fn nothing_in(path: &Path) -> Self {
         let path = path.to_owned();
         match Manifest::above(&path) {
-            Ok(Some((folder, manifest))) if folder == path => Self::NoEvents {
-                why: manifest.why_without_events(&folder),
-                path,
-            },
+            Ok(Some((folder, manifest))) if folder == path => {
+                match manifest.part_not_there(&folder) {
+                    None if !manifest.snapshots.is_empty() => Self::InSnapshots {
+                        path,
+                        snapshots: manifest.snapshots,
+                    },
+                    part => Self::NoEvents {
+                        why: part.unwrap_or_else(|| manifest.why_without_events()),
+                        path,
+                    },
+                }
+            }
             _ => Self::NoTrace { path },
         }
     }

@@ -122,15 +122,15 @@ impl Manifest {
         Ok(None)
     }
 
-    /// Why there are no events in it.
-    pub(crate) fn why_without_events(&self, folder: &Path) -> String {
+    /// A part that a complete recording in `folder` should have and has not, in words.
+    pub(crate) fn part_not_there(&self, folder: &Path) -> Option<String> {
         let missing = missing_parts(folder, self);
-        if let Some(part) = missing.first().filter(|_| self.end_ns > self.begin_ns) {
-            return format!("{} is not there", part.place.file);
-        }
-        if !self.snapshots.is_empty() {
-            return format!("they are in its snapshots {}", self.snapshots.join(", "));
-        }
+        let part = missing.first().filter(|_| self.end_ns > self.begin_ns)?;
+        Some(format!("{} is not there", part.place.file))
+    }
+
+    /// Why there are no events in it, nor snapshots.
+    pub(crate) fn why_without_events(&self) -> String {
         let why = match (self.has_no_end(), self.kernel.tracer.as_str()) {
             (true, _) => match &self.ended_because {
                 Some(cause) => cause,

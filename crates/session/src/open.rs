@@ -159,7 +159,7 @@ pub fn open(paths: &[PathBuf], jobs: NonZeroUsize) -> Result<Experiment, NotOpen
             };
             if let Ok(Some((folder, manifest))) = Manifest::above(found.path())
                 && manifest.is_still_in_memory()
-                && let Some(error) = OpenError::not_written(folder, has_events)
+                && let Some(error) = OpenError::not_written(folder, manifest.snapshots, has_events)
             {
                 return Err((error, Vec::new()));
             }
