@@ -1,4 +1,5 @@
-//! Cuts a trace into chunks: runs of whole packets of one stream and processor with about equal bytes.
+//! Cuts a trace into chunks: runs of whole packets of one stream and processor with about equal bytes, none of
+//! which begins before the one before it ends.
 //!
 //! Hybrid packet-based partitioning (Reumont-Locke et al. 2019, §4.1.3). Chunks come in the order
 //! of their begin, which is the order in which their states are merged.
@@ -8,7 +9,7 @@ use std::ops::Range;
 use slowpath_model::{CpuId, PacketId, StreamId, TimeRange, Timestamp};
 use slowpath_source::{Source, Stream};
 
-/// A run of whole packets of one stream and processor.
+/// A run of whole packets of one stream and processor, in which time does not go back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
     /// The stream.
@@ -51,7 +52,10 @@ pub fn chunks(source: &dyn Source, target_bytes: u64, range: TimeRange) -> Vec<C
                 continue;
             }
             let cpu = packet.cpu.or(stream.cpu);
-            let goes_on = |chunk: &Chunk| chunk.packets.end == packet.id.0 && chunk.cpu == cpu;
+            let goes_on = |chunk: &Chunk| {
+                let follows = chunk.packets.end == packet.id.0 && chunk.cpu == cpu;
+                follows && chunk.range.end <= packet.range.begin
+            };
             match &mut open {
                 Some(chunk) if chunk.bytes < target_bytes && goes_on(chunk) => {
                     chunk.packets.end += 1;

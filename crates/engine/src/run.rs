@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use slowpath_model::{
     CpuId, Diagnostic, Event, PacketId, Projection, StreamId, TimeRange, Timestamp,
 };
-use slowpath_source::{Decoder, EventSink, Packet, Source};
+use slowpath_source::{Decoder, EventSink, Packet, STATED_WITHIN, Source};
 
 use crate::{Analysis, Chunk, chunks};
 
@@ -344,10 +344,8 @@ impl<A: Analysis> Pipeline<'_, A> {
                     earlier
                 }
             };
-            let watermark = self
-                .chunks
-                .get(turn + 1)
-                .map_or(Timestamp::MAX, |chunk| chunk.range.begin);
+            let next = self.chunks.get(turn + 1);
+            let watermark = next.map_or(Timestamp::MAX, |chunk| chunk.range.begin - STATED_WITHIN);
             self.analysis.settle(&mut state, watermark);
             passed.timing.merge = begin.elapsed();
 

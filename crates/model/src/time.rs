@@ -92,6 +92,13 @@ impl std::iter::Sum for Nanoseconds {
     }
 }
 
+impl Sub<Nanoseconds> for Timestamp {
+    type Output = Self;
+    fn sub(self, length: Nanoseconds) -> Self {
+        Self(self.0.saturating_sub_unsigned(length.0))
+    }
+}
+
 impl Add<Nanoseconds> for Timestamp {
     type Output = Self;
     fn add(self, length: Nanoseconds) -> Self {

@@ -9,7 +9,7 @@ use slowpath_model::{
     Diagnostic, DiagnosticCode, Event, EventClassId, FieldId, PacketId, Place, Projection,
     Timestamp,
 };
-use slowpath_source::{Decoder, EventSink};
+use slowpath_source::{Decoder, EventSink, STATED_WITHIN};
 
 use crate::fields::scopes;
 use crate::header::{Header, HeaderPlan, HeaderRead};
@@ -408,7 +408,7 @@ impl<'run, 'packet, H: Header, R: Receiver> Passage<'run, 'packet, H, R> {
         receiver: &'run mut R,
     ) -> Self {
         // barectf opens a packet after it has taken the time of its first event; LTTng once closed them too early.
-        let slack = clock.frequency / 1_000;
+        let slack = clock.frequency / (1_000_000_000 / STATED_WITHIN.get());
         let earliest = stated.0.saturating_sub(slack);
         Self {
             header,
@@ -534,8 +534,8 @@ impl<'run, 'packet, H: Header, R: Receiver> Passage<'run, 'packet, H, R> {
 }
 
 impl StreamPlan {
-    /// Gives the events of a packet to `receiver` as far as the clock is between the two values `stated`; it may be
-    /// a millisecond off.
+    /// Gives the events of a packet to `receiver` as far as the clock is between the two values `stated`, or
+    /// [`STATED_WITHIN`] outside.
     fn events<R: Receiver>(
         &self,
         machine: &mut Machine<'_>,

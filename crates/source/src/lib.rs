@@ -30,6 +30,9 @@ use slowpath_model::{
 /// starts, stops or is rotated.
 pub const ROTATION: Nanoseconds = Nanoseconds(10_000_000);
 
+/// By so much may a packet have events before the begin and after the end that it states.
+pub const STATED_WITHIN: Nanoseconds = Nanoseconds(1_000_000);
+
 /// A trace that can be read packet by packet.
 pub trait Source: Send + Sync {
     /// What the trace says about its events.
