@@ -137,6 +137,19 @@ fn a_stream_cut_short() {
     check_every_way(copy.path(), &whole);
 }
 
+/// Packets of a stream that is there twice overlap: a chunk in which time went back would tell other things than two.
+#[test]
+fn a_stream_that_is_there_twice() {
+    let Some(folder) = unpacked("cpu-cgroup/cpu-cgroup.tar.zst") else {
+        return;
+    };
+    let whole = folder.join("cpu-cgroup/kernel");
+    let copy = tempfile::tempdir().expect("a temporary folder");
+    copy_files(&whole, copy.path());
+    fs::copy(whole.join("kchan_2"), copy.path().join("kchan_7")).expect("copied");
+    check_every_way(copy.path(), &whole);
+}
+
 /// Asks for what the trace does not have: a thread of this name, or spans.
 fn skipped(command: &[&str], trace: &Path) -> bool {
     let others: &[&str] = match trace {

@@ -78,8 +78,9 @@ pub(crate) mod every_way {
         plain
     }
 
-    /// A drawing of three streams, of which two name the same processor and contradict each other, as
-    /// where a number is damaged.
+    /// A drawing of three streams that contradict themselves, as where numbers are damaged: calls and interrupts that
+    /// end are others than those that began. Of some seeds two streams name the same processor and any threads, of
+    /// the others each has its own. Of some each event says which thread it is of.
     pub(crate) fn contradiction(seed: u64) -> String {
         let mut state = seed;
         let mut number = |below: u64| {
@@ -88,36 +89,60 @@ pub(crate) mod every_way {
                 .wrapping_add(1);
             (state >> 33) % below
         };
+        let shares = seed / 2 % 2 == 0;
+        let second = if shares { "b/cpu0" } else { "cpu2" };
         let mut text = String::new();
-        for stream in ["a/cpu0", "b/cpu0", "cpu1"] {
+        for (stream, position) in ["a/cpu0", second, "cpu1"].into_iter().zip(0..) {
+            let first_thread = if shares { 0 } else { 4 * position };
+            let mut running = first_thread;
             let mut at = number(40);
             for _ in 0..60 {
                 at += number(6);
-                let [one, other] = [number(4), number(4)];
-                let what = match number(8) {
-                    0..3 => format!(
-                        "sched_switch prev_comm=t{one} prev_tid={one} prev_state={} next_comm=t{other} \
-                         next_tid={other}",
-                        number(2)
-                    ),
-                    3 => format!(
-                        "sched_wakeup comm=t{one} tid={one} target_cpu={}",
-                        number(2)
-                    ),
-                    4 => "syscall_entry_read fd=1".to_owned(),
-                    5 => "syscall_exit_read ret=1".to_owned(),
-                    6 => format!("irq_handler_entry irq={one} name=disk"),
-                    _ => format!("irq_handler_exit irq={one} ret=1"),
-                };
-                // Some tracers say of each event in which thread it happened.
+                let one = number(4);
+                let thread = first_thread + one;
+                if shares {
+                    running = number(4);
+                }
                 let context = match seed % 2 {
                     0 => String::new(),
-                    _ => format!(" @tid={}", number(4)),
+                    // Some tracers say of each event in which thread it happened.
+                    _ => format!(" @tid={running}"),
+                };
+                let call = ["read", "write", "close", "dup"][number(4) as usize];
+                let what = match number(10) {
+                    0..3 => {
+                        let prev = std::mem::replace(&mut running, thread);
+                        format!(
+                            "sched_switch prev_comm=t{prev} prev_tid={prev} prev_state={} \
+                             next_comm=t{thread} next_tid={thread}",
+                            number(2)
+                        )
+                    }
+                    3 => format!(
+                        "sched_wakeup comm=t{thread} tid={thread} target_cpu={}",
+                        number(2)
+                    ),
+                    4..6 => format!("syscall_entry_{call} fd={one}"),
+                    6..8 => format!("syscall_exit_{call} ret={}", number(5) as i64 - 1),
+                    8 => format!("irq_handler_entry irq={one} name=disk"),
+                    _ => format!("irq_handler_exit irq={one} ret=1"),
                 };
                 text += &format!("{stream} {at} {what}{context}\n");
             }
         }
         text
+    }
+
+    /// The same drawing with events lost before every 23rd.
+    pub(crate) fn with_losses(drawing: &str) -> String {
+        let lines = drawing.lines().zip(1..).map(|(line, number)| {
+            let stream = line.split(' ').next().unwrap_or_default();
+            match number % 23 {
+                0 => format!("-- lost 3 {stream}\n{line}\n"),
+                _ => format!("{line}\n"),
+            }
+        });
+        lines.collect()
     }
 
     fn with_engine<A: Answer>(

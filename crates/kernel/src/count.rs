@@ -191,11 +191,6 @@ impl Analysis for Count {
         state.packets += u64::from(packet.size > 0);
         // A damaged counter may say anything.
         state.lost = state.lost.saturating_add(packet.lost_events);
-        if self.by == CountBy::Cpu
-            && let Some(cpu) = packet.cpu
-        {
-            state.key = self.key_of(cpu);
-        }
     }
 
     #[inline]

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use slowpath_concepts::{BlockDevice, Concepts, Direction, Fact, FactKind};
 use slowpath_engine::{Analysis, Cancelled, Chunk, Options, Outcome};
 use slowpath_model::{CpuId, Event, Projection, ThreadId, TimeRange, Timestamp};
-use slowpath_source::{Packet, Source};
+use slowpath_source::Source;
 
 use crate::InterruptedWait;
 use crate::answer::{Answer, answer};
@@ -236,10 +236,6 @@ impl Analysis for Disks<'_> {
             cpu: Some(chunk.processor()),
             ..Told::default()
         }
-    }
-
-    fn packet(&self, told: &mut Told, packet: &Packet) {
-        told.cpu = packet.cpu.or(told.cpu);
     }
 
     fn event(&self, told: &mut Told, event: &Event<'_>) {

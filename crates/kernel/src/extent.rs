@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashSet;
 use slowpath_model::{
     CpuId, Event, Nanoseconds, PacketId, Projection, StreamId, TimeRange, Timestamp,
 };
@@ -167,6 +168,40 @@ pub(crate) fn shares_processors(source: &dyn Source) -> bool {
             is_beside && seen.begin <= range.end && range.begin <= seen.end
         })
     })
+}
+
+/// Processors whose events at a time lie in several streams, or in a stream whose packets are not
+/// in the order of time. With those `or_touching` at a moment, whose events come in the order of streams.
+pub(crate) fn interleaved(source: &dyn Source, or_touching: bool) -> FxHashSet<CpuId> {
+    let mut found = FxHashSet::default();
+    // Of each stream, from the first to the last event of a processor.
+    let mut spans: Vec<(CpuId, TimeRange)> = Vec::new();
+    for (stream, position) in source.streams().iter().zip(0..) {
+        let first = spans.len();
+        for packet in &source.packets()[stream.packets.start as usize..stream.packets.end as usize]
+        {
+            let cpu = packet.cpu.or(stream.cpu).unwrap_or(CpuId(position));
+            // Nearly always there is one only.
+            match spans[first..].iter_mut().find(|(other, _)| *other == cpu) {
+                None => spans.push((cpu, packet.range)),
+                Some((_, span)) => {
+                    if packet.range.begin < span.end {
+                        found.insert(cpu);
+                    }
+                    *span = span.hull(packet.range);
+                }
+            }
+        }
+    }
+    spans.sort_by_key(|(cpu, span)| (*cpu, span.begin));
+    for pair in spans.windows(2) {
+        let ((cpu, before), (next, after)) = (pair[0], pair[1]);
+        let touches = or_touching && after.begin == before.end;
+        if cpu == next && (after.begin < before.end || touches) {
+            found.insert(cpu);
+        }
+    }
+    found
 }
 
 /// Adds times in which events could not be read to those that are known, which stay in order and apart.

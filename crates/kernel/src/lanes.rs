@@ -327,7 +327,7 @@ impl<What> Lanes<What> {
 pub(crate) struct Occupant<What> {
     pub(crate) lane: Lane<What>,
     current: Whose,
-    /// Every switch is kept: records of other streams need them.
+    /// Every switch is kept: records of other chunks need them.
     keep_switches: bool,
     /// The latest switch, as long as the lane does not have it.
     latest: Option<Switch>,
@@ -340,7 +340,7 @@ impl<What> Default for Occupant<What> {
 }
 
 impl<What> Occupant<What> {
-    /// With `keep_switches` when other streams of the processor need to know them.
+    /// With `keep_switches` where records of other chunks of the processor lie between those of this one.
     pub(crate) fn new(keep_switches: bool) -> Self {
         Self {
             lane: Lane::default(),

@@ -140,10 +140,6 @@ impl Analysis for Peers<'_> {
         }
     }
 
-    fn packet(&self, told: &mut Told, packet: &Packet) {
-        told.cpu = packet.cpu.or(told.cpu);
-    }
-
     fn skips(&self, packet: &Packet) -> bool {
         let is_idle = |cpu| !(self.interrupts.get(&cpu)).is_some_and(|t| t.touch(packet.range));
         packet.cpu.is_some_and(is_idle)

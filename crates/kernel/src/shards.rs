@@ -2,8 +2,8 @@
 //!
 //! A chunk sorts what it cannot settle itself into shards. The merge, of which there is one at a time,
 //! only hands them over; whichever worker is free puts the records of a shard in order and folds them.
-//! A fold sees every record of its threads in the order of time, then of processor, whoever calls it
-//! and when.
+//! A fold sees every record of its threads in the order of time, then of processor, then of their turns, whoever
+//! calls it and when.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -23,11 +23,13 @@ fn shard_of(thread: ThreadId) -> usize {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Happened<What> {
     pub(crate) at: Timestamp,
+    /// Which comes first at one moment on one processor.
+    pub(crate) turn: u64,
     pub(crate) thread: ThreadId,
     pub(crate) what: What,
 }
 
-/// What is to be folded, by shard; of one processor after the other, each in the order of time.
+/// What is to be folded, by shard; of one processor after the other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Sorted<What>(Vec<Vec<(CpuId, Vec<Happened<What>>)>>);
 
@@ -143,7 +145,7 @@ impl<What, Fold> Shard<What, Fold> {
             records.flat_map(|(cpu, records)| records.into_iter().map(move |record| (cpu, record))),
         );
         // Runs that are in order already are found by the sort.
-        waiting.sort_by_key(|(cpu, record)| (record.at, *cpu));
+        waiting.sort_by_key(|(cpu, record)| (record.at, *cpu, record.turn));
         let ready = match until {
             Timestamp::MAX => waiting.len(),
             until => waiting.partition_point(|(_, record)| record.at < until),

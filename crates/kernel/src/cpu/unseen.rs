@@ -44,8 +44,10 @@ pub(super) struct UnseenRuns {
 
 impl UnseenRuns {
     pub(super) fn push(&mut self, unseen: Unseen) {
-        // Of the idle thread nothing tells when it began to run.
-        if !self.too_many && unseen.thread != ThreadId::IDLE {
+        // Of the idle thread nothing tells when it began to run. Streams beside each other go on from one another
+        // whole, so that what follows may lie before.
+        let is_sought = unseen.thread != ThreadId::IDLE && unseen.since < unseen.until;
+        if !self.too_many && is_sought {
             self.runs.push(unseen);
         }
         self.limit();

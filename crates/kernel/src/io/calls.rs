@@ -162,6 +162,15 @@ pub(super) struct Entry {
     pub(super) path: Option<Box<str>>,
 }
 
+impl Entry {
+    /// Whether an exit may be its own that says it is of `call`, if it does.
+    pub(super) fn is_ended_by(&self, call: Option<Call>) -> bool {
+        let becomes_other =
+            |call: Call| matches!(call.effect(), Some(Effect::Closes | Effect::Controls));
+        call.is_none_or(|call| call == self.call || self.call == Call::OTHER && becomes_other(call))
+    }
+}
+
 /// A call that has returned without failing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Return {

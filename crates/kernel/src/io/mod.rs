@@ -301,6 +301,33 @@ mod tests {
     }
 
     #[test]
+    fn a_call_ends_whatever_its_thread_entered_before() {
+        check(
+            "cpu0 5 0>7
+             cpu0 10 >read fd=3
+             cpu0 20 >write fd=4
+             cpu0 30 <write ret=2
+             cpu0 40 <read ret=5
+             cpu0 50 >close fd=6
+             cpu0 60 <read ret=4
+             cpu0 70 7>0",
+            "7:t7 9/2 2/1 | unknown (pid 7) 9/2 0/0, unknown (pid 7, fd 4) 0/0 2/1",
+        );
+    }
+
+    #[test]
+    fn calls_that_contradict_each_other_give_one_answer() {
+        for seed in 0..24 {
+            let drawing = every_way::contradiction(seed);
+            for drawing in [every_way::with_losses(&drawing), drawing] {
+                let trace = DrawnTrace::parse(&drawing).unwrap();
+                let (known, range) = (Known::default(), TimeRange::ALL);
+                every_way::ask(&trace, |source| pass::Io::new(source, &known, range, true));
+            }
+        }
+    }
+
+    #[test]
     fn a_call_may_block_and_return_elsewhere() {
         check(
             "cpu0 10 0>7

@@ -20,7 +20,7 @@ use super::resolve::Resolver;
 use super::{FileRow, IoReport, Known, ProcessRow, file_rows, process_rows};
 use crate::answer::Answer;
 use crate::comm::Names;
-use crate::extent::shares_processors;
+use crate::extent::interleaved;
 use crate::lanes::{Lanes, Occupant, Record, Switch, Whose};
 use crate::{Extent, Window};
 
@@ -33,7 +33,8 @@ pub(super) struct Io<'known> {
     calls: Vec<Option<Call>>,
     /// Exits do not say which call they are of, so other calls matter too.
     exits_are_unnamed: bool,
-    shares_processors: bool,
+    /// One thread may seem to run on several processors at a time.
+    is_interleaved: bool,
 }
 
 /// What a chunk, or several, told.
@@ -51,6 +52,8 @@ struct Progress {
     occupant: Occupant<What>,
     /// The call that the current thread is in, entered since it was switched to.
     entered: Option<Record<Entry>>,
+    /// The end of its latest call, where no record says yet that it is in none.
+    completed: Option<(Timestamp, Whose)>,
     /// What the events' contexts said about threads.
     process_of: FxHashMap<ThreadId, ProcessId>,
 }
@@ -90,7 +93,7 @@ impl<'known> Io<'known> {
             calls: names.iter().map(|name| named(name)).collect(),
             concepts,
             exits_are_unnamed: classes.any(|class| class.name == "exit_syscall"),
-            shares_processors: shares_processors(source),
+            is_interleaved: !interleaved(source, true).is_empty(),
         }
     }
 
@@ -105,6 +108,7 @@ impl<'known> Io<'known> {
             None => return,
         };
         let thread = chunk.whose(at, entry.thread, entry.process);
+        chunk.turn_to(thread);
         let fd = entry.fd.unwrap_or(-1);
         let call = match call.effect() {
             Some(Effect::Closes) => {
@@ -128,7 +132,7 @@ impl<'known> Io<'known> {
             },
         };
         chunk.entered = Some(entered);
-        if self.shares_processors {
+        if self.is_interleaved {
             chunk.leave_call();
         }
     }
@@ -141,7 +145,6 @@ impl<'known> Io<'known> {
             },
             None => None,
         };
-        let entered = chunk.entered.take();
         let failed = exit.ret < 0;
         let counts = self.window.contains(at);
         let returned = Return {
@@ -151,27 +154,30 @@ impl<'known> Io<'known> {
             is_looked_at: counts && self.tells_calls,
         };
         let thread = chunk.whose(at, exit.thread, exit.process);
-        match entered {
-            Some(entered) if call.is_none_or(|call| call == entered.what.call) => {
-                let call = entered.what.call;
-                if !failed {
-                    let tell = |what| chunk.push(at, thread, what);
-                    outcome(call, Some((entered.at, entered.what)), at, returned, tell);
-                }
-            }
-            other => {
-                // A `close`, or an `fcntl` that does not duplicate, was entered as another call.
-                let is_other = |entered: Record<Entry>| entered.what.call == Call::OTHER;
-                if !failed && !other.is_some_and(is_other) {
-                    chunk.push(at, thread, What::Returned { call, returned });
-                }
-            }
+        chunk.turn_to(thread);
+        let is_its = |entered: &mut Record<Entry>| entered.what.is_ended_by(call);
+        let Some(entered) = chunk.entered.take_if(is_its) else {
+            chunk.leave_call();
+            let what = match failed {
+                true => What::Completed,
+                false => What::Returned { call, returned },
+            };
+            return chunk.push(at, thread, what);
+        };
+        chunk.completed = Some((at, thread));
+        if !failed {
+            let call = entered.what.call;
+            let tell = |what| chunk.push(at, thread, what);
+            outcome(call, Some((entered.at, entered.what)), at, returned, tell);
         }
     }
 }
 
 impl Progress {
     fn push(&mut self, at: Timestamp, thread: Whose, what: What) {
+        if what.ends_call() {
+            self.completed = None;
+        }
         self.occupant.lane.push(Record { at, thread, what });
     }
 
@@ -193,10 +199,22 @@ impl Progress {
         Whose::Thread(thread)
     }
 
-    /// The exit of the call that was entered may come anywhere from here on.
+    /// Calls are of another thread from here on, if it is not the one of the latest.
+    fn turn_to(&mut self, thread: Whose) {
+        let entered = self.entered.as_ref().map(|entered| entered.thread);
+        let latest = entered.or(self.completed.map(|(_, thread)| thread));
+        if latest.is_some_and(|latest| latest != thread) {
+            self.leave_call();
+        }
+    }
+
+    /// The exit of the call that was entered may come anywhere from here on; or that of none.
     fn leave_call(&mut self) {
+        let completed = self.completed.take();
         if let Some(entered) = self.entered.take() {
             self.push(entered.at, entered.thread, What::Entered(entered.what));
+        } else if let Some((at, thread)) = completed {
+            self.push(at, thread, What::Completed);
         }
     }
 }
@@ -257,7 +275,7 @@ impl Analysis for Io<'_> {
 
     fn begin(&self, _chunk: &Chunk) -> Told {
         let mut told = Told::default();
-        told.chunk.occupant = Occupant::new(self.shares_processors);
+        told.chunk.occupant = Occupant::new(self.is_interleaved);
         told
     }
 

@@ -15,6 +15,8 @@ pub(super) enum What {
         call: Option<Call>,
         returned: Return,
     },
+    /// A call is over of which nothing else is told.
+    Completed,
     /// Bytes (or messages) were moved.
     Moved {
         way: Way,
@@ -58,6 +60,21 @@ pub(super) enum What {
     },
     /// A table of descriptors has a descriptor.
     DumpedOfTable { table: u64, fd: i32, path: Box<str> },
+}
+
+impl What {
+    /// Whether the thread is in no call from then on, whatever it entered before.
+    pub(super) fn ends_call(&self) -> bool {
+        matches!(
+            self,
+            Self::Returned { .. }
+                | Self::Completed
+                | Self::Moved { .. }
+                | Self::Called { .. }
+                | Self::Named { .. }
+                | Self::Closed { .. }
+        )
+    }
 }
 
 /// What a descriptor is.

@@ -200,12 +200,16 @@ impl Resolver {
         let Whose::Thread(thread) = record.thread else {
             return self.apply_dump(record.what);
         };
+        let entered = match record.what.ends_call() {
+            true => self.entered.remove(&thread),
+            false => None,
+        };
         match record.what {
             What::Entered(entry) => drop(self.entered.insert(thread, (record.at, entry))),
             What::Returned { call, returned } => {
-                let entry = self.entered.remove(&thread);
-                let entry = entry.filter(|(_, entry)| call.is_none_or(|call| call == entry.call));
-                if let Some(call) = call.or(entry.as_ref().map(|(_, entry)| entry.call)) {
+                let entry = entered.filter(|(_, entry)| entry.is_ended_by(call));
+                let entered_as = entry.as_ref().map(|(_, entry)| entry.call);
+                if let Some(call) = entered_as.or(call) {
                     let mut effects = Vec::new();
                     outcome(call, entry, record.at, returned, |what| effects.push(what));
                     for what in effects {

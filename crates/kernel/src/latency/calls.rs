@@ -17,7 +17,7 @@ use slowpath_source::{Packet, Source};
 
 use super::{LatencyKind, LatencyReport, report};
 use crate::answer::Answer;
-use crate::extent::{add_unreadable, is_whole, missing, shares_processors};
+use crate::extent::{add_unreadable, interleaved, is_whole, missing};
 use crate::lanes::{Lanes, Occupant, Record, Stay, Switch, Whose};
 use crate::shards::{Happened, Shards, Sorted};
 use crate::{Extent, Window};
@@ -26,7 +26,8 @@ use crate::{Extent, Window};
 pub(super) struct Calls {
     window: Window,
     concepts: Concepts,
-    shares_processors: bool,
+    /// One thread may seem to run on several processors at a time.
+    is_interleaved: bool,
     /// When any processor's events are missing: a call may have returned there unseen, and another begun. Those
     /// within packets that could not be read as far as the merge has come; written before the ends of calls
     /// behind them are handed over.
@@ -46,6 +47,15 @@ enum End {
     Entered(CallNumber),
     /// Of this call, where the tracer says so.
     Returned(Option<CallNumber>),
+    /// A call was measured in its chunk: whatever was entered before is over.
+    Over,
+}
+
+/// An end, and which comes first at one moment of a stream.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct InTurn {
+    end: End,
+    turn: u64,
 }
 
 /// An end, and the stay in which the thread came to it, where another chunk may have the other end of the same.
@@ -66,34 +76,54 @@ pub(super) struct Told {
     /// Of each chunk, by number of the call.
     taken: Vec<Vec<Distribution>>,
     /// Ends of which the thread is not known yet.
-    lanes: Lanes<End>,
+    lanes: Lanes<InTurn>,
     /// Ends of which it is.
     sorted: Sorted<EndInStay>,
     /// Only while a chunk is passed over: the same.
     of_threads: Vec<Happened<EndInStay>>,
     own: Vec<Distribution>,
     unreadable: Vec<TimeRange>,
-    occupant: Occupant<End>,
+    occupant: Occupant<InTurn>,
+    /// The turn of the latest event: packet, and place in it.
+    turn: u64,
     /// The call that the current thread is in, entered since it was switched to.
-    current: Option<(Timestamp, Whose, CallNumber)>,
+    current: Option<(Record<InTurn>, CallNumber)>,
+    /// That its latest call is over, as long as nothing handed over says so.
+    over: Option<Record<InTurn>>,
 }
 
 impl Told {
-    fn leave_call(&mut self) {
-        if let Some((at, thread, call)) = self.current.take() {
-            self.push(at, thread, End::Entered(call));
+    /// Calls are of another thread from here on, if it is not the one of the latest.
+    fn turn_to(&mut self, thread: Whose) {
+        let current = self.current.as_ref().map(|(entered, _)| entered);
+        let latest = current.or(self.over.as_ref()).map(|latest| latest.thread);
+        if latest.is_some_and(|latest| latest != thread) {
+            self.leave_call();
         }
     }
 
-    fn push(&mut self, at: Timestamp, thread: Whose, what: End) {
-        match (thread, self.occupant.current()) {
+    /// The exit of the call that was entered may come anywhere from here on; or that of none.
+    fn leave_call(&mut self) {
+        let over = self.over.take();
+        let current = self.current.take().map(|(entered, _)| entered);
+        if let Some(latest) = current.or(over) {
+            self.push(latest);
+        }
+    }
+
+    fn push(&mut self, record: Record<InTurn>) {
+        match (record.thread, self.occupant.current()) {
             // Its stay began in the chunk, and has no other end of a call that is not in it.
-            (Whose::Thread(thread), Whose::Thread(_)) => self.of_threads.push(Happened {
-                at,
-                thread,
-                what: (what, None),
-            }),
-            _ => self.occupant.lane.push(Record { at, thread, what }),
+            (Whose::Thread(thread), Whose::Thread(_)) => {
+                let InTurn { turn, end } = record.what;
+                self.of_threads.push(Happened {
+                    at: record.at,
+                    turn,
+                    thread,
+                    what: (end, None),
+                });
+            }
+            _ => self.occupant.lane.push(record),
         }
     }
 }
@@ -109,7 +139,7 @@ impl Calls {
         Self {
             window: Extent::of(source).window(range),
             concepts: Concepts::resolve(source.schema(), KINDS),
-            shares_processors: shares_processors(source),
+            is_interleaved: !interleaved(source, true).is_empty(),
             missing: RwLock::new(missing(source)),
             shards: Shards::new(),
             measured: Mutex::default(),
@@ -162,11 +192,11 @@ impl Calls {
             let of_cpu = labelled.entry(stay.cpu).or_default();
             of_cpu.push(Happened {
                 at: record.at,
+                turn: record.what.turn,
                 thread,
-                what: (record.what, Some(stay)),
+                what: (record.what.end, Some(stay)),
             });
         });
-        // Before those of its chunk: they are of the thread that ran when it began.
         let mut sorted = Sorted::default();
         for (cpu, records) in labelled {
             sorted.merge(Sorted::of(cpu, records));
@@ -205,6 +235,7 @@ impl Calls {
                     }
                 }
             }
+            End::Over => drop(entered.remove(&record.thread)),
         }
     }
 }
@@ -254,12 +285,13 @@ impl Analysis for Calls {
 
     fn begin(&self, _chunk: &Chunk) -> Told {
         Told {
-            occupant: Occupant::new(self.shares_processors),
+            occupant: Occupant::new(self.is_interleaved),
             ..Told::default()
         }
     }
 
     fn packet(&self, told: &mut Told, packet: &Packet) {
+        told.turn = u64::from(packet.id.0) << 32;
         if packet.lost_events > 0 || packet.lost_packets > 0 {
             told.leave_call();
             told.occupant.gap(packet.range.begin);
@@ -273,8 +305,14 @@ impl Analysis for Calls {
     #[inline]
     fn event(&self, told: &mut Told, event: &Event<'_>) {
         let at = event.at;
-        let whose = |thread: Option<ThreadId>, told: &Told| {
-            thread.map_or(told.occupant.current(), Whose::Thread)
+        told.turn += 1;
+        let record = |thread: Option<ThreadId>, end, told: &Told| Record {
+            at,
+            thread: thread.map_or(told.occupant.current(), Whose::Thread),
+            what: InTurn {
+                end,
+                turn: told.turn,
+            },
         };
         match self.concepts.fact(event) {
             Some(Fact::Switch { prev, next, .. }) => {
@@ -282,26 +320,26 @@ impl Analysis for Calls {
                 told.occupant.switch(Switch { at, prev, next });
             }
             Some(Fact::SyscallEntry(entry)) => {
-                told.leave_call();
-                told.current = Some((at, whose(entry.thread, told), entry.call.0));
-                if self.shares_processors {
+                let call = entry.call.0;
+                let entered = record(entry.thread, End::Entered(call), told);
+                told.turn_to(entered.thread);
+                told.current = Some((entered, call));
+                if self.is_interleaved {
                     told.leave_call();
                 }
             }
             Some(Fact::SyscallExit(exit)) => {
                 let call = exit.call.map(|call| call.0);
-                let thread = whose(exit.thread, told);
-                match told.current {
-                    Some((from, by, entered))
-                        if by == thread && call.is_none_or(|call| call == entered) =>
-                    {
-                        told.current = None;
-                        self.measure(&mut told.own, entered, from, at);
-                    }
-                    _ => {
-                        told.leave_call();
-                        told.push(at, thread, End::Returned(call));
-                    }
+                let returned = record(exit.thread, End::Returned(call), told);
+                told.turn_to(returned.thread);
+                let is_its =
+                    |(_, entered): &mut (_, CallNumber)| call.is_none_or(|call| call == *entered);
+                if let Some((entered, call)) = told.current.take_if(is_its) {
+                    self.measure(&mut told.own, call, entered.at, at);
+                    told.over = Some(record(exit.thread, End::Over, told));
+                } else {
+                    told.leave_call();
+                    told.push(returned);
                 }
             }
             _ => {}
@@ -309,11 +347,14 @@ impl Analysis for Calls {
     }
 
     fn end(&self, told: &mut Told, chunk: &Chunk) {
+        // The next chunk may have the other end in the same stay.
+        let entered = told.current.take().map(|(entered, _)| entered);
+        if entered.is_none() {
+            told.leave_call();
+        }
         let mut lane = std::mem::take(&mut told.occupant).finish();
-        if let Some((at, thread, call)) = told.current.take() {
-            // The next chunk may have the other end.
-            let what = End::Entered(call);
-            lane.push(Record { at, thread, what });
+        if let Some(entered) = entered {
+            lane.push(entered);
         }
         told.lanes = Lanes::of(chunk, lane);
         let of_threads = std::mem::take(&mut told.of_threads);

@@ -134,7 +134,7 @@ mod tests {
     use slowpath_model::{TimeRange, Timestamp};
 
     use super::*;
-    use crate::answer::every_way::{ask, contradiction};
+    use crate::answer::every_way::{ask, contradiction, with_losses};
 
     fn measure(kind: LatencyKind, text: &str, range: TimeRange) -> LatencyReport {
         let trace = DrawnTrace::parse(text).unwrap();
@@ -245,11 +245,43 @@ mod tests {
     }
 
     #[test]
+    fn what_was_measured_in_a_chunk_ends_what_was_entered_before() {
+        check(
+            LatencyKind::Syscall,
+            "cpu0 5 sched_switch prev_tid=0 next_tid=7
+             cpu0 10 syscall_entry_read
+             cpu0 20 syscall_entry_write
+             cpu0 30 syscall_exit_write ret=1
+             cpu0 40 syscall_exit_read ret=1",
+            &["write: 1 of 10..10"],
+        );
+    }
+
+    #[test]
+    fn ends_of_calls_at_one_moment_keep_their_order() {
+        check(
+            LatencyKind::Syscall,
+            "cpu0 5 sched_switch prev_tid=0 next_tid=7
+             cpu0 10 syscall_entry_write
+             cpu0 11 sched_switch prev_tid=7 next_tid=0
+             cpu0 20 sched_switch prev_tid=0 next_tid=7
+             cpu0 30 syscall_exit_write ret=1
+             cpu0 30 syscall_entry_write
+             cpu0 35 sched_switch prev_tid=7 next_tid=0
+             cpu0 40 sched_switch prev_tid=0 next_tid=7
+             cpu0 50 syscall_exit_write ret=1",
+            &["write: 2 of 20..20"],
+        );
+    }
+
+    #[test]
     fn streams_that_contradict_each_other_give_one_answer() {
-        for seed in 0..12 {
+        for seed in 0..24 {
+            let drawing = contradiction(seed);
             for kind in [LatencyKind::Syscall, LatencyKind::Irq, LatencyKind::Wakeup] {
-                measure(kind, &contradiction(seed), TimeRange::ALL);
+                measure(kind, &drawing, TimeRange::ALL);
             }
+            measure(LatencyKind::Syscall, &with_losses(&drawing), TimeRange::ALL);
         }
     }
 

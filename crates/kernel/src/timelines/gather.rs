@@ -11,7 +11,7 @@ use slowpath_concepts::{Concepts, Fact, FactKind, Softirq};
 use slowpath_engine::{Analysis, Chunk};
 use slowpath_model::{CpuId, Event, PacketId, ProcessId, StreamId, ThreadId, TimeRange, Timestamp};
 use slowpath_platform::{Kept, Shelf};
-use slowpath_source::{Packet, Source};
+use slowpath_source::Packet;
 
 use crate::contexts::Contexts;
 
@@ -127,7 +127,7 @@ pub(super) struct Body {
 #[derive(Debug, Default)]
 struct Open {
     stream: StreamId,
-    cpu: Option<CpuId>,
+    cpu: CpuId,
     /// The last packet lost events: perhaps after its last event.
     lost_after: bool,
     call: Call,
@@ -161,7 +161,9 @@ impl Analysis for Gather<'_> {
             pieces: Vec::new(),
             open: Open {
                 stream: chunk.stream,
-                cpu: chunk.cpu,
+                cpu: chunk.processor(),
+                interleaved: self.interleaved.contains(&chunk.processor()),
+                woke: true,
                 last_at: i64::MIN,
                 first: true,
                 ..Open::default()
@@ -170,12 +172,9 @@ impl Analysis for Gather<'_> {
     }
 
     fn packet(&self, state: &mut Gathered, packet: &Packet) {
-        let open = &state.open;
-        let cpu = packet.cpu.or(open.cpu).unwrap_or(CpuId(open.stream.0));
-        if state.pieces.last().is_none_or(|piece| piece.cpu != cpu) {
-            self.close_piece(state);
+        if state.pieces.is_empty() {
             state.pieces.push(Piece {
-                cpu,
+                cpu: state.open.cpu,
                 stream: state.open.stream,
                 first_packet: packet.id,
                 begin: packet.range.begin.ns(),
@@ -187,8 +186,6 @@ impl Analysis for Gather<'_> {
                 processes: Vec::new(),
                 segments: Kept::default(),
             });
-            state.open.interleaved = self.interleaved.contains(&cpu);
-            state.open.woke = true;
         }
         let lost = packet.lost_events > 0 || packet.lost_packets > 0;
         if lost || state.open.lost_after {
@@ -319,8 +316,18 @@ impl Analysis for Gather<'_> {
         if lost_after {
             self.lost(state, end);
         }
-        self.close_piece(state);
-        state.open = Open::default();
+        self.note_last(state);
+        let open = std::mem::take(&mut state.open);
+        if let Some(piece) = state.pieces.last_mut() {
+            let head = open.head.into_iter().map(Record::row).collect();
+            piece.head = self.shelf.keep(head);
+            piece.segments = self.shelf.keep(open.segments);
+            piece.body = open.scanner.map(|scanner| Body {
+                segment: scanner.found.into_segment(self.shelf),
+                knows: scanner.knows,
+                tail: open.tail,
+            });
+        }
     }
 
     fn merge(&self, earlier: &mut Gathered, later: Gathered) {
@@ -394,9 +401,7 @@ impl Gather<'_> {
 
     /// Notes a record that can only be read when it is known what is running.
     fn push_unread(&self, state: &mut Gathered, at: i64, kind: Kind) {
-        let (Some(piece), open) = (state.pieces.last(), &mut state.open) else {
-            return;
-        };
+        let open = &mut state.open;
         let unread = match open.scanner {
             Some(_) => &mut open.tail,
             None => &mut open.head,
@@ -410,7 +415,7 @@ impl Gather<'_> {
         let Kind::Switch { next, .. } = kind else {
             return;
         };
-        if self.interleaved.contains(&piece.cpu) {
+        if open.interleaved {
             return;
         }
         match &mut open.scanner {
@@ -418,30 +423,6 @@ impl Gather<'_> {
             None => open.scanner = Some(Scanner::after_switch(at, next, self.packets_recorded)),
         }
         open.reads = true;
-    }
-
-    fn close_piece(&self, state: &mut Gathered) {
-        self.note_last(state);
-        let open = &mut state.open;
-        open.first = true;
-        let head = std::mem::take(&mut open.head);
-        let tail = std::mem::take(&mut open.tail);
-        let segments = std::mem::take(&mut open.segments);
-        let scanner = open.scanner.take();
-        open.reads = false;
-        open.context = None;
-        open.name_of.clear();
-        open.last_named = Default::default();
-        if let Some(piece) = state.pieces.last_mut() {
-            let head = head.into_iter().map(Record::row).collect();
-            piece.head = self.shelf.keep(head);
-            piece.segments = self.shelf.keep(segments);
-            piece.body = scanner.map(|scanner| Body {
-                segment: scanner.found.into_segment(self.shelf),
-                knows: scanner.knows,
-                tail,
-            });
-        }
     }
 }
 
@@ -532,36 +513,4 @@ impl Gathered {
 /// A thread as records number it.
 fn known(thread: ThreadId) -> ThreadId {
     thread_of(thread_bits(thread))
-}
-
-/// Processors whose events at a time lie in several streams, or in a stream whose packets are not
-/// in the order of time.
-pub(super) fn interleaved(source: &dyn Source) -> FxHashSet<CpuId> {
-    let mut found = FxHashSet::default();
-    // Of each stream, from the first to the last event of a processor.
-    let mut spans: Vec<(CpuId, TimeRange)> = Vec::new();
-    for (stream, position) in source.streams().iter().zip(0..) {
-        let first = spans.len();
-        for packet in &source.packets()[stream.packets.start as usize..stream.packets.end as usize]
-        {
-            let cpu = packet.cpu.or(stream.cpu).unwrap_or(CpuId(position));
-            // Nearly always there is one only.
-            match spans[first..].iter_mut().find(|(other, _)| *other == cpu) {
-                None => spans.push((cpu, packet.range)),
-                Some((_, span)) => {
-                    if packet.range.begin < span.end {
-                        found.insert(cpu);
-                    }
-                    *span = span.hull(packet.range);
-                }
-            }
-        }
-    }
-    spans.sort_by_key(|(cpu, span)| (*cpu, span.begin));
-    for pair in spans.windows(2) {
-        if pair[0].0 == pair[1].0 && pair[1].1.begin < pair[0].1.end {
-            found.insert(pair[0].0);
-        }
-    }
-    found
 }

@@ -34,6 +34,7 @@ use slowpath_platform::{Kept, Shelf};
 use slowpath_source::Source;
 
 use crate::contexts::Contexts;
+use crate::extent::interleaved;
 use crate::network::SegmentSeen;
 
 use assemble::Assembly;
@@ -148,7 +149,7 @@ impl Timelines {
             concepts: &concepts,
             contexts: Contexts::of_wanted(source.schema(), &mut projection),
             shelf: found,
-            interleaved: gather::interleaved(source),
+            interleaved: interleaved(source, false),
             packets_recorded: concepts.has(FactKind::PacketReceived)
                 || concepts.has(FactKind::SegmentReceived),
         };

@@ -151,7 +151,7 @@ fn several_streams_of_a_processor_tell_the_same_as_one() {
             })
             .collect();
         let trace = DrawnTrace::parse(&apart.join("\n")).unwrap();
-        let of_two_streams = gather::interleaved(&trace);
+        let of_two_streams = interleaved(&trace, false);
         assert!(!of_two_streams.is_empty(), "{others:?}");
         for seed in 0..10 {
             let cut = trace.recut_at_random(seed, 3);
