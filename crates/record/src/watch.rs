@@ -20,7 +20,7 @@ use crate::manifest::Mode;
 use crate::options::RecordOptions;
 use crate::plan::Plan;
 use crate::recorder::{CommandEnd, Recording, group_quotas_failed};
-use crate::spans::SpanReceiver;
+use crate::spans::{MOST_OPERATIONS, News, SpanReceiver};
 
 /// How often `/proc` is looked at, at most.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
@@ -156,7 +156,7 @@ fn serve(
         if readable.control {
             control.answer(|| recording.take_snapshot(None));
         }
-        if readable.broken_rules {
+        if readable.news_of_rules {
             snapshots_by_rules(recording, talk);
         }
         resting = drain(recording, &readable.rings)?;
@@ -194,7 +194,7 @@ fn serve(
 
 struct Readable {
     control: bool,
-    broken_rules: bool,
+    news_of_rules: bool,
     rings: Vec<usize>,
 }
 
@@ -232,7 +232,7 @@ fn wait(
     let rings = positions.into_iter().zip(&readable[first_ring..]);
     Ok(Readable {
         control: readable[0],
-        broken_rules: rules_position.is_some_and(|position| readable[position]),
+        news_of_rules: rules_position.is_some_and(|position| readable[position]),
         rings: rings
             .filter(|(_, readable)| **readable)
             .map(|(position, _)| position)
@@ -240,12 +240,18 @@ fn wait(
     })
 }
 
-/// Takes a snapshot for each rule that was broken, and says so.
+/// Takes a snapshot for each rule that was broken, and says so; says which rules cover too much.
 fn snapshots_by_rules(recording: &mut Recording, talk: &mut dyn FnMut(&str)) {
-    let broken = match &mut recording.receiver {
-        Some(receiver) => receiver.take_broken_rules(),
-        None => Vec::new(),
+    let Some(receiver) = &mut recording.receiver else {
+        return;
     };
+    let News { broken, crowded } = receiver.take_news_of_rules();
+    for rule in crowded {
+        talk(&format!(
+            "{rule}: fits more than {MOST_OPERATIONS} operations at once; \
+             those not heard from for longest are not watched"
+        ));
+    }
     for trigger in broken {
         let taken = recording.triggered_snapshots();
         if taken >= MOST_TRIGGERED {

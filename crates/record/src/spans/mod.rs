@@ -37,7 +37,7 @@ pub use forward::{ForwardTarget, NoTarget};
 pub use rules::{NoRule, Rule};
 
 use crate::error::RecordError;
-use crate::manifest::{Mode, SpansPart, Trigger};
+use crate::manifest::{Mode, SpansPart};
 use counts::Counts;
 use forward::{ForwardQueue, Forwarder};
 use intake::Intake;
@@ -46,6 +46,7 @@ use store::{Store, TimeSpan};
 use triggers::Triggers;
 
 pub(crate) use listen::check_addresses;
+pub(crate) use triggers::{MOST_OPERATIONS, News};
 
 /// How long the end waits for a collector to take what is left.
 const PATIENCE_AT_END: Duration = Duration::from_secs(2);
@@ -79,7 +80,7 @@ pub(crate) struct SpanReceiver {
     forward: Option<ForwardTarget>,
     intake: Arc<Intake>,
     counts: Arc<Counts>,
-    broken_rules: Option<PipeReader>,
+    news_of_rules: Option<PipeReader>,
     end: oneshot::Sender<()>,
     network: JoinHandle<()>,
     disk: JoinHandle<()>,
@@ -122,11 +123,11 @@ impl SpanReceiver {
             }
             None => (None, None),
         };
-        let (triggers, broken_rules) = match &options.rules[..] {
+        let (triggers, news_of_rules) = match &options.rules[..] {
             [] => (None, None),
             rules => {
-                let (triggers, broken) = Triggers::new(rules.to_vec())?;
-                (Some(triggers), Some(broken))
+                let (triggers, news) = Triggers::new(rules.to_vec())?;
+                (Some(triggers), Some(news))
             }
         };
         let (store, disk) = Store::start(folder, mode, Arc::clone(&counts))?;
@@ -154,7 +155,7 @@ impl SpanReceiver {
             forward: options.forward.clone(),
             intake,
             counts,
-            broken_rules,
+            news_of_rules,
             end,
             network,
             disk,
@@ -166,19 +167,19 @@ impl SpanReceiver {
         listen::endpoint(&self.addresses)
     }
 
-    /// The descriptor to wait on: readable when a rule is broken.
+    /// The descriptor to wait on: readable when there is news of the rules.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.broken_rules.as_ref().map(AsFd::as_fd)
+        self.news_of_rules.as_ref().map(AsFd::as_fd)
     }
 
-    /// The rules that were broken, once the descriptor is readable.
-    pub(crate) fn take_broken_rules(&mut self) -> Vec<Trigger> {
-        if let Some(pipe) = &mut self.broken_rules {
+    /// What is to be told of the rules, once the descriptor is readable.
+    pub(crate) fn take_news_of_rules(&mut self) -> News {
+        if let Some(pipe) = &mut self.news_of_rules {
             // Says only that there are some.
             let _ = pipe.read(&mut [0; 16]);
         }
         let triggers = self.intake.triggers.as_ref();
-        triggers.map_or_else(Vec::new, Triggers::take_broken)
+        triggers.map_or_else(News::default, Triggers::take_news)
     }
 
     /// Writes the remembered spans of a time into the snapshot in `folder`.

@@ -1,13 +1,13 @@
 //! Rules held against spans as they arrive: when one is broken, by what value, by which requests.
 //!
 //! Each service and operation that a rule covers is counted by itself, over the spans that arrived
-//! within the rule's window. Memory is bounded: the oldest spans and the operations beyond a number
-//! are not counted.
+//! within the rule's window. Memory is bounded: the oldest spans are not counted, and operations beyond a
+//! number are forgotten, those first that were not heard from for longest.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, PipeReader, PipeWriter, Write};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use slowpath_model::Timestamp;
 
@@ -16,8 +16,8 @@ use super::rules::{Measure, Rule};
 use crate::host;
 use crate::manifest::{SlowRequest, Trigger};
 
-/// Operations that are counted for each rule.
-const MOST_OPERATIONS: usize = 128;
+/// Operations that are remembered for each rule.
+pub(crate) const MOST_OPERATIONS: usize = 128;
 /// Spans of one request that are looked at: batches of senders have hundreds, floods millions.
 const MOST_SPANS_OF_REQUEST: usize = 50_000;
 /// Spans that are counted for each of them.
@@ -36,15 +36,33 @@ pub(crate) struct Triggers {
 #[derive(Debug)]
 struct State {
     watched: Vec<Watched>,
-    broken: Vec<Trigger>,
+    news: News,
     announce: PipeWriter,
+}
+
+/// What is to be told of the rules.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct News {
+    /// Those that were broken.
+    pub(crate) broken: Vec<Trigger>,
+    /// Those that cover more operations at once than are remembered, each told once.
+    pub(crate) crowded: Vec<String>,
 }
 
 #[derive(Debug)]
 struct Watched {
     rule: Rule,
     held_until: Option<Instant>,
-    operations: HashMap<(String, String), VecDeque<Seen>>,
+    operations: HashMap<(String, String), Operation>,
+    /// Whether operations were forgotten that had spans in the window.
+    is_crowded: bool,
+}
+
+/// What is remembered of a service's operation.
+#[derive(Debug)]
+struct Operation {
+    heard: Instant,
+    spans: VecDeque<Seen>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -65,10 +83,11 @@ impl Triggers {
             rule,
             held_until: None,
             operations: HashMap::new(),
+            is_crowded: false,
         });
         let state = State {
             watched: watched.collect(),
-            broken: Vec::new(),
+            news: News::default(),
             announce,
         };
         let triggers = Self {
@@ -81,25 +100,25 @@ impl Triggers {
     pub(crate) fn look_at(&self, message: &[u8]) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        let mut broken = Vec::new();
-        for watched in &mut state.watched {
-            broken.extend(watched.look_at(message, now));
-        }
-        if !broken.is_empty() {
-            // One byte is enough until they are taken.
-            let is_announced = !state.broken.is_empty();
-            state.broken.extend(broken);
-            if !is_announced {
-                // Nobody listens any more when the recording ends.
-                let _ = state.announce.write_all(b"!");
+        // One byte is enough until they are taken.
+        let is_announced = state.news != News::default();
+        let State { watched, news, .. } = &mut *state;
+        for watched in watched {
+            news.broken.extend(watched.look_at(message, now));
+            if watched.forget(now) {
+                news.crowded.push(watched.rule.text.clone());
             }
+        }
+        if !is_announced && state.news != News::default() {
+            // Nobody listens any more when the recording ends.
+            let _ = state.announce.write_all(b"!");
         }
     }
 
-    /// The rules that were broken since the last call.
-    pub(crate) fn take_broken(&self) -> Vec<Trigger> {
+    /// What has happened since the last call.
+    pub(crate) fn take_news(&self) -> News {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut state.broken)
+        std::mem::take(&mut state.news)
     }
 }
 
@@ -108,7 +127,6 @@ impl Watched {
         if self.held_until.is_some_and(|until| now < until) {
             return None;
         }
-        let mut touched: Vec<(String, String)> = Vec::new();
         let mut looked_at = 0;
         // Malformed requests do not come so far.
         let _ = glance(message, |span| {
@@ -122,35 +140,68 @@ impl Watched {
                 return;
             }
             let key = (service.into_owned(), operation.into_owned());
-            if self.operations.len() >= MOST_OPERATIONS && !self.operations.contains_key(&key) {
-                return;
+            let operation = self.operations.entry(key).or_insert_with(|| Operation {
+                heard: now,
+                spans: VecDeque::new(),
+            });
+            operation.heard = now;
+            if operation.spans.len() == MOST_SPANS {
+                operation.spans.pop_front();
             }
-            if !touched.contains(&key) {
-                touched.push(key.clone());
-            }
-            let spans = self.operations.entry(key).or_default();
-            if spans.len() == MOST_SPANS {
-                spans.pop_front();
-            }
-            spans.push_back(Seen::of(&span, now));
+            operation.spans.push_back(Seen::of(&span, now));
         });
-        let broken = touched.into_iter().find_map(|key| {
-            let spans = self.operations.get_mut(&key)?;
-            let window = self.rule.window;
-            while spans
-                .front()
-                .is_some_and(|one| now.duration_since(one.arrived) > window)
-            {
-                spans.pop_front();
+        let window = self.rule.window;
+        let mut worst: Option<(u64, &(String, String), &Operation)> = None;
+        for (key, operation) in &mut self.operations {
+            if operation.heard != now {
+                continue;
             }
-            let value = measure(self.rule.measure, spans)?;
-            let is_broken = self.rule.is_broken_by(value);
-            is_broken.then(|| trigger(&self.rule, value, &key, spans))
-        })?;
+            operation.forget_before(now, window);
+            let Some(value) = measure(self.rule.measure, &operation.spans) else {
+                continue;
+            };
+            if self.rule.is_broken_by(value) && worst.is_none_or(|(most, ..)| value > most) {
+                worst = Some((value, key, operation));
+            }
+        }
+        let (value, key, operation) = worst?;
+        let broken = trigger(&self.rule, value, key, &operation.spans);
         // Afterwards it starts afresh: the same spans shall not break it twice.
         self.held_until = now.checked_add(self.rule.hold);
         self.operations.clear();
         Some(broken)
+    }
+
+    /// Forgets operations until no more than [`MOST_OPERATIONS`] are left. Whether, for the first time, one of
+    /// them had spans in the window.
+    fn forget(&mut self, now: Instant) -> bool {
+        if self.operations.len() <= MOST_OPERATIONS {
+            return false;
+        }
+        let window = self.rule.window;
+        self.operations
+            .retain(|_, operation| now.duration_since(operation.heard) <= window);
+        let Some(excess) = self.operations.len().checked_sub(MOST_OPERATIONS) else {
+            return false;
+        };
+        let by_hearing = self.operations.iter();
+        let mut by_hearing: Vec<(Instant, (String, String))> = by_hearing
+            .map(|(key, operation)| (operation.heard, key.clone()))
+            .collect();
+        by_hearing.sort_unstable();
+        for (_, key) in &by_hearing[..excess] {
+            self.operations.remove(key);
+        }
+        excess > 0 && !std::mem::replace(&mut self.is_crowded, true)
+    }
+}
+
+impl Operation {
+    fn forget_before(&mut self, now: Instant, window: Duration) {
+        let is_old = |one: &Seen| now.duration_since(one.arrived) > window;
+        while self.spans.front().is_some_and(is_old) {
+            self.spans.pop_front();
+        }
     }
 }
 
@@ -232,7 +283,11 @@ mod tests {
         let said = requests.iter().map(|(service, operation, count)| {
             let message = samples::request(service, operation, *count).encode_to_vec();
             triggers.look_at(&message);
-            triggers.take_broken().first().map(|broken| broken.value)
+            triggers
+                .take_news()
+                .broken
+                .first()
+                .map(|broken| broken.value)
         });
         assert_eq!(said.collect::<Vec<_>>(), expected, "{rule}");
     }
@@ -280,6 +335,63 @@ mod tests {
         check("p50(shop:/buy) > 4ms", &[few, few], &[None, DURATION]);
     }
 
+    /// Requests with `count` spans each of `names` operations, numbered from 0.
+    fn many_names(names: usize, count: u8) -> Vec<Vec<u8>> {
+        let request =
+            |name| samples::request("shop", &format!("/item/{name}"), count).encode_to_vec();
+        (0..names).map(request).collect()
+    }
+
+    #[test]
+    fn operations_beyond_a_number_displace_those_not_heard_from_for_longest() {
+        let text = "p50(shop:*) > 4ms hold 1min";
+        let (triggers, _pipe) = Triggers::new(vec![text.parse().expect(text)]).expect("a pipe");
+        let requests = many_names(MOST_OPERATIONS + 2, 5);
+        for request in &requests {
+            triggers.look_at(request);
+        }
+        let news = triggers.take_news();
+        assert_eq!(
+            (news.broken, &news.crowded[..]),
+            (vec![], &[text.to_owned()][..])
+        );
+        // The first is forgotten; the last one, which was new when all places were taken, is not.
+        triggers.look_at(&requests[0]);
+        assert_eq!(triggers.take_news(), News::default(), "told once");
+        triggers.look_at(&requests[MOST_OPERATIONS + 1]);
+        assert_eq!(triggers.take_news().broken.len(), 1);
+    }
+
+    #[test]
+    fn operations_whose_spans_are_old_make_room_in_silence() {
+        let text = "p50(shop:*) > 4ms in 1ns";
+        let (triggers, _pipe) = Triggers::new(vec![text.parse().expect(text)]).expect("a pipe");
+        for request in many_names(MOST_OPERATIONS, 5) {
+            triggers.look_at(&request);
+        }
+        triggers.look_at(&samples::request("shop", "/slow", 10).encode_to_vec());
+        let news = triggers.take_news();
+        assert_eq!((news.broken.len(), news.crowded.len()), (1, 0));
+    }
+
+    #[test]
+    fn all_of_a_message_is_looked_at_however_many_operations_it_has() {
+        let rule = "max(shop:*) > 4ms".parse().expect("a rule");
+        let (triggers, _pipe) = Triggers::new(vec![rule]).expect("a pipe");
+        let mut message = Vec::new();
+        for mut request in
+            (0..2 * MOST_OPERATIONS).map(|name| samples::request("shop", &format!("/{name}"), 1))
+        {
+            let span = &mut request.resource_spans[0].scope_spans[0].spans[0];
+            if span.name != "/0" {
+                span.end_time_unix_nano = span.start_time_unix_nano;
+            }
+            message.extend(request.encode_to_vec());
+        }
+        triggers.look_at(&message);
+        assert_eq!(triggers.take_news().broken[0].requests[0].operation, "/0");
+    }
+
     #[test]
     fn percentiles_are_of_the_nearest_rank() {
         let seen = |duration_ns| Seen {
@@ -302,7 +414,7 @@ mod tests {
         let message = samples::request("shop", "/buy", 25).encode_to_vec();
         triggers.look_at(&message);
         triggers.look_at(&message);
-        let broken = triggers.take_broken();
+        let broken = triggers.take_news().broken;
         assert_eq!(broken.len(), 2);
         let requests = &broken[0].requests;
         assert_eq!(requests.len(), MOST_NAMED);
