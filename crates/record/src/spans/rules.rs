@@ -63,6 +63,16 @@ impl Rule {
         glob_matches(&self.service, service) && glob_matches(&self.operation, operation)
     }
 
+    /// Whether the measure rests on a span like this: one that is no error is none of the errors, and one that is
+    /// not too long by itself never makes the maximum too much.
+    pub(crate) fn rests_on(&self, duration_ns: u64, is_error: bool) -> bool {
+        match self.measure {
+            Measure::Percentile(_) => true,
+            Measure::Max => self.is_broken_by(duration_ns),
+            Measure::Errors => is_error,
+        }
+    }
+
     /// Whether `value` is too much.
     pub(crate) fn is_broken_by(&self, value: u64) -> bool {
         value > self.threshold || (self.or_equal && value == self.threshold)

@@ -20,8 +20,10 @@ use crate::manifest::{SlowRequest, Trigger};
 pub(crate) const MOST_OPERATIONS: usize = 128;
 /// Spans of one request that are looked at: batches of senders have hundreds, floods millions.
 const MOST_SPANS_OF_REQUEST: usize = 50_000;
-/// Spans that are counted for each of them.
+/// Spans that are remembered for each of them.
 const MOST_SPANS: usize = 4096;
+/// Parts of the window, by which spans are counted beyond these.
+const PARTS: u32 = 64;
 /// A percentile of fewer spans says nothing.
 const FEWEST_SPANS: usize = 10;
 /// Requests that a broken rule names.
@@ -62,7 +64,17 @@ struct Watched {
 #[derive(Debug)]
 struct Operation {
     heard: Instant,
+    /// The last ones of those that the measure rests on.
     spans: VecDeque<Seen>,
+    /// How many of those arrived when, however many they are.
+    parts: VecDeque<Part>,
+}
+
+/// Spans that arrived within a part of the window.
+#[derive(Debug)]
+struct Part {
+    begin: Instant,
+    spans: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -139,16 +151,13 @@ impl Watched {
             if !self.rule.covers(&service, &operation) {
                 return;
             }
-            let key = (service.into_owned(), operation.into_owned());
-            let operation = self.operations.entry(key).or_insert_with(|| Operation {
-                heard: now,
-                spans: VecDeque::new(),
-            });
-            operation.heard = now;
-            if operation.spans.len() == MOST_SPANS {
-                operation.spans.pop_front();
+            let seen = Seen::of(&span, now);
+            if !self.rule.rests_on(seen.duration_ns, seen.is_error) {
+                return;
             }
-            operation.spans.push_back(Seen::of(&span, now));
+            let key = (service.into_owned(), operation.into_owned());
+            let operation = (self.operations.entry(key)).or_insert_with(|| Operation::new(now));
+            operation.add(seen, self.rule.window);
         });
         let window = self.rule.window;
         let mut worst: Option<(u64, &(String, String), &Operation)> = None;
@@ -157,7 +166,7 @@ impl Watched {
                 continue;
             }
             operation.forget_before(now, window);
-            let Some(value) = measure(self.rule.measure, &operation.spans) else {
+            let Some(value) = operation.value(self.rule.measure) else {
                 continue;
             };
             if self.rule.is_broken_by(value) && worst.is_none_or(|(most, ..)| value > most) {
@@ -197,10 +206,55 @@ impl Watched {
 }
 
 impl Operation {
-    fn forget_before(&mut self, now: Instant, window: Duration) {
-        let is_old = |one: &Seen| now.duration_since(one.arrived) > window;
-        while self.spans.front().is_some_and(is_old) {
+    fn new(heard: Instant) -> Self {
+        Self {
+            heard,
+            spans: VecDeque::new(),
+            parts: VecDeque::new(),
+        }
+    }
+
+    fn add(&mut self, seen: Seen, window: Duration) {
+        self.heard = seen.arrived;
+        if self.spans.len() == MOST_SPANS {
             self.spans.pop_front();
+        }
+        self.spans.push_back(seen);
+        match self.parts.back_mut() {
+            Some(part) if seen.arrived.duration_since(part.begin) <= window / PARTS => {
+                part.spans += 1;
+            }
+            _ => self.parts.push_back(Part {
+                begin: seen.arrived,
+                spans: 1,
+            }),
+        }
+    }
+
+    fn forget_before(&mut self, now: Instant, window: Duration) {
+        let is_old = |arrived: Instant| now.duration_since(arrived) > window;
+        while self.spans.front().is_some_and(|one| is_old(one.arrived)) {
+            self.spans.pop_front();
+        }
+        while self.parts.front().is_some_and(|part| is_old(part.begin)) {
+            self.parts.pop_front();
+        }
+    }
+
+    /// The value of the measure; `None` where there are too few spans to tell.
+    fn value(&self, measure: Measure) -> Option<u64> {
+        let durations = self.spans.iter().map(|span| span.duration_ns);
+        match measure {
+            Measure::Max => durations.max(),
+            Measure::Errors => Some(self.parts.iter().map(|part| part.spans).sum()),
+            Measure::Percentile(_) if self.spans.len() < FEWEST_SPANS => None,
+            Measure::Percentile(percent) => {
+                // Nearest rank: the smallest that `percent` of them do not exceed.
+                let rank = (percent / 100.0 * self.spans.len() as f64).ceil() as usize;
+                let mut durations: Vec<u64> = durations.collect();
+                let position = rank.clamp(1, durations.len()) - 1;
+                Some(*durations.select_nth_unstable(position).1)
+            }
         }
     }
 }
@@ -218,26 +272,9 @@ impl Seen {
     }
 }
 
-/// The value of the measure; `None` where there are too few spans to tell.
-fn measure(measure: Measure, spans: &VecDeque<Seen>) -> Option<u64> {
-    let durations = spans.iter().map(|span| span.duration_ns);
-    match measure {
-        Measure::Max => durations.max(),
-        Measure::Errors => Some(spans.iter().filter(|span| span.is_error).count() as u64),
-        Measure::Percentile(_) if spans.len() < FEWEST_SPANS => None,
-        Measure::Percentile(percent) => {
-            // Nearest rank: the smallest that `percent` of them do not exceed.
-            let rank = (percent / 100.0 * spans.len() as f64).ceil() as usize;
-            let mut durations: Vec<u64> = durations.collect();
-            let position = rank.clamp(1, durations.len()) - 1;
-            Some(*durations.select_nth_unstable(position).1)
-        }
-    }
-}
-
 fn trigger(rule: &Rule, value: u64, key: &(String, String), spans: &VecDeque<Seen>) -> Trigger {
     let mut guilty: Vec<&Seen> = match rule.measure {
-        Measure::Errors => spans.iter().filter(|span| span.is_error).collect(),
+        Measure::Errors => spans.iter().collect(),
         _ => spans
             .iter()
             .filter(|span| rule.is_broken_by(span.duration_ns))
@@ -335,6 +372,49 @@ mod tests {
         check("p50(shop:/buy) > 4ms", &[few, few], &[None, DURATION]);
     }
 
+    #[test]
+    fn errors_are_counted_however_many_they_are_and_whatever_else_comes() {
+        let mut request = samples::request("shop", "/buy", 250);
+        let spans = request.resource_spans[0].scope_spans[0].spans.iter_mut();
+        let failed = samples::request("shop", "/buy", 1).resource_spans[0].scope_spans[0].spans[0]
+            .status
+            .clone();
+        spans.for_each(|span| span.status.clone_from(&failed));
+        let failed = request.encode_to_vec();
+        let spans = request.resource_spans[0].scope_spans[0].spans.iter_mut();
+        spans.for_each(|span| span.status = None);
+        let fine = request.encode_to_vec();
+        let rule = "errors(shop:*) >= 5000".parse().expect("a rule");
+        let (triggers, _pipe) = Triggers::new(vec![rule]).expect("a pipe");
+        for _ in 0..19 {
+            triggers.look_at(&failed);
+            triggers.look_at(&fine);
+        }
+        assert_eq!(triggers.take_news().broken, []);
+        triggers.look_at(&failed);
+        let broken = triggers.take_news().broken;
+        assert_eq!(
+            (broken[0].value, broken[0].requests.len()),
+            (5000, MOST_NAMED)
+        );
+    }
+
+    #[test]
+    fn errors_are_forgotten_with_their_part_of_the_window() {
+        let (begin, window) = (Instant::now(), Duration::from_secs(64));
+        let at = |second: u64| begin + Duration::from_secs(second);
+        let mut operation = Operation::new(begin);
+        for second in 0..100 {
+            operation.add(Seen::of(&SpanGlance::default(), at(second)), window);
+            operation.forget_before(at(second), window);
+        }
+        let value = operation.value(Measure::Errors).expect("a count");
+        assert!((64..=65).contains(&value), "{value}");
+        assert!(operation.parts.len() <= PARTS as usize + 1);
+        operation.forget_before(at(200), window);
+        assert_eq!(operation.value(Measure::Errors), Some(0));
+    }
+
     /// Requests with `count` spans each of `names` operations, numbered from 0.
     fn many_names(names: usize, count: u8) -> Vec<Vec<u8>> {
         let request =
@@ -376,15 +456,15 @@ mod tests {
 
     #[test]
     fn all_of_a_message_is_looked_at_however_many_operations_it_has() {
-        let rule = "max(shop:*) > 4ms".parse().expect("a rule");
+        let rule = "errors(shop:*) >= 2".parse().expect("a rule");
         let (triggers, _pipe) = Triggers::new(vec![rule]).expect("a pipe");
         let mut message = Vec::new();
         for mut request in
             (0..2 * MOST_OPERATIONS).map(|name| samples::request("shop", &format!("/{name}"), 1))
         {
-            let span = &mut request.resource_spans[0].scope_spans[0].spans[0];
-            if span.name != "/0" {
-                span.end_time_unix_nano = span.start_time_unix_nano;
+            let spans = &mut request.resource_spans[0].scope_spans[0].spans;
+            if spans[0].name == "/0" {
+                spans.push(spans[0].clone());
             }
             message.extend(request.encode_to_vec());
         }
@@ -398,10 +478,11 @@ mod tests {
             duration_ns,
             ..Seen::of(&SpanGlance::default(), Instant::now())
         };
-        let spans: VecDeque<Seen> = (1..=200).rev().map(seen).collect();
+        let mut operation = Operation::new(Instant::now());
+        operation.spans = (1..=200).rev().map(seen).collect();
         for (percent, expected) in [(50.0, 100), (99.0, 198), (99.9, 200), (0.1, 1)] {
             assert_eq!(
-                measure(Measure::Percentile(percent), &spans),
+                operation.value(Measure::Percentile(percent)),
                 Some(expected)
             );
         }
