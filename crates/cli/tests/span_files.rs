@@ -107,3 +107,47 @@ fn what_needs_a_trace_says_so_where_there_are_only_spans() {
         );
     }
 }
+
+#[test]
+fn what_cannot_be_read_does_not_hide_what_else_is_named() {
+    let folder = mixed();
+    let in_folder = |name: &str| folder.path().join(name).display().to_string();
+    let empty = in_folder("empty.json");
+    fs::write(&empty, "").expect("a file");
+    let good = folder.path().join("spans/jaeger.json");
+    for bad in [&empty, &in_folder("notes.json"), &in_folder("missing.json")] {
+        for command in ["services", "info"] {
+            let printed = slowpath(&[command, "--json", bad], &good);
+            let told = &printed.stderr;
+            assert_eq!(printed.status, Some(1), "{command} {bad}: {told}");
+            assert!(
+                told.contains("error[InvalidFile]") && told.contains(bad),
+                "{told}"
+            );
+            assert!(printed.json().is_object());
+            let alone = slowpath(&[command, &empty], Path::new(bad));
+            assert_eq!(alone.status, Some(3), "{command} {bad}: {}", alone.stderr);
+        }
+    }
+    let printed = slowpath(&["count", "--json", &empty], &folder.path().join("ust"));
+    assert_eq!(printed.status, Some(1), "{}", printed.stderr);
+    assert!(printed.json().is_object());
+}
+
+#[test]
+fn an_empty_file_among_files_of_spans_is_told_and_one_elsewhere_is_none_of_ours() {
+    let folder = mixed();
+    fs::write(folder.path().join("empty.json"), "").expect("a file");
+    let services = |expected| {
+        let printed = slowpath(&["services", "--json"], folder.path());
+        assert_eq!(printed.status, Some(expected), "{}", printed.stderr);
+        printed.stderr
+    };
+    services(0);
+    fs::write(folder.path().join("spans/empty.json"), "").expect("a file");
+    let told = services(1);
+    assert!(told.contains("spans/empty.json: it is empty"), "{told}");
+    fs::remove_file(folder.path().join("spans/empty.json")).expect("removed");
+    fs::write(folder.path().join("spans/package.json"), "{}").expect("a file");
+    services(0);
+}

@@ -52,9 +52,11 @@ pub(crate) fn discover(path: &Path, diagnostics: &mut Vec<Diagnostic>) -> io::Re
         let mut search = Search {
             seen: HashSet::from([fs::canonicalize(path)?]),
             found,
+            empty: Vec::new(),
             diagnostics,
         };
         search.folder(path, MOST_DEPTH)?;
+        search.tell_empty_files_of_spans();
         return Ok(search.found);
     }
     if !metadata.is_file() {
@@ -78,6 +80,8 @@ pub(crate) fn discover(path: &Path, diagnostics: &mut Vec<Diagnostic>) -> io::Re
 struct Search<'found> {
     seen: HashSet<PathBuf>,
     found: Vec<Found>,
+    /// JSON files without a byte.
+    empty: Vec<PathBuf>,
     diagnostics: &'found mut Vec<Diagnostic>,
 }
 
@@ -134,9 +138,21 @@ impl Search<'_> {
                 self.found.push(Found::Spans(entry.to_owned(), format));
             } else if is_transfers(&head) {
                 self.found.push(Found::Transfers(entry.to_owned()));
+            } else if head.is_empty() && entry.extension().is_some_and(|name| name == "json") {
+                self.empty.push(entry.to_owned());
             }
         }
         Ok(())
+    }
+
+    /// Beside files of spans, an empty one was to be one too. What else is no file of spans there may be anything.
+    fn tell_empty_files_of_spans(&mut self) {
+        for empty in &self.empty {
+            let is_beside = |one: &Found| matches!(one, Found::Spans(file, _) if file.parent() == empty.parent());
+            if self.found.iter().any(is_beside) {
+                self.diagnostics.push(damaged(empty, "it is empty"));
+            }
+        }
     }
 }
 

@@ -127,29 +127,39 @@ impl Experiment {
 /// Opens all traces at or below `paths` with so many workers, and finds the files of spans.
 ///
 /// # Errors
-/// When a path cannot be read, holds neither traces nor spans, or all of its traces are damaged at their root; the
-/// diagnostics say how.
+/// When none of the paths can be read and holds traces or spans that are not damaged at their root, or one is a
+/// recording that is not written yet; the diagnostics say how.
 pub fn open(paths: &[PathBuf], jobs: NonZeroUsize) -> Result<Experiment, NotOpened> {
     let mut experiment = Experiment {
         paths: paths.to_vec(),
         ..Experiment::default()
     };
     let mut opened: HashSet<PathBuf> = HashSet::new();
+    let mut without = Vec::new();
     for path in paths {
-        let no_access = |cause| OpenError::Unreadable {
-            path: path.clone(),
-            cause,
+        let known_before = experiment.diagnostics.len();
+        let mut found = match discover(path, &mut experiment.diagnostics) {
+            Ok(found) => found,
+            Err(cause) => {
+                let told = unreadable(path, &cause);
+                let path = path.clone();
+                without.push((OpenError::Unreadable { path, cause }, told));
+                continue;
+            }
         };
-        let mut found = discover(path, &mut experiment.diagnostics)
-            .map_err(|cause| (no_access(cause), Vec::new()))?;
         // They are no traces: `transfers` reads them alone.
         found.retain(|found| !matches!(found, Found::Transfers(_)));
         if found.is_empty() {
-            let error = match experiment.diagnostics.is_empty() {
+            let error = match experiment.diagnostics.len() == known_before {
                 true => OpenError::nothing_in(path),
                 false => OpenError::AllDamaged { path: path.clone() },
             };
-            return Err((error, experiment.diagnostics));
+            let told = damaged(
+                path,
+                "it holds neither traces nor spans that slowpath can read",
+            );
+            without.push((error, told));
+            continue;
         }
         let all = &found;
         for found in all {
@@ -186,13 +196,16 @@ pub fn open(paths: &[PathBuf], jobs: NonZeroUsize) -> Result<Experiment, NotOpen
         experiment.diagnostics.retain(|known| !is_told_again(known));
         experiment.diagnostics.extend(missing);
     }
+    let mut without = without.into_iter();
     if experiment.traces.is_empty()
         && experiment.span_files.is_empty()
         && let Some(path) = paths.first()
     {
-        let error = OpenError::AllDamaged { path: path.clone() };
+        let all_damaged = || OpenError::AllDamaged { path: path.clone() };
+        let error = without.next().map_or_else(all_damaged, |(why, _)| why);
         return Err((error, experiment.diagnostics));
     }
+    experiment.diagnostics.extend(without.map(|(_, told)| told));
     recorded_twice::leave_out(&mut experiment);
     let same_names = host::same_names(&experiment.traces);
     experiment.diagnostics.extend(same_names);

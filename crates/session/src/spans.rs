@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use slowpath_model::{Diagnostic, DiagnosticCode, Place};
 use slowpath_read_spans::{ReadOptions, SpanFormat, SpanSink, read_spans};
 
-use crate::discover::{Found, discover};
-use crate::open::losses_of_recordings;
+use crate::discover::{Found, discover, unreadable};
+use crate::open::{damaged, losses_of_recordings};
 use crate::{Experiment, NotOpened, OpenError};
 
 /// A file of spans.
@@ -47,22 +47,26 @@ impl Experiment {
     }
 }
 
-/// All files of spans at or below `paths`, each once, and what could not be looked into or was lost; no
-/// trace is opened.
+/// All files of spans at or below `paths`, each once, and what could not be looked into or was lost (paths
+/// without any among it); no trace is opened.
 ///
 /// # Errors
-/// When a path cannot be read or holds no file of spans.
+/// When none of the paths can be read and holds a file of spans: why the first does not.
 pub fn span_files(paths: &[PathBuf]) -> Result<(Vec<SpanFile>, Vec<Diagnostic>), NotOpened> {
     let mut diagnostics = Vec::new();
     let mut files = Vec::new();
     let mut known = HashSet::new();
+    let mut without = Vec::new();
     for path in paths {
-        let no_access = |cause| OpenError::Unreadable {
-            path: path.clone(),
-            cause,
+        let found = match discover(path, &mut diagnostics) {
+            Ok(found) => found,
+            Err(cause) => {
+                let told = unreadable(path, &cause);
+                let path = path.clone();
+                without.push((OpenError::Unreadable { path, cause }, told));
+                continue;
+            }
         };
-        let found =
-            discover(path, &mut diagnostics).map_err(|cause| (no_access(cause), Vec::new()))?;
         let mut found_any = false;
         for found in found {
             if let Found::Spans(path, format) = found {
@@ -74,9 +78,17 @@ pub fn span_files(paths: &[PathBuf]) -> Result<(Vec<SpanFile>, Vec<Diagnostic>),
             }
         }
         if !found_any {
-            return Err((OpenError::NoSpans { path: path.clone() }, diagnostics));
+            let told = damaged(path, "it holds no file of spans that slowpath can read");
+            without.push((OpenError::NoSpans { path: path.clone() }, told));
         }
     }
+    let mut without = without.into_iter();
+    if files.is_empty()
+        && let Some((why, _)) = without.next()
+    {
+        return Err((why, diagnostics));
+    }
+    diagnostics.extend(without.map(|(_, told)| told));
     diagnostics.extend(losses_of_recordings(files.iter().map(|file| &file.path)));
     Ok((files, diagnostics))
 }
