@@ -196,6 +196,10 @@ pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
     ensure_spans(&recorded)?;
     let mut chosen = args.chosen.choose(&recorded, &all, range);
     let found = chosen.len();
+    anyhow::ensure!(
+        args.json || found > 0,
+        "no request fits\n  hint: without filters and window, `slowpath requests` lists all"
+    );
     let most = match args.slowest {
         // Their table tells nothing of single requests.
         _ if args.percentiles && !args.json => 0,

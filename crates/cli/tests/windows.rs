@@ -120,3 +120,24 @@ fn a_path_covers_the_window_that_was_asked_for() {
     }
     assert!(paths.lines().count() > 5, "{paths}");
 }
+
+#[test]
+fn where_no_request_fits_that_is_said_and_no_table_without_rows() {
+    let (_folder, recording) = quiet_recording();
+    let filtered = ["requests", "--operation", "no such one"];
+    for command in [
+        &filtered[..],
+        &["requests", "--percentiles", "--min-duration", "1000s"],
+    ] {
+        let refused = slowpath(command, &recording);
+        assert_eq!(refused.status, Some(2), "{command:?}: {}", refused.stderr);
+        let said = &refused.stderr;
+        assert!(
+            said.contains("no request fits") && said.contains("hint:"),
+            "{said}"
+        );
+        assert!(refused.stdout.is_empty(), "{command:?}");
+    }
+    let listed = slowpath_succeeds(&[&filtered[..], &["--json"]].concat(), &recording);
+    assert_eq!(listed.json()["requests"], Value::Array(Vec::new()));
+}
