@@ -30,8 +30,12 @@ pub(crate) fn paths(report: &Report, width: Option<usize>) -> String {
 const SHORTEST_PATH: usize = 24;
 
 fn heading(report: &Report) -> String {
+    let duplicates = match report.mended.duplicates - report.mended.conflicting {
+        0 => String::new(),
+        count => format!(" ({} left out)", number_of(count, "duplicate")),
+    };
     let mut text = format!(
-        "{} with {}, {}: p50 {}, p90 {}, p99 {}, longest {}\n",
+        "{} with {}{duplicates}, {}: p50 {}, p90 {}, p99 {}, longest {}\n",
         number_of(report.traces, "trace"),
         number_of(report.spans, "span"),
         number_of(report.requests, "request"),

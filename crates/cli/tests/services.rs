@@ -155,8 +155,11 @@ fn spans_that_contradict_others_are_told_in_words() {
     let shop = (1, 0, "shop", "buy", 600_000, 100_000);
     write("first.json", &[shop, (2, 1, "cart", "load", 610_000, 5)]);
     write("copy.json", &[shop]);
-    let told = slowpath_succeeds(&["services"], folder.path()).stderr;
-    assert_eq!(told, "");
+    let printed = slowpath_succeeds(&["services"], folder.path());
+    assert_eq!(printed.stderr, "");
+    let text = String::from_utf8(printed.stdout).expect("text");
+    let head = "1 trace with 2 spans (1 duplicate left out), 1 request: ";
+    assert!(text.starts_with(head), "{text}");
     write("other.json", &[(1, 0, "shop", "sell", 600_000, 100_000)]);
     // Half a second before its parent.
     write("early.json", &[(3, 1, "mail", "send", 100_000, 550_000)]);
