@@ -71,6 +71,8 @@ pub enum Cause {
     Interrupt(Interrupt),
     /// A lock was given up while the thread handled a signal: by whom is not known.
     CutShort,
+    /// A signal had stopped the thread, and another one let it go on.
+    Stopped,
     /// Something else, in words.
     Words(&'static str),
 }
@@ -217,6 +219,7 @@ impl Detail<'_> {
         let cause = match self.cause {
             Cause::None => None,
             Cause::CutShort => Some("interrupted by a signal".to_owned()),
+            Cause::Stopped => Some("stopped by a signal".to_owned()),
             Cause::Words(words) => Some(words.to_owned()),
             Cause::Interrupt(interrupt) => lines.map(|lines| interrupt_name(lines, interrupt)),
         };

@@ -212,10 +212,7 @@ impl<'lines> Walk<'_, 'lines> {
         }
         match wake.by {
             // Who let it go on did not work for it.
-            _ if wait.stopped => {
-                let cause = Cause::Words("stopped by a signal");
-                self.wait_segment(&wait, State::Blocked, cause);
-            }
+            _ if wait.stopped => self.wait_segment(&wait, State::Blocked, Cause::Stopped),
             // It was given up before or while the handler ran: nobody woke the thread for that.
             _ if wake.for_signal && is_for_a_lock(&wait) => {
                 let begin = self.tried_since(&wait, true);

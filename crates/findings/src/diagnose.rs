@@ -19,7 +19,7 @@ use slowpath_requests::AllHosts;
 use crate::finding::Finding;
 use crate::path::{Recorded, Slow};
 use crate::unknown::Missing;
-use crate::{blocked, cpu, disk, locks, network, runtime, serial, sleep, unknown};
+use crate::{blocked, cpu, disk, locks, network, runtime, serial, sleep, stopped, unknown};
 
 /// What is known of a host.
 #[derive(Clone, Copy)]
@@ -153,6 +153,7 @@ impl<'run> Diagnosis<'run> {
         ));
         let unseen = network::unseen(&network_waits);
         findings.extend(sleep::finding(slow, &quotas));
+        findings.extend(stopped::finding(slow));
         findings.extend(blocked::finding(slow));
         findings.extend(runtime::finding(slow, &quotas));
         findings.extend(serial::findings(slow));

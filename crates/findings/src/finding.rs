@@ -23,6 +23,8 @@ pub enum FindingId {
     NetworkWait,
     /// A time to come.
     TimerWait,
+    /// A signal stopped the thread.
+    StoppedBySignal,
     /// The thread works for another request.
     BlockedByRequest,
     /// The language's runtime, for instance its garbage collector.
@@ -46,6 +48,7 @@ impl FindingId {
             Self::DiskWait => "disk-wait",
             Self::NetworkWait => "network-wait",
             Self::TimerWait => "timer-wait",
+            Self::StoppedBySignal => "stopped-by-signal",
             Self::BlockedByRequest => "blocked-by-request",
             Self::RuntimeThreads => "runtime-threads",
             Self::SerialCalls => "serial-calls",

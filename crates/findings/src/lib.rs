@@ -25,6 +25,7 @@ mod runtime;
 mod serial;
 mod sleep;
 mod stalls;
+mod stopped;
 mod unknown;
 
 pub use diagnose::{Diagnosis, FoundOut, Host};

@@ -8,4 +8,5 @@ mod placement;
 mod quota;
 mod serial;
 mod sleep;
+mod stopped;
 mod support;
