@@ -169,6 +169,9 @@ pub struct SpansPart {
 pub struct Trigger {
     /// Its folder.
     pub snapshot: String,
+    /// The snapshot before it, where a request began before this one does: the events of that time are there.
+    #[serde(default)]
+    pub before: Option<String>,
     /// The rule that was broken, as it was given.
     pub rule: String,
     /// What was measured: nanoseconds, or a number of spans.

@@ -259,7 +259,15 @@ fn snapshots_by_rules(recording: &mut Recording, talk: &mut dyn FnMut(&str)) {
         }
         let rule = trigger.rule.clone();
         match recording.take_snapshot(Some(trigger)) {
-            Ok(folder) => talk(&format!("{rule}: snapshot in {}", folder.display())),
+            Ok(folder) => {
+                let before = recording
+                    .last_trigger()
+                    .and_then(|last| last.before.as_ref());
+                let begins = before.map_or(String::new(), |before| {
+                    format!("; requests that it names begin in {before}")
+                });
+                talk(&format!("{rule}: snapshot in {}{begins}", folder.display()));
+            }
             Err(cause) => talk(&format!("{rule}: no snapshot: {cause}")),
         }
         if taken + 1 == MOST_TRIGGERED {

@@ -20,6 +20,16 @@ fn record_spans(
     rules: &[&str],
     meanwhile: impl FnOnce(&str),
 ) -> Outcome {
+    record_and_listen(folder, mode, rules, meanwhile).0
+}
+
+/// The same, and what the recorder said.
+fn record_and_listen(
+    folder: &Path,
+    mode: Mode,
+    rules: &[&str],
+    meanwhile: impl FnOnce(&str),
+) -> (Outcome, Vec<String>) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _held = ONE_AT_A_TIME.lock();
     let end = folder.with_extension("end");
@@ -28,7 +38,11 @@ fn record_spans(
         end.display()
     );
     let options = spans_alone(folder, mode, rules, &["sh", "-c", &script]);
-    let recording = thread::spawn(move || record(&options, &mut |line| eprintln!("{line}")));
+    let recording = thread::spawn(move || {
+        let mut said = Vec::new();
+        let outcome = record(&options, &mut |line| said.push(line.to_owned()));
+        (outcome, said)
+    });
     let mut address = String::new();
     wait_for("the command to start", || {
         address = fs::read_to_string(end.with_extension("end.env")).unwrap_or_default();
@@ -37,8 +51,8 @@ fn record_spans(
     let address = address.trim().strip_prefix("http://").expect("a URL");
     meanwhile(address);
     fs::write(&end, "").expect("a file");
-    let outcome = recording.join().expect("no panic");
-    outcome.expect("a recording")
+    let (outcome, said) = recording.join().expect("no panic");
+    (outcome.expect("a recording"), said)
 }
 
 /// The wire form of a request: a service with spans of one operation that took so long each.
@@ -140,6 +154,50 @@ fn a_broken_rule_takes_a_snapshot_that_knows_why_and_recording_goes_on() {
         !messages(&folder.join("spans/otlp-1.pb")).is_empty(),
         "the rest, at the end"
     );
+}
+
+#[test]
+fn a_snapshot_shortly_after_another_tells_where_its_requests_begin() {
+    let base = tempfile::tempdir().expect("a temporary folder");
+    let folder = base.path().join("recording");
+    let rules = [
+        "max(shop:/buy) > 300ms hold 1min",
+        "max(shop:/pay) > 300ms hold 1ns",
+    ];
+    let (outcome, said) = record_and_listen(&folder, Mode::Snapshot, &rules, |address| {
+        for (operation, pause, number) in [("/buy", 0, 1), ("/pay", 0, 2), ("/pay", 600, 3)] {
+            thread::sleep(Duration::from_millis(pause));
+            assert_eq!(post(address, &request("shop", operation, &[500])), 200);
+            let manifest = folder.join(format!("snapshot-{number}/slowpath.json"));
+            wait_for("the snapshot", || manifest.exists());
+        }
+    });
+    let triggers = outcome.manifest.triggers.iter();
+    let before: Vec<Option<&str>> = triggers.map(|trigger| trigger.before.as_deref()).collect();
+    assert_eq!(before, [None, Some("snapshot-1"), None]);
+    let snapshots = said.iter().filter(|line| line.contains("snapshot in "));
+    let tells = |line: &String| line.ends_with("; requests that it names begin in snapshot-1");
+    let told: Vec<bool> = snapshots.map(tells).collect();
+    assert_eq!(told, [false, true, false], "{said:?}");
+}
+
+#[test]
+fn a_rule_that_covers_more_than_is_watched_is_told_once() {
+    let base = tempfile::tempdir().expect("a temporary folder");
+    let folder = base.path().join("recording");
+    let rule = "p50(shop:*) > 300ms hold 1min";
+    let (outcome, said) = record_and_listen(&folder, Mode::Snapshot, &[rule], |address| {
+        for item in 0..200 {
+            let message = request("shop", &format!("/item/{item}"), &[1, 2]);
+            assert_eq!(post(address, &message), 200);
+        }
+        assert_eq!(post(address, &request("shop", "/slow", &[400; 10])), 200);
+        let manifest = folder.join("snapshot-1/slowpath.json");
+        wait_for("the snapshot", || manifest.exists());
+    });
+    assert_eq!(outcome.manifest.triggers[0].requests[0].operation, "/slow");
+    let told = said.iter().filter(|line| line.contains("not watched"));
+    assert_eq!(told.count(), 1, "{said:?}");
 }
 
 #[test]

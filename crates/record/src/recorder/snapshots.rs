@@ -95,9 +95,15 @@ impl Recording {
         own.cost.recorder_cpu_ns = process_cpu_ns();
         own.accounts = self.accounts.accounts();
         own.snapshots.clear();
-        let reason = reason.map(|reason| Trigger {
-            snapshot: name.to_owned(),
-            ..reason
+        let before = self.manifest.snapshots.last();
+        let reason = reason.map(|reason| {
+            let mut requests = reason.requests.iter();
+            let begins_before = requests.any(|request| request.begin_ns < own.begin_ns);
+            Trigger {
+                snapshot: name.to_owned(),
+                before: before.filter(|_| begins_before).cloned(),
+                ..reason
+            }
         });
         own.triggers = reason.clone().into_iter().collect();
         own.complete = true;
@@ -110,6 +116,11 @@ impl Recording {
         self.manifest.begin_ns = own.end_ns;
         self.manifest.end_ns = own.end_ns;
         Ok(())
+    }
+
+    /// The last snapshot that a rule took.
+    pub(crate) fn last_trigger(&self) -> Option<&Trigger> {
+        self.manifest.triggers.last()
     }
 
     /// How many snapshots rules have taken.

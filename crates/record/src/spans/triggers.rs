@@ -292,6 +292,7 @@ fn trigger(rule: &Rule, value: u64, key: &(String, String), spans: &VecDeque<See
     });
     Trigger {
         snapshot: String::new(),
+        before: None,
         rule: rule.text.clone(),
         value,
         threshold: rule.threshold,
