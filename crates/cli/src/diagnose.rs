@@ -35,12 +35,16 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
     );
     let diagnosed = diagnose(&experiment, &recorded, &found, window, &run.engine())
         .map_err(|_| anyhow::anyhow!("interrupted"))?;
-    anyhow::ensure!(
-        diagnosed.requests > 0,
-        "no request lies in the window from its begin to its end, {} in part\n  hint: `slowpath requests` lists \
-         them; a larger window has them whole",
-        diagnosed.in_part
-    );
+    match (diagnosed.requests, diagnosed.in_part) {
+        (0, 0) => anyhow::bail!(
+            "no request lies in the window\n  hint: without --begin and --end, `slowpath requests` lists them all"
+        ),
+        (0, in_part) => anyhow::bail!(
+            "no request lies in the window from its begin to its end, {in_part} in part\n  hint: `slowpath \
+             requests` lists them; a larger window has them whole"
+        ),
+        _ => {}
+    }
     let report = report.with(found);
     if args.json {
         print_json(&diagnosed)?;
@@ -61,9 +65,12 @@ fn text(found: &Found) -> String {
         ),
     };
     if in_part > 0 {
-        let lie = if in_part == 1 { "lies" } else { "lie" };
+        let (lie, count) = match in_part {
+            1 => ("lies", "counts"),
+            _ => ("lie", "count"),
+        };
         left_out += &format!(
-            "{in_part} more {lie} in the window in part only and count for nothing here.\n"
+            "{in_part} more {lie} in the window in part only and {count} for nothing here.\n"
         );
     }
     if findings.is_empty() {

@@ -300,7 +300,7 @@ fn summary(folder: &Path, manifest: &Manifest) -> String {
     };
     let mut text = format!(
         "slowpath: recorded {seconds:.1} s to {folder}: {} of events ({tracer}{}), {} ms CPU of its own\n",
-        in_words(cost.bytes_written),
+        slowpath_views::bytes(cost.bytes_written),
         if ust.is_some() { " and LTTng-UST" } else { "" },
         cost.recorder_cpu_ns / 1_000_000,
     );
@@ -327,7 +327,7 @@ fn summary(folder: &Path, manifest: &Manifest) -> String {
              hint: give each processor more than {} with --buffer-size, or ask for less with --events\n",
             counted(lost, "kernel event was", "kernel events were"),
             cpus.join(", "),
-            in_words(kernel.buffer_bytes_per_cpu),
+            slowpath_views::bytes(kernel.buffer_bytes_per_cpu),
         );
     }
     if let Some(lost) = ust
@@ -409,14 +409,6 @@ fn as_typed(folder: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let folder = folder.strip_prefix(&here).unwrap_or(folder);
     shown(&folder.display().to_string()).into_owned()
-}
-
-fn in_words(bytes: u64) -> String {
-    match bytes {
-        0..=9_999 => format!("{bytes} B"),
-        10_000..=9_999_999 => format!("{:.1} KiB", bytes as f64 / 1024.0),
-        _ => format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
-    }
 }
 
 fn duration(text: &str) -> anyhow::Result<Duration> {

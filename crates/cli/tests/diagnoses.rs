@@ -254,7 +254,7 @@ fn nothing_is_said_of_a_service_in_good_health() {
     let outside = slowpath(&["diagnose", "--end", "+1us"], &recording);
     assert_eq!(outside.status, Some(2), "{}", outside.stderr);
     assert!(
-        outside.stderr.contains("no request lies in the window"),
+        outside.stderr.contains("no request lies in the window\n"),
         "{}",
         outside.stderr
     );

@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Formatter};
 use rustc_hash::FxHashMap;
 use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, shown};
 
-use crate::{Correction, CriticalPath, Link, LinkKind, Segment, State};
+use crate::{Cause, Correction, CriticalPath, Link, LinkKind, Segment, Share, State};
 
 /// Prints the time line, the summary and the sentence.
 impl Display for CriticalPath {
@@ -88,12 +88,25 @@ impl CriticalPath {
         let percent = percent(length, self.window.length());
         let state = share.state.name();
         let beginning = format!("What dominated: {state}, {length} ({percent:.0} % of the time)");
-        let (did, part) = (what_it_did(share.state), share.length);
+        let (did, part) = (self.what_it_did(&share), share.length);
         if (share.host, share.thread) == (self.host, self.thread) {
             format!("{beginning}: {who} {did} for {part}.")
         } else {
             let other = named(share.thread, &share.comm, share.host_name.as_deref());
             format!("{beginning}: {who} waited while {other} {did} for {part}.")
+        }
+    }
+
+    fn what_it_did(&self, share: &Share) -> &'static str {
+        let of_share = |segment: &Segment| {
+            (segment.host, segment.thread, segment.state) == (share.host, share.thread, share.state)
+        };
+        let mut segments = self.segments.iter().filter(of_share);
+        match share.state {
+            State::Blocked if segments.all(|segment| segment.cause == Cause::Stopped) => {
+                "was stopped by a signal"
+            }
+            state => what_it_did(state),
         }
     }
 

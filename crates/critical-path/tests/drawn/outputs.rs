@@ -41,6 +41,21 @@ What dominated: RUNNING, 979.500 µs (98 % of the time): a (97) ran for 780.000 
 }
 
 #[test]
+fn who_was_stopped_is_not_said_to_be_blocked() {
+    let drawing = "
+        0   0 switch - a
+        2   0 switch - c
+        0 110 switch a:T -
+        2 900 wake a
+        0 910 switch - a
+        0 990 switch a:S -";
+    let lines = timelines(&trace(drawing, Tracer::Lttng), 1, 1);
+    let verdict = path(&lines, "a", range(0, 990)).verdict();
+    let expected = "a (97) was stopped by a signal for 790 ns.";
+    assert!(verdict.ends_with(expected), "{verdict}");
+}
+
+#[test]
 fn for_machines_it_is_the_documented_json() {
     let lines = timelines(&trace(DRAWING, Tracer::Lttng), 1, 1);
     let path = path(&lines, "a", range(100_000, 320_000));
