@@ -89,8 +89,8 @@ pub fn run(args: &CriticalPathArgs) -> anyhow::Result<Report> {
     let mut all_lines = Vec::new();
     for host in &hosts {
         // All of it: what ended a wait may lie outside of the window.
-        let (lines, found) = timelines(host, &run, TimeRange::ALL, several)?;
-        report = report.with(found);
+        let (lines, told) = timelines(host, &run, several, report)?;
+        report = told;
         all_lines.push(lines);
     }
     let network = Network::of(&all_lines.iter().map(Some).collect::<Vec<_>>());
@@ -131,11 +131,11 @@ pub fn run(args: &CriticalPathArgs) -> anyhow::Result<Report> {
         }
     }
     finish(output.flush())?;
-    ensure!(
-        printed > 0 || requests.is_some(),
-        "no thread that lived in the window fits\n  hint: `slowpath cpu` lists the threads, `slowpath info` \
-         says what time the trace covers"
-    );
+    if printed == 0 && requests.is_none() {
+        let why = "no thread that lived in the window fits\n  hint: `slowpath cpu` lists the threads, `slowpath info` \
+                   says what time the trace covers";
+        return Err(report.nothing(why.to_owned()));
+    }
     Ok(report)
 }
 

@@ -172,6 +172,11 @@ pub(crate) fn requests(
 #[error(transparent)]
 pub struct Unopenable(OpenError);
 
+/// Nothing is left to answer with, as data are missing or unreadable: exit status 1.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NothingLeft(String);
+
 /// So many, or as many as there are processors.
 fn workers(jobs: Option<NonZeroUsize>) -> NonZeroUsize {
     jobs.or_else(|| std::thread::available_parallelism().ok())
@@ -274,6 +279,15 @@ impl Report {
             }
         }
         self
+    }
+
+    /// The error of a command that has nothing to answer with, for the reason `why`: a question to be asked
+    /// otherwise, or, where the input was damaged, [`NothingLeft`].
+    pub fn nothing(&self, why: String) -> anyhow::Error {
+        match self.damaged {
+            true => NothingLeft(why).into(),
+            false => anyhow::Error::msg(why),
+        }
     }
 
     /// The exit status: 0, or 1 where the input was damaged.

@@ -130,10 +130,13 @@ fn is_full_disk(error: &anyhow::Error) -> bool {
     })
 }
 
-/// 3 where nothing could be read, 2 for everything that the user can put right on the command line.
+/// 3 where nothing could be read, 1 where damage left nothing to answer with, 2 for everything that the user
+/// can put right on the command line.
 fn exit_status_of(error: &anyhow::Error) -> u8 {
     if error.is::<input::Unopenable>() {
         3
+    } else if error.is::<input::NothingLeft>() {
+        1
     } else {
         2
     }

@@ -81,14 +81,12 @@ pub fn run(args: &ThreadStatesArgs) -> anyhow::Result<Report> {
             writeln!(output, "host {}", host.name)?;
         }
         // All of it: who has no event in the window does what it did before.
-        let (lines, found) = timelines(host, &run, TimeRange::ALL, false)?;
-        report = report.with(found);
+        let (lines, told) = timelines(host, &run, false, report)?;
+        report = told;
         let everything = range.intersect(lines.range());
-        ensure!(
-            requests.is_some() || !everything.is_empty(),
-            "host {} has no kernel events in the window\n  hint: `slowpath info` shows what time it covers",
-            host.name
-        );
+        if requests.is_none() && everything.is_empty() {
+            return Err(no_events(host, &report));
+        }
         let lives = |tid: &&ThreadId| {
             let life = lines.life(**tid);
             everything == lines.range()
@@ -191,20 +189,25 @@ pub(crate) fn read_requests(path: &Path) -> anyhow::Result<Vec<Request>> {
     Ok(requests)
 }
 
-/// The time lines of one host's threads, and what was wrong with its trace.
+/// The time lines of one host's threads over all of its trace; adds what was wrong with that to the report.
 pub(crate) fn timelines(
     host: &HostKernels<'_>,
     run: &Run,
-    range: TimeRange,
     among_hosts: bool,
-) -> anyhow::Result<(Timelines, Vec<slowpath_model::Diagnostic>)> {
-    let (lines, found) = (host.timelines(&run.engine_in(range), among_hosts))
-        .map_err(|_| anyhow::anyhow!("interrupted"))?;
-    let lines = lines.with_context(|| {
-        format!(
-            "host {} has no kernel events in the window\n  hint: `slowpath info` shows what time it covers",
-            host.name
-        )
-    })?;
-    Ok((lines, found))
+    report: Report,
+) -> anyhow::Result<(Timelines, Report)> {
+    let (lines, found) =
+        (host.timelines(&run.engine(), among_hosts)).map_err(|_| anyhow::anyhow!("interrupted"))?;
+    let report = report.with(found);
+    match lines {
+        Some(lines) => Ok((lines, report)),
+        None => Err(no_events(host, &report)),
+    }
+}
+
+fn no_events(host: &HostKernels<'_>, report: &Report) -> anyhow::Error {
+    report.nothing(format!(
+        "host {} has no kernel events in the window\n  hint: `slowpath info` shows what time it covers",
+        host.name
+    ))
 }

@@ -274,6 +274,33 @@ fn events_without_their_description_are_missed() {
 }
 
 #[test]
+fn without_any_packet_nothing_is_left_to_answer_with_whichever_thread_is_asked_about() {
+    let (_folder, recording) = quiet_recording();
+    let commands: [&[&str]; 3] = [
+        &["thread-states"],
+        &["critical-path", "--tid", "1"],
+        &["critical-path", "--merged"],
+    ];
+    let whole = slowpath(&["critical-path", "--tid", "999999"], &recording);
+    assert_eq!(whole.status, Some(2), "{}", whole.stderr);
+    for entry in fs::read_dir(recording.join("kernel")).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|extension| extension == "raw") {
+            fs::remove_file(path).expect("a stream");
+        }
+    }
+    for command in COMMANDS.iter().chain(&commands) {
+        let told = slowpath(command, &recording);
+        assert_eq!(told.status, Some(1), "{command:?}: {}", told.stderr);
+        assert!(
+            told.stderr.contains("error[MissingStream]"),
+            "{}",
+            told.stderr
+        );
+    }
+}
+
+#[test]
 fn formats_that_cannot_be_read_are_named() {
     let (_folder, recording) = quiet_recording();
     let formats = recording.join("kernel/events/sched");

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use slowpath_model::{ThreadId, Timestamp};
 
 /// The name of a thread; longer ones are cut as the kernel does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub(crate) struct Comm([u8; 15]);
 
 impl Comm {
@@ -29,8 +31,8 @@ impl std::fmt::Display for Comm {
     }
 }
 
-/// A name, and what it was read from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A name, and what it was read from; the better statement is the greater one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Named {
     from_switch: bool,
     at: Timestamp,
@@ -38,12 +40,10 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// Keeps the better of two statements.
+    /// Keeps the better of two statements. Of one time, the name decides: streams have no order.
     #[inline]
     pub(crate) fn update(&mut self, other: Self) {
-        if (other.from_switch, other.at) >= (self.from_switch, self.at) {
-            *self = other;
-        }
+        *self = (*self).max(other);
     }
 
     #[inline]

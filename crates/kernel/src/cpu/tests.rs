@@ -309,3 +309,17 @@ fn streams_that_contradict_each_other_give_one_answer() {
         every_way::ask(&trace, search);
     }
 }
+
+#[test]
+fn of_two_names_of_one_time_the_same_one_is_told_however_chunks_are_cut() {
+    for [one, other] in [["first", "second"], ["second", "first"]] {
+        let drawing = format!(
+            "cpu0 5 tick
+             cpu0 10 sched_switch prev_comm={one} prev_tid=7 prev_state=1 next_comm=swapper next_tid=0
+             cpu0 20 tick
+             cpu1 10 sched_switch prev_comm=swapper prev_tid=0 prev_state=0 next_comm={other} next_tid=7
+             cpu1 20 tick"
+        );
+        check(&drawing, "cpu0 5, cpu1 10, 7:second 15");
+    }
+}

@@ -133,11 +133,10 @@ impl Timelines {
     /// From the thread's creation to its end, or as far as the trace covers.
     pub fn life(&self, thread: ThreadId) -> TimeRange {
         let whole = self.range();
-        let first = self.between_runs(thread, 0).into_iter().next();
         let last = self.stretch_before(thread, whole.end);
-        let begin = match first.map(|stretch| (stretch.doing, stretch.range.end)) {
-            Some((Doing::Unborn { .. }, born)) => born,
-            _ => whole.begin,
+        let begin = match self.birth(thread) {
+            Some((at, _)) => at,
+            None => whole.begin,
         };
         let end = match last.doing {
             Doing::Dead => last.range.begin,
@@ -148,11 +147,20 @@ impl Timelines {
 
     /// Who created `thread`, where the trace shows that.
     pub fn creator(&self, thread: ThreadId) -> Option<ThreadId> {
-        match self.between_runs(thread, 0).first()?.doing {
-            Doing::Unborn { creation } => match creation.by {
-                Waker::Thread(creator) => Some(creator),
-                _ => None,
-            },
+        match self.birth(thread)?.1.by {
+            Waker::Thread(creator) => Some(creator),
+            _ => None,
+        }
+    }
+
+    /// When and how the thread was created, where nothing is known of it before: events that are missing before
+    /// its creation tell of none.
+    fn birth(&self, thread: ThreadId) -> Option<(Timestamp, WakeUp)> {
+        let before_first_run = self.between_runs(thread, 0);
+        let mut known = (before_first_run.iter()).filter(|stretch| stretch.doing != Doing::Unknown);
+        let first = known.next()?;
+        match first.doing {
+            Doing::Unborn { creation } => Some((first.range.end, creation)),
             _ => None,
         }
     }

@@ -433,3 +433,22 @@ fn a_run_from_the_idle_thread_whose_switch_is_missing_may_have_begun_earlier() {
     let range = TimeRange::new(Timestamp::from_ns(20), Timestamp::from_ns(30));
     assert_eq!(perhaps, [range]);
 }
+
+#[test]
+fn a_thread_that_is_created_after_a_loss_lives_from_then_on() {
+    let drawing = "
+        cpu0 10 sched_switch prev_comm=swapper prev_tid=0 prev_state=0 next_comm=a next_tid=7
+        -- lost-packets 1 cpu1
+        cpu1 50 irq_handler_entry irq=4 name=disk
+        cpu1 55 irq_handler_exit irq=4 ret=1
+        cpu0 60 sched_wakeup_new comm=b tid=8 target_cpu=1
+        cpu1 70 sched_switch prev_comm=swapper prev_tid=0 prev_state=0 next_comm=b next_tid=8
+        cpu1 90 sched_switch prev_comm=b prev_tid=8 prev_state=0 next_comm=swapper next_tid=0";
+    let trace = DrawnTrace::parse(drawing).unwrap();
+    let lines = Timelines::build(&trace, &Options::default()).unwrap();
+    let lines = lines.state.unwrap();
+    let before = lines.stretch_before(ThreadId(8), Timestamp::from_ns(40));
+    assert_eq!(before.doing, Doing::Unknown);
+    assert_eq!(lines.life(ThreadId(8)), super::range(60, 90));
+    assert_eq!(lines.creator(ThreadId(8)), Some(ThreadId(7)));
+}
