@@ -3,3 +3,4 @@
 # cannot serve goes on without it. See test_transfers.py.
 . "$(dirname "$0")/../../tests-begin.sh"
 python3 tests/test_transfers.py
+python3 tests/test_families.py

@@ -13,13 +13,16 @@ final class ClassLayout {
     final ClassLayout parent;
     /** Fields that could have been received: neither static nor synthetic nor transient. */
     final List<String> fields;
+    /** Whether it is a message of Protocol Buffers, whose fields have names of their own. */
+    final boolean isMessage;
     /** Number of the first of {@link #fields}. */
     final int firstNumber;
 
-    ClassLayout(String name, ClassLayout parent, List<String> fields) {
+    ClassLayout(String name, ClassLayout parent, List<String> fields, boolean isMessage) {
         this.name = name;
         this.parent = parent;
         this.fields = List.copyOf(fields);
+        this.isMessage = isMessage;
         firstNumber = parent == null ? 0 : parent.end();
     }
 
@@ -41,5 +44,11 @@ final class ClassLayout {
             return firstNumber + index;
         }
         return parent == null ? -1 : parent.numberOf(field);
+    }
+
+    /** What a field of a message is called in the message's definition; null: it is no part of the message. */
+    static String ofMessage(String field) {
+        boolean isPart = field.endsWith("_") && !field.matches("bitField\\d+_");
+        return isPart ? field.substring(0, field.length() - 1) : null;
     }
 }

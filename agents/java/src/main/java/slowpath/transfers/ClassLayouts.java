@@ -22,6 +22,7 @@ import org.objectweb.asm.Opcodes;
 final class ClassLayouts {
     private static final int NO_OBJECTS =
             Opcodes.ACC_INTERFACE | Opcodes.ACC_ANNOTATION | Opcodes.ACC_ENUM | Opcodes.ACC_MODULE;
+    private static final String MESSAGE = "com/google/protobuf/Generated";
 
     private final Packages application;
     private final Map<ClassLoader, Map<String, Optional<ClassLayout>>> known = new WeakHashMap<>();
@@ -94,17 +95,20 @@ final class ClassLayouts {
         if ((file.getAccess() & NO_OBJECTS) != 0) {
             return null;
         }
+        boolean isMessage = file.getSuperName() != null && file.getSuperName().startsWith(MESSAGE);
         List<String> fields = new ArrayList<>();
         file.accept(new ClassVisitor(Opcodes.ASM9) {
             @Override
             public FieldVisitor visitField(int access, String field, String type, String signature, Object value) {
-                if ((access & (Opcodes.ACC_STATIC | Opcodes.ACC_SYNTHETIC | Opcodes.ACC_TRANSIENT)) == 0) {
+                if ((access & (Opcodes.ACC_STATIC | Opcodes.ACC_SYNTHETIC | Opcodes.ACC_TRANSIENT)) == 0
+                        && (!isMessage || ClassLayout.ofMessage(field) != null)) {
                     fields.add(field);
                 }
                 return null;
             }
         }, ClassReader.SKIP_CODE | ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES);
-        return new ClassLayout(name, file.getSuperName() == null ? null : of(loader, file.getSuperName()), fields);
+        return new ClassLayout(name, file.getSuperName() == null ? null : of(loader, file.getSuperName()), fields,
+                isMessage);
     }
 
     private Map<String, Optional<ClassLayout>> ofLoader(ClassLoader loader) {

@@ -50,7 +50,7 @@ final class Context {
 
     Row row(DataClass type) {
         Row row = rows.get(type.shape);
-        return row != null ? row : rows.computeIfAbsent(type.shape, Row::new);
+        return row != null ? row : rows.computeIfAbsent(type.shape, shape -> new Row(shape, endpoint.encoding));
     }
 
     static final class Key {

@@ -55,7 +55,7 @@ final class DataClass {
         List<String> types = new ArrayList<>();
         for (Field field : fields) {
             field.setAccessible(true);
-            names.add(field.getName());
+            names.add(layout.isMessage ? ClassLayout.ofMessage(field.getName()) : field.getName());
             types.add(field.getType().getTypeName());
         }
         shape = new Shape(type.getName(), names, types);
@@ -89,6 +89,10 @@ final class DataClass {
 
     /** The number of the field that the class means by a name, or -1. */
     int numberOf(String name) {
-        return shape.names.lastIndexOf(name);
+        int number = fields.size() - 1;
+        while (number >= 0 && !fields.get(number).getName().equals(name)) {
+            number--;
+        }
+        return number;
     }
 }

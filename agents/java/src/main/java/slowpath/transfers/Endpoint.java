@@ -1,21 +1,24 @@
 /*
- * Where a remote object came from, as reports name it: method and URL, without what differs from call to call.
+ * Where a remote object came from, as reports name it: method and URL, or what a query does and with which tables
+ * or collection, without what differs from call to call; and how it travelled.
  */
 package slowpath.transfers;
 
 import java.util.Objects;
 
 final class Endpoint {
-    static final Endpoint UNKNOWN = new Endpoint("", "");
+    static final Endpoint UNKNOWN = new Endpoint("", "", Encoding.JSON);
 
-    /** "GET"; empty where it is not known. */
+    /** "GET", "SELECT"; empty where it is not known. */
     final String method;
     /** Without query and fragment; what identifies a single thing is `{}`, or named as the program's template does. */
     final String url;
+    final Encoding encoding;
 
-    Endpoint(String method, String url) {
+    Endpoint(String method, String url, Encoding encoding) {
         this.method = method;
         this.url = url;
+        this.encoding = encoding;
     }
 
     /**
@@ -25,8 +28,22 @@ final class Endpoint {
      */
     static Endpoint of(Object method, String template, Object uri) {
         String url = uri == null ? "" : uri.toString();
-        String named = template == null ? url : template.startsWith("/") ? authority(url) + template : template;
-        return new Endpoint(method == null ? "" : method.toString(), general(named));
+        String named = template == null ? url : template.startsWith("/") ? base(url, template) + template : template;
+        return new Endpoint(method == null ? "" : method.toString(), general(named), Encoding.JSON);
+    }
+
+    /** What stands before the part of a URL that was made of a template: as many segments as it has besides. */
+    private static String base(String url, String template) {
+        String made = withoutQuery(url);
+        String relative = withoutQuery(template);
+        int authority = authority(made).length();
+        int end = made.length();
+        for (int index = 0; index < relative.length() && end > authority; index++) {
+            if (relative.charAt(index) == '/') {
+                end = made.lastIndexOf('/', end - 1);
+            }
+        }
+        return made.substring(0, Math.max(end, authority));
     }
 
     /** Segments that are numbers, UUIDs or long hexadecimal numbers become `{}`. */

@@ -5,6 +5,7 @@
  */
 package slowpath.transfers;
 
+import java.lang.annotation.Annotation;
 import java.util.ArrayDeque;
 import java.util.Collection;
 import java.util.Collections;
@@ -29,9 +30,12 @@ final class Graph {
     /** There are more objects than were looked at. */
     final boolean tooLarge;
 
+    private final boolean ofRows;
     private final Deque<Object> open = new ArrayDeque<>();
 
-    Graph(Object root, Function<Class<?>, DataClass> dataClasses) {
+    /** @param ofRows entities that others refer to came by rows of their own, now or at another time */
+    Graph(Object root, boolean ofRows, Function<Class<?>, DataClass> dataClasses) {
+        this.ofRows = ofRows;
         Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
         open.add(root);
         while (!open.isEmpty() && seen.size() < MOST_OBJECTS) {
@@ -46,7 +50,9 @@ final class Graph {
     private void visit(Object object, Function<Class<?>, DataClass> dataClasses) {
         String type = object.getClass().getName();
         if (object instanceof Watchable) {
-            DataClass dataClass = dataClasses.apply(object.getClass());
+            // An object of Hibernate that stands for one which is not loaded is none.
+            boolean isLoaded = !type.contains("$HibernateProxy");
+            DataClass dataClass = isLoaded ? dataClasses.apply(object.getClass()) : null;
             if (dataClass == null) {
                 return;
             }
@@ -55,7 +61,9 @@ final class Graph {
                 ofClass.one = object;
             }
             for (Object value : dataClass.values(object)) {
-                open(value);
+                if (!ofRows || !(value instanceof Watchable) || !isEntity(value.getClass())) {
+                    open(value);
+                }
             }
         } else if (object instanceof Object[]) {
             for (Object element : (Object[]) object) {
@@ -73,13 +81,29 @@ final class Graph {
     }
 
     private void open(Object object) {
-        if (object != null && !(object instanceof String || object instanceof Number || object instanceof Boolean)) {
+        if (object != null && !isPlain(object)) {
             open.push(object);
         }
     }
 
+    private static boolean isEntity(Class<?> type) {
+        for (Class<?> ancestor = type; ancestor != null; ancestor = ancestor.getSuperclass()) {
+            for (Annotation annotation : ancestor.getDeclaredAnnotations()) {
+                if (annotation.annotationType().getName().endsWith(".persistence.Entity")) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    /** Whether it is a value that holds no objects. */
+    static boolean isPlain(Object object) {
+        return object instanceof String || object instanceof Number || object instanceof Boolean;
+    }
+
     /** Whether looking into an object of this class might run code of others, for instance load it from a database. */
     static boolean isOpaque(String className) {
-        return !className.startsWith("java.util.");
+        return !className.startsWith("java.util.") && !className.startsWith("com.google.protobuf.");
     }
 }

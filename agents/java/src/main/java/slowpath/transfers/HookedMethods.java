@@ -5,6 +5,15 @@
  */
 package slowpath.transfers;
 
+import static slowpath.transfers.AroundHooked.argument;
+import static slowpath.transfers.AroundHooked.field;
+import static slowpath.transfers.AroundHooked.first;
+import static slowpath.transfers.AroundHooked.nothing;
+import static slowpath.transfers.AroundHooked.of;
+import static slowpath.transfers.AroundHooked.own;
+import static slowpath.transfers.AroundHooked.self;
+import static slowpath.transfers.AroundHooked.text;
+
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -20,11 +29,16 @@ import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
 import org.objectweb.asm.commons.AdviceAdapter;
+import slowpath.transfers.AroundHooked.Calls;
+import slowpath.transfers.AroundHooked.Value;
 
 final class HookedMethods {
     private static final String CLASS = "java/lang/Class";
-    private static final String HOOKS = "slowpath/transfers/Hooks";
+    static final String HOOKS = "slowpath/transfers/Hooks";
     private static final String REMOTE_OBJECT = "Lslowpath/transfers/RemoteObject;";
+    /** What of a session may load entities; the same in Hibernate 5, 6 and 7. */
+    private static final Set<String> HIBERNATE_LOADS = Set.of("fireLoad", "fireLoadNoChecks", "fireRefresh",
+            "immediateLoad", "internalLoad", "initializeCollection");
     private static final Set<String> TEXTS =
             Set.of("java.lang.String", "byte[]", "java.io.InputStream", "java.io.Reader");
 
@@ -50,15 +64,10 @@ final class HookedMethods {
 
     /** @param remoteMethods "package.Class#method": what they return is remote, too */
     HookedMethods(Set<String> remoteMethods) {
-        add("org/springframework/web/client/RestTemplate", "doExecute",
-                (access, owner, method, type, next) -> new Client(access, method, type, "RestTemplate", null, next));
-        String restClient = "org/springframework/web/client/DefaultRestClient$DefaultRequestBodyUriSpec";
-        add(restClient, "exchangeInternal",
-                (access, owner, method, type, next) -> new Client(access, method, type, "RestClient", null, next));
-        hooks.get(restClient).add(new Hook(
-                (method, type) -> method.equals("createRequest") && type.startsWith("(Ljava/net/URI;)"),
-                RestClientRequest::new, "httpMethod", "attributes"));
-        add("jdk/internal/net/http/HttpResponseImpl", "body", Body::new);
+        spring();
+        databases();
+        otherClients();
+        add("jdk/internal/net/http/HttpResponseImpl", named("body"), Body::new);
         for (String parser : List.of("com/fasterxml/jackson/databind/ObjectMapper",
                 "com/fasterxml/jackson/databind/ObjectReader", "tools/jackson/databind/ObjectMapper",
                 "tools/jackson/databind/ObjectReader")) {
@@ -69,36 +78,131 @@ final class HookedMethods {
                 new Parser(access, method, type, "java.net.http, Gson", next));
         for (String servlet : List.of("jakarta/servlet/http/HttpServlet", "javax/servlet/http/HttpServlet")) {
             add(servlet, (method, type) -> method.equals("service") && type.contains("/ServletRequest;"),
-                    Request::new);
+                    around(calls().begin("beginRequest").end("endRequest")));
         }
         add("java/lang/reflect/Field", (method, type) -> method.startsWith("get")
                 && type.startsWith("(Ljava/lang/Object;)"), Reflection::new);
-        add(CLASS, "privateGetDeclaredFields", (access, owner, method, type, next) ->
+        add(CLASS, named("privateGetDeclaredFields"), (access, owner, method, type, next) ->
                 new Reflected(access, method, type, "fields", next));
-        add(CLASS, "privateGetDeclaredMethods", (access, owner, method, type, next) ->
+        add(CLASS, named("privateGetDeclaredMethods"), (access, owner, method, type, next) ->
                 new Reflected(access, method, type, "methods", next));
-        add(CLASS, "getInterfaces", (access, owner, method, type, next) ->
+        add(CLASS, named("getInterfaces"), (access, owner, method, type, next) ->
                 new Reflected(access, method, type, "interfaces", next));
         String lookup = "java/lang/invoke/MethodHandles$Lookup";
-        add(lookup, "unreflectGetter", Getter::new);
-        add(lookup, "findGetter", Getter::new);
-        add(lookup, "unreflectVarHandle", VariableHandle::new);
-        add(lookup, "findVarHandle", VariableHandle::new);
+        add(lookup, named("unreflectGetter"), Getter::new);
+        add(lookup, named("findGetter"), Getter::new);
+        add(lookup, named("unreflectVarHandle"), VariableHandle::new);
+        add(lookup, named("findVarHandle"), VariableHandle::new);
         for (String remote : remoteMethods) {
             int hash = remote.indexOf('#');
             String shown = remote.substring(0, hash) + "." + remote.substring(hash + 1);
-            add(remote.substring(0, hash).replace('.', '/'), remote.substring(hash + 1),
-                    (access, owner, method, type, next) ->
-                            new Client(access, method, type, "option remote", shown, next));
+            add(remote.substring(0, hash).replace('.', '/'), named(remote.substring(hash + 1)),
+                    around(client("option remote").begin("call", nothing(), nothing(), text(shown))));
         }
     }
 
-    private void add(String owner, String method, Change change) {
-        add(owner, (name, type) -> name.equals(method) && !type.endsWith(")V"), change);
+    private void spring() {
+        Value httpMethod = argument("org.springframework.http.HttpMethod");
+        Value uri = argument("java.net.URI");
+        add("org/springframework/web/client/RestTemplate", named("doExecute"),
+                around(client("RestTemplate").begin("call", httpMethod, uri, argument("java.lang.String"))));
+        String restClient = "org/springframework/web/client/DefaultRestClient$DefaultRequestBodyUriSpec";
+        add(restClient, named("exchangeInternal"),
+                around(client("RestClient").begin("call", nothing(), nothing(), nothing())));
+        Value methodField = field("httpMethod", "Lorg/springframework/http/HttpMethod;");
+        Value attributes = field("attributes", "Ljava/util/Map;");
+        add(restClient, (method, type) -> method.equals("createRequest") && type.startsWith("(Ljava/net/URI;)"),
+                around(calls().begin("calling", methodField, first(), attributes)), "httpMethod", "attributes");
+        String webClient = "org/springframework/web/reactive/function/client/DefaultWebClient$";
+        add(webClient + "DefaultRequestBodyUriSpec", named("retrieve"),
+                around(calls().returning("request", methodField, field("uri", "Ljava/net/URI;"), attributes)),
+                "httpMethod", "uri", "attributes");
+        add(webClient + "DefaultResponseSpec", named("bodyToMono", "bodyToFlux", "toEntity", "toEntityList"),
+                (access, owner, method, type, next) -> new Later(access, method, type, "WebClient", next));
+        add("org/springframework/jdbc/core/JdbcTemplate", named("query", "queryForObject", "queryForList"),
+                around(client("JdbcTemplate").begin("query", argument("java.lang.String"),
+                        argument("org.springframework.jdbc.core.PreparedStatementCreator"))));
     }
 
-    private void add(String owner, BiPredicate<String, String> method, Change change) {
-        hooks.computeIfAbsent(owner, none -> new ArrayList<>()).add(new Hook(method, change));
+    private void databases() {
+        Change load = around(calls().begin("load").end("endLoad"));
+        add("org/hibernate/internal/SessionImpl", (method, type) -> HIBERNATE_LOADS.contains(method), load);
+        for (String query : List.of("org/hibernate/query/spi/AbstractSelectionQuery",
+                "org/hibernate/query/spi/AbstractQuery", "org/hibernate/query/internal/AbstractProducedQuery")) {
+            add(query, named("list", "uniqueResult", "getSingleResult"), load);
+        }
+        String event = "org/hibernate/event/spi/PostLoadEvent";
+        add("org/hibernate/event/internal/DefaultPostLoadEventListener", (method, type) ->
+                method.equals("onPostLoad") && type.startsWith("(L" + event + ";)"), around(calls().begin("loaded",
+                        of(first(), event, "getEntity", "java/lang/Object"),
+                        of(first(), event, "getPersister", "org/hibernate/persister/entity/EntityPersister"))));
+        Change ownReads = around(calls().begin("beginOwnReads").end("endOwnReads"));
+        for (String getter : List.of("GetterFieldImpl", "GetterMethodImpl")) {
+            add("org/hibernate/property/access/spi/" + getter, named("get", "getForInsert"), ownReads);
+        }
+        add("org/hibernate/bytecode/spi/ReflectionOptimizer$AccessOptimizer", named("getPropertyValues"), ownReads);
+        String mongo = "com/mongodb/client/internal/";
+        Value namespace = own("getNamespace", "com/mongodb/MongoNamespace");
+        for (String command : List.of("find", "aggregate", "distinct", "mapReduce", "watch")) {
+            add(mongo + "MongoCollectionImpl", named(command),
+                    around(calls().returning("command", namespace, text(command))));
+        }
+        for (String command : List.of("findOneAndDelete", "findOneAndReplace", "findOneAndUpdate")) {
+            add(mongo + "MongoCollectionImpl", named(command),
+                    around(client("MongoDB").begin("callCommand", namespace, text(command))));
+        }
+        Change found = around(client("MongoDB").begin("callThrough", self()));
+        for (String iterable : List.of("MongoIterableImpl", "FindIterableImpl")) {
+            add(mongo + iterable, named("first"), found);
+        }
+        add(mongo + "MongoIterableImpl", named("execute"), around(calls().returning("readOn", self())));
+        for (String cursor : List.of("CommandBatchCursor", "QueryBatchCursor", "SingleBatchCursor")) {
+            add("com/mongodb/internal/operation/" + cursor, named("next", "tryNext"), found);
+        }
+    }
+
+    private void otherClients() {
+        add("feign/SynchronousMethodHandler", named("invoke"),
+                around(client("Feign").begin("call", nothing(), nothing(), nothing())));
+        add("feign/SynchronousMethodHandler", named("targetRequest"),
+                around(calls().begin("callingByTemplate", first())));
+        add("org/glassfish/jersey/client/ClientResponse", named("readEntity"),
+                around(client("JAX-RS").begin("answer", self())));
+        add("io/grpc/MethodDescriptor", named("parseResponse"),
+                around(calls().returning("message", own("getFullMethodName", "java/lang/String"))));
+        for (String listener : List.of("ClientCalls$UnaryStreamToFuture",
+                "ClientCalls$StreamObserverToCallListenerAdapter",
+                "ClientCalls$BlockingResponseStream$QueuingListener", "BlockingClientCall$QueuingListener")) {
+            add("io/grpc/stub/" + listener, (method, type) -> method.equals("<init>"),
+                    around(calls().begin("listen", self())));
+            add("io/grpc/stub/" + listener, (method, type) -> method.equals("onMessage"),
+                    around(calls().begin("deliver", first(), self())));
+        }
+        add("com/google/protobuf/AbstractMessage", named("toString"),
+                around(calls().begin("beginPrint").end("endPrint")));
+    }
+
+    private static Calls calls() {
+        return new Calls();
+    }
+
+    /** Of a method that returns what a remote service answered. */
+    private static Calls client(String by) {
+        return calls().returning("received", text(by)).throwing("failed");
+    }
+
+    private static Change around(Calls calls) {
+        return (access, owner, method, type, next) -> new AroundHooked(access, owner, method, type, calls, next);
+    }
+
+    /** Methods of these names that return something. */
+    private static BiPredicate<String, String> named(String... names) {
+        Set<String> all = Set.of(names);
+        return (method, type) -> all.contains(method) && !type.endsWith(")V");
+    }
+
+    private void add(String owner, BiPredicate<String, String> method, Change change, String... uses) {
+        hooks.computeIfAbsent(owner, none -> new ArrayList<>()).add(new Hook(method, change, uses));
     }
 
     private static boolean readsText(String method, String type) {
@@ -115,9 +219,13 @@ final class HookedMethods {
     ClassVisitor visitor(ClassReader file, ClassVisitor next) {
         String owner = file.getClassName();
         List<Hook> ofClass = new ArrayList<>(hooks.getOrDefault(owner, List.of()));
+        for (String implemented : file.getInterfaces()) {
+            ofClass.addAll(hooks.getOrDefault(implemented, List.of()));
+        }
         annotated(file).forEach((annotated, endpoint) -> ofClass.add(new Hook(
                 (method, type) -> annotated.equals(method + type), (access, of, method, type, code) ->
-                        new Client(access, method, type, "@RemoteObject", endpoint, code))));
+                        around(client("@RemoteObject").begin("call", nothing(), nothing(), text(endpoint)))
+                        .of(access, of, method, type, code))));
         if (ofClass.isEmpty()) {
             return next;
         }
@@ -172,55 +280,6 @@ final class HookedMethods {
         return annotated;
     }
 
-    /** A method that asks a remote service and returns what it answered. */
-    private static final class Client extends AroundMethod {
-        private final String by;
-        /** What is shown for its URL; null: its arguments tell. */
-        private final String endpoint;
-
-        Client(int access, String method, String type, String by, String endpoint, MethodVisitor next) {
-            super(access, method, type, next);
-            this.by = by;
-            this.endpoint = endpoint;
-        }
-
-        @Override
-        void begin() {
-            loadArgument("org.springframework.http.HttpMethod");
-            loadArgument("java.net.URI");
-            if (endpoint != null) {
-                visitLdcInsn(endpoint);
-            } else {
-                loadArgument("java.lang.String");
-            }
-            call(HOOKS, "call", "(Ljava/lang/Object;Ljava/lang/Object;Ljava/lang/String;)V");
-        }
-
-        /** The first argument of this class; null where there is none. */
-        private void loadArgument(String className) {
-            Type[] types = getArgumentTypes();
-            for (int argument = 0; argument < types.length; argument++) {
-                if (types[argument].getClassName().equals(className)) {
-                    loadArg(argument);
-                    return;
-                }
-            }
-            visitInsn(ACONST_NULL);
-        }
-
-        @Override
-        void returning() {
-            dup();
-            visitLdcInsn(by);
-            call(HOOKS, "received", "(Ljava/lang/Object;Ljava/lang/String;)V");
-        }
-
-        @Override
-        void throwing() {
-            call(HOOKS, "failed", "()V");
-        }
-    }
-
     /** A method that makes objects of the text that is its first argument. */
     private static final class Parser extends AroundMethod {
         private final String by;
@@ -254,46 +313,27 @@ final class HookedMethods {
         }
     }
 
-    /** A method that serves a request. */
-    private static final class Request extends AroundMethod {
-        Request(int access, String owner, String method, String type, MethodVisitor next) {
-            super(access, method, type, next);
-        }
+    /** Where Spring's WebClient returns what objects will come out of. */
+    private static final class Later extends AdviceAdapter {
+        private final String type;
+        private final String by;
 
-        @Override
-        void begin() {
-            call(HOOKS, "beginRequest", "()V");
-        }
-
-        @Override
-        void returning() {
-            call(HOOKS, "endRequest", "()V");
-        }
-
-        @Override
-        void throwing() {
-            call(HOOKS, "endRequest", "()V");
-        }
-    }
-
-    /** Where Spring's RestClient knows method, URI and attributes. */
-    private static final class RestClientRequest extends AdviceAdapter {
-        private final Type owner;
-
-        RestClientRequest(int access, String owner, String method, String type, MethodVisitor next) {
+        Later(int access, String method, String type, String by, MethodVisitor next) {
             super(Opcodes.ASM9, next, access, method, type);
-            this.owner = Type.getObjectType(owner);
+            this.type = Type.getReturnType(type).getInternalName();
+            this.by = by;
         }
 
         @Override
-        protected void onMethodEnter() {
-            loadThis();
-            getField(owner, "httpMethod", Type.getObjectType("org/springframework/http/HttpMethod"));
-            loadArg(0);
-            loadThis();
-            getField(owner, "attributes", Type.getType(Map.class));
-            visitMethodInsn(INVOKESTATIC, HOOKS, "calling",
-                    "(Ljava/lang/Object;Ljava/lang/Object;Ljava/util/Map;)V", false);
+        protected void onMethodExit(int opcode) {
+            if (opcode == ARETURN) {
+                loadThis();
+                visitLdcInsn(by);
+                visitMethodInsn(INVOKESTATIC, HOOKS, "later",
+                        "(Ljava/lang/Object;Ljava/lang/String;)Ljava/util/function/Consumer;", false);
+                visitMethodInsn(
+                        INVOKEVIRTUAL, type, "doOnNext", "(Ljava/util/function/Consumer;)L" + type + ";", false);
+            }
         }
     }
 

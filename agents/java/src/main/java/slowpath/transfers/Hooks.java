@@ -7,11 +7,21 @@ package slowpath.transfers;
 import java.io.InputStream;
 import java.lang.invoke.MethodHandle;
 import java.lang.reflect.Field;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
 
 public final class Hooks {
+    private static final String HIBERNATE = "Hibernate";
+
     /** Set once, before any class is rewritten. */
     static Transfers transfers;
+
+    /** Where bodies, queries, cursors and messages come from; who waits for messages. */
+    private static final Known<Endpoint> ENDPOINTS = new Known<>();
+    private static final Known<CallPath> CALL_PATHS = new Known<>();
 
     private Hooks() {}
 
@@ -110,24 +120,96 @@ public final class Hooks {
         return object instanceof Watchable ? ((Watchable) object).slowpath$watched() : null;
     }
 
-    // Remote objects.
+    /** Begin of making text of any object. */
+    public static void beginPrint() {
+        ThreadState.current().print();
+    }
+
+    public static void endPrint() {
+        ThreadState.current().printed();
+    }
+
+    /** Begin of what a library does with objects for its own sake, such as looking for changes: no use. */
+    public static void beginOwnReads() {
+        ThreadState.current().beginUncounted();
+    }
+
+    public static void endOwnReads() {
+        ThreadState.current().endUncounted();
+    }
+
+    // Remote objects: calls whose result is one, the outermost of each thread's.
 
     /** Begin of a method that asks a remote service; any argument may be null. */
     public static void call(Object method, Object uri, String template) {
-        ThreadState thread = ThreadState.current();
-        if (thread.receiving++ == 0) {
-            thread.endpoint = uri == null && template == null ? null : Endpoint.of(method, template, uri);
+        if (beginCall() && (uri != null || template != null)) {
+            ThreadState.current().endpoint = Endpoint.of(method, template, uri);
         }
+    }
+
+    /** Begin of a method that runs a query in SQL: a text, or what Spring has one in. */
+    public static void query(Object text, Object provider) {
+        if (beginCall()) {
+            Object query = text != null ? text : Asked.of(provider, "getSql");
+            ThreadState.current().endpoint = query instanceof String ? Sql.endpoint((String) query) : null;
+        }
+    }
+
+    /** Begin of a method that asks whom an object is known to ask. */
+    public static void callThrough(Object known) {
+        if (beginCall()) {
+            ThreadState.current().endpoint = ENDPOINTS.of(known);
+        }
+    }
+
+    /** Begin of a method that has MongoDB carry out a command. */
+    public static void callCommand(Object namespace, String command) {
+        if (beginCall()) {
+            ThreadState.current().endpoint = new Endpoint(command, String.valueOf(namespace), Encoding.BSON);
+        }
+    }
+
+    /** Begin of a method that reads the body of an answer, which knows its request. */
+    public static void answer(Object answer) {
+        if (beginCall()) {
+            Object request = Asked.of(answer, "getRequestContext");
+            ThreadState.current().endpoint =
+                    Endpoint.of(Asked.of(request, "getMethod"), null, Asked.of(request, "getUri"));
+        }
+    }
+
+    /** Whether it is the outermost one. */
+    private static boolean beginCall() {
+        ThreadState thread = ThreadState.current();
+        if (thread.receiving++ > 0) {
+            return false;
+        }
+        thread.endpoint = null;
+        return true;
     }
 
     /** Inside of such a method it becomes known whom it asks. */
     public static void calling(Object method, Object uri, Map<?, ?> attributes) {
         ThreadState thread = ThreadState.current();
         if (thread.receiving > 0 && thread.endpoint == null) {
-            Object template = attributes == null ? null
-                    : attributes.get("org.springframework.web.client.RestClient.uriTemplate");
-            thread.endpoint = Endpoint.of(method, template instanceof String ? (String) template : null, uri);
+            thread.endpoint = endpoint(method, uri, attributes, "org.springframework.web.client.RestClient");
         }
+    }
+
+    /** The same, of Feign. */
+    public static void callingByTemplate(Object template) {
+        ThreadState thread = ThreadState.current();
+        if (thread.receiving > 0 && thread.endpoint == null) {
+            Object general = Asked.of(Asked.of(Asked.of(template, "methodMetadata"), "template"), "url");
+            Object base = Asked.of(Asked.of(template, "feignTarget"), "url");
+            Object path = general == null ? Asked.of(template, "url") : general;
+            thread.endpoint = Endpoint.of(Asked.of(template, "method"), null, String.valueOf(base == null ? "" : base) + path);
+        }
+    }
+
+    private static Endpoint endpoint(Object method, Object uri, Map<?, ?> attributes, String client) {
+        Object template = attributes == null ? null : attributes.get(client + ".uriTemplate");
+        return Endpoint.of(method, template instanceof String ? (String) template : null, uri);
     }
 
     /** End of such a method, with what it returns. */
@@ -145,25 +227,110 @@ public final class Hooks {
 
     /** End of such a method: the objects are remote if the text is a body that came over the network. */
     public static void parsed(Object text, Object result, String by) {
-        if (--ThreadState.current().receiving == 0 && result != null && text != null) {
-            Endpoint endpoint = Bodies.endpointOf(text);
+        if (--ThreadState.current().receiving == 0 && result != null) {
+            Endpoint endpoint = ENDPOINTS.of(text);
             if (endpoint != null) {
                 transfers.received(result, endpoint, by);
             }
         }
     }
 
-    /** A method of either kind ended with an exception. */
+    /** A method of any of these kinds ended with an exception. */
     public static void failed() {
         ThreadState.current().receiving--;
     }
 
+    // Remote objects: what is known of a library's objects until something arrives through them.
+
     /** The program takes the body of an answer of java.net.http. */
     public static void body(Object body, Object method, Object uri) {
         if (body instanceof String || body instanceof byte[] || body instanceof InputStream) {
-            Bodies.remember(body, Endpoint.of(method, null, uri));
+            ENDPOINTS.remember(body, Endpoint.of(method, null, uri));
         }
     }
+
+    /** A request of Spring's WebClient is complete: what its answer will be taken from. */
+    public static void request(Object answer, Object method, Object uri, Map<?, ?> attributes) {
+        ENDPOINTS.remember(answer,
+                endpoint(method, uri, attributes, "org.springframework.web.reactive.function.client.WebClient"));
+    }
+
+    /** What will be told of each object that arrives later, on whatever thread, for who asks now. */
+    public static Consumer<Object> later(Object answer, String by) {
+        Endpoint known = ENDPOINTS.of(answer);
+        Endpoint endpoint = known == null ? Endpoint.UNKNOWN : known;
+        CallPath callPath = transfers.callPath();
+        return result -> transfers.received(result, callPath, endpoint, by);
+    }
+
+    /** A command for a collection of MongoDB: what its answer will be read with. */
+    public static void command(Object iterable, Object namespace, String command) {
+        ENDPOINTS.remember(iterable, new Endpoint(command, String.valueOf(namespace), Encoding.BSON));
+    }
+
+    /** What one object reads from, another goes on reading from. */
+    public static void readOn(Object reader, Object from) {
+        Endpoint endpoint = ENDPOINTS.of(from);
+        if (endpoint != null && reader != null) {
+            ENDPOINTS.remember(reader, endpoint);
+        }
+    }
+
+    /** gRPC is about to wait for messages: here is who asks. */
+    public static void listen(Object listener) {
+        CallPath callPath = transfers.callPath();
+        if (callPath != null) {
+            CALL_PATHS.remember(listener, callPath);
+        }
+    }
+
+    /** gRPC has read a message. */
+    public static void message(Object message, Object method) {
+        if (message != null) {
+            ENDPOINTS.remember(message, new Endpoint("", "/" + method, Encoding.PROTOBUF));
+        }
+    }
+
+    /** The message is given to who waits for it. */
+    public static void deliver(Object message, Object listener) {
+        CallPath callPath = CALL_PATHS.of(listener);
+        Endpoint endpoint = ENDPOINTS.of(message);
+        if (callPath != null && endpoint != null) {
+            transfers.received(message, callPath, endpoint, "gRPC");
+        }
+    }
+
+    // Remote objects: entities, which Hibernate tells one by one while it loads.
+
+    /** Begin of what may load entities. */
+    public static void load() {
+        ThreadState.current().beginLoading();
+    }
+
+    /** An entity is loaded. */
+    public static void loaded(Object entity, Object persister) {
+        Endpoint endpoint = ENDPOINTS.of(persister);
+        if (endpoint == null) {
+            Object spaces = Asked.of(persister, "getQuerySpaces");
+            String tables = spaces instanceof Object[] ? Arrays.stream((Object[]) spaces).map(String::valueOf)
+                    .collect(Collectors.joining(", ")) : "";
+            endpoint = new Endpoint("SELECT", tables, Encoding.ROW);
+            ENDPOINTS.remember(persister, endpoint);
+        }
+        if (!ThreadState.current().loaded(entity, endpoint)) {
+            transfers.received(entity, endpoint, HIBERNATE);
+        }
+    }
+
+    /** End of what may have loaded entities: those of a table are an answer of it. */
+    public static void endLoad() {
+        Map<Endpoint, List<Object>> entities = ThreadState.current().endLoading();
+        if (entities != null) {
+            entities.forEach((endpoint, ofTable) -> transfers.received(ofTable, endpoint, HIBERNATE));
+        }
+    }
+
+    // Requests.
 
     /** A thread begins to serve a request; it ends. */
     public static void beginRequest() {

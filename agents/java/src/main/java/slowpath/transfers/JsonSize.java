@@ -64,7 +64,7 @@ final class JsonSize {
         return 2 + value.toString().length();
     }
 
-    private static long utf8(String text) {
+    static long utf8(String text) {
         long bytes = text.length();
         for (int index = 0; index < text.length(); index++) {
             char character = text.charAt(index);

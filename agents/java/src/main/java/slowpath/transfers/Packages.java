@@ -20,7 +20,7 @@ final class Packages {
         "retrofit2.", "feign.", "rx.", "ch.qos.", "org.slf4j.", "org.jboss.", "org.wildfly.", "org.yaml.",
         "org.aspectj.", "org.eclipse.jetty.", "org.eclipse.jdt.", "org.glassfish.", "org.codehaus.", "org.objectweb.",
         "org.aopalliance.", "org.mockito.", "org.junit.", "org.postgresql.", "org.h2.", "org.mariadb.",
-        "org.reactivestreams.", "org.xerial.", "org.json.", "org.joda.", "org.mapstruct.", "org.modelmapper.",
+        "org.reactivestreams.", "org.hsqldb.", "org.antlr.", "org.xerial.", "org.json.", "org.joda.", "org.mapstruct.", "org.modelmapper.",
         "org.elasticsearch.client.", "org.thymeleaf.", "org.jspecify.", "org.flywaydb.", "org.quartz.", "org.redisson.",
         "co.elastic.", "com.mongodb.", "org.bson.", "com.mysql.", "com.zaxxer.", "com.github.benmanes.",
         "com.ctc.wstx.",

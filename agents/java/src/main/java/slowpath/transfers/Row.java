@@ -9,6 +9,7 @@ final class Row {
     private static final int MOST_ARMED = 8;
 
     final DataClass.Shape shape;
+    private final Encoding encoding;
     /** In responses that were looked into: those with such objects, and how many objects these were. */
     long responses;
     long objects;
@@ -22,12 +23,13 @@ final class Row {
     final long[] unused;
     /** Of censored objects, by field: used nevertheless. */
     final long[] censoredUsed;
-    /** Of watched objects, by field: sum of bytes as JSON, and how many had another value than null. */
+    /** Of watched objects, by field: sum of bytes as they travel, and how many had another value than null. */
     final long[] bytes;
     final long[] present;
 
-    Row(DataClass.Shape shape) {
+    Row(DataClass.Shape shape, Encoding encoding) {
         this.shape = shape;
+        this.encoding = encoding;
         int fields = shape.names.size();
         used = new long[fields];
         printed = new long[fields];
@@ -51,7 +53,7 @@ final class Row {
     synchronized void arm(Object[] values) {
         armed++;
         for (int field = 0; field < values.length; field++) {
-            bytes[field] += shape.names.get(field).length() + 4 + JsonSize.of(values[field]);
+            bytes[field] += encoding.of(shape.names.get(field), values[field]);
             present[field] += values[field] == null ? 0 : 1;
         }
     }

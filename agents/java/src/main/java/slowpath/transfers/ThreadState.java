@@ -5,7 +5,9 @@
 package slowpath.transfers;
 
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
 final class ThreadState {
     private static final ThreadLocal<ThreadState> OF_THREAD = ThreadLocal.withInitial(ThreadState::new);
@@ -16,7 +18,9 @@ final class ThreadState {
     Endpoint endpoint;
 
     private int printing;
-    private boolean ownWork;
+    private int uncounted;
+    private int loading;
+    private Map<Endpoint, List<Object>> loaded;
     private int requests;
     private List<FieldMask.Sample> ofRequest;
 
@@ -36,17 +40,41 @@ final class ThreadState {
         printing--;
     }
 
-    /** The agent itself works on this thread: what it reads is no use. */
-    void beginOwnWork() {
-        ownWork = true;
+    /** Reads on this thread are no use: the agent's own, and those of libraries for their own sake. */
+    void beginUncounted() {
+        uncounted++;
     }
 
-    void endOwnWork() {
-        ownWork = false;
+    void endUncounted() {
+        uncounted--;
     }
 
-    boolean isOwnWork() {
-        return ownWork;
+    boolean isUncounted() {
+        return uncounted > 0;
+    }
+
+    void beginLoading() {
+        loading++;
+    }
+
+    /** An entity is loaded, to be told of when loading ends. @return false: nobody knows when */
+    boolean loaded(Object entity, Endpoint endpoint) {
+        if (loading == 0) {
+            return false;
+        }
+        loaded = loaded == null ? new LinkedHashMap<>() : loaded;
+        loaded.computeIfAbsent(endpoint, none -> new ArrayList<>()).add(entity);
+        return true;
+    }
+
+    /** What was loaded since loading began; null: nothing, or it does not end yet. */
+    Map<Endpoint, List<Object>> endLoading() {
+        if (--loading > 0) {
+            return null;
+        }
+        Map<Endpoint, List<Object>> entities = loaded;
+        loaded = null;
+        return entities;
     }
 
     void beginRequest() {

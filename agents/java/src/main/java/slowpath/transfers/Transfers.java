@@ -43,10 +43,30 @@ final class Transfers {
 
     /** What a client returns, or a parser made of its answer, is about to reach the application. */
     void received(Object root, Endpoint endpoint, String by) {
-        ThreadState thread = ThreadState.current();
-        thread.beginOwnWork();
+        if (!Graph.isPlain(root)) {
+            received(root, callPath(), endpoint, by);
+        }
+    }
+
+    /** Over which call path something is asked for now; null: it cannot be had. */
+    CallPath callPath() {
         try {
-            Context context = contextOf(new Context.Key(CallPath.here(options.application), endpoint, by));
+            return CallPath.here(options.application);
+        } catch (RuntimeException | LinkageError | StackOverflowError cause) {
+            failures.increment();
+            return null;
+        }
+    }
+
+    /** What was asked for over this call path is about to reach the application, on whatever thread. */
+    void received(Object root, CallPath callPath, Endpoint endpoint, String by) {
+        if (callPath == null) {
+            return;
+        }
+        ThreadState thread = ThreadState.current();
+        thread.beginUncounted();
+        try {
+            Context context = contextOf(new Context.Key(callPath, endpoint, by));
             if (context != null) {
                 context.responses.increment();
                 NativeEvents.tell(context);
@@ -57,12 +77,12 @@ final class Transfers {
         } catch (RuntimeException | LinkageError | StackOverflowError cause) {
             failures.increment();
         } finally {
-            thread.endOwnWork();
+            thread.endUncounted();
         }
     }
 
     void readByReflection(Watched watched, Field field) {
-        if (ThreadState.current().isOwnWork()) {
+        if (ThreadState.current().isUncounted()) {
             return;
         }
         DataClass declaring = backend.dataClass(field.getDeclaringClass());
@@ -138,7 +158,7 @@ final class Transfers {
     }
 
     private void look(Object root, Context context, ThreadState thread) {
-        Graph graph = new Graph(root, backend::dataClass);
+        Graph graph = new Graph(root, context.endpoint.encoding == Encoding.ROW, backend::dataClass);
         context.looked.increment();
         if (graph.tooLarge) {
             context.tooLarge.increment();

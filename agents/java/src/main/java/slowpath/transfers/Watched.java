@@ -17,7 +17,10 @@ public final class Watched {
     /** The field is read: on behalf of toString, hashCode or equals, or for what else the program does. */
     void read(int field) {
         if (used[field] == 0) {
-            (ThreadState.current().isPrinting() ? printed : used)[field] = 1;
+            ThreadState thread = ThreadState.current();
+            if (!thread.isUncounted()) {
+                (thread.isPrinting() ? printed : used)[field] = 1;
+            }
         }
     }
 

@@ -1,0 +1,157 @@
+/*
+ * How objects travel, and so how many bytes a field takes on the way: estimates, as the text or message itself is
+ * gone when its objects exist. Objects of the application inside count what encloses them, as their fields are
+ * counted with their own class. docs/formats/transfers.md defines each.
+ */
+package slowpath.transfers;
+
+import java.lang.reflect.Array;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.Date;
+import java.util.List;
+import java.util.Map;
+
+enum Encoding {
+    /** Without escapes and white space. */
+    JSON {
+        @Override
+        long of(String name, Object value) {
+            return name.length() + 4 + JsonSize.of(value);
+        }
+    },
+    /** Columns as text, each after its length, as PostgreSQL sends them; other rows are no columns of this one. */
+    ROW {
+        @Override
+        long of(String name, Object value) {
+            if (value == null) {
+                return 4;
+            }
+            if (value instanceof byte[]) {
+                return 4 + ((byte[]) value).length;
+            }
+            return value instanceof Watchable || elements(value) != null ? 0 : 4 + text(value);
+        }
+    },
+    /** Fields with tags of one byte; those of their type's default are not sent. */
+    PROTOBUF {
+        @Override
+        long of(String name, Object value) {
+            if (value == null || isDefault(value)) {
+                return 0;
+            }
+            List<?> elements = elements(value);
+            if (elements == null) {
+                return 1 + withLength(value);
+            }
+            long size = elements.isEmpty() || !(elements.get(0) instanceof Number) ? 0 : 2;
+            for (Object element : elements) {
+                size += element instanceof Number ? number((Number) element) : 1 + withLength(element);
+            }
+            return size;
+        }
+
+        private boolean isDefault(Object value) {
+            return value instanceof Number && ((Number) value).doubleValue() == 0 || value.equals(false)
+                    || value.equals("") || Integer.valueOf(0).equals(Asked.of(value, "size"));
+        }
+
+        private long withLength(Object value) {
+            if (value instanceof Boolean) {
+                return 1;
+            }
+            if (value instanceof Number) {
+                return number((Number) value);
+            }
+            Object size = value instanceof CharSequence ? null : Asked.of(value, "size");
+            long length = value instanceof CharSequence ? text(value) : size instanceof Number
+                    ? ((Number) size).longValue() : 0;
+            return varint(length) + length;
+        }
+
+        private long number(Number value) {
+            return value instanceof Double ? 8 : value instanceof Float ? 4 : varint(value.longValue());
+        }
+
+        private long varint(long value) {
+            return Math.max(1, (64 - Long.numberOfLeadingZeros(value) + 6) / 7);
+        }
+    },
+    /** MongoDB's: type, name, value. */
+    BSON {
+        @Override
+        long of(String name, Object value) {
+            return name.length() + 2 + value(value, 0);
+        }
+
+        private long value(Object value, int depth) {
+            if (value == null) {
+                return 0;
+            }
+            if (value instanceof Boolean || value instanceof Byte) {
+                return 1;
+            }
+            if (value instanceof Integer || value instanceof Short) {
+                return 4;
+            }
+            if (value instanceof Number || value instanceof Date || value.getClass().getName().startsWith("java.time.")) {
+                return 8;
+            }
+            if (value instanceof byte[]) {
+                return 5 + ((byte[]) value).length;
+            }
+            if (value.getClass().getName().equals("org.bson.types.ObjectId")) {
+                return 12;
+            }
+            if (value instanceof Map && depth < DEEPEST) {
+                long size = 5;
+                for (Map.Entry<?, ?> entry : ((Map<?, ?>) value).entrySet()) {
+                    size += String.valueOf(entry.getKey()).length() + 2 + value(entry.getValue(), depth + 1);
+                }
+                return size;
+            }
+            List<?> elements = depth < DEEPEST ? elements(value) : null;
+            if (elements != null) {
+                long size = 5;
+                for (int index = 0; index < elements.size(); index++) {
+                    size += String.valueOf(index).length() + 2 + value(elements.get(index), depth + 1);
+                }
+                return size;
+            }
+            return value instanceof Watchable ? 5 : 5 + text(value);
+        }
+    };
+
+    private static final int DEEPEST = 8;
+
+    /** How many bytes a field of this name and value takes. */
+    abstract long of(String name, Object value);
+
+    /** What an array or a collection has; null: it is neither. */
+    private static List<?> elements(Object value) {
+        if (value instanceof Collection && !Graph.isOpaque(value.getClass().getName())) {
+            return new ArrayList<>((Collection<?>) value);
+        }
+        if (value instanceof Collection || value instanceof Map) {
+            return Collections.emptyList();
+        }
+        if (!value.getClass().isArray()) {
+            return null;
+        }
+        List<Object> elements = new ArrayList<>();
+        for (int index = 0; index < Array.getLength(value); index++) {
+            elements.add(Array.get(value, index));
+        }
+        return elements;
+    }
+
+    /** UTF-8 bytes of what a value of the Java library is as text; no method of the application is called. */
+    private static long text(Object value) {
+        if (value instanceof Enum) {
+            return ((Enum<?>) value).name().length();
+        }
+        boolean isJava = value instanceof CharSequence || value.getClass().getName().startsWith("java.");
+        return isJava ? JsonSize.utf8(value.toString()) : 0;
+    }
+}

@@ -1,0 +1,123 @@
+/*
+ * gRPC and Protocol Buffers: a service as the compiler of gRPC would make it, with a message that a library ships.
+ */
+package families;
+
+import com.google.protobuf.StringValue;
+import com.google.type.PostalAddress;
+import io.grpc.CallOptions;
+import io.grpc.ManagedChannel;
+import io.grpc.ManagedChannelBuilder;
+import io.grpc.MethodDescriptor;
+import io.grpc.MethodDescriptor.MethodType;
+import io.grpc.Server;
+import io.grpc.ServerBuilder;
+import io.grpc.ServerServiceDefinition;
+import io.grpc.protobuf.ProtoUtils;
+import io.grpc.stub.ClientCalls;
+import io.grpc.stub.ServerCalls;
+import io.grpc.stub.StreamObserver;
+import java.io.IOException;
+import java.util.Iterator;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+
+final class GrpcFamily implements Family {
+    private static final MethodDescriptor<StringValue, PostalAddress> FIND = method(MethodType.UNARY, "Find");
+    private static final MethodDescriptor<StringValue, PostalAddress> ALL =
+            method(MethodType.SERVER_STREAMING, "All");
+
+    private static MethodDescriptor<StringValue, PostalAddress> method(MethodType type, String name) {
+        return MethodDescriptor.<StringValue, PostalAddress>newBuilder().setType(type)
+                .setFullMethodName(MethodDescriptor.generateFullMethodName("families.Addresses", name))
+                .setRequestMarshaller(ProtoUtils.marshaller(StringValue.getDefaultInstance()))
+                .setResponseMarshaller(ProtoUtils.marshaller(PostalAddress.getDefaultInstance())).build();
+    }
+
+    private static PostalAddress address(StringValue code) {
+        return PostalAddress.newBuilder().setRegionCode("CN").setPostalCode("200000").setLocality("Shanghai")
+                .setOrganization("Station " + code.getValue()).addAddressLines("Street 1").addAddressLines("Hall 2")
+                .build();
+    }
+
+    private final Server server;
+    private final ManagedChannel channel;
+
+    GrpcFamily() throws IOException {
+        server = ServerBuilder.forPort(0).addService(ServerServiceDefinition.builder("families.Addresses")
+                .addMethod(FIND, ServerCalls.asyncUnaryCall((code, answer) -> {
+                    answer.onNext(address(code));
+                    answer.onCompleted();
+                }))
+                .addMethod(ALL, ServerCalls.asyncServerStreamingCall((code, answer) -> {
+                    for (int count = 0; count < 3; count++) {
+                        answer.onNext(address(code));
+                    }
+                    answer.onCompleted();
+                })).build()).build().start();
+        channel = ManagedChannelBuilder.forAddress("localhost", server.getPort()).usePlaintext().build();
+    }
+
+    @Override
+    public void ask(int number) throws InterruptedException, ExecutionException {
+        StringValue code = StringValue.of("S" + number);
+        one(code);
+        stream(code);
+        async(code);
+        log(code);
+        lines(code);
+    }
+
+    private String one(StringValue code) {
+        PostalAddress address =
+                ClientCalls.blockingUnaryCall(channel, FIND, CallOptions.DEFAULT, code); // line: grpc
+        return address.getLocality();
+    }
+
+    private int stream(StringValue code) {
+        Iterator<PostalAddress> all =
+                ClientCalls.blockingServerStreamingCall(channel, ALL, CallOptions.DEFAULT, code); // line: grpc-stream
+        int length = 0;
+        while (all.hasNext()) {
+            length += all.next().getPostalCode().length();
+        }
+        return length;
+    }
+
+    private String async(StringValue code) throws InterruptedException, ExecutionException {
+        CompletableFuture<String> found = new CompletableFuture<>();
+        ClientCalls.asyncUnaryCall(channel.newCall(FIND, CallOptions.DEFAULT), code, new StreamObserver<>() { // line: grpc-async
+            @Override
+            public void onNext(PostalAddress address) {
+                found.complete(address.getRegionCode());
+            }
+
+            @Override
+            public void onError(Throwable cause) {
+                found.completeExceptionally(cause);
+            }
+
+            @Override
+            public void onCompleted() {
+                // It has come.
+            }
+        });
+        return found.get();
+    }
+
+    private int log(StringValue code) {
+        return ClientCalls.blockingUnaryCall(channel, FIND, CallOptions.DEFAULT, code) // line: grpc-log
+                .toString().length();
+    }
+
+    private int lines(StringValue code) {
+        return ClientCalls.blockingUnaryCall(channel, FIND, CallOptions.DEFAULT, code) // line: grpc-lines
+                .getAddressLinesCount();
+    }
+
+    @Override
+    public void close() throws InterruptedException {
+        channel.shutdownNow();
+        server.shutdownNow().awaitTermination();
+    }
+}

@@ -1,0 +1,167 @@
+/*
+ * Entities of Hibernate in H2, by Spring Data JPA and by JPA itself, in transactions that look for changes of all
+ * that they loaded.
+ */
+package families;
+
+import jakarta.persistence.Column;
+import jakarta.persistence.Entity;
+import jakarta.persistence.EntityManager;
+import jakarta.persistence.EntityManagerFactory;
+import jakarta.persistence.FetchType;
+import jakarta.persistence.Id;
+import jakarta.persistence.ManyToOne;
+import jakarta.persistence.OneToMany;
+import jakarta.persistence.Table;
+import java.util.List;
+import java.util.Map;
+import javax.sql.DataSource;
+import org.h2.jdbcx.JdbcConnectionPool;
+import org.springframework.context.annotation.AnnotationConfigApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.ComponentScan;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.FilterType;
+import org.springframework.data.jpa.repository.JpaRepository;
+import org.springframework.data.jpa.repository.config.EnableJpaRepositories;
+import org.springframework.orm.jpa.JpaTransactionManager;
+import org.springframework.orm.jpa.LocalContainerEntityManagerFactoryBean;
+import org.springframework.orm.jpa.SharedEntityManagerCreator;
+import org.springframework.orm.jpa.vendor.HibernateJpaVendorAdapter;
+import org.springframework.transaction.support.TransactionTemplate;
+
+final class JpaFamily implements Family {
+    @Entity(name = "Operator")
+    @Table(name = "OPERATORS")
+    static class Operator {
+        @Id
+        Integer id;
+        private String name;
+        private String address;
+        @OneToMany(mappedBy = "operator")
+        List<StationEntity> stations;
+
+        String getName() {
+            return name;
+        }
+    }
+
+    @Entity(name = "Station")
+    @Table(name = "STATIONS")
+    static class StationEntity {
+        @Id
+        Integer id;
+        String name;
+        double latitude;
+        double longitude;
+        @Column(length = 2000)
+        String description;
+        @ManyToOne(fetch = FetchType.LAZY)
+        Operator operator;
+
+        String getName() {
+            return name;
+        }
+    }
+
+    interface StationEntities extends JpaRepository<StationEntity, Integer> {}
+
+    @Configuration
+    @EnableJpaRepositories(considerNestedRepositories = true,
+            includeFilters = @ComponentScan.Filter(type = FilterType.ASSIGNABLE_TYPE, classes = StationEntities.class))
+    static class Database {
+        @Bean
+        DataSource dataSource() {
+            return JdbcConnectionPool.create("jdbc:h2:mem:entities", "", "");
+        }
+
+        @Bean
+        LocalContainerEntityManagerFactoryBean entityManagerFactory(DataSource source) {
+            LocalContainerEntityManagerFactoryBean factory = new LocalContainerEntityManagerFactoryBean();
+            factory.setDataSource(source);
+            factory.setPackagesToScan("families");
+            factory.setJpaVendorAdapter(new HibernateJpaVendorAdapter());
+            factory.setJpaPropertyMap(Map.of("hibernate.hbm2ddl.auto", "create"));
+            return factory;
+        }
+
+        @Bean
+        JpaTransactionManager transactionManager(EntityManagerFactory factory) {
+            return new JpaTransactionManager(factory);
+        }
+    }
+
+    private final AnnotationConfigApplicationContext context =
+            new AnnotationConfigApplicationContext(Database.class);
+    private final StationEntities stations = context.getBean(StationEntities.class);
+    private final TransactionTemplate transaction =
+            new TransactionTemplate(context.getBean(JpaTransactionManager.class));
+    private final EntityManager entities =
+            SharedEntityManagerCreator.createSharedEntityManager(context.getBean(EntityManagerFactory.class));
+
+    JpaFamily() {
+        transaction.executeWithoutResult(status -> {
+            Operator operator = new Operator();
+            operator.id = 1;
+            operator.name = "Metro";
+            operator.address = "Street 1";
+            entities.persist(operator);
+            for (int id = 0; id < 100; id++) {
+                StationEntity station = new StationEntity();
+                station.id = id;
+                station.name = "Station of " + id;
+                station.description = "A station. ".repeat(50);
+                station.operator = operator;
+                entities.persist(station);
+            }
+        });
+    }
+
+    @Override
+    public void ask(int number) {
+        transaction.execute(status -> repository(number));
+        transaction.execute(status -> list());
+        transaction.execute(status -> twice(number));
+        transaction.execute(status -> lazily(number));
+        transaction.execute(status -> collection());
+        transaction.execute(status -> changed(number));
+    }
+
+    private String repository(int number) {
+        StationEntity station = stations.findById(number).orElseThrow(); // line: jpa-repository
+        return station.getName();
+    }
+
+    private double list() {
+        return entities.createQuery("select s from Station s where s.id < 10", StationEntity.class)
+                .getResultList() // line: jpa-query
+                .stream().mapToDouble(station -> station.latitude).sum();
+    }
+
+    private String twice(int number) {
+        entities.find(StationEntity.class, number); // line: jpa-find
+        return entities.find(StationEntity.class, number).getName(); // line: jpa-found
+    }
+
+    private String lazily(int number) {
+        StationEntity station = entities.find(StationEntity.class, number); // line: jpa-lazy
+        return station.operator.getName(); // line: jpa-proxy
+    }
+
+    private int collection() {
+        Operator operator = entities.find(Operator.class, 1); // line: jpa-operator
+        return operator.stations.stream()
+                .mapToInt(station -> station.name.length()).sum(); // line: jpa-collection
+    }
+
+    private Object changed(int number) {
+        StationEntity station = entities.find(StationEntity.class, number); // line: jpa-changed
+        station.longitude += 1;
+        return null;
+    }
+
+    @Override
+    public void close() {
+        context.close();
+    }
+}
