@@ -11,7 +11,7 @@ AGENT = HERE.parent / "target/slowpath-transfers.jar"
 FAMILIES = HERE / "families/target"
 SOURCES = HERE / "families/src/main/java/families"
 TIMES = 30
-ALL = ["jdbc", "jpa", "webclient", "feign", "jaxrs", "grpc", "mongodb"]
+ALL = ["jdbc", "jpa", "webclient", "feign", "jaxrs", "grpc", "mongodb", "elasticsearch"]
 
 
 def line_of(marker):
@@ -31,7 +31,8 @@ class EachFamily(unittest.TestCase):
             cls.ran = subprocess.run(
                 ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1",
                  f"-javaagent:{AGENT}=report={report},arms-per-second=1000000,exclude=de.bwaldvogel.",
-                 "-cp", f"{FAMILIES}/families.jar:{FAMILIES}/lib/*", "families.Families", str(TIMES), *ALL],
+                 f"-Dfamilies.folder={folder}",
+                 "-Des.set.netty.runtime.available.processors=false", "-cp", f"{FAMILIES}/families.jar:{FAMILIES}/lib/*", "families.Families", str(TIMES), *ALL],
                 capture_output=True, text=True, timeout=240)
             if cls.ran.returncode:
                 raise AssertionError(cls.ran.stdout[-3000:] + cls.ran.stderr[-3000:])
@@ -131,6 +132,12 @@ class EachFamily(unittest.TestCase):
         self.check("mongodb-next", "MongoDB", "find shop.stations", station, ["platforms"], responses=3 * TIMES,
                    objects=10 / 3)
         self.check("mongodb-changed", "MongoDB", "findOneAndUpdate shop.stations", station, ["latitude"])
+
+    def test_elasticsearch(self):
+        station = "families.Station"
+        self.check("elasticsearch", "Elasticsearch", "get stations", station, ["name"], size=106)
+        self.check("elasticsearch-search", "Elasticsearch", "search stations", station, ["platforms"])
+        self.check("elasticsearch-several", "Elasticsearch", "mget stations", station, ["latitude"], objects=2)
 
     def test_nothing_went_wrong(self):
         self.assertNotIn("slowpath:", self.ran.stderr)

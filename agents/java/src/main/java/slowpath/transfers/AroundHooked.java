@@ -89,9 +89,9 @@ final class AroundHooked extends AroundMethod {
         };
     }
 
-    /** The method's first argument, which must be an object. */
-    static Value first() {
-        return code -> code.loadArg(0);
+    /** An argument by number, which must be an object. */
+    static Value argument(int number) {
+        return code -> code.loadArg(number);
     }
 
     static Value self() {

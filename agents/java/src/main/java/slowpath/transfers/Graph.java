@@ -70,7 +70,7 @@ final class Graph {
                 open(element);
             }
         } else if (isOpaque(type)) {
-            open(Wrappers.content(object, type));
+            Wrappers.content(object, type).forEach(this::open);
         } else if (object instanceof Collection) {
             ((Collection<?>) object).forEach(this::open);
         } else if (object instanceof Map) {

@@ -7,7 +7,6 @@ package slowpath.transfers;
 
 import static slowpath.transfers.AroundHooked.argument;
 import static slowpath.transfers.AroundHooked.field;
-import static slowpath.transfers.AroundHooked.first;
 import static slowpath.transfers.AroundHooked.nothing;
 import static slowpath.transfers.AroundHooked.of;
 import static slowpath.transfers.AroundHooked.own;
@@ -112,7 +111,7 @@ final class HookedMethods {
         Value methodField = field("httpMethod", "Lorg/springframework/http/HttpMethod;");
         Value attributes = field("attributes", "Ljava/util/Map;");
         add(restClient, (method, type) -> method.equals("createRequest") && type.startsWith("(Ljava/net/URI;)"),
-                around(calls().begin("calling", methodField, first(), attributes)), "httpMethod", "attributes");
+                around(calls().begin("calling", methodField, argument(0), attributes)), "httpMethod", "attributes");
         String webClient = "org/springframework/web/reactive/function/client/DefaultWebClient$";
         add(webClient + "DefaultRequestBodyUriSpec", named("retrieve"),
                 around(calls().returning("request", methodField, field("uri", "Ljava/net/URI;"), attributes)),
@@ -134,8 +133,8 @@ final class HookedMethods {
         String event = "org/hibernate/event/spi/PostLoadEvent";
         add("org/hibernate/event/internal/DefaultPostLoadEventListener", (method, type) ->
                 method.equals("onPostLoad") && type.startsWith("(L" + event + ";)"), around(calls().begin("loaded",
-                        of(first(), event, "getEntity", "java/lang/Object"),
-                        of(first(), event, "getPersister", "org/hibernate/persister/entity/EntityPersister"))));
+                        of(argument(0), event, "getEntity", "java/lang/Object"),
+                        of(argument(0), event, "getPersister", "org/hibernate/persister/entity/EntityPersister"))));
         Change ownReads = around(calls().begin("beginOwnReads").end("endOwnReads"));
         for (String getter : List.of("GetterFieldImpl", "GetterMethodImpl")) {
             add("org/hibernate/property/access/spi/" + getter, named("get", "getForInsert"), ownReads);
@@ -162,10 +161,14 @@ final class HookedMethods {
     }
 
     private void otherClients() {
+        for (String transport : List.of("rest_client/RestClientTransport", "ElasticsearchTransportBase")) {
+            add("co/elastic/clients/transport/" + transport, named("performRequest"),
+                    around(client("Elasticsearch").begin("callSearch", argument(0), argument(1))));
+        }
         add("feign/SynchronousMethodHandler", named("invoke"),
                 around(client("Feign").begin("call", nothing(), nothing(), nothing())));
         add("feign/SynchronousMethodHandler", named("targetRequest"),
-                around(calls().begin("callingByTemplate", first())));
+                around(calls().begin("callingByTemplate", argument(0))));
         add("org/glassfish/jersey/client/ClientResponse", named("readEntity"),
                 around(client("JAX-RS").begin("answer", self())));
         add("io/grpc/MethodDescriptor", named("parseResponse"),
@@ -176,7 +179,7 @@ final class HookedMethods {
             add("io/grpc/stub/" + listener, (method, type) -> method.equals("<init>"),
                     around(calls().begin("listen", self())));
             add("io/grpc/stub/" + listener, (method, type) -> method.equals("onMessage"),
-                    around(calls().begin("deliver", first(), self())));
+                    around(calls().begin("deliver", argument(0), self())));
         }
         add("com/google/protobuf/AbstractMessage", named("toString"),
                 around(calls().begin("beginPrint").end("endPrint")));

@@ -8,6 +8,7 @@ import java.io.InputStream;
 import java.lang.invoke.MethodHandle;
 import java.lang.reflect.Field;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -166,6 +167,19 @@ public final class Hooks {
     public static void callCommand(Object namespace, String command) {
         if (beginCall()) {
             ThreadState.current().endpoint = new Endpoint(command, String.valueOf(namespace), Encoding.BSON);
+        }
+    }
+
+    /** Begin of a method that sends a request of Elasticsearch's client, to an endpoint as that names it. */
+    public static void callSearch(Object request, Object endpoint) {
+        if (beginCall()) {
+            Object index = Asked.of(request, "index");
+            String indices = index instanceof Collection
+                    ? ((Collection<?>) index).stream().map(String::valueOf).collect(Collectors.joining(", "))
+                    : index == null ? "" : index.toString();
+            String name = String.valueOf(Asked.of(endpoint, "id"));
+            ThreadState.current().endpoint =
+                    new Endpoint(name.substring(name.lastIndexOf('/') + 1), indices, Encoding.JSON);
         }
     }
 

@@ -13,7 +13,7 @@ public final class Families {
     private static final Map<String, Callable<Family>> ALL = new TreeMap<>(Map.of(
             "jdbc", JdbcFamily::new, "jpa", JpaFamily::new, "webclient", WebClientFamily::new,
             "feign", FeignFamily::new, "jaxrs", JaxRsFamily::new, "grpc", GrpcFamily::new,
-            "mongodb", MongoFamily::new));
+            "mongodb", MongoFamily::new, "elasticsearch", ElasticsearchFamily::new));
 
     private Families() {}
 
