@@ -1,6 +1,7 @@
 """Runs a program that receives objects through one library after the other, each from a real server (families), under
-the agent, and compares the report with what the program did."""
+the agent, and compares the report with what the program did. FAMILIES names where other versions were built."""
 import json
+import os
 import subprocess
 import tempfile
 import unittest
@@ -8,7 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 AGENT = HERE.parent / "target/slowpath-transfers.jar"
-FAMILIES = HERE / "families/target"
+FAMILIES = HERE / "families" / os.environ.get("FAMILIES", "target")
 SOURCES = HERE / "families/src/main/java/families"
 TIMES = 30
 ALL = ["jdbc", "jpa", "webclient", "feign", "jaxrs", "grpc", "mongodb", "elasticsearch"]

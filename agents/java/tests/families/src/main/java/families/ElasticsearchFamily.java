@@ -15,6 +15,8 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import org.apache.http.HttpHost;
+import org.apache.http.HttpRequest;
+import org.apache.http.protocol.HttpContext;
 import org.elasticsearch.client.RestClient;
 import org.elasticsearch.common.settings.Settings;
 import org.elasticsearch.http.HttpServerTransport;
@@ -45,12 +47,21 @@ final class ElasticsearchFamily implements Family {
     ElasticsearchFamily() throws Exception {
         server = new Server(Files.createTempDirectory(Path.of(System.getProperty("families.folder")), "elasticsearch"));
         server.start();
-        http = RestClient.builder(new HttpHost("127.0.0.1", server.port())).build();
+        http = RestClient.builder(new HttpHost("127.0.0.1", server.port())).setHttpClientConfigCallback(client ->
+                client.addInterceptorLast(ElasticsearchFamily::speakPlainly)).build();
         client = new ElasticsearchClient(new RestClientTransport(http, new JacksonJsonpMapper()));
         for (int number = 0; number < 10; number++) {
             Station station = Station.of(number);
             client.index(request -> request.index("stations").id(station.getCode()).document(station)
                     .refresh(Refresh.True));
+        }
+    }
+
+    /** Clients that are newer than the server name versions of its JSON that it does not know. */
+    private static void speakPlainly(HttpRequest request, HttpContext context) {
+        request.setHeader("Accept", "application/json");
+        if (request.containsHeader("Content-Type")) {
+            request.setHeader("Content-Type", "application/json");
         }
     }
 
