@@ -6,7 +6,7 @@ cd "$(dirname "$0")"
 with() {
     target=$1
     shift
-    mvn --quiet --batch-mode --file families/pom.xml -Dfamilies.target="$target" "$@" package
+    mvn --quiet --batch-mode --file families/pom.xml -Dfamilies.target="$target" "$@" clean package
     FAMILIES="$target" python3 test_families.py
 }
 

@@ -12,6 +12,7 @@ AGENT = HERE.parent / "target/slowpath-transfers.jar"
 FAMILIES = HERE / "families" / os.environ.get("FAMILIES", "target")
 SOURCES = HERE / "families/src/main/java/families"
 TIMES = 30
+ENCODINGS = {"JdbcTemplate": "row", "Hibernate": "row", "gRPC": "protobuf", "MongoDB": "bson"}
 ALL = ["jdbc", "jpa", "webclient", "feign", "jaxrs", "grpc", "mongodb", "elasticsearch"]
 
 
@@ -33,7 +34,8 @@ class EachFamily(unittest.TestCase):
                 ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1",
                  f"-javaagent:{AGENT}=report={report},arms-per-second=1000000,exclude=de.bwaldvogel.",
                  f"-Dfamilies.folder={folder}",
-                 "-Des.set.netty.runtime.available.processors=false", "-cp", f"{FAMILIES}/families.jar:{FAMILIES}/lib/*", "families.Families", str(TIMES), *ALL],
+                 "-Des.set.netty.runtime.available.processors=false",
+                 "-cp", f"{FAMILIES}/families.jar:{FAMILIES}/lib/*", "families.Families", str(TIMES), *ALL],
                 capture_output=True, text=True, timeout=240)
             if cls.ran.returncode:
                 raise AssertionError(cls.ran.stdout[-3000:] + cls.ran.stderr[-3000:])
@@ -52,6 +54,7 @@ class EachFamily(unittest.TestCase):
         used, those printed, and no other one read; `size` is that of one object, in bytes."""
         context = self.context(marker)
         self.assertEqual((context["by"], context["responses"]), (by, responses))
+        self.assertEqual(context["encoding"], ENCODINGS.get(by, "json"))
         method, url = context["endpoint"]["method"], context["endpoint"]["url"]
         self.assertRegex(f"{method} {url}", f"^{endpoint}$")
         self.assertEqual([row["class"] for row in context["classes"]], [name])

@@ -90,7 +90,7 @@ pub struct TransferRow {
     pub censored: u64,
     /// Share of fields used (equation 2); nothing where no object is decided.
     pub utilisation: Option<f64>,
-    /// Bytes as JSON of these objects in a response.
+    /// Bytes of these objects in a response.
     pub bytes_per_response: f64,
     /// Of those, what no use was made of.
     pub wasted_bytes_per_response: f64,
@@ -118,7 +118,7 @@ pub struct FieldRow {
     pub unused: u64,
     /// Share of decided objects in which it was read (equation 3).
     pub utilisation: Option<Share>,
-    /// Bytes as JSON in an object, on average; 0 where it was never there.
+    /// Bytes in an object, on average; 0 where it was never there.
     pub bytes: f64,
     /// All of it in a word.
     #[serde(rename = "use")]

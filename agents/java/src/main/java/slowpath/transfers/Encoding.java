@@ -95,13 +95,14 @@ enum Encoding {
             if (value instanceof Integer || value instanceof Short) {
                 return 4;
             }
-            if (value instanceof Number || value instanceof Date || value.getClass().getName().startsWith("java.time.")) {
+            String type = value.getClass().getName();
+            if (value instanceof Number || value instanceof Date || type.startsWith("java.time.")) {
                 return 8;
             }
             if (value instanceof byte[]) {
                 return 5 + ((byte[]) value).length;
             }
-            if (value.getClass().getName().equals("org.bson.types.ObjectId")) {
+            if (type.equals("org.bson.types.ObjectId")) {
                 return 12;
             }
             if (value instanceof Map && depth < DEEPEST) {

@@ -217,7 +217,8 @@ public final class Hooks {
             Object general = Asked.of(Asked.of(Asked.of(template, "methodMetadata"), "template"), "url");
             Object base = Asked.of(Asked.of(template, "feignTarget"), "url");
             Object path = general == null ? Asked.of(template, "url") : general;
-            thread.endpoint = Endpoint.of(Asked.of(template, "method"), null, String.valueOf(base == null ? "" : base) + path);
+            String url = base == null ? String.valueOf(path) : base.toString() + path;
+            thread.endpoint = Endpoint.of(Asked.of(template, "method"), null, url);
         }
     }
 

@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.time.Instant;
+import java.util.Locale;
 
 final class Report {
     private static final int VERSION = 1;
@@ -96,7 +97,7 @@ final class Report {
         json.end(']')
                 .key("endpoint").begin('{').with("method", context.endpoint.method).with("url", context.endpoint.url)
                 .end('}')
-                .with("by", context.by)
+                .with("by", context.by).with("encoding", context.endpoint.encoding.name().toLowerCase(Locale.ROOT))
                 .with("responses", context.responses.sum()).with("looked_into", context.looked.sum())
                 .with("too_large", context.tooLarge.sum())
                 .key("classes").begin('[');

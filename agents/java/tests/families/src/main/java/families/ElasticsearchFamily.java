@@ -73,7 +73,8 @@ final class ElasticsearchFamily implements Family {
     }
 
     private String get(int number) throws IOException {
-        return client.get(request -> request.index("stations").id("S" + number % 10), Station.class) // line: elasticsearch
+        String id = "S" + number % 10;
+        return client.get(request -> request.index("stations").id(id), Station.class) // line: elasticsearch
                 .source().getName();
     }
 
@@ -84,8 +85,9 @@ final class ElasticsearchFamily implements Family {
     }
 
     private double several() throws IOException {
-        return client.mget(request -> request.index("stations").ids("S1", "S2"), Station.class) // line: elasticsearch-several
-                .docs().stream().mapToDouble(document -> document.result().source().getLatitude()).sum();
+        var both = client.mget(request -> request.index("stations") // line: elasticsearch-several
+                .ids("S1", "S2"), Station.class);
+        return both.docs().stream().mapToDouble(document -> document.result().source().getLatitude()).sum();
     }
 
     @Override

@@ -17,7 +17,19 @@ public final class Families {
 
     private Families() {}
 
-    public static void main(String[] arguments) throws Exception {
+    public static void main(String[] arguments) {
+        int status = 1;
+        try {
+            ask(arguments);
+            status = 0;
+        } catch (Exception | LinkageError cause) {
+            cause.printStackTrace();
+        }
+        // Servers have threads that would go on.
+        System.exit(status);
+    }
+
+    private static void ask(String[] arguments) throws Exception {
         int times = Integer.parseInt(arguments[0]);
         for (int argument = 1; argument < arguments.length; argument++) {
             long begin = System.nanoTime();
@@ -32,6 +44,5 @@ public final class Families {
             System.gc();
             Thread.sleep(300);
         }
-        System.exit(0);
     }
 }

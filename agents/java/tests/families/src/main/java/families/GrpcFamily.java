@@ -86,7 +86,8 @@ final class GrpcFamily implements Family {
 
     private String async(StringValue code) throws InterruptedException, ExecutionException {
         CompletableFuture<String> found = new CompletableFuture<>();
-        ClientCalls.asyncUnaryCall(channel.newCall(FIND, CallOptions.DEFAULT), code, new StreamObserver<>() { // line: grpc-async
+        var call = channel.newCall(FIND, CallOptions.DEFAULT);
+        ClientCalls.asyncUnaryCall(call, code, new StreamObserver<>() { // line: grpc-async
             @Override
             public void onNext(PostalAddress address) {
                 found.complete(address.getRegionCode());
