@@ -13,7 +13,7 @@ FAMILIES = HERE / "families" / os.environ.get("FAMILIES", "target")
 SOURCES = HERE / "families/src/main/java/families"
 TIMES = 30
 ENCODINGS = {"JdbcTemplate": "row", "Hibernate": "row", "gRPC": "protobuf", "MongoDB": "bson"}
-ALL = ["jdbc", "jpa", "webclient", "feign", "jaxrs", "grpc", "mongodb", "elasticsearch"]
+ALL = ["jdbc", "jpa", "resttemplate", "webclient", "feign", "jaxrs", "grpc", "mongodb", "elasticsearch"]
 
 
 def line_of(marker):
@@ -92,6 +92,10 @@ class EachFamily(unittest.TestCase):
         self.check("jpa-find", "Hibernate", "SELECT STATIONS", "families.JpaFamily$StationEntity", ["name"])
         self.assertNotIn(line_of("jpa-found"), [f"{frame['file']}:{frame['line']}" for context in self.contexts
                                                 for frame in context["call_path"]])
+
+    def test_rest_template(self):
+        self.check("rest-template", "RestTemplate", r"GET http://localhost:\d+/api/stations/\{id\}", "families.Station",
+                   ["name"], size=108)
 
     def test_web_client(self):
         station = "families.Station"

@@ -4,7 +4,6 @@
  */
 package slowpath.transfers;
 
-import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.Map;
@@ -26,11 +25,11 @@ final class Asked {
         if (object == null) {
             return null;
         }
-        Optional<Method> found = METHODS.get(object.getClass())
-                .computeIfAbsent(method, name -> Optional.ofNullable(find(object.getClass(), name)));
         try {
+            Optional<Method> found = METHODS.get(object.getClass())
+                    .computeIfAbsent(method, name -> Optional.ofNullable(find(object.getClass(), name)));
             return found.isEmpty() ? null : found.get().invoke(object);
-        } catch (IllegalAccessException | InvocationTargetException cause) {
+        } catch (ReflectiveOperationException | RuntimeException | LinkageError cause) {
             return null;
         }
     }

@@ -12,6 +12,7 @@ import java.util.Collections;
 import java.util.Date;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 
 enum Encoding {
     /** Without escapes and white space. */
@@ -54,7 +55,14 @@ enum Encoding {
 
         private boolean isDefault(Object value) {
             return value instanceof Number && ((Number) value).doubleValue() == 0 || value.equals(false)
-                    || value.equals("") || Integer.valueOf(0).equals(Asked.of(value, "size"));
+                    || value.equals("") || size(value) == 0;
+        }
+
+        /** Of bytes or a list of the library; -1: it is neither. */
+        private long size(Object value) {
+            boolean isLibrary = value.getClass().getName().startsWith("com.google.protobuf.");
+            Object size = isLibrary ? Asked.of(value, "size") : null;
+            return size instanceof Integer ? (Integer) size : -1;
         }
 
         private long withLength(Object value) {
@@ -64,9 +72,7 @@ enum Encoding {
             if (value instanceof Number) {
                 return number((Number) value);
             }
-            Object size = value instanceof CharSequence ? null : Asked.of(value, "size");
-            long length = value instanceof CharSequence ? text(value) : size instanceof Number
-                    ? ((Number) size).longValue() : 0;
+            long length = value instanceof CharSequence ? text(value) : Math.max(size(value), 0);
             return varint(length) + length;
         }
 
@@ -108,7 +114,7 @@ enum Encoding {
             if (value instanceof Map && depth < DEEPEST) {
                 long size = 5;
                 for (Map.Entry<?, ?> entry : ((Map<?, ?>) value).entrySet()) {
-                    size += String.valueOf(entry.getKey()).length() + 2 + value(entry.getValue(), depth + 1);
+                    size += text(entry.getKey()) + 2 + value(entry.getValue(), depth + 1);
                 }
                 return size;
             }
@@ -152,7 +158,8 @@ enum Encoding {
         if (value instanceof Enum) {
             return ((Enum<?>) value).name().length();
         }
-        boolean isJava = value instanceof CharSequence || value.getClass().getName().startsWith("java.");
-        return isJava ? JsonSize.utf8(value.toString()) : 0;
+        String type = value.getClass().getName();
+        boolean isValue = type.startsWith("java.") && (!type.startsWith("java.util.") || value instanceof UUID);
+        return isValue ? JsonSize.utf8(value.toString()) : 0;
     }
 }

@@ -7,6 +7,7 @@ package slowpath.transfers;
 import java.lang.reflect.Array;
 import java.util.Collection;
 import java.util.Map;
+import java.util.Optional;
 
 final class JsonSize {
     private static final int DEEPEST = 8;
@@ -31,10 +32,12 @@ final class JsonSize {
             return 2 + ((Enum<?>) value).name().length();
         }
         String type = value.getClass().getName();
-        if (depth == DEEPEST) {
+        boolean isArray = value.getClass().isArray();
+        if (depth == DEEPEST
+                && (isArray || value instanceof Collection || value instanceof Map || value instanceof Optional)) {
             return 2;
         }
-        if (value.getClass().isArray()) {
+        if (isArray) {
             long size = 2;
             for (int index = 0; index < Array.getLength(value); index++) {
                 size += 1 + of(Array.get(value, index), depth + 1);
@@ -57,11 +60,20 @@ final class JsonSize {
         if (value instanceof Map) {
             long size = 2;
             for (Map.Entry<?, ?> entry : ((Map<?, ?>) value).entrySet()) {
-                size += 4 + String.valueOf(entry.getKey()).length() + of(entry.getValue(), depth + 1);
+                size += 2 + key(entry.getKey()) + of(entry.getValue(), depth + 1);
             }
             return size;
         }
+        if (value instanceof Optional) {
+            return of(((Optional<?>) value).orElse(null), depth + 1);
+        }
         return 2 + value.toString().length();
+    }
+
+    /** With quotes. */
+    private static long key(Object key) {
+        boolean isQuoted = key instanceof CharSequence || key instanceof Enum;
+        return of(key, DEEPEST) + (isQuoted ? 0 : 2);
     }
 
     static long utf8(String text) {

@@ -60,7 +60,7 @@ final class Transfers {
 
     /** What was asked for over this call path is about to reach the application, on whatever thread. */
     void received(Object root, CallPath callPath, Endpoint endpoint, String by) {
-        if (callPath == null) {
+        if (callPath == null || Graph.isPlain(root)) {
             return;
         }
         ThreadState thread = ThreadState.current();

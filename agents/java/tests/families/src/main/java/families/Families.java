@@ -6,14 +6,13 @@
 package families;
 
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.Callable;
 
 public final class Families {
-    private static final Map<String, Callable<Family>> ALL = new TreeMap<>(Map.of(
-            "jdbc", JdbcFamily::new, "jpa", JpaFamily::new, "webclient", WebClientFamily::new,
-            "feign", FeignFamily::new, "jaxrs", JaxRsFamily::new, "grpc", GrpcFamily::new,
-            "mongodb", MongoFamily::new, "elasticsearch", ElasticsearchFamily::new));
+    private static final Map<String, Callable<Family>> ALL = Map.of(
+            "jdbc", JdbcFamily::new, "jpa", JpaFamily::new, "resttemplate", RestTemplateFamily::new,
+            "webclient", WebClientFamily::new, "feign", FeignFamily::new, "jaxrs", JaxRsFamily::new,
+            "grpc", GrpcFamily::new, "mongodb", MongoFamily::new, "elasticsearch", ElasticsearchFamily::new);
 
     private Families() {}
 
