@@ -12,7 +12,8 @@ AGENT = HERE.parent / "target/slowpath-transfers.jar"
 FAMILIES = HERE / "families" / os.environ.get("FAMILIES", "target")
 SOURCES = HERE / "families/src/main/java/families"
 TIMES = 30
-ENCODINGS = {"JdbcTemplate": "row", "Hibernate": "row", "gRPC": "protobuf", "MongoDB": "bson"}
+ENCODINGS = {"JdbcTemplate": "row", "Hibernate": "row", "gRPC": "protobuf", "MongoDB": "bson",
+             "MongoTemplate": "bson"}
 ALL = ["jdbc", "jpa", "resttemplate", "webclient", "feign", "jaxrs", "grpc", "mongodb", "elasticsearch"]
 
 
@@ -140,6 +141,12 @@ class EachFamily(unittest.TestCase):
         self.check("mongodb-next", "MongoDB", "find shop.stations", station, ["platforms"], responses=3 * TIMES,
                    objects=10 / 3)
         self.check("mongodb-changed", "MongoDB", "findOneAndUpdate shop.stations", station, ["latitude"])
+
+    def test_spring_data_mongodb(self):
+        document = "families.MongoFamily$StationDocument"
+        self.check("mongo-template", "MongoTemplate", "find shop.stations", document, ["name"], size=135)
+        self.check("mongo-repository", "MongoTemplate", "find shop.stations", document, ["lines"])
+        self.check("mongo-aggregation", "MongoTemplate", "aggregate shop.stations", document, ["code"])
 
     def test_elasticsearch(self):
         station = "families.Station"

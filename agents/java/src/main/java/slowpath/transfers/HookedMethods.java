@@ -121,6 +121,10 @@ final class HookedMethods {
         add("org/springframework/jdbc/core/JdbcTemplate", named("query", "queryForObject", "queryForList"),
                 around(client("JdbcTemplate").begin("query", argument("java.lang.String"),
                         argument("org.springframework.jdbc.core.PreparedStatementCreator"))));
+        // Whom it asks, the driver of MongoDB tells.
+        add("org/springframework/data/mongodb/core/MongoTemplate", named("find", "findOne", "findById", "findAll",
+                "findDistinct", "findAndModify", "findAndReplace", "findAndRemove", "doFind", "doFindOne", "aggregate",
+                "doAggregate"), around(client("MongoTemplate").begin("call", nothing(), nothing(), nothing())));
     }
 
     private void databases() {

@@ -156,10 +156,11 @@ public final class Hooks {
         }
     }
 
-    /** Begin of a method that asks whom an object is known to ask. */
+    /** Begin of a method that asks whom an object is known to ask; so does what it is called by, then. */
     public static void callThrough(Object known) {
-        if (beginCall()) {
-            ThreadState.current().endpoint = ENDPOINTS.of(known);
+        ThreadState thread = ThreadState.current();
+        if (beginCall() || thread.endpoint == null) {
+            thread.endpoint = ENDPOINTS.of(known);
         }
     }
 

@@ -1,13 +1,17 @@
 /*
- * Objects of libraries around what was received: ResponseEntity of Spring, answers of Elasticsearch.
+ * Objects of libraries around what was received: of Spring's clients and of Elasticsearch's.
  */
 package slowpath.transfers;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 final class Wrappers {
-    private static final List<String> OF_SPRING = List.of("getBody");
+    /** The methods that tell what these hold. */
+    private static final Map<String, List<String>> OF_SPRING = Map.of(
+            "org.springframework.http.ResponseEntity", List.of("getBody"),
+            "org.springframework.data.mongodb.core.aggregation.AggregationResults", List.of("getMappedResults"));
     /** Of a search and what it found, of one document and several, of several searches. */
     private static final List<String> OF_ELASTICSEARCH = List.of("hits", "source", "docs", "responses", "result");
 
@@ -15,8 +19,8 @@ final class Wrappers {
 
     /** What the object is there to hold; empty: it is no such object, or holds nothing. */
     static List<Object> content(Object object, String className) {
-        List<String> methods = className.equals("org.springframework.http.ResponseEntity") ? OF_SPRING
-                : className.startsWith("co.elastic.clients.elasticsearch.") ? OF_ELASTICSEARCH : List.of();
+        List<String> methods = className.startsWith("co.elastic.clients.elasticsearch.") ? OF_ELASTICSEARCH
+                : OF_SPRING.getOrDefault(className, List.of());
         List<Object> content = new ArrayList<>();
         for (String method : methods) {
             Object held = Asked.of(object, method);

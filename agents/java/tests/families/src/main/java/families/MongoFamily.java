@@ -1,5 +1,5 @@
 /*
- * Documents of MongoDB as objects, by the codec of its driver; the server is one in Java that speaks its protocol.
+ * Documents of MongoDB as objects, by the codec of its driver and by Spring Data; the server is one in Java that speaks its protocol.
  */
 package families;
 
@@ -17,8 +17,29 @@ import java.util.ArrayList;
 import java.util.List;
 import org.bson.codecs.configuration.CodecRegistries;
 import org.bson.codecs.pojo.PojoCodecProvider;
+import org.springframework.data.mongodb.core.MongoTemplate;
+import org.springframework.data.mongodb.core.aggregation.Aggregation;
+import org.springframework.data.mongodb.core.mapping.Document;
+import org.springframework.data.mongodb.core.query.Criteria;
+import org.springframework.data.mongodb.core.query.Query;
+import org.springframework.data.mongodb.repository.MongoRepository;
+import org.springframework.data.mongodb.repository.support.MongoRepositoryFactory;
 
 final class MongoFamily implements Family {
+    @Document("stations")
+    static class StationDocument {
+        String code;
+        String name;
+        double latitude;
+        double longitude;
+        int platforms;
+        List<String> lines;
+    }
+
+    interface StationDocuments extends MongoRepository<StationDocument, String> {
+        List<StationDocument> findByCode(String code);
+    }
+
     private final MongoServer server = new MongoServer(new MemoryBackend());
     private final MongoClient client = MongoClients.create(server.bindAndGetConnectionString());
     private final MongoCollection<Station> stations = client.getDatabase("shop")
@@ -26,6 +47,10 @@ final class MongoFamily implements Family {
                     MongoClientSettings.getDefaultCodecRegistry(),
                     CodecRegistries.fromProviders(PojoCodecProvider.builder().automatic(true).build())))
             .getCollection("stations", Station.class);
+
+    private final MongoTemplate template = new MongoTemplate(client, "shop");
+    private final StationDocuments documents =
+            new MongoRepositoryFactory(template).getRepository(StationDocuments.class);
 
     MongoFamily() {
         for (int number = 0; number < 10; number++) {
@@ -39,6 +64,9 @@ final class MongoFamily implements Family {
         all();
         aggregate();
         changed(number);
+        template(number);
+        repository(number);
+        aggregated();
     }
 
     private String first(int number) {
@@ -65,6 +93,22 @@ final class MongoFamily implements Family {
     private double changed(int number) {
         return stations.findOneAndUpdate(Filters.eq("code", "S" + number % 10), // line: mongodb-changed
                 Updates.inc("longitude", 0.25)).getLatitude();
+    }
+
+    private String template(int number) {
+        Query query = Query.query(Criteria.where("code").is("S" + number % 10));
+        return template.findOne(query, StationDocument.class).name; // line: mongo-template
+    }
+
+    private int repository(int number) {
+        List<StationDocument> found = documents.findByCode("S" + number % 10); // line: mongo-repository
+        return found.get(0).lines.size();
+    }
+
+    private String aggregated() {
+        return template.aggregate(Aggregation.newAggregation( // line: mongo-aggregation
+                Aggregation.match(Criteria.where("platforms").is(3))), "stations", StationDocument.class)
+                .getMappedResults().get(0).code;
     }
 
     @Override
