@@ -89,7 +89,7 @@ pub(crate) mod every_way {
                 .wrapping_add(1);
             (state >> 33) % below
         };
-        let shares = seed / 2 % 2 == 0;
+        let shares = (seed / 2).is_multiple_of(2);
         let second = if shares { "b/cpu0" } else { "cpu2" };
         let mut text = String::new();
         for (stream, position) in ["a/cpu0", second, "cpu1"].into_iter().zip(0..) {

@@ -5,10 +5,7 @@ use std::sync::Arc;
 
 use crate::support::{Tracer, path, range, tid, timelines, trace};
 use proptest::prelude::*;
-use slowpath_critical_path::{
-    Cause, CriticalPath, Graph, Holdups, PathId, Segment, State, critical_path,
-};
-use slowpath_drawn::DrawnTrace;
+use slowpath_critical_path::{Cause, CriticalPath, Graph, Holdups, PathId, Segment, State};
 use slowpath_model::{HostId, ThreadId, TimeRange};
 
 /// A path's own segments, as the graph tells them.
@@ -151,42 +148,6 @@ fn waiters_of_one_thread_do_not_multiply_it() {
         named += edge.paths.map_or(0, <[PathId]>::len);
     }
     assert_eq!((edges, named), (100 + 199 + 100, 100));
-}
-
-/// The segments of the paths of `count` threads, each over its life, that one thread creates after events
-/// were lost on another processor.
-fn segments_of_created(count: i64) -> usize {
-    let mut drawing = String::from(
-        "cpu0 0 sched_switch prev_comm=swapper prev_tid=0 prev_state=0 next_comm=main next_tid=7\n",
-    );
-    for number in 0..count {
-        let (at, child) = (100 + 10 * number, 1000 + number);
-        drawing += &format!(
-            "cpu0 {at} sched_wakeup_new comm=child tid={child} target_cpu=1
-             cpu0 {} irq_handler_entry irq=4 name=disk
-             cpu0 {} irq_handler_exit irq=4 ret=1
-             cpu2 {} sched_switch prev_comm=swapper prev_tid=0 prev_state=0 next_comm=child next_tid={child}
-             cpu2 {} sched_switch prev_comm=child prev_tid={child} prev_state=64 next_comm=swapper next_tid=0\n",
-            at + 2, at + 4, at + 3, at + 5
-        );
-    }
-    drawing += "-- lost-packets 1 cpu1
-        cpu1 50 irq_handler_entry irq=4 name=disk
-        cpu1 55 irq_handler_exit irq=4 ret=1";
-    let trace = DrawnTrace::parse(&drawing).expect("the drawing can be read");
-    let lines = timelines(&trace, 1, u64::MAX);
-    let threads = lines.threads().iter();
-    let paths = threads.map(|&thread| critical_path(&lines, thread, lines.life(thread)));
-    paths.map(|path| path.segments.len()).sum()
-}
-
-#[test]
-fn lost_events_make_no_path_begin_before_its_thread() {
-    let [few, many] = [20, 80].map(segments_of_created);
-    assert!(
-        many <= 4 * few,
-        "{few} segments of 20 threads, {many} of 80"
-    );
 }
 
 /// Begin; length, thread and number of the state of each piece.

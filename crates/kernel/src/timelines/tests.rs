@@ -449,6 +449,6 @@ fn a_thread_that_is_created_after_a_loss_lives_from_then_on() {
     let lines = lines.state.unwrap();
     let before = lines.stretch_before(ThreadId(8), Timestamp::from_ns(40));
     assert_eq!(before.doing, Doing::Unknown);
-    assert_eq!(lines.life(ThreadId(8)), super::range(60, 90));
+    assert_eq!(lines.life(ThreadId(8)), range(60, 90));
     assert_eq!(lines.creator(ThreadId(8)), Some(ThreadId(7)));
 }
