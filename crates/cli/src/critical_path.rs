@@ -48,8 +48,8 @@ pub struct CriticalPathArgs {
           conflicts_with_all = ["tid", "pid", "comm", "requests", "merged"])]
     trace: Option<TraceId>,
     /// The paths as one graph, in which a state that several share is one node: shows which
-    /// threads hold others up. All threads where none is named. With --json of a long trace name some,
-    /// or a window: the whole graph lies in memory then.
+    /// threads hold others up. All threads where none is named, each as long as it lives. With
+    /// --json of a long trace name some, or a window: the whole graph lies in memory then.
     #[arg(long)]
     merged: bool,
     /// Rows of the table of --merged; 0 shows all.
@@ -196,7 +196,8 @@ impl CriticalPathArgs {
     }
 
     /// The threads that the options name and that live at some time in `range`; each over the bounds
-    /// that were given, else over its life.
+    /// that were given, else over its life. Where paths are merged, over its life within the bounds: before it was
+    /// created, its path is its creator's.
     fn chosen(&self, lines: &Timelines, range: TimeRange) -> Vec<Request> {
         let all = self.tid.is_empty() && self.pid.is_empty() && self.comm.is_empty();
         let is_chosen = |&&thread: &&ThreadId| {
@@ -214,12 +215,12 @@ impl CriticalPathArgs {
         let window = |thread| {
             let life = lines.life(thread);
             let begin = match self.input.begin {
-                Some(_) => range.begin.max(whole.begin),
-                None => life.begin,
+                Some(_) if !self.merged => range.begin.max(whole.begin),
+                _ => range.begin.max(life.begin),
             };
             let end = match self.input.end {
-                Some(_) => range.end.min(whole.end),
-                None => life.end,
+                Some(_) if !self.merged => range.end.min(whole.end),
+                _ => range.end.min(life.end),
             };
             (range.begin < life.end && life.begin < range.end).then(|| TimeRange::new(begin, end))
         };

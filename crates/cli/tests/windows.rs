@@ -40,6 +40,16 @@ fn a_window_after_or_before_the_trace_is_refused_by_every_command() {
 }
 
 #[test]
+fn merged_paths_are_those_of_threads_as_long_as_they_live() {
+    let (_folder, recording) = quiet_recording();
+    let merged = |window: &[&str]| {
+        let command = [&["critical-path", "--merged", "--json"], window].concat();
+        slowpath_succeeds(&command, &recording).stdout
+    };
+    assert_eq!(merged(&["--begin", "+0s"]), merged(&[]));
+}
+
+#[test]
 fn a_state_is_of_a_time_and_has_no_window() {
     let (_folder, recording) = quiet_recording();
     let refused = |arguments: &[&str], expected: &str| {
