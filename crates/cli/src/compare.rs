@@ -54,7 +54,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
     let (recorded, found) = input::requests(&experiment, &run)?;
     let all = recorded.all();
     report = report.with(found);
-    ensure_spans(&recorded)?;
+    ensure_spans(&recorded, &report)?;
     let mut operations: BTreeMap<OperationName, Groups> = BTreeMap::new();
     if args.with.is_empty() {
         for (name, requests) in args.by_operation(&recorded, &all, range, &mut operations) {
@@ -81,11 +81,12 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
             ..args.input.clone()
         };
         let experiment = after.open()?;
+        report = report.with_opened(&experiment);
         let later = after.range(&experiment)?;
         let (recorded, found) = input::requests(&experiment, &run)?;
         let all = recorded.all();
         report = report.with(found);
-        ensure_spans(&recorded)?;
+        ensure_spans(&recorded, &report)?;
         for (name, requests) in args.by_operation(&recorded, &all, later, &mut operations) {
             let groups = operations.entry(name).or_default();
             requests

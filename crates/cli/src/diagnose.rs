@@ -27,7 +27,7 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
     let run = args.input.options();
     let (recorded, found) = input::requests(&experiment, &run)?;
     let hosts = &recorded.hosts;
-    ensure_spans(&recorded)?;
+    ensure_spans(&recorded, &report)?;
     anyhow::ensure!(
         hosts.iter().any(|host| host.lines.is_some()),
         "no kernel events were recorded, so nothing tells what the requests waited for\n  hint: \

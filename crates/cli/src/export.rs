@@ -104,7 +104,7 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
     let (hosts, all) = (&recorded.hosts, recorded.all());
     report = report.with(found);
     if args.to != Form::Perfetto {
-        ensure_spans(&recorded)?;
+        ensure_spans(&recorded, &report)?;
     }
     let chosen = args.chosen.choose(&recorded, &all, range);
     let mut ids: Vec<Vec<RequestId>> = vec![Vec::new(); hosts.len()];

@@ -102,7 +102,8 @@ impl InputArgs {
     pub fn open(&self) -> anyhow::Result<Experiment> {
         let experiment = self.open_or_only_spans()?;
         if experiment.traces.is_empty() {
-            return Err(Unopenable(OpenError::OnlySpans).into());
+            let told = experiment.opening_diagnostics().cloned().collect();
+            return Err(unopenable((OpenError::OnlySpans, told)));
         }
         Ok(experiment)
     }
@@ -257,8 +258,13 @@ pub struct Report {
 impl Report {
     /// Begins with what was found while opening.
     pub fn begin(experiment: &Experiment) -> Self {
-        let found = experiment.opening_diagnostics().cloned().collect();
-        Self::default().with(found)
+        Self::default().with_opened(experiment)
+    }
+
+    /// Prints and counts what was found wrong while opening one more.
+    #[must_use]
+    pub fn with_opened(self, experiment: &Experiment) -> Self {
+        self.with(experiment.opening_diagnostics().cloned().collect())
     }
 
     /// Prints and counts more diagnostics.

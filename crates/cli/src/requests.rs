@@ -193,7 +193,7 @@ pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
     let (recorded, found) = input::requests(&experiment, &run)?;
     let (hosts, all) = (&recorded.hosts, recorded.all());
     report = report.with(found);
-    ensure_spans(&recorded)?;
+    ensure_spans(&recorded, &report)?;
     let mut chosen = args.chosen.choose(&recorded, &all, range);
     let found = chosen.len();
     anyhow::ensure!(
@@ -248,7 +248,7 @@ pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
 
 /// # Errors
 /// Where there are no requests at all.
-pub(crate) fn ensure_spans(recorded: &RecordedRequests) -> anyhow::Result<()> {
+pub(crate) fn ensure_spans(recorded: &RecordedRequests, report: &Report) -> anyhow::Result<()> {
     let mut hosts = recorded.hosts.iter();
     let any = hosts.any(|host| !host.requests.all().is_empty());
     let unplaced = recorded.unplaced_spans;
@@ -259,11 +259,11 @@ pub(crate) fn ensure_spans(recorded: &RecordedRequests) -> anyhow::Result<()> {
         if unplaced == 1 { "is" } else { "are" },
         counted(unplaced, "span", "spans")
     );
-    anyhow::ensure!(
-        any,
-        "no spans were recorded\n  hint: applications tell their spans as user-space events \
-         (`PROVIDER:start_span`, `PROVIDER:end_span`); `slowpath count` lists what there is"
-    );
+    if !any {
+        let why = "no spans were recorded\n  hint: applications tell their spans as user-space events \
+                   (`PROVIDER:start_span`, `PROVIDER:end_span`); `slowpath count` lists what there is";
+        return Err(report.nothing(why.to_owned()));
+    }
     Ok(())
 }
 

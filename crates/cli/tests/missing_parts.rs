@@ -276,7 +276,8 @@ fn events_without_their_description_are_missed() {
 #[test]
 fn without_any_packet_nothing_is_left_to_answer_with_whichever_thread_is_asked_about() {
     let (_folder, recording) = quiet_recording();
-    let commands: [&[&str]; 3] = [
+    let commands: [&[&str]; 4] = [
+        &["requests"],
         &["thread-states"],
         &["critical-path", "--tid", "1"],
         &["critical-path", "--merged"],

@@ -127,7 +127,16 @@ fn what_cannot_be_read_does_not_hide_what_else_is_named() {
             assert!(printed.json().is_object());
             let alone = slowpath(&[command, &empty], Path::new(bad));
             assert_eq!(alone.status, Some(3), "{command} {bad}: {}", alone.stderr);
+            let told = &alone.stderr;
+            assert!(told.contains(&empty) && told.contains(bad), "{told}");
         }
+        let without_trace = slowpath(&["requests", bad], &good);
+        assert_eq!(without_trace.status, Some(3), "{}", without_trace.stderr);
+        assert!(
+            without_trace.stderr.contains(bad),
+            "{}",
+            without_trace.stderr
+        );
     }
     let printed = slowpath(&["count", "--json", &empty], &folder.path().join("ust"));
     assert_eq!(printed.status, Some(1), "{}", printed.stderr);

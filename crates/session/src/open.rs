@@ -203,6 +203,7 @@ pub fn open(paths: &[PathBuf], jobs: NonZeroUsize) -> Result<Experiment, NotOpen
     {
         let all_damaged = || OpenError::AllDamaged { path: path.clone() };
         let error = without.next().map_or_else(all_damaged, |(why, _)| why);
+        experiment.diagnostics.extend(without.map(|(_, told)| told));
         return Err((error, experiment.diagnostics));
     }
     experiment.diagnostics.extend(without.map(|(_, told)| told));

@@ -83,12 +83,15 @@ pub fn span_files(paths: &[PathBuf]) -> Result<(Vec<SpanFile>, Vec<Diagnostic>),
         }
     }
     let mut without = without.into_iter();
-    if files.is_empty()
-        && let Some((why, _)) = without.next()
-    {
+    let why = if files.is_empty() {
+        without.next()
+    } else {
+        None
+    };
+    diagnostics.extend(without.map(|(_, told)| told));
+    if let Some((why, _)) = why {
         return Err((why, diagnostics));
     }
-    diagnostics.extend(without.map(|(_, told)| told));
     diagnostics.extend(losses_of_recordings(files.iter().map(|file| &file.path)));
     Ok((files, diagnostics))
 }
