@@ -126,6 +126,7 @@ class EachFamily(unittest.TestCase):
         self.check("grpc", "gRPC", " /families.Addresses/Find", address, ["locality"], size=4 + 8 + 10 + 10 + 8 + 13)
         self.check("grpc-stream", "gRPC", " /families.Addresses/All", address, ["postalCode"], responses=3 * TIMES)
         self.check("grpc-async", "gRPC", " /families.Addresses/Find", address, ["regionCode"])
+        self.check("grpc-future", "gRPC", " /families.Addresses/Find", address, ["organization"])
         self.check("grpc-lines", "gRPC", " /families.Addresses/Find", address, ["addressLines"])
         self.check("grpc-log", "gRPC", " /families.Addresses/Find", address, printed=[
             "revision", "regionCode", "languageCode", "postalCode", "sortingCode", "administrativeArea", "locality",

@@ -179,7 +179,7 @@ final class HookedMethods {
                 around(calls().returning("message", own("getFullMethodName", "java/lang/String"))));
         for (String listener : List.of("ClientCalls$UnaryStreamToFuture",
                 "ClientCalls$StreamObserverToCallListenerAdapter",
-                "ClientCalls$BlockingResponseStream$QueuingListener", "BlockingClientCall$QueuingListener")) {
+                "ClientCalls$BlockingResponseStream$QueuingListener")) {
             add("io/grpc/stub/" + listener, (method, type) -> method.equals("<init>"),
                     around(calls().begin("listen", self())));
             add("io/grpc/stub/" + listener, (method, type) -> method.equals("onMessage"),

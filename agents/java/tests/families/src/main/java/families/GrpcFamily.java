@@ -64,6 +64,7 @@ final class GrpcFamily implements Family {
         one(code);
         stream(code);
         async(code);
+        future(code);
         log(code);
         lines(code);
     }
@@ -104,6 +105,11 @@ final class GrpcFamily implements Family {
             }
         });
         return found.get();
+    }
+
+    private String future(StringValue code) throws InterruptedException, ExecutionException {
+        var call = channel.newCall(FIND, CallOptions.DEFAULT);
+        return ClientCalls.futureUnaryCall(call, code).get().getOrganization(); // line: grpc-future
     }
 
     private int log(StringValue code) {
