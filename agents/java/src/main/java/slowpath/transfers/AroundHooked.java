@@ -4,7 +4,6 @@
  */
 package slowpath.transfers;
 
-import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.List;
 import org.objectweb.asm.MethodVisitor;

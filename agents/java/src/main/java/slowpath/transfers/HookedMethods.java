@@ -66,7 +66,10 @@ final class HookedMethods {
         spring();
         databases();
         otherClients();
-        add("jdk/internal/net/http/HttpResponseImpl", named("body"), Body::new);
+        String http = "java/net/http/HttpRequest";
+        Value request = own("request", http);
+        add("jdk/internal/net/http/HttpResponseImpl", named("body"), around(calls().returning(
+                "body", of(request, http, "method", "java/lang/String"), of(request, http, "uri", "java/net/URI"))));
         for (String parser : List.of("com/fasterxml/jackson/databind/ObjectMapper",
                 "com/fasterxml/jackson/databind/ObjectReader", "tools/jackson/databind/ObjectMapper",
                 "tools/jackson/databind/ObjectReader")) {
@@ -80,7 +83,8 @@ final class HookedMethods {
                     around(calls().begin("beginRequest").end("endRequest")));
         }
         add("java/lang/reflect/Field", (method, type) -> method.startsWith("get")
-                && type.startsWith("(Ljava/lang/Object;)"), Reflection::new);
+                && type.startsWith("(Ljava/lang/Object;)"),
+                around(calls().begin("readByReflection", self(), argument(0))));
         add(CLASS, named("privateGetDeclaredFields"), (access, owner, method, type, next) ->
                 new Reflected(access, method, type, "fields", next));
         add(CLASS, named("privateGetDeclaredMethods"), (access, owner, method, type, next) ->
@@ -88,10 +92,9 @@ final class HookedMethods {
         add(CLASS, named("getInterfaces"), (access, owner, method, type, next) ->
                 new Reflected(access, method, type, "interfaces", next));
         String lookup = "java/lang/invoke/MethodHandles$Lookup";
-        add(lookup, named("unreflectGetter"), Getter::new);
-        add(lookup, named("findGetter"), Getter::new);
-        add(lookup, named("unreflectVarHandle"), VariableHandle::new);
-        add(lookup, named("findVarHandle"), VariableHandle::new);
+        add(lookup, named("unreflectGetter", "findGetter"), Getter::new);
+        add(lookup, named("unreflectVarHandle", "findVarHandle"),
+                around(calls().begin("variableHandle", argument(0))));
         for (String remote : remoteMethods) {
             int hash = remote.indexOf('#');
             String shown = remote.substring(0, hash) + "." + remote.substring(hash + 1);
@@ -344,49 +347,6 @@ final class HookedMethods {
         }
     }
 
-    /** Where java.net.http gives away the body of an answer. */
-    private static final class Body extends AdviceAdapter {
-        private final String owner;
-
-        Body(int access, String owner, String method, String type, MethodVisitor next) {
-            super(Opcodes.ASM9, next, access, method, type);
-            this.owner = owner;
-        }
-
-        @Override
-        protected void onMethodExit(int opcode) {
-            if (opcode == ARETURN) {
-                dup();
-                loadFromRequest("method", "()Ljava/lang/String;");
-                loadFromRequest("uri", "()Ljava/net/URI;");
-                visitMethodInsn(INVOKESTATIC, HOOKS, "body",
-                        "(Ljava/lang/Object;Ljava/lang/Object;Ljava/lang/Object;)V", false);
-            }
-        }
-
-        /** Here, as the agent's own classes cannot see those of java.net.http. */
-        private void loadFromRequest(String method, String type) {
-            loadThis();
-            visitMethodInsn(INVOKEVIRTUAL, owner, "request", "()Ljava/net/http/HttpRequest;", false);
-            visitMethodInsn(INVOKEVIRTUAL, "java/net/http/HttpRequest", method, type, false);
-        }
-    }
-
-    /** Where Java's reflection reads a field. */
-    private static final class Reflection extends AdviceAdapter {
-        Reflection(int access, String owner, String method, String type, MethodVisitor next) {
-            super(Opcodes.ASM9, next, access, method, type);
-        }
-
-        @Override
-        protected void onMethodEnter() {
-            loadThis();
-            loadArg(0);
-            visitMethodInsn(INVOKESTATIC, HOOKS, "readByReflection",
-                    "(Ljava/lang/reflect/Field;Ljava/lang/Object;)V", false);
-        }
-    }
-
     /** Where Java's reflection tells of members of a class. */
     private static final class Reflected extends AdviceAdapter {
         private final String type;
@@ -424,19 +384,6 @@ final class HookedMethods {
                 String handle = "Ljava/lang/invoke/MethodHandle;";
                 visitMethodInsn(INVOKESTATIC, HOOKS, "getter", type.replace("(", "(" + handle), false);
             }
-        }
-    }
-
-    /** Where Java makes a handle that gives all kinds of access to a field. */
-    private static final class VariableHandle extends AdviceAdapter {
-        VariableHandle(int access, String owner, String method, String type, MethodVisitor next) {
-            super(Opcodes.ASM9, next, access, method, type);
-        }
-
-        @Override
-        protected void onMethodEnter() {
-            loadArg(0);
-            visitMethodInsn(INVOKESTATIC, HOOKS, "variableHandle", "(Ljava/lang/Object;)V", false);
         }
     }
 }
