@@ -4,3 +4,4 @@
 . "$(dirname "$0")/../../tests-begin.sh"
 python3 tests/test_transfers.py
 python3 tests/test_families.py
+python3 tests/test_call_paths.py

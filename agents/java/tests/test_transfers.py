@@ -326,14 +326,16 @@ class WhatCannotBe(unittest.TestCase):
     def test_wrong_options(self):
         self.assertIn("there is no option 'rates'", self.run_with("rates=1"))
         self.assertIn("'rate' is 2 (hint: a number from 0.0 to 1.0)", self.run_with("rate=2"))
+        self.assertIn("'call-paths' is c (hint: native or java)", self.run_with("call-paths=c"))
         self.assertIn("cannot read /nowhere", self.run_with("config=/nowhere"))
 
     def test_no_native_library(self):
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.jsonl"
             said = self.run_with(f"report={report},remote=corners.Corners#fetch", "-Djava.io.tmpdir=/nowhere")
-            self.assertIn("transfers will not be seen in recordings", said)
-            self.assertEqual(read_report(report)[1][0]["responses"], 3)
+            self.assertIn("counting responses costs more, and transfers will not be seen in recordings", said)
+            head, (context,) = read_report(report)
+            self.assertEqual((head["call_paths"], context["responses"]), ("java", 3))
 
     def test_no_room_for_the_report(self):
         self.assertIn("no report of transfers", self.run_with("report=/nowhere/report.jsonl"))

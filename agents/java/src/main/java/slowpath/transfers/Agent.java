@@ -20,10 +20,10 @@ public final class Agent {
     public static void start(String arguments, Instrumentation instrumentation)
             throws UnmodifiableClassException {
         Options options = Options.parse(arguments);
-        NativeEvents.load();
+        CallPaths callPaths = new CallPaths(options, NativeLibraries.load());
         ClassLayouts layouts = new ClassLayouts(options.application);
         FieldMask backend = new FieldMask(layouts);
-        Transfers transfers = new Transfers(options, backend);
+        Transfers transfers = new Transfers(options, backend, callPaths);
         Hooks.transfers = transfers;
         HookedMethods hooked = new HookedMethods(options.remoteMethods);
         // As other agents that change classes later may not undo the first: the added fields must stay.
@@ -32,6 +32,6 @@ public final class Agent {
         instrumentation.addTransformer(Rewriting.ofLoaded(hooked, loaded), true);
         instrumentation.retransformClasses(loaded.toArray(new Class<?>[0]));
         backend.start();
-        new Report(options, transfers, backend).start();
+        new Report(options, transfers, backend, callPaths).start();
     }
 }

@@ -9,19 +9,22 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Spliterator;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 
 final class CallPath {
     private static final int MOST_FRAMES = 32;
     /** Deeper than this nobody looks; servers' stacks have about a hundred frames. */
     private static final int MOST_LOOKED_AT = 512;
-    private static final StackWalker WALKER = StackWalker.getInstance();
+    private static final StackWalker WALKER = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
 
     /** Class and method of each frame, the innermost first; and at which instruction. */
     private final String[] names;
     private final int[] instructions;
     private final int hash;
+    /** Until its elements are asked for. */
     private List<StackWalker.StackFrame> frames;
+    private List<StackTraceElement> elements;
 
     private CallPath(List<StackWalker.StackFrame> frames) {
         this.frames = frames;
@@ -36,13 +39,16 @@ final class CallPath {
         hash = 31 * Arrays.hashCode(names) + Arrays.hashCode(instructions);
     }
 
-    /** That of the calling thread. */
-    static CallPath here(Packages application) {
-        return WALKER.walk(stack -> new CallPath(ofApplication(stack, application)));
+    /**
+     * That of the calling thread.
+     * @param begins gets the class at which the request begins, if one is on the stack: nobody looks deeper
+     */
+    static CallPath here(Packages application, Consumer<Class<?>> begins) {
+        return WALKER.walk(stack -> new CallPath(ofApplication(stack, application, begins)));
     }
 
     private static List<StackWalker.StackFrame> ofApplication(
-            Stream<StackWalker.StackFrame> stack, Packages application) {
+            Stream<StackWalker.StackFrame> stack, Packages application, Consumer<Class<?>> begins) {
         List<StackWalker.StackFrame> frames = new ArrayList<>(8);
         Spliterator<StackWalker.StackFrame> all = stack.spliterator();
         boolean[] isBegin = {false};
@@ -54,8 +60,9 @@ final class CallPath {
                         if (!isProxy(name)) {
                             frames.add(frame);
                         }
-                    } else {
-                        isBegin[0] = isBeginOfRequest(name);
+                    } else if (isBeginOfRequest(name)) {
+                        isBegin[0] = true;
+                        begins.accept(frame.getDeclaringClass());
                     }
                 })) {
             // on to the frame's caller
@@ -74,13 +81,15 @@ final class CallPath {
                 || className.contains("$$FastClassBy") || className.contains("$Proxy");
     }
 
-    /** Class, method, file and line of each frame, the outermost first. To be asked once: it forgets the frames. */
-    List<StackTraceElement> elements() {
-        List<StackTraceElement> elements = new ArrayList<>();
-        for (StackWalker.StackFrame frame : frames) {
-            elements.add(0, frame.toStackTraceElement());
+    /** Class, method, file and line of each frame, the outermost first. */
+    synchronized List<StackTraceElement> elements() {
+        if (elements == null) {
+            elements = new ArrayList<>();
+            for (StackWalker.StackFrame frame : frames) {
+                elements.add(0, frame.toStackTraceElement());
+            }
+            frames = null; // As they keep their classes.
         }
-        frames = null;
         return elements;
     }
 
@@ -91,7 +100,7 @@ final class CallPath {
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof CallPath && hash == ((CallPath) other).hash
+        return this == other || other instanceof CallPath && hash == ((CallPath) other).hash
                 && Arrays.equals(instructions, ((CallPath) other).instructions)
                 && Arrays.equals(names, ((CallPath) other).names);
     }

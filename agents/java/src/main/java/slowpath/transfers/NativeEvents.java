@@ -1,18 +1,13 @@
 /*
- * Tells recordings what arrives where: LTTng-UST events out of a native library that is packed in the agent's jar
- * and unpacked into a private folder, which is gone again afterwards. Where it cannot be loaded, one line says so
- * and nothing is told; the report does not need it. While nothing records, one word of memory is read.
+ * Tells recordings what arrives where: LTTng-UST events out of a native library. Where it is not loaded, nothing is
+ * told; the report does not need it. While nothing records, one word of memory is read.
  */
 package slowpath.transfers;
 
-import java.io.IOException;
-import java.io.InputStream;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.stream.Collectors;
 
 final class NativeEvents {
@@ -27,34 +22,9 @@ final class NativeEvents {
 
     private NativeEvents() {}
 
-    /** Before anything is told. */
-    static void load() {
-        try {
-            Path folder = Files.createTempDirectory("slowpath-transfers");
-            Path library = folder.resolve("libslowpath_transfers.so");
-            try {
-                unpack(library);
-                System.load(library.toString());
-            } finally {
-                Files.deleteIfExists(library);
-                Files.deleteIfExists(folder);
-            }
-            receivedSwitch = receivedSwitch().asReadOnlyBuffer();
-        } catch (IOException | LinkageError | RuntimeException cause) {
-            System.err.println("slowpath: transfers will not be seen in recordings: " + cause.getMessage()
-                    + " (hint: install liblttng-ust; the report is written all the same)");
-        }
-    }
-
-    private static void unpack(Path library) throws IOException {
-        String resource = "slowpath/transfers/native/" + System.getProperty("os.name") + "-"
-                + System.getProperty("os.arch") + "/" + library.getFileName();
-        try (InputStream packed = ClassLoader.getSystemResourceAsStream(resource)) {
-            if (packed == null) {
-                throw new IOException("the agent has no " + resource);
-            }
-            Files.copy(packed, library);
-        }
+    /** The library is loaded; before anything is told. */
+    static void ready() {
+        receivedSwitch = receivedSwitch().asReadOnlyBuffer();
     }
 
     /** A remote object arrives on this thread. */

@@ -1,7 +1,7 @@
 /*
  * What the user can say: on the command line (-javaagent:slowpath-transfers.jar=key=value,key=value) and in the
- * file that `config` names (key=value lines; a comma separates values). `rate` and `arms-per-second` may be
- * changed in the file while the application runs.
+ * file that `config` names (key=value lines; a comma separates values). `rate`, `arms-per-second` and
+ * `call-paths` may be changed in the file while the application runs.
  */
 package slowpath.transfers;
 
@@ -20,12 +20,14 @@ import java.util.TreeMap;
 
 final class Options {
     private static final Set<String> KEYS = Set.of("config", "report", "report-every", "rate", "arms-per-second",
-            "samples", "packages", "exclude", "remote");
+            "samples", "packages", "exclude", "remote", "call-paths");
 
     /** The share of responses that may be watched, 0 to 1; all are counted. */
     volatile double rate;
     /** How many responses may be looked into each second, whatever the rate. */
     volatile int armsPerSecond;
+    /** Whether the native library may walk stacks. */
+    volatile boolean nativeCallPaths;
     /** How many decided samples of a class in a context suffice. */
     final int samples;
     final Path report;
@@ -74,7 +76,7 @@ final class Options {
         return new Options(given, file == null ? null : Path.of(file));
     }
 
-    /** Takes over `rate` and `arms-per-second` if the file has changed since it was last read. */
+    /** Takes over `rate`, `arms-per-second` and `call-paths` if the file has changed since it was last read. */
     void reload() {
         if (file == null) {
             return;
@@ -90,8 +92,10 @@ final class Options {
 
     private void adjust(Map<String, String> all) {
         double newRate = number(all, "rate", 1, 0, 1);
+        boolean newCallPaths = choice(all, "call-paths", "native", "java").equals("native");
         armsPerSecond = (int) number(all, "arms-per-second", 20, 0, 1_000_000);
         rate = newRate;
+        nativeCallPaths = newCallPaths;
     }
 
     /** The command line goes before the file. */
@@ -131,6 +135,16 @@ final class Options {
         }
         throw new IllegalArgumentException("'" + key + "' is " + value + " (hint: a number from " + least + " to "
                 + most + ")");
+    }
+
+    /** @param choices the first is the one where nothing is said */
+    private static String choice(Map<String, String> all, String key, String... choices) {
+        String value = all.getOrDefault(key, choices[0]);
+        if (!List.of(choices).contains(value)) {
+            throw new IllegalArgumentException("'" + key + "' is " + value + " (hint: " + String.join(" or ", choices)
+                    + ")");
+        }
+        return value;
     }
 
     private static List<String> list(Map<String, String> all, String key) {

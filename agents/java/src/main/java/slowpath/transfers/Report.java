@@ -18,13 +18,15 @@ final class Report {
     private final Options options;
     private final Transfers transfers;
     private final FieldMask backend;
+    private final CallPaths callPaths;
     private final long begin = nanosOfEpoch();
     private boolean saidThatItFails;
 
-    Report(Options options, Transfers transfers, FieldMask backend) {
+    Report(Options options, Transfers transfers, FieldMask backend, CallPaths callPaths) {
         this.options = options;
         this.transfers = transfers;
         this.backend = backend;
+        this.callPaths = callPaths;
     }
 
     void start() {
@@ -74,7 +76,7 @@ final class Report {
                 .with("pid", ProcessHandle.current().pid())
                 .with("java", System.getProperty("java.runtime.version"))
                 .with("program", System.getProperty("sun.java.command"))
-                .with("backend", "field-mask")
+                .with("backend", "field-mask").with("call_paths", callPaths.walker())
                 .with("begin_ns", begin).with("end_ns", nanosOfEpoch())
                 .with("rate", options.rate).with("arms_per_second", options.armsPerSecond)
                 .with("samples", options.samples)

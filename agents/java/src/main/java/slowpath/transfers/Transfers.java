@@ -28,13 +28,15 @@ final class Transfers {
 
     private final Options options;
     private final FieldMask backend;
+    private final CallPaths callPaths;
     private final Map<Context.Key, Context> contexts = new ConcurrentHashMap<>();
     private final AtomicInteger numbers = new AtomicInteger();
     private final AtomicLong nextArm = new AtomicLong(System.nanoTime());
 
-    Transfers(Options options, FieldMask backend) {
+    Transfers(Options options, FieldMask backend, CallPaths callPaths) {
         this.options = options;
         this.backend = backend;
+        this.callPaths = callPaths;
     }
 
     Collection<Context> contexts() {
@@ -51,7 +53,7 @@ final class Transfers {
     /** Over which call path something is asked for now; null: it cannot be had. */
     CallPath callPath() {
         try {
-            return CallPath.here(options.application);
+            return callPaths.here();
         } catch (RuntimeException | LinkageError | StackOverflowError cause) {
             failures.increment();
             return null;

@@ -1,0 +1,54 @@
+/*
+ * Finds the call path of the calling thread, once for each response. A native library asks the JVM for the
+ * instructions that called each other, which is quick, and makes a number of them; only a number that is new is
+ * walked by Java (CallPath), which knows names. Without the library, Java walks each.
+ */
+package slowpath.transfers;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+final class CallPaths {
+    /** Paths with libraries' frames; more than this only where a path never comes twice. */
+    private static final int MOST_KNOWN = 50_000;
+
+    private final Options options;
+    private final boolean isNative;
+    private final Map<Long, CallPath> known = new ConcurrentHashMap<>();
+
+    /** @param isLoaded whether the native library is */
+    CallPaths(Options options, boolean isLoaded) {
+        this.options = options;
+        isNative = isLoaded && begin();
+    }
+
+    /** Who walks the stack now, for the report. */
+    String walker() {
+        return isNative && options.nativeCallPaths ? "native" : "java";
+    }
+
+    /** That of the calling thread. */
+    CallPath here() {
+        Thread current = Thread.currentThread();
+        long number = isNative && options.nativeCallPaths ? number(current) : 0;
+        if (number == 0) {
+            return CallPath.here(options.application, begin -> {});
+        }
+        CallPath path = known.get(number);
+        if (path == null) {
+            path = CallPath.here(options.application, begin -> endAt(current, begin));
+            path.elements(); // From now on it keeps no class.
+            if (known.size() >= MOST_KNOWN) {
+                known.clear();
+            }
+            known.put(number, path);
+        }
+        return path;
+    }
+
+    private static native boolean begin();
+
+    private static native long number(Thread current);
+
+    private static native void endAt(Thread current, Class<?> type);
+}
