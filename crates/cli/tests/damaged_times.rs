@@ -291,7 +291,10 @@ fn events_of_a_packet_in_which_time_goes_back_are_counted() {
     let times = [500_u64, 700, 100].map(u64::to_le_bytes);
     let packet = [&[200], times.as_flattened()].concat();
     fs::write(folder.path().join("stream"), packet).expect("written");
-    let report = slowpath(&["count", "--json"], folder.path()).json();
+    let printed = slowpath(&["count", "--json"], folder.path());
+    let report = printed.json();
     let told = ["events", "begin_ns", "end_ns"].map(|key| report[key].as_i64());
-    assert_eq!(told, [Some(3), Some(100), Some(700)]);
+    assert_eq!(told, [Some(3), Some(500), Some(700)]);
+    let warning = "warning[TimeGoesBack]";
+    assert!(printed.stderr.contains(warning), "{}", printed.stderr);
 }

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::fs;
+
 use serde_json::Value;
 use support::{quiet_recording, slowpath, slowpath_succeeds};
 
@@ -150,4 +152,38 @@ fn where_no_request_fits_that_is_said_and_no_table_without_rows() {
     }
     let listed = slowpath_succeeds(&[&filtered[..], &["--json"]].concat(), &recording);
     assert_eq!(listed.json()["requests"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_window_has_its_events_that_lie_behind_the_end_of_their_packet() {
+    const METADATA: &str = r#"/* CTF 1.8 */
+        typealias integer { size = 16; align = 8; } := u16;
+        trace { major = 1; minor = 8; byte_order = le; };
+        clock { name = c; freq = 1000000000; };
+        typealias integer { size = 64; align = 8; map = clock.c.value; } := time;
+        stream {
+            packet.context := struct { u16 packet_size; time timestamp_begin; time timestamp_end; };
+            event.header := struct { time timestamp; };
+        };
+        event { name = "tick"; };"#;
+    let packet = |times: [u64; 4]| {
+        let bits = 8 * (2 + 8 * times.len() as u16);
+        let times = times.map(u64::to_le_bytes);
+        [bits.to_le_bytes().as_slice(), times.as_flattened()].concat()
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("metadata"), METADATA).expect("written");
+    let stream = [
+        packet([100, 200, 150, 250]),
+        packet([5_000, 6_000, 5_500, 5_600]),
+    ]
+    .concat();
+    fs::write(folder.path().join("stream"), stream).expect("written");
+    for (begin, expected) in [("150", 4), ("240", 3), ("251", 2)] {
+        let counted = slowpath(&["count", "--json", "--begin", begin], folder.path()).json();
+        assert_eq!(counted["events"], expected, "from {begin} on");
+        let shown = slowpath(&["events", "--begin", begin], folder.path()).stdout;
+        let shown = String::from_utf8_lossy(&shown);
+        assert_eq!(shown.lines().count(), expected, "from {begin} on: {shown}");
+    }
 }

@@ -126,7 +126,7 @@ impl<L: Listener> Analysis for Pass<'_, L> {
         };
         state.place.packet = packet.id;
         state.place.begin = at;
-        if packet.lost_events > 0 || packet.lost_packets > 0 {
+        if packet.lacks_events_before() {
             let since = self.end_before(packet).min(at);
             let gap = Told::gap(since, at, state.place.stream);
             state.waiting.push(gap);

@@ -1,8 +1,8 @@
 //! A drawing as a source: its packets, a decoder that projects, and the walk over all fields.
 
 use slowpath_model::{
-    Diagnostic, DisplayBase, Event, EventClass, FieldKind, FieldVisitor, PacketId, Projection,
-    Schema, Scope, StreamId, TimeRange,
+    Diagnostic, DisplayBase, Event, EventClass, FieldKind, FieldVisitor, Nanoseconds, PacketId,
+    Projection, Schema, Scope, StreamId, TimeRange,
 };
 use slowpath_source::{Decoder, EventSink, Packet, Source, Stream};
 
@@ -35,6 +35,8 @@ impl DrawnTrace {
                 cpu: line.cpu,
                 lost_events,
                 lost_packets,
+                behind_loss: false,
+                beyond: Nanoseconds::ZERO,
                 number: None,
             });
             self.contents.push(content);

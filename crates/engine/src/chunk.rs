@@ -47,7 +47,8 @@ pub fn chunks(source: &dyn Source, target_bytes: u64, range: TimeRange) -> Vec<C
         let mut open: Option<Chunk> = None;
         for packet in &source.packets()[stream.packets.start as usize..stream.packets.end as usize]
         {
-            let touches = packet.range.begin < range.end && packet.range.end >= range.begin;
+            let latest = packet.range.end + packet.beyond;
+            let touches = packet.range.begin < range.end && latest >= range.begin;
             if !touches {
                 continue;
             }
@@ -113,7 +114,5 @@ fn lost_behind(
     let next = read.map_or(stream.packets.start, |chunk| chunk.packets.end);
     let next = stream.packets.contains(&next).then_some(next as usize);
     let next = next.and_then(|next| source.packets().get(next));
-    next.is_some_and(|packet| {
-        packet.range.begin >= range.end && (packet.lost_events > 0 || packet.lost_packets > 0)
-    })
+    next.is_some_and(|packet| packet.range.begin >= range.end && packet.lacks_events_before())
 }

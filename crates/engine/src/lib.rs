@@ -29,8 +29,8 @@ pub trait Analysis: Sync {
     /// The state before the first event of a chunk: knows nothing of what came before.
     fn begin(&self, chunk: &Chunk) -> Self::State;
 
-    /// A packet of the chunk begins. Where `packet.lost_events` or `packet.lost_packets` is not
-    /// zero, what was known about its processor no longer holds.
+    /// A packet of the chunk begins. Where [`Packet::lacks_events_before`], what was known about its processor no
+    /// longer holds.
     fn packet(&self, _state: &mut Self::State, _packet: &Packet) {}
 
     /// Events of the packet between these times could not be read. [`Self::packet`] has been told of it before,

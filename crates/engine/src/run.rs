@@ -11,9 +11,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use slowpath_model::{
-    CpuId, Diagnostic, Event, PacketId, Projection, StreamId, TimeRange, Timestamp,
+    CpuId, Diagnostic, Event, Nanoseconds, PacketId, Projection, StreamId, TimeRange, Timestamp,
 };
-use slowpath_source::{Decoder, EventSink, Packet, STATED_WITHIN, Source};
+use slowpath_source::{Decoder, EventSink, Packet, Source};
 
 use crate::{Analysis, Chunk, chunks};
 
@@ -143,6 +143,8 @@ fn missing(id: PacketId, stream: StreamId, cpu: Option<CpuId>, at: Timestamp) ->
         cpu,
         lost_events: 0,
         lost_packets: 1,
+        behind_loss: false,
+        beyond: Nanoseconds::ZERO,
         number: None,
     }
 }
@@ -167,9 +169,7 @@ impl<A: Analysis> EventSink for Taker<'_, A> {
         let packet = self.packet;
         let missing = missing(packet.id, packet.stream, packet.cpu, self.last);
         self.analysis.packet(self.state, &missing);
-        // Not before the chunk, whose begin is what settling goes by.
-        let from = self.last.max(packet.range.begin);
-        let unreadable = TimeRange::new(from, until);
+        let unreadable = TimeRange::new(self.last, until);
         self.analysis.unreadable(self.state, unreadable);
     }
 }
@@ -345,7 +345,7 @@ impl<A: Analysis> Pipeline<'_, A> {
                 }
             };
             let next = self.chunks.get(turn + 1);
-            let watermark = next.map_or(Timestamp::MAX, |chunk| chunk.range.begin - STATED_WITHIN);
+            let watermark = next.map_or(Timestamp::MAX, |chunk| chunk.range.begin);
             self.analysis.settle(&mut state, watermark);
             passed.timing.merge = begin.elapsed();
 

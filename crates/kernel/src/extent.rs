@@ -111,7 +111,7 @@ pub(crate) fn missing(source: &dyn Source) -> Vec<TimeRange> {
     let packets = source.packets();
     let classes = source.schema().event_classes.len();
     let decoder = source.decoder(&Projection::every_event(classes));
-    let has_losses = |packet: &&Packet| packet.lost_events > 0 || packet.lost_packets > 0;
+    let has_losses = |packet: &&Packet| packet.lacks_events_before();
     let gap_before = |after: &Packet| {
         let is_before = |other: &&Packet| {
             other.cpu == after.cpu && other.id != after.id && other.range.end <= after.range.begin

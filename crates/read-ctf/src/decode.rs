@@ -9,12 +9,13 @@ use slowpath_model::{
     Diagnostic, DiagnosticCode, Event, EventClassId, FieldId, PacketId, Place, Projection,
     Timestamp,
 };
-use slowpath_source::{Decoder, EventSink, STATED_WITHIN};
+use slowpath_source::{Decoder, EventSink};
 
 use crate::fields::scopes;
 use crate::header::{Header, HeaderPlan, HeaderRead};
 use crate::layout::{StreamLayout, StructureLayout};
 use crate::machine::{Damage, Machine, align_up, load_all, note_ranges, whole_window, window};
+use crate::packets::RawPacket;
 use crate::plan::{ByteRange, Compiler, Load, Plan, Target};
 use crate::trace::CtfTrace;
 
@@ -137,19 +138,26 @@ impl<'trace> CtfDecoder<'trace> {
 }
 
 impl CtfDecoder<'_> {
-    /// Decodes a packet and returns the clock's value behind it, in cycles.
-    pub(crate) fn decode_to_clock(
+    /// The clock's value at the last event of a packet, before that of the `next` one.
+    pub(crate) fn last_clock(
         &self,
-        packet: PacketId,
-        sink: &mut dyn EventSink,
+        packet: &RawPacket,
+        next: Option<u64>,
+        file: &[u8],
     ) -> Option<u64> {
-        let (raw, file) = self.trace.raw_packet(packet)?;
-        let mut machine = self.trace.plans.enter(raw, file.get())?;
-        let clock = self.trace.clock_of(raw.stream_class);
+        let mut machine = self.trace.plans.enter(packet, file)?;
+        let bounds = self.trace.plans.bounds(packet, next);
+        let mut last = None;
+        let mut note = |event: &Event<'_>| last = Some(event.at.ns() as u64);
         // What is damaged is reported when the packet is decoded for its events.
-        let stream = &self.streams[raw.stream_class];
-        let _ = stream.events(&mut machine, raw.stated(), clock, &mut Delivery(sink));
-        Some(machine.clock)
+        let stream = &self.streams[packet.stream_class];
+        let _ = stream.events(
+            &mut machine,
+            bounds,
+            ClockScale::CYCLES,
+            &mut Delivery(&mut note),
+        );
+        last
     }
 }
 
@@ -248,21 +256,21 @@ fn slots_by_field(fields: &[Option<FieldId>]) -> (Vec<Vec<Target>>, u128) {
 
 impl Decoder for CtfDecoder<'_> {
     fn decode(&self, packet: PacketId, sink: &mut dyn EventSink) -> Vec<Diagnostic> {
-        let diagnostics = self.go_through(packet, &mut Delivery(sink));
-        if !diagnostics.is_empty() {
+        let (back, fault) = self.go_through(packet, &mut Delivery(sink));
+        if fault.is_some() {
             sink.gap(self.trace.end_of(packet));
         }
-        diagnostics
+        back.into_iter().chain(fault).collect()
     }
 
     fn tally(&self, packet: PacketId, tell: &mut dyn FnMut(EventClassId, u64)) -> Vec<Diagnostic> {
         let mut tally = Tally(vec![0; self.trace.class_count()]);
-        let diagnostics = self.go_through(packet, &mut tally);
+        let (back, fault) = self.go_through(packet, &mut tally);
         let counted = tally.0.into_iter().zip(0..);
         counted
             .filter(|&(count, _)| count > 0)
             .for_each(|(count, class)| tell(EventClassId(class), count));
-        diagnostics
+        back.into_iter().chain(fault).collect()
     }
 }
 
@@ -302,48 +310,44 @@ impl Receiver for Tally {
 }
 
 impl CtfDecoder<'_> {
-    /// Gives the wanted events of a packet to `receiver`; says what was wrong.
-    fn go_through(&self, packet: PacketId, receiver: &mut impl Receiver) -> Vec<Diagnostic> {
+    /// Gives the wanted events of a packet to `receiver`; says where time goes back, and why events are missing
+    /// at its end.
+    fn go_through(
+        &self,
+        packet: PacketId,
+        receiver: &mut impl Receiver,
+    ) -> (Option<Diagnostic>, Option<Diagnostic>) {
         let Some((raw, file)) = self.trace.raw_packet(packet) else {
-            return Vec::new();
+            return (None, None);
         };
         let Some(mut machine) = self.trace.plans.enter(raw, file.get()) else {
-            return Vec::new();
+            return (None, None);
         };
         let clock = self.trace.clock_of(raw.stream_class);
+        let bounds = self.trace.plans.bounds(raw, self.trace.next_event(packet));
         let stream = &self.streams[raw.stream_class];
-        let Err(fault) = stream.events(&mut machine, raw.stated(), clock, receiver) else {
-            return Vec::new();
+        let (back, end) = stream.events(&mut machine, bounds, clock, receiver);
+        let tell = |code, (bit, cycles): (u64, u64), what| {
+            let place = Place {
+                file: file.name.clone(),
+                byte: Some(raw.offset + bit / 8),
+                at: Some(clock.time(cycles)),
+                ..Place::default()
+            };
+            Diagnostic::new(code, place, what)
         };
-        let (code, what) = match fault {
-            Fault::OutsidePacket(at) => (
-                DiagnosticCode::InvalidEvent,
-                format!(
-                    "an event's clock is {at}, which lies outside of its packet's, {} to {}",
-                    raw.stated().0,
-                    raw.stated().1
-                ),
-            ),
-            Fault::UnknownClass(id) => (
-                DiagnosticCode::UnknownEventClass,
-                format!("no event class of its stream has the id {id}"),
-            ),
-            Fault::Blank => (
-                DiagnosticCode::InvalidEvent,
-                "all bytes of an event, and of its time, are zero".to_owned(),
-            ),
-            Fault::Damage(damage) => (
-                DiagnosticCode::InvalidEvent,
-                format!("an event cannot be decoded: {damage}"),
-            ),
-        };
-        let place = Place {
-            file: file.name.clone(),
-            byte: Some(raw.offset + machine.at / 8),
-            at: Some(clock.time(machine.clock)),
-            ..Place::default()
-        };
-        vec![Diagnostic::new(code, place, what)]
+        let back = back.map(|StepBack { place, from, to }| {
+            let what = format!(
+                "an event's clock is {to}, that of an event before it {from}: it and what follows is taken to \
+                 happen at {from}, until the clock is there again"
+            );
+            tell(DiagnosticCode::TimeGoesBack, (place, from), what)
+        });
+        let fault = end.err().map(|fault| {
+            let (code, what) = fault.explained(raw.stated().unwrap_or(bounds));
+            tell(code, (machine.at, machine.clock), what)
+        });
+        (back, fault)
     }
 }
 
@@ -357,6 +361,12 @@ pub(crate) struct ClockScale {
 }
 
 impl ClockScale {
+    /// Times are cycles.
+    const CYCLES: Self = Self {
+        offset_ns: 0,
+        frequency: 1_000_000_000,
+    };
+
     #[inline]
     pub(crate) fn time(self, cycles: u64) -> Timestamp {
         let ns = match self.frequency {
@@ -368,6 +378,15 @@ impl ClockScale {
     }
 }
 
+/// Where the clock of a packet's events goes back.
+struct StepBack {
+    /// Where the event is, in bits behind the packet's begin.
+    place: u64,
+    /// The latest clock before, and the event's.
+    from: u64,
+    to: u64,
+}
+
 /// Why the events of a packet end early.
 pub(crate) enum Fault {
     UnknownClass(u64),
@@ -376,6 +395,24 @@ pub(crate) enum Fault {
     /// An event all of whose bytes are zero, as a file system leaves them after a power loss.
     Blank,
     Damage(Damage),
+}
+
+impl Fault {
+    /// In words; the packet has events from `begin` to `end` by its clock.
+    fn explained(self, (begin, end): (u64, u64)) -> (DiagnosticCode, String) {
+        let invalid = |what| (DiagnosticCode::InvalidEvent, what);
+        match self {
+            Self::UnknownClass(id) => (
+                DiagnosticCode::UnknownEventClass,
+                format!("no event class of its stream has the id {id}"),
+            ),
+            Self::OutsidePacket(at) => invalid(format!(
+                "an event's clock is {at}, which lies outside of its packet's, {begin} to {end}"
+            )),
+            Self::Blank => invalid("all bytes of an event, and of its time, are zero".to_owned()),
+            Self::Damage(damage) => invalid(format!("an event cannot be decoded: {damage}")),
+        }
+    }
 }
 
 impl From<Damage> for Fault {
@@ -391,37 +428,16 @@ struct Passage<'run, 'packet, H, R> {
     machine: &'run mut Machine<'packet>,
     receiver: &'run mut R,
     clock: ClockScale,
-    /// The clock when the packet begins, as it says.
+    /// Its clock at the begin.
     begin: u64,
-    /// The first clock that an event may have, and how far behind it the last one is.
-    earliest: u64,
-    longest: u64,
+    /// The clocks that events may have.
+    bounds: (u64, u64),
+    /// Before this clock no event is taken to happen: behind the first one whose clock goes back, what it was before.
+    not_before: u64,
+    back: Option<StepBack>,
 }
 
 impl<'run, 'packet, H: Header, R: Receiver> Passage<'run, 'packet, H, R> {
-    fn new(
-        header: &'run H,
-        stream: &'run StreamPlan,
-        machine: &'run mut Machine<'packet>,
-        stated: (u64, u64),
-        clock: ClockScale,
-        receiver: &'run mut R,
-    ) -> Self {
-        // barectf opens a packet after it has taken the time of its first event; LTTng once closed them too early.
-        let slack = clock.frequency / (1_000_000_000 / STATED_WITHIN.get());
-        let earliest = stated.0.saturating_sub(slack);
-        Self {
-            header,
-            stream,
-            machine,
-            receiver,
-            clock,
-            begin: stated.0,
-            earliest,
-            longest: stated.1.saturating_add(slack).saturating_sub(earliest),
-        }
-    }
-
     /// Decodes events until the packet's content ends, or the clock is not where the packet says.
     ///
     /// Position and clock are kept in locals: the machine has them only while it runs a plan, and when
@@ -457,10 +473,8 @@ impl<'run, 'packet, H: Header, R: Receiver> Passage<'run, 'packet, H, R> {
                 let fields = (fields / 8) as usize;
                 self.stream.read(entry, self.machine, fields, origin);
             }
-            // One comparison for both bounds: what is before the first one wraps.
-            if cycles.wrapping_sub(self.earliest) > self.longest {
-                (self.machine.at, self.machine.clock) = (begin, self.begin);
-                return Err(Fault::OutsidePacket(cycles));
+            if cycles > self.bounds.1 {
+                return Err(self.outside(begin, cycles));
             }
             if entry.wanted {
                 self.deliver(entry, begin, cycles, absent);
@@ -472,6 +486,13 @@ impl<'run, 'packet, H: Header, R: Receiver> Passage<'run, 'packet, H, R> {
         }
     }
 
+    /// Why nothing is read from the event at bit `begin` on, whose clock its packet cannot have.
+    #[cold]
+    fn outside(&mut self, begin: u64, cycles: u64) -> Fault {
+        (self.machine.at, self.machine.clock) = (begin, self.begin);
+        Fault::OutsidePacket(cycles)
+    }
+
     /// The header at bit `begin`, if nothing about it is special and the file goes on far enough behind it.
     #[inline(always)]
     fn plain_header(&self, begin: u64, cycles: u64) -> Option<HeaderRead> {
@@ -479,7 +500,7 @@ impl<'run, 'packet, H: Header, R: Receiver> Passage<'run, 'packet, H, R> {
         self.header.read_plain(window, cycles)
     }
 
-    /// The same for any header.
+    /// The same for any header, one that lets the clock go back among them.
     #[inline(never)]
     fn any_header(&mut self, begin: u64, cycles: u64) -> Result<HeaderRead, Fault> {
         let (read, may_be_blank) = self.header.read(self.machine, begin, cycles)?;
@@ -490,6 +511,17 @@ impl<'run, 'packet, H: Header, R: Receiver> Passage<'run, 'packet, H, R> {
         {
             (self.machine.at, self.machine.clock) = (begin, self.begin);
             return Err(Fault::Blank);
+        }
+        if read.clock < cycles {
+            if read.clock < self.bounds.0 {
+                return Err(self.outside(begin, read.clock));
+            }
+            self.not_before = self.not_before.max(cycles);
+            self.back.get_or_insert(StepBack {
+                place: begin,
+                from: cycles,
+                to: read.clock,
+            });
         }
         Ok(read)
     }
@@ -519,6 +551,7 @@ impl<'run, 'packet, H: Header, R: Receiver> Passage<'run, 'packet, H, R> {
     #[inline(always)]
     fn deliver(&mut self, entry: &Entry, begin: u64, cycles: u64, absent: u128) {
         let (machine, clock) = (&*self.machine, self.clock);
+        let cycles = cycles.max(self.not_before);
         self.receiver.receive(entry.class, || Event {
             class: entry.class,
             at: clock.time(cycles),
@@ -534,28 +567,36 @@ impl<'run, 'packet, H: Header, R: Receiver> Passage<'run, 'packet, H, R> {
 }
 
 impl StreamPlan {
-    /// Gives the events of a packet to `receiver` as far as the clock is between the two values `stated`, or
-    /// [`STATED_WITHIN`] outside.
+    /// Gives the events of a packet to `receiver` as far as the clock is within `bounds`; says where it goes back.
     fn events<R: Receiver>(
         &self,
         machine: &mut Machine<'_>,
-        stated: (u64, u64),
+        bounds: (u64, u64),
         clock: ClockScale,
         receiver: &mut R,
-    ) -> Result<(), Fault> {
+    ) -> (Option<StepBack>, Result<(), Fault>) {
+        macro_rules! pass {
+            ($header:expr) => {{
+                let mut passage = Passage {
+                    header: $header,
+                    stream: self,
+                    begin: machine.clock,
+                    machine,
+                    receiver,
+                    clock,
+                    bounds,
+                    not_before: 0,
+                    back: None,
+                };
+                let end = passage.run();
+                (passage.back, end)
+            }};
+        }
         match &self.header {
-            HeaderPlan::Compact(header) => {
-                Passage::new(header, self, machine, stated, clock, receiver).run()
-            }
-            HeaderPlan::Large(header) => {
-                Passage::new(header, self, machine, stated, clock, receiver).run()
-            }
-            HeaderPlan::Direct(header) => {
-                Passage::new(header, self, machine, stated, clock, receiver).run()
-            }
-            HeaderPlan::General(header) => {
-                Passage::new(header, self, machine, stated, clock, receiver).run()
-            }
+            HeaderPlan::Compact(header) => pass!(header),
+            HeaderPlan::Large(header) => pass!(header),
+            HeaderPlan::Direct(header) => pass!(header),
+            HeaderPlan::General(header) => pass!(header),
         }
     }
 

@@ -28,7 +28,7 @@ pub(crate) fn leave_out_of_order(
     let mut is_begin = leave_out(packets, &outside, why, &file_name, diagnostics);
     let timed = packets.iter().enumerate();
     let timed: Vec<(usize, (u64, u64))> = timed
-        .filter_map(|(position, packet)| Some((position, packet.begin().zip(packet.end)?)))
+        .filter_map(|(position, packet)| Some((position, packet.first_clock().zip(packet.end)?)))
         .collect();
     let stated: Vec<(u64, u64)> = timed.iter().map(|(_, times)| *times).collect();
     let wrong: Vec<usize> = (contradicting(&stated).into_iter())
@@ -38,7 +38,7 @@ pub(crate) fn leave_out_of_order(
     is_begin |= leave_out(packets, &wrong, why, &file_name, diagnostics);
     let mut end_before = 0;
     let overlaps = packets.iter().filter(|packet| {
-        let begins_earlier = packet.begin().is_some_and(|begin| begin < end_before);
+        let begins_earlier = packet.begin.is_some_and(|begin| begin < end_before);
         end_before = packet.end.unwrap_or(end_before);
         begins_earlier
     });
@@ -90,7 +90,7 @@ fn leave_out(
                 byte: Some(packet.offset),
                 ..Place::default()
             };
-            let (begin, end) = (packet.begin().unwrap_or(0), packet.end.unwrap_or(0));
+            let (begin, end) = (packet.begin.unwrap_or(0), packet.end.unwrap_or(0));
             let what = format!("the packet's clock goes from {begin} to {end}, which {why}");
             Diagnostic {
                 count: Some(positions.len() as u64),
@@ -105,8 +105,8 @@ fn leave_out(
 
 /// Whether a packet lies in the time of the recording, as far as it states its own.
 pub(crate) fn was_recorded(packet: &RawPacket, clock: ClockScale, recorded: TimeRange) -> bool {
-    let mut stated = packet.begin().into_iter().chain(packet.end);
-    stated.all(|value| {
+    let end = packet.end.filter(|_| packet.states_end);
+    packet.begin.into_iter().chain(end).all(|value| {
         let at = clock.time(value);
         recorded.begin <= at && at <= recorded.end
     })

@@ -3,13 +3,14 @@
 //! Which packets a file has is found out elsewhere (`scan.rs`). Every packet of a trace has been
 //! read here once without a fault, so that entering it again cannot fail.
 
-use std::sync::OnceLock;
-
 use slowpath_model::DiagnosticCode;
 
 use crate::layout::{FieldLayout, MemberLayout, Role, StructureLayout, TraceLayout};
 use crate::machine::Machine;
 use crate::plan::{Compiler, Plan, role_target, target_count};
+
+/// By how much of a second events may lie outside of the times that their packet states: a thousandth.
+const STATED_WITHIN: u64 = 1000;
 
 /// One packet as the stream file states it.
 #[derive(Clone, Debug)]
@@ -26,11 +27,15 @@ pub(crate) struct RawPacket {
     pub(crate) stream_class: usize,
     /// Id of its stream within the class.
     pub(crate) stream_instance: Option<u64>,
-    /// The clock's value when it begins: where not stated, that behind the packet before it, as soon
-    /// as that is known.
-    pub(crate) begin: OnceLock<u64>,
-    /// The clock's value when it ends, where stated: 0 says that it was never closed, as its tracer crashed.
+    /// The clock's value when it begins: where not stated, that of its first event, or behind the packet before
+    /// it, as soon as that is known.
+    pub(crate) begin: Option<u64>,
+    /// The clock's value at its first event, if that can be of the packet.
+    pub(crate) first_event: Option<u64>,
+    /// The clock's value when it ends: where not stated, that of its last event, as soon as that is known.
     pub(crate) end: Option<u64>,
+    /// Not where it was never closed, as its tracer crashed.
+    pub(crate) states_end: bool,
     pub(crate) discarded: Option<u64>,
     pub(crate) sequence: Option<u64>,
     pub(crate) cpu: Option<u64>,
@@ -41,14 +46,16 @@ pub(crate) struct RawPacket {
 }
 
 impl RawPacket {
-    /// From when to when its events are, by the clock: all of it where that is not stated.
-    pub(crate) fn stated(&self) -> (u64, u64) {
-        self.begin().zip(self.end).unwrap_or((0, u64::MAX))
+    /// From when to when its events are, by the clock, where that is stated.
+    pub(crate) fn stated(&self) -> Option<(u64, u64)> {
+        let end = self.end.filter(|_| self.states_end);
+        self.begin.zip(end)
     }
 
-    /// The clock's value when it begins, as far as it is known.
-    pub(crate) fn begin(&self) -> Option<u64> {
-        self.begin.get().copied()
+    /// What its first event's time is counted from: its begin, or that event itself.
+    pub(crate) fn first_clock(&self) -> Option<u64> {
+        let begin = self.begin?;
+        Some(self.first_event.map_or(begin, |first| first.min(begin)))
     }
 }
 
@@ -62,6 +69,8 @@ pub(crate) struct PacketPlans {
     contexts: Vec<(Plan, Roles)>,
     /// By stream class: the event header's plan.
     event_headers: Vec<Plan>,
+    /// By stream class: the part of a second that is [`STATED_WITHIN`], in cycles.
+    slack: Vec<u64>,
     targets: usize,
 }
 
@@ -202,6 +211,10 @@ impl PacketPlans {
             }
             header.finish().0
         });
+        let slack = layout.streams.iter().map(|stream| {
+            let clock = stream.clock.and_then(|clock| layout.clocks.get(clock))?;
+            Some(clock.frequency / STATED_WITHIN)
+        });
         let header_roles = Roles::of(layout.packet_header.as_ref());
         Self {
             header,
@@ -210,8 +223,29 @@ impl PacketPlans {
             uuid: UuidPlace::of(layout),
             contexts: contexts.collect(),
             event_headers: event_headers.collect(),
+            slack: slack.map(Option::unwrap_or_default).collect(),
             targets: target_count(layout.register_count),
         }
+    }
+
+    /// The first and the last clock that events of a packet may have: [`STATED_WITHIN`] outside of what it states,
+    /// as LTTng once closed packets too early, but not behind the first event of the packet that follows, `next`.
+    pub(crate) fn bounds(&self, packet: &RawPacket, next: Option<u64>) -> (u64, u64) {
+        let Some((begin, end)) = packet.stated() else {
+            let next = next.filter(|next| packet.begin.is_some_and(|begin| begin <= *next));
+            return (0, next.unwrap_or(u64::MAX));
+        };
+        let slack = self.slack(packet);
+        let latest = end.saturating_add(slack);
+        let next = next.filter(|next| end <= *next);
+        (
+            begin.saturating_sub(slack),
+            next.map_or(latest, |next| latest.min(next)),
+        )
+    }
+
+    fn slack(&self, packet: &RawPacket) -> u64 {
+        self.slack.get(packet.stream_class).copied().unwrap_or(0)
     }
 
     /// A machine that stands behind the packet's context, at the first event header.
@@ -226,7 +260,7 @@ impl PacketPlans {
         machine
             .run(&self.contexts.get(packet.stream_class)?.0)
             .ok()?;
-        machine.clock = packet.begin().unwrap_or(0);
+        machine.clock = packet.first_clock().unwrap_or(0);
         Some(machine)
     }
 
@@ -333,22 +367,62 @@ impl PacketPlans {
                 available / 8
             )
         });
-        let packet = RawPacket {
+        let begin = get(Role::ClockTimestamp);
+        let end = get(Role::PacketEndTimestamp).filter(|end| *end > 0);
+        let content_bits = content_bits.min(available);
+        let mut packet = RawPacket {
             file,
             offset,
             size: total_bits.min(available) / 8,
-            content_bits: content_bits.min(available),
+            content_bits,
             stream_class,
             stream_instance,
-            begin: get(Role::ClockTimestamp).map_or_else(OnceLock::new, OnceLock::from),
-            end: get(Role::PacketEndTimestamp).filter(|end| *end > 0),
+            begin,
+            first_event: None,
+            end,
+            states_end: end.is_some(),
             discarded: get(Role::DiscardedEventCounter),
             sequence: get(Role::PacketSequenceNumber),
             cpu: get(Role::CpuId),
             is_cut_off: false,
             left_out_before: 0,
         };
+        packet.first_event = self.first_event(&packet, &mut machine);
         Ok(ReadPacket { packet, cut })
+    }
+
+    /// The clock at the event at which the machine stands, the first of `packet`, if that can be of the packet.
+    ///
+    /// It may lie before the begin that the packet states: barectf opens a packet after it has taken the time of
+    /// the event that did not fit into the one before.
+    fn first_event(&self, packet: &RawPacket, machine: &mut Machine<'_>) -> Option<u64> {
+        let begin = packet.begin?;
+        let earliest = begin.saturating_sub(self.slack(packet));
+        let (_, latest) = self.bounds(packet, None);
+        // Most headers have the clock's lower bits only: where they would be those of a time behind the packet,
+        // they are of one before its begin.
+        let clock = match self.first_from(begin, packet, machine)? {
+            clock if clock > latest => self.first_from(earliest, packet, machine)?,
+            clock => clock,
+        };
+        (earliest <= clock && clock <= latest).then_some(clock)
+    }
+
+    /// The clock at the event at which the machine stands, the first of `packet`, if it was at `clock` before.
+    fn first_from(&self, clock: u64, packet: &RawPacket, machine: &mut Machine<'_>) -> Option<u64> {
+        let first = machine.at;
+        machine.clock = clock;
+        let ran = machine.run(self.event_headers.get(packet.stream_class)?);
+        let is_there = ran.is_ok() && machine.at <= packet.content_bits;
+        machine.at = first;
+        is_there.then_some(machine.clock)
+    }
+
+    /// When a packet begins that does not say so, if the clock was at `clock` before.
+    pub(crate) fn begin_behind(&self, clock: u64, packet: &RawPacket, file: &[u8]) -> u64 {
+        let machine = self.enter(packet, file);
+        let first = machine.and_then(|mut machine| self.first_from(clock, packet, &mut machine));
+        first.unwrap_or(clock)
     }
 }
 

@@ -296,7 +296,7 @@ fn compare(entries: &[IndexEntry], scanned: &Scanned, size: u64) -> Result<(), S
 fn agrees(entry: &IndexEntry, packet: &RawPacket, size: u64) -> bool {
     entry.offset == packet.offset
         && entry.end().min(size) == packet.offset + packet.size
-        && packet.begin().is_none_or(|begin| begin == entry.begin)
+        && packet.begin.is_none_or(|begin| begin == entry.begin)
 }
 
 /// Whether a file begins as text for people: no stream of packets does.

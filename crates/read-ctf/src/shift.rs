@@ -3,7 +3,8 @@
 //! Times of fewer than 64 bits are left as they are, so the shift must be a multiple of 2^32
 //! cycles (no tracer writes more than 32 bits of a time and fewer than 64).
 
-use slowpath_model::{PacketId, Projection};
+use slowpath_model::{Event, PacketId, Projection};
+use slowpath_source::Decoder;
 
 use crate::bits;
 use crate::decode::CtfDecoder;
@@ -78,7 +79,7 @@ impl CtfTrace {
         let mut positions = Vec::new();
         let every_event = Projection::every_event(self.class_count());
         let decoder = CtfDecoder::new(self, &every_event);
-        decoder.decode_to_clock(packet, &mut |event: &slowpath_model::Event<'_>| {
+        decoder.decode(packet, &mut |event: &Event<'_>| {
             positions.push(event.position);
         });
         if let Some(header) = &stream.event_header {

@@ -1,12 +1,13 @@
 //! A CTF trace as a [`Source`].
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use slowpath_model::{
-    CpuId, Diagnostic, DiagnosticCode, EventClass, FieldVisitor, PacketId, Place, Projection,
-    Schema, Scope, StreamId, TimeRange, Timestamp, TracerDomain,
+    CpuId, Diagnostic, DiagnosticCode, EventClass, FieldVisitor, Nanoseconds, PacketId, Place,
+    Projection, Schema, Scope, StreamId, TimeRange, Timestamp, TracerDomain,
 };
 use slowpath_source::{Decoder, NamedBytes, Packet, ROTATION, Source, Stream};
 
@@ -94,6 +95,11 @@ impl CtfTrace {
             let first = packets.first();
             first.map(|packet| trace.layout.streams[packet.stream_class].id)
         });
+        let decoder = OnceCell::new();
+        for packets in &mut streams {
+            trace.find_times(packets, &decoder);
+        }
+        drop(decoder);
         let mut lost = LossReport::default();
         for packets in streams {
             let file = packets.first().map(|packet| packet.file);
@@ -104,9 +110,6 @@ impl CtfTrace {
             }
         }
         trace.diagnostics.extend(lost.diagnostics());
-        for (packet, range) in trace.missing_times() {
-            trace.packets[packet.index()].range = range;
-        }
         trace.mark_cut_off();
         trace.mark_missing_ends();
         trace.mark_missing_begins();
@@ -130,6 +133,13 @@ impl CtfTrace {
     pub(crate) fn raw_packet(&self, packet: PacketId) -> Option<(&RawPacket, &NamedBytes)> {
         let raw = self.raw_packets.get(packet.index())?;
         Some((raw, self.files.get(raw.file)?))
+    }
+
+    /// The clock at the first event of the packet that follows in its stream.
+    pub(crate) fn next_event(&self, packet: PacketId) -> Option<u64> {
+        let (own, next) = (packet.index(), packet.index() + 1);
+        let is_same = self.packets.get(next)?.stream == self.packets.get(own)?.stream;
+        self.raw_packets[next].first_event.filter(|_| is_same)
     }
 
     /// When a packet ends.
@@ -165,23 +175,33 @@ impl CtfTrace {
         lost.add_stream(&name, &losses);
         // What followed the one before it is missing, or was left out before the first one.
         let mut after_cut = lacks_begin;
-        for (raw, loss) in packets.iter().zip(losses) {
+        let mut behind_loss = false;
+        let next_events = packets.iter().skip(1).map(|next| next.first_event);
+        let next_events = next_events.chain([None]);
+        for ((raw, loss), next) in packets.iter().zip(losses).zip(next_events) {
             let lost_packets = loss.packets.max(after_cut.into());
             after_cut = raw.is_cut_off;
+            let beyond = raw.stated().map_or(Nanoseconds::ZERO, |(_, end)| {
+                let (_, latest) = self.plans.bounds(raw, next);
+                clock.time(latest).since(clock.time(end))
+            });
             self.packets.push(Packet {
                 id: PacketId(self.packets.len() as u32),
                 stream,
                 offset: raw.offset,
                 size: raw.size,
                 range: TimeRange::new(
-                    clock.time(raw.begin().unwrap_or(0)),
-                    clock.time(raw.end.or(raw.begin()).unwrap_or(0)),
+                    clock.time(raw.first_clock().unwrap_or(0)),
+                    clock.time(raw.end.or(raw.begin).unwrap_or(0)),
                 ),
                 cpu: raw.cpu.map(|cpu| CpuId(cpu as u32)),
                 lost_events: loss.events,
                 lost_packets,
+                behind_loss,
+                beyond,
                 number: raw.sequence,
             });
+            behind_loss = loss.events > 0 || loss.earlier_events > 0;
         }
         self.raw_packets.extend(packets);
         let packets = begin..self.raw_packets.len() as u32;
@@ -305,44 +325,30 @@ impl CtfTrace {
         self.streams.extend(empty);
     }
 
-    /// The times of packets that do not state theirs: those of their events. A packet without a
-    /// begin goes on with the clock where the one before it ended, and is told so.
-    fn missing_times(&self) -> Vec<(PacketId, TimeRange)> {
-        // Compiling every class is worth it only where a packet needs it, and only once.
-        let mut decoder = None;
-        let mut ranges = Vec::new();
-        for stream in &self.streams {
-            let mut clock_value = 0;
-            for position in stream.packets.clone() {
-                let id = PacketId(position);
-                let raw = &self.raw_packets[id.index()];
-                let stated = raw.begin().is_some();
-                if let (true, Some(end)) = (stated, raw.end) {
-                    clock_value = end;
-                    continue;
-                }
-                let begin = *raw.begin.get_or_init(|| clock_value);
-                let decoder = decoder.get_or_insert_with(|| {
-                    CtfDecoder::new(self, &Projection::every_event(self.class_count()))
-                });
-                let mut times: Option<(Timestamp, Timestamp)> = None;
-                let mut note = |event: &slowpath_model::Event<'_>| {
-                    let (first, last) = times.unwrap_or((event.at, event.at));
-                    times = Some((first.min(event.at), last.max(event.at)));
-                };
-                let last = decoder.decode_to_clock(id, &mut note);
-                clock_value = raw.end.or(last).unwrap_or(clock_value);
-                let (first, last) = times.unwrap_or_else(|| {
-                    let at = self.clocks[raw.stream_class].time(begin);
-                    (at, at)
-                });
-                let range = self.packets[id.index()].range;
-                let first = if stated { range.begin } else { first };
-                let last = raw.end.map_or(last, |_| range.end);
-                ranges.push((id, TimeRange::new(first, last)));
+    /// Finds the times that packets of a stream do not state: those of their events. A packet without a begin goes
+    /// on with the clock where the one before it ended.
+    fn find_times<'trace>(
+        &'trace self,
+        packets: &mut [RawPacket],
+        decoder: &OnceCell<CtfDecoder<'trace>>,
+    ) {
+        let mut clock = 0;
+        for position in 0..packets.len() {
+            let next = packets.get(position + 1);
+            let next = next.and_then(|next| next.first_event);
+            let packet = &mut packets[position];
+            let file = self.files[packet.file].get();
+            if packet.begin.is_none() {
+                packet.begin = Some(self.plans.begin_behind(clock, packet, file));
             }
+            if !packet.states_end {
+                // Compiling every class is worth it only where a packet needs it, and only once.
+                let every = || Projection::every_event(self.class_count());
+                let decoder = decoder.get_or_init(|| CtfDecoder::new(self, &every()));
+                packet.end = decoder.last_clock(packet, next, file);
+            }
+            clock = packet.end.or(packet.begin).unwrap_or(clock);
         }
-        ranges
     }
 }
 
@@ -451,8 +457,8 @@ fn join_rotated_files(files: Vec<Vec<RawPacket>>) -> Vec<Vec<RawPacket>> {
     }
     for stream in &mut streams {
         let several = stream.iter().any(|packet| packet.file != stream[0].file);
-        if several && stream.iter().all(|packet| packet.begin().is_some()) {
-            stream.sort_by_key(|packet| (packet.begin(), packet.sequence));
+        if several && stream.iter().all(|packet| packet.first_clock().is_some()) {
+            stream.sort_by_key(|packet| (packet.first_clock(), packet.sequence));
         }
     }
     streams

@@ -27,7 +27,8 @@ fn packet(text: &str) -> Vec<u8> {
     [vec![(content.len() + 1) as u8 * 8], content].concat()
 }
 
-/// The losses of each packet of each stream as `EVENTS+PACKETS`, then the diagnostics.
+/// The losses of each packet of each stream as `EVENTS+PACKETS`, behind `>` where some may lie behind the packet before
+/// it; then the diagnostics.
 fn check(layout: &str, streams: &[&str], expected: &[&str]) {
     let file = |(position, text): (usize, &&str)| StreamFile {
         stream: NamedBytes::new(
@@ -42,7 +43,8 @@ fn check(layout: &str, streams: &[&str], expected: &[&str]) {
     let shown_stream = |stream: &slowpath_source::Stream| {
         let packets = &trace.packets()[stream.packets.start as usize..stream.packets.end as usize];
         let lost = |packet: &slowpath_source::Packet| {
-            format!("{}+{}", packet.lost_events, packet.lost_packets)
+            let behind = if packet.behind_loss { ">" } else { "" };
+            format!("{behind}{}+{}", packet.lost_events, packet.lost_packets)
         };
         packets.iter().map(lost).collect::<Vec<_>>().join(" ")
     };
@@ -63,7 +65,7 @@ fn a_loss_is_the_growth_from_packet_to_packet() {
     check(
         LAYOUT,
         &["0/5 1/5 2/12"],
-        &["5+0 0+0 7+0", "LostEvents s0 x12: 12 events were lost"],
+        &["5+0 >0+0 7+0", "LostEvents s0 x12: 12 events were lost"],
     );
     check(
         LAYOUT,
@@ -89,7 +91,7 @@ fn what_was_lost_before_the_first_packet_is_told_but_not_counted() {
         LAYOUT,
         &["15/728 16/728"],
         &[
-            "0+0 0+0",
+            "0+0 >0+0",
             "LostEvents s0 x?: 728 events were lost in or before the first packet; they are not \
              counted, since nothing says that the counter began with it",
         ],
@@ -98,7 +100,7 @@ fn what_was_lost_before_the_first_packet_is_told_but_not_counted() {
         LAYOUT,
         &["15/728 16/730"],
         &[
-            "0+0 2+0",
+            "0+0 >2+0",
             "LostEvents s0 x2: 2 events were lost; up to 728 more, not counted, in or before the \
              first packets",
         ],
@@ -107,7 +109,7 @@ fn what_was_lost_before_the_first_packet_is_told_but_not_counted() {
     check(
         &unnumbered,
         &["0 4 4"],
-        &["0+0 4+0 0+0", "LostEvents s0 x4: 4 events were lost"],
+        &["0+0 4+0 >0+0", "LostEvents s0 x4: 4 events were lost"],
     );
 }
 

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashSet;
 use slowpath_model::{
-    CpuId, Diagnostic, DiagnosticCode, PacketId, Place, StreamId, TimeRange, counted,
+    CpuId, Diagnostic, DiagnosticCode, Nanoseconds, PacketId, Place, StreamId, TimeRange, counted,
 };
 use slowpath_source::{Packet, contradicting};
 
@@ -130,6 +130,8 @@ impl PageStream {
                 cpu: Some(self.cpu),
                 lost_events: lost[index],
                 lost_packets: missing_before.into(),
+                behind_loss: false,
+                beyond: Nanoseconds::ZERO,
                 number: None,
             });
             listing.positions.push(run.position);

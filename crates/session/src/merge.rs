@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use slowpath_model::{Diagnostic, Event, EventClassId, PacketId, Projection, TimeRange, Timestamp};
-use slowpath_source::{Decoder, Source};
+use slowpath_source::{Decoder, Packet, Source};
 
 /// Where an event is.
 #[derive(Clone, Copy, Debug)]
@@ -111,8 +111,8 @@ impl StreamCursor<'_> {
             let packet = PacketId(self.packets.next()?);
             self.places.clear();
             self.next = 0;
-            let stated = self.source.packets()[packet.index()].range;
-            if stated.end < self.range.begin || stated.begin >= self.range.end {
+            let Packet { range, beyond, .. } = self.source.packets()[packet.index()];
+            if range.end + beyond < self.range.begin || range.begin >= self.range.end {
                 continue;
             }
             let (trace, range) = (self.trace, self.range);

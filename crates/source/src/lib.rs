@@ -30,9 +30,6 @@ use slowpath_model::{
 /// starts, stops or is rotated.
 pub const ROTATION: Nanoseconds = Nanoseconds(10_000_000);
 
-/// By so much may a packet have events before the begin and after the end that it states.
-pub const STATED_WITHIN: Nanoseconds = Nanoseconds(1_000_000);
-
 /// A trace that can be read packet by packet.
 pub trait Source: Send + Sync {
     /// What the trace says about its events.
@@ -122,14 +119,26 @@ pub struct Packet {
     /// How many bytes it takes.
     pub size: u64,
     /// From its begin to its end as its context states (else its first and last event). Its events
-    /// lie inside, the last one possibly exactly at the end.
+    /// lie inside, the last one possibly exactly at the end, or behind it: see `beyond`.
     pub range: TimeRange,
+    /// By so much at most some of its events may lie behind the end of `range`: some tracers close packets too early.
+    pub beyond: Nanoseconds,
     /// The processor whose events it holds, where the trace says so.
     pub cpu: Option<CpuId>,
     /// Events that the tracer lost between the packet before (or its own beginning) and its end.
     pub lost_events: u64,
     /// Packets that are missing before this one.
     pub lost_packets: u64,
+    /// Of the events that the packet before says were lost, some may be missing behind its last one: a tracer that
+    /// has no room counts what it loses until it can close the packet.
+    pub behind_loss: bool,
     /// Its number in its stream, from 0, where the tracer counts packets.
     pub number: Option<u64>,
+}
+
+impl Packet {
+    /// Whether events may be missing between the last one before it in its stream and its first.
+    pub fn lacks_events_before(&self) -> bool {
+        self.behind_loss || self.lost_events > 0 || self.lost_packets > 0
+    }
 }

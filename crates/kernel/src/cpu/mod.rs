@@ -243,8 +243,7 @@ impl CpuUse {
     fn new(source: &dyn Source, range: TimeRange) -> Self {
         let extent = Extent::of(source);
         let concepts = Concepts::resolve(source.schema(), &[FactKind::Switch]);
-        let has_losses = |packet: &Packet| packet.lost_events > 0 || packet.lost_packets > 0;
-        let times_of_all = source.packets().iter().any(has_losses)
+        let times_of_all = source.packets().iter().any(Packet::lacks_events_before)
             || source
                 .streams()
                 .iter()
@@ -513,7 +512,7 @@ impl Analysis for CpuUse {
     }
 
     fn packet(&self, state: &mut Usage, packet: &Packet) {
-        if packet.lost_events == 0 && packet.lost_packets == 0 {
+        if !packet.lacks_events_before() {
             return;
         }
         state.needs_times_of_all |= !self.times_of_all;

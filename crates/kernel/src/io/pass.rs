@@ -280,7 +280,7 @@ impl Analysis for Io<'_> {
     }
 
     fn packet(&self, state: &mut Told, packet: &Packet) {
-        if packet.lost_events > 0 || packet.lost_packets > 0 {
+        if packet.lacks_events_before() {
             state.chunk.leave_call();
             state.chunk.occupant.gap(packet.range.begin);
         }

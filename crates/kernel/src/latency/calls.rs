@@ -292,7 +292,7 @@ impl Analysis for Calls {
 
     fn packet(&self, told: &mut Told, packet: &Packet) {
         told.turn = u64::from(packet.id.0) << 32;
-        if packet.lost_events > 0 || packet.lost_packets > 0 {
+        if packet.lacks_events_before() {
             told.leave_call();
             told.occupant.gap(packet.range.begin);
         }

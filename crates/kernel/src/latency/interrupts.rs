@@ -152,7 +152,7 @@ impl Analysis for Interrupts {
     }
 
     fn packet(&self, told: &mut Told, packet: &Packet) {
-        if packet.lost_events > 0 || packet.lost_packets > 0 {
+        if packet.lacks_events_before() {
             told.nest.entries.clear();
             told.nest.has_gap = true;
         }

@@ -138,6 +138,7 @@ struct Open {
     name_of: FxHashMap<ThreadId, Name>,
     /// The thread that was switched to last.
     last_named: (ThreadId, Name),
+    /// Of the packet: when the last event was, else its begin.
     last_at: i64,
     /// Several streams tell of the processor at the same time.
     interleaved: bool,
@@ -164,7 +165,7 @@ impl Analysis for Gather<'_> {
                 cpu: chunk.processor(),
                 interleaved: self.interleaved.contains(&chunk.processor()),
                 woke: true,
-                last_at: i64::MIN,
+                last_at: chunk.range.begin.ns(),
                 first: true,
                 ..Open::default()
             },
@@ -187,12 +188,14 @@ impl Analysis for Gather<'_> {
                 segments: Kept::default(),
             });
         }
-        let lost = packet.lost_events > 0 || packet.lost_packets > 0;
-        if lost || state.open.lost_after {
+        self.lost_after(state);
+        let begin = packet.range.begin.ns();
+        if packet.lost_events > 0 || packet.lost_packets > 0 {
             state.open.call = Call::UNSEEN;
-            self.lost(state, packet.range.begin.ns());
+            self.lost(state, begin);
         }
         state.open.lost_after = packet.lost_events > 0;
+        state.open.last_at = begin;
     }
 
     fn event(&self, state: &mut Gathered, event: &Event<'_>) {
@@ -306,16 +309,12 @@ impl Analysis for Gather<'_> {
         }
     }
 
-    fn end(&self, state: &mut Gathered, chunk: &Chunk) {
-        let open = &state.open;
-        let (call, lost_after) = (open.call, open.lost_after);
-        let end = open.last_at.max(chunk.range.begin.ns());
-        if call != Call::UNSEEN {
-            self.push(state, end, Kind::Call(call));
+    fn end(&self, state: &mut Gathered, _: &Chunk) {
+        let call = state.open.call;
+        if let (Some(last), true) = (state.last_event(), call != Call::UNSEEN) {
+            self.push(state, last, Kind::Call(call));
         }
-        if lost_after {
-            self.lost(state, end);
-        }
+        self.lost_after(state);
         self.note_last(state);
         let open = std::mem::take(&mut state.open);
         if let Some(piece) = state.pieces.last_mut() {
@@ -381,6 +380,14 @@ impl Gather<'_> {
                 self.push(state, before, Kind::Seen);
             }
             self.push(state, at, Kind::Runs(thread));
+        }
+    }
+
+    /// The packet that ends here lost events, perhaps after its last one.
+    fn lost_after(&self, state: &mut Gathered) {
+        if std::mem::take(&mut state.open.lost_after) {
+            state.open.call = Call::UNSEEN;
+            self.lost(state, state.open.last_at);
         }
     }
 
