@@ -270,8 +270,11 @@ impl Timelines {
         let all = self.cpu(cpu).map_or(&[][..], |line| &line.interruptions);
         let first =
             all.partition_point(|row| Interruption::from_row(row).end() <= range.begin.ns());
-        let past = all.partition_point(|row| Interruption::from_row(row).begin < range.end.ns());
-        all[first..past.max(first)].iter().map(move |row| {
+        let all = &all[first..];
+        let count = leading(all, |row| {
+            Interruption::from_row(row).begin < range.end.ns()
+        });
+        all[..count].iter().map(move |row| {
             let interruption = Interruption::from_row(row);
             let when = self::range(interruption.begin, interruption.end()).intersect(range);
             (when, record::interrupt_of(interruption.source.into()))
@@ -346,6 +349,18 @@ impl Timelines {
 
 fn range(begin: i64, end: i64) -> TimeRange {
     TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end))
+}
+
+/// With how many rows a list begins for which `is_so` holds, as for none behind them. They are expected to be few:
+/// nothing far behind them is looked at.
+fn leading<T>(rows: &[T], is_so: impl Fn(&T) -> bool) -> usize {
+    let mut ahead = 1;
+    while rows.get(ahead).is_some_and(&is_so) {
+        ahead *= 2;
+    }
+    let known = ahead / 2;
+    let open = &rows[known..rows.len().min(ahead)];
+    known + open.partition_point(is_so)
 }
 
 #[cfg(test)]

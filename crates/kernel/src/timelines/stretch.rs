@@ -10,7 +10,7 @@ use slowpath_model::{CpuId, ThreadId, TimeRange, Timestamp};
 use super::entry::{self, Delivery, Run, RunRow, Stage, Wake, WakeRow};
 use super::record::{Interrupt, interrupt_of};
 use super::scan::AT_ONCE_NS;
-use super::{Timelines, range};
+use super::{Timelines, leading, range};
 
 /// A stretch of time in which a thread did one thing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -125,7 +125,9 @@ impl Timelines {
             };
         }
         self.between_runs(thread, after)
+            .before(at)
             .into_iter()
+            .flatten()
             .find(|stretch| stretch.range.end.ns() >= at)
             .unwrap_or_else(|| unknown(known.begin, at))
     }
@@ -157,12 +159,20 @@ impl Timelines {
     /// its creation tell of none.
     fn birth(&self, thread: ThreadId) -> Option<(Timestamp, WakeUp)> {
         let before_first_run = self.between_runs(thread, 0);
-        let mut known = (before_first_run.iter()).filter(|stretch| stretch.doing != Doing::Unknown);
-        let first = known.next()?;
-        match first.doing {
-            Doing::Unborn { creation } => Some((first.range.end, creation)),
-            _ => None,
+        let mut at = before_first_run.begin;
+        while at < before_first_run.end {
+            let next = before_first_run.before(at + 1);
+            let mut known = next.iter().flatten();
+            let first = known.find(|stretch| stretch.doing != Doing::Unknown);
+            if let Some(first) = first {
+                return match first.doing {
+                    Doing::Unborn { creation } => Some((first.range.end, creation)),
+                    _ => None,
+                };
+            }
+            at = next.iter().flatten().last()?.range.end.ns();
         }
+        None
     }
 
     /// Everything that `thread` did within `window`, cut to it, the last first.
@@ -185,8 +195,8 @@ impl Timelines {
         })
     }
 
-    /// The stretches between the run before position `next` of a thread's runs and that run.
-    fn between_runs(&self, thread: ThreadId, next: usize) -> Vec<Stretch<'_>> {
+    /// The time between the run before position `next` of a thread's runs and that run.
+    fn between_runs(&self, thread: ThreadId, next: usize) -> Interval<'_> {
         let (runs, wakes) = self.line(thread);
         let before = run_before(runs, next);
         let begin = before.map_or(self.known.begin, |run| run.end);
@@ -203,20 +213,18 @@ impl Timelines {
             let at = Wake::from_row(wake).at;
             before.is_some_and(|run| at <= run.begin) || at < self.known.begin
         });
-        let past_wake = wakes.partition_point(|wake| Wake::from_row(wake).at <= end);
-        let mut interval = Interval {
+        let wakes = &wakes[first_wake..];
+        let count = leading(wakes, |wake| Wake::from_row(wake).at <= end);
+        Interval {
             lines: self,
-            wakes: &wakes[first_wake..past_wake.max(first_wake)],
+            wakes: &wakes[..count],
             before: before.filter(|run| run.left.is_some()),
             call: self.call_at_the_end(&runs[..next.min(runs.len())]),
             begin,
             end,
             then_runs: next < runs.len(),
             interrupted: returning.is_some_and(|run| run.interrupted),
-            stretches: Vec::new(),
-        };
-        interval.cut_at_losses();
-        interval.stretches
+        }
     }
 
     /// The call that a thread was in at the end of the last of these runs.
@@ -303,47 +311,58 @@ struct Interval<'lines> {
     then_runs: bool,
     /// That run first returns from a call that a signal interrupted.
     interrupted: bool,
-    stretches: Vec<Stretch<'lines>>,
 }
 
-impl<'lines> Interval<'lines> {
-    fn cut_at_losses(&mut self) {
-        let lines: &'lines Timelines = self.lines;
-        let lost = &lines.lost;
-        let end = self.end;
-        let first = lost.partition_point(|(_, lost_end)| *lost_end <= self.begin);
-        let (mut cursor, mut before) = (self.begin, self.before);
-        for &(lost_begin, lost_end) in lost[first..].iter().take_while(|(at, _)| *at < end) {
-            self.explain(before, cursor, lost_begin, false);
-            self.push(lost_begin.max(cursor), lost_end.min(end), Doing::Unknown);
-            cursor = lost_end;
-            before = None;
-        }
-        self.explain(before, cursor, end, self.then_runs);
-    }
+/// One after the other: a thread that does not run waits for something, then for a processor.
+type Stretches<'lines> = [Option<Stretch<'lines>>; 2];
 
-    fn push(&mut self, begin: i64, end: i64, doing: Doing<'lines>) {
-        if begin < end {
-            self.stretches.push(Stretch {
-                range: range(begin, end),
-                doing,
-            });
+impl<'lines> Interval<'lines> {
+    /// What the thread did right before `at`: in the loss there, or since the one before and until the next.
+    fn before(&self, at: i64) -> Stretches<'lines> {
+        let lost = &self.lines.lost;
+        let next = lost.partition_point(|(begin, _)| *begin < at);
+        let earlier = next.checked_sub(1).map(|last| lost[last]);
+        let earlier = earlier.filter(|(_, end)| *end > self.begin);
+        let next = lost.get(next).map(|(begin, _)| *begin);
+        let (end, then_runs) = match next.filter(|begin| *begin < self.end) {
+            Some(loss) => (loss, false),
+            None => (self.end, self.then_runs),
+        };
+        match earlier {
+            Some((lost_begin, lost_end)) if at <= lost_end => {
+                let lost = range(lost_begin.max(self.begin), lost_end.min(self.end));
+                let doing = Doing::Unknown;
+                [Some(Stretch { range: lost, doing }), None]
+            }
+            Some((_, lost_end)) => self.explain(None, lost_end, end, then_runs),
+            None => self.explain(self.before, self.begin, end, then_runs),
         }
     }
 
     /// The time from `begin` to `end`, in which nothing was lost: after `before`, if that is known,
     /// and before a run if `then_runs`.
-    fn explain(&mut self, before: Option<Run>, begin: i64, end: i64, then_runs: bool) {
-        if begin >= end {
-            return;
-        }
+    fn explain(
+        &self,
+        before: Option<Run>,
+        begin: i64,
+        end: i64,
+        then_runs: bool,
+    ) -> Stretches<'lines> {
+        let mut stretches = [None; 2];
+        let mut free = stretches.iter_mut();
+        let mut push = |begin: i64, end: i64, doing: Doing<'lines>| {
+            if begin < end
+                && let Some(place) = free.next()
+            {
+                let range = range(begin, end);
+                *place = Some(Stretch { range, doing });
+            }
+        };
         let left = before.and_then(|run| run.left);
-        let rows = self.wakes;
-        let wakes = || rows.iter().map(Wake::from_row);
         let created = || {
             let new = |wake: &Wake| matches!(wake.stage, Stage::Forked | Stage::New);
-            let inside = |wake: &Wake| wake.at >= begin && wake.at <= end;
-            let last = wakes().filter(inside).rfind(new)?;
+            let mut inside = self.wakes_within(begin, end);
+            let last = inside.rfind(new)?;
             Some(self.lines.wake_up(last, last.at, false))
         };
         let call = before.and(self.call);
@@ -351,18 +370,18 @@ impl<'lines> Interval<'lines> {
         let has_ended = left == Some(SwitchOut::Dead)
             || left == Some(SwitchOut::Other) && matches!(call, Some("exit" | "exit_group"));
         match left {
-            Some(SwitchOut::Runnable) => self.push(begin, end, Doing::Preempted),
+            Some(SwitchOut::Runnable) => push(begin, end, Doing::Preempted),
             Some(_) if has_ended && (created().is_some() || !then_runs) => match created() {
                 Some(creation) => {
-                    self.push(begin, creation.end.ns(), Doing::Dead);
-                    self.push(creation.end.ns(), end, Doing::WaitingForCpu);
+                    push(begin, creation.end.ns(), Doing::Dead);
+                    push(creation.end.ns(), end, Doing::WaitingForCpu);
                 }
-                None => self.push(begin, end, Doing::Dead),
+                None => push(begin, end, Doing::Dead),
             },
             None if created().is_some() => {
                 if let Some(creation) = created() {
-                    self.push(begin, creation.end.ns(), Doing::Unborn { creation });
-                    self.push(creation.end.ns(), end, Doing::WaitingForCpu);
+                    push(begin, creation.end.ns(), Doing::Unborn { creation });
+                    push(creation.end.ns(), end, Doing::WaitingForCpu);
                 }
             }
             _ => {
@@ -376,58 +395,66 @@ impl<'lines> Interval<'lines> {
                     Some(mut wake) => {
                         wake.by_signal = then_runs && self.interrupted;
                         wake.for_signal |= wake.by_signal;
-                        self.push(begin, wake.end.ns(), blocked(Some(wake)));
-                        self.push(wake.end.ns(), end, Doing::WaitingForCpu);
+                        push(begin, wake.end.ns(), blocked(Some(wake)));
+                        push(wake.end.ns(), end, Doing::WaitingForCpu);
                     }
                     // A thread on its way out goes on running after it is marked as dead.
                     None if has_ended => {
-                        self.push(begin, end, Doing::Preempted);
+                        push(begin, end, Doing::Preempted);
                     }
-                    None if left.is_some() => self.push(begin, end, blocked(None)),
+                    None if left.is_some() => push(begin, end, blocked(None)),
                     None if then_runs && self.lines.known.wakes => {
-                        self.push(begin, end, Doing::WaitingForCpu);
+                        push(begin, end, Doing::WaitingForCpu);
                     }
-                    None => self.push(begin, end, Doing::Unknown),
+                    None => push(begin, end, Doing::Unknown),
                 }
             }
         }
+        stretches
     }
 
     /// The wake-up that made the thread runnable between `begin` and `end`.
     ///
     /// A waker may begin before the thread has left its processor (`early`) and end after.
     fn wake(&self, begin: i64, end: i64, early: bool) -> Option<WakeUp> {
-        let rows = self.wakes;
-        let wakes = || rows.iter().map(Wake::from_row);
         let is_wake = |wake: &Wake| !matches!(wake.stage, Stage::Forked | Stage::Signal);
-        let inside = |wake: &Wake| wake.at >= begin && wake.at <= end && is_wake(wake);
-        let waking = |until: i64| {
-            let mut earlier = wakes().rev();
-            earlier.find(|wake| {
-                wake.stage == Stage::Waking && wake.at <= until && (early || wake.at >= begin)
-            })
-        };
+        let mut inside = self.wakes_within(begin, end).filter(is_wake);
         let done = |wake: &Wake| wake.stage != Stage::Waking;
-        if let Some(wakeup) = wakes().filter(inside).find(done) {
-            let begun = waking(wakeup.at).unwrap_or(wakeup);
+        if let Some(wakeup) = inside.clone().find(done) {
+            let from = if early { i64::MIN } else { begin };
+            let mut earlier = self.wakes_within(from, wakeup.at);
+            let waking = earlier.rfind(|wake| wake.stage == Stage::Waking);
+            let begun = waking.unwrap_or(wakeup);
             let remote = begun.cpu != wakeup.cpu;
             return Some(self.woken(begun, wakeup.at, remote));
         }
-        if let Some(begun) = wakes().find(inside) {
+        if let Some(begun) = inside.next() {
             return Some(self.woken(begun, begun.at, false));
         }
-        let is_before = |wake: &Wake| wake.at < begin && wake.stage != Stage::Signal;
-        let last = wakes().rev().find(is_before)?;
-        (early && last.stage == Stage::Waking).then(|| self.woken(last, begin, false))
+        let mut earlier = self.wakes_within(i64::MIN, begin - 1);
+        let last = earlier.rfind(|wake| early && wake.stage != Stage::Signal)?;
+        (last.stage == Stage::Waking).then(|| self.woken(last, begin, false))
+    }
+
+    /// The wake-up events from `begin` to `end`.
+    fn wakes_within(
+        &self,
+        begin: i64,
+        end: i64,
+    ) -> impl DoubleEndedIterator<Item = Wake> + Clone + use<'lines> {
+        let first = (self.wakes).partition_point(|row| Wake::from_row(row).at < begin);
+        let past = (self.wakes).partition_point(|row| Wake::from_row(row).at <= end);
+        self.wakes[first..past.max(first)]
+            .iter()
+            .map(Wake::from_row)
     }
 
     /// The wake-up that began so, and whether a signal was what it was for.
     fn woken(&self, begun: Wake, end: i64, remote: bool) -> WakeUp {
-        let mut rows = self.wakes.iter().map(Wake::from_row);
-        let for_signal = rows.any(|row| {
-            let after = row.at.saturating_sub(begun.at);
+        let mut at_once = self.wakes_within(begun.at, begun.at.saturating_add(AT_ONCE_NS));
+        let for_signal = at_once.any(|row| {
             let is_the_wakers = row.by == begun.by && row.cpu == begun.cpu;
-            row.stage == Stage::Signal && is_the_wakers && (0..=AT_ONCE_NS).contains(&after)
+            row.stage == Stage::Signal && is_the_wakers
         });
         WakeUp {
             for_signal,

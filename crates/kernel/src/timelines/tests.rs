@@ -9,7 +9,7 @@ use slowpath_model::CpuId;
 
 use super::gather::Gathered;
 use super::*;
-use crate::answer::every_way::contradiction;
+use crate::answer::every_way::{contradiction, with_losses};
 
 /// Two processors: wake-ups of both stages, interrupts, a packet that answers a packet, lost
 /// packets (of lost events it is not known after which event of a packet, so that cuts matter).
@@ -68,10 +68,14 @@ fn unknown_on(lines: &Timelines, cpu: u32) -> Vec<(i64, i64)> {
 }
 
 fn built(trace: &DrawnTrace, memory: usize, jobs: usize) -> String {
+    built_in_chunks(trace, memory, jobs, 1)
+}
+
+fn built_in_chunks(trace: &DrawnTrace, memory: usize, jobs: usize, chunk_bytes: u64) -> String {
     let shelves = [(); 2].map(|()| Shelf::new(&std::env::temp_dir(), memory));
     let options = Options {
         jobs: NonZeroUsize::new(jobs).unwrap(),
-        chunk_bytes: Some(1),
+        chunk_bytes: Some(chunk_bytes),
         ..Options::default()
     };
     let outcome = Timelines::build_on(&shelves, trace, &options, false).unwrap();
@@ -101,6 +105,23 @@ fn streams_that_contradict_each_other_give_the_same_lines_however_they_are_cut()
         for cut in 0..10 {
             let cut = trace.recut_at_random(cut, 1 + cut % 7);
             assert_eq!(built(&cut, usize::MAX, 2), expected, "seed {seed}");
+        }
+    }
+}
+
+/// Packets that say what was lost are cut once: where they begin is where something is missing.
+#[test]
+fn what_was_lost_beside_another_stream_is_the_same_in_chunks_of_any_size() {
+    for seed in 0..24 {
+        let trace = DrawnTrace::parse(&with_losses(&contradiction(seed))).unwrap();
+        for cut in [None, Some(3), Some(7)] {
+            let cut = cut.map(|every| trace.recut_at_random(seed, every));
+            let trace = cut.as_ref().unwrap_or(&trace);
+            let expected = built_in_chunks(trace, usize::MAX, 1, u64::MAX);
+            for bytes in [1, 300] {
+                let found = built_in_chunks(trace, usize::MAX, 2, bytes);
+                assert_eq!(found, expected, "seed {seed}, {bytes} bytes");
+            }
         }
     }
 }
