@@ -19,7 +19,9 @@ use slowpath_requests::AllHosts;
 use crate::finding::Finding;
 use crate::path::{Recorded, Slow};
 use crate::unknown::Missing;
-use crate::{blocked, cpu, disk, locks, network, runtime, serial, sleep, stopped, unknown};
+use crate::{
+    blocked, cpu, disk, kernel_wait, locks, network, runtime, serial, sleep, stopped, unknown,
+};
 
 /// What is known of a host.
 #[derive(Clone, Copy)]
@@ -153,6 +155,7 @@ impl<'run> Diagnosis<'run> {
         ));
         let unseen = network::unseen(&network_waits);
         findings.extend(sleep::finding(slow, &quotas));
+        findings.extend(kernel_wait::finding(slow));
         findings.extend(stopped::finding(slow));
         findings.extend(blocked::finding(slow));
         findings.extend(runtime::finding(slow, &quotas));

@@ -23,6 +23,8 @@ pub enum FindingId {
     NetworkWait,
     /// A time to come.
     TimerWait,
+    /// Another device, or work of the kernel.
+    KernelWait,
     /// A signal stopped the thread.
     StoppedBySignal,
     /// The thread works for another request.
@@ -48,6 +50,7 @@ impl FindingId {
             Self::DiskWait => "disk-wait",
             Self::NetworkWait => "network-wait",
             Self::TimerWait => "timer-wait",
+            Self::KernelWait => "kernel-wait",
             Self::StoppedBySignal => "stopped-by-signal",
             Self::BlockedByRequest => "blocked-by-request",
             Self::RuntimeThreads => "runtime-threads",

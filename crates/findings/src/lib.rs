@@ -11,6 +11,7 @@ mod cpu;
 mod diagnose;
 mod disk;
 mod finding;
+mod kernel_wait;
 mod locks;
 mod network;
 mod path;

@@ -2,6 +2,7 @@
 
 mod contention;
 mod disk;
+mod kernel_wait;
 mod locks;
 mod network;
 mod placement;
