@@ -105,8 +105,16 @@ impl Open {
 }
 
 fn share(held: i64, width: i64) -> u8 {
-    let share = i128::from(held) * 255 / i128::from(width.max(1));
-    share.clamp(1, 255) as u8
+    scaled(held, 255, width.max(1)).clamp(1, 255) as u8
+}
+
+/// `of` × `part` ÷ `whole`, none of which is less than 0 and the last at least one of the others.
+fn scaled(of: i64, part: i64, whole: i64) -> i64 {
+    match of.checked_mul(part) {
+        Some(product) => product / whole,
+        // Dividing 128 bits takes several times as long.
+        None => (i128::from(of) * i128::from(part) / i128::from(whole)) as i64,
+    }
 }
 
 /// The pixel that `at` is in, which is after `pixel`: mostly the next one.
@@ -151,13 +159,11 @@ fn draw(
         let next = bounds[open.pixel + 1];
         if held < row_end - row_begin {
             // A bucket, which is not wider than a pixel: each pixel has its part of it.
-            let part = |length: i64| {
-                let whole = i128::from(row_end - row_begin);
-                (i128::from(held) * i128::from(length) / whole) as i64
-            };
-            open.held.add(value, part(until.min(next) - at));
+            let whole = row_end - row_begin;
+            open.held
+                .add(value, scaled(held, until.min(next) - at, whole));
             if until > next {
-                open.ahead.add(value, part(until - next));
+                open.ahead.add(value, scaled(held, until - next, whole));
             }
             continue;
         }
