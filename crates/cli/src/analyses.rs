@@ -88,7 +88,7 @@ struct ReportArgs {
     #[command(flatten)]
     input: InputArgs,
     /// Rows in each printed table; 0 prints all. JSON always has all.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = how_many, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = how_many)]
     top: usize,
     /// Print one JSON document.
     #[arg(long)]
@@ -164,7 +164,7 @@ fn run_on_hosts<R: Serialize>(
 ) -> anyhow::Result<Report> {
     let experiment = args.input.open()?;
     let mut report = Report::begin(&experiment);
-    let hosts = kernel_hosts(&experiment)?;
+    let hosts = kernel_hosts(&experiment, &report)?;
     let run = args.input.options();
     let options = run.engine_in(args.input.range(&experiment)?);
     let mut documents = Vec::new();
@@ -193,11 +193,15 @@ fn run_on_hosts<R: Serialize>(
 ///
 /// # Errors
 /// Where there is none.
-pub(crate) fn kernel_hosts(experiment: &Experiment) -> anyhow::Result<Vec<HostKernels<'_>>> {
+pub(crate) fn kernel_hosts<'run>(
+    experiment: &'run Experiment,
+    report: &Report,
+) -> anyhow::Result<Vec<HostKernels<'run>>> {
     let hosts = experiment.hosts();
-    anyhow::ensure!(
-        !hosts.is_empty(),
-        "no kernel events were recorded\n  hint: record with --kernel ftrace or lttng; `slowpath count` lists what there is"
-    );
+    if hosts.is_empty() {
+        let why = "no kernel events were recorded\n  hint: record with --kernel ftrace or lttng; `slowpath count` \
+                   lists what there is";
+        return Err(report.nothing(why.to_owned()));
+    }
     Ok(hosts)
 }

@@ -21,10 +21,10 @@ pub struct CallsArgs {
     #[command(flatten)]
     input: InputArgs,
     /// So many of the slowest requests; 0: all of them.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = how_many, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = how_many)]
     slowest: usize,
     /// Lines of each printed request; 0 prints all. JSON always has all.
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = how_many, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = how_many)]
     top: usize,
     /// Print one JSON document.
     #[arg(long)]

@@ -29,7 +29,7 @@ pub struct CompareArgs {
     #[command(flatten)]
     chosen: ChosenArgs,
     /// Rows for each operation; 0 shows all.
-    #[arg(long, default_value_t = 10, value_name = "N", value_parser = how_many, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 10, value_name = "N", value_parser = how_many)]
     top: usize,
     /// One JSON document.
     #[arg(long)]

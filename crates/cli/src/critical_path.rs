@@ -53,7 +53,7 @@ pub struct CriticalPathArgs {
     #[arg(long)]
     merged: bool,
     /// Rows of the table of --merged; 0 shows all.
-    #[arg(long, default_value_t = 20, value_name = "N", requires = "merged", value_parser = how_many, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 20, value_name = "N", requires = "merged", value_parser = how_many)]
     top: usize,
     /// One JSON document per path and line; with --merged one per host.
     #[arg(long)]
@@ -84,7 +84,7 @@ pub fn run(args: &CriticalPathArgs) -> anyhow::Result<Report> {
     let requests = args.requests.as_deref().map(read_requests).transpose()?;
     let mut output = BufWriter::new(io::stdout().lock());
     let mut printed = 0;
-    let hosts = kernel_hosts(&experiment)?;
+    let hosts = kernel_hosts(&experiment, &report)?;
     let several = hosts.len() > 1;
     let mut all_lines = Vec::new();
     for host in &hosts {

@@ -28,11 +28,11 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
     let (recorded, found) = input::requests(&experiment, &run)?;
     let hosts = &recorded.hosts;
     ensure_spans(&recorded, &report)?;
-    anyhow::ensure!(
-        hosts.iter().any(|host| host.lines.is_some()),
-        "no kernel events were recorded, so nothing tells what the requests waited for\n  hint: \
-         `slowpath record` records them where it has the rights; `slowpath services` needs spans alone"
-    );
+    if hosts.iter().all(|host| host.lines.is_none()) {
+        let why = "no kernel events were recorded, so nothing tells what the requests waited for\n  hint: \
+                   `slowpath record` records them where it has the rights; `slowpath services` needs spans alone";
+        return Err(report.nothing(why.to_owned()));
+    }
     let diagnosed = diagnose(&experiment, &recorded, &found, window, &run.engine())
         .map_err(|_| anyhow::anyhow!("interrupted"))?;
     match (diagnosed.requests, diagnosed.in_part) {

@@ -28,7 +28,7 @@ pub struct InputArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub end: Option<TimePoint>,
     /// Workers; by default as many as there are processors.
-    #[arg(long, short, value_name = "N")]
+    #[arg(long, short, value_name = "N", value_parser = at_least_one)]
     pub jobs: Option<NonZeroUsize>,
     /// Bytes of a trace that a worker takes at a time; the result does not depend on it.
     #[arg(long, value_name = "BYTES", hide = true)]
@@ -71,6 +71,11 @@ pub(crate) fn parse_time(text: &str) -> Result<TimePoint, String> {
 /// A number of rows, requests and the like.
 pub(crate) fn how_many(text: &str) -> Result<usize, String> {
     (text.parse()).map_err(|_| "a whole number from 0 on is wanted".to_owned())
+}
+
+/// A number of workers.
+pub(crate) fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
+    (text.parse()).map_err(|_| "a whole number from 1 on is wanted".to_owned())
 }
 
 /// The files of spans at or below `paths`, and what could not be looked into.

@@ -40,7 +40,7 @@ mod transfers;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 use slowpath_model::shown_lines;
 
 /// Where a thread's time went, in every layer, and why.
@@ -77,7 +77,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match run(Arguments::parse().command) {
+    let matches = command_line().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match run(arguments.command) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             eprintln!("error: {}", shown_lines(&format!("{error:#}")));
@@ -87,6 +89,15 @@ fn main() -> ExitCode {
             ExitCode::from(exit_status_of(&error))
         }
     }
+}
+
+/// All options; each takes what looks like a negative number as its value, and says itself what is wrong with it.
+fn command_line() -> clap::Command {
+    let with_negative = |arg: Arg| match arg.is_positional() || !arg.get_action().takes_values() {
+        true => arg,
+        false => arg.allow_negative_numbers(true),
+    };
+    Arguments::command().mut_subcommands(|command| command.mut_args(with_negative))
 }
 
 /// Runs one command; its exit status.

@@ -30,10 +30,10 @@ pub struct RedisArgs {
     #[arg(long, value_enum)]
     level: Option<MadeOf>,
     /// So many of the slowest commands, each with its parts.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = how_many, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = how_many)]
     slowest: usize,
     /// Rows in the printed table; 0 prints all. JSON always has all.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = how_many, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = how_many)]
     top: usize,
     /// Print one JSON document.
     #[arg(long)]

@@ -10,7 +10,7 @@ use anyhow::Context;
 use clap::Args;
 use slowpath_server::{Recording, report};
 
-use crate::input::{InputArgs, Report};
+use crate::input::{InputArgs, Report, at_least_one};
 
 /// Write a report: one HTML file with findings and the slowest requests, for a browser without a server.
 #[derive(Args)]
@@ -26,7 +26,7 @@ pub struct ReportArgs {
           value_parser = clap::value_parser!(u8).range(1..=100))]
     slowest: u8,
     /// Workers; by default as many as there are processors.
-    #[arg(long, short, value_name = "N")]
+    #[arg(long, short, value_name = "N", value_parser = at_least_one)]
     jobs: Option<NonZeroUsize>,
 }
 

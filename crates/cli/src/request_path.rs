@@ -36,10 +36,10 @@ pub(crate) fn run(
     let meant: Vec<Chosen<'_>> = Chosen::every(&recorded, &all)
         .filter(|chosen| is_meant(chosen.request().key))
         .collect();
-    anyhow::ensure!(
-        !meant.is_empty(),
-        "no such span was recorded\n  hint: `slowpath requests` lists spans"
-    );
+    if meant.is_empty() {
+        let why = "no such span was recorded\n  hint: `slowpath requests` lists spans";
+        return Err(report.nothing(why.to_owned()));
+    }
     let mut output = BufWriter::new(io::stdout().lock());
     let mut write = || {
         for (number, chosen) in meant.iter().enumerate() {

@@ -29,7 +29,7 @@ pub struct RequestsArgs {
     #[command(flatten)]
     input: InputArgs,
     /// So many requests; 0 shows all. By default 20, or all with --json.
-    #[arg(long, value_name = "N", value_parser = how_many, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = how_many)]
     slowest: Option<usize>,
     #[command(flatten)]
     chosen: ChosenArgs,
@@ -252,13 +252,14 @@ pub(crate) fn ensure_spans(recorded: &RecordedRequests, report: &Report) -> anyh
     let mut hosts = recorded.hosts.iter();
     let any = hosts.any(|host| !host.requests.all().is_empty());
     let unplaced = recorded.unplaced_spans;
-    anyhow::ensure!(
-        any || unplaced == 0,
-        "there {} {}, but none of a host and time that was recorded\n  hint: \
-         `slowpath info` tells which hosts were; `slowpath services` needs spans alone",
-        if unplaced == 1 { "is" } else { "are" },
-        counted(unplaced, "span", "spans")
-    );
+    if !any && unplaced > 0 {
+        return Err(report.nothing(format!(
+            "there {} {}, but none of a host and time that was recorded\n  hint: \
+             `slowpath info` tells which hosts were; `slowpath services` needs spans alone",
+            if unplaced == 1 { "is" } else { "are" },
+            counted(unplaced, "span", "spans")
+        )));
+    }
     if !any {
         let why = "no spans were recorded\n  hint: applications tell their spans as user-space events \
                    (`PROVIDER:start_span`, `PROVIDER:end_span`); `slowpath count` lists what there is";

@@ -10,7 +10,7 @@ use anyhow::Context;
 use clap::Args;
 use slowpath_server::{Recording, Settings, serve};
 
-use crate::input::{InputArgs, Report};
+use crate::input::{InputArgs, Report, at_least_one};
 
 /// Show recordings in the browser.
 #[derive(Args)]
@@ -32,7 +32,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
     /// Workers; by default as many as there are processors.
-    #[arg(long, short, value_name = "N")]
+    #[arg(long, short, value_name = "N", value_parser = at_least_one)]
     jobs: Option<std::num::NonZeroUsize>,
 }
 

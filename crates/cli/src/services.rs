@@ -13,7 +13,7 @@ use slowpath_services::{DEEPEST, Limits, OTHER, Order, Report, Summary, SurveyOp
 use slowpath_session::{SPANS_SPILLED, span_traces};
 use slowpath_views::grouped;
 
-use crate::input::{Report as InputReport, Run, how_many, open_span_files};
+use crate::input::{Report as InputReport, Run, at_least_one, how_many, open_span_files};
 use crate::output::print;
 use crate::output::print_json;
 use crate::pattern::matches_any;
@@ -27,7 +27,7 @@ pub struct ServicesArgs {
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// So many paths; 0 shows all. By default 20, or all with --json.
-    #[arg(long, value_name = "N", value_parser = how_many, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = how_many)]
     top: Option<usize>,
     /// What comes first.
     #[arg(long, value_enum, default_value_t)]
@@ -37,7 +37,7 @@ pub struct ServicesArgs {
     #[arg(long, value_name = "GLOB")]
     operation: Vec<String>,
     /// Workers; by default as many as there are processors.
-    #[arg(long, short, value_name = "N")]
+    #[arg(long, short, value_name = "N", value_parser = at_least_one)]
     jobs: Option<NonZeroUsize>,
     /// One JSON document.
     #[arg(long)]

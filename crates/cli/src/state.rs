@@ -13,7 +13,7 @@ use slowpath_history::{AttributeId, History, Interval};
 use slowpath_model::{TimeRange, Timestamp};
 use slowpath_session::{AttributePath, HistoryError, Subject, UNKNOWN_THREAD};
 
-use crate::input::{InputArgs, Report, TimePoint, parse_time};
+use crate::input::{InputArgs, Report, TimePoint, at_least_one, parse_time};
 use crate::output::print_json;
 use crate::pattern::matches_any;
 use crate::store_state::{self, StoreRow};
@@ -26,7 +26,7 @@ pub struct StateArgs {
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Workers; by default as many as there are processors.
-    #[arg(long, short, value_name = "N")]
+    #[arg(long, short, value_name = "N", value_parser = at_least_one)]
     jobs: Option<NonZeroUsize>,
     /// When: nanoseconds since the epoch, or an offset from the first event such as +2.5s.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]

@@ -74,7 +74,7 @@ pub fn run(args: &ThreadStatesArgs) -> anyhow::Result<Report> {
             .try_for_each(|head| write!(output, " {head:>12}"))?;
         writeln!(output)?;
     }
-    let hosts = kernel_hosts(&experiment)?;
+    let hosts = kernel_hosts(&experiment, &report)?;
     let several = hosts.len() > 1;
     for host in &hosts {
         if several && !args.json {

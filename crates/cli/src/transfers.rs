@@ -10,7 +10,7 @@ use slowpath_session::transfers;
 use slowpath_transfers::{FieldRow, LeftOut, Report, TransferRow, Use};
 use slowpath_views::{bytes, grouped};
 
-use crate::input::{Report as InputReport, unopenable};
+use crate::input::{Report as InputReport, how_many, unopenable};
 use crate::output::{print, print_json};
 use crate::tables::Columns;
 
@@ -21,7 +21,7 @@ pub struct TransfersArgs {
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// So many transfers; 0 shows all. By default 10, or all with --json.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = how_many)]
     top: Option<usize>,
     /// One JSON document.
     #[arg(long)]

@@ -231,3 +231,31 @@ fn two_hosts_of_one_name_are_kept_apart() {
     both.sort_unstable();
     assert_eq!(both, alone);
 }
+
+#[test]
+fn a_negative_number_is_told_what_is_wanted_instead() {
+    let folder = with_trace();
+    let refused = |arguments: &[&str], wanted: &str| {
+        let told = slowpath(arguments, folder.path());
+        assert_eq!(told.status, Some(2), "{arguments:?}");
+        let says = told.stderr.contains(arguments[1]) && told.stderr.contains(wanted);
+        assert!(says, "{arguments:?}: {}", told.stderr);
+    };
+    refused(&["report", "--slowest", "-1"], "-1 is not in 1..=100");
+    for [command, option] in [["requests", "--slowest"], ["transfers", "--top"]] {
+        refused(
+            &[command, option, "-1"],
+            "a whole number from 0 on is wanted",
+        );
+    }
+    for command in ["requests", "services", "state", "serve", "report"] {
+        refused(
+            &[command, "--jobs", "-1"],
+            "a whole number from 1 on is wanted",
+        );
+    }
+    refused(
+        &["requests", "--jobs", "0"],
+        "a whole number from 1 on is wanted",
+    );
+}

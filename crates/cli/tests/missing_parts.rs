@@ -302,6 +302,31 @@ fn without_any_packet_nothing_is_left_to_answer_with_whichever_thread_is_asked_a
 }
 
 #[test]
+fn without_spans_a_path_that_cannot_be_read_is_told_and_may_have_them() {
+    let (_folder, recording) = quiet_recording();
+    let missing = recording.join("spnas").display().to_string();
+    let kernel = recording.join("kernel");
+    let whole = recording.display().to_string();
+    let refused = |command: &[&str], status| {
+        let told = slowpath(command, &kernel);
+        assert_eq!(told.status, Some(status), "{command:?}: {}", told.stderr);
+        assert!(told.stderr.contains("no spans were recorded"));
+        assert_eq!(told.stderr.contains(&missing), status == 1, "{command:?}");
+    };
+    let commands: [&[&str]; 3] = [
+        &["requests", "--json"],
+        &["diagnose"],
+        &["export", "--to", "folded", "--output", "-"],
+    ];
+    for command in commands {
+        refused(command, 2);
+        refused(&[command, &[&missing]].concat(), 1);
+    }
+    refused(&["compare", &whole, "--with"], 2);
+    refused(&["compare", &whole, "--with", &missing, "--with"], 1);
+}
+
+#[test]
 fn formats_that_cannot_be_read_are_named() {
     let (_folder, recording) = quiet_recording();
     let formats = recording.join("kernel/events/sched");

@@ -144,6 +144,26 @@ fn what_cannot_be_read_does_not_hide_what_else_is_named() {
 }
 
 #[test]
+fn what_may_be_in_a_path_that_cannot_be_read_is_not_said_to_be_asked_for_wrongly() {
+    let folder = mixed();
+    let missing = folder.path().join("kernel").display().to_string();
+    let trace = folder.path().join("ust");
+    let commands: [&[&str]; 4] = [
+        &["diagnose"],
+        &["cpu"],
+        &["critical-path", "--tid", "1"],
+        &["critical-path", "--span", "1"],
+    ];
+    for command in commands {
+        let asked = slowpath(command, &trace);
+        assert_eq!(asked.status, Some(2), "{command:?}: {}", asked.stderr);
+        let told = slowpath(&[command, &[&missing]].concat(), &trace);
+        assert_eq!(told.status, Some(1), "{command:?}: {}", told.stderr);
+        assert!(told.stderr.contains(&missing), "{}", told.stderr);
+    }
+}
+
+#[test]
 fn an_empty_file_among_files_of_spans_is_told_and_one_elsewhere_is_none_of_ours() {
     let folder = mixed();
     fs::write(folder.path().join("empty.json"), "").expect("a file");

@@ -133,3 +133,18 @@ fn a_report_beside_traces_is_no_trace() {
         printed.stderr
     );
 }
+
+#[test]
+fn a_path_without_a_report_does_not_hide_the_others() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let empty = folder.path().display().to_string();
+    let missing = folder.path().join("missing").display().to_string();
+    for bad in [&empty, &missing] {
+        let printed = slowpath(&["transfers", "--json", bad], &fixture());
+        assert_eq!(printed.status, Some(1), "{bad}: {}", printed.stderr);
+        assert!(printed.stderr.contains(bad), "{}", printed.stderr);
+        assert_eq!(printed.json()["rows"].as_u64(), Some(12));
+        let alone = slowpath(&["transfers", &missing], Path::new(bad));
+        assert_eq!(alone.status, Some(3), "{bad}: {}", alone.stderr);
+    }
+}

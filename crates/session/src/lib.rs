@@ -10,6 +10,7 @@ mod copies;
 mod discover;
 mod doubts;
 mod error;
+mod gather;
 mod group_quotas;
 mod history;
 mod host;

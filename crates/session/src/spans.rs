@@ -2,15 +2,15 @@
 //!
 //! Not mapped like traces: they are read once, from front to end, and often compressed.
 
-use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::PathBuf;
 
 use slowpath_model::{Diagnostic, DiagnosticCode, Place};
 use slowpath_read_spans::{ReadOptions, SpanFormat, SpanSink, read_spans};
 
-use crate::discover::{Found, discover, unreadable};
-use crate::open::{damaged, losses_of_recordings};
+use crate::discover::Found;
+use crate::gather::gather;
+use crate::open::losses_of_recordings;
 use crate::{Experiment, NotOpened, OpenError};
 
 /// A file of spans.
@@ -53,45 +53,13 @@ impl Experiment {
 /// # Errors
 /// When none of the paths can be read and holds a file of spans: why the first does not.
 pub fn span_files(paths: &[PathBuf]) -> Result<(Vec<SpanFile>, Vec<Diagnostic>), NotOpened> {
-    let mut diagnostics = Vec::new();
-    let mut files = Vec::new();
-    let mut known = HashSet::new();
-    let mut without = Vec::new();
-    for path in paths {
-        let found = match discover(path, &mut diagnostics) {
-            Ok(found) => found,
-            Err(cause) => {
-                let told = unreadable(path, &cause);
-                let path = path.clone();
-                without.push((OpenError::Unreadable { path, cause }, told));
-                continue;
-            }
-        };
-        let mut found_any = false;
-        for found in found {
-            if let Found::Spans(path, format) = found {
-                found_any = true;
-                // A file that is named twice is one file.
-                if fs::canonicalize(&path).is_ok_and(|place| known.insert(place)) {
-                    files.push(SpanFile { path, format });
-                }
-            }
-        }
-        if !found_any {
-            let told = damaged(path, "it holds no file of spans that slowpath can read");
-            without.push((OpenError::NoSpans { path: path.clone() }, told));
-        }
-    }
-    let mut without = without.into_iter();
-    let why = if files.is_empty() {
-        without.next()
-    } else {
-        None
+    let pick = |found| match found {
+        Found::Spans(path, format) => Some(SpanFile { path, format }),
+        _ => None,
     };
-    diagnostics.extend(without.map(|(_, told)| told));
-    if let Some((why, _)) = why {
-        return Err((why, diagnostics));
-    }
+    let nothing = |path| OpenError::NoSpans { path };
+    let what = "it holds no file of spans that slowpath can read";
+    let (files, mut diagnostics) = gather(paths, pick, nothing, what)?;
     diagnostics.extend(losses_of_recordings(files.iter().map(|file| &file.path)));
     Ok((files, diagnostics))
 }
