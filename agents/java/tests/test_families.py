@@ -84,9 +84,15 @@ class EachFamily(unittest.TestCase):
         self.check("jpa-query", "Hibernate", "SELECT STATIONS", entity, ["latitude"], objects=10)
         self.check("jpa-lazy", "Hibernate", "SELECT STATIONS", entity, ["operator"])
         self.check("jpa-proxy", "Hibernate", "SELECT OPERATORS", operator, ["name"])
+        self.assertNotIn("$HibernateProxy", str(self.context("jpa-proxy")["call_path"]))
         self.check("jpa-operator", "Hibernate", "SELECT OPERATORS", operator, ["stations"])
         self.check("jpa-collection", "Hibernate", "SELECT STATIONS", entity, ["name"], objects=100)
         self.check("jpa-changed", "Hibernate", "SELECT STATIONS", entity, ["longitude"])
+
+    def test_hibernate_tells_the_entity(self):
+        """What an entity reads when it is told that it is loaded is read; what it makes of that did not come."""
+        self.check("jpa-made", "Hibernate", "SELECT TIMETABLES", "families.JpaFamily$TimeTable",
+                   ["line", "departures"], size=5 + 6 + 21)
 
     def test_hibernate_loads_once(self):
         """What the session has already does not arrive again."""

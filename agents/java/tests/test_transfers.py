@@ -14,9 +14,9 @@ import time
 import unittest
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-AGENT = HERE.parent / "target/slowpath-transfers.jar"
-CLASSES = HERE.parent / "target/test-classes"
+import corners
+from corners import AGENT, CLASSES, HERE, read_report
+
 SERVICES = HERE / "services/target/services.jar"
 SOURCES = HERE / "services/src/main/java/shop"
 REQUESTS = 420
@@ -37,11 +37,6 @@ def until(said, seconds=60):
     raise AssertionError(f"waited {seconds} s in vain for {said}")
 
 
-def read_report(path):
-    head, *contexts = [json.loads(line) for line in Path(path).read_text().splitlines()]
-    return head, contexts
-
-
 def fields(row):
     return {field["name"]: field for field in row["fields"]}
 
@@ -54,6 +49,10 @@ def line_of(marker):
                 return f"{file.name}:{number}"
     raise AssertionError(marker)
 
+
+# The share of reads that registers see at the least in the first seconds of a program (README.md, Limits); how many in the
+# long run, matrix.py asks.
+SHORTLY = 0.9
 
 class Service:
     """A Java process that serves HTTP."""
@@ -268,15 +267,9 @@ class TwoServices(unittest.TestCase):
 class EveryRead(unittest.TestCase):
     """Corners reads each field in its own way while collections are forced."""
 
-    USED = ["inherited", "always", "printedAndUsed", "onOtherThread", "byReflection", "byHandle", "inLambda",
-            "afterException"]
-    PRINTED = ["printed", "compared"]
-    NEVER = ["inheritedNever", "never"]
-
     def collectors(self, java):
-        flags = {"G1": ["-XX:+UseG1GC"], "Parallel": ["-XX:+UseParallelGC"], "Z": ["-XX:+UseZGC"],
-                 "Shenandoah": ["-XX:+UseShenandoahGC"]}
-        for name, options in flags.items():
+        for name in ("G1", "Parallel", "Z", "Shenandoah"):
+            options = [f"-XX:+Use{name}GC"]
             shipped = subprocess.run([java, *options, "-version"], capture_output=True, text=True)
             if shipped.returncode == 0:
                 yield name, options
@@ -301,7 +294,7 @@ class EveryRead(unittest.TestCase):
         decided = rows["corners.Corners$Item"]["decided"]
         self.assertGreaterEqual(decided, LEAST_SAMPLES)
         self.assertEqual(rows["corners.Corners$Item"]["censored"], 0)
-        for names, kind in ((self.USED, "used"), (self.PRINTED, "printed"), (self.NEVER, "unused")):
+        for names, kind in ((corners.USED, "used"), (corners.PRINTED, "printed"), (corners.NEVER, "unused")):
             for name in names:
                 self.assertEqual(item[name][kind], decided, f"{name}: {item[name]}")
         if decided == int(truth["objects"]):
@@ -310,6 +303,36 @@ class EveryRead(unittest.TestCase):
         plain = subprocess.run([java, *program, "3"], check=True, capture_output=True, text=True, timeout=60)
         self.assertIn(f"serial {truth['serial']}\n", plain.stdout, "serialised objects fit with and without the agent")
         self.assertIn(f"members {truth['members']}\n", plain.stdout, "reflection tells nothing of the agent")
+
+
+class ByRegisters(unittest.TestCase):
+    """The same program, each object in a request of its own, with a field of each watched by a debug register."""
+
+    @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
+    def test_every_read(self):
+        with tempfile.TemporaryDirectory() as folder:
+            corners.run("java", ["-XX:+UseG1GC"], "watchpoints", Path(folder), least=200).check(self, SHORTLY)
+
+    @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
+    def test_attached_to_a_program_that_runs(self):
+        def check(process, attached):
+            self.assertEqual(attached, (0, f"slowpath: process {process}: the report is {folder}/report.jsonl\n"))
+            self.assertEqual(corners.attach(process, ""), (
+                3, f"slowpath: process {process}: transfers are not watched: an agent is there already\n"))
+        with tempfile.TemporaryDirectory() as folder:
+            corners.run("java", ["-XX:+UseG1GC"], "auto", Path(folder), least=200, attached=check).check(self, SHORTLY)
+
+    def test_what_cannot_be_attached(self):
+        with subprocess.Popen(["java", "-cp", CLASSES, "corners.Corners", "1000000000"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True) as program:
+            self.addCleanup(program.kill)
+            time.sleep(1)
+            status, said = corners.attach(program.pid, "backend=mask")
+            self.assertIn("'backend' is mask, which changes classes when they are loaded, and the program runs already",
+                          said)
+            self.assertEqual((status, program.poll()), (3, None))
+            program.kill()
+        self.assertIn("cannot attach: ", corners.attach(program.pid, "")[1])
 
 
 class WhatCannotBe(unittest.TestCase):
@@ -326,6 +349,7 @@ class WhatCannotBe(unittest.TestCase):
     def test_wrong_options(self):
         self.assertIn("there is no option 'rates'", self.run_with("rates=1"))
         self.assertIn("'rate' is 2 (hint: a number from 0.0 to 1.0)", self.run_with("rate=2"))
+        self.assertIn("'backend' is hardware (hint: auto or mask or watchpoints)", self.run_with("backend=hardware"))
         self.assertIn("'call-paths' is c (hint: native or java)", self.run_with("call-paths=c"))
         self.assertIn("cannot read /nowhere", self.run_with("config=/nowhere"))
 
@@ -336,6 +360,15 @@ class WhatCannotBe(unittest.TestCase):
             self.assertIn("counting responses costs more, and transfers will not be seen in recordings", said)
             head, (context,) = read_report(report)
             self.assertEqual((head["call_paths"], context["responses"]), ("java", 3))
+
+    def test_no_registers(self):
+        with tempfile.TemporaryDirectory() as folder, corners.no_registers_left() as are_taken:
+            if not are_taken:
+                self.skipTest("only root takes debug registers")
+            report = Path(folder) / "report.jsonl"
+            said = self.run_with(f"report={report},backend=watchpoints")
+            self.assertIn("classes are changed to see reads, no watchpoints: the debug registers are in use", said)
+            self.assertEqual(read_report(report)[0]["backend"], "field-mask")
 
     def test_no_room_for_the_report(self):
         self.assertIn("no report of transfers", self.run_with("report=/nowhere/report.jsonl"))

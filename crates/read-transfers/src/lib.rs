@@ -2,7 +2,8 @@
 //! fields were used. The format: docs/formats/transfers.md.
 //!
 //! The reader takes bytes and gives what they say and diagnostics; it opens no file, and what the numbers mean is
-//! decided above. Every row that it gives adds up: used, printed and unused objects are the decided ones.
+//! decided above. Every row that it gives adds up: used, printed and unused objects are the decided ones; where one field of
+//! each object is watched, those of all fields together.
 
 #![forbid(unsafe_code)]
 
@@ -35,7 +36,7 @@ pub struct Head {
     /// Class or jar with arguments; empty where the runtime does not tell.
     #[serde(default, deserialize_with = "or_empty")]
     pub program: String,
-    /// How reads are seen: "field-mask".
+    /// How reads are seen: "field-mask", all fields of an object; "watchpoints", one.
     pub backend: String,
     /// Nanoseconds since the epoch when the agent started.
     pub begin_ns: i64,
@@ -55,8 +56,15 @@ pub struct Head {
     pub classes_not_rewritten: u64,
 }
 
+impl Head {
+    fn watches_one_field(&self) -> bool {
+        self.backend == "watchpoints"
+    }
+}
+
 /// Why objects were not watched, and how many.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
 pub struct NotWatched {
     /// Responses above the cap of each second.
     pub over_cap: u64,
@@ -122,7 +130,7 @@ pub struct Class {
     pub objects: u64,
     /// Objects that were watched.
     pub watched: u64,
-    /// Of those, the dead: all use of them is known.
+    /// Of those, the dead: all use of them (of the field watched, by watchpoints) is known.
     pub decided: u64,
     /// Of those, which outlived their request or were copied.
     pub censored: u64,
@@ -152,6 +160,15 @@ pub struct Field {
     pub bytes: u64,
 }
 
+impl Field {
+    /// Objects of which it is known whether it was used.
+    pub fn decided(&self) -> u64 {
+        [self.printed, self.unused]
+            .into_iter()
+            .fold(self.used, u64::saturating_add)
+    }
+}
+
 /// Reads a report; `file` is its name for diagnostics. Lines that make no sense are left out and told.
 pub fn read_transfers(file: &str, bytes: &[u8]) -> (Option<Transfers>, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
@@ -167,7 +184,7 @@ pub fn read_transfers(file: &str, bytes: &[u8]) -> (Option<Transfers>, Vec<Diagn
                 }
                 Err(wrong) => Some(wrong),
             },
-            Some(transfers) => match context(line) {
+            Some(transfers) => match context(line, transfers.head.watches_one_field()) {
                 Ok(context) => {
                     transfers.contexts.push(context);
                     None
@@ -220,7 +237,7 @@ fn head(line: &[u8]) -> Result<Head, String> {
     Ok(head)
 }
 
-fn context(line: &[u8]) -> Result<Context, String> {
+fn context(line: &[u8], watches_one_field: bool) -> Result<Context, String> {
     let context: Context = parse(line)?;
     for class in &context.classes {
         if class
@@ -233,14 +250,25 @@ fn context(line: &[u8]) -> Result<Context, String> {
                 class.watched, class.name
             ));
         }
+        let mut of_all_fields = Some(0u64);
         for field in &class.fields {
             let parts = field.used.checked_add(field.printed);
-            if parts.and_then(|parts| parts.checked_add(field.unused)) != Some(class.decided) {
+            let decided = parts.and_then(|parts| parts.checked_add(field.unused));
+            of_all_fields = of_all_fields
+                .zip(decided)
+                .and_then(|(sum, more)| sum.checked_add(more));
+            if !watches_one_field && decided != Some(class.decided) {
                 return Err(format!(
                     "{}.{} does not add up to {} decided objects",
                     class.name, field.name, class.decided
                 ));
             }
+        }
+        if watches_one_field && of_all_fields != Some(class.decided) {
+            return Err(format!(
+                "the fields of {} do not add up to {} decided objects",
+                class.name, class.decided
+            ));
         }
     }
     Ok(context)

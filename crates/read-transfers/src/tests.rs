@@ -31,6 +31,28 @@ fn a_report_is_read() {
 }
 
 #[test]
+fn of_watchpoints_the_fields_add_up_together() {
+    let two_fields = line(2)
+        .replace(
+            r#""unused":7"#,
+            r#""unused":3"#,
+        )
+        .replace(
+            r#""fields":["#,
+            r#""fields":[{"name":"seat","type":"int","used":0,"printed":0,"unused":4,"censored":0,"censored_used":0,"present":12,"bytes":9},"#,
+        );
+    let head = HEAD.replace("field-mask", "watchpoints").replace(
+        r#"{"over_cap":1,"too_many":0,"reads_unseen":0}"#,
+        r#"{"over_cap":1,"registers_busy":5}"#,
+    );
+    let (transfers, told) = read_transfers("x.jsonl", format!("{head}\n{two_fields}\n").as_bytes());
+    assert_eq!(told, []);
+    let class = &transfers.expect("it is whole").contexts[0].classes[0];
+    let decided: Vec<u64> = class.fields.iter().map(Field::decided).collect();
+    assert_eq!((class.decided, decided), (10, vec![4, 6]));
+}
+
+#[test]
 fn lines_that_make_no_sense_are_left_out_and_told() {
     let check = |text: String, contexts: Option<usize>, wrong: &str| {
         let (transfers, told) = read_transfers("x.jsonl", text.as_bytes());
@@ -52,6 +74,12 @@ fn lines_that_make_no_sense_are_left_out_and_told() {
         format!("{HEAD}\n{whole}\n{}\n", line(10)),
         Some(1),
         "add up to 10",
+    );
+    let by_registers = HEAD.replace("field-mask", "watchpoints");
+    check(
+        format!("{by_registers}\n{whole}\n{}\n", line(10)),
+        Some(1),
+        "the fields of shop.Ticket do not add up to 10",
     );
     check(
         HEAD.replace("\"version\":1", "\"version\":2"),

@@ -1,7 +1,7 @@
 //! What to change about a transfer, in a sentence, and on what that is founded.
 
 use serde::Serialize;
-use slowpath_read_transfers::Class;
+use slowpath_read_transfers::{Class, Field};
 
 use crate::report::{FieldRow, Use};
 
@@ -23,6 +23,8 @@ impl Advice {
         if class.decided == 0 {
             return Self::nothing_known(class);
         }
+        // Of the field of which least is known.
+        let decided = class.fields.iter().map(Field::decided).min().unwrap_or(0);
         let of = |kinds: &[Use]| -> Vec<&str> {
             let some = fields.iter().filter(|field| kinds.contains(&field.kind));
             some.map(|field| field.name.as_str()).collect()
@@ -55,7 +57,7 @@ impl Advice {
             format!(
                 "nothing has read {} so far, in {} objects, which are too few to be sure",
                 named(&not_yet),
-                class.decided
+                decided
             )
         } else {
             "all that is sent is read".to_owned()
@@ -63,8 +65,8 @@ impl Advice {
         if !sometimes.is_empty() {
             text += &format!("; some objects only: {}", named(&sometimes));
         }
-        if class.decided < samples && !never.is_empty() {
-            text += &format!(" (so far: {} of {samples} samples)", class.decided);
+        if decided < samples && !never.is_empty() {
+            text += &format!(" (so far: {decided} of {samples} samples)");
         }
         Self {
             text,

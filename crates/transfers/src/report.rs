@@ -210,7 +210,8 @@ fn row(head: &Head, context: &Context, class: &Class) -> TransferRow {
         .iter()
         .map(|field| field.used)
         .fold(0, u64::saturating_add);
-    let all = class.decided.saturating_mul(class.fields.len() as u64);
+    let decided_of_fields = class.fields.iter().map(Field::decided);
+    let all = decided_of_fields.fold(0, u64::saturating_add);
     let advice = Advice::of(class, head.samples, &fields);
     TransferRow {
         rank: 0,
@@ -239,10 +240,11 @@ fn row(head: &Head, context: &Context, class: &Class) -> TransferRow {
 }
 
 fn field_row(class: &Class, field: &Field) -> FieldRow {
-    let utilisation = Share::of(field.used, class.decided);
+    let utilisation = Share::of(field.used, field.decided());
     let is_absent = field.present == 0 && class.watched > 0;
     let kind = match utilisation {
         _ if is_absent && field.used == 0 => Use::Absent,
+        None if class.decided > 0 => Use::NotYet,
         None => Use::Unknown,
         Some(_) if field.used > 0 && field.unused + field.printed == 0 => Use::Always,
         Some(_) if field.used > 0 => Use::Sometimes,

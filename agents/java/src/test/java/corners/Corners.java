@@ -1,11 +1,13 @@
 /*
  * A program whose use of "remote" objects is known exactly: each field of Item is read in another way, in many
  * threads, while collections are forced all the time. `Corners#fetch` stands for a client; the test names it by the
- * agent's option `remote`. Prints how many objects there were, and how often `sometimes` was read.
- *   java corners.Corners OBJECTS
+ * agent's option `remote`. Prints how many objects there were, and how often `sometimes` was read. With `requests`, each
+ * object is received and used in a request of its own.
+ *   java corners.Corners OBJECTS [requests]
  */
 package corners;
 
+import jakarta.servlet.http.HttpServlet;
 import java.io.ObjectStreamClass;
 import java.io.Serializable;
 import java.lang.invoke.MethodHandle;
@@ -13,6 +15,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.reflect.Field;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -36,6 +39,9 @@ public final class Corners {
         String byHandle = "h";
         private long inLambda = 3;
         boolean afterException = true;
+        int stored = 5;
+        int storedAgain = 6;
+        String storedText = "s";
 
         String getPrinted() {
             return printed;
@@ -80,7 +86,8 @@ public final class Corners {
     }
 
     private static final AtomicInteger sometimesRead = new AtomicInteger();
-    private static final BlockingQueue<Item> handedOver = new ArrayBlockingQueue<>(64);
+    private static final BlockingQueue<FutureTask<Object>> handedOver = new ArrayBlockingQueue<>(64);
+    private static boolean inRequests;
     private static Field byReflection;
     private static MethodHandle byHandle;
     static volatile Object sink;
@@ -114,19 +121,38 @@ public final class Corners {
         sink = (String) byHandle.invokeExact(item);
         Runnable lambda = () -> sink = item.inLambda;
         lambda.run();
-        handedOver.put(item);
+        FutureTask<Object> onOtherThread = new FutureTask<>(() -> sink = item.onOtherThread);
+        handedOver.put(onOtherThread);
+        if (inRequests) {
+            onOtherThread.get();
+        }
+        item.stored = 7;
+        item.storedAgain = 6;
+        item.storedText = "t";
         Copied copied = fetchCopied();
         sink = copied.read;
         sink = copied.copy().readOfCopy;
     }
 
+    private static Object useOne() throws Exception {
+        try {
+            use(fetch());
+            return null;
+        } catch (Exception | Error cause) {
+            throw cause;
+        } catch (Throwable cause) {
+            throw new IllegalStateException(cause);
+        }
+    }
+
     public static void main(String[] arguments) throws Exception {
         int objects = Integer.parseInt(arguments[0]);
+        inRequests = arguments.length > 1;
         byReflection = Item.class.getDeclaredField("byReflection");
         byHandle = MethodHandles.lookup().findGetter(Item.class, "byHandle", String.class);
         background(() -> {
             while (true) {
-                sink = handedOver.take().onOtherThread;
+                handedOver.take().run();
             }
         });
         background(() -> {
@@ -138,9 +164,14 @@ public final class Corners {
         Thread[] threads = new Thread[THREADS];
         for (int number = 0; number < THREADS; number++) {
             threads[number] = new Thread(() -> {
+                HttpServlet request = new HttpServlet(Corners::useOne);
                 try {
                     for (int object = 0; object < objects / THREADS; object++) {
-                        use(fetch());
+                        if (inRequests) {
+                            request.service(null);
+                        } else {
+                            use(fetch());
+                        }
                         if (object % 50 == 0) {
                             Thread.sleep(5);
                         }

@@ -1,6 +1,6 @@
 /*
- * Puts the agent together, once, before the application's main: options, rewriting of classes, the thread that
- * decides what became of watched objects, the report. Not an interface for applications.
+ * Puts the agent together, once: options, how reads are seen, rewriting of classes, the thread that decides what
+ * became of watched objects, the report. Not an interface for applications.
  */
 package slowpath.transfers;
 
@@ -15,23 +15,66 @@ public final class Agent {
 
     /**
      * @param arguments what stands behind the jar's name on the command line; see {@link Options}
-     * @throws IllegalArgumentException with a sentence for the user, if the arguments make no sense
+     * @param isRunning whether the application runs already, so that its classes can get no fields any more
+     * @return where the report will be
+     * @throws IllegalArgumentException with a sentence for the user, if what they ask for makes no sense or cannot be
      */
-    public static void start(String arguments, Instrumentation instrumentation)
+    public static synchronized String start(String arguments, Instrumentation instrumentation, boolean isRunning)
             throws UnmodifiableClassException {
+        if (Hooks.transfers != null) {
+            throw new IllegalArgumentException("an agent is there already");
+        }
         Options options = Options.parse(arguments);
-        CallPaths callPaths = new CallPaths(options, NativeLibraries.load());
+        if (isRunning && options.backend.equals("mask")) {
+            throw new IllegalArgumentException("'backend' is mask, which changes classes when they are loaded, and the "
+                    + "program runs already (hint: backend=watchpoints)");
+        }
+        boolean isNative = NativeLibraries.load();
+        CallPaths callPaths = new CallPaths(options, isNative);
         ClassLayouts layouts = new ClassLayouts(options.application);
-        FieldMask backend = new FieldMask(layouts);
-        Transfers transfers = new Transfers(options, backend, callPaths);
-        Hooks.transfers = transfers;
+        Lifetimes lifetimes = new Lifetimes();
+        Watchpoints watchpoints = null;
+        if (isRunning || options.backend.equals("watchpoints")) {
+            watchpoints = new Watchpoints(options, layouts, lifetimes);
+            String refused = isNative ? watchpoints.start(instrumentation) : "the native library is missing";
+            if (refused != null && isRunning) {
+                throw new IllegalArgumentException("no watchpoints: " + refused);
+            }
+            if (refused != null) {
+                System.err.println("slowpath: classes are changed to see reads, no watchpoints: " + refused);
+                watchpoints = null;
+            }
+        }
+        Hooks.fieldMask = watchpoints == null ? new FieldMask(layouts, lifetimes) : null;
+        Hooks.backend = watchpoints == null ? Hooks.fieldMask : watchpoints;
+        Hooks.transfers = new Transfers(options, Hooks.backend, lifetimes, callPaths);
         HookedMethods hooked = new HookedMethods(options.remoteMethods);
-        // As other agents that change classes later may not undo the first: the added fields must stay.
-        instrumentation.addTransformer(new Rewriting(options.application, layouts, hooked), false);
-        Set<Class<?>> loaded = Set.of(Class.class, Field.class, MethodHandles.Lookup.class);
-        instrumentation.addTransformer(Rewriting.ofLoaded(hooked, loaded), true);
-        instrumentation.retransformClasses(loaded.toArray(new Class<?>[0]));
-        backend.start();
-        new Report(options, transfers, backend, callPaths).start();
+        if (watchpoints == null) {
+            hooked.addReads();
+            // As other agents that change classes later may not undo the first: the added fields must stay.
+            instrumentation.addTransformer(new Rewriting(options.application, layouts, hooked), false);
+            Set<Class<?>> loaded = Set.of(Class.class, Field.class, MethodHandles.Lookup.class);
+            instrumentation.addTransformer(Rewriting.ofLoaded(hooked, loaded), true);
+            instrumentation.retransformClasses(loaded.toArray(new Class<?>[0]));
+        } else {
+            instrumentation.addTransformer(new Rewriting(options.application, null, hooked), true);
+            hookLoaded(hooked, instrumentation);
+        }
+        lifetimes.start(watchpoints == null ? () -> {} : watchpoints::prepare);
+        new Report(options, Hooks.transfers, Hooks.backend, lifetimes, callPaths).start();
+        return options.report.toString();
+    }
+
+    /** Has classes rewritten that were loaded before. */
+    private static void hookLoaded(HookedMethods hooked, Instrumentation instrumentation) {
+        for (Class<?> loaded : instrumentation.getAllLoadedClasses()) {
+            if (hooked.hasClass(loaded.getName().replace('.', '/'))) {
+                try {
+                    instrumentation.retransformClasses(loaded);
+                } catch (UnmodifiableClassException | RuntimeException | LinkageError cause) {
+                    Rewriting.failures.increment();
+                }
+            }
+        }
     }
 }

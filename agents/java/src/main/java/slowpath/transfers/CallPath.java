@@ -78,7 +78,8 @@ final class CallPath {
 
     private static boolean isProxy(String className) {
         return className.contains("$$SpringCGLIB") || className.contains("$$EnhancerBy")
-                || className.contains("$$FastClassBy") || className.contains("$Proxy");
+                || className.contains("$$FastClassBy") || className.contains("$Proxy")
+                || className.contains("$HibernateProxy");
     }
 
     /** Class, method, file and line of each frame, the outermost first. */

@@ -3,8 +3,12 @@
  */
 package slowpath.transfers;
 
+import java.lang.annotation.Annotation;
+import java.lang.reflect.AnnotatedElement;
 import java.lang.reflect.Field;
+import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 
 final class DataClass {
@@ -13,11 +17,14 @@ final class DataClass {
         final String className;
         final List<String> names;
         final List<String> types;
+        /** By number: fields that are no column of a row, as they are `@Transient`. */
+        final BitSet notOfRows;
 
-        private Shape(String className, List<String> names, List<String> types) {
+        private Shape(String className, List<String> names, List<String> types, BitSet notOfRows) {
             this.className = className;
             this.names = names;
             this.types = types;
+            this.notOfRows = notOfRows;
         }
 
         @Override
@@ -32,8 +39,29 @@ final class DataClass {
         }
     }
 
+    /** Of each class, found once. */
+    static final class Known {
+        private final ClassValue<DataClass[]> dataClasses;
+
+        Known(ClassLayouts layouts) {
+            dataClasses = new ClassValue<>() {
+                @Override
+                protected DataClass[] computeValue(Class<?> type) {
+                    return new DataClass[] {DataClass.of(type, layouts)};
+                }
+            };
+        }
+
+        /** Null: see {@link DataClass#of}. */
+        DataClass of(Class<?> type) {
+            return dataClasses.get(type)[0];
+        }
+    }
+
     final Shape shape;
-    private final List<Field> fields = new ArrayList<>();
+    final List<Field> fields = new ArrayList<>();
+    /** Whether the program may read an entity while it is loaded (`@PostLoad`), before anybody has received it. */
+    final boolean isReadAtLoading;
 
     /** @return null where the class has no layout, or its fields cannot be read */
     static DataClass of(Class<?> type, ClassLayouts layouts) {
@@ -53,12 +81,15 @@ final class DataClass {
         add(type, layout);
         List<String> names = new ArrayList<>();
         List<String> types = new ArrayList<>();
+        BitSet notOfRows = new BitSet();
         for (Field field : fields) {
             field.setAccessible(true);
             names.add(layout.isMessage ? ClassLayout.ofMessage(field.getName()) : field.getName());
             types.add(field.getType().getTypeName());
+            notOfRows.set(types.size() - 1, has(field, ".Transient"));
         }
-        shape = new Shape(type.getName(), names, types);
+        shape = new Shape(type.getName(), names, types, notOfRows);
+        isReadAtLoading = hearsOfLoading(type);
     }
 
     private void add(Class<?> type, ClassLayout layout) throws NoSuchFieldException {
@@ -72,6 +103,34 @@ final class DataClass {
         for (String name : layout.fields) {
             fields.add(type.getDeclaredField(name));
         }
+    }
+
+    private static boolean hearsOfLoading(Class<?> type) {
+        try {
+            for (Class<?> ancestor = type; ancestor != null; ancestor = ancestor.getSuperclass()) {
+                if (has(ancestor, ".persistence.EntityListeners")) {
+                    return true;
+                }
+                for (Method method : ancestor.getDeclaredMethods()) {
+                    if (has(method, ".persistence.PostLoad")) {
+                        return true;
+                    }
+                }
+            }
+            return false;
+        } catch (LinkageError | TypeNotPresentException cause) {
+            return true; // A class that its methods name is missing.
+        }
+    }
+
+    /** Whether it has an annotation whose name ends so. */
+    static boolean has(AnnotatedElement annotated, String name) {
+        for (Annotation annotation : annotated.getDeclaredAnnotations()) {
+            if (annotation.annotationType().getName().endsWith(name)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** The values of an object's fields, by number. */

@@ -32,7 +32,9 @@ enum Encoding {
             if (value instanceof byte[]) {
                 return 4 + ((byte[]) value).length;
             }
-            return value instanceof Watchable || elements(value) != null ? 0 : 4 + text(value);
+            boolean isColumn = elements(value) == null
+                    && (value instanceof Enum || value.getClass().getName().startsWith("java."));
+            return isColumn ? 4 + text(value) : 0;
         }
     },
     /** Fields with tags of one byte; those of their type's default are not sent. */
@@ -126,7 +128,7 @@ enum Encoding {
                 }
                 return size;
             }
-            return value instanceof Watchable ? 5 : 5 + text(value);
+            return 5 + text(value);
         }
     };
 

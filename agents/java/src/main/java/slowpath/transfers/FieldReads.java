@@ -8,10 +8,8 @@ package slowpath.transfers;
 import java.util.Arrays;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassVisitor;
-import org.objectweb.asm.Handle;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
-import org.objectweb.asm.Type;
 import org.objectweb.asm.commons.AdviceAdapter;
 
 final class FieldReads extends ClassVisitor {
@@ -70,10 +68,8 @@ final class FieldReads extends ClassVisitor {
         if (method.equals("clone") && type.startsWith("()")) {
             return new Copy(access, method, type, reads);
         }
-        boolean comparing = method.equals("equals") && type.equals("(Ljava/lang/Object;)Z");
-        boolean printing = method.equals("toString") && type.equals("()Ljava/lang/String;")
-                || method.equals("hashCode") && type.equals("()I");
-        return hasFrames && (comparing || printing) ? new Print(access, method, type, comparing, reads) : reads;
+        return hasFrames && Printing.is(method, type)
+                ? new Printing(access, method, type, layout.end(), reads) : reads;
     }
 
     private void mark(MethodVisitor code, String owner, String field) {
@@ -137,59 +133,6 @@ final class FieldReads extends ClassVisitor {
         protected void onMethodEnter() {
             loadThis();
             visitMethodInsn(INVOKESTATIC, HOOKS, "copy", "(Ljava/lang/Object;)V", false);
-        }
-    }
-
-    /** toString, hashCode or equals. */
-    private final class Print extends AroundMethod {
-        private final boolean comparing;
-        private int begun;
-
-        Print(int access, String method, String type, boolean comparing, MethodVisitor next) {
-            super(access, method, type, next);
-            this.comparing = comparing;
-        }
-
-        @Override
-        void begin() {
-            loadObjects();
-            call(HOOKS, "print", "(Ljava/lang/Object;Ljava/lang/Object;)Z");
-            begun = newLocal(Type.BOOLEAN_TYPE);
-            storeLocal(begun);
-        }
-
-        private void loadObjects() {
-            loadThis();
-            if (comparing) {
-                loadArg(0);
-            } else {
-                visitInsn(ACONST_NULL);
-            }
-        }
-
-        @Override
-        void returning() {
-            end();
-        }
-
-        @Override
-        void throwing() {
-            end();
-        }
-
-        private void end() {
-            loadLocal(begun);
-            call(HOOKS, "printed", "(Z)V");
-        }
-
-        @Override
-        public void visitInvokeDynamicInsn(String called, String type, Handle bootstrap, Object... arguments) {
-            if (bootstrap.getOwner().equals("java/lang/runtime/ObjectMethods")) {
-                loadObjects();
-                push(layout.end());
-                call(HOOKS, "printRecord", "(Ljava/lang/Object;Ljava/lang/Object;I)V");
-            }
-            super.visitInvokeDynamicInsn(called, type, bootstrap, arguments);
         }
     }
 }

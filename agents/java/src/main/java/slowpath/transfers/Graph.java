@@ -5,7 +5,6 @@
  */
 package slowpath.transfers;
 
-import java.lang.annotation.Annotation;
 import java.util.ArrayDeque;
 import java.util.Collection;
 import java.util.Collections;
@@ -33,7 +32,10 @@ final class Graph {
     private final boolean ofRows;
     private final Deque<Object> open = new ArrayDeque<>();
 
-    /** @param ofRows entities that others refer to came by rows of their own, now or at another time */
+    /**
+     * @param ofRows entities that others refer to came by rows of their own, now or at another time; what `@Transient`
+     *     fields refer to did not come at all
+     */
     Graph(Object root, boolean ofRows, Function<Class<?>, DataClass> dataClasses) {
         this.ofRows = ofRows;
         Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
@@ -49,20 +51,21 @@ final class Graph {
 
     private void visit(Object object, Function<Class<?>, DataClass> dataClasses) {
         String type = object.getClass().getName();
-        if (object instanceof Watchable) {
+        DataClass dataClass = dataClasses.apply(object.getClass());
+        if (dataClass != null) {
             // An object of Hibernate that stands for one which is not loaded is none.
-            boolean isLoaded = !type.contains("$HibernateProxy");
-            DataClass dataClass = isLoaded ? dataClasses.apply(object.getClass()) : null;
-            if (dataClass == null) {
+            if (type.contains("$HibernateProxy")) {
                 return;
             }
             OfClass ofClass = classes.computeIfAbsent(dataClass, none -> new OfClass());
             if (ThreadLocalRandom.current().nextInt(++ofClass.count) == 0) {
                 ofClass.one = object;
             }
-            for (Object value : dataClass.values(object)) {
-                if (!ofRows || !(value instanceof Watchable) || !isEntity(value.getClass())) {
-                    open(value);
+            Object[] values = dataClass.values(object);
+            for (int field = 0; field < values.length; field++) {
+                if (!ofRows || values[field] == null
+                        || !dataClass.shape.notOfRows.get(field) && !isEntity(values[field].getClass())) {
+                    open(values[field]);
                 }
             }
         } else if (object instanceof Object[]) {
@@ -88,10 +91,8 @@ final class Graph {
 
     private static boolean isEntity(Class<?> type) {
         for (Class<?> ancestor = type; ancestor != null; ancestor = ancestor.getSuperclass()) {
-            for (Annotation annotation : ancestor.getDeclaredAnnotations()) {
-                if (annotation.annotationType().getName().endsWith(".persistence.Entity")) {
-                    return true;
-                }
+            if (DataClass.has(ancestor, ".persistence.Entity")) {
+                return true;
             }
         }
         return false;

@@ -82,6 +82,16 @@ final class HookedMethods {
             add(servlet, (method, type) -> method.equals("service") && type.contains("/ServletRequest;"),
                     around(calls().begin("beginRequest").end("endRequest")));
         }
+        for (String remote : remoteMethods) {
+            int hash = remote.indexOf('#');
+            String shown = remote.substring(0, hash) + "." + remote.substring(hash + 1);
+            add(remote.substring(0, hash).replace('.', '/'), named(remote.substring(hash + 1)),
+                    around(client("option remote").begin("call", nothing(), nothing(), text(shown))));
+        }
+    }
+
+    /** Hooks, too, what the field mask needs: reads without bytecode, and where somebody might find what it adds. */
+    void addReads() {
         add("java/lang/reflect/Field", (method, type) -> method.startsWith("get")
                 && type.startsWith("(Ljava/lang/Object;)"),
                 around(calls().begin("readByReflection", self(), argument(0))));
@@ -95,12 +105,6 @@ final class HookedMethods {
         add(lookup, named("unreflectGetter", "findGetter"), Getter::new);
         add(lookup, named("unreflectVarHandle", "findVarHandle"),
                 around(calls().begin("variableHandle", argument(0))));
-        for (String remote : remoteMethods) {
-            int hash = remote.indexOf('#');
-            String shown = remote.substring(0, hash) + "." + remote.substring(hash + 1);
-            add(remote.substring(0, hash).replace('.', '/'), named(remote.substring(hash + 1)),
-                    around(client("option remote").begin("call", nothing(), nothing(), text(shown))));
-        }
     }
 
     private void spring() {

@@ -17,8 +17,10 @@ import java.util.stream.Collectors;
 public final class Hooks {
     private static final String HIBERNATE = "Hibernate";
 
-    /** Set once, before any class is rewritten. */
+    /** Set once, before any class is rewritten; the last where reads are seen by bytecode, else null. */
     static Transfers transfers;
+    static Backend backend;
+    static FieldMask fieldMask;
 
     /** Where bodies, queries, cursors and messages come from; who waits for messages. */
     private static final Known<Endpoint> ENDPOINTS = new Known<>();
@@ -50,7 +52,7 @@ public final class Hooks {
         if (object instanceof Watchable) {
             Watched watched = ((Watchable) object).slowpath$watched();
             if (watched != null) {
-                transfers.readByReflection(watched, field);
+                fieldMask.readByReflection(watched, field);
             }
         }
     }
@@ -58,18 +60,18 @@ public final class Hooks {
     /** Somebody gets a handle that reads the field. @return one that marks the read, too, where it must */
     public static MethodHandle getter(MethodHandle getter, Field field) {
         Class<?> type = field.getDeclaringClass();
-        return Watchable.class.isAssignableFrom(type) ? transfers.marking(getter, type, field.getName()) : getter;
+        return Watchable.class.isAssignableFrom(type) ? fieldMask.marking(getter, type, field.getName()) : getter;
     }
 
     public static MethodHandle getter(MethodHandle getter, Class<?> type, String field, Class<?> fieldType) {
-        return Watchable.class.isAssignableFrom(type) ? transfers.marking(getter, type, field) : getter;
+        return Watchable.class.isAssignableFrom(type) ? fieldMask.marking(getter, type, field) : getter;
     }
 
     /** Somebody gets a handle of a field of a class (or the field itself) through which reads cannot be seen. */
     public static void variableHandle(Object place) {
         Class<?> type = place instanceof Field ? ((Field) place).getDeclaringClass() : (Class<?>) place;
         if (type != null && Watchable.class.isAssignableFrom(type)) {
-            transfers.missReadsOf(type);
+            fieldMask.missReadsOf(type);
         }
     }
 
@@ -84,7 +86,7 @@ public final class Hooks {
      * @return whether it is about an object that is watched, for {@link #printed}
      */
     public static boolean print(Object object, Object other) {
-        if (watchedOf(object) == null && watchedOf(other) == null) {
+        if (!backend.isWatched(object) && !backend.isWatched(other)) {
             return false;
         }
         ThreadState.current().print();
@@ -111,13 +113,10 @@ public final class Hooks {
 
     /** An object is about to be copied by its method clone. */
     public static void copy(Object object) {
-        Watched watched = watchedOf(object);
-        if (watched != null) {
-            watched.copy();
-        }
+        backend.copy(object);
     }
 
-    private static Watched watchedOf(Object object) {
+    static Watched watchedOf(Object object) {
         return object instanceof Watchable ? ((Watchable) object).slowpath$watched() : null;
     }
 
@@ -323,8 +322,11 @@ public final class Hooks {
         ThreadState.current().beginLoading();
     }
 
-    /** An entity is loaded. */
+    /** An entity is loaded; its own methods that want to know have not been called. */
     public static void loaded(Object entity, Object persister) {
+        if (fieldMask != null && entity != null) {
+            fieldMask.loading(entity);
+        }
         Endpoint endpoint = ENDPOINTS.of(persister);
         if (endpoint == null) {
             Object spaces = Asked.of(persister, "getQuerySpaces");

@@ -20,7 +20,7 @@ import java.util.TreeMap;
 
 final class Options {
     private static final Set<String> KEYS = Set.of("config", "report", "report-every", "rate", "arms-per-second",
-            "samples", "packages", "exclude", "remote", "call-paths");
+            "samples", "packages", "exclude", "remote", "call-paths", "backend", "aiming-share");
 
     /** The share of responses that may be watched, 0 to 1; all are counted. */
     volatile double rate;
@@ -28,6 +28,10 @@ final class Options {
     volatile int armsPerSecond;
     /** Whether the native library may walk stacks. */
     volatile boolean nativeCallPaths;
+    /** How reads are seen: mask, watchpoints, auto. */
+    final String backend;
+    /** What part of one processor's time watchpoints may spend on aiming registers. */
+    final double aimingShare;
     /** How many decided samples of a class in a context suffice. */
     final int samples;
     final Path report;
@@ -45,6 +49,8 @@ final class Options {
         this.file = file;
         Map<String, String> all = withFile();
         adjust(all);
+        backend = choice(all, "backend", "auto", "mask", "watchpoints");
+        aimingShare = number(all, "aiming-share", 0.05, 0.001, 1);
         samples = (int) number(all, "samples", 385, 1, 1_000_000);
         report = Path.of(all.getOrDefault("report", "slowpath-transfers-" + ProcessHandle.current().pid() + ".jsonl"))
                 .toAbsolutePath();

@@ -17,15 +17,17 @@ final class Report {
 
     private final Options options;
     private final Transfers transfers;
-    private final FieldMask backend;
+    private final Backend backend;
+    private final Lifetimes lifetimes;
     private final CallPaths callPaths;
     private final long begin = nanosOfEpoch();
     private boolean saidThatItFails;
 
-    Report(Options options, Transfers transfers, FieldMask backend, CallPaths callPaths) {
+    Report(Options options, Transfers transfers, Backend backend, Lifetimes lifetimes, CallPaths callPaths) {
         this.options = options;
         this.transfers = transfers;
         this.backend = backend;
+        this.lifetimes = lifetimes;
         this.callPaths = callPaths;
     }
 
@@ -71,19 +73,20 @@ final class Report {
     }
 
     private Json head() {
-        return new Json().begin('{')
+        Json json = new Json().begin('{')
                 .with("format", "slowpath-transfers").with("version", VERSION)
                 .with("pid", ProcessHandle.current().pid())
                 .with("java", System.getProperty("java.runtime.version"))
                 .with("program", System.getProperty("sun.java.command"))
-                .with("backend", "field-mask").with("call_paths", callPaths.walker())
+                .with("backend", backend.name()).with("call_paths", callPaths.walker())
                 .with("begin_ns", begin).with("end_ns", nanosOfEpoch())
                 .with("rate", options.rate).with("arms_per_second", options.armsPerSecond)
                 .with("samples", options.samples)
-                .with("watched_now", backend.watchedNow())
+                .with("watched_now", lifetimes.watchedNow())
                 .key("not_watched").begin('{')
-                .with("over_cap", transfers.overCap.sum()).with("too_many", backend.tooMany.sum())
-                .with("reads_unseen", backend.unseen.sum()).end('}')
+                .with("over_cap", transfers.overCap.sum());
+        backend.tellNotWatched(json);
+        return json.end('}')
                 .with("responses_without_context", transfers.withoutContext.sum())
                 .with("failures", transfers.failures.sum())
                 .with("classes_not_rewritten", Rewriting.failures.sum())
@@ -113,27 +116,31 @@ final class Report {
 
     /** Utilisation is, of a class, equation 2 of MicroProf; of a field, equation 3. */
     private static void add(Json json, Row row) {
-        long fields = row.used.length;
+        int fields = row.used.length;
         long usedInAll = 0;
-        for (long used : row.used) {
-            usedInAll += used;
+        long decidedInAll = 0;
+        for (int field = 0; field < fields; field++) {
+            usedInAll += row.used[field];
+            decidedInAll += row.decidedOf(field);
         }
         json.begin('{').with("class", row.shape.className)
                 .with("responses", row.responses).with("objects", row.objects)
-                .with("watched", row.armed).with("decided", row.decided).with("censored", row.censored);
+                .with("watched", row.watched).with("decided", row.decided).with("censored", row.censored)
+                .with("lost", row.lost);
         if (row.decided > 0) {
-            json.with("utilisation", (double) usedInAll / (fields * row.decided));
+            json.with("utilisation", (double) usedInAll / decidedInAll);
         }
         json.key("fields").begin('[');
         for (int field = 0; field < fields; field++) {
             json.begin('{').with("name", row.shape.names.get(field)).with("type", row.shape.types.get(field))
                     .with("used", row.used[field]).with("printed", row.printed[field])
                     .with("unused", row.unused[field])
-                    .with("censored", row.censored).with("censored_used", row.censoredUsed[field])
+                    .with("censored", row.censoredOf[field]).with("censored_used", row.censoredUsed[field])
                     .with("present", row.present[field]).with("bytes", row.bytes[field]);
-            if (row.decided > 0) {
-                Wilson interval = new Wilson(row.used[field], row.decided);
-                json.with("utilisation", (double) row.used[field] / row.decided)
+            long decided = row.decidedOf(field);
+            if (decided > 0) {
+                Wilson interval = new Wilson(row.used[field], decided);
+                json.with("utilisation", (double) row.used[field] / decided)
                         .key("interval").begin('[').value(interval.low).value(interval.high).end(']');
             }
             json.end('}');

@@ -1,5 +1,5 @@
 /*
- * Rewrites classes as the JVM loads them: those of the application, so that reads of their fields can be seen
+ * Rewrites classes as the JVM loads them: those of the application, where that is how reads of their fields are seen
  * (FieldReads), and methods of libraries through which remote objects come (HookedMethods). A class that cannot
  * be rewritten is left as it is; then its reads are missed, and what it reads is not watched.
  */
@@ -24,6 +24,7 @@ final class Rewriting implements ClassFileTransformer {
     private final HookedMethods hooked;
     private final ClassLoader platform = ClassLoader.getPlatformClassLoader();
 
+    /** @param layouts null: reads of fields are seen otherwise */
     Rewriting(Packages application, ClassLayouts layouts, HookedMethods hooked) {
         this.application = application;
         this.layouts = layouts;
@@ -62,14 +63,17 @@ final class Rewriting implements ClassFileTransformer {
             ClassReader reader = new ClassReader(file);
             ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
             ClassVisitor rewriting = hooked.visitor(reader, writer);
-            if (isApplication) {
+            if (isApplication && layouts != null) {
                 rewriting = FieldReads.visitor(loader, reader, layouts, rewriting);
+            }
+            if (rewriting == writer) {
+                return null;
             }
             reader.accept(rewriting, ClassReader.EXPAND_FRAMES);
             return writer.toByteArray();
         } catch (RuntimeException | Error cause) {
             failures.increment();
-            if (isApplication) {
+            if (isApplication && layouts != null) {
                 missReads(loader, file);
             }
             return null;

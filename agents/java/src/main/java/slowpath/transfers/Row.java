@@ -4,6 +4,8 @@
  */
 package slowpath.transfers;
 
+import java.util.concurrent.ThreadLocalRandom;
+
 final class Row {
     /** So often as many objects may be watched as must be decided: where most escape, watching them ends. */
     private static final int MOST_ARMED = 8;
@@ -13,19 +15,23 @@ final class Row {
     /** In responses that were looked into: those with such objects, and how many objects these were. */
     long responses;
     long objects;
-    /** Objects watched, decided (they died), censored (they outlived their request, or were copied). */
-    long armed;
+    /** Objects watched, decided (they died), censored (they outlived their request, or were copied), lost. */
+    long watched;
     long decided;
     long censored;
+    long lost;
     /** Of decided objects, by field: used; read by toString, hashCode or equals alone; not read. */
     final long[] used;
     final long[] printed;
     final long[] unused;
-    /** Of censored objects, by field: used nevertheless. */
+    /** Of censored objects, by field: in which it was watched; used nevertheless. */
+    final long[] censoredOf;
     final long[] censoredUsed;
     /** Of watched objects, by field: sum of bytes as they travel, and how many had another value than null. */
     final long[] bytes;
     final long[] present;
+    /** By field: in how many objects that were not lost it is or was watched. */
+    private final long[] armed;
 
     Row(DataClass.Shape shape, Encoding encoding) {
         this.shape = shape;
@@ -34,14 +40,37 @@ final class Row {
         used = new long[fields];
         printed = new long[fields];
         unused = new long[fields];
+        censoredOf = new long[fields];
         censoredUsed = new long[fields];
         bytes = new long[fields];
         present = new long[fields];
+        armed = new long[fields];
     }
 
-    /** Whether more objects should be watched so that this many are decided. */
+    /** Whether more objects should be watched so that this many are decided for each field. */
     synchronized boolean isShort(int samples) {
-        return armed - censored < samples && armed < (long) MOST_ARMED * samples;
+        for (int field = 0; field < armed.length; field++) {
+            if (isShort(field, samples)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private boolean isShort(int field, int samples) {
+        return armed[field] - censoredOf[field] < samples && armed[field] < (long) MOST_ARMED * samples;
+    }
+
+    /** One of the fields that are short of samples, each as likely as the others; -1: none is. */
+    synchronized int shortField(int samples) {
+        int chosen = -1;
+        int count = 0;
+        for (int field = 0; field < armed.length; field++) {
+            if (isShort(field, samples) && ThreadLocalRandom.current().nextInt(++count) == 0) {
+                chosen = field;
+            }
+        }
+        return chosen;
     }
 
     synchronized void found(int objectsOfResponse) {
@@ -50,32 +79,51 @@ final class Row {
     }
 
     /** An object is watched from now on, with these values of its fields. */
-    synchronized void arm(Object[] values) {
-        armed++;
+    synchronized void arm(Object[] values, Seen seen) {
+        watched++;
         for (int field = 0; field < values.length; field++) {
-            bytes[field] += encoding.of(shape.names.get(field), values[field]);
+            boolean hasCome = encoding != Encoding.ROW || !shape.notOfRows.get(field);
+            bytes[field] += hasCome ? encoding.of(shape.names.get(field), values[field]) : 0;
             present[field] += values[field] == null ? 0 : 1;
+            armed[field] += seen.isWatched(field) ? 1 : 0;
+        }
+    }
+
+    /** Of an object it is not known any more what was read of it. */
+    synchronized void lose(Seen seen) {
+        lost++;
+        for (int field = 0; field < armed.length; field++) {
+            armed[field] -= seen.isWatched(field) ? 1 : 0;
         }
     }
 
     /** An object is watched no longer; dead: it cannot be read any more. */
-    synchronized void decide(Watched watched, boolean dead) {
-        boolean known = dead && !watched.isCopied();
+    synchronized void decide(Seen seen, boolean dead) {
+        boolean known = dead && !seen.isCopied();
         if (known) {
             decided++;
         } else {
             censored++;
         }
         for (int field = 0; field < used.length; field++) {
+            if (!seen.isWatched(field)) {
+                continue;
+            }
             if (!known) {
-                censoredUsed[field] += watched.isUsed(field) ? 1 : 0;
-            } else if (watched.isUsed(field)) {
+                censoredOf[field]++;
+                censoredUsed[field] += seen.isUsed(field) ? 1 : 0;
+            } else if (seen.isUsed(field)) {
                 used[field]++;
-            } else if (watched.isPrinted(field)) {
+            } else if (seen.isPrinted(field)) {
                 printed[field]++;
             } else {
                 unused[field]++;
             }
         }
+    }
+
+    /** Of how many objects it is known whether this field was used. */
+    long decidedOf(int field) {
+        return used[field] + printed[field] + unused[field];
     }
 }

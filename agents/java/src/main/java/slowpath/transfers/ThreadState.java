@@ -19,10 +19,13 @@ final class ThreadState {
 
     private int printing;
     private int uncounted;
+    /** Where the watchpoints remember these. */
+    private int printingPlace;
+    private int uncountedPlace;
     private int loading;
     private Map<Endpoint, List<Object>> loaded;
     private int requests;
-    private List<FieldMask.Sample> ofRequest;
+    private List<Lifetimes.Sample> ofRequest;
 
     static ThreadState current() {
         return OF_THREAD.get();
@@ -33,20 +36,28 @@ final class ThreadState {
     }
 
     void print() {
-        printing++;
+        if (printing++ == 0) {
+            printingPlace = Watchpoints.beginReads(Watchpoints.PRINTS);
+        }
     }
 
     void printed() {
-        printing--;
+        if (--printing == 0) {
+            Watchpoints.endReads(printingPlace);
+        }
     }
 
     /** Reads on this thread are no use: the agent's own, and those of libraries for their own sake. */
     void beginUncounted() {
-        uncounted++;
+        if (uncounted++ == 0) {
+            uncountedPlace = Watchpoints.beginReads(Watchpoints.OWN);
+        }
     }
 
     void endUncounted() {
-        uncounted--;
+        if (--uncounted == 0) {
+            Watchpoints.endReads(uncountedPlace);
+        }
     }
 
     boolean isUncounted() {
@@ -84,17 +95,17 @@ final class ThreadState {
     }
 
     /** What was watched since the request began that ends here; null: it does not end yet. */
-    List<FieldMask.Sample> endRequest() {
+    List<Lifetimes.Sample> endRequest() {
         if (--requests > 0) {
             return null;
         }
-        List<FieldMask.Sample> samples = ofRequest;
+        List<Lifetimes.Sample> samples = ofRequest;
         ofRequest = null;
         return samples;
     }
 
     /** The samples of the request that this thread serves; null: it serves none that is known. */
-    List<FieldMask.Sample> ofRequest() {
+    List<Lifetimes.Sample> ofRequest() {
         return ofRequest;
     }
 }

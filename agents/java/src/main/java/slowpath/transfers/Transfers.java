@@ -4,11 +4,9 @@
  */
 package slowpath.transfers;
 
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
-import java.lang.reflect.Field;
+import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -27,15 +25,17 @@ final class Transfers {
     final LongAdder failures = new LongAdder();
 
     private final Options options;
-    private final FieldMask backend;
+    private final Backend backend;
+    private final Lifetimes lifetimes;
     private final CallPaths callPaths;
     private final Map<Context.Key, Context> contexts = new ConcurrentHashMap<>();
     private final AtomicInteger numbers = new AtomicInteger();
     private final AtomicLong nextArm = new AtomicLong(System.nanoTime());
 
-    Transfers(Options options, FieldMask backend, CallPaths callPaths) {
+    Transfers(Options options, Backend backend, Lifetimes lifetimes, CallPaths callPaths) {
         this.options = options;
         this.backend = backend;
+        this.lifetimes = lifetimes;
         this.callPaths = callPaths;
     }
 
@@ -83,44 +83,9 @@ final class Transfers {
         }
     }
 
-    void readByReflection(Watched watched, Field field) {
-        if (ThreadState.current().isUncounted()) {
-            return;
-        }
-        DataClass declaring = backend.dataClass(field.getDeclaringClass());
-        int number = declaring == null ? -1 : declaring.numberOf(field.getName());
-        if (number >= 0) {
-            watched.read(number);
-        }
-    }
-
-    /** A handle that marks the read of a field before it reads. */
-    MethodHandle marking(MethodHandle getter, Class<?> type, String field) {
-        DataClass dataClass = backend.dataClass(type);
-        int number = dataClass == null ? -1 : dataClass.numberOf(field);
-        if (number < 0) {
-            return getter;
-        }
-        try {
-            Class<?> receiver = getter.type().parameterType(0);
-            MethodHandle mark = MethodHandles.lookup().findStatic(
-                    Hooks.class, "mark", MethodType.methodType(Object.class, int.class, Object.class));
-            return MethodHandles.filterArguments(getter, 0, MethodHandles.insertArguments(mark, 0, number)
-                    .asType(MethodType.methodType(receiver, receiver)));
-        } catch (ReflectiveOperationException | RuntimeException cause) {
-            failures.increment();
-            missReadsOf(type);
-            return getter;
-        }
-    }
-
-    void missReadsOf(Class<?> type) {
-        backend.missReadsOf(type);
-    }
-
-    void requestEnded(List<FieldMask.Sample> samples) {
+    void requestEnded(List<Lifetimes.Sample> samples) {
         if (samples != null) {
-            backend.requestEnded(samples);
+            lifetimes.requestEnded(samples);
         }
     }
 
@@ -165,12 +130,15 @@ final class Transfers {
         if (graph.tooLarge) {
             context.tooLarge.increment();
         }
-        graph.classes.forEach((type, found) -> {
-            Row row = context.row(type);
-            row.found(found.count);
+        // Where not all can be watched, not always the same ones.
+        List<Map.Entry<DataClass, Graph.OfClass>> classes = new ArrayList<>(graph.classes.entrySet());
+        Collections.shuffle(classes, ThreadLocalRandom.current());
+        for (Map.Entry<DataClass, Graph.OfClass> found : classes) {
+            Row row = context.row(found.getKey());
+            row.found(found.getValue().count);
             if (row.isShort(options.samples)) {
-                backend.watch(found.one, type, row, thread.ofRequest());
+                backend.watch(found.getValue().one, found.getKey(), row, thread.ofRequest());
             }
-        });
+        }
     }
 }

@@ -4,14 +4,22 @@
  */
 package slowpath.transfers;
 
-public final class Watched {
+public final class Watched implements Seen {
     private final byte[] used;
     private final byte[] printed;
     private boolean copied;
+    private boolean ofSample;
 
     Watched(int fields) {
         used = new byte[fields];
         printed = new byte[fields];
+    }
+
+    /** @return false: it was one already */
+    boolean becomeSample() {
+        boolean before = ofSample;
+        ofSample = true;
+        return !before;
     }
 
     /** The field is read: on behalf of toString, hashCode or equals, or for what else the program does. */
@@ -36,15 +44,23 @@ public final class Watched {
         copied = true;
     }
 
-    boolean isUsed(int field) {
+    @Override
+    public boolean isWatched(int field) {
+        return true;
+    }
+
+    @Override
+    public boolean isUsed(int field) {
         return used[field] != 0;
     }
 
-    boolean isPrinted(int field) {
+    @Override
+    public boolean isPrinted(int field) {
         return printed[field] != 0;
     }
 
-    boolean isCopied() {
+    @Override
+    public boolean isCopied() {
         return copied;
     }
 }

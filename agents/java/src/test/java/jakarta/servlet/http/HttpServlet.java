@@ -1,6 +1,7 @@
 /* Stands for the servlets' base class of that name, where a request begins. */
 package jakarta.servlet.http;
 
+import jakarta.servlet.ServletRequest;
 import java.util.concurrent.Callable;
 
 public final class HttpServlet {
@@ -11,6 +12,10 @@ public final class HttpServlet {
     }
 
     public Object service() throws Exception {
+        return application.call();
+    }
+
+    public Object service(ServletRequest request) throws Exception {
         return application.call();
     }
 }

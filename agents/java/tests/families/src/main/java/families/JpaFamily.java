@@ -12,7 +12,9 @@ import jakarta.persistence.FetchType;
 import jakarta.persistence.Id;
 import jakarta.persistence.ManyToOne;
 import jakarta.persistence.OneToMany;
+import jakarta.persistence.PostLoad;
 import jakarta.persistence.Table;
+import jakarta.persistence.Transient;
 import java.util.List;
 import java.util.Map;
 import javax.sql.DataSource;
@@ -64,6 +66,34 @@ final class JpaFamily implements Family {
         }
     }
 
+    /** What it makes of a column as it is loaded has not come over the network. */
+    @Entity(name = "TimeTable")
+    @Table(name = "TIMETABLES")
+    static class TimeTable {
+        @Id
+        Integer id;
+        String line;
+        String departures;
+        @Transient
+        First first;
+        @Transient
+        String note;
+
+        @PostLoad
+        void loaded() {
+            first = new First(departures.substring(0, 5));
+            note = "made of what was read";
+        }
+    }
+
+    static class First {
+        final String time;
+
+        First(String time) {
+            this.time = time;
+        }
+    }
+
     interface StationEntities extends JpaRepository<StationEntity, Integer> {}
 
     @Configuration
@@ -106,6 +136,11 @@ final class JpaFamily implements Family {
             operator.name = "Metro";
             operator.address = "Street 1";
             entities.persist(operator);
+            TimeTable table = new TimeTable();
+            table.id = 1;
+            table.line = "10";
+            table.departures = "05:30 05:42 05:54";
+            entities.persist(table);
             for (int id = 0; id < 100; id++) {
                 StationEntity station = new StationEntity();
                 station.id = id;
@@ -125,6 +160,7 @@ final class JpaFamily implements Family {
         transaction.execute(status -> lazily(number));
         transaction.execute(status -> collection());
         transaction.execute(status -> changed(number));
+        transaction.execute(status -> made());
     }
 
     private String repository(int number) {
@@ -158,6 +194,10 @@ final class JpaFamily implements Family {
         StationEntity station = entities.find(StationEntity.class, number); // line: jpa-changed
         station.longitude += 1;
         return null;
+    }
+
+    private String made() {
+        return entities.find(TimeTable.class, 1).line; // line: jpa-made
     }
 
     @Override

@@ -1,0 +1,90 @@
+/*
+ * Rewrites loaded classes so that it is known when their objects are printed, compared or copied: reads for that are no
+ * use, and look like any others to a register of the processor.
+ */
+package slowpath.transfers;
+
+import java.lang.instrument.ClassFileTransformer;
+import java.lang.instrument.Instrumentation;
+import java.lang.instrument.UnmodifiableClassException;
+import java.security.ProtectionDomain;
+import java.util.Collections;
+import java.util.Set;
+import java.util.WeakHashMap;
+import org.objectweb.asm.ClassReader;
+import org.objectweb.asm.ClassVisitor;
+import org.objectweb.asm.ClassWriter;
+import org.objectweb.asm.MethodVisitor;
+import org.objectweb.asm.Opcodes;
+
+final class PrintsAndCopies implements ClassFileTransformer {
+    private final Instrumentation instrumentation;
+    private final Set<Class<?>> classes = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
+
+    PrintsAndCopies(Instrumentation instrumentation) {
+        this.instrumentation = instrumentation;
+        instrumentation.addTransformer(this, true);
+    }
+
+    /** From now on it is known of objects of this class. @return false: it cannot be */
+    boolean follow(Class<?> type) {
+        for (Class<?> ancestor = type; ancestor.getClassLoader() != null; ancestor = ancestor.getSuperclass()) {
+            try {
+                if (classes.add(ancestor)) {
+                    instrumentation.retransformClasses(ancestor);
+                }
+            } catch (UnmodifiableClassException | RuntimeException | LinkageError cause) {
+                classes.remove(ancestor);
+                Rewriting.failures.increment();
+                return false;
+            }
+        }
+        return true;
+    }
+
+    @Override
+    public byte[] transform(
+            ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain, byte[] file) {
+        if (redefined == null || !classes.contains(redefined)) {
+            return null;
+        }
+        ClassReader reader = new ClassReader(file);
+        ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
+        reader.accept(new Changed(writer), ClassReader.EXPAND_FRAMES);
+        return writer.toByteArray();
+    }
+
+    private static final class Changed extends ClassVisitor {
+        private boolean hasFrames;
+
+        Changed(ClassVisitor next) {
+            super(Opcodes.ASM9, next);
+        }
+
+        @Override
+        public void visit(
+                int version, int access, String name, String signature, String parent, String[] interfaces) {
+            hasFrames = (version & 0xffff) >= Opcodes.V1_6;
+            super.visit(version, access, name, signature, parent, interfaces);
+        }
+
+        @Override
+        public MethodVisitor visitMethod(int access, String method, String type, String signature, String[] thrown) {
+            MethodVisitor writer = super.visitMethod(access, method, type, signature, thrown);
+            MethodVisitor copies = new MethodVisitor(Opcodes.ASM9, writer) {
+                @Override
+                public void visitMethodInsn(int opcode, String owner, String called, String of, boolean isInterface) {
+                    if (called.equals("clone") && of.startsWith("()") && opcode != Opcodes.INVOKESTATIC) {
+                        super.visitInsn(Opcodes.DUP);
+                        super.visitMethodInsn(Opcodes.INVOKESTATIC, HookedMethods.HOOKS, "copy",
+                                "(Ljava/lang/Object;)V", false);
+                    }
+                    super.visitMethodInsn(opcode, owner, called, of, isInterface);
+                }
+            };
+            boolean isOfObject = (access & (Opcodes.ACC_STATIC | Opcodes.ACC_ABSTRACT)) == 0;
+            return hasFrames && isOfObject && Printing.is(method, type)
+                    ? new Printing(access, method, type, 0, copies) : copies;
+        }
+    }
+}

@@ -1,0 +1,300 @@
+/*
+ * The backend of the paper: of a few objects at a time one field each, chosen by chance, is watched by a debug register
+ * of the processor. No field is added to classes, so it serves a program that runs already; but there are four registers,
+ * and aiming one costs time for each thread. Once the request is over that received the object, its register is free;
+ * what was seen until then counts when the object is dead. What counts as a read: src/main/cpp/watchpoints.cpp.
+ */
+package slowpath.transfers;
+
+import java.lang.instrument.Instrumentation;
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
+import java.lang.ref.WeakReference;
+import java.lang.reflect.Field;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.atomic.LongAdder;
+
+final class Watchpoints implements Backend {
+    /** Kinds of reads that are no use: the agent's and libraries' own, those of toString, hashCode and equals. */
+    static final int OWN = 1;
+    static final int PRINTS = 2;
+
+    private static final int REGISTERS = 4;
+    /** No object is watched for longer, so that those that live on do not have all registers; then it is censored. */
+    private static final long LONGEST_NANOS = 10_000_000_000L;
+
+    // As in watchpoints.cpp, as are the kinds above: what was seen, and that an object is watched.
+    private static final int USED = 1;
+    private static final int PRINTED = 2;
+    private static final int LOST = 4;
+    private static final int IS_ARMED = 0;
+
+    /** How many registers are in use; while none is, nobody has to say which reads are no use. */
+    private static final AtomicInteger armed = new AtomicInteger();
+
+    private final Options options;
+    private final DataClass.Known dataClasses;
+    private final Lifetimes lifetimes;
+    private Offsets offsets;
+    private PrintsAndCopies printsAndCopies;
+    private final ClassValue<Readiness> readiness = new ClassValue<>() {
+        @Override
+        protected Readiness computeValue(Class<?> type) {
+            return new Readiness();
+        }
+    };
+    private final Queue<Class<?>> toPrepare = new ConcurrentLinkedQueue<>();
+    /** Whom each register serves; null: nobody. */
+    private final AtomicReferenceArray<Sample> served = new AtomicReferenceArray<>(REGISTERS);
+    private long restUntil = System.nanoTime();
+    private final LongAdder registersBusy = new LongAdder();
+    private final LongAdder unseen = new LongAdder();
+
+    Watchpoints(Options options, ClassLayouts layouts, Lifetimes lifetimes) {
+        this.options = options;
+        this.lifetimes = lifetimes;
+        dataClasses = new DataClass.Known(layouts);
+    }
+
+    /** @return null, or a sentence that says why there are no registers */
+    String start(Instrumentation instrumentation) {
+        try {
+            offsets = new Offsets(instrumentation);
+            String missing = open(
+                    isCollector("ZGC", "Shenandoah"), isCollector("ZGC", "Shenandoah", "G1"));
+            printsAndCopies = missing == null ? new PrintsAndCopies(instrumentation) : null;
+            return missing;
+        } catch (ReflectiveOperationException | LinkageError cause) {
+            return cause.toString();
+        }
+    }
+
+    private static boolean isCollector(String... names) {
+        for (GarbageCollectorMXBean collector : ManagementFactory.getGarbageCollectorMXBeans()) {
+            for (String name : names) {
+                if (collector.getName().startsWith(name)) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    @Override
+    public String name() {
+        return "watchpoints";
+    }
+
+    @Override
+    public DataClass dataClass(Class<?> type) {
+        return dataClasses.of(type);
+    }
+
+    @Override
+    public void tellNotWatched(Json json) {
+        json.with("registers_busy", registersBusy.sum()).with("reads_unseen", unseen.sum());
+    }
+
+    /** The calling thread begins reads of this kind. @return for {@link #endReads} */
+    static int beginReads(int kind) {
+        return armed.get() > 0 ? beginQuiet(kind) : -1;
+    }
+
+    static void endReads(int place) {
+        if (place >= 0) {
+            endQuiet(place);
+        }
+    }
+
+    @Override
+    public boolean isWatched(Object object) {
+        return served(object) != null;
+    }
+
+    @Override
+    public void copy(Object object) {
+        Sample sample = served(object);
+        if (sample != null) {
+            sample.isCopied = true;
+            free(sample); // The copying itself is no read.
+        }
+    }
+
+    private Sample served(Object object) {
+        if (object != null && armed.get() > 0) {
+            for (int register = 0; register < REGISTERS; register++) {
+                Sample sample = served.get(register);
+                if (sample != null && sample.object.get() == object) {
+                    return sample;
+                }
+            }
+        }
+        return null;
+    }
+
+    @Override
+    public void watch(Object object, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
+        Readiness ready = readiness.get(object.getClass());
+        if (ready.isReady) {
+            arm(object, type, row, ofRequest);
+        } else if (ready.isRefused) {
+            unseen.increment();
+        } else if (ready.isAsked.compareAndSet(0, 1)) {
+            toPrepare.add(object.getClass());
+        }
+    }
+
+    private synchronized void arm(Object object, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
+        long now = System.nanoTime();
+        int register = now - restUntil >= 0 ? freeRegister(now) : -1;
+        int field = register < 0 ? -1 : row.shortField(options.samples);
+        if (field < 0) {
+            registersBusy.increment();
+            return;
+        }
+        Object[] values = type.values(object);
+        Sample sample = new Sample(object, row, field);
+        lifetimes.add(sample, ofRequest);
+        row.arm(values, sample);
+        armed.incrementAndGet();
+        served.set(register, sample);
+        long begin = System.nanoTime();
+        Field watched = type.fields.get(field);
+        int outcome = arm(register, object, offsets.of(watched), offsets.bytes(watched),
+                !watched.getType().isPrimitive());
+        if (outcome == IS_ARMED) {
+            sample.register = register;
+        } else {
+            served.set(register, null);
+            armed.decrementAndGet();
+            sample.seen = LOST;
+        }
+        long end = System.nanoTime();
+        // However much it costs, as it does with many threads.
+        restUntil = end + (long) ((end - begin) * (1 / options.aimingShare - 1));
+    }
+
+    /** One that nobody needs any more; -1: none. */
+    private int freeRegister(long now) {
+        for (int register = 0; register < REGISTERS; register++) {
+            Sample sample = served.get(register);
+            if (sample != null && isDone(register)) {
+                free(sample);
+            } else if (sample != null && now - sample.begun > LONGEST_NANOS) {
+                lifetimes.giveUp(sample);
+            }
+            if (served.get(register) == null) {
+                return register;
+            }
+        }
+        return -1;
+    }
+
+    private synchronized void free(Sample sample) {
+        if (sample.register >= 0) {
+            sample.seen = release(sample.register);
+            served.set(sample.register, null);
+            armed.decrementAndGet();
+            sample.register = -1;
+        }
+    }
+
+    /** Has classes say when objects are printed and copied, the first of which have arrived. */
+    void prepare() {
+        for (Class<?> type = toPrepare.poll(); type != null; type = toPrepare.poll()) {
+            Readiness ready = readiness.get(type);
+            ready.isReady = printsAndCopies.follow(type);
+            ready.isRefused = !ready.isReady;
+        }
+    }
+
+    /** Whether objects of a class may be watched. */
+    private static final class Readiness {
+        private final AtomicInteger isAsked = new AtomicInteger();
+        private volatile boolean isReady;
+        private volatile boolean isRefused;
+    }
+
+    private final class Sample extends Lifetimes.Sample implements Seen {
+        private final WeakReference<Object> object;
+        private final Row row;
+        private final int field;
+        private int register = -1;
+        private int seen;
+        private volatile boolean isCopied;
+        private volatile boolean isRequestOver;
+        private volatile boolean isTooLong;
+
+        Sample(Object object, Row row, int field) {
+            super(object, lifetimes);
+            this.object = new WeakReference<>(object);
+            this.row = row;
+            this.field = field;
+        }
+
+        @Override
+        void requestEnded() {
+            isRequestOver = true;
+            stop();
+        }
+
+        @Override
+        void end(boolean isDead) {
+            if (!isRequestOver) {
+                stop();
+            }
+            if ((seen & LOST) != 0) {
+                row.lose(this);
+            } else {
+                row.decide(this, isDead && !isTooLong);
+            }
+        }
+
+        private void stop() {
+            free(this);
+            // Whether it was read meanwhile or not.
+            isTooLong = System.nanoTime() - begun > LONGEST_NANOS;
+        }
+
+        @Override
+        public boolean isWatched(int ofObject) {
+            return ofObject == field;
+        }
+
+        @Override
+        public boolean isUsed(int ofObject) {
+            return (seen & USED) != 0;
+        }
+
+        @Override
+        public boolean isPrinted(int ofObject) {
+            return (seen & PRINTED) != 0;
+        }
+
+        @Override
+        public boolean isCopied() {
+            return isCopied;
+        }
+    }
+
+    /**
+     * @param concurrent whether objects move while the program runs
+     * @param barriers whether who replaces a reference may read it before, for the collector
+     * @return null, or why nothing can be watched
+     */
+    private static native String open(boolean concurrent, boolean barriers);
+
+    private static native int arm(int register, Object object, long offset, int bytes, boolean isReference);
+
+    private static native boolean isDone(int register);
+
+    private static native int release(int register);
+
+    private static native int beginQuiet(int kind);
+
+    private static native void endQuiet(int place);
+}

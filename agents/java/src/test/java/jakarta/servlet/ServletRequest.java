@@ -1,0 +1,4 @@
+/* Stands for the servlets' interface of that name. */
+package jakarta.servlet;
+
+public interface ServletRequest {}

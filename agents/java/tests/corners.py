@@ -1,0 +1,126 @@
+"""Corners (src/test/java/corners) under the agent until there are samples enough, and what its report must say: its every
+read is known. For test_transfers.py and matrix.py."""
+import contextlib
+import ctypes
+import json
+import os
+import platform
+import signal
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+AGENT = HERE.parent / "target/slowpath-transfers.jar"
+CLASSES = HERE.parent / "target/test-classes"
+USED = ["inherited", "always", "printedAndUsed", "onOtherThread", "byReflection", "byHandle", "inLambda",
+        "afterException"]
+PRINTED = ["printed", "compared"]
+NEVER = ["inheritedNever", "never", "stored", "storedAgain", "storedText"]
+
+
+def read_report(path):
+    head, *contexts = [json.loads(line) for line in Path(path).read_text().splitlines()]
+    return head, contexts
+
+
+def take_register(thread, processor, flags):
+    """Asks the kernel for a debug register; a file, or None where it refuses."""
+    attributes = bytearray(128)
+    # Breakpoint (5) of this size, period 1; each access (3) to 8 bytes.
+    struct.pack_into("<IIQQQQQ", attributes, 0, 5, len(attributes), 0, 1, 0, 0, flags)
+    struct.pack_into("<IQQ", attributes, 52, 3, 4096, 8)
+    event = ctypes.CDLL(None).syscall(298, ctypes.byref(ctypes.c_char.from_buffer(attributes)), thread, processor, -1, 8)
+    return event if event >= 0 else None
+
+
+def has_registers():
+    """Whether the agent gets any: with signals, for threads to come; the flags are those of registers.cpp."""
+    if platform.machine() != "x86_64":
+        return False
+    event = take_register(0, -1, 1 | 1 << 1 | 1 << 5 | 1 << 6 | 1 << 35 | 1 << 36 | 1 << 37)
+    if event is not None:
+        os.close(event)
+    return event is not None
+
+
+@contextlib.contextmanager
+def no_registers_left():
+    """Takes all of them, on each processor; False where that is not allowed."""
+    events = [take_register(-1, processor, 1 << 5 | 1 << 6)
+              for processor in os.sched_getaffinity(0) for _ in range(4)]
+    try:
+        yield None not in events
+    finally:
+        for event in filter(None, events):
+            os.close(event)
+
+
+class Samples:
+    """What a report says of Item and Copied."""
+
+    def __init__(self, report):
+        self.head, contexts = read_report(report)
+        self.rows = {row["class"].partition("$")[2]: row for context in contexts for row in context["classes"]}
+        self.item = {field["name"]: field for field in self.rows.get("Item", {"fields": []})["fields"]}
+
+    def sum(self, fields, *kinds):
+        """How many samples of these fields are of these kinds."""
+        return sum(self.item[name][kind] for name in fields for kind in kinds) if self.item else 0
+
+    def least(self):
+        return min(self.sum(fields, "used", "printed", "unused") for fields in (USED, NEVER))
+
+    def check(self, test, share_seen=0.995):
+        for fields, kind, share in ((USED, "used", share_seen), (PRINTED, "printed", share_seen), (NEVER, "unused", 1)):
+            decided = self.sum(fields, "used", "printed", "unused")
+            of_fields = [self.item[name] for name in fields]
+            test.assertGreaterEqual(self.sum(fields, kind), share * decided, of_fields)
+            # A way of reading that is not seen would miss one of them altogether.
+            for field in of_fields:
+                test.assertGreaterEqual(field[kind], 0.5 * self.sum([field["name"]], "used", "printed", "unused"), field)
+        if "Copied" in self.rows:
+            read, read_of_copy = self.rows["Copied"]["fields"]
+            test.assertEqual((read["unused"], read_of_copy["used"], read_of_copy["unused"]), (0, 0, 0))
+        for key in ("failures", "classes_not_rewritten"):
+            test.assertEqual(self.head[key], 0, key)
+
+
+def attach(process, options):
+    """Brings the agent into a process that runs; exit status and what is said."""
+    ran = subprocess.run(["java", "-jar", AGENT, str(process), options], capture_output=True, text=True, timeout=60)
+    return ran.returncode, ran.stderr
+
+
+def run(java, options, backend, folder, least, seconds=60, attached=None, fetch=("fetch", "fetchCopied")):
+    """Runs until `least` samples are decided of fields always read and of those never read, and returns them all. Where `attached` is given, the
+    program runs a while before the agent comes; it is called with the process and what was said then."""
+    report = folder / "report.jsonl"
+    agent = (f"report={report},report-every=0.5,samples=1000000,arms-per-second=1000000,aiming-share=0.5,"
+             f"backend={backend},remote={','.join(f'corners.Corners#{method}' for method in fetch)}")
+    with open(folder / "said", "w+") as said:
+        program = subprocess.Popen([java, "-Xmx256m", *options, *([] if attached else [f"-javaagent:{AGENT}={agent}"]),
+                                    "-cp", CLASSES, "corners.Corners", "1000000000", "requests"],
+                                   stdout=said, stderr=subprocess.STDOUT)
+        try:
+            if attached:
+                time.sleep(2)  # So that its methods are compiled.
+                attached(program.pid, attach(program.pid, agent))
+            end = time.monotonic() + seconds
+            while not report.exists() or Samples(report).least() < least:
+                if program.poll() is not None or time.monotonic() > end:
+                    said.seek(0)
+                    raise AssertionError(f"{said.read()}\nin vain for {seconds} s: "
+                                         f"{report.exists() and report.read_text()}")
+                time.sleep(0.2)
+            program.send_signal(signal.SIGTERM)
+            program.wait(30)
+        finally:
+            program.kill()
+            program.wait()
+        said.seek(0)
+        text = said.read()
+        if "slowpath:" in text:
+            raise AssertionError(text)
+    return Samples(report)
