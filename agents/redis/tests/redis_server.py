@@ -236,6 +236,9 @@ class Recording:
         return self
 
     def __exit__(self, kind, value, trace):
+        if kind is None:
+            # A client may have its reply before the server, where another runs in its place, has told of it.
+            self.server.turn()
         self.stop()
         if kind is None:
             until(lambda: self.server.changed_code() == 0, "the agent notices that the recording has ended")
