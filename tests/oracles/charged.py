@@ -10,7 +10,8 @@ recording's accounts, of the time between the recorder's two looks at them:
 - `charged_ns`: the sum of what the kernel's own events say it charged
 - `ran_ns`: from switches alone
 - `unexplained_ns`: of each run by itself, what was charged for it and lies outside of its time on the processor, of
-  the time from its wake-up to its begin and of that from the next thread's wake-up to its end
+  the time from its wake-up to its begin and of that from the next thread's wake-up to its end. A switch takes time,
+  too: the kernel charges the thread that leaves before it picks the next one, so a run ends here with its last charge
 """
 
 import collections
@@ -23,8 +24,9 @@ WAKE_UPS = ("sched_waking", "sched_wakeup_new")
 class Run:
     """A thread on a processor, and what it was charged meanwhile."""
 
-    def __init__(self, thread, since, early):
-        self.thread, self.since, self.early, self.charged = thread, since, early, 0
+    def __init__(self, thread, switched_at, since, early):
+        self.thread, self.switched_at, self.since, self.early = thread, switched_at, since, early
+        self.charged, self.charged_at = 0, since
 
     def unexplained(self, until, late):
         ran = until - self.since
@@ -61,14 +63,16 @@ def main():
             if is_within(fields["pid"], now):
                 sums[fields["pid"]]["charged_ns"] += fields["runtime"]
             if run and run.thread == fields["pid"]:
-                run.charged += fields["runtime"]
+                run.charged, run.charged_at = run.charged + fields["runtime"], now
         elif event["name"] == "sched_switch":
-            when = woken.pop(fields["next_pid"], now)
-            early = now - when if run and when >= run.since else 0
+            # The idle thread is never charged.
+            until = run.charged_at if run and run.charged else now
+            when = woken.pop(fields["next_pid"], until)
+            early = max(until - when, 0) if run and when >= run.since else 0
             if run and is_within(run.thread, run.since, now):
-                sums[run.thread]["ran_ns"] += now - run.since
-                sums[run.thread]["unexplained_ns"] += run.unexplained(now, early)
-            running[processor] = Run(fields["next_pid"], now, early)
+                sums[run.thread]["ran_ns"] += now - run.switched_at
+                sums[run.thread]["unexplained_ns"] += run.unexplained(until, early)
+            running[processor] = Run(fields["next_pid"], now, until, early)
     for before, after in zip(first, last):
         row = {"tid": after["tid"], "comm": after["comm"]}
         row["proc_ns"] = after["schedstat_run_ns"] - before["schedstat_run_ns"]
