@@ -6,6 +6,7 @@ use slowpath_critical_path::State;
 use slowpath_model::{Nanoseconds, TimeRange};
 
 use crate::finding::{Finding, FindingId};
+use crate::kernel_wait::is_of_kernel;
 use crate::path::{Piece, Slow, Taken, listed};
 use crate::quota::Quota;
 
@@ -15,7 +16,9 @@ const SLEEPING: [&str; 2] = ["nanosleep", "clock_nanosleep"];
 pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
     let mut taken = Taken::default();
     let mut calls: BTreeMap<String, Nanoseconds> = BTreeMap::new();
-    let is_timed = |piece: &Piece| piece.segment.state == State::Timer;
+    // What a thread of the kernel sleeps for is no program's time-out.
+    let is_timed =
+        |piece: &Piece| piece.segment.state == State::Timer && !is_of_kernel(slow, piece);
     for piece in slow.pieces().filter(is_timed) {
         let call = piece.segment.call.as_deref();
         let call = call.unwrap_or("no known call").to_owned();

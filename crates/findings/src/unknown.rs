@@ -248,9 +248,9 @@ fn no_thread(slow: &Slow<'_>, pieces: &[Piece], missing: Option<&Missing<'_>>) -
             slow.total
         ),
         evidence: evidence.collect(),
-        advice: "Record with the agents (`slowpath record --agents`), which tell the threads of \
-                 spans."
-            .to_owned(),
+        advice:
+            "Build the agents (`make agents`), which tell the threads of spans, and record again."
+                .to_owned(),
         range: slow.lines.range(),
         share,
     })

@@ -524,7 +524,8 @@ impl<'lines> Processes<'lines> {
 
     /// The thread that a span's attributes leave no doubt about: the only one of its process that
     /// lived at that time and has the name that the span says. Where several have, the span's thread
-    /// number decides; alone it does not count, as some languages number threads themselves.
+    /// number decides; alone it does not count, as some languages number threads themselves. The kernel's own
+    /// threads serve no spans: who names one has numbers of its own, as in a container.
     fn only_thread(
         &self,
         span: &Span,
@@ -538,6 +539,10 @@ impl<'lines> Processes<'lines> {
             !life.intersect(window).is_empty() && name.as_ref().is_none_or(named)
         };
         let of_process = self.threads.get(&process?)?;
+        let mut threads = of_process.iter().map(|(thread, _)| *thread);
+        if threads.all(|thread| lines.is_of_kernel(thread)) {
+            return None;
+        }
         let fitting = of_process.iter().filter(fits).map(|(thread, _)| *thread);
         match fitting.collect::<Vec<_>>().as_slice() {
             [only] => Some(*only),

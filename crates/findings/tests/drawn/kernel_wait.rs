@@ -82,3 +82,35 @@ fn a_wait_for_a_disk_is_the_disks() {
     let others = found.iter().filter(|one| one.id == FindingId::KernelWait);
     assert_eq!(others.count(), 0);
 }
+
+#[test]
+fn a_thread_of_the_kernel_that_sleeps_meanwhile_is_no_time_out_of_the_program() {
+    // The thread 12 of RCU looks again after 20 ms, and ends the call of thread 7.
+    let switch = "sched_switch prev_comm";
+    let drawing = format!(
+        "cpu0 1 {switch}=idle prev_tid=0 prev_state=0 next_comm=shop next_tid=7
+         cpu0 2 start 7 1
+         cpu0 990 syscall_entry_membarrier fd=1
+         cpu0 1000 {switch}=shop prev_tid=7 prev_state=1 next_comm=rcu_preempt next_tid=12
+         cpu0 1010 {switch}=rcu_preempt prev_tid=12 prev_state=1 next_comm=idle next_tid=0
+         cpu0 21000 irq_softirq_entry vec=1
+         cpu0 21001 sched_waking comm=rcu_preempt tid=12 target_cpu=0
+         cpu0 21002 sched_wakeup comm=rcu_preempt tid=12 target_cpu=0
+         cpu0 21003 irq_softirq_exit vec=1
+         cpu0 21010 {switch}=idle prev_tid=0 prev_state=0 next_comm=rcu_preempt next_tid=12
+         cpu0 21020 sched_waking comm=shop tid=7 target_cpu=0
+         cpu0 21021 sched_wakeup comm=shop tid=7 target_cpu=0
+         cpu0 21030 {switch}=rcu_preempt prev_tid=12 prev_state=1 next_comm=shop next_tid=7
+         cpu0 21040 syscall_exit_membarrier ret=0
+         cpu0 25000 end 7 1
+         cpu0 25010 {switch}=shop prev_tid=7 prev_state=1 next_comm=idle next_tid=0\n"
+    );
+    let found = findings(&drawing, Vec::new());
+    let finding = only(&found, FindingId::KernelWait);
+    assert_eq!(
+        finding.title,
+        "Kernel or device: requests wait for an interrupt (in membarrier, a timer of rcu_preempt)"
+    );
+    let others = found.iter().filter(|one| one.id == FindingId::TimerWait);
+    assert_eq!(others.count(), 0);
+}

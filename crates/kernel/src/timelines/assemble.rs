@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 use slowpath_engine::Cancelled;
@@ -103,6 +103,7 @@ impl Assembly<'_> {
             threads,
             lines,
             calls,
+            of_kernel: OnceLock::new(),
         })
     }
 

@@ -23,8 +23,9 @@ mod states;
 mod stretch;
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use slowpath_concepts::{Concepts, FactKind};
 use slowpath_engine::{Cancelled, Options, Outcome};
 use slowpath_model::{
@@ -71,6 +72,8 @@ pub struct Timelines {
     lines: Vec<ThreadLine>,
     /// Names of system calls.
     calls: Vec<String>,
+    /// Threads of the kernel; found when they are asked for.
+    of_kernel: OnceLock<FxHashSet<ThreadId>>,
 }
 
 /// What is known about the trace as a whole.

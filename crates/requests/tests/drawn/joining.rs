@@ -223,6 +223,29 @@ fn a_span_without_events_has_a_thread_only_where_no_other_is_possible() {
 }
 
 #[test]
+fn the_kernels_own_threads_serve_no_spans() {
+    // Both sleep, b in a call: who says that 97 serves it has numbers of its own, as in a container.
+    let calls = "
+        0       0 switch - a
+        0    1500 switch a:S b
+        0    1600 call read
+        0    1700 switch b:S -
+        0 9000000 switch - b";
+    let file = "1.1 1000..9000 shop GET process.pid=97
+                1.2 1000..9000 shop GET process.pid=98";
+    let threads = |drawing: &str| {
+        let found = joined(drawing, file).0;
+        let all = found.requests.all().iter();
+        all.map(|request| request.first_thread().map(|thread| thread.0))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(threads(calls), [None, Some(98)]);
+    // Without any call nothing tells them from others.
+    let silent = calls.replace("0    1600 call read", "");
+    assert_eq!(threads(&silent), [Some(97), Some(98)]);
+}
+
+#[test]
 fn spans_of_another_time_are_left_out_and_those_of_containers_kept() {
     let file = "
         1.1 1000..2000 shop GET
