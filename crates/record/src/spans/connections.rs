@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// How long a connection that is asked to leave may take to say goodbye.
+/// How long a connection that is asked to leave may take to answer what has come meanwhile.
 pub(crate) const PATIENCE_WITH_LEAVING: Duration = Duration::from_secs(1);
 /// How often idle connections are looked for while there are none.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -129,6 +129,13 @@ impl Connection {
     /// Waits until its room is needed.
     pub(crate) async fn is_asked_to_leave(&self) {
         self.leave.notified().await;
+    }
+
+    /// Whether a request is being answered.
+    pub(crate) fn is_answering(&self) -> bool {
+        let open = self.all.open();
+        let own = open.all.get(&self.number);
+        own.is_some_and(|open| open.answering > 0)
     }
 
     /// Says that a request is being answered, until that is dropped.

@@ -58,6 +58,8 @@ const PATIENCE_WITH_BODIES: Duration = Duration::from_secs(10);
 /// How long the rest of a refused body is read and thrown away: whoever sends all of it before it looks
 /// for an answer would find the connection broken instead.
 const PATIENCE_WITH_REFUSED: Duration = Duration::from_secs(4);
+/// How long an idle connection that is asked to leave may take to say goodbye.
+const PATIENCE_WITH_GOODBYES: Duration = Duration::from_millis(20);
 /// How long a connection may be idle.
 const PATIENCE_WITH_SILENCE: Duration = Duration::from_secs(120);
 
@@ -133,7 +135,11 @@ impl Server {
         });
         if !is_over.await {
             serving.as_mut().graceful_shutdown();
-            let _ = timeout(PATIENCE_WITH_LEAVING, serving).await;
+            let goodbye = timeout(PATIENCE_WITH_GOODBYES, serving.as_mut());
+            // Of a request that does not come on there is nothing to lose.
+            if goodbye.await.is_err() && of_this.is_answering() {
+                let _ = timeout(PATIENCE_WITH_LEAVING, serving).await;
+            }
         }
     }
 
@@ -533,6 +539,24 @@ mod tests {
         assert_eq!(answer(&silent[0]), "");
         (&busy).write_all(b"{}").expect("sent");
         assert!(answer(&busy).starts_with("HTTP/1.1 200"));
+    }
+
+    #[test]
+    fn requests_that_are_begun_and_not_gone_on_with_keep_nobody_waiting() {
+        let (_folder, address) = serve(3);
+        let begun: Vec<std::net::TcpStream> = (0..40)
+            .map(|_| {
+                let mut stream = connect(address);
+                stream.write_all(b"POST /v1/tra").expect("sent");
+                stream
+            })
+            .collect();
+        let other = connect(address);
+        // Each is given up within a part of a second.
+        let patience = Some(PATIENCE_WITH_LEAVING * 20);
+        other.set_read_timeout(patience).expect("a timeout");
+        assert!(post(&other).starts_with("HTTP/1.1 200"));
+        assert_eq!(answer(&begun[0]), "", "it is closed");
     }
 
     #[test]
