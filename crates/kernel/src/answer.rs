@@ -78,6 +78,37 @@ pub(crate) mod every_way {
         plain
     }
 
+    /// Checks that the answer to a question about threads which seem to run on several processors at a time does not
+    /// depend on where packets are cut, the size of chunks or the number of workers.
+    pub(crate) fn ask_of_overlaps<Report: Debug + PartialEq>(
+        question: impl Fn(&dyn Source, &Options<'_>) -> Report,
+    ) {
+        // Of seeds whose streams share their threads.
+        for seed in (0..48).filter(|seed: &u64| (seed / 2).is_multiple_of(2)) {
+            let drawing = contradiction(seed).replace("b/cpu0", "b/cpu2");
+            for drawing in [with_losses(&drawing), drawing] {
+                let trace = DrawnTrace::parse(&drawing).unwrap();
+                let whole = trace.recut(|_, _| false);
+                let plain = question(&whole, &Options::new(NonZeroUsize::MIN));
+                let random = (0..4).map(|cut| trace.recut_at_random(cut, 2 + cut));
+                for (trace, cut) in [whole, trace.recut(|_, _| true)]
+                    .into_iter()
+                    .chain(random)
+                    .zip(0..)
+                {
+                    for (jobs, chunk_bytes) in [(1, 1), (2, 300), (8, 1), (8, u64::MAX)] {
+                        let options = Options {
+                            chunk_bytes: Some(chunk_bytes),
+                            ..Options::new(NonZeroUsize::new(jobs).unwrap())
+                        };
+                        let found = question(&trace, &options);
+                        assert_eq!(found, plain, "seed {seed}, cut {cut}, {chunk_bytes} bytes");
+                    }
+                }
+            }
+        }
+    }
+
     /// A drawing of three streams that contradict themselves, as where numbers are damaged: calls and interrupts that
     /// end are others than those that began. Of some seeds two streams name the same processor and any threads, of
     /// the others each has its own. Of some each event says which thread it is of.

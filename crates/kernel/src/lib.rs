@@ -21,6 +21,7 @@ pub mod io;
 mod lanes;
 pub mod latency;
 pub mod network;
+mod overlaps;
 pub mod peers;
 pub mod priorities;
 pub mod quotas;

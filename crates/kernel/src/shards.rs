@@ -110,7 +110,7 @@ impl<What, Fold: Default> Shards<What, Fold> {
     }
 
     /// Folds what was handed over, in the shards that nobody else is at.
-    pub(crate) fn work_off(&self, take: impl Fn(&mut Fold, Happened<What>)) {
+    pub(crate) fn work_off(&self, take: impl Fn(&mut Fold, CpuId, Happened<What>)) {
         for shard in &self.0 {
             if let Ok(mut folding) = shard.folding.try_lock() {
                 shard.work_off(&mut folding, &take);
@@ -119,7 +119,7 @@ impl<What, Fold: Default> Shards<What, Fold> {
     }
 
     /// Folds all that is left and hands out the folds.
-    pub(crate) fn finish(&self, take: impl Fn(&mut Fold, Happened<What>)) -> Vec<Fold> {
+    pub(crate) fn finish(&self, take: impl Fn(&mut Fold, CpuId, Happened<What>)) -> Vec<Fold> {
         let folds = self.0.iter().map(|shard| {
             let mut folding = lock(&shard.folding);
             shard.work_off(&mut folding, &take);
@@ -133,7 +133,7 @@ impl<What, Fold> Shard<What, Fold> {
     fn work_off(
         &self,
         folding: &mut Folding<What, Fold>,
-        take: impl Fn(&mut Fold, Happened<What>),
+        take: impl Fn(&mut Fold, CpuId, Happened<What>),
     ) {
         let (records, until) = {
             let mut arrived = lock(&self.arrived);
@@ -150,8 +150,8 @@ impl<What, Fold> Shard<What, Fold> {
             Timestamp::MAX => waiting.len(),
             until => waiting.partition_point(|(_, record)| record.at < until),
         };
-        for (_, record) in waiting.drain(..ready) {
-            take(fold, record);
+        for (cpu, record) in waiting.drain(..ready) {
+            take(fold, cpu, record);
         }
     }
 }

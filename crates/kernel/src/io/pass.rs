@@ -1,9 +1,11 @@
 //! The pass over a chunk: facts become records, calls are paired where that is safe.
 //!
 //! A thread that was not switched out between an entry and an exit on one processor cannot have been
-//! elsewhere: the two belong together. Everything else is left to be resolved in the order of time.
+//! elsewhere: the two belong together. Everything else is left to be resolved in the order of time; all is, in a second
+//! pass, where several processors tell of one thread at one time.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -21,7 +23,8 @@ use super::{FileRow, IoReport, Known, ProcessRow, file_rows, process_rows};
 use crate::answer::Answer;
 use crate::comm::Names;
 use crate::extent::interleaved;
-use crate::lanes::{Lanes, Occupant, Record, Switch, Whose};
+use crate::lanes::{Lanes, Occupant, Record, Stay, Switch, Whose};
+use crate::overlaps::Overlaps;
 use crate::{Extent, Window};
 
 /// The analysis.
@@ -33,27 +36,40 @@ pub(super) struct Io<'known> {
     calls: Vec<Option<Call>>,
     /// Exits do not say which call they are of, so other calls matter too.
     exits_are_unnamed: bool,
-    /// One thread may seem to run on several processors at a time.
+    /// Calls are not paired in their chunks: one thread may seem to run on several processors at a time.
     is_interleaved: bool,
+    /// One did.
+    has_overlaps: AtomicBool,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Since {
+    /// It stands for all ends of calls of its thread on its processor from here on.
+    since: Timestamp,
+    what: What,
 }
 
 /// What a chunk, or several, told.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Told {
-    lanes: Lanes<What>,
+    lanes: Lanes<Since>,
     names: Names,
     resolver: Resolver,
+    overlaps: Overlaps,
     /// Only while a chunk is passed over.
     chunk: Progress,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Progress {
-    occupant: Occupant<What>,
+    occupant: Occupant<Since>,
     /// The call that the current thread is in, entered since it was switched to.
     entered: Option<Record<Entry>>,
     /// The end of its latest call, where no record says yet that it is in none.
     completed: Option<(Timestamp, Whose)>,
+    /// When the first call was entered of which no record tells, since one was made of the current thread's calls.
+    hidden_since: Option<Timestamp>,
     /// What the events' contexts said about threads.
     process_of: FxHashMap<ThreadId, ProcessId>,
 }
@@ -94,7 +110,42 @@ impl<'known> Io<'known> {
             concepts,
             exits_are_unnamed: classes.any(|class| class.name == "exit_syscall"),
             is_interleaved: !interleaved(source, true).is_empty(),
+            has_overlaps: AtomicBool::new(false),
         }
+    }
+
+    /// The same that pairs nothing in chunks.
+    pub(super) fn interleaved(self) -> Self {
+        Self {
+            is_interleaved: true,
+            ..self
+        }
+    }
+
+    /// Whether the report is not to be believed: that of another one that is [`Io::interleaved`] is.
+    pub(super) fn has_overlaps(&self) -> bool {
+        !self.is_interleaved && self.has_overlaps.load(Ordering::Relaxed)
+    }
+
+    /// Gives the books all records before `until`.
+    fn drain(&self, told: &mut Told, until: Timestamp, end: bool) {
+        let Told {
+            lanes,
+            resolver,
+            overlaps,
+            ..
+        } = told;
+        lanes.drain(until, end, |stay: Stay, record| {
+            let Record { at, thread, what } = record;
+            let Since { since, what } = what;
+            if let Whose::Thread(thread) = thread
+                && !self.is_interleaved
+                && what.is_of_call()
+            {
+                overlaps.note(thread, stay.cpu, since, at);
+            }
+            resolver.take(Record { at, thread, what }, self.known);
+        });
     }
 
     fn call(&self, id: SyscallId) -> Option<Call> {
@@ -109,6 +160,10 @@ impl<'known> Io<'known> {
         };
         let thread = chunk.whose(at, entry.thread, entry.process);
         chunk.turn_to(thread);
+        // Of one whose exit is missing nothing is told.
+        if let Some(earlier) = chunk.entered.take() {
+            chunk.hidden_since.get_or_insert(earlier.at);
+        }
         let fd = entry.fd.unwrap_or(-1);
         let call = match call.effect() {
             Some(Effect::Closes) => {
@@ -165,6 +220,7 @@ impl<'known> Io<'known> {
             return chunk.push(at, thread, what);
         };
         chunk.completed = Some((at, thread));
+        chunk.hidden_since.get_or_insert(entered.at);
         if !failed {
             let call = entered.what.call;
             let tell = |what| chunk.push(at, thread, what);
@@ -175,9 +231,14 @@ impl<'known> Io<'known> {
 
 impl Progress {
     fn push(&mut self, at: Timestamp, thread: Whose, what: What) {
+        let mut since = at;
         if what.ends_call() {
             self.completed = None;
         }
+        if what.is_of_call() {
+            since = self.hidden_since.take().unwrap_or(at);
+        }
+        let what = Since { since, what };
         self.occupant.lane.push(Record { at, thread, what });
     }
 
@@ -231,9 +292,9 @@ impl Answer for Io<'_> {
     }
 
     fn report(&self, mut told: Told) -> IoReport {
+        self.drain(&mut told, Timestamp::MAX, true);
+        (self.has_overlaps).store(told.overlaps.found(), Ordering::Relaxed);
         let resolver = &mut told.resolver;
-        let take = |_, record| resolver.take(record, self.known);
-        told.lanes.drain(Timestamp::MAX, true, take);
         resolver.advance(self.known, true);
         for dump in &self.known.dumps {
             told.names.other(dump.tid, dump.at, dump.comm.as_bytes());
@@ -363,10 +424,7 @@ impl Analysis for Io<'_> {
     }
 
     fn settle(&self, state: &mut Told, watermark: Timestamp) {
-        let resolver = &mut state.resolver;
-        state.lanes.drain(watermark, false, |_, record| {
-            resolver.take(record, self.known)
-        });
-        resolver.advance(self.known, false);
+        self.drain(state, watermark, false);
+        state.resolver.advance(self.known, false);
     }
 }

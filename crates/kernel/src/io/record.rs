@@ -63,6 +63,11 @@ pub(super) enum What {
 }
 
 impl What {
+    /// Whether it tells that a call is entered or over.
+    pub(super) fn is_of_call(&self) -> bool {
+        matches!(self, Self::Entered(_)) || self.ends_call()
+    }
+
     /// Whether the thread is in no call from then on, whatever it entered before.
     pub(super) fn ends_call(&self) -> bool {
         matches!(

@@ -3,9 +3,11 @@
 //! A call that its thread does not leave the processor in is measured in its chunk; the ends of
 //! others are brought together in the order of time, by thread. Where events of any processor are missing
 //! between the two, a call may have returned there and another have begun; only while the thread stays on its
-//! processor nothing can be missing.
+//! processor nothing can be missing. Where several processors tell of one thread at one time, all ends are brought
+//! together, in a second pass.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use rustc_hash::FxHashMap;
@@ -19,6 +21,7 @@ use super::{LatencyKind, LatencyReport, report};
 use crate::answer::Answer;
 use crate::extent::{add_unreadable, interleaved, is_whole, missing};
 use crate::lanes::{Lanes, Occupant, Record, Stay, Switch, Whose};
+use crate::overlaps::Overlaps;
 use crate::shards::{Happened, Shards, Sorted};
 use crate::{Extent, Window};
 
@@ -26,8 +29,10 @@ use crate::{Extent, Window};
 pub(super) struct Calls {
     window: Window,
     concepts: Concepts,
-    /// One thread may seem to run on several processors at a time.
+    /// Calls are not measured in their chunks: one thread may seem to run on several processors at a time.
     is_interleaved: bool,
+    /// One did.
+    has_overlaps: AtomicBool,
     /// When any processor's events are missing: a call may have returned there unseen, and another begun. Those
     /// within packets that could not be read as far as the merge has come; written before the ends of calls
     /// behind them are handed over.
@@ -56,16 +61,20 @@ enum End {
 struct InTurn {
     end: End,
     turn: u64,
+    /// It stands for all ends of its thread in its stay from here on.
+    since: Timestamp,
 }
 
-/// An end, and the stay in which the thread came to it, where another chunk may have the other end of the same.
-type EndInStay = (End, Option<Stay>);
+/// An end, since when it stands for others, and the stay in which the thread came to it, where another chunk may have
+/// the other end of the same.
+type EndInStay = (End, Timestamp, Option<Stay>);
 
 /// What is known of the threads of a shard.
 #[derive(Default)]
 struct OfThreads {
     /// Calls that threads are in.
     entered: FxHashMap<ThreadId, (CallNumber, Timestamp, Option<Stay>)>,
+    overlaps: Overlaps,
     /// By number of the call.
     taken: Vec<Distribution>,
 }
@@ -90,6 +99,8 @@ pub(super) struct Told {
     current: Option<(Record<InTurn>, CallNumber)>,
     /// That its latest call is over, as long as nothing handed over says so.
     over: Option<Record<InTurn>>,
+    /// When the first call was entered of which nothing was handed over, since something was of the current thread.
+    hidden_since: Option<Timestamp>,
 }
 
 impl Told {
@@ -106,7 +117,9 @@ impl Told {
     fn leave_call(&mut self) {
         let over = self.over.take();
         let current = self.current.take().map(|(entered, _)| entered);
-        if let Some(latest) = current.or(over) {
+        let since = self.hidden_since.take();
+        if let Some(mut latest) = current.or(over) {
+            latest.what.since = since.unwrap_or(latest.at);
             self.push(latest);
         }
     }
@@ -115,12 +128,12 @@ impl Told {
         match (record.thread, self.occupant.current()) {
             // Its stay began in the chunk, and has no other end of a call that is not in it.
             (Whose::Thread(thread), Whose::Thread(_)) => {
-                let InTurn { turn, end } = record.what;
+                let InTurn { turn, end, since } = record.what;
                 self.of_threads.push(Happened {
                     at: record.at,
                     turn,
                     thread,
-                    what: (end, None),
+                    what: (end, since, None),
                 });
             }
             _ => self.occupant.lane.push(record),
@@ -140,11 +153,25 @@ impl Calls {
             window: Extent::of(source).window(range),
             concepts: Concepts::resolve(source.schema(), KINDS),
             is_interleaved: !interleaved(source, true).is_empty(),
+            has_overlaps: AtomicBool::new(false),
             missing: RwLock::new(missing(source)),
             shards: Shards::new(),
             measured: Mutex::default(),
             all: Mutex::default(),
         }
+    }
+
+    /// Measures nothing in chunks.
+    pub(super) fn interleaved(source: &dyn Source, range: TimeRange) -> Self {
+        Self {
+            is_interleaved: true,
+            ..Self::new(source, range)
+        }
+    }
+
+    /// Whether the report is not to be believed: another one that is [`Calls::interleaved`] is.
+    pub(super) fn has_overlaps(&self) -> bool {
+        !self.is_interleaved && self.has_overlaps.load(Ordering::Relaxed)
     }
 
     /// Adds up what chunks have measured and the merge has handed over.
@@ -194,7 +221,7 @@ impl Calls {
                 at: record.at,
                 turn: record.what.turn,
                 thread,
-                what: (record.what.end, Some(stay)),
+                what: (record.what.end, record.what.since, Some(stay)),
             });
         });
         let mut sorted = Sorted::default();
@@ -217,9 +244,22 @@ impl Calls {
         known.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, threads: &mut OfThreads, record: Happened<EndInStay>, missing: &[TimeRange]) {
-        let OfThreads { entered, taken } = threads;
-        let (what, stay) = record.what;
+    fn take(
+        &self,
+        threads: &mut OfThreads,
+        cpu: CpuId,
+        record: Happened<EndInStay>,
+        missing: &[TimeRange],
+    ) {
+        let OfThreads {
+            entered,
+            overlaps,
+            taken,
+        } = threads;
+        let (what, since, stay) = record.what;
+        if !self.is_interleaved {
+            overlaps.note(record.thread, cpu, since, record.at);
+        }
         match what {
             End::Entered(call) => {
                 entered.insert(record.thread, (call, record.at, stay));
@@ -270,9 +310,11 @@ impl Answer for Calls {
         let missing = self.known_missing();
         let threads = self
             .shards
-            .finish(|threads, record| self.take(threads, record, &missing));
+            .finish(|threads, cpu, record| self.take(threads, cpu, record, &missing));
         let mut all = self.all_measured();
         for threads in threads {
+            self.has_overlaps
+                .fetch_or(threads.overlaps.found(), Ordering::Relaxed);
             add_all(&mut all, threads.taken);
         }
         let names = self.concepts.syscall_names().iter().cloned();
@@ -312,6 +354,7 @@ impl Analysis for Calls {
             what: InTurn {
                 end,
                 turn: told.turn,
+                since: at,
             },
         };
         match self.concepts.fact(event) {
@@ -323,7 +366,10 @@ impl Analysis for Calls {
                 let call = entry.call.0;
                 let entered = record(entry.thread, End::Entered(call), told);
                 told.turn_to(entered.thread);
-                told.current = Some((entered, call));
+                // Of one whose exit is missing nothing is told.
+                if let Some((earlier, _)) = told.current.replace((entered, call)) {
+                    told.hidden_since.get_or_insert(earlier.at);
+                }
                 if self.is_interleaved {
                     told.leave_call();
                 }
@@ -336,6 +382,7 @@ impl Analysis for Calls {
                     |(_, entered): &mut (_, CallNumber)| call.is_none_or(|call| call == *entered);
                 if let Some((entered, call)) = told.current.take_if(is_its) {
                     self.measure(&mut told.own, call, entered.at, at);
+                    told.hidden_since.get_or_insert(entered.at);
                     told.over = Some(record(exit.thread, End::Over, told));
                 } else {
                     told.leave_call();
@@ -353,7 +400,8 @@ impl Analysis for Calls {
             told.leave_call();
         }
         let mut lane = std::mem::take(&mut told.occupant).finish();
-        if let Some(entered) = entered {
+        if let Some(mut entered) = entered {
+            entered.what.since = told.hidden_since.take().unwrap_or(entered.at);
             lane.push(entered);
         }
         told.lanes = Lanes::of(chunk, lane);
@@ -376,7 +424,7 @@ impl Analysis for Calls {
     fn assist(&self) {
         let missing = self.known_missing();
         self.shards
-            .work_off(|threads, record| self.take(threads, record, &missing));
+            .work_off(|threads, cpu, record| self.take(threads, cpu, record, &missing));
         drop(missing);
         self.add_measured();
     }

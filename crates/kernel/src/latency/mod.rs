@@ -80,7 +80,14 @@ pub fn latency(
 ) -> Result<Outcome<LatencyReport>, Cancelled> {
     let range = options.range;
     match kind {
-        LatencyKind::Syscall => answer(source, &calls::Calls::new(source, range), options),
+        LatencyKind::Syscall => {
+            let calls = calls::Calls::new(source, range);
+            let outcome = answer(source, &calls, options)?;
+            match calls.has_overlaps() {
+                true => answer(source, &calls::Calls::interleaved(source, range), options),
+                false => Ok(outcome),
+            }
+        }
         LatencyKind::Irq => answer(
             source,
             &interrupts::Interrupts::irqs(source, range),
@@ -134,7 +141,7 @@ mod tests {
     use slowpath_model::{TimeRange, Timestamp};
 
     use super::*;
-    use crate::answer::every_way::{ask, contradiction, with_losses};
+    use crate::answer::every_way::{ask, ask_of_overlaps, contradiction, with_losses};
 
     fn measure(kind: LatencyKind, text: &str, range: TimeRange) -> LatencyReport {
         let trace = DrawnTrace::parse(text).unwrap();
@@ -169,6 +176,14 @@ mod tests {
             expected,
             "{text}"
         );
+    }
+
+    #[test]
+    fn calls_of_threads_that_two_processors_tell_of_at_once_do_not_depend_on_chunks() {
+        ask_of_overlaps(|source, options| {
+            let outcome = latency(source, LatencyKind::Syscall, options).unwrap();
+            rows(&outcome.state.unwrap())
+        });
     }
 
     #[test]
