@@ -36,11 +36,11 @@ pub fn run(args: &CallsArgs) -> anyhow::Result<Report> {
     let experiment = args.input.open()?;
     let mut report = Report::begin(&experiment);
     let hosts = experiment.with_services();
-    anyhow::ensure!(
-        !hosts.is_empty(),
-        "no requests of services were recorded from inside\n  hint: `slowpath record --node -- COMMAND` records Node \
-         programs, `--redis` Redis beside them; agents/node/README.md says how to with LTTng alone"
-    );
+    if hosts.is_empty() {
+        let why = "no requests of services were recorded from inside\n  hint: `slowpath record --node -- COMMAND` \
+                   records Node programs, `--redis` Redis beside them; agents/node/README.md says how to with LTTng alone";
+        return Err(report.nothing(why.to_owned()));
+    }
     let run = args.input.options();
     let options = run.engine_in(args.input.range(&experiment)?);
     let slowest = match args.slowest {

@@ -41,11 +41,11 @@ pub struct CriticalPathArgs {
     requests: Option<PathBuf>,
     /// The request that is this span (hexadecimal), through all threads that served it.
     #[arg(long, value_name = "ID", value_parser = parse_span,
-          conflicts_with_all = ["tid", "pid", "comm", "requests", "merged"])]
+          conflicts_with_all = ["tid", "pid", "comm", "requests", "merged", "begin", "end"])]
     span: Option<SpanId>,
     /// All requests of this distributed trace (hexadecimal); with --span only that one.
     #[arg(long, value_name = "ID", value_parser = parse_trace,
-          conflicts_with_all = ["tid", "pid", "comm", "requests", "merged"])]
+          conflicts_with_all = ["tid", "pid", "comm", "requests", "merged", "begin", "end"])]
     trace: Option<TraceId>,
     /// The paths as one graph, in which a state that several share is one node: shows which
     /// threads hold others up. All threads where none is named, each as long as it lives. With

@@ -91,10 +91,15 @@ fn main() -> ExitCode {
     }
 }
 
-/// All options; each takes what looks like a negative number as its value, and says itself what is wrong with it.
+/// All options; each takes what looks like a negative number or time as its value, and says itself what is wrong with it.
 fn command_line() -> clap::Command {
+    let is_time = |arg: &Arg| {
+        let names = arg.get_value_names().unwrap_or_default();
+        names.iter().any(|name| name.as_str() == "TIME")
+    };
     let with_negative = |arg: Arg| match arg.is_positional() || !arg.get_action().takes_values() {
         true => arg,
+        false if is_time(&arg) => arg.allow_hyphen_values(true),
         false => arg.allow_negative_numbers(true),
     };
     Arguments::command().mut_subcommands(|command| command.mut_args(with_negative))

@@ -348,6 +348,7 @@ fn summary(folder: &Path, manifest: &Manifest) -> String {
         let mut events = ust.iter().flat_map(|part| &part.events);
         events.any(|event| event.starts_with(provider))
     };
+    let has_spans = spans.as_ref().is_some_and(|part| part.spans > 0);
     let next = match (kernel.tracer, cost.bytes_written) {
         (Tracer::None, bytes) if bytes > 0 && ust.is_none() => return text,
         (_, 0) if ended_because.is_some() => return text,
@@ -355,6 +356,7 @@ fn summary(folder: &Path, manifest: &Manifest) -> String {
         _ if records("slowpath_node:") => "calls",
         _ if records("slowpath_redis:") => "redis",
         (Tracer::None, _) => "events",
+        _ if has_spans => "diagnose",
         _ => "cpu",
     };
     text + &format!("next: slowpath {next} {folder}\n")

@@ -67,11 +67,11 @@ pub fn run(args: &RedisArgs) -> anyhow::Result<Report> {
     let experiment = args.input.open()?;
     let mut report = Report::begin(&experiment);
     let hosts = experiment.stores();
-    anyhow::ensure!(
-        !hosts.is_empty(),
-        "no events of Redis were recorded\n  hint: `slowpath record --redis PID -- COMMAND` records a server \
-         from inside; agents/redis/README.md says how to with LTTng alone"
-    );
+    if hosts.is_empty() {
+        let why = "no events of Redis were recorded\n  hint: `slowpath record --redis PID -- COMMAND` records a server \
+                   from inside; agents/redis/README.md says how to with LTTng alone";
+        return Err(report.nothing(why.to_owned()));
+    }
     let run = args.input.options();
     let options = run.engine_in(args.input.range(&experiment)?);
     let level = args.level.map(|level| match level {

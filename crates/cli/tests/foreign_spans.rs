@@ -76,7 +76,7 @@ fn spans_of_a_container_are_requests_of_the_only_host_without_a_guess_at_their_t
     for expected in [
         "warning[UnknownSpanHost]: spans: 20 spans of files name another host",
         "warning[NoThreadKnown]: spans: no thread is known that served 20 of 20 requests",
-        "slowpath record --agents",
+        "build the agents (`make agents`)",
     ] {
         assert!(told.stderr.contains(expected), "{}", told.stderr);
     }

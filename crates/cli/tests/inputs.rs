@@ -254,6 +254,12 @@ fn a_negative_number_is_told_what_is_wanted_instead() {
             "a whole number from 1 on is wanted",
         );
     }
+    for option in ["--begin", "--end"] {
+        refused(
+            &["requests", option, "-5s"],
+            "`-5s` is neither nanoseconds since the epoch nor an offset",
+        );
+    }
     refused(
         &["requests", "--jobs", "0"],
         "a whole number from 1 on is wanted",

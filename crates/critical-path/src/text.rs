@@ -221,6 +221,7 @@ impl CriticalPath {
         let mut segments = self.segments.iter().rev();
         let is_own = |segment: &Segment| (segment.host, segment.thread) == (self.host, self.thread);
         match segments.find(is_own) {
+            _ if self.thread == ThreadId::IDLE => "a thread that is not known".to_owned(),
             Some(segment) => named_in(&segment),
             None => named(self.thread, "", None),
         }

@@ -164,11 +164,11 @@ codes! {
     SameHostName, Warning, "Hosts that were started at different times have the same name.",
         "they are kept apart; give each host its own name, or open recordings of before and after a restart one by one";
     ClockSkew, Warning, "Spans lie outside of the time of their callers: clocks of hosts differ.",
-        "raw times are kept; look at the corrected view, and synchronise the clocks";
+        "times are taken as they are told; synchronise the clocks";
     UnknownSpanHost, Warning, "Spans name a host that was not recorded, as those from containers do. Only one host was recorded, so they are taken to be of it; their threads are not guessed, as a container numbers threads on its own.",
-        "record with the agents (`slowpath record --agents`), which tell the threads; spans of another host do not belong here";
+        "build the agents (`make agents`), which tell the threads, and record again; spans of another host do not belong here";
     NoThreadKnown, Warning, "Nothing tells which threads served some requests: all of their time is UNKNOWN.",
-        "record with the agents (`slowpath record --agents`), which tell the threads of spans; docs/reference/receiving-spans.md says how";
+        "build the agents (`make agents`), which tell the threads of spans, and record again; docs/reference/receiving-spans.md says how";
     ConflictingSpans, Warning, "Spans have the id of another one but differ from it.",
         "files of different runs may lie together, or whatever made the spans reuses ids; open each run by itself";
     ManyOperations, Warning, "Spans have so many different names, of operations or services, that the rarest are shown as one.",
