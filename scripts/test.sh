@@ -18,7 +18,7 @@ step cargo clippy --workspace --all-targets --quiet -- -D warnings
 step cargo test --workspace
 step sh scripts/interface.sh "${CARGO_TARGET_DIR:-target}/debug/slowpath"
 step sh scripts/web-test.sh "${CARGO_TARGET_DIR:-target}/debug/slowpath"
-for agent in spans-native spans-java spans-go spans-node spans-python redis node java; do
+for agent in spans-native spans-java spans-go spans-node spans-python redis node java probes; do
     step make --no-print-directory -C "agents/$agent" test
 done
 step env FUZZ_SECONDS="${FUZZ_SECONDS:-60}" sh scripts/fuzz-smoke.sh

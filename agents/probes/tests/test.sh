@@ -37,9 +37,10 @@ build/golden "$folder/golden"
 cmp "$folder/golden" tests/golden/memory-v1.bin || failed "the golden memory is not what the source makes"
 { $probes count "$folder/golden" --json && $probes read "$folder/golden" --json --count 5 2>/dev/null; } >"$folder/found"
 diff "$folder/found" tests/golden/memory-v1.jsonl || failed "a reader finds (<) other things in the golden memory than it should (>)"
+python3 tests/test_format.py
 echo "golden memory: 1 passed, 0 failed"
 
-# Damage is told, and never followed: each byte of the header changed, one at a time.
+# Damage is told, and never followed: one number of the header after the other is another one.
 cp tests/golden/memory-v1.bin "$folder/damaged"
 for at in 8 16 28 32 36 40 44 48 56 64 72 80; do
     cp tests/golden/memory-v1.bin "$folder/damaged"
