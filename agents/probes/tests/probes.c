@@ -18,6 +18,16 @@
 enum { PLAN = 18 }; /* and a constant */
 
 static int passed;
+static cpu_set_t all_processors;
+
+/* To one queue of each type, so that records come in the order in which they were made. */
+static void stay_on_this_processor(void)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof one, &one);
+}
 
 static uint64_t now_ns(void)
 {
@@ -184,14 +194,18 @@ static void test_software_counter(void)
         printf("SKIPPED: counters of perf_event_open, which is not permitted here: %s\n", strerror(-error));
         return;
     }
+    struct rusage before, after;
     switched("PERFCNTR", AS_WRITTEN);
+    getrusage(RUSAGE_THREAD, &before);
     for (unsigned pages = 50; pages <= 100; pages += 50) {
         PERFCNTR_PROBE_BEGIN(6, 1, 3);
         touch(pages);
         PERFCNTR_PROBE_END(6);
     }
+    getrusage(RUSAGE_THREAD, &after);
     CHECK(read_all() == 2 && records[0].fields[0] == 3);
-    CHECK(records[0].fields[1] >= 50 && records[1].fields[1] == 100);
+    CHECK(records[0].fields[1] >= 50 && records[1].fields[1] >= 100);
+    CHECK(records[0].fields[1] + records[1].fields[1] <= (uint64_t)(after.ru_minflt - before.ru_minflt));
 }
 
 static int evaluations;
@@ -252,14 +266,13 @@ static void test_fork(void)
 static void *wander(void *unused)
 {
     (void)unused;
-    cpu_set_t all, one;
-    sched_getaffinity(0, sizeof all, &all);
+    cpu_set_t one;
     for (int turn = 0, processor = 0; turn < 1000; turn++) {
         CNT_PROBE_BEGIN(10, 1);
         if (turn % 10 == 0) {
             do
                 processor = (processor + 1) % CPU_SETSIZE;
-            while (!CPU_ISSET(processor, &all));
+            while (!CPU_ISSET(processor, &all_processors));
             CPU_ZERO(&one);
             CPU_SET(processor, &one);
             sched_setaffinity(0, sizeof one, &one);
@@ -287,7 +300,7 @@ static void test_threads(void)
     bool several = false;
     for (size_t record = 1; record < count; record++)
         several |= records[record].processor != records[0].processor;
-    if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+    if (CPU_COUNT(&all_processors) > 1)
         CHECK(several);
 }
 
@@ -318,14 +331,8 @@ static void test_overload(void)
     struct slowpath_reader_counts before, after;
     switched("SNAPSHOT", AS_WRITTEN);
     slowpath_reader_count(reader, &before);
-    cpu_set_t one, all;
-    sched_getaffinity(0, sizeof all, &all);
-    CPU_ZERO(&one);
-    CPU_SET(sched_getcpu(), &one);
-    sched_setaffinity(0, sizeof one, &one); /* one queue */
     for (int turn = 0; turn < 10000; turn++)
         SNAPSHOT_PROBE(11, 1, turn);
-    sched_setaffinity(0, sizeof all, &all);
     slowpath_reader_count(reader, &after);
     CHECK(after.stored - before.stored == 10000 && after.waiting == 4096 && after.lost - before.lost == 10000 - 4096);
     CHECK(read_all() == 4096 && records[0].fields[0] == 10000 - 4096 && records[4095].fields[0] == 9999); /* the newest */
@@ -369,6 +376,8 @@ static void test_full_table(void)
 int main(void)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
+    sched_getaffinity(0, sizeof all_processors, &all_processors);
+    stay_on_this_processor();
     open_own();
     TEST(test_count_and_switch);
     TEST(test_bad_selections);
