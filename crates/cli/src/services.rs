@@ -82,7 +82,7 @@ pub fn run(args: &ServicesArgs) -> anyhow::Result<InputReport> {
     };
     let progress = |done, total| run.progress(done, total);
     let (traces, diagnostics) =
-        span_traces(&files, &may_be_request, run.jobs(), &progress).context(SPANS_SPILLED)?;
+        span_traces(&files, &may_be_request, None, run.jobs(), &progress).context(SPANS_SPILLED)?;
     let input = input.with(diagnostics);
     let options = SurveyOptions {
         limits: Limits::default(),

@@ -1,28 +1,37 @@
-//! `slowpath transfers`: which remote objects a Java program receives in vain, as its agent saw it.
+//! `slowpath transfers`: which remote objects a Java program receives in vain, as its agent saw it, and on which paths of
+//! services.
 //!
 //! Everything that is computed lies in crate `slowpath-transfers`. Keys of the JSON document: docs/reference/definitions.md.
 
 use std::fmt::Write as _;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::Args;
-use slowpath_session::transfers;
-use slowpath_transfers::{FieldRow, LeftOut, Report, TransferRow, Use};
-use slowpath_views::{bytes, grouped};
+use slowpath_session::{SPANS_SPILLED, transfers};
+use slowpath_transfers::{
+    FieldRow, LeftOut, NoPath, OnServices, Report, RowsWithout, ServicePath, TransferRow, Use,
+};
+use slowpath_views::{bytes, grouped, number_of};
 
-use crate::input::{Report as InputReport, how_many, unopenable};
+use crate::input::{Report as InputReport, Run, at_least_one, how_many, unopenable};
 use crate::output::{print, print_json};
 use crate::tables::Columns;
 
-/// Say what Java programs receive from others and never use, worst first: from reports of the agent for Java.
+/// Say what Java programs receive from others and never use, worst first: from reports of the agent for Java. Where there
+/// are spans as well, what lies on the most expensive paths of services comes first.
 #[derive(Args)]
 pub struct TransfersArgs {
-    /// Reports of the agent, or folders with any of them.
+    /// Reports of the agent, files of spans (Jaeger, OTLP), recordings, or folders with any of them.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// So many transfers; 0 shows all. By default 10, or all with --json.
     #[arg(long, value_name = "N", value_parser = how_many)]
     top: Option<usize>,
+    /// Workers; by default as many as there are processors.
+    #[arg(long, short, value_name = "N", value_parser = at_least_one)]
+    jobs: Option<NonZeroUsize>,
     /// One JSON document.
     #[arg(long)]
     json: bool,
@@ -30,10 +39,15 @@ pub struct TransfersArgs {
 
 /// Runs the command.
 pub fn run(args: &TransfersArgs) -> anyhow::Result<InputReport> {
-    let (processes, diagnostics) = transfers(&args.paths).map_err(unopenable)?;
+    let (recorded, diagnostics) = transfers(&args.paths).map_err(unopenable)?;
     let input = InputReport::default().with(diagnostics);
     let top = args.top.unwrap_or(if args.json { 0 } else { 10 });
-    let report = Report::new(&processes, top);
+    let run = Run::new(args.jobs, None);
+    let progress = |done, total| run.progress(done, total);
+    let (report, diagnostics) = recorded
+        .report(top, run.jobs(), &progress)
+        .context(SPANS_SPILLED)?;
+    let input = input.with(diagnostics);
     match args.json {
         true => print_json(&report)?,
         false => print(&text(&report))?,
@@ -48,6 +62,7 @@ fn text(report: &Report) -> String {
     };
     let mut text = format!("{} responses in {processes}\n", grouped(report.responses));
     text += &left_out(&report.left_out);
+    text += &(report.services.as_ref()).map_or_else(String::new, on_services);
     for row in &report.transfers {
         text += &one(row);
     }
@@ -66,6 +81,7 @@ fn left_out(left_out: &LeftOut) -> String {
         classes_not_rewritten,
         reads_unseen,
         too_many,
+        registers_busy,
     } = *left_out;
     let counts = [
         (
@@ -82,10 +98,72 @@ fn left_out(left_out: &LeftOut) -> String {
             "objects were not watched: reads of their class might be missed",
         ),
         (too_many, "objects were not watched: too many were"),
+        (
+            registers_busy,
+            "objects were not watched: no debug register was free",
+        ),
     ];
     let told = counts.iter().filter(|(count, _)| *count > 0);
     told.map(|(count, what)| format!("left out: {} {what}\n", grouped(*count)))
         .collect()
+}
+
+/// How many rows lie on paths of services, and why others do not.
+fn on_services(services: &OnServices) -> String {
+    let RowsWithout {
+        no_process,
+        no_call,
+        ambiguous,
+        not_told,
+    } = services.rows_without;
+    let mut text = format!(
+        "paths of services, by rank: {} of {}; {} below lie on one\n",
+        number_of(services.paths as u64, "path"),
+        number_of(services.requests, "request"),
+        grouped(services.rows_on_paths as u64),
+    );
+    let counts = [
+        (no_process, NoPath::NoProcess),
+        (no_call, NoPath::NoCall),
+        (ambiguous, NoPath::Ambiguous),
+        (not_told, NoPath::NotTold),
+    ];
+    for (count, why) in counts.into_iter().filter(|(count, _)| *count > 0) {
+        text += &format!("no path: {}: {}\n", grouped(count as u64), why_no_path(why));
+    }
+    text
+}
+
+fn why_no_path(why: NoPath) -> &'static str {
+    match why {
+        NoPath::NoProcess => "no span is of the process at that time (attribute process.pid)",
+        NoPath::NoCall => "no call that spans tell of goes to the endpoint",
+        NoPath::Ambiguous => {
+            "several paths and several places of the program have the endpoint in common, and no span names their methods"
+        }
+        NoPath::NotTold => "the calls lie deeper than paths are told, or in no request",
+    }
+}
+
+/// The paths on which a transfer lies, a line each.
+fn paths(row: &TransferRow) -> String {
+    const MOST: usize = 3;
+    let line = |path: &ServicePath| {
+        format!(
+            "   path {} of services, {} of all requests' time: {}\n",
+            path.rank,
+            percent(path.share),
+            path.path.join(" → ")
+        )
+    };
+    let mut text: String = row.paths.iter().take(MOST).map(line).collect();
+    if row.paths.len() > MOST {
+        text += &format!("   … and {} more paths\n", row.paths.len() - MOST);
+    }
+    if let Some(why) = row.no_path {
+        text += &format!("   no path of services: {}\n", why_no_path(why));
+    }
+    text
 }
 
 /// A transfer: where, what, how often, field by field, what to change.
@@ -107,11 +185,16 @@ fn one(row: &TransferRow) -> String {
             indent = 2 * depth.saturating_sub(1)
         );
     }
+    text += &paths(row);
+    let lost = match row.lost {
+        0 => String::new(),
+        lost => format!(", {} lost", grouped(lost)),
+    };
     let used = (row.utilisation).map_or_else(|| "unknown".to_owned(), percent);
     let _ = writeln!(
         text,
         "   {} responses ({:.1} a second) with {:.1} objects each; {used} of the fields used ({} objects decided, \
-         {} censored)",
+         {} censored{lost})",
         grouped(row.responses),
         row.responses_per_second,
         row.objects_per_response,

@@ -4,12 +4,18 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 use support::{slowpath, slowpath_succeeds};
 
 fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/transfers")
+}
+
+/// The same program, and spans of the same run.
+fn with_spans() -> PathBuf {
+    fixture().with_file_name("transfers-on-services")
 }
 
 /// The transfer in whose call path the method is.
@@ -147,4 +153,173 @@ fn a_path_without_a_report_does_not_hide_the_others() {
         let alone = slowpath(&["transfers", &missing], Path::new(bad));
         assert_eq!(alone.status, Some(3), "{bad}: {}", alone.stderr);
     }
+}
+
+/// By row: the first method on the call path, the ranks of its paths, and the calls of the first of these.
+fn on_paths(report: &Value) -> Vec<(String, Vec<u64>, Vec<String>)> {
+    let texts = |value: &Value| -> Vec<String> {
+        let list = value.as_array().expect("a list").iter();
+        list.map(|text| text.as_str().expect("a text").to_owned())
+            .collect()
+    };
+    let rows = report["transfers"].as_array().expect("a list").iter();
+    rows.map(|row| {
+        let method = texts(&row["call_path"]).swap_remove(0);
+        let method = method.split('(').next().unwrap_or_default();
+        let method = method.trim_start_matches("shop.PlannerService.").to_owned();
+        let paths = row["paths"].as_array().expect("a list");
+        let ranks = paths
+            .iter()
+            .map(|path| path["rank"].as_u64().expect("a rank"));
+        let calls = paths.first().map(|path| texts(&path["path"]));
+        (method, ranks.collect(), calls.unwrap_or_default())
+    })
+    .collect()
+}
+
+#[test]
+fn what_lies_on_the_most_expensive_paths_comes_first() {
+    let report = slowpath_succeeds(&["transfers", "--json"], &with_spans()).json();
+    let services = slowpath_succeeds(&["services", "--json"], &with_spans()).json();
+    let told = &report["services"];
+    assert_eq!(told["requests"], services["requests"]);
+    assert_eq!(told["latency"], services["latency"]);
+    let ranked = services["paths"].as_array().expect("a list");
+    assert_eq!(told["paths"].as_u64(), Some(ranked.len() as u64));
+
+    // Each method is on the path of the request that it serves, although five of them share an endpoint and a line.
+    let rows = on_paths(&report);
+    let mut before = 0;
+    for ((method, ranks, calls), row) in rows
+        .iter()
+        .zip(report["transfers"].as_array().expect("a list"))
+    {
+        if method == "annotated" {
+            assert_eq!((ranks.len(), &row["no_path"]), (0, &"no_call".into()));
+            continue;
+        }
+        let [rank] = ranks[..] else {
+            panic!("{method} lies on {ranks:?}");
+        };
+        let route = match method.as_str() {
+            "restClient" => "rest-client",
+            other => other,
+        };
+        let expected = [
+            format!("planner[GET /{route}/{{id}}]"),
+            format!("planner[PlannerService.{method}]"),
+            "planner[GET]".to_owned(),
+        ];
+        assert_eq!(calls[..], expected);
+        assert!(rank > before, "{method}: {rank} after {before}");
+        before = rank;
+        // As `slowpath services` ranks it.
+        let same = &ranked[rank as usize - 1];
+        assert_eq!(same["path"], row["paths"][0]["path"]);
+        assert_eq!(same["inclusive"], row["paths"][0]["inclusive"]);
+        let share = same["inclusive"].as_f64().unwrap() / services["latency"].as_f64().unwrap();
+        assert!((row["paths"][0]["share"].as_f64().unwrap() - share).abs() < 1e-9);
+    }
+    assert_eq!(rows.len(), 11);
+    assert_eq!(told["rows_on_paths"], 10);
+
+    let printed = slowpath_succeeds(&["transfers", "--top", "1"], &with_spans());
+    let text = String::from_utf8(printed.stdout).expect("it is text");
+    for part in [
+        "paths of services, by rank: 52 paths of 410 requests; 10 below lie on one\n",
+        "no path: 1: no call that spans tell of goes to the endpoint\n",
+        "time: planner[GET /one/{id}] → planner[PlannerService.one] → planner[GET]\n",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+}
+
+#[test]
+fn spans_that_name_no_methods_leave_open_what_several_places_share() -> std::io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let spans = Command::new("gzip")
+        .arg("-dc")
+        .arg(with_spans().join("spans.pb.gz"))
+        .output()?;
+    assert!(spans.status.success(), "gzip: {:?}", spans.stderr);
+    // As long as before, so that it is still a sound message.
+    let without: Vec<u8> = {
+        let mut bytes = spans.stdout;
+        let name = b"code.function";
+        let places: Vec<usize> = (0..bytes.len().saturating_sub(name.len()))
+            .filter(|&place| bytes[place..].starts_with(name))
+            .collect();
+        assert_eq!(places.len(), 810);
+        places.iter().for_each(|&place| bytes[place] = b'n');
+        bytes
+    };
+    fs::write(folder.path().join("spans.pb"), without)?;
+    let report = with_spans().join("planner.jsonl");
+    let report = slowpath_succeeds(
+        &["transfers", "--json", &report.display().to_string()],
+        folder.path(),
+    )
+    .json();
+    let without = &report["services"]["rows_without"];
+    let counts =
+        ["no_process", "no_call", "ambiguous", "not_told"].map(|why| without[why].as_u64());
+    assert_eq!(counts, [0, 1, 8, 0].map(Some));
+    let placed: Vec<String> = on_paths(&report)
+        .into_iter()
+        .filter(|(_, ranks, _)| !ranks.is_empty())
+        .map(|(method, ..)| method)
+        .collect();
+    assert_eq!(placed, ["list", "forward"]);
+    Ok(())
+}
+
+#[test]
+fn spans_of_another_time_tell_nothing() -> std::io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    fs::copy(
+        with_spans().join("spans.pb.gz"),
+        folder.path().join("spans.pb.gz"),
+    )?;
+    fs::copy(
+        fixture().join("planner.jsonl"),
+        folder.path().join("planner.jsonl"),
+    )?;
+    let report = slowpath_succeeds(&["transfers", "--json"], folder.path()).json();
+    assert_eq!(report["services"]["rows_without"]["no_process"], 12);
+    let alone = slowpath_succeeds(&["transfers", "--json"], &fixture()).json();
+    assert_eq!(alone["services"], Value::Null);
+    let order = |report: &Value| -> Vec<Value> {
+        let rows = report["transfers"].as_array().expect("a list").iter();
+        rows.map(|row| row["context"].clone()).collect()
+    };
+    assert_eq!(order(&report), order(&alone));
+    Ok(())
+}
+
+#[test]
+fn lost_objects_and_busy_registers_are_told() -> std::io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let whole = fs::read_to_string(fixture().join("planner.jsonl"))?;
+    let told = whole
+        .replace(
+            "\"reads_unseen\":0",
+            "\"reads_unseen\":0,\"registers_busy\":1234",
+        )
+        .replace(
+            "\"watched\":385,\"decided\":385,\"censored\":0,",
+            "\"watched\":392,\"decided\":385,\"censored\":0,\"lost\":7,",
+        );
+    fs::write(folder.path().join("planner.jsonl"), told)?;
+    let printed = slowpath_succeeds(&["transfers"], folder.path());
+    let text = String::from_utf8_lossy(&printed.stdout).into_owned();
+    for part in [
+        "left out: 1,234 objects were not watched: no debug register was free\n",
+        "(385 objects decided, 0 censored, 7 lost)\n",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    let report = slowpath_succeeds(&["transfers", "--json"], folder.path()).json();
+    assert_eq!(report["left_out"]["registers_busy"], 1234);
+    assert_eq!(of(&report, "one")["lost"], 7);
+    Ok(())
 }

@@ -15,9 +15,11 @@ mod protobuf;
 mod read;
 mod sink;
 mod span;
+mod told;
 mod window;
 
 pub use format::{SNIFF_BYTES, SpanFormat, sniff_spans};
 pub use read::{ReadOptions, read_spans};
 pub use sink::{Collected, SpanSink};
 pub use span::{Attribute, AttributeValue, Reference, ReferenceKind, Span, SpanKind, SpanStatus};
+pub use told::{ToldCall, ToldProcess, ToldQuery, command_line};

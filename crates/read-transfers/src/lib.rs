@@ -72,6 +72,8 @@ pub struct NotWatched {
     pub too_many: u64,
     /// Objects whose reads might be missed.
     pub reads_unseen: u64,
+    /// Objects, as no debug register was free.
+    pub registers_busy: u64,
 }
 
 /// A place of the program where objects arrive from one endpoint.
@@ -97,7 +99,7 @@ pub struct Context {
 }
 
 /// A method on the stack.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 pub struct Frame {
     /// Package and class.
     pub class: String,
@@ -134,6 +136,9 @@ pub struct Class {
     pub decided: u64,
     /// Of those, which outlived their request or were copied.
     pub censored: u64,
+    /// Of those, whose reads could not be followed, as a collector moved them.
+    #[serde(default)]
+    pub lost: u64,
     /// Its fields, inherited ones first.
     pub fields: Vec<Field>,
 }
@@ -240,13 +245,12 @@ fn head(line: &[u8]) -> Result<Head, String> {
 fn context(line: &[u8], watches_one_field: bool) -> Result<Context, String> {
     let context: Context = parse(line)?;
     for class in &context.classes {
-        if class
-            .decided
-            .checked_add(class.censored)
-            .is_none_or(|known| known > class.watched)
-        {
+        let known = [class.censored, class.lost]
+            .into_iter()
+            .try_fold(class.decided, u64::checked_add);
+        if known.is_none_or(|known| known > class.watched) {
             return Err(format!(
-                "of {} watched objects of {} more were decided and censored",
+                "of {} watched objects of {} more were decided, censored and lost",
                 class.watched, class.name
             ));
         }

@@ -45,9 +45,18 @@ fn of_watchpoints_the_fields_add_up_together() {
         r#"{"over_cap":1,"too_many":0,"reads_unseen":0}"#,
         r#"{"over_cap":1,"registers_busy":5}"#,
     );
+    let two_fields = two_fields
+        .replace(r#""watched":12"#, r#""watched":16"#)
+        .replace(
+            r#""censored":2,"utilisation""#,
+            r#""censored":2,"lost":4,"utilisation""#,
+        );
     let (transfers, told) = read_transfers("x.jsonl", format!("{head}\n{two_fields}\n").as_bytes());
     assert_eq!(told, []);
-    let class = &transfers.expect("it is whole").contexts[0].classes[0];
+    let transfers = transfers.expect("it is whole");
+    assert_eq!(transfers.head.not_watched.registers_busy, 5);
+    let class = &transfers.contexts[0].classes[0];
+    assert_eq!(class.lost, 4);
     let decided: Vec<u64> = class.fields.iter().map(Field::decided).collect();
     assert_eq!((class.decided, decided), (10, vec![4, 6]));
 }
@@ -69,6 +78,15 @@ fn lines_that_make_no_sense_are_left_out_and_told() {
         format!("{HEAD}\n{}\n{whole}\n", &whole[..200]),
         Some(1),
         "damaged",
+    );
+    let moved = whole.replace(
+        r#""censored":2,"utilisation""#,
+        r#""censored":2,"lost":1,"utilisation""#,
+    );
+    check(
+        format!("{HEAD}\n{whole}\n{moved}\n"),
+        Some(1),
+        "of 12 watched objects of shop.Ticket more were decided, censored and lost",
     );
     check(
         format!("{HEAD}\n{whole}\n{}\n", line(10)),

@@ -394,7 +394,7 @@ impl Recording {
             return Err(NO_SPAN_FILES.to_owned().into());
         }
         let spilled = |error: std::io::Error| format!("{SPANS_SPILLED}: {error}");
-        let (traces, _) = span_traces(files, &|_| true, self.jobs, progress).map_err(spilled)?;
+        let (traces, _) = span_traces(files, &|_| true, None, self.jobs, progress).map_err(spilled)?;
         let options = SurveyOptions {
             limits: Limits::default(),
             jobs: self.jobs,

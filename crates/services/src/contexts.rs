@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use slowpath_model::{Nanoseconds, SpanId, TraceId};
 
 use crate::histogram::Histogram;
+use crate::mark::Marks;
 use crate::names::{NameId, Names};
 
 /// No path has more calls than this, so that a recursion of many thousand is no path of as many names.
@@ -65,6 +66,8 @@ pub struct Totals {
     pub exclusive_times: Histogram,
     /// The longest span; the smallest ids of several.
     pub slowest: Option<(Nanoseconds, TraceId, SpanId)>,
+    /// Those of its spans.
+    pub marks: Marks,
 }
 
 impl Totals {
@@ -81,6 +84,7 @@ impl Totals {
         self.with_slack += other.with_slack;
         self.inclusive_times.merge(&other.inclusive_times);
         self.exclusive_times.merge(&other.exclusive_times);
+        self.marks.merge(&other.marks);
         if let Some((length, trace, span)) = other.slowest {
             self.see(length, trace, span);
         }

@@ -9,6 +9,7 @@ use slowpath_model::{SpanId, Timestamp};
 use slowpath_read_spans::SpanKind;
 use utoipa::ToSchema;
 
+use crate::mark::Mark;
 use crate::record::SpanRecord;
 
 /// What was wrong with traces; counts of spans.
@@ -106,6 +107,7 @@ fn remove_duplicates(records: &mut Vec<SpanRecord>, mended: &mut Mended) {
             (record.kind as u8, record.failed),
             (record.parent, record.follows, record.detached),
             (record.service, record.operation),
+            record.mark == Mark::NONE,
         )
     };
     records.sort_unstable_by_key(content);

@@ -1,9 +1,10 @@
-//! A span reduced to what the calling-context tree needs: 74 bytes on disk, so that many can be held,
+//! A span reduced to what the calling-context tree needs: 78 bytes on disk, so that many can be held,
 //! sorted, and moved to disk and back.
 
 use slowpath_model::{SpanId, TimeRange, Timestamp, TraceId};
 use slowpath_read_spans::{ReferenceKind, Span, SpanKind, SpanStatus};
 
+use crate::mark::Mark;
 use crate::names::NameId;
 
 /// What is kept of a span.
@@ -31,6 +32,8 @@ pub struct SpanRecord {
     pub detached: bool,
     /// Whether it is a request where no span above it is one.
     pub may_be_request: bool,
+    /// What the caller found out about it.
+    pub mark: Mark,
 }
 
 impl SpanRecord {
@@ -54,11 +57,12 @@ impl SpanRecord {
             failed: span.status == SpanStatus::Error,
             detached: parent.is_none() && follows.is_some(),
             may_be_request,
+            mark: Mark::NONE,
         }
     }
 
     /// Its length when written.
-    pub(crate) const BYTES: usize = 74;
+    pub(crate) const BYTES: usize = 78;
 
     /// Writes it; ids of 0 stand for none, as everywhere in tracing.
     pub(crate) fn write(&self, output: &mut Vec<u8>) {
@@ -81,6 +85,7 @@ impl SpanRecord {
         output.push(kind.unwrap_or(0) as u8);
         let flags = [self.failed, self.detached, self.may_be_request];
         output.push((flags.iter().rev()).fold(0, |bits, &flag| bits << 1 | u8::from(flag)));
+        output.extend(self.mark.number().to_le_bytes());
     }
 
     /// Reads what [`Self::write`] wrote.
@@ -91,7 +96,7 @@ impl SpanRecord {
             u64::from_le_bytes(number)
         };
         let id = |position| Some(SpanId(number(position))).filter(|span| span.0 != 0);
-        let [.., kind, flags] = *bytes;
+        let [.., kind, flags, m0, m1, m2, m3] = *bytes;
         Self {
             trace: TraceId {
                 high: number(0),
@@ -110,6 +115,7 @@ impl SpanRecord {
             failed: flags & 1 != 0,
             detached: flags & 2 != 0,
             may_be_request: flags & 4 != 0,
+            mark: Mark::new(u32::from_le_bytes([m0, m1, m2, m3])),
         }
     }
 }

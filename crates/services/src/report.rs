@@ -8,7 +8,7 @@ use serde::Serialize;
 use slowpath_model::Nanoseconds;
 use utoipa::ToSchema;
 
-use crate::contexts::{Context, ContextId};
+use crate::contexts::{Context, ContextId, ContextTree};
 use crate::links::Mended;
 use crate::map::ServiceMap;
 use crate::survey::Summary;
@@ -140,32 +140,8 @@ impl Report {
     pub fn new(summary: &Summary, order: Order, top: usize) -> Self {
         let tree = &summary.tree;
         let [latency_p50, latency_p90, latency_p99] = summary.latencies.percentiles([50, 90, 99]);
-        let largest = |of: fn(&Context) -> Nanoseconds| tree.contexts().iter().map(of).max();
-        let largest = Plane {
-            inclusive: largest(|context| context.totals.inclusive).unwrap_or_default(),
-            exclusive: largest(|context| context.totals.exclusive).unwrap_or_default(),
-        };
-        let first_of_rank = |context: &Context| {
-            let totals = &context.totals;
-            match order {
-                // Positive numbers are in the order of their bits.
-                Order::Distance => largest.place(context).2.to_bits(),
-                Order::Exclusive => totals.exclusive.get(),
-                Order::Critical => totals.critical.get(),
-                Order::Drag => totals.drag.get(),
-            }
-        };
-        let mut ranked: Vec<_> = (tree.contexts().iter().zip((0..).map(ContextId)))
-            .map(|(context, id)| {
-                let totals = &context.totals;
-                ((first_of_rank(context), totals.inclusive, totals.count), id)
-            })
-            .collect();
-        // Ties by path, so that the order does not depend on that of the input.
-        ranked.sort_unstable_by(|(value, context), (other_value, other)| {
-            let by_path = || tree.compare_paths(*context, *other, &summary.names);
-            other_value.cmp(value).then_with(by_path)
-        });
+        let largest = Plane::of(tree);
+        let mut ranked = ranked(summary, order);
         ranked.truncate(if top == 0 { usize::MAX } else { top });
         let rows = ranked.into_iter().zip(1..);
         Self {
@@ -185,11 +161,39 @@ impl Report {
             mended: summary.mended,
             contexts: tree.contexts().len(),
             paths: rows
-                .map(|((_, context), rank)| row(rank, tree.get(context), summary, &largest))
+                .map(|(context, rank)| row(rank, tree.get(context), summary, &largest))
                 .collect(),
             map: ServiceMap::new(summary),
         }
     }
+}
+
+/// All contexts in an order, the first rank first.
+pub fn ranked(summary: &Summary, order: Order) -> Vec<ContextId> {
+    let tree = &summary.tree;
+    let largest = Plane::of(tree);
+    let first_of_rank = |context: &Context| {
+        let totals = &context.totals;
+        match order {
+            // Positive numbers are in the order of their bits.
+            Order::Distance => largest.place(context).2.to_bits(),
+            Order::Exclusive => totals.exclusive.get(),
+            Order::Critical => totals.critical.get(),
+            Order::Drag => totals.drag.get(),
+        }
+    };
+    let mut ranked: Vec<_> = (tree.contexts().iter().zip((0..).map(ContextId)))
+        .map(|(context, id)| {
+            let totals = &context.totals;
+            ((first_of_rank(context), totals.inclusive, totals.count), id)
+        })
+        .collect();
+    // Ties by path, so that the order does not depend on that of the input.
+    ranked.sort_unstable_by(|(value, context), (other_value, other)| {
+        let by_path = || tree.compare_paths(*context, *other, &summary.names);
+        other_value.cmp(value).then_with(by_path)
+    });
+    ranked.into_iter().map(|(_, id)| id).collect()
 }
 
 /// The plane of inclusive and exclusive time; its largest values.
@@ -199,6 +203,14 @@ struct Plane {
 }
 
 impl Plane {
+    fn of(tree: &ContextTree) -> Self {
+        let largest = |of: fn(&Context) -> Nanoseconds| tree.contexts().iter().map(of).max();
+        Self {
+            inclusive: largest(|context| context.totals.inclusive).unwrap_or_default(),
+            exclusive: largest(|context| context.totals.exclusive).unwrap_or_default(),
+        }
+    }
+
     /// Normalised inclusive and exclusive time, and the distance.
     fn place(&self, context: &Context) -> (f64, f64, f64) {
         let inclusive = share(context.totals.inclusive, self.inclusive);

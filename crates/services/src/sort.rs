@@ -12,6 +12,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use slowpath_model::{SpanId, TraceId};
 use slowpath_read_spans::Span;
 
+use crate::mark::Mark;
 use crate::operations::{Limits, Operations};
 use crate::record::SpanRecord;
 use crate::tally::{Tallies, Tally};
@@ -53,15 +54,18 @@ impl<S: Store, Open: FnMut() -> io::Result<S>> TraceSorter<S, Open> {
         }
     }
 
-    /// Takes a span; whether it is a request where no span above it is one.
+    /// Takes a span; whether it is a request where no span above it is one; what else is to be known of it.
     ///
     /// # Errors
     /// Where the store cannot be opened or written.
-    pub fn push(&mut self, span: &Span, may_be_request: bool) -> io::Result<()> {
+    pub fn push(&mut self, span: &Span, may_be_request: bool, mark: Mark) -> io::Result<()> {
         if self.held.len() >= self.most_held {
             self.spill()?;
         }
-        let record = SpanRecord::new(span, may_be_request);
+        let record = SpanRecord {
+            mark,
+            ..SpanRecord::new(span, may_be_request)
+        };
         let (service, operation) = (record.service, record.operation);
         self.of_services.add([service], [&span.service]);
         let texts = [&span.service, &span.operation];

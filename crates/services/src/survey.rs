@@ -207,6 +207,7 @@ impl Surveyor<'_> {
             totals.inclusive_times.add(length);
             totals.exclusive_times.add(node.exclusive);
             totals.see(length, node.record.trace, node.record.span);
+            totals.marks.add(node.record.mark);
             totals.slack += slack.unwrap_or_default();
             totals.with_slack += u64::from(slack.is_some());
         }

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use slowpath_model::{Nanoseconds, SpanId, Timestamp};
 use slowpath_read_spans::{Reference, ReferenceKind, Span, SpanKind};
 use slowpath_services::{
-    DEEPEST, Limits, Mended, Order, SurveyOptions, TraceSorter, Traces, survey,
+    DEEPEST, Limits, Mark, Mended, Order, SurveyOptions, TraceSorter, Traces, survey,
 };
 use support::{ALL, Way, line, path_as_text, report_of, spans, survey_of};
 
@@ -311,7 +311,7 @@ fn counts_of_many_different_names_go_onto_the_disk_and_come_back_whole() {
     // No span has to go there.
     let mut sorter = TraceSorter::new(2_000, open);
     for span in spans(1, &drawing) {
-        sorter.push(&span, true).unwrap();
+        sorter.push(&span, true, Mark::NONE).unwrap();
     }
     let options = SurveyOptions {
         limits: Limits {

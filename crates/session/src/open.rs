@@ -24,8 +24,8 @@ use crate::doubts::doubts;
 use crate::group_quotas;
 use crate::host;
 use crate::{
-    Manifest, NotOpened, OpenError, SpanFile, manifest, missing_processors, recorded_twice,
-    state_dump, texts_beside,
+    Manifest, NotOpened, OpenError, RecordedTransfers, SpanFile, manifest, missing_processors,
+    recorded_twice, state_dump, texts_beside,
 };
 
 /// Everything that was opened, as one.
@@ -38,6 +38,8 @@ pub struct Experiment {
     /// What was wrong with files that no trace could be made of.
     pub diagnostics: Vec<Diagnostic>,
     pub(crate) span_files: Vec<SpanFile>,
+    /// Only of who shows whatever there is.
+    pub(crate) transfers: RecordedTransfers,
 }
 
 /// One trace.
@@ -130,15 +132,32 @@ impl Experiment {
 /// When none of the paths can be read and holds traces or spans that are not damaged at their root, or one is a
 /// recording that is not written yet; the diagnostics say how.
 pub fn open(paths: &[PathBuf], jobs: NonZeroUsize) -> Result<Experiment, NotOpened> {
+    open_all(paths, jobs, false)
+}
+
+/// The same for those who show whatever there is: reports of transfers will do alone, too.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_to_show(paths: &[PathBuf], jobs: NonZeroUsize) -> Result<Experiment, NotOpened> {
+    open_all(paths, jobs, true)
+}
+
+fn open_all(
+    paths: &[PathBuf],
+    jobs: NonZeroUsize,
+    with_reports: bool,
+) -> Result<Experiment, NotOpened> {
     let mut experiment = Experiment {
         paths: paths.to_vec(),
         ..Experiment::default()
     };
     let mut opened: HashSet<PathBuf> = HashSet::new();
     let mut without = Vec::new();
+    let mut reports_found = Vec::new();
     for path in paths {
         let known_before = experiment.diagnostics.len();
-        let mut found = match discover(path, &mut experiment.diagnostics) {
+        let found = match discover(path, &mut experiment.diagnostics) {
             Ok(found) => found,
             Err(cause) => {
                 let told = unreadable(path, &cause);
@@ -147,9 +166,16 @@ pub fn open(paths: &[PathBuf], jobs: NonZeroUsize) -> Result<Experiment, NotOpen
                 continue;
             }
         };
-        // They are no traces: `transfers` reads them alone.
-        found.retain(|found| !matches!(found, Found::Transfers(_)));
-        if found.is_empty() {
+        // They are no traces.
+        let is_report = |found: &Found| matches!(found, Found::Transfers(_));
+        let (reports, found): (Vec<_>, Vec<_>) = found.into_iter().partition(is_report);
+        let holds_reports = with_reports && !reports.is_empty();
+        for report in reports {
+            if fs::canonicalize(report.path()).is_ok_and(|place| opened.insert(place)) {
+                reports_found.push(report.path().to_owned());
+            }
+        }
+        if found.is_empty() && !holds_reports {
             let error = match experiment.diagnostics.len() == known_before {
                 true => OpenError::nothing_in(path),
                 false => OpenError::AllDamaged { path: path.clone() },
@@ -196,9 +222,15 @@ pub fn open(paths: &[PathBuf], jobs: NonZeroUsize) -> Result<Experiment, NotOpen
         experiment.diagnostics.retain(|known| !is_told_again(known));
         experiment.diagnostics.extend(missing);
     }
+    if with_reports {
+        let (transfers, wrong) = RecordedTransfers::read(&reports_found, &experiment.span_files);
+        experiment.transfers = transfers;
+        experiment.diagnostics.extend(wrong);
+    }
     let mut without = without.into_iter();
     if experiment.traces.is_empty()
         && experiment.span_files.is_empty()
+        && experiment.transfers.reports().is_empty()
         && let Some(path) = paths.first()
     {
         let all_damaged = || OpenError::AllDamaged { path: path.clone() };

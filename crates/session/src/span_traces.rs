@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use slowpath_model::{Diagnostic, DiagnosticCode, Place};
 use slowpath_read_spans::{ReadOptions, Span, SpanSink, read_spans};
-use slowpath_services::{TraceSorter, Traces};
+use slowpath_services::{Mark, TraceSorter, Traces};
 
 use crate::SpanFile;
 
@@ -24,15 +24,19 @@ type Sorter = TraceSorter<File, fn() -> io::Result<File>>;
 /// Whether a span is a request where no span above it is one.
 pub type MayBeRequest<'a> = &'a (dyn Fn(&Span) -> bool + Sync);
 
+/// What else is to be known of a span, which has its attributes then.
+pub type MarkOf<'a> = &'a (dyn Fn(&Span) -> Mark + Sync);
+
 /// Reads files on several threads into whole distributed traces; what was wrong with them comes in the
 /// order of the files. Where `may_be_request` is true of all spans, the first ones of the traces are the requests.
-/// `progress` is told bytes done and bytes in all.
+/// Without `mark_of` no attribute is read. `progress` is told bytes done and bytes in all.
 ///
 /// # Errors
 /// Where spans do not fit into memory and the temporary file for them fails: [`SPANS_SPILLED`].
 pub fn span_traces(
     files: &[SpanFile],
     may_be_request: MayBeRequest<'_>,
+    mark_of: Option<MarkOf<'_>>,
     jobs: NonZeroUsize,
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> io::Result<(Traces<File>, Vec<Diagnostic>)> {
@@ -48,6 +52,7 @@ pub fn span_traces(
         let mut intake = Intake {
             sorter: TraceSorter::new(MOST_HELD / jobs, tempfile::tempfile),
             may_be_request,
+            mark_of,
             pushed: Ok(()),
             found: Vec::new(),
         };
@@ -80,6 +85,7 @@ pub fn span_traces(
 struct Intake<'run> {
     sorter: Sorter,
     may_be_request: MayBeRequest<'run>,
+    mark_of: Option<MarkOf<'run>>,
     /// What became of storing them.
     pushed: io::Result<()>,
     found: Vec<Diagnostic>,
@@ -90,7 +96,8 @@ impl Intake<'_> {
         let name = path.display().to_string();
         match File::open(path) {
             Ok(file) => {
-                let options = ReadOptions { attributes: false };
+                let attributes = self.mark_of.is_some();
+                let options = ReadOptions { attributes };
                 read_spans(Watched { file, progress }, &name, options, self);
             }
             Err(cause) => self.found.push(Diagnostic::new(
@@ -109,7 +116,8 @@ impl SpanSink for Intake<'_> {
     fn span(&mut self, span: Span) {
         if span.has_times() && self.pushed.is_ok() {
             let may_be_request = (self.may_be_request)(&span);
-            self.pushed = self.sorter.push(&span, may_be_request);
+            let mark = self.mark_of.map_or(Mark::NONE, |mark_of| mark_of(&span));
+            self.pushed = self.sorter.push(&span, may_be_request, mark);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use slowpath_read_transfers::{Class, Field};
+use utoipa::ToSchema;
 
 use crate::report::{FieldRow, Use};
 
@@ -9,7 +10,8 @@ use crate::report::{FieldRow, Use};
 const MOST_NAMED: usize = 5;
 
 /// What to change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = TransferAdvice)]
 pub struct Advice {
     /// In a sentence without a full stop.
     pub text: String,

@@ -4,15 +4,19 @@ use std::cmp::Reverse;
 
 use serde::Serialize;
 use slowpath_read_transfers::{Class, Context, Field, Frame, Head, Transfers};
+use utoipa::ToSchema;
 
 use crate::advice::Advice;
+use crate::calls::Calls;
+use crate::services::{NoPath, OnServices, Placed, ServicePath, ServicePaths, places};
 use crate::share::Share;
 
 /// Fields that are read in fewer objects, by the upper bound, count as not used: there is no sharper knowledge.
 const HARDLY_USED: f64 = 0.05;
 
 /// All rows of some processes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = TransfersReport)]
 pub struct Report {
     /// Processes with an agent.
     pub processes: usize,
@@ -20,6 +24,9 @@ pub struct Report {
     pub responses: u64,
     /// What the agents could not count or watch.
     pub left_out: LeftOut,
+    /// What spans tell of services; nothing where there are no spans.
+    #[schema(required)]
+    pub services: Option<OnServices>,
     /// Rows, those that were left out included.
     pub rows: usize,
     /// Worst first.
@@ -27,7 +34,8 @@ pub struct Report {
 }
 
 /// What the agents of all processes could not count or watch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = TransfersLeftOut)]
 pub struct LeftOut {
     /// Responses that stand in no row, as there are too many contexts.
     pub responses_without_context: u64,
@@ -39,6 +47,8 @@ pub struct LeftOut {
     pub reads_unseen: u64,
     /// Objects that were not watched as too many were.
     pub too_many: u64,
+    /// Objects that were not watched as no debug register was free.
+    pub registers_busy: u64,
 }
 
 impl LeftOut {
@@ -53,12 +63,14 @@ impl LeftOut {
             classes_not_rewritten: sum(|head| head.classes_not_rewritten),
             reads_unseen: sum(|head| head.not_watched.reads_unseen),
             too_many: sum(|head| head.not_watched.too_many),
+            registers_busy: sum(|head| head.not_watched.registers_busy),
         }
     }
 }
 
 /// Objects of a class in an allocation context.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Transfer)]
 pub struct TransferRow {
     /// From 1.
     pub rank: usize,
@@ -88,7 +100,10 @@ pub struct TransferRow {
     pub decided: u64,
     /// Objects that outlived their requests, of which later use is not known.
     pub censored: u64,
+    /// Objects whose reads could not be followed.
+    pub lost: u64,
     /// Share of fields used (equation 2); nothing where no object is decided.
+    #[schema(required)]
     pub utilisation: Option<f64>,
     /// Bytes of these objects in a response.
     pub bytes_per_response: f64,
@@ -100,10 +115,16 @@ pub struct TransferRow {
     pub fields: Vec<FieldRow>,
     /// What to change.
     pub advice: Advice,
+    /// The paths of services on which the context lies, the first rank first.
+    pub paths: Vec<ServicePath>,
+    /// Why there is none; nothing where there is one, and where there are no spans.
+    #[schema(required)]
+    pub no_path: Option<NoPath>,
 }
 
 /// A field of these objects.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = TransferredField)]
 pub struct FieldRow {
     /// As in the source.
     pub name: String,
@@ -117,6 +138,7 @@ pub struct FieldRow {
     /// … in which nothing did.
     pub unused: u64,
     /// Share of decided objects in which it was read (equation 3).
+    #[schema(required)]
     pub utilisation: Option<Share>,
     /// Bytes in an object, on average; 0 where it was never there.
     pub bytes: f64,
@@ -126,7 +148,8 @@ pub struct FieldRow {
 }
 
 /// What use a field is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = FieldUse)]
 #[serde(rename_all = "snake_case")]
 pub enum Use {
     /// In all objects but perhaps a few.
@@ -148,32 +171,50 @@ pub enum Use {
 impl Report {
     /// All rows, the most bytes in vain first; `top` of them where it is not 0.
     pub fn new(processes: &[Transfers], top: usize) -> Self {
-        let contexts = (processes.iter()).flat_map(|process| {
-            process
-                .contexts
-                .iter()
-                .map(move |context| (&process.head, context))
-        });
-        let mut transfers: Vec<TransferRow> = contexts
-            .flat_map(|(head, context)| {
-                context
-                    .classes
-                    .iter()
-                    .map(move |class| row(head, context, class))
-            })
-            .collect();
+        Self::in_order(processes, None, top)
+    }
+
+    /// All rows, those on the first paths of services first; of those on the same path, and of those on none, the most
+    /// bytes in vain first. `calls` have seen all spans.
+    pub fn on_services(
+        processes: &[Transfers],
+        calls: &Calls,
+        services: &ServicePaths,
+        top: usize,
+    ) -> Self {
+        let places = places(processes, calls, services);
+        Self::in_order(processes, Some((places, services)), top)
+    }
+
+    fn in_order(
+        processes: &[Transfers],
+        placed: Option<(Vec<Vec<Placed>>, &ServicePaths)>,
+        top: usize,
+    ) -> Self {
+        let (places, services) = placed.unzip();
+        let mut transfers: Vec<TransferRow> = Vec::new();
+        for (number, process) in processes.iter().enumerate() {
+            for (position, context) in process.contexts.iter().enumerate() {
+                let placed = places.as_ref().map(|places| &places[number][position]);
+                let rows = context.classes.iter();
+                transfers.extend(rows.map(|class| row(&process.head, context, class, placed)));
+            }
+        }
         transfers.sort_by(|one, other| {
+            let rank = |row: &TransferRow| row.paths.first().map_or(usize::MAX, |path| path.rank);
             let waste = other
                 .wasted_bytes_per_second
                 .total_cmp(&one.wasted_bytes_per_second);
             let key = |row: &TransferRow| (Reverse(row.responses), row.pid, row.context);
-            waste
+            (rank(one).cmp(&rank(other)))
+                .then(waste)
                 .then_with(|| key(one).cmp(&key(other)))
                 .then_with(|| one.class.cmp(&other.class))
         });
         for (rank, row) in (1..).zip(&mut transfers) {
             row.rank = rank;
         }
+        let services = services.map(|services| OnServices::of(services, &transfers));
         let rows = transfers.len();
         if top > 0 {
             transfers.truncate(top);
@@ -186,13 +227,14 @@ impl Report {
             processes: processes.len(),
             responses: responses.fold(0, u64::saturating_add),
             left_out: LeftOut::of(processes),
+            services,
             rows,
             transfers,
         }
     }
 }
 
-fn row(head: &Head, context: &Context, class: &Class) -> TransferRow {
+fn row(head: &Head, context: &Context, class: &Class, placed: Option<&Placed>) -> TransferRow {
     let seconds = head.end_ns.saturating_sub(head.begin_ns).max(1) as f64 / 1e9;
     let responses_per_second = context.responses as f64 / seconds;
     let objects_per_response = ratio(class.objects, context.looked_into);
@@ -230,12 +272,17 @@ fn row(head: &Head, context: &Context, class: &Class) -> TransferRow {
         too_large: context.too_large,
         decided: class.decided,
         censored: class.censored,
+        lost: class.lost,
         utilisation: (all > 0).then(|| ratio(used, all)),
         bytes_per_response: bytes * objects_per_response,
         wasted_bytes_per_response: wasted * objects_per_response,
         wasted_bytes_per_second: wasted * objects_per_response * responses_per_second,
         fields,
         advice,
+        paths: placed
+            .and_then(|placed| placed.clone().ok())
+            .unwrap_or_default(),
+        no_path: placed.and_then(|placed| placed.as_ref().err().copied()),
     }
 }
 

@@ -1,10 +1,12 @@
 //! A share that was estimated from samples, with its confidence interval.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// So many of so many, and the 95 % interval after Wilson (1927), which holds for few samples and for shares near 0
 /// and 1, too.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = EstimatedShare)]
 pub struct Share {
     /// 0 to 1.
     pub share: f64,

@@ -172,10 +172,12 @@ fn what_agents_left_out_is_added_up() {
     let mut process = process("to 400 0 0 20");
     process.head.failures = 2;
     process.head.not_watched.reads_unseen = 3;
+    process.head.not_watched.registers_busy = 7;
     let report = Report::new(&[process.clone(), process], 0);
     let expected = LeftOut {
         failures: 4,
         reads_unseen: 6,
+        registers_busy: 14,
         ..LeftOut::default()
     };
     assert_eq!(report.left_out, expected);

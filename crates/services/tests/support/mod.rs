@@ -14,7 +14,7 @@ use std::sync::Arc;
 use slowpath_model::{SpanId, Timestamp, TraceId};
 use slowpath_read_spans::{Reference, ReferenceKind, Span, SpanKind, SpanStatus};
 use slowpath_services::{
-    Limits, Mended, Order, Report, SpanRecord, Summary, SurveyOptions, Timeline, TraceSorter,
+    Limits, Mark, Mended, Order, Report, SpanRecord, Summary, SurveyOptions, Timeline, TraceSorter,
     Traces, critical_path, survey,
 };
 
@@ -163,7 +163,9 @@ pub fn survey_of(spans: &[Span], way: &Way<'_>) -> Summary {
         .collect();
     for (number, span) in spans.iter().enumerate() {
         let sorter = &mut sorters[number % way.sorters];
-        sorter.push(span, (way.may_be_request)(span)).unwrap();
+        sorter
+            .push(span, (way.may_be_request)(span), Mark::NONE)
+            .unwrap();
     }
     let options = SurveyOptions {
         limits: way.limits,
