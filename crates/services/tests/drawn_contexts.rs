@@ -4,8 +4,8 @@ mod support;
 
 use slowpath_model::Nanoseconds;
 use slowpath_read_spans::Span;
-use slowpath_services::{Limits, Order, PathRow, Report, Served};
-use support::{ALL, Way, report_of, spans};
+use slowpath_services::{Limits, Mark, Order, PathRow, Report, Served};
+use support::{ALL, Way, name, report_of, spans, survey_of};
 
 /// One line per path, sorted: path, count, failed, inclusive, exclusive, critical, drag, slack.
 fn lines(report: &Report) -> String {
@@ -155,6 +155,48 @@ fn chosen_operations_become_the_requests() {
             "shop[buy]: 1 0 100 50 50 100 0",
         ]
     );
+}
+
+#[test]
+fn marks_are_found_again_in_the_contexts_of_their_spans() {
+    let drawn: Vec<Span> = (1..=40)
+        .flat_map(|trace| {
+            spans(
+                trace,
+                "
+        A shop[buy] 0-100
+          B log[write] 10-20
+          C log[write] 30-40
+            D disk[sync] 32-34",
+            )
+        })
+        .collect();
+    // What B and D are marked with differs from trace to trace; A and C have no mark.
+    let mark = |span: &Span| match name(span.span).as_str() {
+        "B" => Mark::new(7 + (span.trace.low % 2) as u32),
+        "D" => Mark::new(1 << 31),
+        _ => Mark::NONE,
+    };
+    for (jobs, most_held) in [(1, 1000), (8, 1000), (1, 3), (8, 3)] {
+        let way = Way {
+            jobs,
+            sorters: 2,
+            most_held,
+            mark: &mark,
+            ..Way::default()
+        };
+        let summary = survey_of(&drawn, &way);
+        let marks_of = |service: &str| -> Vec<u32> {
+            let contexts = summary.tree.contexts().iter();
+            let mut of_service =
+                contexts.filter(|context| summary.names.text(context.service) == service);
+            let marks = &of_service.next().expect("a context").totals.marks;
+            marks.iter().map(Mark::number).collect()
+        };
+        assert_eq!(marks_of("shop"), Vec::<u32>::new(), "{jobs} {most_held}");
+        assert_eq!(marks_of("log"), [7, 8], "{jobs} {most_held}");
+        assert_eq!(marks_of("disk"), [1 << 31], "{jobs} {most_held}");
+    }
 }
 
 #[test]

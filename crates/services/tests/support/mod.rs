@@ -140,6 +140,7 @@ pub struct Way<'a> {
     pub sorters: usize,
     pub most_held: usize,
     pub may_be_request: &'a dyn Fn(&Span) -> bool,
+    pub mark: &'a dyn Fn(&Span) -> Mark,
     pub limits: Limits,
 }
 
@@ -150,6 +151,7 @@ impl Default for Way<'_> {
             sorters: 1,
             most_held: 1000,
             may_be_request: &|_| true,
+            mark: &|_| Mark::NONE,
             limits: ALL,
         }
     }
@@ -164,7 +166,7 @@ pub fn survey_of(spans: &[Span], way: &Way<'_>) -> Summary {
     for (number, span) in spans.iter().enumerate() {
         let sorter = &mut sorters[number % way.sorters];
         sorter
-            .push(span, (way.may_be_request)(span), Mark::NONE)
+            .push(span, (way.may_be_request)(span), (way.mark)(span))
             .unwrap();
     }
     let options = SurveyOptions {
