@@ -39,7 +39,8 @@ cat >"$work/spans.json" <<'SPANS'
 SPANS
 # What data stores did is known where one was recorded from inside.
 zstd -dcq ../fixtures/redis-commands/recording.tar.zst | tar -xf - -C "$work"
-node interface.mjs "$slowpath" ../../docs/reference/openapi.json "$work/futex-contention" "$work/two-hosts" "$work/spans.json" "$work/lite"
+node interface.mjs "$slowpath" ../../docs/reference/openapi.json "$work/futex-contention" "$work/two-hosts" "$work/spans.json" "$work/lite" \
+    ../fixtures/transfers ../fixtures/transfers-on-services
 
 [ -f "$protocol" ] || skipped "the Trace Server Protocol's conformance: $protocol is not there; SLOWPATH_TSP names it"
 for trace in futex-contention two-hosts; do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests of the browser application: without a browser, in headless Chromium on a made-up recording, and on
-# `slowpath serve` with real traces and with a recording that is made here. What is missing here is skipped,
-# visibly. web.sh has built it before.
+# `slowpath serve` with real traces, a report of transfers and a recording that is made here. What is missing here
+# is skipped, visibly. web.sh has built it before.
 #     web-test.sh SLOWPATH
 set -eu
 slowpath=$(readlink -f "$1")
@@ -57,14 +57,22 @@ for trace in futex-contention cpu-cgroup two-hosts; do
     serve "$trace"
 done
 
+# It has no kernel and no time of its own, so that only its own view is looked at.
+cp -r ../tests/fixtures/transfers-on-services "$work/transfers"
+serve transfers
+
 npm run --silent test:browser
-for recording in $recordings; do
+for recording in $recordings transfers; do
     tries=0
     until grep -q 'http://' "$work/$recording.said"; do
         tries=$((tries + 1))
         [ "$tries" -lt 100 ] || { cat "$work/$recording.said" >&2; exit 1; }
         sleep 0.1
     done
+    case $recording in
+        transfers) tests=test:transfers ;;
+        *) tests=test:browser ;;
+    esac
     echo "== the application on $recording"
-    SLOWPATH_SERVER=$(sed -n 's#.*\(http://[0-9.:]*\).*#\1#p' "$work/$recording.said") npm run --silent test:browser
+    SLOWPATH_SERVER=$(sed -n 's#.*\(http://[0-9.:]*\).*#\1#p' "$work/$recording.said") npm run --silent "$tests"
 done

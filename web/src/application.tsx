@@ -3,7 +3,7 @@
 import { Suspense, lazy, useEffect, useMemo, useRef, useState } from 'react';
 import { useAnswer } from './model/answers';
 import { withQuery } from './model/client';
-import type { Findings, Job, Usage } from './model/interface';
+import type { Findings, Job, Recording, Usage } from './model/interface';
 import { VIEWS, type ViewName } from './model/place';
 import { addressOf, adjust, usePlace } from './model/place-store';
 import {
@@ -29,6 +29,7 @@ import { Threads } from './views/threads/threads';
 import { Store } from './views/store/store';
 import { Events } from './views/events/events';
 import { Analyses } from './views/analyses/analyses';
+import { Transfers } from './views/transfers/transfers';
 
 // The scatter plot's library is large, and only this view needs it; reports (one file) have no such view.
 const Services =
@@ -44,6 +45,7 @@ const TITLES: Record<ViewName, string> = {
   store: 'Store',
   events: 'Events',
   analyses: 'Analyses',
+  transfers: 'Transfers',
 };
 
 export function Application() {
@@ -58,8 +60,8 @@ function Frame() {
   const place = usePlace();
   const recording = useRecording();
   useRangeKeys();
-  const views = viewsOfReport(VIEWS).filter((view) => view !== 'store' || recording.has_stores);
-  const shown = views.includes(place.view) ? place.view : 'overview';
+  const views = viewsOfReport(viewsOf(recording));
+  const shown = views.includes(place.view) ? place.view : views[0]!;
   return (
     <div className="frame">
       <a className="skip-link" href="#view" onClick={focusView}>
@@ -100,6 +102,15 @@ function Frame() {
   );
 }
 
+/** Those that have anything to show, whatever is recorded later. */
+function viewsOf(recording: Recording): readonly ViewName[] {
+  const hasTransfers = recording.transfer_reports > 0;
+  if (hasTransfers && recording.traces.length === 0 && recording.span_files === 0) return ['transfers'];
+  return VIEWS.filter(
+    (view) => (view !== 'store' || recording.has_stores) && (view !== 'transfers' || hasTransfers),
+  );
+}
+
 function View({ view }: { view: ViewName }) {
   switch (view) {
     case 'overview':
@@ -116,6 +127,8 @@ function View({ view }: { view: ViewName }) {
       return <Events />;
     case 'analyses':
       return <Analyses />;
+    case 'transfers':
+      return <Transfers />;
   }
 }
 

@@ -7,6 +7,7 @@ import './styles/base.css';
 import './styles/parts.css';
 import './styles/time-graph.css';
 import './styles/views.css';
+import './styles/transfers.css';
 
 createRoot(document.getElementById('application')!).render(
   <StrictMode>

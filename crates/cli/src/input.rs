@@ -10,7 +10,7 @@ use slowpath_engine::Options;
 use slowpath_kernel::Extent;
 use slowpath_model::{Diagnostic, Severity, TimeRange, Timestamp, shown_lines};
 use slowpath_session::{
-    Experiment, NotOpened, OpenError, RecordedRequests, SpanFile, open, span_files,
+    Experiment, NotOpened, OpenError, RecordedRequests, SpanFile, open, open_to_show, span_files,
 };
 
 /// Which traces to read, and how.
@@ -119,6 +119,14 @@ impl InputArgs {
     /// Where nothing could be read; the diagnostics have been printed then.
     pub fn open_or_only_spans(&self) -> anyhow::Result<Experiment> {
         open(&self.paths, workers(self.jobs)).map_err(unopenable)
+    }
+
+    /// Opens the traces, of which there may be none where there are spans or reports of transfers.
+    ///
+    /// # Errors
+    /// Where nothing could be read; the diagnostics have been printed then.
+    pub fn open_to_show(&self) -> anyhow::Result<Experiment> {
+        open_to_show(&self.paths, workers(self.jobs)).map_err(unopenable)
     }
 
     /// The window that --begin and --end choose.

@@ -15,7 +15,7 @@ use crate::input::{InputArgs, Report, at_least_one};
 /// Show recordings in the browser.
 #[derive(Args)]
 pub struct ServeArgs {
-    /// Recordings, CTF traces, trace.dat files, files of spans, or folders with any of them.
+    /// Recordings, CTF traces, trace.dat files, files of spans, reports of transfers, or folders with any of them.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// The port; 0 takes any that is free.
@@ -39,7 +39,7 @@ pub struct ServeArgs {
 /// Runs the command.
 pub fn run(args: &ServeArgs) -> anyhow::Result<Report> {
     let input = InputArgs::all_of(&args.paths, args.jobs);
-    let experiment = input.open_or_only_spans()?;
+    let experiment = input.open_to_show()?;
     let report = Report::begin(&experiment);
     let token = match args.address.is_loopback() {
         true => None,

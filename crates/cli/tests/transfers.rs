@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+use support::server::Server;
 use support::{slowpath, slowpath_succeeds};
 
 fn fixture() -> PathBuf {
@@ -322,4 +323,22 @@ fn lost_objects_and_busy_registers_are_told() -> std::io::Result<()> {
     assert_eq!(report["left_out"]["registers_busy"], 1234);
     assert_eq!(of(&report, "one")["lost"], 7);
     Ok(())
+}
+
+#[test]
+fn a_folder_of_reports_alone_is_served() {
+    let server = Server::of(&fixture());
+    let recording = server.get("/api/recording");
+    assert_eq!(recording["transfer_reports"], 1);
+    assert_eq!(recording["traces"].as_array().map(Vec::len), Some(0));
+    let told = slowpath_succeeds(&["transfers", "--json"], &fixture()).json();
+    assert_eq!(server.get("/api/transfers"), told);
+    assert_eq!(
+        server.answer("GET", "/api/services", &Value::Null).status,
+        409
+    );
+
+    let beside = Server::of(&with_spans());
+    let told = slowpath_succeeds(&["transfers", "--json"], &with_spans()).json();
+    assert_eq!(beside.get("/api/transfers"), told);
 }

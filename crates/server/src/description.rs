@@ -26,6 +26,7 @@ pub(crate) const ROWS: &str = "Threads and processors";
 pub(crate) const REQUESTS: &str = "Requests";
 pub(crate) const FINDINGS: &str = "Findings, services, events";
 pub(crate) const STORES: &str = "Data stores";
+pub(crate) const TRANSFERS: &str = "Transfers";
 pub(crate) const ANALYSES: &str = "Analyses";
 
 /// What the description says that no single handler does.
@@ -44,6 +45,8 @@ pub(crate) const ANALYSES: &str = "Analyses";
         (name = FINDINGS),
         (name = STORES, description = "Of recordings whose `has_stores` says so. What the numbers mean: \
                                        definitions.md, sections redis and state."),
+        (name = TRANSFERS, description = "Of recordings with `transfer_reports`. What the numbers mean: \
+                                          definitions.md, section transfers."),
         (name = ANALYSES, description = "As `slowpath count`, `cpu`, `io` and `latency` with `--json`: times are \
                                          nanoseconds since the Unix epoch here."),
     )

@@ -18,6 +18,7 @@ use slowpath_session::{
     span_traces,
 };
 use slowpath_source::Joined;
+use slowpath_transfers::Report as TransfersReport;
 use slowpath_views::{
     Clocks, EventIndex, Found, OperationName, RequestNumbers, Rows, StoreRows, TraceClocks,
     diagnose, merge_documents, store_tables,
@@ -79,6 +80,7 @@ pub struct Recording {
     pub(crate) event_index: Part<EventIndex>,
     pub(crate) store: Part<Value>,
     pub(crate) store_history: Part<StoreHistoryPart>,
+    pub(crate) transfers: Part<TransfersReport>,
     pub(crate) count: Part<Value>,
     pub(crate) cpu: Part<Value>,
     pub(crate) io: Part<IoPart>,
@@ -98,6 +100,7 @@ pub(crate) enum Job {
     EventIndex,
     Store,
     StoreHistory,
+    Transfers,
     Count,
     Cpu,
     Io,
@@ -136,6 +139,7 @@ impl Recording {
             event_index: Part::new("event-index"),
             store: Part::new("store"),
             store_history: Part::new("store-history"),
+            transfers: Part::new("transfers"),
             count: Part::new("count"),
             cpu: Part::new("cpu"),
             io: Part::new("io"),
@@ -181,6 +185,7 @@ impl Recording {
             Job::EventIndex => self.event_index.want(),
             Job::Store => self.store.want(),
             Job::StoreHistory => self.store_history.want(),
+            Job::Transfers => self.transfers.want(),
             Job::Count => self.count.want(),
             Job::Cpu => self.cpu.want(),
             Job::Io => self.io.want(),
@@ -222,6 +227,9 @@ impl Recording {
                 Job::StoreHistory => self
                     .store_history
                     .make(|progress| self.make_store_history(progress)),
+                Job::Transfers => self
+                    .transfers
+                    .make(|progress| self.make_transfers(progress)),
                 Job::Count => self.count.make(|progress| self.make_count(progress)),
                 Job::Cpu => self.cpu.make(|progress| {
                     let cpu = |host: &HostKernels<'_>, options: &Options<'_>| {
@@ -251,6 +259,7 @@ impl Recording {
             self.event_index.report(),
             self.store.report(),
             self.store_history.report(),
+            self.transfers.report(),
             self.count.report(),
             self.cpu.report(),
             self.io.report(),
@@ -394,7 +403,8 @@ impl Recording {
             return Err(NO_SPAN_FILES.to_owned().into());
         }
         let spilled = |error: std::io::Error| format!("{SPANS_SPILLED}: {error}");
-        let (traces, _) = span_traces(files, &|_| true, None, self.jobs, progress).map_err(spilled)?;
+        let (traces, _) =
+            span_traces(files, &|_| true, None, self.jobs, progress).map_err(spilled)?;
         let options = SurveyOptions {
             limits: Limits::default(),
             jobs: self.jobs,
@@ -437,6 +447,19 @@ impl Recording {
         let hosts = self.host_names();
         let rows = StoreRows::of(&opened.history, &hosts, &stores, clocks.clone());
         Ok(StoreHistoryPart { opened, rows })
+    }
+
+    fn make_transfers(
+        &self,
+        progress: &(dyn Fn(u64, u64) + Sync),
+    ) -> Result<TransfersReport, Unmade> {
+        let recorded = self.experiment.transfers();
+        if recorded.reports().is_empty() {
+            return Err(NO_REPORTS.to_owned().into());
+        }
+        let report = recorded.report(0, self.jobs, progress);
+        let (report, _) = report.map_err(|error| format!("{SPANS_SPILLED}: {error}"))?;
+        Ok(report)
     }
 
     fn make_count(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Value, Unmade> {
@@ -516,6 +539,8 @@ const NO_THREADS: &str = "no kernel events were recorded, so nothing tells what 
      `slowpath record` records them where it has the rights";
 const NO_STORE: &str =
     "no data store was recorded from inside\n  hint: `slowpath record --redis PID` records Redis";
+const NO_REPORTS: &str = "no agent for Java told what programs receive\n  hint: its report may be opened alone or \
+     together with a recording";
 const NO_SPAN_FILES: &str = "no spans were recorded\n  hint: applications send theirs to the recorder by \
      OTLP; files of Jaeger or OTLP spans can be opened too";
 

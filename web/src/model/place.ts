@@ -3,7 +3,16 @@
 // functions here; the store that React listens to is place-store.ts.
 import type { TimeRange } from '../draw/time-scale';
 
-export const VIEWS = ['overview', 'requests', 'threads', 'services', 'store', 'events', 'analyses'] as const;
+export const VIEWS = [
+  'overview',
+  'requests',
+  'threads',
+  'services',
+  'store',
+  'events',
+  'analyses',
+  'transfers',
+] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 export interface Place {

@@ -13,6 +13,7 @@ const JOB_WORDS: Record<string, string> = {
   services: 'Ranking calling contexts',
   store: 'Adding up what the data store did',
   'store-history': 'Working out what the data store did when',
+  transfers: 'Reading what programs receive in vain',
   count: 'Counting events',
   cpu: 'Adding up processor use',
   io: 'Adding up input and output',

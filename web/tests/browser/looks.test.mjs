@@ -21,6 +21,7 @@ const PLACES = {
 };
 const MADE_UP_PLACES = {
   store: ['#/store', '.time-graph-canvas'],
+  transfers: ['#/transfers', '.use-bar'],
   'store-commands': [
     '#/store?show=commands&colour=commands&chart=bytes&range=1990000000-2060000000',
     '.data-table-space',

@@ -4,6 +4,7 @@ import { Refused, analysis, eventPage, number, rank, services } from './analyses
 import { findings, recording } from './facts.mjs';
 import { ioRates, quiet, usage } from './over-time.mjs';
 import { storeRows, storeTables, storeValues, storesOverTime } from './store.mjs';
+import { transfers } from './transfers.mjs';
 import { DURATION, arrows, cpus, groups, requests, sum, threads } from './recording.mjs';
 
 /** @returns {import('../../src/model/interface').Thread} */
@@ -66,6 +67,8 @@ export function answerOf(path, query, body) {
       return services();
     case 'store':
       return store(parts[1], query);
+    case 'transfers':
+      return transfers();
     case 'events':
       return eventPage(query);
     case 'analyses':

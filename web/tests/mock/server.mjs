@@ -16,7 +16,7 @@ const TYPES = {
   '.svg': 'image/svg+xml',
 };
 const WORKED_OUT =
-  /^\/api\/(threads|cpus|screen|quiet|findings|requests|operations|services|store|io|paths|compare)/;
+  /^\/api\/(threads|cpus|screen|quiet|findings|requests|operations|services|store|transfers|io|paths|compare)/;
 const SLOW = 2500;
 
 export function startMock({ port = 0, slow = false } = {}) {

@@ -14,6 +14,7 @@ mod recording;
 mod requests;
 mod store;
 mod timeline;
+mod transfers;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -60,6 +61,7 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(store::store))
         .routes(routes!(store::store_rows))
         .routes(routes!(store::store_through_time))
+        .routes(routes!(transfers::transfers))
         .routes(routes!(analyses::count))
         .routes(routes!(analyses::cpu))
         .routes(routes!(analyses::io))

@@ -39,6 +39,8 @@ pub(super) struct RecordingAnswer {
     span_files: usize,
     /// Whether a data store was recorded from inside.
     has_stores: bool,
+    /// How many reports of transfers were read: what agents for Java told.
+    transfer_reports: usize,
     /// What is wrong with what was opened.
     diagnostics: Vec<DiagnosticAnswer>,
     /// The version of slowpath that answers.
@@ -187,6 +189,7 @@ fn described(recording: &Recording) -> Result<RecordingAnswer, Problem> {
             .collect(),
         span_files: experiment.span_files().len(),
         has_stores: !experiment.stores().is_empty(),
+        transfer_reports: experiment.transfers().reports().len(),
         diagnostics: diagnostics.map(DiagnosticAnswer::from).collect(),
         version: env!("CARGO_PKG_VERSION"),
         states: ThreadState::ALL.map(ThreadState::name),

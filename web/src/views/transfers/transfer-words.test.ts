@@ -1,0 +1,63 @@
+// Words for transfers: what is left out, what use was made of a field, on what a row rests.
+import { expect, test } from 'vitest';
+import type { Transfer, TransferredField } from '../../model/interface';
+import { shortClass, useOf, wordObjects, wordUse, wordsLeftOut, wordsOfServices } from './transfer-words';
+
+const NOTHING = {
+  responses_without_context: 0,
+  failures: 0,
+  classes_not_rewritten: 0,
+  reads_unseen: 0,
+  too_many: 0,
+  registers_busy: 0,
+};
+
+test('only what was left out is told', () => {
+  expect(wordsLeftOut(NOTHING)).toEqual([]);
+  expect(wordsLeftOut({ ...NOTHING, registers_busy: 1234, failures: 2 })).toEqual([
+    '2 responses could not be looked into',
+    '1\u202f234 objects were not watched: no debug register was free',
+  ]);
+});
+
+test('rows on no path are told by why', () => {
+  const rows_without = { no_process: 0, no_call: 2, ambiguous: 1, not_told: 0 };
+  const told = wordsOfServices({ requests: 410, latency: 9, paths: 40, rows_on_paths: 8, rows_without });
+  expect(told).toEqual([
+    '8 on a path of services, by rank, of 410 requests',
+    '2 on no path: no call that spans tell of goes to the endpoint',
+    expect.stringMatching(/^1 on no path: several paths/),
+  ]);
+});
+
+const field = (used: number, printed: number, unused: number): TransferredField => ({
+  name: 'price',
+  type: 'double',
+  used,
+  printed,
+  unused,
+  utilisation: used + printed + unused === 0 ? null : { share: 0.25, low: 0.1, high: 0.4 },
+  bytes: 12,
+  use: 'sometimes',
+});
+
+test('use is told in shares of decided objects', () => {
+  expect(useOf(field(0, 0, 0))).toBe(null);
+  const use = useOf(field(1, 1, 2))!;
+  expect([use.used, use.printed, use.unused]).toEqual([0.25, 0.25, 0.5]);
+  expect(wordUse(use)).toBe('used 25 % (10 % to 40 %), only printed 25 %, unused 50 %');
+  expect(wordUse(useOf(field(4, 0, 0))!)).toBe('used 100 % (10 % to 40 %)');
+});
+
+test('objects that are not decided are told where there are any', () => {
+  const row = { decided: 385, censored: 0, lost: 0, too_large: 0 } as Transfer;
+  expect(wordObjects(row)).toBe('385 decided');
+  expect(wordObjects({ ...row, censored: 3, lost: 2, too_large: 1 })).toBe(
+    '385 decided; 3 censored: they outlived their requests; 2 lost: their reads could not be followed; ' +
+      '1 response had too many to count them all',
+  );
+});
+
+test('a class is named without its package', () => {
+  expect([shortClass('shop.order.Ticket'), shortClass('int')]).toEqual(['Ticket', 'int']);
+});

@@ -1,0 +1,110 @@
+// Words for what programs receive and never use: of fields, of what agents left out, of paths of services. The same as
+// `slowpath transfers` prints. Pure.
+import type {
+  FieldUse,
+  NoPath,
+  Transfer,
+  TransferredField,
+  TransfersLeftOut,
+  TransfersOnServices,
+} from '../../model/interface';
+import { wordCount, wordNumberOf, wordShare } from '../../model/wording';
+
+export const USE_WORDS: Record<FieldUse, string> = {
+  always: 'always',
+  sometimes: 'sometimes',
+  printed: 'only logged or compared',
+  never: 'never',
+  not_yet: 'not yet',
+  absent: 'always null',
+  unknown: 'unknown',
+};
+
+const NO_PATH_WORDS: Record<NoPath, string> = {
+  no_process: 'no span is of the process at that time (attribute process.pid)',
+  no_call: 'no call that spans tell of goes to the endpoint',
+  ambiguous:
+    'several paths and several places of the program have the endpoint in common, and no span names their methods',
+  not_told: 'the calls lie deeper than paths are told, or in no request',
+};
+
+export function wordNoPath(why: NoPath): string {
+  return NO_PATH_WORDS[why];
+}
+
+const LEFT_OUT_WORDS: Record<keyof TransfersLeftOut, string> = {
+  responses_without_context: 'responses stand nowhere below: there are too many contexts',
+  failures: 'responses could not be looked into',
+  classes_not_rewritten: 'classes could not be rewritten: what they read was not watched',
+  reads_unseen: 'objects were not watched: reads of their class might be missed',
+  too_many: 'objects were not watched: too many were',
+  registers_busy: 'objects were not watched: no debug register was free',
+};
+
+/** A sentence for each kind of thing that agents could not count or watch; none where that is nothing. */
+export function wordsLeftOut(leftOut: TransfersLeftOut): string[] {
+  const names = Object.keys(LEFT_OUT_WORDS) as (keyof TransfersLeftOut)[];
+  return names
+    .filter((name) => leftOut[name] > 0)
+    .map((name) => `${wordCount(leftOut[name])} ${LEFT_OUT_WORDS[name]}`);
+}
+
+/** How many rows lie on paths of services, and why others do not. */
+export function wordsOfServices(services: TransfersOnServices): string[] {
+  const { rows_on_paths: on, rows_without: without } = services;
+  const requests = wordNumberOf(services.requests, 'request');
+  const reasons = Object.keys(NO_PATH_WORDS) as NoPath[];
+  return [
+    `${wordCount(on)} on a path of services, by rank, of ${requests}`,
+    ...reasons
+      .filter((why) => without[why] > 0)
+      .map((why) => `${wordCount(without[why])} on no path: ${wordNoPath(why)}`),
+  ];
+}
+
+/** A class without its package. */
+export function shortClass(name: string): string {
+  return name.slice(name.lastIndexOf('.') + 1);
+}
+
+export interface Use {
+  used: number;
+  printed: number;
+  unused: number;
+  /** Bounds of the share used. */
+  low: number;
+  high: number;
+}
+
+/** Shares of decided objects by what use was made of a field, from 0 to 1; null where none is decided. */
+export function useOf(field: TransferredField): Use | null {
+  const { used, printed, unused, utilisation } = field;
+  const all = used + printed + unused;
+  if (utilisation === null || all === 0) return null;
+  return {
+    used: used / all,
+    printed: printed / all,
+    unused: unused / all,
+    low: utilisation.low,
+    high: utilisation.high,
+  };
+}
+
+export function wordUse(use: Use): string {
+  const parts = [
+    `used ${wordShare(use.used)} (${wordShare(use.low)} to ${wordShare(use.high)})`,
+    ...(use.printed > 0 ? [`only printed ${wordShare(use.printed)}`] : []),
+    ...(use.unused > 0 ? [`unused ${wordShare(use.unused)}`] : []),
+  ];
+  return parts.join(', ');
+}
+
+/** The numbers of objects on which a row rests, those that are 0 left out but for the first. */
+export function wordObjects({ decided, censored, lost, too_large: tooLarge }: Transfer): string {
+  return [
+    `${wordCount(decided)} decided`,
+    ...(censored > 0 ? [`${wordCount(censored)} censored: they outlived their requests`] : []),
+    ...(lost > 0 ? [`${wordCount(lost)} lost: their reads could not be followed`] : []),
+    ...(tooLarge > 0 ? [`${wordNumberOf(tooLarge, 'response')} had too many to count them all`] : []),
+  ].join('; ');
+}
