@@ -72,8 +72,8 @@ class Samples:
     def least(self):
         return min(self.sum(fields, "used", "printed", "unused") for fields in (USED, NEVER))
 
-    def check(self, test, share_seen=0.995):
-        for fields, kind, share in ((USED, "used", share_seen), (PRINTED, "printed", share_seen), (NEVER, "unused", 1)):
+    def check(self, test):
+        for fields, kind, share in ((USED, "used", 0.995), (PRINTED, "printed", 0.995), (NEVER, "unused", 1)):
             decided = self.sum(fields, "used", "printed", "unused")
             of_fields = [self.item[name] for name in fields]
             test.assertGreaterEqual(self.sum(fields, kind), share * decided, of_fields)
@@ -94,8 +94,9 @@ def attach(process, options):
 
 
 def run(java, options, backend, folder, least, seconds=60, attached=None, fetch=("fetch", "fetchCopied")):
-    """Runs until `least` samples are decided of fields always read and of those never read, and returns them all. Where `attached` is given, the
-    program runs a while before the agent comes; it is called with the process and what was said then."""
+    """Runs until `least` samples are decided of fields always read and of those never read, and returns them all. Where
+    `attached` is given, the program runs a while before the agent comes; it is called with the process and what was said
+    then."""
     report = folder / "report.jsonl"
     agent = (f"report={report},report-every=0.5,samples=1000000,arms-per-second=1000000,aiming-share=0.5,"
              f"backend={backend},remote={','.join(f'corners.Corners#{method}' for method in fetch)}")

@@ -50,10 +50,6 @@ def line_of(marker):
     raise AssertionError(marker)
 
 
-# The share of reads that registers see at the least in the first seconds of a program (README.md, Limits); how many in the
-# long run, matrix.py asks.
-SHORTLY = 0.9
-
 class Service:
     """A Java process that serves HTTP."""
 
@@ -311,7 +307,7 @@ class ByRegisters(unittest.TestCase):
     @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
     def test_every_read(self):
         with tempfile.TemporaryDirectory() as folder:
-            corners.run("java", ["-XX:+UseG1GC"], "watchpoints", Path(folder), least=200).check(self, SHORTLY)
+            corners.run("java", ["-XX:+UseG1GC"], "watchpoints", Path(folder), least=200).check(self)
 
     @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
     def test_attached_to_a_program_that_runs(self):
@@ -320,7 +316,7 @@ class ByRegisters(unittest.TestCase):
             self.assertEqual(corners.attach(process, ""), (
                 3, f"slowpath: process {process}: transfers are not watched: an agent is there already\n"))
         with tempfile.TemporaryDirectory() as folder:
-            corners.run("java", ["-XX:+UseG1GC"], "auto", Path(folder), least=200, attached=check).check(self, SHORTLY)
+            corners.run("java", ["-XX:+UseG1GC"], "auto", Path(folder), least=200, attached=check).check(self)
 
     def test_what_cannot_be_attached(self):
         with subprocess.Popen(["java", "-cp", CLASSES, "corners.Corners", "1000000000"], stdout=subprocess.DEVNULL,

@@ -226,8 +226,8 @@ final class Watchpoints implements Backend {
         private int register = -1;
         private int seen;
         private volatile boolean isCopied;
-        private volatile boolean isRequestOver;
-        private volatile boolean isTooLong;
+        private boolean isStopped;
+        private boolean isTooLong;
 
         Sample(Object object, Row row, int field) {
             super(object, lifetimes);
@@ -238,15 +238,12 @@ final class Watchpoints implements Backend {
 
         @Override
         void requestEnded() {
-            isRequestOver = true;
             stop();
         }
 
         @Override
         void end(boolean isDead) {
-            if (!isRequestOver) {
-                stop();
-            }
+            stop();
             if ((seen & LOST) != 0) {
                 row.lose(this);
             } else {
@@ -254,10 +251,16 @@ final class Watchpoints implements Backend {
             }
         }
 
+        /** Once, and before anybody asks what was seen: its request may be over and it be found dead at the same time. */
         private void stop() {
-            free(this);
-            // Whether it was read meanwhile or not.
-            isTooLong = System.nanoTime() - begun > LONGEST_NANOS;
+            synchronized (Watchpoints.this) {
+                if (!isStopped) {
+                    isStopped = true;
+                    free(this);
+                    // Whether it was read meanwhile or not.
+                    isTooLong = System.nanoTime() - begun > LONGEST_NANOS;
+                }
+            }
         }
 
         @Override
