@@ -81,9 +81,10 @@ void on_signal(int number, siginfo_t *info, void *machine)
 
 bool is_of_jvm(pid_t thread)
 {
-    static const char *const NAMES[] = {"VM ", "GC Thread", "G1 ", "ParGC", "Shenandoah", "C1 Compiler", "C2 Compiler",
-                                        "Sweeper", "ZDriver", "ZDirector", "ZWorker", "ZStat", "ZUncommitter",
-                                        "ZUnmapper", "XDriver", "XWorker", "Service Thread", "Monitor Deflati"};
+    static const char *const NAMES[] = {"VM Thread", "VM Periodic", "GC Thread#", "G1 ", "ParGC", "Shenandoah",
+                                        "C1 Compiler", "C2 Compiler", "Sweeper thread", "ZDriver", "ZDirector", "ZWorker",
+                                        "ZStat", "ZUncommitter", "ZUnmapper", "XDriver", "XWorker", "Service Thread",
+                                        "Monitor Deflati"};
     char path[64];
     char name[17] = {};
     snprintf(path, sizeof path, "/proc/self/task/%d/comm", thread);
@@ -105,25 +106,39 @@ int open_event(int which, pid_t thread)
     return static_cast<int>(syscall(SYS_perf_event_open, &event, thread, -1, -1, PERF_FLAG_FD_CLOEXEC));
 }
 
-// Of a thread that began after the first events were opened, some may be inherited. They are the first ones, so the
-// missing ones are opened from the last on, until there is no room.
-bool open_thread(pid_t thread, bool may_inherit)
+// Opens events of registers from one on, as long as there is room; up to which.
+int open_from(int first, pid_t thread)
+{
+    int which = first;
+    for (; which < COUNT; which++) {
+        const int event = open_event(which, thread);
+        if (event < 0)
+            break;
+        events[which][threads] = event;
+    }
+    return which;
+}
+
+// A thread that began after the first events were opened has inherited those that the thread had which started it: the
+// first ones, as they are opened in order. Then there is room for the others only.
+bool open_thread(pid_t thread)
 {
     if (threads == MOST_THREADS)
         return true;
     for (int which = 0; which < COUNT; which++)
         events[which][threads] = -1;
-    for (int index = 0; index < COUNT; index++) {
-        const int which = may_inherit ? COUNT - 1 - index : index;
-        const int event = open_event(which, thread);
-        if (event < 0 && (errno == ESRCH || (may_inherit && errno == ENOSPC)))
-            break;
-        if (event < 0)
-            return false;
-        events[which][threads] = event;
+    const int room = open_from(0, thread);
+    if (room < COUNT && threads > 0 && errno == ENOSPC) {
+        for (int which = 0; which < room; which++) {
+            close(events[which][threads]);
+            events[which][threads] = -1;
+        }
+        open_from(COUNT - room, thread);
+        threads++;
+        return true;
     }
     threads++;
-    return true;
+    return room == COUNT || errno == ESRCH;
 }
 
 void close_all()
@@ -135,7 +150,7 @@ void close_all()
 }
 
 // Opens events for threads that are not in the list `known` yet, and adds them to it.
-bool open_threads(pid_t *known, int &count, bool may_inherit)
+bool open_threads(pid_t *known, int &count)
 {
     DIR *tasks = opendir("/proc/self/task");
     if (!tasks)
@@ -149,7 +164,7 @@ bool open_threads(pid_t *known, int &count, bool may_inherit)
         if (is_known)
             continue;
         known[count++] = thread;
-        is_open = is_of_jvm(thread) || open_thread(thread, may_inherit);
+        is_open = is_of_jvm(thread) || open_thread(thread);
     }
     const int error = errno;
     closedir(tasks);
@@ -194,11 +209,11 @@ const char *open(OnAccess on_access)
     action.sa_sigaction = on_signal;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | SA_NODEFER;
     sigaction(SIGTRAP, &action, &before);
-    bool is_open = open_threads(known, count, false);
+    bool is_open = true;
     // Until no more have begun meanwhile.
     for (int begun = -1; is_open && begun != count;) {
         begun = count;
-        is_open = open_threads(known, count, true);
+        is_open = open_threads(known, count);
     }
     if (is_open)
         return nullptr;
