@@ -5,6 +5,7 @@ of the services is kept as KEPT_REPORT says."""
 import http.client
 import json
 import os
+import platform
 import re
 import shutil
 import signal
@@ -334,13 +335,13 @@ class ByRegisters(unittest.TestCase):
 class WhatCannotBe(unittest.TestCase):
     """The program does its work, and one line says what is missing."""
 
-    def run_with(self, options, *jvm):
+    def run_with(self, options, *jvm, first=None, lines=1):
         ran = subprocess.run(["java", *jvm, f"-javaagent:{AGENT}={options}", "-cp", CLASSES, "corners.Corners", "3"],
-                             check=True, capture_output=True, text=True, timeout=60)
+                             check=True, capture_output=True, text=True, timeout=60, preexec_fn=first)
         self.assertIn("objects 3\n", ran.stdout)
         said = [line for line in ran.stderr.splitlines() if line.startswith("slowpath:")]
-        self.assertEqual(len(said), 1, ran.stderr)
-        return said[0]
+        self.assertEqual(len(said), lines, ran.stderr)
+        return said[-1]
 
     def test_wrong_options(self):
         self.assertIn("there is no option 'rates'", self.run_with("rates=1"))
@@ -364,6 +365,24 @@ class WhatCannotBe(unittest.TestCase):
             report = Path(folder) / "report.jsonl"
             said = self.run_with(f"report={report},backend=watchpoints")
             self.assertIn("classes are changed to see reads, no watchpoints: the debug registers are in use", said)
+            self.assertEqual(read_report(report)[0]["backend"], "field-mask")
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "the filter is of x86-64")
+    def test_registers_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            said = self.run_with(f"report={report},backend=watchpoints", first=corners.refuse_registers)
+            self.assertIn("no watchpoints: the kernel refuses perf_event_open (hint: ", said)
+            self.assertEqual(read_report(report)[0]["backend"], "field-mask")
+
+    def test_another_processor(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            other = "-Dos.arch=riscv64"
+            self.assertIn("transfers will not be seen in recordings: the agent was not built for Linux-riscv64 (hint: ",
+                          self.run_with(f"report={report}", other))
+            said = self.run_with(f"report={report},backend=watchpoints", other, lines=2)
+            self.assertIn("classes are changed to see reads, no watchpoints: the native library is missing", said)
             self.assertEqual(read_report(report)[0]["backend"], "field-mask")
 
     def test_no_room_for_the_report(self):

@@ -12,10 +12,20 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 
 final class NativeLibraries {
+    private static final String PLATFORM = System.getProperty("os.name") + "-" + System.getProperty("os.arch");
+    private static final String FOLDER = "slowpath/transfers/native/" + PLATFORM + "/";
+    private static final String ALL_LOST =
+            "counting responses costs more, and transfers will not be seen in recordings";
+    private static final String OF_JVM = "libslowpath_transfers_jvm.so";
+
     private NativeLibraries() {}
 
     /** @return whether the library is loaded that asks the JVM for call paths */
     static boolean load() {
+        if (ClassLoader.getSystemResource(FOLDER + OF_JVM) == null) {
+            say(ALL_LOST, "the agent was not built for " + PLATFORM, "make -C agents/java on such a machine");
+            return false;
+        }
         try {
             Path folder = Files.createTempDirectory("slowpath-transfers");
             try {
@@ -24,14 +34,13 @@ final class NativeLibraries {
                         "install liblttng-ust")) {
                     NativeEvents.ready();
                 }
-                return load(folder, "libslowpath_transfers_jvm.so", "counting responses costs more",
+                return load(folder, OF_JVM, "counting responses costs more",
                         "-Djava.io.tmpdir=FOLDER where libraries may be loaded from");
             } finally {
                 Files.deleteIfExists(folder);
             }
         } catch (IOException | RuntimeException cause) {
-            say("counting responses costs more, and transfers will not be seen in recordings", cause,
-                    "-Djava.io.tmpdir=FOLDER");
+            say(ALL_LOST, cause, "-Djava.io.tmpdir=FOLDER");
             return false;
         }
     }
@@ -62,8 +71,7 @@ final class NativeLibraries {
     }
 
     private static void unpack(Path library) throws IOException {
-        String resource = "slowpath/transfers/native/" + System.getProperty("os.name") + "-"
-                + System.getProperty("os.arch") + "/" + library.getFileName();
+        String resource = FOLDER + library.getFileName();
         try (InputStream packed = ClassLoader.getSystemResourceAsStream(resource)) {
             if (packed == null) {
                 throw new IOException("the agent has no " + resource);
@@ -72,7 +80,7 @@ final class NativeLibraries {
         }
     }
 
-    private static void say(String lost, Throwable cause, String hint) {
+    private static void say(String lost, Object cause, String hint) {
         System.err.println("slowpath: " + lost + ": " + cause + " (hint: " + hint + ")");
     }
 }
