@@ -13,7 +13,8 @@ import corners
 
 LEAST = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
 SECONDS = 900
-COLLECTORS = ("G1", "Parallel", "Serial", "Z", "Shenandoah")
+COLLECTORS = {"G1": [], "Parallel": [], "Serial": [], "Z": [], "Generational Z": ["-XX:+UseZGC", "-XX:+ZGenerational"],
+              "Shenandoah": []}
 
 
 def runs(java, options):
@@ -39,8 +40,8 @@ def main():
     are_right = True
     for java in ["java", *filter(None, os.environ.get("JAVAS", "").split(":"))]:
         version = subprocess.run([java, "-version"], capture_output=True, text=True).stderr.split('"')[1]
-        for collector in COLLECTORS:
-            options = [f"-XX:+Use{collector}GC"]
+        for collector, options in COLLECTORS.items():
+            options = options or [f"-XX:+Use{collector}GC"]
             if not runs(java, options):
                 continue
             for backend in ("mask", "watchpoints") if corners.has_registers() else ("mask",):
@@ -53,4 +54,5 @@ def main():
     sys.exit(0 if are_right else 1)
 
 
-main()
+if __name__ == "__main__":
+    main()
