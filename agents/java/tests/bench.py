@@ -1,7 +1,7 @@
 """What the agent costs a real Spring Boot service (README.md): its start, processor time per request by /proc, and
-latencies that clients see, without the agent and with it, whose options change while it runs. Modes take turns, forwards
-and backwards; ratios compare with `no agent` of the same round. The last mode is that once more: what differs there is
-noise.
+latencies that clients see: without the agent, with it, where its options change while the service runs, and with
+watchpoints. Modes take turns, forwards and backwards; ratios compare with `no agent` of the same round. The last mode is
+that once more: what differs there is noise. Eleven minutes.
     bench.py [ROUNDS [SECONDS_OF_A_RUN [REQUESTS_PER_SECOND]]]"""
 import os
 import re
@@ -18,17 +18,17 @@ AGENT = HERE.parent / "target/slowpath-transfers.jar"
 CLASSES = HERE.parent / "target/test-classes"
 SERVICES = HERE / "services/target/services.jar"
 GIVEN = [int(given) for given in sys.argv[1:]]
-ROUNDS, SECONDS, RATE = GIVEN + [10, 5, 400][len(GIVEN):]
+ROUNDS, SECONDS, RATE = GIVEN + [8, 5, 400][len(GIVEN):]
 STARTS = 5
 CLIENTS = (16, 200)
-# The agent's options; None: the service without it.
+# Which service is asked, and the agent's options there that change while it runs.
 MODES = {
-    "no agent": None,
-    "counts only, paths by Java": "rate=0\ncall-paths=java",
-    "counts only": "rate=0",
-    "default: 20 looks a second": "",
-    "a look at every response": "arms-per-second=1000000",
-    "no agent again": None,
+    "no agent": ("plain", None),
+    "counts only": ("mask", "rate=0"),
+    "default: 20 looks a second": ("mask", ""),
+    "a look at every response": ("mask", "arms-per-second=1000000"),
+    "watchpoints, default": ("watchpoints", ""),
+    "no agent again": ("plain", None),
 }
 
 
@@ -41,7 +41,8 @@ class Service:
         with open(self.log, "w") as log:
             self.process = subprocess.Popen(
                 ["java", "-Xmx512m", *agent, "-jar", SERVICES, name.split("-")[0], "--server.port=0",
-                 "--server.tomcat.threads.max=250", "--server.tomcat.max-keep-alive-requests=-1", *arguments], stdout=log, stderr=subprocess.STDOUT)
+                 "--server.tomcat.threads.max=250", "--server.tomcat.max-keep-alive-requests=-1", *arguments],
+                stdout=log, stderr=subprocess.STDOUT)
         while not (listening := re.search(r"^listening on (\d+)$", self.log.read_text(), re.M)):
             if self.process.poll() is not None:
                 raise SystemExit(self.log.read_text())
@@ -65,10 +66,10 @@ class Load:
         self.process = subprocess.Popen(["java", "-cp", CLASSES, "load.Load"], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
 
-    def run(self, service, clients, rate=RATE, seconds=SECONDS):
+    def run(self, service, clients, seconds=SECONDS):
         """Of the service: microseconds of processor per request, and latency, p50 and p99."""
         before = service.processor_seconds()
-        self.process.stdin.write(f"{service.port} {clients} {rate} {seconds} /one/{{}}\n")
+        self.process.stdin.write(f"{service.port} {clients} {RATE} {seconds} /one/{{}}\n")
         self.process.stdin.flush()
         requests, failures, p50, p99 = (int(word) for word in self.process.stdout.readline().split())
         if failures:
@@ -76,15 +77,16 @@ class Load:
         return 1e6 * (service.processor_seconds() - before) / requests, p50, p99
 
 
-def agent_of(folder):
-    options = f"config={folder}/options,report={folder}/report.jsonl,report-every=0.5,samples=1000000"
+def agent_of(folder, backend):
+    options = (f"config={folder}/options-{backend},report={folder}/report-{backend}.jsonl,report-every=0.5,"
+               f"samples=1000000,backend={backend}")
     return [f"-javaagent:{AGENT}={options}"]
 
 
 def starts(folder, arguments):
     seconds = {"no agent": [], "agent": []}
     for _ in range(STARTS):
-        for name, agent in (("no agent", ()), ("agent", agent_of(folder))):
+        for name, agent in (("no agent", ()), ("agent", agent_of(folder, "mask"))):
             service = Service(folder, "planner", *arguments, agent=agent)
             seconds[name].append(service.start_seconds)
             service.stop()
@@ -92,23 +94,23 @@ def starts(folder, arguments):
         print(f"start, {name}: median {statistics.median(each):.2f} s, {min(each):.2f} to {max(each):.2f} s")
 
 
-def measure(folder, load, plain, watched):
+def measure(folder, load, services):
     """By number of clients and mode: what each round gave."""
-    def run(mode, clients, **how):
-        options = MODES[mode]
-        if options is None:
-            return load.run(plain, clients, **how)
-        (folder / "options").write_text(options)
-        time.sleep(1.2)  # until the agent has read them
-        return load.run(watched, clients, **how)
+    def set_options(mode):
+        name, options = MODES[mode]
+        if options is not None:
+            (folder / f"options-{name}").write_text(options)
+            time.sleep(1.2)  # until the agent has read them
+        return services[name]
 
     for mode in [*MODES, *MODES]:
-        run(mode, 16, seconds=8)  # compilers
+        load.run(set_options(mode), 16, seconds=5)  # compilers
     results = {(clients, mode): [] for clients in CLIENTS for mode in MODES}
     for number in range(ROUNDS):
         for mode in (list(MODES) if number % 2 == 0 else list(reversed(MODES))):
+            service = set_options(mode)
             for clients in CLIENTS:
-                results[clients, mode].append(run(mode, clients))
+                results[clients, mode].append(load.run(service, clients))
     return results
 
 
@@ -136,18 +138,22 @@ def main():
     folder = Path(tempfile.mkdtemp())
     running = []
     try:
-        (folder / "options").write_text("")
         tickets = Service(folder, "tickets")
         running.append(tickets)
         arguments = [f"--tickets=http://localhost:{tickets.port}"]
+        for backend in ("mask", "watchpoints"):
+            (folder / f"options-{backend}").write_text("")
         starts(folder, arguments)
-        plain = Service(folder, "planner-plain", *arguments)
-        running.append(plain)
-        watched = Service(folder, "planner-watched", *arguments, agent=agent_of(folder))
-        running.append(watched)
+        services = {}
+        for name in ("plain", "mask", "watchpoints"):
+            agent = () if name == "plain" else agent_of(folder, name)
+            services[name] = Service(folder, f"planner-{name}", *arguments, agent=agent)
+            running.append(services[name])
+            if "slowpath:" in services[name].log.read_text():
+                print(f"{name}: {services[name].log.read_text()}")
         load = Load()
         running.append(load)
-        say(measure(folder, load, plain, watched))
+        say(measure(folder, load, services))
         print(f"\nload average {os.getloadavg()[1]:.1f} on {os.cpu_count()} processors: "
               "more than this benchmark means that others disturbed it")
     finally:
