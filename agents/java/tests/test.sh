@@ -5,3 +5,4 @@
 python3 tests/test_transfers.py
 python3 tests/test_families.py
 python3 tests/test_call_paths.py
+python3 tests/test_soak.py

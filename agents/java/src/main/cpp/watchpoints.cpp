@@ -332,8 +332,10 @@ extern "C" JNIEXPORT jint JNICALL Java_slowpath_transfers_Watchpoints_arm(
     if (before & 1)
         return NOT_ARMED;
     slot.object = environment->NewWeakGlobalRef(object);
-    if (!slot.object)
+    if (!slot.object) {
+        environment->ExceptionClear();
         return NOT_ARMED;
+    }
     slot.seen = 0;
     slot.epoch = before;
     slot.offset = static_cast<std::uintptr_t>(offset);

@@ -71,7 +71,7 @@ public final class Agent {
             if (hooked.hasClass(loaded.getName().replace('.', '/'))) {
                 try {
                     instrumentation.retransformClasses(loaded);
-                } catch (UnmodifiableClassException | RuntimeException | LinkageError cause) {
+                } catch (UnmodifiableClassException | RuntimeException | Error cause) {
                     Rewriting.failures.increment();
                 }
             }

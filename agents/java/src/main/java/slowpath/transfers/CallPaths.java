@@ -15,6 +15,8 @@ final class CallPaths {
     private final Options options;
     private final boolean isNative;
     private final Map<Long, CallPath> known = new ConcurrentHashMap<>();
+    /** Each of them once: classes that are loaded anew have the same paths, by other numbers. */
+    private final Map<CallPath, CallPath> paths = new ConcurrentHashMap<>();
 
     /** @param isLoaded whether the native library is */
     CallPaths(Options options, boolean isLoaded) {
@@ -40,7 +42,10 @@ final class CallPaths {
             path.elements(); // From now on it keeps no class.
             if (known.size() >= MOST_KNOWN) {
                 known.clear();
+                paths.clear();
             }
+            CallPath before = paths.putIfAbsent(path, path);
+            path = before == null ? path : before;
             known.put(number, path);
         }
         return path;

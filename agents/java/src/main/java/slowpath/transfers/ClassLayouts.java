@@ -7,6 +7,8 @@ package slowpath.transfers;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.URL;
+import java.net.URLConnection;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -80,7 +82,7 @@ final class ClassLayouts {
     }
 
     private ClassLayout find(ClassLoader loader, String name) {
-        try (InputStream file = loader.getResourceAsStream(name + ".class")) {
+        try (InputStream file = open(loader, name + ".class")) {
             if (file != null) {
                 return read(loader, name, new ClassReader(file));
             }
@@ -89,6 +91,17 @@ final class ClassLayouts {
         }
         unseen.add(name);
         return null;
+    }
+
+    /** Not through the cache of jars, where they would stay open though their loader is thrown away. */
+    private static InputStream open(ClassLoader loader, String file) throws IOException {
+        URL place = loader.getResource(file);
+        if (place == null) {
+            return loader.getResourceAsStream(file);
+        }
+        URLConnection connection = place.openConnection();
+        connection.setUseCaches(false);
+        return connection.getInputStream();
     }
 
     private ClassLayout read(ClassLoader loader, String name, ClassReader file) {

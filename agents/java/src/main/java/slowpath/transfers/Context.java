@@ -13,6 +13,8 @@ import java.util.concurrent.atomic.LongAdder;
 final class Context {
     /** Where looking found nothing of the application so often, looking ends. */
     private static final int FRUITLESS = 100;
+    /** More classes than this only where they are generated without end. */
+    private static final int MOST_ROWS = 500;
 
     final int number;
     /** The recording in which the number was explained last. */
@@ -23,7 +25,7 @@ final class Context {
     final String by;
     /** All of them. */
     final LongAdder responses = new LongAdder();
-    /** Those that were looked into, and those of them that were too large to be seen whole. */
+    /** Those that were looked into, and those of them that were too large, or of too many classes, to be seen whole. */
     final LongAdder looked = new LongAdder();
     final LongAdder tooLarge = new LongAdder();
     final Map<DataClass.Shape, Row> rows = new ConcurrentHashMap<>();
@@ -48,9 +50,11 @@ final class Context {
         return false;
     }
 
+    /** Null: there are too many. */
     Row row(DataClass type) {
         Row row = rows.get(type.shape);
-        return row != null ? row : rows.computeIfAbsent(type.shape, shape -> new Row(shape, endpoint.encoding));
+        return row != null || rows.size() >= MOST_ROWS ? row
+                : rows.computeIfAbsent(type.shape, shape -> new Row(shape, endpoint.encoding));
     }
 
     static final class Key {

@@ -62,9 +62,9 @@ final class FieldMask implements Backend {
             marks = new Watched(values.length);
             marks.becomeSample();
         }
-        lifetimes.add(new Sample(object, lifetimes, marks, row), ofRequest);
         row.arm(values, marks);
         watchable.slowpath$watch(marks);
+        lifetimes.add(new Sample(object, lifetimes, marks, row), ofRequest);
     }
 
     /** An entity is about to be told that it is loaded: should it be chosen, what it reads then must not be missed. */

@@ -11,8 +11,12 @@ import java.lang.ref.ReferenceQueue;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.LongAdder;
 
 final class Lifetimes {
+    /** Objects of which it could not be said what became of them. */
+    final LongAdder failures = new LongAdder();
+
     private static final long QUIET_MILLIS = 100;
     /** Where no end of a request is known, an object that lives so long has escaped. */
     private static final long LONGEST_NANOS = 600_000_000_000L;
@@ -55,8 +59,6 @@ final class Lifetimes {
         long looked = epoch;
         while (true) {
             try {
-                NativeEvents.look();
-                often.run();
                 Reference<?> gone = dead.remove(QUIET_MILLIS);
                 if (gone instanceof Sample) {
                     end((Sample) gone, true);
@@ -68,8 +70,12 @@ final class Lifetimes {
                     looked = epoch;
                     endEscaped();
                 }
+                NativeEvents.look();
+                often.run();
             } catch (InterruptedException cause) {
                 return;
+            } catch (RuntimeException | Error cause) {
+                failures.increment();
             }
         }
     }

@@ -28,6 +28,9 @@ final class Packages {
         "com.netflix.", "net.bytebuddy.", "net.sf.", "net.minidev.", "javassist.", "redis.clients.",
     };
 
+    /** More than this only where classes are generated without end. */
+    private static final int MOST_ANSWERS = 50_000;
+
     private final Map<String, Boolean> answers = new ConcurrentHashMap<>();
     private final String[] only;
     private final String[] excluded;
@@ -46,6 +49,9 @@ final class Packages {
         Boolean answer = answers.get(className);
         if (answer == null) {
             answer = find(className);
+            if (answers.size() >= MOST_ANSWERS) {
+                answers.clear();
+            }
             answers.put(className, answer);
         }
         return answer;

@@ -33,8 +33,10 @@ final class PrintsAndCopies implements ClassFileTransformer {
                 if (classes.add(ancestor)) {
                     instrumentation.retransformClasses(ancestor);
                 }
-            } catch (UnmodifiableClassException | RuntimeException | LinkageError cause) {
+            } catch (UnmodifiableClassException | RuntimeException | Error cause) {
                 classes.remove(ancestor);
+            }
+            if (!classes.contains(ancestor)) {
                 Rewriting.failures.increment();
                 return false;
             }
@@ -48,10 +50,15 @@ final class PrintsAndCopies implements ClassFileTransformer {
         if (redefined == null || !classes.contains(redefined)) {
             return null;
         }
-        ClassReader reader = new ClassReader(file);
-        ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
-        reader.accept(new Changed(writer), ClassReader.EXPAND_FRAMES);
-        return writer.toByteArray();
+        try {
+            ClassReader reader = new ClassReader(file);
+            ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
+            reader.accept(new Changed(writer), ClassReader.EXPAND_FRAMES);
+            return writer.toByteArray();
+        } catch (RuntimeException | Error cause) {
+            classes.remove(redefined); // The JVM says nothing of it.
+            return null;
+        }
     }
 
     private static final class Changed extends ClassVisitor {

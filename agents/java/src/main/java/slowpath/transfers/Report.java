@@ -55,7 +55,7 @@ final class Report {
             Path unfinished = options.report.resolveSibling(options.report.getFileName() + ".part");
             Files.write(unfinished, text().getBytes(StandardCharsets.UTF_8));
             Files.move(unfinished, options.report, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
-        } catch (IOException | RuntimeException cause) {
+        } catch (IOException | RuntimeException | Error cause) {
             if (!saidThatItFails) {
                 saidThatItFails = true;
                 System.err.println("slowpath: no report of transfers: " + cause + " (hint: report=FILE)");
@@ -88,7 +88,7 @@ final class Report {
         backend.tellNotWatched(json);
         return json.end('}')
                 .with("responses_without_context", transfers.withoutContext.sum())
-                .with("failures", transfers.failures.sum())
+                .with("failures", transfers.failures.sum() + lifetimes.failures.sum())
                 .with("classes_not_rewritten", Rewriting.failures.sum())
                 .end('}');
     }

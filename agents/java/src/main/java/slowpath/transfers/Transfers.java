@@ -127,18 +127,23 @@ final class Transfers {
     private void look(Object root, Context context, ThreadState thread) {
         Graph graph = new Graph(root, context.endpoint.encoding == Encoding.ROW, backend::dataClass);
         context.looked.increment();
-        if (graph.tooLarge) {
-            context.tooLarge.increment();
-        }
+        boolean isWhole = !graph.tooLarge;
         // Where not all can be watched, not always the same ones.
         List<Map.Entry<DataClass, Graph.OfClass>> classes = new ArrayList<>(graph.classes.entrySet());
         Collections.shuffle(classes, ThreadLocalRandom.current());
         for (Map.Entry<DataClass, Graph.OfClass> found : classes) {
             Row row = context.row(found.getKey());
+            if (row == null) {
+                isWhole = false;
+                continue;
+            }
             row.found(found.getValue().count);
             if (row.isShort(options.samples)) {
                 backend.watch(found.getValue().one, found.getKey(), row, thread.ofRequest());
             }
+        }
+        if (!isWhole) {
+            context.tooLarge.increment();
         }
     }
 }

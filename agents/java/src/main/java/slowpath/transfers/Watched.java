@@ -24,7 +24,8 @@ public final class Watched implements Seen {
 
     /** The field is read: on behalf of toString, hashCode or equals, or for what else the program does. */
     void read(int field) {
-        if (used[field] == 0) {
+        // Another, of a reader that was rewritten for another class of the name: it must not fail for that.
+        if (field < used.length && used[field] == 0) {
             ThreadState thread = ThreadState.current();
             if (!thread.isUncounted()) {
                 (thread.isPrinting() ? printed : used)[field] = 1;

@@ -12,8 +12,9 @@ import java.lang.management.ManagementFactory;
 import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
 import java.util.List;
-import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.BlockingDeque;
+import java.util.concurrent.LinkedBlockingDeque;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.atomic.LongAdder;
@@ -24,6 +25,7 @@ final class Watchpoints implements Backend {
     static final int PRINTS = 2;
 
     private static final int REGISTERS = 4;
+    private static final int MOST_TO_PREPARE = 100;
     /** No object is watched for longer, so that those that live on do not have all registers; then it is censored. */
     private static final long LONGEST_NANOS = 10_000_000_000L;
 
@@ -47,7 +49,8 @@ final class Watchpoints implements Backend {
             return new Readiness();
         }
     };
-    private final Queue<Class<?>> toPrepare = new ConcurrentLinkedQueue<>();
+    /** Where classes come faster than they can be prepared, the last ones are still in use. */
+    private final BlockingDeque<Class<?>> toPrepare = new LinkedBlockingDeque<>(MOST_TO_PREPARE);
     /** Whom each register serves; null: nobody. */
     private final AtomicReferenceArray<Sample> served = new AtomicReferenceArray<>(REGISTERS);
     private long restUntil = System.nanoTime();
@@ -143,8 +146,8 @@ final class Watchpoints implements Backend {
             arm(object, type, row, ofRequest);
         } else if (ready.isRefused) {
             unseen.increment();
-        } else if (ready.isAsked.compareAndSet(0, 1)) {
-            toPrepare.add(object.getClass());
+        } else if (ready.isAsked.compareAndSet(false, true) && !toPrepare.offerFirst(object.getClass())) {
+            ready.isAsked.set(false); // When the next one arrives, there may be room.
         }
     }
 
@@ -156,16 +159,15 @@ final class Watchpoints implements Backend {
             registersBusy.increment();
             return;
         }
-        Object[] values = type.values(object);
+        Field watched = type.fields.get(field);
+        long offset = offsets.of(watched);
         Sample sample = new Sample(object, row, field);
+        row.arm(type.values(object), sample);
         lifetimes.add(sample, ofRequest);
-        row.arm(values, sample);
         armed.incrementAndGet();
         served.set(register, sample);
         long begin = System.nanoTime();
-        Field watched = type.fields.get(field);
-        int outcome = arm(register, object, offsets.of(watched), offsets.bytes(watched),
-                !watched.getType().isPrimitive());
+        int outcome = arm(register, object, offset, offsets.bytes(watched), !watched.getType().isPrimitive());
         if (outcome == IS_ARMED) {
             sample.register = register;
         } else {
@@ -214,7 +216,7 @@ final class Watchpoints implements Backend {
 
     /** Whether objects of a class may be watched. */
     private static final class Readiness {
-        private final AtomicInteger isAsked = new AtomicInteger();
+        private final AtomicBoolean isAsked = new AtomicBoolean();
         private volatile boolean isReady;
         private volatile boolean isRefused;
     }
