@@ -1,7 +1,7 @@
-"""What the agent costs a real Spring Boot service (README.md): its start, processor time per request by /proc, and
-latencies that clients see: without the agent, with it, where its options change while the service runs, and with
-watchpoints. Modes take turns, forwards and backwards; ratios compare with `no agent` of the same round. The last mode is
-that once more: what differs there is noise. Eleven minutes.
+"""What the agent costs (README.md): a single response; then a real Spring Boot service: its start, processor time per
+request by /proc, and latencies that clients see, without the agent, with it, where its options change while the service
+runs, and with watchpoints. Modes take turns, forwards and backwards; ratios compare with `no agent` of the same round.
+The last mode is that once more: what differs there is noise. Eleven minutes.
     bench.py [ROUNDS [SECONDS_OF_A_RUN [REQUESTS_PER_SECOND]]]"""
 import os
 import re
@@ -83,6 +83,18 @@ def agent_of(folder, backend):
     return [f"-javaagent:{AGENT}={options}"]
 
 
+def singles(folder):
+    """What one response costs, with thirty frames between servlet and client, and nothing else done for the request."""
+    for name, options in (("nothing is counted", None), ("counted, path by Java", "rate=0,call-paths=java"),
+                          ("counted", "rate=0"), ("counted and looked into", "arms-per-second=1000000")):
+        agent = [] if options is None else [
+            f"-javaagent:{AGENT}=report={folder}/single.jsonl,samples=1000000,remote=load.Single#fetch,{options}"]
+        # Collections so often that objects are not too many to be watched.
+        ran = subprocess.run(["java", "-XX:+UseSerialGC", "-Xmx256m", "-Xmn4m", *agent, "-cp", CLASSES, "load.Single",
+                              "100000"], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        print(f"a request with one response, {name}: {int(ran.stdout) / 1000:.1f} us")
+
+
 def starts(folder, arguments):
     seconds = {"no agent": [], "agent": []}
     for _ in range(STARTS):
@@ -138,6 +150,7 @@ def main():
     folder = Path(tempfile.mkdtemp())
     running = []
     try:
+        singles(folder)
         tickets = Service(folder, "tickets")
         running.append(tickets)
         arguments = [f"--tickets=http://localhost:{tickets.port}"]

@@ -13,8 +13,10 @@ import corners
 
 LEAST = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
 SECONDS = 900
-COLLECTORS = {"G1": [], "Parallel": [], "Serial": [], "Z": [], "Generational Z": ["-XX:+UseZGC", "-XX:+ZGenerational"],
-              "Shenandoah": []}
+# Options; ZGC is experimental in Java 11.
+COLLECTORS = {"G1": ["-XX:+UseG1GC"], "Parallel": ["-XX:+UseParallelGC"], "Serial": ["-XX:+UseSerialGC"],
+              "Z": ["-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC"],
+              "Generational Z": ["-XX:+UseZGC", "-XX:+ZGenerational"], "Shenandoah": ["-XX:+UseShenandoahGC"]}
 
 
 def runs(java, options):
@@ -41,7 +43,6 @@ def main():
     for java in ["java", *filter(None, os.environ.get("JAVAS", "").split(":"))]:
         version = subprocess.run([java, "-version"], capture_output=True, text=True).stderr.split('"')[1]
         for collector, options in COLLECTORS.items():
-            options = options or [f"-XX:+Use{collector}GC"]
             if not runs(java, options):
                 continue
             for backend in ("mask", "watchpoints") if corners.has_registers() else ("mask",):

@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 final class CallPaths {
-    /** Paths with libraries' frames; more than this only where a path never comes twice. */
-    private static final int MOST_KNOWN = 50_000;
+    /** Paths with libraries' frames; more than this only where classes are loaded anew all the time. */
+    private static final int MOST_KNOWN = 20_000;
 
     private final Options options;
     private final boolean isNative;

@@ -25,6 +25,7 @@ final class Lifetimes {
     private final Set<Sample> samples = ConcurrentHashMap.newKeySet();
     /** Each collection that is noticed begins another; see {@link Collection}. */
     private volatile long epoch;
+    /** Null: the last one is over. */
     private Collection next;
 
     int watchedNow() {
@@ -49,26 +50,32 @@ final class Lifetimes {
 
     /** @param often is called several times a second */
     void start(Runnable often) {
-        next = new Collection(dead);
         Thread thread = new Thread(() -> decide(often), "slowpath-transfers");
         thread.setDaemon(true);
         thread.start();
     }
 
     private void decide(Runnable often) {
-        long looked = epoch;
+        long looked = 0;
         while (true) {
             try {
+                next = next == null ? new Collection(dead) : next;
                 Reference<?> gone = dead.remove(QUIET_MILLIS);
-                if (gone instanceof Sample) {
-                    end((Sample) gone, true);
-                } else if (gone == next) {
-                    next = new Collection(dead);
-                    epoch++;
-                } else if (gone == null && looked != epoch) {
-                    // Nothing more comes out of the last collection: what is alive now, was alive in it.
-                    looked = epoch;
-                    endEscaped();
+                // Where it is quiet, nothing more comes out of the last collection; else of the one before, as the JVM
+                // hands over what a collection has found before it hands over what a later one has.
+                long over = gone == null ? 0 : -1;
+                for (; gone != null; gone = dead.poll()) {
+                    if (gone instanceof Sample) {
+                        end((Sample) gone, true);
+                    } else if (gone == next) {
+                        next = null;
+                        epoch++;
+                    }
+                }
+                over += epoch;
+                if (over > looked) {
+                    looked = over;
+                    endEscaped(over);
                 }
                 NativeEvents.look();
                 often.run();
@@ -80,12 +87,13 @@ final class Lifetimes {
         }
     }
 
-    private void endEscaped() {
+    /** @param over the last collection out of which nothing more comes: what is alive now, was alive in it */
+    private void endEscaped(long over) {
         long now = System.nanoTime();
         for (Sample sample : samples) {
             long ended = sample.endedIn;
             // The first collection after the request may have begun before its end; the second has not.
-            if (ended >= 0 ? epoch >= ended + 2 : !sample.inRequest && now - sample.begun > LONGEST_NANOS) {
+            if (ended >= 0 ? over >= ended + 2 : !sample.inRequest && now - sample.begun > LONGEST_NANOS) {
                 end(sample, false);
             }
         }

@@ -29,7 +29,7 @@ final class Packages {
     };
 
     /** More than this only where classes are generated without end. */
-    private static final int MOST_ANSWERS = 50_000;
+    private static final int MOST_ANSWERS = 10_000;
 
     private final Map<String, Boolean> answers = new ConcurrentHashMap<>();
     private final String[] only;

@@ -26,6 +26,7 @@ final class Watchpoints implements Backend {
 
     private static final int REGISTERS = 4;
     private static final int MOST_TO_PREPARE = 100;
+    private static final long LONGEST_PREPARING_NANOS = 100_000_000L;
     /** No object is watched for longer, so that those that live on do not have all registers; then it is censored. */
     private static final long LONGEST_NANOS = 10_000_000_000L;
 
@@ -205,9 +206,11 @@ final class Watchpoints implements Backend {
         }
     }
 
-    /** Has classes say when objects are printed and copied, the first of which have arrived. */
+    /** Has classes whose first objects have arrived say when these are printed and copied; as many as take no long time. */
     void prepare() {
-        for (Class<?> type = toPrepare.poll(); type != null; type = toPrepare.poll()) {
+        long begin = System.nanoTime();
+        for (Class<?> type = toPrepare.poll(); type != null;
+                type = System.nanoTime() - begin < LONGEST_PREPARING_NANOS ? toPrepare.poll() : null) {
             Readiness ready = readiness.get(type);
             ready.isReady = printsAndCopies.follow(type);
             ready.isRefused = !ready.isReady;

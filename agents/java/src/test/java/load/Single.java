@@ -1,0 +1,46 @@
+/*
+ * What one request costs that receives one object, for the benchmark: there are thirty frames between servlet and client,
+ * and nothing else is done. Prints the nanoseconds of processor that the whole process takes for each, the least of some
+ * rounds. The agent's option `remote` names `Single#fetch`.
+ *   java load.Single REQUESTS_OF_A_ROUND
+ */
+package load;
+
+import com.sun.management.OperatingSystemMXBean;
+import jakarta.servlet.http.HttpServlet;
+import java.lang.management.ManagementFactory;
+
+public final class Single {
+    private static final int ROUNDS = 8;
+    private static final int FRAMES = 30;
+
+    static class Thing {
+        int value = 1;
+        String text = "t";
+    }
+
+    private Single() {}
+
+    static Thing fetch() {
+        return new Thing();
+    }
+
+    private static Object deep(int frames) {
+        return frames == 0 ? fetch().text : deep(frames - 1);
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        int requests = Integer.parseInt(arguments[0]);
+        OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+        HttpServlet server = new HttpServlet(() -> deep(FRAMES));
+        long least = Long.MAX_VALUE;
+        for (int round = 0; round < ROUNDS; round++) {
+            long before = system.getProcessCpuTime();
+            for (int request = 0; request < requests; request++) {
+                server.service(null);
+            }
+            least = Math.min(least, (system.getProcessCpuTime() - before) / requests);
+        }
+        System.out.println(least);
+    }
+}
