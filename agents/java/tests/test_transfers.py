@@ -332,6 +332,23 @@ class ByRegisters(unittest.TestCase):
         self.assertIn("cannot attach: ", corners.attach(program.pid, "")[1])
 
 
+class BehindAnotherAgent(unittest.TestCase):
+    """That of OpenTelemetry, which asks each class that is loaded for its interfaces."""
+
+    OTHER = HERE.parent.parent / "spans-java/target/for-tests/opentelemetry-javaagent.jar"
+
+    @unittest.skipUnless(OTHER.exists(), "make -C agents/spans-java fetches OpenTelemetry's agent")
+    def test_the_program_starts_and_is_watched(self):
+        quiet = {f"OTEL_{signal}_EXPORTER": "none" for signal in ("TRACES", "METRICS", "LOGS")}
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            ran = subprocess.run(
+                ["java", f"-javaagent:{self.OTHER}", f"-javaagent:{AGENT}=report={report}", "-cp", CLASSES,
+                 "corners.Corners", "3"], env={**os.environ, **quiet}, capture_output=True, text=True, timeout=120)
+            self.assertIn("objects 3\n", ran.stdout, ran.stderr)
+            self.assertEqual(read_report(report)[0]["backend"], "field-mask")
+
+
 class WhatCannotBe(unittest.TestCase):
     """The program does its work, and one line says what is missing."""
 

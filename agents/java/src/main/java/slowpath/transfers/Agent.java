@@ -53,6 +53,9 @@ public final class Agent {
             hooked.addReads();
             // As other agents that change classes later may not undo the first: the added fields must stay.
             instrumentation.addTransformer(new Rewriting(options.application, layouts, hooked), false);
+            // Before java.lang.Class calls it: it cannot be loaded by a call that loading it makes, as where another
+            // agent asks each class that is loaded for its interfaces.
+            Hidden.interfaces(new Class<?>[0], Agent.class);
             Set<Class<?>> loaded = Set.of(Class.class, Field.class, MethodHandles.Lookup.class);
             instrumentation.addTransformer(Rewriting.ofLoaded(hooked, loaded), true);
             instrumentation.retransformClasses(loaded.toArray(new Class<?>[0]));
