@@ -22,8 +22,8 @@ from corners import AGENT, CLASSES
 MINUTES = 30
 # Until the agent is attached.
 ATTACHED_AFTER_SECONDS = 3
-# By how much each may rise; bytes, files, threads. Caches fill up to their limits, and figures vary. Of the some thousands of
-# deployments of ten minutes, this is half a kilobyte each.
+# By how much each may rise; bytes, files, threads. Caches fill up to their limits, and figures vary. Of some thousand
+# deployments, this is a kilobyte or two each: less than one class.
 MOST = {"heap": 2 << 20, "rss": 8 << 20, "files": 8, "threads": 8, "metaspace": 1 << 20}
 # Fields of soak.deployed that are always read; those that begin with `never` are not, the others printed.
 USED = {"number", "customer", "inLambda", "afterException", "name", "value"}

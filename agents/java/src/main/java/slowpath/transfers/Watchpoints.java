@@ -9,6 +9,7 @@ package slowpath.transfers;
 import java.lang.instrument.Instrumentation;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
+import java.lang.ref.Reference;
 import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
 import java.util.List;
@@ -50,8 +51,8 @@ final class Watchpoints implements Backend {
             return new Readiness();
         }
     };
-    /** Where classes come faster than they can be prepared, the last ones are still in use. */
-    private final BlockingDeque<Class<?>> toPrepare = new LinkedBlockingDeque<>(MOST_TO_PREPARE);
+    /** Where classes come faster than they can be prepared, the last ones are still in use; those that are not may go. */
+    private final BlockingDeque<Reference<Class<?>>> toPrepare = new LinkedBlockingDeque<>(MOST_TO_PREPARE);
     /** Whom each register serves; null: nobody. */
     private final AtomicReferenceArray<Sample> served = new AtomicReferenceArray<>(REGISTERS);
     private long restUntil = System.nanoTime();
@@ -147,7 +148,8 @@ final class Watchpoints implements Backend {
             arm(object, type, row, ofRequest);
         } else if (ready.isRefused) {
             unseen.increment();
-        } else if (ready.isAsked.compareAndSet(false, true) && !toPrepare.offerFirst(object.getClass())) {
+        } else if (ready.isAsked.compareAndSet(false, true)
+                && !toPrepare.offerFirst(new WeakReference<>(object.getClass()))) {
             ready.isAsked.set(false); // When the next one arrives, there may be room.
         }
     }
@@ -209,11 +211,14 @@ final class Watchpoints implements Backend {
     /** Has classes whose first objects have arrived say when these are printed and copied; as many as take no long time. */
     void prepare() {
         long begin = System.nanoTime();
-        for (Class<?> type = toPrepare.poll(); type != null;
-                type = System.nanoTime() - begin < LONGEST_PREPARING_NANOS ? toPrepare.poll() : null) {
-            Readiness ready = readiness.get(type);
-            ready.isReady = printsAndCopies.follow(type);
-            ready.isRefused = !ready.isReady;
+        for (Reference<Class<?>> next = toPrepare.poll(); next != null;
+                next = System.nanoTime() - begin < LONGEST_PREPARING_NANOS ? toPrepare.poll() : null) {
+            Class<?> type = next.get();
+            if (type != null) {
+                Readiness ready = readiness.get(type);
+                ready.isReady = printsAndCopies.follow(type);
+                ready.isRefused = !ready.isReady;
+            }
         }
     }
 
