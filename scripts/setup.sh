@@ -15,6 +15,7 @@ babeltrace2:tests and benchmarks that compare with babeltrace2
 trace-cmd:tests that compare with trace-cmd
 redis-server:tests that record a Redis server
 redis-tools:tests that record a Redis server
+libsqlite3-dev:examples/explore-sqlite
 zstd:tests on packed traces
 default-jdk-headless:the Java agents are not built
 maven:the Java agents are not built

@@ -9,6 +9,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use slowpath_engine::Options;
+use slowpath_explore::Spec;
 use slowpath_kernel::count::{CountBy, count};
 use slowpath_kernel::cpu::cpu;
 use slowpath_kernel::io::{Known, io};
@@ -77,6 +78,14 @@ pub const TARGETS: &[Target] = &[
         seeds: || vec![fixture("transfers/planner.jsonl")],
         run: rank_transfers,
     },
+    Target {
+        name: "exploration",
+        seeds: || {
+            let examples = ["explore-redis/redis.toml", "explore-sqlite/small.toml"];
+            examples.map(|name| example(name)).into()
+        },
+        run: read_exploration,
+    },
 ];
 
 /// Runs the target called `name` on `input`.
@@ -92,6 +101,22 @@ fn fixtures() -> PathBuf {
 
 fn fixture(name: &str) -> Vec<u8> {
     fs::read(fixtures().join(name)).expect("the fixture is in the repository")
+}
+
+fn example(name: &str) -> Vec<u8> {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    fs::read(examples.join(name)).expect("the example is in the repository")
+}
+
+/// A specification of an exploration, down to its grid and a configuration at random.
+fn read_exploration(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    let load = |_: &Path| Ok("threads {{threads}}".to_owned());
+    if let Ok(spec) = Spec::parse(&text, "fuzz.toml", "fuzz", Path::new("."), &load) {
+        let _ = spec.space.grid();
+        let drawn = spec.space.sample(&mut fastrand::Rng::with_seed(1));
+        assert!(drawn.is_none_or(|one| spec.space.objection(&one).is_none()));
+    }
 }
 
 fn parse_metadata(input: &[u8]) {

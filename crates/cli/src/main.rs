@@ -12,6 +12,9 @@ mod compare;
 mod critical_path;
 mod diagnose;
 mod events;
+mod explore;
+mod explore_reasons;
+mod explore_tables;
 mod export;
 mod info;
 mod input;
@@ -71,6 +74,7 @@ enum Command {
     Redis(redis::RedisArgs),
     Calls(calls::CallsArgs),
     Transfers(transfers::TransfersArgs),
+    Explore(explore::ExploreArgs),
     Export(export::ExportArgs),
     Serve(serve::ServeArgs),
     Report(report::ReportArgs),
@@ -110,6 +114,7 @@ fn run(command: Command) -> anyhow::Result<u8> {
     let report = match &command {
         Command::Record(args) => return record::run_record(args.clone()),
         Command::Snapshot(args) => return record::run_snapshot(args.clone()),
+        Command::Explore(args) => return explore::run(args),
         Command::Info(args) => info::run(args),
         Command::Events(args) => events::run(args),
         Command::Count(args) => analyses::run_count(args),

@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
 
-use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions};
 
 /// The moment a process started, in clock ticks since boot: together with its pid it names the
 /// process for good, where a pid alone may be given out again.
@@ -32,7 +32,7 @@ pub fn start_time(pid: i32) -> Option<StartTime> {
 /// Asks the process `pid` to end (SIGTERM); nothing happens where there is none or it is not ours.
 pub fn terminate(pid: i32) {
     if let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) {
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = rustix::process::kill_process(pid, Signal::TERM);
     }
 }
 
@@ -42,6 +42,70 @@ pub fn helper(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.stdin(Stdio::null()).process_group(0);
     command
+}
+
+/// Makes the child that `command` will start end (SIGKILL) with the thread that starts it, be in a process group of
+/// its own, and join the control group whose `cgroup.procs` is `group` before it becomes the program.
+///
+/// A control group that cannot be joined any more does not keep it from starting.
+pub fn tie(command: &mut Command, group: Option<std::fs::File>) {
+    command.process_group(0);
+    let parent = rustix::process::getpid();
+    let before_exec = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have died before this was said.
+        if rustix::process::getppid() != Some(parent) {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        if let Some(group) = &group {
+            let _ = rustix::io::write(group, b"0");
+        }
+        Ok(())
+    };
+    // SAFETY: the closure runs between fork and exec, where only async-signal-safe calls may be made: it makes three
+    // plain system calls, and neither allocates nor takes a lock.
+    #[expect(unsafe_code, reason = "only the child itself can ask for these")]
+    unsafe {
+        command.pre_exec(before_exec);
+    }
+}
+
+/// From now on this process becomes the parent of descendants whose own parents end.
+///
+/// # Errors
+/// When the kernel has no such thing.
+pub fn adopt_orphans() -> io::Result<()> {
+    Ok(rustix::process::set_child_subreaper(Some(
+        rustix::process::getpid(),
+    ))?)
+}
+
+/// Ends all processes of a process group that a child leads, at once or by asking.
+pub fn end_group(leader: u32, at_once: bool) {
+    let leader = i32::try_from(leader).ok().and_then(Pid::from_raw);
+    if let Some(leader) = leader.filter(|leader| !leader.is_init()) {
+        let signal = if at_once { Signal::KILL } else { Signal::TERM };
+        let _ = rustix::process::kill_process_group(leader, signal);
+    }
+}
+
+/// Ends a process at once (SIGKILL) if it still is the one that `is_meant` describes, whatever became of its number.
+pub fn kill_if(pid: i32, is_meant: impl FnOnce() -> bool) {
+    let Some(pid) = Pid::from_raw(pid).filter(|pid| pid.as_raw_pid() > 1) else {
+        return;
+    };
+    if let Ok(descriptor) = rustix::process::pidfd_open(pid, PidfdFlags::empty())
+        && is_meant()
+    {
+        let _ = rustix::process::pidfd_send_signal(descriptor, Signal::KILL);
+    }
+}
+
+/// Takes note of the end of an adopted child that has ended; nothing happens where it has not.
+pub fn reap(pid: i32) {
+    if let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 1) {
+        let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
+    }
 }
 
 /// Whether this process acts for root.
@@ -107,6 +171,11 @@ impl Guardian {
                 Ok(Self { pid, line })
             }
         }
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> i32 {
+        self.pid.as_raw_pid()
     }
 
     /// Ends the guardian: with a goodbye when all has been put away, in silence to have it do its
@@ -188,12 +257,12 @@ impl WatchedChild {
 
     /// Asks the child to end (SIGTERM).
     pub fn terminate(&self) {
-        let _ = rustix::process::kill_process(self.pid, rustix::process::Signal::TERM);
+        let _ = rustix::process::kill_process(self.pid, Signal::TERM);
     }
 
     /// Ends the child at once (SIGKILL).
     pub fn kill(&self) {
-        let _ = rustix::process::kill_process(self.pid, rustix::process::Signal::KILL);
+        let _ = rustix::process::kill_process(self.pid, Signal::KILL);
     }
 }
 
@@ -229,6 +298,22 @@ mod tests {
         let stat = String::from_utf8_lossy(&output.stdout).into_owned();
         let words: Vec<&str> = stat.split_ascii_whitespace().collect();
         assert_eq!(words[4], words[0], "{stat}");
+        Ok(())
+    }
+
+    #[test]
+    fn a_tied_child_ends_with_its_parent() -> io::Result<()> {
+        let mut command = Command::new("sleep");
+        command.arg("60");
+        tie(&mut command, None);
+        let started = std::thread::spawn(move || command.spawn());
+        let mut child = started.join().map_err(|_| io::ErrorKind::Other)??;
+        // The thread that started it has ended.
+        let ended = child.wait()?;
+        assert_eq!(
+            std::os::unix::process::ExitStatusExt::signal(&ended),
+            Some(9)
+        );
         Ok(())
     }
 

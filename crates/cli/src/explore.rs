@@ -1,0 +1,302 @@
+//! `slowpath explore`: which configuration is fast, and why.
+//!
+//! Trials, policies and numbers are `slowpath-explore`'s; here are words in, words out, and recordings for the reasons
+//! (`explore_reasons.rs`).
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use slowpath_explore::{
+    Begin, Event, Exploration, ExploreError, Results, RunError, SignalPipe, Spec, Store, Trial,
+    csv, policy, recommend,
+};
+use slowpath_model::{counted, shown_lines};
+
+use crate::explore_reasons;
+use crate::explore_tables;
+use crate::input::how_many;
+use crate::output::{print, print_json};
+
+/// Try configurations of a system, and say which one is fast, and why.
+///
+/// SPEC says in TOML which parameters there are, how to apply them, what to run and what to measure
+/// (docs/guide/explore.md). Trials are kept in a folder; what was interrupted goes on with --resume.
+#[derive(Args)]
+pub struct ExploreArgs {
+    /// The specification.
+    #[arg(value_name = "SPEC")]
+    spec: PathBuf,
+    /// The folder of the exploration [default: the name of SPEC without its ending, and -exploration].
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Go on with the exploration in DIR.
+    #[arg(long, conflicts_with = "overwrite")]
+    resume: bool,
+    /// Remove the exploration in DIR and begin anew.
+    #[arg(long)]
+    overwrite: bool,
+    /// Run nothing; give the results so far of the exploration in DIR.
+    #[arg(long, value_name = "FORM", conflicts_with_all = ["resume", "overwrite", "check", "json"])]
+    results: Option<Form>,
+    /// Run nothing; say whether SPEC can be used, and what it comes to.
+    #[arg(long, conflicts_with_all = ["resume", "overwrite", "json"])]
+    check: bool,
+    /// End after so many trials, whatever [limits] of SPEC says.
+    #[arg(long, value_name = "N")]
+    trials: Option<u64>,
+    /// Do not repeat trials under `slowpath record` at the end to find reasons.
+    #[arg(long)]
+    no_reasons: bool,
+    /// Rows of the table; 0 shows all.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = how_many)]
+    top: usize,
+    /// One JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Forms of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// For people.
+    Table,
+    /// One document.
+    Json,
+    /// A line for each trial.
+    Csv,
+}
+
+/// Everything that is told in JSON.
+#[derive(Serialize)]
+struct Document<'run> {
+    #[serde(flatten)]
+    results: &'run Results,
+    end: Option<&'run str>,
+    conclusions: &'run [String],
+    reasons: &'run [String],
+}
+
+/// Runs the command; its exit status.
+pub fn run(args: &ExploreArgs) -> anyhow::Result<u8> {
+    let (mut spec, text) = Spec::read(&args.spec)?;
+    if let Some(trials) = args.trials {
+        spec.limits.trials = Some(trials);
+    }
+    if args.check {
+        return check(&spec);
+    }
+    let folder = args.folder();
+    if let Some(form) = args.results {
+        let store = match folder.join(slowpath_explore::FILE_NAME).exists() {
+            true => Store::open(&folder)?,
+            false => return Err(ExploreError::Nothing(folder).into()),
+        };
+        return args.give(&spec, &store, form);
+    }
+    let begin = match (args.resume, args.overwrite) {
+        (true, _) => Begin::Resume,
+        (_, true) => Begin::Overwrite,
+        _ => Begin::New,
+    };
+    // Before anything else, as a process is forked.
+    let mut exploration = Exploration::open(spec.clone(), &text, &folder, begin)?;
+    let signals = SignalPipe::new().context("signals cannot be waited for")?;
+    let mut policy = policy(&spec)?;
+    let mut progress = Progress::new(&spec);
+    let ended = exploration.run(&mut *policy, &signals, &text, &mut |event| {
+        progress.tell(event)
+    });
+    progress.bar.finish_and_clear();
+    drop(policy);
+    if let Err(ExploreError::Run(RunError::Interrupted(signal))) = &ended {
+        let (planned, ended) = exploration.store().counts()?;
+        eprintln!("slowpath: stopped after {ended} of {planned} planned trials; --resume goes on");
+        return Ok(128 + signal.number());
+    }
+    let end = ended?;
+    eprintln!(
+        "slowpath: {}, as {}",
+        counted(
+            exploration.store().counts()?.1,
+            "trial has been run",
+            "trials have been run"
+        ),
+        end.words()
+    );
+    let trials = exploration.store().trials()?;
+    let results = Results::new(&spec, &trials);
+    if let Some(best) = results.best() {
+        let folder = exploration.folder().join("recommended");
+        let written = recommend(&spec, &best.configuration, &folder);
+        written.with_context(|| format!("{} cannot be written", folder.display()))?;
+    }
+    if !args.no_reasons {
+        let reasons = explore_reasons::find(&mut exploration, &results, &signals)?;
+        exploration.store().set_reasons(&reasons)?;
+    }
+    let form = if args.json { Form::Json } else { Form::Table };
+    let status = args.give(&spec, exploration.store(), form)?;
+    if results.best().is_some() && form == Form::Table {
+        print(&format!(
+            "\nThe best configuration, ready to use: {}\n",
+            exploration.folder().join("recommended").display()
+        ))?;
+    }
+    Ok(status)
+}
+
+/// Says what a specification comes to.
+fn check(spec: &Spec) -> anyhow::Result<u8> {
+    let grid = spec.space.grid();
+    let size = match &grid {
+        Ok(grid) => counted(grid.len() as u64, "configuration", "configurations"),
+        Err(_) => "no grid".to_owned(),
+    };
+    // Whatever the policy lacks is told as an error.
+    drop(policy(spec)?);
+    print(&format!(
+        "{}: {}, {size}; {} each unless the policy wants otherwise\n",
+        spec.name,
+        counted(
+            spec.space.parameters.len() as u64,
+            "parameter",
+            "parameters"
+        ),
+        counted(spec.trials.per_configuration, "trial", "trials"),
+    ))?;
+    Ok(0)
+}
+
+impl ExploreArgs {
+    fn folder(&self) -> PathBuf {
+        let default = || {
+            let stem = self.spec.file_stem().unwrap_or_default().to_string_lossy();
+            PathBuf::from(format!("{stem}-exploration"))
+        };
+        self.output.clone().unwrap_or_else(default)
+    }
+
+    /// Gives out what there is; 1 where no trial has a result.
+    fn give(&self, spec: &Spec, store: &Store, form: Form) -> anyhow::Result<u8> {
+        let trials = store.trials()?;
+        let results = Results::new(spec, &trials);
+        let (conclusions, reasons) = (store.conclusions()?, store.reasons()?);
+        let end = store.about()?.end;
+        match form {
+            Form::Csv => print(&csv(spec, &trials))?,
+            Form::Json => print_json(&Document {
+                results: &results,
+                end: end.as_deref(),
+                conclusions: &conclusions,
+                reasons: &reasons,
+            })?,
+            Form::Table => print(&explore_tables::text(
+                &results,
+                &conclusions,
+                &reasons,
+                self.top,
+            ))?,
+        }
+        Ok(u8::from(results.best().is_none()))
+    }
+}
+
+/// What is going on, on standard error.
+struct Progress {
+    bar: ProgressBar,
+    is_watched: bool,
+    metric: String,
+    unit: String,
+}
+
+impl Progress {
+    fn new(spec: &Spec) -> Self {
+        let is_watched = std::io::stderr().is_terminal();
+        let bar = if is_watched {
+            ProgressBar::new(0)
+        } else {
+            ProgressBar::hidden()
+        };
+        if let Ok(style) =
+            ProgressStyle::with_template("{bar:30} {pos}/{len} trials, {eta} left: {msg}")
+        {
+            bar.set_style(style);
+        }
+        let metric = spec.objectives[0].metric.clone();
+        let unit = spec
+            .metrics
+            .get(&metric)
+            .map_or(String::new(), |metric| metric.unit.clone());
+        Self {
+            bar,
+            is_watched,
+            metric,
+            unit,
+        }
+    }
+
+    fn tell(&mut self, event: Event<'_>) {
+        match event {
+            Event::Again(count) => {
+                let what = counted(
+                    count,
+                    "trial that was cut short is",
+                    "trials that were cut short are",
+                );
+                self.line(&format!("slowpath: {what} run again"));
+            }
+            Event::Begins {
+                configuration,
+                ended,
+                planned,
+            } => {
+                self.bar.set_length(planned);
+                self.bar.set_position(ended);
+                self.bar
+                    .set_message(shown_lines(&configuration.to_string()).into_owned());
+            }
+            Event::Ends(trial) => self.ends(trial),
+        }
+    }
+
+    /// A failure is worth a line wherever one looks; results are where nobody sees the bar.
+    fn ends(&self, trial: &Trial) {
+        let result = match trial.measures.get(&self.metric) {
+            Some(value) if !self.is_watched => format!(
+                "{} {} {}",
+                self.metric,
+                explore_tables::number(*value),
+                self.unit
+            ),
+            Some(_) => return,
+            None => format!("failed: {}", trial.outcome.words()),
+        };
+        self.line(&format!(
+            "trial {} ({}): {}",
+            trial.id,
+            trial.configuration,
+            result.trim_end()
+        ));
+    }
+
+    fn line(&self, line: &str) {
+        let line = shown_lines(line);
+        match self.is_watched {
+            true => self.bar.println(line),
+            false => eprintln!("{line}"),
+        }
+    }
+}
+
+/// A path as one would type it.
+pub(crate) fn typed(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(here)
+        .unwrap_or(path)
+        .display()
+        .to_string()
+}

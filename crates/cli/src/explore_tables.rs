@@ -1,0 +1,230 @@
+//! Results of an exploration as text for people.
+
+use slowpath_explore::{Importance, Method, ObjectiveRow, Results, Row, Standing};
+
+use crate::tables::Columns;
+
+/// Everything that was found, as text.
+pub(crate) fn text(
+    results: &Results,
+    conclusions: &[String],
+    reasons: &[String],
+    top: usize,
+) -> String {
+    let mut text = format!(
+        "{}: {} trials of {} configurations",
+        results.name,
+        results.trials,
+        results.configurations.len()
+    );
+    if results.failed > 0 {
+        text += &format!(", {} of which failed", results.failed);
+    }
+    text += "\n\n";
+    text += &table(results, top);
+    text += &legend(results);
+    if let Some(importance) = &results.importance {
+        text += &matters(importance, &results.objectives[0]);
+    }
+    text += &paragraph("What the policy concludes:", conclusions);
+    text += &paragraph("Why:", reasons);
+    text
+}
+
+fn table(results: &Results, top: usize) -> String {
+    let several = results.objectives.len() > 1;
+    let mut heads = vec!["#".to_owned()];
+    heads.extend(results.parameters.iter().map(|name| format!("#{name}")));
+    for objective in &results.objectives {
+        let unit = if objective.unit.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", objective.unit)
+        };
+        heads.push(format!("#{}{unit}", objective.metric));
+        heads.push("#±".to_owned());
+    }
+    heads.extend([
+        "#trials".to_owned(),
+        "#against the best".to_owned(),
+        String::new(),
+    ]);
+    if several {
+        heads.push("front".to_owned());
+    }
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let mut columns = Columns::new(&heads, top);
+    for row in &results.configurations {
+        columns.row(cells(results, row, several));
+    }
+    columns.text()
+}
+
+fn cells(results: &Results, row: &Row, several: bool) -> Vec<String> {
+    let mut cells = vec![row.rank.map_or("–".to_owned(), |rank| rank.to_string())];
+    let value = |name: &String| {
+        row.configuration
+            .get(name)
+            .map_or("–".to_owned(), ToString::to_string)
+    };
+    cells.extend(results.parameters.iter().map(value));
+    for objective in &results.objectives {
+        let metric = row.metrics.get(&objective.metric);
+        cells.push(metric.map_or("–".to_owned(), |metric| number(metric.mean)));
+        let half_width = metric.and_then(|metric| metric.half_width);
+        cells.push(half_width.map_or(String::new(), number));
+    }
+    let all: u64 = row.outcomes.values().sum();
+    let good = row.outcomes.get("good").copied().unwrap_or(0)
+        + row.outcomes.get("stopped").copied().unwrap_or(0);
+    cells.push(if good == all {
+        all.to_string()
+    } else {
+        format!("{good} of {all}")
+    });
+    let best = results
+        .best()
+        .and_then(|best| best.metrics.get(&results.objectives[0].metric));
+    cells.push(against(row, best.map(|best| best.mean)));
+    cells.push(match row.standing {
+        Standing::Best => "best".to_owned(),
+        Standing::NotToldApart => "≈ best".to_owned(),
+        Standing::Worse => String::new(),
+        Standing::NoInterval => "?".to_owned(),
+        Standing::Unreliable | Standing::Failed => failures(row),
+    });
+    if several {
+        cells.push(if row.is_on_front {
+            "*".to_owned()
+        } else {
+            String::new()
+        });
+    }
+    cells
+}
+
+fn failures(row: &Row) -> String {
+    let failed = row
+        .outcomes
+        .iter()
+        .filter(|(name, _)| !["good", "stopped"].contains(&name.as_str()));
+    let told: Vec<String> = failed
+        .map(|(name, count)| format!("{name} {count}×"))
+        .collect();
+    told.join(", ")
+}
+
+/// The interval of the difference as shares of the best.
+fn against(row: &Row, best: Option<f64>) -> String {
+    match (row.difference, best) {
+        (Some(difference), Some(best)) if best != 0.0 => {
+            let percent = |part: f64| part / best.abs() * 100.0;
+            format!(
+                "{:+.1} to {:+.1} %",
+                percent(difference.low),
+                percent(difference.high)
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+fn legend(results: &Results) -> String {
+    let confidence = results.confidence * 100.0;
+    let mut text = format!(
+        "±: half of the {confidence:.0} % interval of the mean (Student's t). Against the best: {confidence:.0} % interval of the difference (Welch)"
+    );
+    let has = |standing| {
+        results
+            .configurations
+            .iter()
+            .any(|row| row.standing == standing)
+    };
+    if has(Standing::NotToldApart) {
+        text += "; ≈: 0 lies in it, so the two are not told apart";
+    }
+    if has(Standing::NoInterval) {
+        text += "; ?: too few trials to say";
+    }
+    text += ".\n";
+    for objective in &results.objectives {
+        if let Some(noise) = objective.noise {
+            text += &format!(
+                "Noise of {}: {:.1} % from trial to trial.\n",
+                objective.metric,
+                noise * 100.0
+            );
+        }
+    }
+    if results.objectives.len() > 1 {
+        text += "*: no other configuration is better in one objective and not worse in another (Pareto front, by means).\n";
+    }
+    text
+}
+
+fn matters(importance: &Importance, objective: &ObjectiveRow) -> String {
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let shares = importance
+        .parameters
+        .iter()
+        .map(|(name, share)| format!("{name} {}", percent(*share)));
+    let mut shares: Vec<String> = shares.collect();
+    shares.extend(
+        importance
+            .together
+            .map(|share| format!("together only {}", percent(share))),
+    );
+    let method = match importance.method {
+        Method::MainEffects => {
+            "shares of the variance between configurations: main effects, functional ANOVA of the whole grid"
+        }
+        Method::OneByOne => {
+            "shares of the variance between configurations that each parameter alone explains; not a whole grid, so these may overlap"
+        }
+    };
+    format!(
+        "\nWhat {} depends on: {}\n({method})\n",
+        objective.metric,
+        shares.join(", ")
+    )
+}
+
+fn paragraph(title: &str, sentences: &[String]) -> String {
+    match sentences.is_empty() {
+        true => String::new(),
+        false => format!(
+            "\n{title}\n{}",
+            sentences
+                .iter()
+                .map(|one| format!("- {one}\n"))
+                .collect::<String>()
+        ),
+    }
+}
+
+/// A number with four digits that count, or all before the point.
+pub(crate) fn number(value: f64) -> String {
+    let size = value.abs();
+    let digits = match size {
+        _ if size == 0.0 => 0,
+        _ if size >= 1e15 || size < 1e-6 => return format!("{value:.3e}"),
+        _ => (3 - size.log10().floor() as i32).max(0),
+    };
+    format!("{value:.*}", digits as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+
+    #[test]
+    fn numbers_have_four_digits_that_count() {
+        let shown = [0.0, 1.0, 12_345.678, 0.012_345, 1234.5, 99.999, 1e-9, -2.5].map(number);
+        assert_eq!(
+            shown,
+            [
+                "0", "1.000", "12346", "0.01234", "1234", "100.00", "1.000e-9", "-2.500"
+            ]
+        );
+    }
+}

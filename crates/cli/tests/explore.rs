@@ -1,0 +1,455 @@
+//! `slowpath explore` with small scripts as the observed system: what is found, what becomes of failures, and that nothing is
+//! counted twice or left running however the explorer ends.
+//!
+//! Scripts are functions of their parameters, so that the answer is known. No rights are needed; what needs them skips.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use support::chance::Chance;
+use support::skip;
+
+const NUMBERS: &str = "[parameters.a]\ntype = \"integer\"\nmin = 1\nmax = 4\n[parameters.b]\ntype = \"integer\"\nmin = 1\nmax = 3\n";
+const COST: &str =
+    "[metrics.cost]\nregex = 'cost ([0-9.]+)'\n[[objectives]]\nminimise = \"cost\"\n";
+
+/// A folder with a specification.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+/// What an explorer left.
+struct Left {
+    status: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Place {
+    fn with(specification: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::write(folder.path().join("s.toml"), specification).expect("written");
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_slowpath"));
+        command
+            .arg("explore")
+            .arg(self.path("s.toml"))
+            .arg("-o")
+            .arg(self.path("x"))
+            .args(arguments);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn explore(&self, arguments: &[&str]) -> Left {
+        let output = self.command(arguments).output().expect("slowpath runs");
+        let left = Left {
+            status: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        };
+        assert!(!left.stderr.contains("panicked at"), "{}", left.stderr);
+        left
+    }
+
+    fn results(&self) -> Value {
+        let left = self.explore(&["--results", "json"]);
+        serde_json::from_str(&left.stdout)
+            .unwrap_or_else(|_| panic!("no JSON: {} {}", left.stdout, left.stderr))
+    }
+
+    fn lines(&self, name: &str) -> Vec<String> {
+        fs::read_to_string(self.path(name))
+            .unwrap_or_default()
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+/// How many processes have `word` among their arguments.
+fn running(word: &str) -> usize {
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    lines
+        .filter(|line| String::from_utf8_lossy(line).contains(word))
+        .count()
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(
+            begin.elapsed() < Duration::from_secs(60),
+            "{what} did not come about"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn kill(child: &Child, signal: &str) {
+    let killed = Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status();
+    assert!(killed.is_ok_and(|status| status.success()), "kill {signal}");
+}
+
+#[test]
+fn the_best_configuration_of_a_known_function_is_found_and_what_it_depends_on() {
+    let place = Place::with(&format!(
+        "{NUMBERS}[[files]]\npath = \"{{{{scratch}}}}/f.conf\"\ncontent = \"a = {{{{a}}}}\\n\"\n\
+         [workload]\ncommand = '''grep -qx 'a = {{{{a}}}}' {{{{scratch}}}}/f.conf && awk 'BEGIN {{ print \"cost\", 10 + 5 * ({{{{a}}}} - 3) ^ 2 + {{{{b}}}} }}' '''\n{COST}[trials]\nper_configuration = 2\n"
+    ));
+    let left = place.explore(&["--no-reasons"]);
+    assert_eq!(left.status, Some(0), "{}", left.stderr);
+    assert!(
+        left.stdout.contains("24 trials of 12 configurations"),
+        "{}",
+        left.stdout
+    );
+    let results = place.results();
+    let best = &results["configurations"][0];
+    assert_eq!(best["configuration"], serde_json::json!({"a": 3, "b": 1}));
+    assert_eq!(
+        (&best["standing"], &best["metrics"]["cost"]["mean"]),
+        (&"best".into(), &11.0.into())
+    );
+    assert_eq!(results["importance"]["method"], "main-effects");
+    assert_eq!(results["importance"]["parameters"][0][0], "a");
+    let next = &results["configurations"][1];
+    assert_eq!(
+        (&next["standing"], &next["difference"]["low"]),
+        (&"worse".into(), &1.0.into())
+    );
+    let recommended = place.path("x/recommended");
+    assert_eq!(
+        fs::read_to_string(recommended.join("parameters.toml")).expect("written"),
+        "a = 3\nb = 1\n"
+    );
+    assert_eq!(
+        fs::read_to_string(recommended.join("f.conf")).expect("written"),
+        "a = 3\n"
+    );
+    let started = Command::new("sh")
+        .arg(recommended.join("start.sh"))
+        .output()
+        .expect("sh runs");
+    assert_eq!(String::from_utf8_lossy(&started.stdout), "cost 11\n");
+    let csv = place.explore(&["--results", "csv"]).stdout;
+    assert_eq!(
+        csv.lines().next(),
+        Some("trial,batch,outcome,a,b,cost,words")
+    );
+    assert_eq!(csv.lines().count(), 25);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_order() {
+    let order = |seed: u32| {
+        let place = Place::with(&format!(
+            "{NUMBERS}[workload]\ncommand = \"echo {{{{a}}}}{{{{b}}}} >> order; echo cost 1\"\n{COST}[trials]\nper_configuration = 2\nseed = {seed}\n"
+        ));
+        assert_eq!(place.explore(&["--no-reasons"]).status, Some(0));
+        place.lines("order")
+    };
+    let first = order(1);
+    assert_eq!(first.len(), 24);
+    assert_eq!(first, order(1));
+    assert_ne!(first, order(2));
+    let sorted = |part: &[String]| {
+        part.iter()
+            .cloned()
+            .collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(
+        sorted(&first[..12]),
+        sorted(&first[12..]),
+        "every configuration once in each round"
+    );
+}
+
+#[test]
+fn failures_are_results_of_their_trials() {
+    let place = Place::with(&format!(
+        "[parameters.what]\ntype = \"category\"\nvalues = [\"good\", \"status\", \"hang\", \"silent\", \"crash\", \"early\", \"late\", \"apply\"]\n\
+         [commands]\nconfigure = [\"test {{{{what}}}} != apply\"]\n\
+         [system]\ncommand = '''case {{{{what}}}} in early) echo no room; exit 3;; late) sleep 60;; crash) echo up; sleep 0.3; kill -SEGV $$;; *) echo up; exec sleep 60;; esac'''\n\
+         ready = {{ line = '^up$' }}\nready_timeout = \"500ms\"\n\
+         [workload]\ncommand = '''case {{{{what}}}} in status) echo broken pipes >&2; exit 7;; hang) sleep 60;; silent) ;; crash) sleep 60;; *) echo cost 1;; esac'''\ntimeout = \"800ms\"\n\
+         {COST}[trials]\nper_configuration = 1\nseed = 2\n"
+    ));
+    let left = place.explore(&["--no-reasons"]);
+    assert_eq!(left.status, Some(0), "{}", left.stderr);
+    let results = place.results();
+    assert_eq!(
+        (&results["trials"], &results["failed"]),
+        (&8.into(), &7.into())
+    );
+    let outcome = |what: &str| {
+        let rows = results["configurations"].as_array().expect("rows");
+        let row = rows
+            .iter()
+            .find(|row| row["configuration"]["what"] == what)
+            .expect(what);
+        row["outcomes"]
+            .as_object()
+            .expect("outcomes")
+            .keys()
+            .next()
+            .cloned()
+            .unwrap_or_default()
+    };
+    let kinds = [
+        ("good", "good"),
+        ("status", "workload"),
+        ("hang", "timed-out"),
+        ("silent", "no-metric"),
+        ("crash", "system-ended"),
+        ("early", "system-ended"),
+        ("late", "not-ready"),
+        ("apply", "apply"),
+    ];
+    for (what, expected) in kinds {
+        assert_eq!(outcome(what), expected, "{what}");
+    }
+    let csv = place.explore(&["--results", "csv"]).stdout;
+    assert!(
+        csv.contains("the workload ended with status 7: broken pipes"),
+        "{csv}"
+    );
+    assert!(
+        csv.contains("the system ended with status 3 before it was ready: no room"),
+        "{csv}"
+    );
+}
+
+#[test]
+fn killed_at_any_moment_it_goes_on_and_counts_nothing_twice() {
+    // A system that goes into the background, leaves its group and changes its environment, as servers do.
+    let sleeper = format!("61.{}", std::process::id());
+    let place = Place::with(&format!(
+        "{NUMBERS}[system]\ncommand = '''setsid env -i sh -c 'echo $$ > {{{{scratch}}}}/up; exec sleep {sleeper}' >/dev/null 2>&1 & '''\n\
+         ready = {{ command = \"test -s {{{{scratch}}}}/up\" }}\nstop = \"kill $(cat {{{{scratch}}}}/up)\"\n\
+         [commands]\nbefore = [\"echo changed > state\"]\nrestore = [\"echo restored > state; echo once >> restored\"]\n\
+         [workload]\ncommand = \"echo {{{{trial}}}} >> ran; sleep 0.02; echo cost {{{{a}}}}\"\n{COST}[trials]\nper_configuration = 2\n",
+    ));
+    let mut chance = Chance(7);
+    let mut kills = 0;
+    for attempt in 0..200 {
+        let resume: &[&str] = if place.path("x/exploration.sqlite").exists() {
+            &["--resume", "--no-reasons"]
+        } else {
+            &["--no-reasons"]
+        };
+        let mut explorer = place
+            .command(resume)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("slowpath starts");
+        std::thread::sleep(Duration::from_millis(5 + chance.below(250) as u64));
+        if let Ok(Some(status)) = explorer.try_wait() {
+            assert_eq!(status.code(), Some(0), "attempt {attempt}");
+            break;
+        }
+        kill(&explorer, "-KILL");
+        explorer.wait().expect("it ended");
+        kills += 1;
+        if attempt % 10 == 0 {
+            wait_until("the guardian's end", || {
+                running(&sleeper) == 0 && running(&format!("{}", place.path("x").display())) == 0
+            });
+            let state = place.lines("state");
+            assert!(
+                state.is_empty() || state == ["restored"],
+                "{state:?} after attempt {attempt}"
+            );
+        }
+    }
+    let left = place.explore(&["--resume", "--no-reasons"]);
+    assert_eq!(left.status, Some(0), "{}", left.stderr);
+    let results = place.results();
+    assert_eq!(
+        (&results["trials"], &results["failed"]),
+        (&24.into(), &0.into()),
+        "after {kills} kills"
+    );
+    let rows = results["configurations"].as_array().expect("rows");
+    assert_eq!(rows.len(), 12);
+    assert!(
+        rows.iter().all(|row| row["outcomes"]["good"] == 2),
+        "{rows:?}"
+    );
+    assert!(kills > 3, "it was killed {kills} times only");
+    assert!(place.lines("ran").len() >= 24);
+    assert_eq!(place.lines("state"), ["restored"]);
+    assert_eq!(running(&sleeper), 0, "a system was left running");
+}
+
+#[test]
+fn interrupted_it_restores_and_says_how_to_go_on() {
+    let place = Place::with(&format!(
+        "{NUMBERS}[commands]\nrestore = [\"echo restored >> restored\"]\n[workload]\ncommand = \"sleep 0.1; echo cost 1\"\n{COST}"
+    ));
+    let explorer = place
+        .command(&["--no-reasons"])
+        .spawn()
+        .expect("slowpath starts");
+    wait_until("the first trial", || {
+        place.path("x/output/00001.workload.out").exists()
+    });
+    kill(&explorer, "-INT");
+    let output = explorer.wait_with_output().expect("it ended");
+    assert_eq!(output.status.code(), Some(130));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("of 36 planned trials; --resume goes on"),
+        "{said}"
+    );
+    assert_eq!(place.lines("restored").len(), 1);
+    let again = place.explore(&[]);
+    assert_eq!(again.status, Some(2));
+    assert!(
+        again.stderr.contains("stopped after") && again.stderr.contains("hint: --resume goes on"),
+        "{}",
+        again.stderr
+    );
+    assert_eq!(
+        place
+            .explore(&["--resume", "--no-reasons", "--trials", "4"])
+            .status,
+        Some(0)
+    );
+    assert_eq!(place.results()["trials"], 4);
+    assert_eq!(place.lines("restored").len(), 2);
+}
+
+#[test]
+fn what_cannot_work_is_told_at_once() {
+    let place = Place::with(&format!(
+        "{NUMBERS}[commands]\nbefore = [\"no-such-program\"]\nrestore = [\"echo restored > state\"]\n[workload]\ncommand = \"echo cost 1\"\n{COST}"
+    ));
+    let left = place.explore(&["--no-reasons"]);
+    assert_eq!(left.status, Some(2));
+    let expected = "error: the first 3 trials all failed: the command `sh -c no-such-program` ended with status 127";
+    assert!(
+        left.stderr.contains(expected) && left.stderr.contains("hint:"),
+        "{}",
+        left.stderr
+    );
+    assert_eq!(place.lines("state"), ["restored"]);
+    fs::write(
+        place.path("s.toml"),
+        format!("{NUMBERS}[workload]\ncommand = \"echo cost 2\"\n{COST}"),
+    )
+    .expect("written");
+    let changed = place.explore(&["--resume"]);
+    assert!(
+        changed.status == Some(2) && changed.stderr.contains("the specification has changed"),
+        "{}",
+        changed.stderr
+    );
+    assert_eq!(
+        place.explore(&["--overwrite", "--no-reasons"]).status,
+        Some(0)
+    );
+    fs::write(
+        place.path("s.toml"),
+        format!("{NUMBERS}[workload]\ncommand = \"echo cost 2\"\n{COST}max = 3\n"),
+    )
+    .expect("written");
+    let wrong = place.explore(&["--check"]);
+    assert!(
+        wrong.status == Some(2) && wrong.stderr.contains("s.toml:16: unknown field `max`"),
+        "{}",
+        wrong.stderr
+    );
+    assert_eq!(
+        Place::with("x").explore(&["--results", "json"]).status,
+        Some(2)
+    );
+}
+
+#[test]
+fn a_policy_stops_runs_that_have_told_enough() {
+    let place = Place::with(&format!(
+        "{NUMBERS}[workload]\ncommand = \"for i in 1 2 3 4 5 6 7 8 9; do echo cost {{{{a}}}}; sleep 0.2; done\"\n{COST}[trials]\nper_configuration = 1\n[policy]\nname = \"python\"\nfile = \"p.py\"\n"
+    ));
+    let policy = "from slowpath_policy import Policy\nclass One(Policy):\n    def next(self):\n        return None if self.results else {'a': 2, 'b': 1}\n    def stop_run(self, configuration, metric, value):\n        return True\n    def conclusions(self):\n        return [self.results[0]['outcome']]\n";
+    fs::write(place.path("p.py"), policy).expect("written");
+    let left = place.explore(&["--no-reasons"]);
+    if left.stderr.contains("python3: No such file") {
+        return skip("there is no python3");
+    }
+    assert_eq!(left.status, Some(0), "{}", left.stderr);
+    let results = place.results();
+    assert_eq!(results["conclusions"][0], "stopped");
+    assert_eq!(results["configurations"][0]["outcomes"]["stopped"], 1);
+}
+
+#[test]
+fn processor_time_of_system_and_workload_are_told_apart() {
+    let busy = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
+    let place = Place::with(&format!(
+        "[parameters.who]\ntype = \"category\"\nvalues = [\"system\", \"workload\"]\n\
+         [system]\ncommand = '''echo up; [ {{{{who}}}} = system ] || sleep 60; while :; do :; done'''\nready = {{ line = \"up\" }}\n\
+         [workload]\ncommand = '''if [ {{{{who}}}} = system ]; then sleep 0.3; else {busy}; fi'''\n\
+         [metrics]\nsystem = {{ measure = \"system-cpu\" }}\nworkload = {{ measure = \"workload-cpu\" }}\nwall = {{ measure = \"wall\" }}\n[[objectives]]\nminimise = \"wall\"\n[trials]\nper_configuration = 1\n"
+    ));
+    let left = place.explore(&["--no-reasons"]);
+    assert_eq!(left.status, Some(0), "{}", left.stderr);
+    let results = place.results();
+    for row in results["configurations"].as_array().expect("rows") {
+        let mean = |metric: &str| row["metrics"][metric]["mean"].as_f64().expect("a number");
+        let who = row["configuration"]["who"].as_str().expect("a word");
+        let (busy, idle) = if who == "system" {
+            ("system", "workload")
+        } else {
+            ("workload", "system")
+        };
+        assert!(mean(busy) > 4.0 * mean(idle) && mean(busy) > 0.01, "{row}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_and_what_was_kept_is_right() {
+    let place = Place::with(&format!(
+        "{NUMBERS}[workload]\ncommand = \"head -c 150000 /dev/zero; echo; echo cost 1\"\n{COST}"
+    ));
+    let disk = place.path("x");
+    fs::create_dir(&disk).expect("a folder");
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=1m", "none"])
+        .arg(&disk)
+        .status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        return skip("no file system can be mounted");
+    }
+    let left = place.explore(&["--no-reasons"]);
+    let kept = place.explore(&["--results", "csv"]).stdout;
+    let unmounted = |disk: &Path| Command::new("umount").arg("--lazy").arg(disk).status();
+    let _ = unmounted(&disk);
+    assert_ne!(left.status, Some(0));
+    assert!(
+        left.stderr.contains("hint: the disk is full") || left.stderr.contains("No space left"),
+        "{}",
+        left.stderr
+    );
+    let good = kept.lines().filter(|line| line.contains(",good,")).count();
+    assert!((1..36).contains(&good), "{kept}");
+}

@@ -1,0 +1,38 @@
+//! Which configuration is fast: trials of a specification, chosen by policies, kept in a store, compared with intervals.
+//!
+//! After Go and Colmenares, *Enabling Performance Exploration and Analysis for Multi-parametric Systems* (2016). Runs
+//! programs and measures them from outside. What recordings say about a difference is computed here from paths
+//! (`reason.rs`); making and opening recordings is the command line's.
+
+#![forbid(unsafe_code)]
+
+mod exploration;
+mod expression;
+mod importance;
+mod policy;
+mod reason;
+mod recommend;
+mod results;
+mod run;
+mod space;
+mod spec;
+mod statistics;
+mod store;
+mod template;
+mod trial;
+mod value;
+
+pub use exploration::{Begin, End, Event, Exploration, ExploreError};
+pub use importance::{Importance, Method};
+pub use policy::{Policy, PolicyError, Seen, Tried, Wanted, policy};
+pub use reason::{Account, Accounts, Cause};
+pub use recommend::recommend;
+pub use results::{MetricRow, ObjectiveRow, Results, Row, Standing, csv};
+pub use run::{Ended, Observed, RunError, measure};
+pub use slowpath_platform::signals::{EndSignal, SignalPipe};
+pub use space::{Domain, GridError, Parameter, Space};
+pub use spec::{Metric, Objective, PolicyChoice, Source, Spec, SpecError, Take};
+pub use statistics::{Difference, Sample};
+pub use store::{FILE_NAME, Store, StoreError};
+pub use trial::{Failure, Outcome, Trial};
+pub use value::{Configuration, Value};

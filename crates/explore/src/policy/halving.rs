@@ -1,0 +1,49 @@
+//! Successive halving: many configurations with a trial each, then the better ones with more trials, until one is left.
+//!
+//! After Jamieson and Talwalkar, *Non-stochastic Best Arm Identification and Hyperparameter Optimization* (2016); trials
+//! are the budget.
+
+use super::{Policy, PolicyError, Seen, Wanted, plain};
+
+pub(super) struct Halving {
+    pub(super) configurations: Option<u32>,
+    pub(super) eta: u32,
+}
+
+impl Policy for Halving {
+    fn next(&mut self, seen: Seen<'_>) -> Result<Vec<Wanted>, PolicyError> {
+        let space = &seen.spec.space;
+        if seen.batches == 0 {
+            let first = match self.configurations {
+                Some(count) => plain::distinct(space, count, seen.spec.trials.seed)?,
+                None => space.grid()?,
+            };
+            return Ok(first
+                .into_iter()
+                .map(|configuration| Wanted {
+                    configuration,
+                    trials: 1,
+                })
+                .collect());
+        }
+        let last = seen.batches - 1;
+        let tried = seen.tried();
+        let mut rivals: Vec<_> = (tried.iter())
+            .filter(|one| one.batch == last && one.failed == 0)
+            .filter_map(|one| Some((one.sample()?.mean, &one.configuration)))
+            .collect();
+        let kept = tried.iter().filter(|one| one.batch == last).count() / self.eta as usize;
+        rivals.sort_by(|one, two| one.0.total_cmp(&two.0));
+        rivals.truncate(kept);
+        // One alone has won, and needs no further trial.
+        if rivals.len() < 2 {
+            return Ok(Vec::new());
+        }
+        let trials = self.eta.saturating_pow(seen.batches).min(1000);
+        let wanted = rivals.into_iter().map(|(_, configuration)| Wanted {
+            configuration: configuration.clone(),
+            trials,
+        });
+        Ok(wanted.collect())
+    }
+}

@@ -1,0 +1,334 @@
+//! Policies against functions that are known, without running anything.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use super::{Policy, Seen, policy};
+use crate::spec::Spec;
+use crate::trial::{Outcome, Trial};
+use crate::value::{Configuration, Value};
+
+fn spec(parameters: &str, rest: &str) -> Spec {
+    let text = format!(
+        "{parameters}\n[workload]\ncommand = \"true\"\n[metrics.time]\nmeasure = \"wall\"\n[[objectives]]\nminimise = \"time\"\n{rest}"
+    );
+    let load = |_: &Path| Err(io::ErrorKind::NotFound.into());
+    Spec::parse(&text, "test.toml", "test", Path::new("."), &load)
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+const TWO: &str = "[parameters.a]\ntype = \"integer\"\nmin = 0\nmax = 9\n[parameters.b]\ntype = \"integer\"\nmin = 0\nmax = 9";
+
+fn number(configuration: &Configuration, name: &str) -> f64 {
+    configuration
+        .get(name)
+        .and_then(Value::number)
+        .expect("a number")
+}
+
+/// What a policy tries, where configurations cost what `cost` says; and what it concludes.
+fn simulate(
+    spec: &Spec,
+    policy: &mut dyn Policy,
+    mut cost: impl FnMut(&Configuration) -> f64,
+) -> (Vec<Trial>, Vec<String>) {
+    let mut trials: Vec<Trial> = Vec::new();
+    for batch in 0..200 {
+        let wanted = policy
+            .next(Seen {
+                spec,
+                trials: &trials,
+                batches: batch,
+            })
+            .expect("an answer");
+        if wanted.is_empty() {
+            let conclusions = policy.conclusions(Seen {
+                spec,
+                trials: &trials,
+                batches: batch,
+            });
+            return (trials, conclusions.expect("conclusions"));
+        }
+        for one in wanted {
+            assert_eq!(
+                spec.space.objection(&one.configuration),
+                None,
+                "{}",
+                one.configuration
+            );
+            for _ in 0..one.trials {
+                trials.push(Trial {
+                    id: trials.len() as i64 + 1,
+                    batch,
+                    measures: BTreeMap::from([("time".to_owned(), cost(&one.configuration))]),
+                    configuration: one.configuration.clone(),
+                    outcome: Outcome::Good,
+                });
+            }
+        }
+    }
+    panic!("it finds no end");
+}
+
+fn run(spec: &Spec, cost: impl FnMut(&Configuration) -> f64) -> (Vec<Trial>, Vec<String>) {
+    let mut policy = policy(spec).unwrap_or_else(|error| panic!("{error}"));
+    simulate(spec, &mut *policy, cost)
+}
+
+fn keys(trials: &[Trial]) -> std::collections::BTreeSet<String> {
+    trials
+        .iter()
+        .map(|trial| trial.configuration.key())
+        .collect()
+}
+
+#[test]
+fn the_grid_is_all_and_random_is_a_part_of_it() {
+    let (trials, _) = run(&spec(TWO, ""), |_| 1.0);
+    assert_eq!((trials.len(), keys(&trials).len()), (300, 100));
+    let some = |seed: u32| {
+        run(&spec(TWO, &format!("[trials]\nper_configuration = 2\nseed = {seed}\n[policy]\nname = \"random\"\nconfigurations = 12")), |_| 1.0).0
+    };
+    let first = some(1);
+    assert_eq!((first.len(), keys(&first).len()), (24, 12));
+    assert_eq!(keys(&first), keys(&some(1)));
+    assert_ne!(keys(&first), keys(&some(2)));
+}
+
+#[test]
+fn one_at_a_time_varies_each_from_the_defaults() {
+    let parameters = TWO.replacen("max = 9", "max = 9\ndefault = 4", 1);
+    let (trials, _) = run(
+        &spec(&parameters, "[policy]\nname = \"one-at-a-time\""),
+        |_| 1.0,
+    );
+    assert_eq!(keys(&trials).len(), 19);
+    assert!(
+        trials
+            .iter()
+            .all(|trial| number(&trial.configuration, "a") == 4.0
+                || number(&trial.configuration, "b") == 0.0)
+    );
+}
+
+#[test]
+fn halving_gives_its_trials_to_those_that_are_good() {
+    let cost = |one: &Configuration| number(one, "a") * 10.0 + number(one, "b");
+    let (trials, _) = run(&spec(TWO, "[policy]\nname = \"halving\"\neta = 3"), cost);
+    // 100, 33, 11, 3, with 1, 3, 9, 27 trials each.
+    assert_eq!(trials.len(), 100 + 33 * 3 + 11 * 9 + 3 * 27);
+    let last = trials
+        .iter()
+        .filter(|trial| trial.batch == 3)
+        .map(|trial| cost(&trial.configuration));
+    assert_eq!(last.fold(0.0, f64::max), 2.0, "the best three");
+}
+
+#[test]
+fn repeating_ends_where_the_best_is_told_from_the_rest() {
+    let mut random = fastrand::Rng::with_seed(3);
+    let text = "[policy]\nname = \"confident\"\nmost_trials = 12\nprecision = 0.001";
+    let noisy = |one: &Configuration, random: &mut fastrand::Rng| {
+        100.0 + number(one, "a") * 10.0 + number(one, "b") + random.f64() * 2.0
+    };
+    let (trials, _) = run(&spec(TWO, text), |one| noisy(one, &mut random));
+    let count = |wanted: &str| {
+        trials
+            .iter()
+            .filter(|trial| trial.configuration.key() == wanted)
+            .count()
+    };
+    let (near, far) = (count(r#"{"a":0,"b":1}"#), count(r#"{"a":9,"b":9}"#));
+    assert!(
+        near > far && near <= 12,
+        "{near} trials of what is near the best, {far} of what is not"
+    );
+    assert!(trials.len() < 100 * 6, "{} trials", trials.len());
+}
+
+#[test]
+fn a_knee_is_found_without_trying_every_value() {
+    let line = "[parameters.n]\ntype = \"integer\"\nmin = 1\nmax = 200";
+    let knee = |at: f64| {
+        let spec = spec(
+            line,
+            "[policy]\nname = \"knee\"\nparameter = \"n\"\n[trials]\nper_configuration = 2",
+        );
+        // Falls until `at`, and rises slowly from there.
+        let cost = |one: &Configuration| {
+            let n = number(one, "n");
+            if n <= at {
+                1000.0 * at / n
+            } else {
+                1000.0 + 3.0 * (n - at)
+            }
+        };
+        run(&spec, cost)
+    };
+    for at in [1.0, 3.0, 17.0, 120.0, 200.0] {
+        let (trials, conclusions) = knee(at);
+        assert!(
+            keys(&trials).len() <= 40,
+            "{} of 200 values",
+            keys(&trials).len()
+        );
+        assert!(
+            conclusions[0].starts_with(&format!("n={at} is the best value")),
+            "{conclusions:?}"
+        );
+    }
+    let (_, conclusions) = knee(120.0);
+    assert!(
+        conclusions[0].contains("the knee is at n=115"),
+        "{conclusions:?}"
+    );
+    assert!(
+        conclusions[1].starts_with("beyond n=120 it becomes worse: n=200 by 24.0 %"),
+        "{conclusions:?}"
+    );
+}
+
+/// A policy in Python: the text of its file, and what follows `[policy]`.
+fn in_python(text: &str, parameters: &str, rest: &str) -> (tempfile::TempDir, Spec) {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("mine.py"), text).expect("written");
+    let mut spec = spec(
+        parameters,
+        &format!("[policy]\nname = \"python\"\nfile = \"mine.py\"\n{rest}"),
+    );
+    spec.folder = folder.path().to_owned();
+    (folder, spec)
+}
+
+/// The policy that docs/guide/explore.md shows.
+fn policy_of_the_guide() -> String {
+    let guide = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/guide/explore.md"
+    ));
+    let guide = guide.expect("the guide");
+    let begin = guide.find("```python\n").expect("a policy in Python") + "```python\n".len();
+    let end = guide[begin..].find("```").expect("its end");
+    guide[begin..begin + end].to_owned()
+}
+
+#[test]
+fn the_policy_that_the_guide_shows_finds_the_minimum() {
+    let text = policy_of_the_guide();
+    assert!(text.lines().count() <= 40, "{} lines", text.lines().count());
+    let (_folder, spec) = in_python(&text, TWO, "");
+    let cost = |one: &Configuration| {
+        (number(one, "a") - 6.0).powi(2) + (number(one, "b") - 2.0).powi(2) + 1.0
+    };
+    let (trials, conclusions) = run(&spec, cost);
+    assert!(
+        keys(&trials).len() < 60,
+        "{} of 100 configurations",
+        keys(&trials).len()
+    );
+    assert!(
+        keys(&trials).contains(r#"{"a":6,"b":2}"#),
+        "{conclusions:?}"
+    );
+}
+
+#[test]
+fn mistakes_of_a_policy_in_python_are_told() {
+    let check = |body: &str, expected: &str| {
+        let text = format!(
+            "from slowpath_policy import Policy\nclass Mine(Policy):\n    def next(self):\n        {body}\n"
+        );
+        let (_folder, spec) = in_python(&text, TWO, "");
+        let mut policy = policy(&spec).unwrap_or_else(|error| panic!("{error}"));
+        let error = policy
+            .next(Seen {
+                spec: &spec,
+                trials: &[],
+                batches: 0,
+            })
+            .expect_err(body);
+        assert!(error.to_string().contains(expected), "{error}");
+    };
+    check(
+        "return {'a': 1}",
+        "the policy wants `a=1`, but `b` has no value",
+    );
+    check("return {'a': 1, 'b': 77}", "`b` cannot be 77");
+    check(
+        "return 1 / 0",
+        "failed: ZeroDivisionError: division by zero",
+    );
+    check("raise SystemExit(3)", "the policy in Python has ended");
+    let (_folder, spec) = in_python("x = 1\n", TWO, "");
+    let error = policy(&spec)
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default();
+    assert!(
+        error.contains("has no class that extends slowpath_policy.Policy"),
+        "{error}"
+    );
+}
+
+#[test]
+fn optuna_comes_near_the_best_of_the_grid_in_a_quarter_of_its_trials() {
+    let parameters = "[parameters.threads]\ntype = \"integer\"\nmin = 1\nmax = 8\n\
+                      [parameters.cache]\ntype = \"integer\"\nvalues = [2, 4, 8, 16, 32, 64, 128]\n\
+                      [parameters.page]\ntype = \"category\"\nvalues = [\"1k\", \"4k\", \"64k\"]";
+    // Best at 3 threads, with a large cache and pages of 4 KiB; what is beyond 3 threads waits for the others.
+    let cost = |one: &Configuration| {
+        let threads = number(one, "threads");
+        let crowd = if threads <= 3.0 {
+            3.0 / threads
+        } else {
+            1.0 + 0.25 * (threads - 3.0)
+        };
+        let page = match one.get("page") {
+            Some(Value::Text(page)) if page == "4k" => 1.0,
+            Some(Value::Text(page)) if page == "1k" => 1.2,
+            _ => 1.35,
+        };
+        100.0 * crowd * page * (1.0 + 0.5 / number(one, "cache").log2())
+    };
+    let all = spec(parameters, "");
+    let best = all
+        .space
+        .grid()
+        .expect("a grid")
+        .iter()
+        .map(cost)
+        .fold(f64::INFINITY, f64::min);
+    let grid_trials = 8 * 7 * 3;
+    let mut far = Vec::new();
+    for seed in 0..10 {
+        let rest = format!(
+            "[trials]\nper_configuration = 1\nseed = {seed}\n[policy]\nname = \"optuna\"\nconfigurations = {}",
+            grid_trials / 4
+        );
+        let spec = spec(parameters, &rest);
+        let Ok(mut policy) = policy(&spec) else {
+            use std::io::Write as _;
+            let _ = writeln!(
+                io::stderr(),
+                "skipped an adaptive policy: python3 has no optuna"
+            );
+            return;
+        };
+        let mut random = fastrand::Rng::with_seed(seed);
+        let (trials, _) = simulate(&spec, &mut *policy, |one| {
+            cost(one) * (0.98 + 0.04 * random.f64())
+        });
+        assert!(trials.len() <= grid_trials / 4, "{} trials", trials.len());
+        let measured = |trial: &&Trial| trial.measures["time"];
+        let chosen = trials
+            .iter()
+            .min_by(|one, two| measured(one).total_cmp(&measured(two)))
+            .expect("a trial");
+        let worse = cost(&chosen.configuration) / best - 1.0;
+        if worse > 0.03 {
+            far.push((seed, worse, chosen.configuration.to_string()));
+        }
+    }
+    assert!(far.is_empty(), "more than 3 % from the best: {far:?}");
+}

@@ -1,0 +1,332 @@
+//! What an exploration has found: configurations ranked, with intervals; which are not told apart from the best.
+//!
+//! Plain data, made from trials alone. Definitions: docs/reference/definitions.md.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::importance::{Importance, importance};
+use crate::spec::{Objective, Spec};
+use crate::statistics::{Difference, Sample};
+use crate::trial::Trial;
+use crate::value::Configuration;
+
+/// All that was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Results {
+    /// The exploration's name.
+    pub name: String,
+    /// Trials that have ended.
+    pub trials: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// Of every interval.
+    pub confidence: f64,
+    /// What is wanted, the most important first.
+    pub objectives: Vec<ObjectiveRow>,
+    /// Names of parameters, in the specification's order.
+    pub parameters: Vec<String>,
+    /// The best by the first objective first; those that failed come last.
+    pub configurations: Vec<Row>,
+    /// What the first objective depends on; `None` where too little was tried.
+    pub importance: Option<Importance>,
+}
+
+/// An objective.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ObjectiveRow {
+    /// Its metric.
+    pub metric: String,
+    /// The metric's unit.
+    pub unit: String,
+    /// `maximise` or `minimise`.
+    pub goal: &'static str,
+    /// How much trials of one configuration differ, as a share of their mean: the square root of the mean squared
+    /// coefficient of variation. `None` where nothing was repeated.
+    pub noise: Option<f64>,
+}
+
+/// A configuration.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// 1 for the best; `None` where it has no result.
+    pub rank: Option<u64>,
+    /// Its parameters.
+    pub configuration: Configuration,
+    /// How its trials ended, by outcome.
+    pub outcomes: BTreeMap<String, u64>,
+    /// Metrics of its good trials.
+    pub metrics: BTreeMap<String, MetricRow>,
+    /// How it stands to the best.
+    pub standing: Standing,
+    /// By how much its first objective differs from that of the best.
+    pub difference: Option<Difference>,
+    /// Whether no other configuration is better in one objective and not worse in any, by their means.
+    pub is_on_front: bool,
+}
+
+/// A metric over trials.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct MetricRow {
+    /// How many trials.
+    pub count: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// Half the width of its interval; `None` of a single trial.
+    pub half_width: Option<f64>,
+}
+
+/// How a configuration stands to the best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// It is the best.
+    Best,
+    /// The interval of the difference has 0 in it.
+    NotToldApart,
+    /// It is worse, and the interval says so.
+    Worse,
+    /// There are too few trials to say.
+    NoInterval,
+    /// Some of its trials failed.
+    Unreliable,
+    /// All of its trials failed.
+    Failed,
+}
+
+impl Results {
+    /// Of these trials.
+    pub fn new(spec: &Spec, trials: &[Trial]) -> Self {
+        let mut groups: Vec<Group<'_>> = Vec::new();
+        let mut places = BTreeMap::new();
+        for trial in trials {
+            let place = *places.entry(trial.configuration.key()).or_insert_with(|| {
+                groups.push(Group {
+                    configuration: &trial.configuration,
+                    trials: Vec::new(),
+                });
+                groups.len() - 1
+            });
+            groups[place].trials.push(trial);
+        }
+        let first = &spec.objectives[0];
+        let confidence = spec.trials.confidence;
+        groups.sort_by(|one, two| {
+            let key = |group: &Group<'_>| (group.fails(), group.cost(first));
+            let (one, two) = (key(one), key(two));
+            one.0.cmp(&two.0).then(one.1.total_cmp(&two.1))
+        });
+        let best = groups.first().and_then(|group| group.sample(&first.metric));
+        let front = front(&groups, &spec.objectives);
+        let rows = groups
+            .iter()
+            .zip(front)
+            .enumerate()
+            .map(|(place, (group, is_on_front))| {
+                let sample = group.sample(&first.metric);
+                let difference = best.zip(sample).filter(|_| place > 0);
+                let difference =
+                    difference.and_then(|(best, sample)| best.difference(&sample, confidence));
+                Row {
+                    rank: sample.map(|_| place as u64 + 1),
+                    configuration: group.configuration.clone(),
+                    outcomes: group.outcomes(),
+                    metrics: group.metrics(spec, confidence),
+                    standing: match (sample, group.fails(), difference) {
+                        (None, ..) => Standing::Failed,
+                        _ if place == 0 => Standing::Best,
+                        (_, Fails::AtTimes, _) => Standing::Unreliable,
+                        (_, _, None) => Standing::NoInterval,
+                        (_, _, Some(difference)) if difference.is_told_apart() => Standing::Worse,
+                        _ => Standing::NotToldApart,
+                    },
+                    difference,
+                    is_on_front,
+                }
+            });
+        let sampled = groups
+            .iter()
+            .filter_map(|group| Some((group.configuration, group.sample(&first.metric)?)));
+        Self {
+            name: spec.name.clone(),
+            trials: trials.len() as u64,
+            failed: trials.iter().filter(|trial| trial.is_failed()).count() as u64,
+            confidence,
+            objectives: spec
+                .objectives
+                .iter()
+                .map(|objective| objective_row(spec, objective, &groups))
+                .collect(),
+            parameters: spec
+                .space
+                .parameters
+                .iter()
+                .map(|parameter| parameter.name.clone())
+                .collect(),
+            configurations: rows.collect(),
+            importance: importance(&spec.space, &sampled.collect::<Vec<_>>()),
+        }
+    }
+
+    /// The best configuration, if any has a result.
+    pub fn best(&self) -> Option<&Row> {
+        self.configurations.first().filter(|row| row.rank.is_some())
+    }
+
+    /// The worst one that has a result, and is not the best.
+    pub fn worst(&self) -> Option<&Row> {
+        self.configurations
+            .iter()
+            .skip(1)
+            .rev()
+            .find(|row| row.rank.is_some())
+    }
+}
+
+/// All trials of a configuration.
+struct Group<'run> {
+    configuration: &'run Configuration,
+    trials: Vec<&'run Trial>,
+}
+
+/// How often trials fail.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fails {
+    Never,
+    AtTimes,
+    Always,
+}
+
+impl Group<'_> {
+    fn fails(&self) -> Fails {
+        match self.trials.iter().filter(|trial| trial.is_failed()).count() {
+            0 => Fails::Never,
+            all if all == self.trials.len() => Fails::Always,
+            _ => Fails::AtTimes,
+        }
+    }
+
+    fn sample(&self, metric: &str) -> Option<Sample> {
+        let values: Vec<f64> = self
+            .trials
+            .iter()
+            .filter_map(|trial| trial.measures.get(metric).copied())
+            .collect();
+        Sample::of(&values)
+    }
+
+    fn cost(&self, objective: &Objective) -> f64 {
+        self.sample(&objective.metric)
+            .map_or(f64::INFINITY, |sample| objective.cost(sample.mean))
+    }
+
+    fn outcomes(&self) -> BTreeMap<String, u64> {
+        let mut outcomes = BTreeMap::new();
+        for trial in &self.trials {
+            *outcomes.entry(trial.outcome.name().to_owned()).or_default() += 1;
+        }
+        outcomes
+    }
+
+    fn metrics(&self, spec: &Spec, confidence: f64) -> BTreeMap<String, MetricRow> {
+        let row = |name: &String| {
+            let sample = self.sample(name)?;
+            let half_width = sample.half_width(confidence);
+            Some((
+                name.clone(),
+                MetricRow {
+                    count: sample.count,
+                    mean: sample.mean,
+                    half_width,
+                },
+            ))
+        };
+        spec.metrics.keys().filter_map(row).collect()
+    }
+}
+
+/// For each group, whether none is better in one objective and not worse in any.
+fn front(groups: &[Group<'_>], objectives: &[Objective]) -> Vec<bool> {
+    let costs = groups
+        .iter()
+        .map(|group| objectives.iter().map(|one| group.cost(one)).collect());
+    let costs: Vec<Vec<f64>> = costs.collect();
+    let dominates = |one: &[f64], other: &[f64]| {
+        one.iter().zip(other).all(|(one, other)| one <= other)
+            && one.iter().zip(other).any(|(one, other)| one < other)
+    };
+    let is_on_front = |own: &Vec<f64>| {
+        own.iter().all(|cost| cost.is_finite()) && !costs.iter().any(|other| dominates(other, own))
+    };
+    costs.iter().map(is_on_front).collect()
+}
+
+fn objective_row(spec: &Spec, objective: &Objective, groups: &[Group<'_>]) -> ObjectiveRow {
+    let samples = groups
+        .iter()
+        .filter_map(|group| group.sample(&objective.metric));
+    let (mut squares, mut freedom) = (0.0, 0.0);
+    for sample in samples.filter(|sample| sample.count > 1 && sample.mean != 0.0) {
+        let own = (sample.count - 1) as f64;
+        squares += own * sample.variance / sample.mean.powi(2);
+        freedom += own;
+    }
+    ObjectiveRow {
+        metric: objective.metric.clone(),
+        unit: spec
+            .metrics
+            .get(&objective.metric)
+            .map_or(String::new(), |metric| metric.unit.clone()),
+        goal: if objective.is_maximised {
+            "maximise"
+        } else {
+            "minimise"
+        },
+        noise: (freedom > 0.0).then(|| (squares / freedom).sqrt()),
+    }
+}
+
+/// A line for each trial, with commas between; the first one has names. Texts with commas, quotes or line ends are quoted
+/// (RFC 4180).
+pub fn csv(spec: &Spec, trials: &[Trial]) -> String {
+    let quoted = |text: &str| match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    };
+    let parameters: Vec<&str> = spec
+        .space
+        .parameters
+        .iter()
+        .map(|parameter| parameter.name.as_str())
+        .collect();
+    let mut heads = vec!["trial".to_owned(), "batch".to_owned(), "outcome".to_owned()];
+    heads.extend(parameters.iter().map(|name| quoted(name)));
+    heads.extend(spec.metrics.keys().map(|name| quoted(name)));
+    heads.push("words".to_owned());
+    let mut text = heads.join(",") + "\n";
+    for trial in trials {
+        let mut cells = vec![
+            trial.id.to_string(),
+            trial.batch.to_string(),
+            trial.outcome.name().to_owned(),
+        ];
+        let value = |name: &&str| {
+            trial
+                .configuration
+                .get(name)
+                .map_or(String::new(), ToString::to_string)
+        };
+        cells.extend(parameters.iter().map(|name| quoted(&value(name))));
+        let measure = |name: &String| {
+            trial
+                .measures
+                .get(name)
+                .map_or(String::new(), f64::to_string)
+        };
+        cells.extend(spec.metrics.keys().map(measure));
+        cells.push(quoted(trial.outcome.words()));
+        text += &(cells.join(",") + "\n");
+    }
+    text
+}

@@ -1,0 +1,126 @@
+//! Fills in the templates of one trial: what names mean there, files, command lines, environments.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::child::Program;
+use crate::spec::{CommandLine, FilledFile, Spec};
+use crate::store::Planned;
+use crate::template::Template;
+use crate::value::{Configuration, Value};
+
+/// What the names in the templates of one trial mean.
+pub(crate) struct Filled<'run> {
+    spec: &'run Spec,
+    configuration: &'run Configuration,
+    trial: i64,
+    scratch: &'run Path,
+    spec_folder: &'run Path,
+}
+
+impl<'run> Filled<'run> {
+    pub(super) fn new(
+        spec: &'run Spec,
+        planned: &'run Planned,
+        scratch: &'run Path,
+        spec_folder: &'run Path,
+    ) -> Self {
+        Self {
+            spec,
+            configuration: &planned.configuration,
+            trial: planned.id,
+            scratch,
+            spec_folder,
+        }
+    }
+
+    /// For a configuration that is to be used, not tried.
+    pub(crate) fn to_use(
+        spec: &'run Spec,
+        configuration: &'run Configuration,
+        folder: &'run Path,
+        spec_folder: &'run Path,
+    ) -> Self {
+        Self {
+            spec,
+            configuration,
+            trial: 0,
+            scratch: folder,
+            spec_folder,
+        }
+    }
+
+    /// A text with its names filled in.
+    pub(crate) fn text(&self, template: &Template) -> Result<String, String> {
+        template.fill(&|name| match name {
+            "scratch" => Some(path(self.scratch)),
+            "trial" => Some(Value::Integer(self.trial)),
+            "spec_folder" => Some(path(self.spec_folder)),
+            "seed" => Some(seed(self.spec)),
+            // Where its condition does not hold, nothing looks at it.
+            _ => (self.configuration.get(name).cloned())
+                .or_else(|| Some(self.spec.space.parameter(name)?.default.clone())),
+        })
+    }
+
+    /// A command with its names filled in.
+    pub(crate) fn program(
+        &self,
+        command: &CommandLine,
+        environment: &BTreeMap<String, Template>,
+    ) -> Result<Program, String> {
+        let mut program = words(command, &|template| self.text(template))?;
+        for (name, template) in environment {
+            program
+                .environment
+                .insert(name.clone(), self.text(template)?);
+        }
+        Ok(program)
+    }
+
+    /// Writes a file with its names filled in; a relative path starts from the specification's folder. Says where.
+    pub(crate) fn write(&self, file: &FilledFile) -> Result<PathBuf, String> {
+        let path = self.spec_folder.join(self.text(&file.path)?);
+        let content = self.text(&file.content)?;
+        fs::write(&path, content)
+            .map_err(|cause| format!("{} cannot be written: {cause}", path.display()))?;
+        Ok(path)
+    }
+}
+
+/// A command that belongs to no trial.
+pub(super) fn outside(
+    spec: &Spec,
+    command: &CommandLine,
+    spec_folder: &Path,
+) -> Result<Program, String> {
+    let value_of = |name: &str| match name {
+        "spec_folder" => Some(path(spec_folder)),
+        "seed" => Some(seed(spec)),
+        _ => None,
+    };
+    words(command, &|template| template.fill(&value_of))
+}
+
+fn words(
+    command: &CommandLine,
+    fill: &dyn Fn(&Template) -> Result<String, String>,
+) -> Result<Program, String> {
+    let words = match command {
+        CommandLine::Shell(text) => vec!["sh".to_owned(), "-c".to_owned(), fill(text)?],
+        CommandLine::Words(words) => words.iter().map(fill).collect::<Result<_, _>>()?,
+    };
+    Ok(Program {
+        words,
+        environment: BTreeMap::new(),
+    })
+}
+
+fn path(path: &Path) -> Value {
+    Value::Text(path.display().to_string())
+}
+
+fn seed(spec: &Spec) -> Value {
+    Value::Integer(spec.trials.seed as i64)
+}

@@ -1,0 +1,148 @@
+//! From what a trial left to its metrics: the place where further sources of numbers are added.
+//!
+//! Probes inside the observed system will put their numbers into [`Observed`] beside the rest.
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+
+use crate::spec::{Metric, Source};
+
+/// What a trial left.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observed {
+    /// The workload's standard output.
+    pub output: String,
+    /// Seconds that the workload took.
+    pub wall: f64,
+    /// Seconds of processor time of the workload.
+    pub workload_cpu: f64,
+    /// Seconds of processor time of the system meanwhile.
+    pub system_cpu: f64,
+}
+
+/// The metrics of a trial.
+///
+/// # Errors
+/// The first that is not there, in words.
+pub fn measure(
+    metrics: &BTreeMap<String, Metric>,
+    observed: &Observed,
+) -> Result<BTreeMap<String, f64>, String> {
+    let one = |(name, metric): (&String, &Metric)| {
+        let value = number(&metric.source, observed);
+        let value = value.filter(|value| value.is_finite());
+        value
+            .map(|value| (name.clone(), value))
+            .ok_or_else(|| missing(name, &metric.source))
+    };
+    metrics.iter().map(one).collect()
+}
+
+fn number(source: &Source, observed: &Observed) -> Option<f64> {
+    match source {
+        Source::Regex { pattern, take } => take.of(matches(&pattern.0, &observed.output).collect()),
+        Source::Json { pointer } => in_json(&observed.output, pointer),
+        Source::Wall => Some(observed.wall),
+        Source::WorkloadCpu => Some(observed.workload_cpu),
+        Source::SystemCpu => Some(observed.system_cpu),
+    }
+}
+
+/// The numbers that a metric's expression finds in a text.
+pub(crate) fn matches<'run>(
+    pattern: &'run Regex,
+    text: &'run str,
+) -> impl Iterator<Item = f64> + use<'run> {
+    let found = pattern
+        .captures_iter(text)
+        .filter_map(|captures| captures.get(1));
+    // Thousands are often told apart: 12,345.6.
+    found.filter_map(|group| group.as_str().replace([',', '_'], "").trim().parse().ok())
+}
+
+fn in_json(output: &str, pointer: &str) -> Option<f64> {
+    let document = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+    let of = |document: serde_json::Value| document.pointer(pointer)?.as_f64();
+    let mut lines = output
+        .lines()
+        .rev()
+        .filter(|line| line.trim_start().starts_with(['{', '[']));
+    document(output)
+        .and_then(of)
+        .or_else(|| of(lines.find_map(document)?))
+}
+
+fn missing(name: &str, source: &Source) -> String {
+    match source {
+        Source::Regex { pattern, .. } => {
+            format!(
+                "the metric `{name}` is not in the workload's output: nothing there matches '{}' with a number",
+                pattern.0
+            )
+        }
+        Source::Json { pointer } => format!(
+            "the metric `{name}` is not in the workload's output: no JSON document there has a number at {pointer:?}"
+        ),
+        _ => format!("the metric `{name}` could not be measured"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Pattern, Take};
+
+    fn check(source: Source, output: &str, expected: Option<f64>) {
+        let observed = Observed {
+            output: output.to_owned(),
+            ..Observed::default()
+        };
+        assert_eq!(number(&source, &observed), expected, "{source:?}");
+    }
+
+    fn regex(text: &str, take: Take) -> Source {
+        let pattern = Pattern(Regex::new(text).expect("an expression"));
+        Source::Regex { pattern, take }
+    }
+
+    #[test]
+    fn numbers_are_found_in_what_was_printed() {
+        let output = "SET: 12,345.50 requests\nGET: 99 requests\n";
+        check(
+            regex(r"([0-9.,]+) requests", Take::Last),
+            output,
+            Some(99.0),
+        );
+        check(
+            regex(r"([0-9.,]+) requests", Take::First),
+            output,
+            Some(12_345.5),
+        );
+        check(regex(r"DEL: ([0-9.]+)", Take::Last), output, None);
+        let json = |pointer: &str| Source::Json {
+            pointer: pointer.to_owned(),
+        };
+        check(
+            json("/a/1"),
+            "talk\n{\"a\":[1,2.5]}\nmore talk\n",
+            Some(2.5),
+        );
+        check(json("/a"), "{\n \"a\": 7\n}", Some(7.0));
+        check(json("/b"), "{\"a\": 7}", None);
+        check(json("/a"), "{\"a\": \"7\"}", None);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let metrics = [(
+            "speed".to_owned(),
+            Metric {
+                source: regex("x([0-9])", Take::Last),
+                unit: String::new(),
+            },
+        )];
+        let found = measure(&metrics.into(), &Observed::default());
+        assert!(found.is_err_and(|words| words.contains("`speed`") && words.contains("x([0-9])")));
+    }
+}

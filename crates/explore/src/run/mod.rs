@@ -1,0 +1,719 @@
+//! Runs one trial: files, commands, the system, the workload, what was measured; and puts everything away.
+//!
+//! What the specification's programs do wrong is the trial's outcome. Only what keeps any trial from being run, and
+//! the user's wish to end, are errors.
+
+mod child;
+mod filling;
+mod group;
+mod leftovers;
+mod measure;
+mod ready;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use nix::sys::resource::{UsageWho, getrusage};
+use slowpath_platform::signals::{EndSignal, SignalPipe};
+
+use crate::spec::{CommandLine, Source, Spec, System};
+use crate::store::Planned;
+use crate::trial::{Failure, Outcome};
+use child::{Child, Program, Waited, While};
+pub(crate) use filling::Filled;
+use group::{Group, Part};
+use leftovers::Signs;
+
+pub use measure::{Observed, measure};
+
+/// How long a program may take to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Why trials cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The user wants an end.
+    #[error("interrupted by {}", .0.name())]
+    Interrupted(EndSignal),
+    /// The folder of the exploration cannot be used.
+    #[error("{what} cannot be written")]
+    Folder {
+        /// What.
+        what: String,
+        /// What the system answered.
+        #[source]
+        cause: io::Error,
+    },
+    /// Somebody else has what the system needs.
+    #[error(
+        "port {0} is taken already, so that nobody could tell when the system listens there\n  hint: end what listens there (`ss -ltnp` names it), or use another port in the specification"
+    )]
+    PortTaken(String),
+    /// Waiting failed.
+    #[error("the programs of a trial cannot be watched")]
+    Watch(#[source] io::Error),
+}
+
+/// What a trial came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ended {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Its metrics; empty where it failed.
+    pub measures: BTreeMap<String, f64>,
+    /// How long all of it took.
+    pub took: Duration,
+}
+
+/// Asked whether a trial has told enough: a metric, and a number of it that the workload has just printed.
+pub type StopRun<'run> = &'run mut dyn FnMut(&str, f64) -> bool;
+
+/// Runs trials.
+pub struct Runner<'run> {
+    spec: &'run Spec,
+    folder: PathBuf,
+    spec_folder: PathBuf,
+    signals: &'run SignalPipe,
+    group: Option<Group>,
+    signs: Signs,
+}
+
+/// A trial that cannot go on: with an outcome, or because of an error.
+enum Broken {
+    Failed(Failure, String),
+    Error(RunError),
+}
+
+impl From<RunError> for Broken {
+    fn from(error: RunError) -> Self {
+        Self::Error(error)
+    }
+}
+
+type Step<T> = Result<T, Broken>;
+
+impl<'run> Runner<'run> {
+    /// Runs trials of `spec` that keep their output below `folder`. Processes numbered in `spared` are left alone.
+    ///
+    /// # Errors
+    /// Where the folder cannot be used.
+    pub fn new(
+        spec: &'run Spec,
+        folder: &Path,
+        token: &str,
+        spared: BTreeSet<i32>,
+        signals: &'run SignalPipe,
+    ) -> Result<Self, RunError> {
+        let usable = |what: &Path| {
+            let made = fs::create_dir_all(what).and_then(|()| what.canonicalize());
+            made.map_err(|cause| RunError::Folder {
+                what: what.display().to_string(),
+                cause,
+            })
+        };
+        usable(&folder.join("output"))?;
+        // Whose parents end stays known as long as this process lives.
+        let _ = slowpath_platform::process::adopt_orphans();
+        Ok(Self {
+            spec,
+            folder: usable(folder)?,
+            spec_folder: usable(&spec.folder)?,
+            signals,
+            group: Group::of(token).filter(Group::make),
+            signs: Signs {
+                token: token.to_owned(),
+                groups: BTreeSet::new(),
+                ancestor: Some(std::process::id() as i32),
+                spared,
+            },
+        })
+    }
+
+    /// Runs a trial. With `wrapped`, the workload runs as these words' last arguments.
+    ///
+    /// # Errors
+    /// Where no trial can be run, or the user wants an end; the trial does not count then.
+    pub fn run(
+        &mut self,
+        planned: &Planned,
+        limit: Option<Duration>,
+        wrapped: &[String],
+        stop_run: Option<StopRun<'_>>,
+    ) -> Result<Ended, RunError> {
+        let begin = Instant::now();
+        self.signs.groups.clear();
+        let scratch = self.folder.join("scratch");
+        let (ended, put_away) = {
+            let ran = self.fresh(&scratch).map_err(Broken::Error);
+            let ran = ran.and_then(|()| self.steps(planned, &scratch, limit, wrapped, stop_run));
+            self.clean_up();
+            (ran, fs::remove_dir_all(&scratch))
+        };
+        if let Err(cause) = put_away
+            && cause.kind() != io::ErrorKind::NotFound
+        {
+            return Err(RunError::Folder {
+                what: scratch.display().to_string(),
+                cause,
+            });
+        }
+        let (outcome, measures) = match ended {
+            Ok(ended) => ended,
+            Err(Broken::Failed(kind, what)) => (Outcome::Failed { kind, what }, BTreeMap::new()),
+            Err(Broken::Error(error)) => return Err(error),
+        };
+        Ok(Ended {
+            outcome,
+            measures,
+            took: begin.elapsed(),
+        })
+    }
+
+    /// Where the output of trials is.
+    pub fn output_folder(&self) -> PathBuf {
+        self.folder.join("output")
+    }
+
+    /// Runs the commands that restore what trials changed; all of them, and then tells the first that failed.
+    ///
+    /// # Errors
+    /// In words.
+    pub fn restore(&mut self) -> Result<(), String> {
+        restore(self.spec, &self.spec_folder, &self.folder)
+    }
+
+    /// Ends whatever still runs.
+    fn clean_up(&mut self) {
+        if let Some(group) = &self.group {
+            group.kill();
+        }
+        leftovers::kill(&self.signs);
+    }
+
+    fn fresh(&self, scratch: &Path) -> Result<(), RunError> {
+        let made = match fs::remove_dir_all(scratch) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(cause),
+            _ => fs::create_dir(scratch),
+        };
+        made.map_err(|cause| RunError::Folder {
+            what: scratch.display().to_string(),
+            cause,
+        })
+    }
+
+    fn steps(
+        &mut self,
+        planned: &Planned,
+        scratch: &Path,
+        limit: Option<Duration>,
+        wrapped: &[String],
+        stop_run: Option<StopRun<'_>>,
+    ) -> Step<(Outcome, BTreeMap<String, f64>)> {
+        let spec = self.spec;
+        let spec_folder = self.spec_folder.clone();
+        let filled = Filled::new(spec, planned, scratch, &spec_folder);
+        for file in &spec.files {
+            filled
+                .write(file)
+                .map_err(|what| Broken::Failed(Failure::Apply, what))?;
+        }
+        let log = self.file(planned, "commands.log")?;
+        self.commands(&spec.commands.before, &filled, &log)?;
+        let mut system = match &spec.system {
+            Some(system) => Some(self.start_system(system, planned, &filled)?),
+            None => None,
+        };
+        self.commands(&spec.commands.configure, &filled, &log)?;
+        let workload = (filled.program(&spec.workload.command, &spec.workload.environment))
+            .map_err(|what| Broken::Failed(Failure::Apply, what))?;
+        let limit = limit.map_or(spec.workload.timeout, |limit| {
+            limit.min(spec.workload.timeout)
+        });
+        for _ in 0..spec.workload.warm_up {
+            let running = system.as_mut().and_then(Option::as_mut);
+            self.workload(planned, "warm-up", &workload, limit, running, None)?;
+        }
+        let measured = Program {
+            words: [wrapped, &workload.words].concat(),
+            ..workload
+        };
+        let running = system.as_mut().and_then(Option::as_mut);
+        let (outcome, observed) =
+            self.workload(planned, "workload", &measured, limit, running, stop_run)?;
+        // The metrics first: what comes behind may not change what was found.
+        let measures = measure(&spec.metrics, &observed)
+            .map_err(|what| Broken::Failed(Failure::NoMetric, what));
+        self.commands(&spec.commands.after, &filled, &log)?;
+        if let (Some(running), Some(system)) = (system, &spec.system) {
+            self.stop_system(system, running, &filled, &log)?;
+        }
+        Ok((outcome, measures?))
+    }
+
+    /// Runs commands one after the other; each must succeed.
+    fn commands(&mut self, commands: &[CommandLine], filled: &Filled<'_>, log: &File) -> Step<()> {
+        for command in commands {
+            self.command(command, filled, log, self.spec.commands.timeout)?;
+        }
+        Ok(())
+    }
+
+    fn command(
+        &mut self,
+        command: &CommandLine,
+        filled: &Filled<'_>,
+        log: &File,
+        limit: Duration,
+    ) -> Step<()> {
+        let failed = |what: String| Broken::Failed(Failure::Apply, what);
+        let program = filled.program(command, &BTreeMap::new()).map_err(failed)?;
+        let words = program.words.join(" ");
+        let mut child = self
+            .start(&program, Part::System, log, log)
+            .map_err(failed)?;
+        let waited = child
+            .wait(While {
+                limit,
+                ..self.meanwhile()
+            })
+            .map_err(RunError::Watch)?;
+        match waited {
+            Waited::Ended(status) if status.success() => Ok(()),
+            Waited::Ended(status) => Err(failed(format!(
+                "the command `{words}` ended with {}",
+                how(status)
+            ))),
+            Waited::Signal(signal) => Err(RunError::Interrupted(signal).into()),
+            _ => Err(failed(format!(
+                "the command `{words}` took longer than {limit:?}"
+            ))),
+        }
+    }
+
+    /// Starts the system and waits until it is ready; `None` where it runs on in the background by itself.
+    fn start_system(
+        &mut self,
+        system: &System,
+        planned: &Planned,
+        filled: &Filled<'_>,
+    ) -> Step<Option<Child>> {
+        let failed = |what: String| Broken::Failed(Failure::Apply, what);
+        let program = filled
+            .program(&system.command, &system.environment)
+            .map_err(failed)?;
+        let ready = ready::Waiting::new(system.ready.as_ref(), filled).map_err(failed)?;
+        if let Some(port) = ready.taken_port() {
+            return Err(RunError::PortTaken(port).into());
+        }
+        let path = self.output(planned, "system.log");
+        let log = self.file(planned, "system.log")?;
+        let mut child = self
+            .start(&program, Part::System, &log, &log)
+            .map_err(failed)?;
+        let begin = Instant::now();
+        loop {
+            if child.has_ended() {
+                let status = child.status().map_err(RunError::Watch)?;
+                // One that goes on in the background has nothing left to wait for but its own sign.
+                if !status.success() || system.ready.is_none() && system.stop.is_none() {
+                    let what = format!(
+                        "the system ended with {} before it was ready{}",
+                        how(status),
+                        ready::last_line(&path)
+                    );
+                    return Err(Broken::Failed(Failure::SystemEnded, what));
+                }
+            }
+            if ready.is_met(&path, |program| self.succeeds(program)) {
+                return Ok((!child.has_ended()).then_some(child));
+            }
+            if begin.elapsed() > system.ready_timeout {
+                let what = format!(
+                    "the system was not ready within {:?}{}",
+                    system.ready_timeout,
+                    ready::last_line(&path)
+                );
+                return Err(Broken::Failed(Failure::NotReady, what));
+            }
+            if self.signals.interrupts_sleep(Duration::from_millis(10))
+                && let Some(signal) = self.signals.next()
+            {
+                return Err(RunError::Interrupted(signal).into());
+            }
+        }
+    }
+
+    fn stop_system(
+        &mut self,
+        system: &System,
+        mut running: Option<Child>,
+        filled: &Filled<'_>,
+        log: &File,
+    ) -> Step<()> {
+        match (&system.stop, &running) {
+            (Some(stop), _) => {
+                // Where that fails, it is ended in other ways.
+                if let Err(Broken::Error(error)) =
+                    self.command(stop, filled, log, system.stop_timeout)
+                {
+                    return Err(error.into());
+                }
+            }
+            (None, Some(child)) => child.terminate(),
+            (None, None) => {}
+        }
+        if let Some(child) = &mut running {
+            let limit = system.stop_timeout;
+            if let Waited::Signal(signal) = child
+                .wait(While {
+                    limit,
+                    ..self.meanwhile()
+                })
+                .map_err(RunError::Watch)?
+            {
+                return Err(RunError::Interrupted(signal).into());
+            }
+            child.kill();
+        }
+        Ok(())
+    }
+
+    /// Runs the workload once.
+    fn workload(
+        &mut self,
+        planned: &Planned,
+        name: &str,
+        program: &Program,
+        limit: Duration,
+        mut system: Option<&mut Child>,
+        stop_run: Option<StopRun<'_>>,
+    ) -> Step<(Outcome, Observed)> {
+        let failed = |kind, what: String| Broken::Failed(kind, what);
+        let path = self.output(planned, &format!("{name}.out"));
+        let output = self.file(planned, &format!("{name}.out"))?;
+        let errors = self.file(planned, &format!("{name}.err"))?;
+        let cpu_before = self.cpu(system.as_deref());
+        let begin = Instant::now();
+        let mut child = (self.start(program, Part::Workload, &output, &errors))
+            .map_err(|what| failed(Failure::Apply, what))?;
+        let mut looking = stop_run.map(|stop_run| Looking {
+            spec: self.spec,
+            path: &path,
+            seen: 0,
+            stop_run,
+        });
+        let mut look = looking.as_mut().map(|looking| move || looking.look());
+        let waited = loop {
+            let waited = child.wait(While {
+                limit: limit.saturating_sub(begin.elapsed()),
+                other: system.as_deref(),
+                output: Some(&path),
+                look: look.as_mut().map(|look| look as &mut dyn FnMut() -> bool),
+                ..self.meanwhile()
+            });
+            let waited = waited.map_err(RunError::Watch)?;
+            if waited != Waited::OtherEnded || !self.is_in_background(system.as_deref_mut())? {
+                break waited;
+            }
+            system = None;
+        };
+        let wall = begin.elapsed();
+        if !matches!(waited, Waited::Ended(_)) {
+            child.terminate();
+            let _ = child.wait(While {
+                limit: GRACE,
+                ..self.meanwhile()
+            });
+            child.kill();
+        }
+        let cpu_after = self.cpu(system.as_deref());
+        let errors = self.output(planned, &format!("{name}.err"));
+        // A system that ends often takes the workload with it.
+        let is_in_background = self.is_in_background(system.as_deref_mut())?;
+        let system_end = match &mut system {
+            Some(child) if child.has_ended() && !is_in_background => {
+                Some(child.status().map_err(RunError::Watch)?)
+            }
+            _ => None,
+        };
+        if let (Some(status), false) = (system_end, matches!(waited, Waited::Signal(_))) {
+            let last = ready::last_line(&self.output(planned, "system.log"));
+            return Err(failed(
+                Failure::SystemEnded,
+                format!(
+                    "the system ended with {} while the workload ran{last}",
+                    how(status)
+                ),
+            ));
+        }
+        let outcome = match waited {
+            Waited::Ended(status) if status.success() => Outcome::Good,
+            Waited::Enough => Outcome::Stopped,
+            Waited::Signal(signal) => return Err(RunError::Interrupted(signal).into()),
+            Waited::Ended(status) => {
+                let what = format!(
+                    "the {name} ended with {}{}",
+                    how(status),
+                    ready::last_line(&errors)
+                );
+                return Err(failed(Failure::Workload, what));
+            }
+            Waited::TooMuchOutput => {
+                return Err(failed(
+                    Failure::TooMuchOutput,
+                    format!("the {name} printed more than 256 MiB"),
+                ));
+            }
+            Waited::TimedOut | Waited::OtherEnded => {
+                return Err(failed(
+                    Failure::TimedOut,
+                    format!("the {name} took longer than {limit:?}"),
+                ));
+            }
+        };
+        let text = fs::read(&path).map_err(|cause| self.unusable(&path, cause))?;
+        let observed = Observed {
+            output: String::from_utf8_lossy(&text).into_owned(),
+            wall: wall.as_secs_f64(),
+            workload_cpu: cpu_after.1 - cpu_before.1,
+            system_cpu: cpu_after.0 - cpu_before.0,
+        };
+        Ok((outcome, observed))
+    }
+
+    /// Whether the program that started the system has ended well, and the system goes on without it: it has a `stop`.
+    fn is_in_background(&self, system: Option<&mut Child>) -> Result<bool, RunError> {
+        let has_stop = (self.spec.system.as_ref()).is_some_and(|system| system.stop.is_some());
+        match system {
+            Some(child) if has_stop && child.has_ended() => {
+                Ok(child.status().map_err(RunError::Watch)?.success())
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Seconds of processor time so far: of the system, of workloads.
+    fn cpu(&self, system: Option<&Child>) -> (f64, f64) {
+        if let Some(group) = &self.group
+            && let (Some(system), Some(workload)) =
+                (group.cpu(Part::System), group.cpu(Part::Workload))
+        {
+            return (system, workload);
+        }
+        let seconds =
+            |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+        let children = getrusage(UsageWho::RUSAGE_CHILDREN);
+        let children = children.map_or(0.0, |usage| {
+            seconds(usage.user_time()) + seconds(usage.system_time())
+        });
+        (
+            system.map_or(0.0, |system| leftovers::cpu_of_group(system.pid())),
+            children,
+        )
+    }
+
+    fn start(
+        &mut self,
+        program: &Program,
+        part: Part,
+        stdout: &File,
+        stderr: &File,
+    ) -> Result<Child, String> {
+        let mut program = program.clone();
+        program.environment.insert(
+            leftovers::TOKEN_VARIABLE.to_owned(),
+            self.signs.token.clone(),
+        );
+        let door = self.group.as_ref().and_then(|group| group.door(part));
+        let started = stdout.try_clone().and_then(|stdout| {
+            Child::start(
+                &program,
+                &self.spec_folder,
+                door,
+                (stdout, stderr.try_clone()?),
+            )
+        });
+        let child = started
+            .map_err(|cause| format!("`{}` cannot be started: {cause}", program.words[0]))?;
+        self.signs.groups.insert(child.pid());
+        Ok(child)
+    }
+
+    /// Whether a command that asks whether the system is ready succeeds.
+    fn succeeds(&mut self, program: &Program) -> bool {
+        let Ok(null) = File::options().read(true).write(true).open("/dev/null") else {
+            return false;
+        };
+        let Ok(mut child) = self.start(program, Part::Workload, &null, &null) else {
+            return false;
+        };
+        let limit = Duration::from_secs(5);
+        matches!(child.wait(While { limit, ..self.meanwhile() }), Ok(Waited::Ended(status)) if status.success())
+    }
+
+    fn meanwhile<'short>(&self) -> While<'short>
+    where
+        'run: 'short,
+    {
+        While {
+            signals: self.signals,
+            limit: Duration::ZERO,
+            other: None,
+            output: None,
+            look: None,
+        }
+    }
+
+    fn output(&self, planned: &Planned, name: &str) -> PathBuf {
+        self.folder
+            .join("output")
+            .join(format!("{:05}.{name}", planned.id))
+    }
+
+    fn file(&self, planned: &Planned, name: &str) -> Result<File, RunError> {
+        let path = self.output(planned, name);
+        let made = File::options()
+            .create(true)
+            .write(true)
+            .truncate(true)
+            .open(&path);
+        // Several programs write one log: each behind what is there.
+        let made = made.and_then(|_| File::options().append(true).open(&path));
+        made.map_err(|cause| self.unusable(&path, cause))
+    }
+
+    fn unusable(&self, path: &Path, cause: io::Error) -> RunError {
+        RunError::Folder {
+            what: path.display().to_string(),
+            cause,
+        }
+    }
+}
+
+impl Drop for Runner<'_> {
+    fn drop(&mut self) {
+        self.clean_up();
+        if let Some(group) = &self.group {
+            group.remove();
+        }
+    }
+}
+
+/// Looks at what a workload prints while it runs.
+struct Looking<'run> {
+    spec: &'run Spec,
+    path: &'run Path,
+    seen: u64,
+    stop_run: StopRun<'run>,
+}
+
+impl Looking<'_> {
+    /// Tells of the numbers on lines that are new; whether that is enough.
+    fn look(&mut self) -> bool {
+        let text = ready::read_from(self.path, self.seen);
+        let Some(end) = text.iter().rposition(|byte| *byte == b'\n') else {
+            // A line without an end is passed over.
+            self.seen += if text.len() == ready::PIECE {
+                text.len() as u64
+            } else {
+                0
+            };
+            return false;
+        };
+        self.seen += end as u64 + 1;
+        let text = String::from_utf8_lossy(&text[..=end]);
+        let mut is_enough = false;
+        for (name, metric) in &self.spec.metrics {
+            if let Source::Regex { pattern, .. } = &metric.source {
+                for number in measure::matches(&pattern.0, &text) {
+                    is_enough |= (self.stop_run)(name, number);
+                }
+            }
+        }
+        is_enough
+    }
+}
+
+/// Runs the commands that restore what trials changed; all of them, and then tells the first that failed. Needs no
+/// runner, as it is also done after the explorer was killed.
+pub(crate) fn restore(spec: &Spec, spec_folder: &Path, folder: &Path) -> Result<(), String> {
+    let mut first = Ok(());
+    for command in &spec.commands.restore {
+        let restored = restore_one(spec, command, spec_folder, folder);
+        first = first.and(restored);
+    }
+    first
+}
+
+fn restore_one(
+    spec: &Spec,
+    command: &CommandLine,
+    spec_folder: &Path,
+    folder: &Path,
+) -> Result<(), String> {
+    let program = filling::outside(spec, command, spec_folder)?;
+    let words = program.words.join(" ");
+    let log = File::options()
+        .create(true)
+        .append(true)
+        .open(folder.join("output/restore.log"));
+    let log = log.map_err(|cause| format!("the log of `restore` cannot be written: {cause}"))?;
+    let mut command = std::process::Command::new(&program.words[0]);
+    command
+        .args(&program.words[1..])
+        .current_dir(spec_folder)
+        .stdin(std::process::Stdio::null());
+    let started = log
+        .try_clone()
+        .and_then(|output| command.stdout(output).stderr(log).spawn());
+    let mut child = started.map_err(|cause| format!("`{words}` cannot be started: {cause}"))?;
+    let begin = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => {
+                return Err(format!(
+                    "the command `{words}` of `restore` ended with {}",
+                    how(status)
+                ));
+            }
+            Err(cause) => {
+                return Err(format!(
+                    "the command `{words}` of `restore` cannot be watched: {cause}"
+                ));
+            }
+            Ok(None) if begin.elapsed() > spec.commands.timeout => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("the command `{words}` of `restore` took too long"));
+            }
+            Ok(None) => std::thread::sleep(Duration::from_millis(10)),
+        }
+    }
+}
+
+/// Ends what a killed explorer left running.
+pub(crate) fn end_leftovers(token: &str) {
+    if let Some(group) = Group::of(token) {
+        group.kill();
+        group.remove();
+    }
+    leftovers::kill(&Signs {
+        token: token.to_owned(),
+        ..Signs::default()
+    });
+}
+
+/// How a program ended, in words.
+fn how(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("status {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "no status".to_owned(),
+    }
+}

@@ -1,0 +1,235 @@
+//! Checks parameters, their conditions, and constraints.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use toml::Spanned;
+
+use super::super::raw::{OneOrMore, RawParameter, RawType};
+use super::super::read::Wrong;
+use super::GIVEN_NAMES;
+use crate::expression::Expression;
+use crate::space::{Domain, Parameter, Space};
+use crate::value::Value;
+
+type RawParameters = BTreeMap<Spanned<String>, Spanned<RawParameter>>;
+
+pub(super) fn space(raw: RawParameters, constraints: Vec<Spanned<String>>) -> Result<Space, Wrong> {
+    let mut raw: Vec<_> = raw.into_iter().collect();
+    // As the file has them.
+    raw.sort_by_key(|(name, _)| name.span().start);
+    let mut space = Space::default();
+    for (name, parameter) in raw {
+        let at = name.span();
+        let parameter = one(name.into_inner(), parameter.into_inner(), &at, &space)?;
+        space.parameters.push(parameter);
+    }
+    for text in constraints {
+        let parsed = Expression::parse(text.get_ref()).map_err(|error| {
+            let what = format!("the constraint cannot be read: {error}");
+            Wrong::new(
+                text.span(),
+                what,
+                "for instance \"threads * 2 <= cores && mode != 'slow'\"",
+            )
+        })?;
+        if let Some(unknown) =
+            (parsed.names().into_iter()).find(|name| space.parameter(name).is_none())
+        {
+            let what = format!("there is no parameter `{unknown}`");
+            return Err(Wrong::new(
+                text.span(),
+                what,
+                "a word to compare with stands in quotes",
+            ));
+        }
+        space.constraints.push(parsed);
+    }
+    Ok(space)
+}
+
+fn one(
+    name: String,
+    raw: RawParameter,
+    at: &Range<usize>,
+    earlier: &Space,
+) -> Result<Parameter, Wrong> {
+    let wrong = |what: String, hint: &str| Wrong::new(at.clone(), what, hint);
+    let mut letters = name.chars();
+    let is_name = letters
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+        && !["true", "false"].contains(&name.as_str());
+    if !is_name {
+        let hint =
+            "letters, digits and `_`, as expressions use it: io_threads instead of io-threads";
+        return Err(wrong(
+            format!("`{name}` cannot be the name of a parameter"),
+            hint,
+        ));
+    }
+    if GIVEN_NAMES.contains(&name.as_str()) {
+        return Err(wrong(
+            format!("`{name}` has a meaning of its own in templates"),
+            "choose another name",
+        ));
+    }
+    let domain = domain(&name, &raw).map_err(|(what, hint)| wrong(what, hint))?;
+    let default = match raw.default {
+        None => first(&domain),
+        Some(value) if domain.contains(&value) => value,
+        Some(value) => {
+            let what = format!("the default of `{name}`, {value}, is none of its values");
+            return Err(wrong(what, ""));
+        }
+    };
+    let mut when = BTreeMap::new();
+    for (other, wanted) in raw.when {
+        let Some(known) = earlier.parameter(&other) else {
+            let what = format!("`{name}` depends on `{other}`, which is no parameter above it");
+            return Err(wrong(
+                what,
+                "a parameter that others depend on stands before them",
+            ));
+        };
+        let wanted = match wanted {
+            OneOrMore::One(value) => vec![value],
+            OneOrMore::More(values) => values,
+        };
+        if let Some(value) = wanted.iter().find(|value| !known.domain.contains(value)) {
+            let what = format!("`{name}` depends on `{other}` being {value}, which it cannot be");
+            return Err(wrong(what, ""));
+        }
+        when.insert(other, wanted);
+    }
+    Ok(Parameter {
+        name,
+        domain,
+        default,
+        when,
+    })
+}
+
+fn first(domain: &Domain) -> Value {
+    match domain {
+        Domain::Integer { min, .. } => Value::Integer(*min),
+        Domain::Float { min, .. } => Value::Float(*min),
+        Domain::Values { values } => values[0].clone(),
+    }
+}
+
+type Objection = (String, &'static str);
+
+fn domain(name: &str, raw: &RawParameter) -> Result<Domain, Objection> {
+    if let Some(values) = &raw.values {
+        if raw.min.is_some() || raw.max.is_some() || raw.step.is_some() || raw.steps.is_some() {
+            let hint = "either `values`, or `min` and `max`";
+            return Err((format!("`{name}` has both `values` and a range"), hint));
+        }
+        return listed(name, raw.kind, values);
+    }
+    let range = || match (&raw.min, &raw.max) {
+        (Some(min), Some(max)) => Ok((min.clone(), max.clone())),
+        _ => Err((
+            format!("`{name}` has neither `values` nor both `min` and `max`"),
+            "",
+        )),
+    };
+    match raw.kind {
+        RawType::Boolean => {
+            if raw.min.is_some() || raw.max.is_some() || raw.step.is_some() || raw.steps.is_some() {
+                return Err((format!("`{name}` is a boolean and has no range"), ""));
+            }
+            Ok(Domain::Values {
+                values: vec![Value::Boolean(false), Value::Boolean(true)],
+            })
+        }
+        RawType::Category => {
+            let hint = "values = [\"always\", \"never\"]";
+            Err((format!("`{name}` is a category and needs `values`"), hint))
+        }
+        RawType::Integer => {
+            let step = raw.step.unwrap_or(1);
+            match range()? {
+                _ if raw.steps.is_some() => {
+                    let hint = "`step` is the distance from one to the next";
+                    Err((
+                        format!("`{name}` is a whole number and has no `steps`"),
+                        hint,
+                    ))
+                }
+                (Value::Integer(min), Value::Integer(max)) if min <= max && step > 0 => {
+                    Ok(Domain::Integer { min, max, step })
+                }
+                (Value::Integer(_), Value::Integer(_)) => {
+                    let hint = "`max` is not below `min`, `step` is 1 or more";
+                    Err((format!("the range of `{name}` is empty"), hint))
+                }
+                _ => Err((format!("the bounds of `{name}` are no whole numbers"), "")),
+            }
+        }
+        RawType::Float => {
+            let (min, max) = range()?;
+            let bounds = min.number().zip(max.number());
+            let bounds =
+                bounds.filter(|(min, max)| min.is_finite() && max.is_finite() && min < max);
+            match bounds {
+                _ if raw.step.is_some() => {
+                    let hint = "`steps` says how many of its values make part of a grid";
+                    Err((format!("`{name}` is a float and has no `step`"), hint))
+                }
+                Some(_)
+                    if raw
+                        .steps
+                        .is_some_and(|steps| !(2..=10_000).contains(&steps)) =>
+                {
+                    Err((format!("`steps` of `{name}` is from 2 to 10000"), ""))
+                }
+                Some((min, max)) => Ok(Domain::Float {
+                    min,
+                    max,
+                    steps: raw.steps,
+                }),
+                None => Err((
+                    format!("the range of `{name}` is empty"),
+                    "`min` is below `max`, both are finite",
+                )),
+            }
+        }
+    }
+}
+
+fn listed(name: &str, kind: RawType, values: &[Value]) -> Result<Domain, Objection> {
+    if values.is_empty() {
+        return Err((format!("`{name}` has no value"), ""));
+    }
+    let does_not_fit = |value: &&Value| match (kind, value) {
+        (RawType::Integer, Value::Integer(_))
+        | (RawType::Category, Value::Text(_))
+        | (RawType::Boolean, Value::Boolean(_)) => false,
+        (RawType::Float, value) => {
+            matches!(value, Value::Boolean(_))
+                || value.number().is_none_or(|number| !number.is_finite())
+        }
+        _ => true,
+    };
+    if let Some(value) = values.iter().find(does_not_fit) {
+        let hint = "numbers of a category stand in quotes";
+        return Err((
+            format!("the value {value} does not fit the type of `{name}`"),
+            hint,
+        ));
+    }
+    for (number, value) in values.iter().enumerate() {
+        if values[..number]
+            .iter()
+            .any(|earlier| earlier.is_same(value))
+        {
+            return Err((format!("`{name}` has the value {value} twice"), ""));
+        }
+    }
+    Ok(Domain::Values {
+        values: values.to_vec(),
+    })
+}

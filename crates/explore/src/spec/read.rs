@@ -1,0 +1,111 @@
+//! From a file to a specification, and what is wrong with it in the words and at the line of the file.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+use super::Spec;
+use super::check::Checker;
+use super::raw::RawSpec;
+
+/// Why a specification cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecError {
+    /// The file as the user named it.
+    pub file: String,
+    /// The line, from 1; `None` where it is about the whole file.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub what: String,
+    /// What can be done.
+    pub hint: String,
+}
+
+impl std::error::Error for SpecError {}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        write!(f, ": {}", self.what)?;
+        if !self.hint.is_empty() {
+            write!(f, "\n  hint: {}", self.hint)?;
+        }
+        Ok(())
+    }
+}
+
+/// Something wrong, at a place of the text.
+pub(super) struct Wrong {
+    pub(super) at: Option<Range<usize>>,
+    pub(super) what: String,
+    pub(super) hint: String,
+}
+
+impl Wrong {
+    pub(super) fn new(at: Range<usize>, what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            at: Some(at),
+            what: what.into(),
+            hint: hint.into(),
+        }
+    }
+}
+
+impl Spec {
+    /// Reads a specification and the templates that it names.
+    ///
+    /// # Errors
+    /// Where a file cannot be read, or the first thing that is wrong.
+    pub fn read(path: &Path) -> Result<(Self, String), SpecError> {
+        let file = path.display().to_string();
+        let text = fs::read_to_string(path).map_err(|cause| SpecError {
+            file: file.clone(),
+            line: None,
+            what: format!("it cannot be read: {cause}"),
+            hint: "name a specification in TOML; docs/guide/explore.md says what stands in it"
+                .to_owned(),
+        })?;
+        let folder = match path.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let load = |path: &Path| fs::read_to_string(path);
+        Ok((Self::parse(&text, &file, &name, folder, &load)?, text))
+    }
+
+    /// Makes a specification of its text. `load` gives the text of a template file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn parse(
+        text: &str,
+        file: &str,
+        name: &str,
+        folder: &Path,
+        load: &dyn Fn(&Path) -> io::Result<String>,
+    ) -> Result<Self, SpecError> {
+        let raw: Result<RawSpec, Wrong> = toml::from_str(text).map_err(|error| Wrong {
+            at: error.span(),
+            what: error.message().to_owned(),
+            hint: String::new(),
+        });
+        let checked = raw.and_then(|raw| Checker { folder, load }.check(raw, name));
+        checked.map_err(|wrong| SpecError {
+            file: file.to_owned(),
+            line: wrong.at.map(|at| line_of(text, at.start)),
+            what: wrong.what,
+            hint: wrong.hint,
+        })
+    }
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    let before = text.as_bytes().iter().take(offset);
+    before.filter(|&&byte| byte == b'\n').count() + 1
+}

@@ -1,0 +1,151 @@
+//! Means, their intervals, and whether two of them differ.
+//!
+//! Differences are those of Welch (*The generalization of "Student's" problem when several different population
+//! variances are involved*, 1947) with Satterthwaite's degrees of freedom: no equal variances are assumed. Two values
+//! on each side are needed at least; with fewer nothing is claimed.
+
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Several measurements of one thing.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Sample {
+    /// How many.
+    pub count: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// Their variance, with `count - 1` below the line; 0 for a single one.
+    pub variance: f64,
+}
+
+/// A difference of means, and the interval in which it lies with the confidence that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// The other mean minus this one.
+    pub estimate: f64,
+    /// Not less than this.
+    pub low: f64,
+    /// Not more than this.
+    pub high: f64,
+}
+
+impl Sample {
+    /// Of these values; `None` of none.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares = values
+            .iter()
+            .map(|value| (value - mean).powi(2))
+            .sum::<f64>();
+        (!values.is_empty()).then(|| Self {
+            count: values.len() as u64,
+            mean,
+            variance: if values.len() > 1 {
+                squares / (count - 1.0)
+            } else {
+                0.0
+            },
+        })
+    }
+
+    /// Half the width of the mean's interval (Student's t); `None` of a single value.
+    pub fn half_width(&self, confidence: f64) -> Option<f64> {
+        let freedom = self.count.checked_sub(2)? + 1;
+        Some(quantile(confidence, freedom as f64)? * (self.variance / self.count as f64).sqrt())
+    }
+
+    /// How far `other` lies above this one; `None` where either is a single value.
+    pub fn difference(&self, other: &Self, confidence: f64) -> Option<Difference> {
+        if self.count < 2 || other.count < 2 {
+            return None;
+        }
+        let share = |sample: &Self| sample.variance / sample.count as f64;
+        let (one, two) = (share(self), share(other));
+        let estimate = other.mean - self.mean;
+        let square = one + two;
+        let freedom = square.powi(2)
+            / (one.powi(2) / (self.count - 1) as f64 + two.powi(2) / (other.count - 1) as f64);
+        // Values that are all equal leave no doubt.
+        let half = match square > 0.0 {
+            true => quantile(confidence, freedom)? * square.sqrt(),
+            false => 0.0,
+        };
+        Some(Difference {
+            estimate,
+            low: estimate - half,
+            high: estimate + half,
+        })
+    }
+}
+
+impl Difference {
+    /// Whether 0 is outside of the interval.
+    pub fn is_told_apart(&self) -> bool {
+        self.low > 0.0 || self.high < 0.0
+    }
+}
+
+/// The quantile of Student's t so that a share of `confidence` lies between it and its negative.
+fn quantile(confidence: f64, freedom: f64) -> Option<f64> {
+    let distribution = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    Some(distribution.inverse_cdf(0.5 + confidence / 2.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(found: f64, expected: f64) {
+        assert!(
+            (found - expected).abs() < 1e-4 * expected.abs().max(1.0),
+            "{found} instead of {expected}"
+        );
+    }
+
+    #[test]
+    fn intervals_are_those_of_student() {
+        // t of 0.975 with 4 degrees of freedom is 2.776445.
+        let sample = Sample::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).expect("values");
+        near(sample.variance, 2.5);
+        near(
+            sample.half_width(0.95).expect("several"),
+            2.776445 * 0.5_f64.sqrt(),
+        );
+        assert_eq!(
+            Sample::of(&[1.0]).and_then(|one| one.half_width(0.95)),
+            None
+        );
+        assert_eq!(Sample::of(&[]), None);
+    }
+
+    #[test]
+    fn differences_are_those_of_welch() {
+        // By hand: 3.70833 degrees of freedom; t of 0.975 is 2.864726 there, by numerical integration of its density.
+        let one = Sample::of(&[20.0, 22.0, 19.0, 20.0, 22.0]).expect("values");
+        let two = Sample::of(&[28.0, 23.0, 31.0, 25.0]).expect("values");
+        let difference = one.difference(&two, 0.95).expect("several on both sides");
+        near(difference.estimate, 6.15);
+        near(difference.low, 0.850258);
+        near(difference.high, 11.449742);
+        assert!(difference.is_told_apart());
+        let single = Sample::of(&[1.0]).expect("a value");
+        assert_eq!(one.difference(&single, 0.95), None);
+    }
+
+    #[test]
+    fn equal_values_leave_no_doubt() {
+        let (one, two) = (Sample::of(&[1.0, 1.0]), Sample::of(&[2.0, 2.0]));
+        let difference = one
+            .zip(two)
+            .and_then(|(one, two)| one.difference(&two, 0.95));
+        assert_eq!(
+            difference,
+            Some(Difference {
+                estimate: 1.0,
+                low: 1.0,
+                high: 1.0
+            })
+        );
+    }
+}

@@ -1,0 +1,122 @@
+//! A trial: one configuration run once, and what came of it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::value::Configuration;
+
+/// A trial that has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// Its number, in the order in which trials run.
+    pub id: i64,
+    /// Which time the policy asked for configurations.
+    pub batch: u32,
+    /// What it ran with.
+    pub configuration: Configuration,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What was measured, by metric; empty where it failed.
+    pub measures: BTreeMap<String, f64>,
+}
+
+/// How a trial ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The workload ended well, and every metric was found.
+    Good,
+    /// The policy had seen enough; metrics are of what ran until then.
+    Stopped,
+    /// It gave no result.
+    Failed {
+        /// Of what kind.
+        kind: Failure,
+        /// In words.
+        what: String,
+    },
+}
+
+/// Why a trial gave no result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Failure {
+    /// A file or a command of the specification could not be applied.
+    Apply,
+    /// The system did not become ready.
+    NotReady,
+    /// The system ended while it was needed.
+    SystemEnded,
+    /// The workload ended with a failure.
+    Workload,
+    /// The workload took too long.
+    TimedOut,
+    /// A metric is not in what the workload printed.
+    NoMetric,
+    /// It printed more than anybody wants to keep.
+    TooMuchOutput,
+}
+
+impl Failure {
+    /// Every kind.
+    pub const ALL: [Self; 7] = [
+        Self::Apply,
+        Self::NotReady,
+        Self::SystemEnded,
+        Self::Workload,
+        Self::TimedOut,
+        Self::NoMetric,
+        Self::TooMuchOutput,
+    ];
+
+    /// The name in every output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Apply => "apply",
+            Self::NotReady => "not-ready",
+            Self::SystemEnded => "system-ended",
+            Self::Workload => "workload",
+            Self::TimedOut => "timed-out",
+            Self::NoMetric => "no-metric",
+            Self::TooMuchOutput => "too-much-output",
+        }
+    }
+}
+
+impl Outcome {
+    /// The name in every output.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Stopped => "stopped",
+            Self::Failed { kind, .. } => kind.name(),
+        }
+    }
+
+    /// What went wrong, in words; empty where nothing did.
+    pub fn words(&self) -> &str {
+        match self {
+            Self::Failed { what, .. } => what,
+            _ => "",
+        }
+    }
+
+    /// The outcome of this name.
+    pub(crate) fn from_name(name: &str, words: String) -> Option<Self> {
+        match name {
+            "good" => Some(Self::Good),
+            "stopped" => Some(Self::Stopped),
+            _ => {
+                let kind = Failure::ALL.into_iter().find(|kind| kind.name() == name)?;
+                Some(Self::Failed { kind, what: words })
+            }
+        }
+    }
+}
+
+impl Trial {
+    /// Whether it failed.
+    pub fn is_failed(&self) -> bool {
+        matches!(self.outcome, Outcome::Failed { .. })
+    }
+}

@@ -1,0 +1,270 @@
+//! What is wrong with a specification is told with its line, and what may help.
+
+use std::io;
+use std::path::Path;
+
+use slowpath_explore::Spec;
+
+const GOOD: &str = r#"
+constraints = ["threads * 2 <= 12", "mode != 'slow' || threads < 4"]
+
+[parameters.threads]
+type = "integer"
+min = 1
+max = 8
+
+[parameters.mode]
+type = "category"
+values = ["fast", "slow"]
+
+[parameters.depth]
+type = "integer"
+values = [1, 2, 4]
+when = { mode = "fast" }
+
+[[files]]
+path = "{{scratch}}/server.conf"
+template = "server.conf.in"
+
+[system]
+command = ["server", "--threads", "{{threads}}"]
+ready = { port = 7000 }
+
+[workload]
+command = "bench --depth {{depth * 2}}"
+timeout = "90s"
+
+[metrics.speed]
+regex = '([0-9.]+) requests'
+
+[[objectives]]
+maximise = "speed"
+"#;
+
+fn parse(text: &str) -> Result<Spec, String> {
+    let load = |path: &Path| match path.ends_with("server.conf.in") {
+        true => Ok("threads {{threads}};\n".to_owned()),
+        false => Err(io::ErrorKind::NotFound.into()),
+    };
+    let parsed = Spec::parse(text, "a.toml", "a", Path::new("."), &load);
+    parsed.map_err(|error| error.to_string())
+}
+
+/// The good specification, with `from` replaced by `to`, has this error.
+#[track_caller]
+fn check(from: &str, to: &str, expected: &str) {
+    assert!(
+        GOOD.contains(from),
+        "{from:?} is no part of the specification"
+    );
+    let error = parse(&GOOD.replacen(from, to, 1)).expect_err(to);
+    assert!(
+        error.starts_with(expected),
+        "{to:?} gives:\n{error}\ninstead of:\n{expected}"
+    );
+}
+
+#[test]
+fn a_good_specification_is_read_with_its_defaults() {
+    let spec = parse(GOOD).expect("a specification");
+    assert_eq!(spec.name, "a");
+    let names: Vec<&str> = spec
+        .space
+        .parameters
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    assert_eq!(names, ["threads", "mode", "depth"], "as the file has them");
+    assert_eq!((spec.trials.per_configuration, spec.trials.seed), (3, 1));
+    // 6 threads with 3 depths in mode fast, 3 in mode slow.
+    assert_eq!(spec.space.grid().expect("a grid").len(), 6 * 3 + 3);
+}
+
+#[test]
+fn what_is_no_toml_or_has_unknown_keys_is_told_with_its_line() {
+    check("min = 1", "min = ", "a.toml:6: ");
+    check(
+        "min = 1",
+        "minimum = 1",
+        "a.toml:6: unknown field `minimum`, expected one of `type`",
+    );
+    check(
+        "[workload]",
+        "[worklaod]",
+        "a.toml:25: unknown field `worklaod`",
+    );
+    check(
+        "timeout = \"90s\"",
+        "timeout = 90",
+        "a.toml:27: invalid type: integer `90`, expected a string",
+    );
+    check(
+        "timeout = \"90s\"",
+        "timeout = \"90\"",
+        "a.toml:27: `90` is no length of time\n  hint: \"500ms\"",
+    );
+    check(
+        "\"integer\"",
+        "\"number\"",
+        "a.toml:5: unknown variant `number`, expected one of `integer`",
+    );
+}
+
+#[test]
+fn what_is_wrong_with_parameters_is_told() {
+    check(
+        "[parameters.threads]",
+        "[parameters.io-threads]",
+        "a.toml:4: `io-threads` cannot be the name of a parameter\n  hint:",
+    );
+    check(
+        "max = 8",
+        "max = 0",
+        "a.toml:4: the range of `threads` is empty",
+    );
+    check(
+        "max = 8",
+        "max = 8.5",
+        "a.toml:4: the bounds of `threads` are no whole numbers",
+    );
+    check(
+        "max = 8",
+        "",
+        "a.toml:4: `threads` has neither `values` nor both",
+    );
+    check(
+        "values = [1, 2, 4]",
+        "values = [1, \"2\"]",
+        "a.toml:13: the value 2 does not fit the type of `depth`",
+    );
+    check(
+        "values = [1, 2, 4]",
+        "values = [1, 1]",
+        "a.toml:13: `depth` has the value 1 twice",
+    );
+    check(
+        "values = [1, 2, 4]",
+        "values = [1, 2, 4]\ndefault = 3",
+        "a.toml:13: the default of `depth`, 3, is none of its values",
+    );
+    check(
+        "mode = \"fast\" }",
+        "size = \"fast\" }",
+        "a.toml:13: `depth` depends on `size`, which is no parameter above it",
+    );
+    check(
+        "mode = \"fast\" }",
+        "mode = \"quick\" }",
+        "a.toml:13: `depth` depends on `mode` being quick, which it cannot be",
+    );
+    check(
+        "threads * 2",
+        "thread * 2",
+        "a.toml:2: there is no parameter `thread`",
+    );
+    check(
+        "threads * 2",
+        "threads * * 2",
+        "a.toml:2: the constraint cannot be read: `*` stands where a value is expected",
+    );
+}
+
+#[test]
+fn what_is_wrong_with_commands_and_files_is_told() {
+    check(
+        "{{depth * 2}}",
+        "{{depht}}",
+        "a.toml:26: there is no parameter `depht`\n  hint: there are: threads, mode, depth, scratch",
+    );
+    check(
+        "{{depth * 2}}",
+        "{{depth",
+        "a.toml:26: a `{{` is not closed by `}}`",
+    );
+    check(
+        "[\"server\", \"--threads\", \"{{threads}}\"]",
+        "[]",
+        "a.toml:22: the command is empty",
+    );
+    check(
+        "{ port = 7000 }",
+        "{}",
+        "a.toml:23: `ready` needs one way to tell\n  hint: { port = 7000 }",
+    );
+    check(
+        "\"server.conf.in\"",
+        "\"other.in\"",
+        "a.toml:19: the template ./other.in cannot be read",
+    );
+    check(
+        "template = \"server.conf.in\"",
+        "content = \"{{x}}\"",
+        "a.toml:19: in `content`: there is no parameter `x`",
+    );
+    check(
+        "template = \"server.conf.in\"",
+        "",
+        "a.toml:18: a file needs either `template` or `content`",
+    );
+}
+
+#[test]
+fn what_is_wrong_with_metrics_objectives_and_policies_is_told() {
+    check(
+        "'([0-9.]+) requests'",
+        "'[0-9.]+ requests'",
+        "a.toml:29: the regular expression of `speed` needs one group\n  hint:",
+    );
+    check(
+        "'([0-9.]+) requests'",
+        "'('",
+        "a.toml:29: the regular expression cannot be used",
+    );
+    check(
+        "regex = '([0-9.]+) requests'",
+        "",
+        "a.toml:29: `speed` needs one place that it comes from",
+    );
+    check(
+        "regex = '([0-9.]+) requests'",
+        "json = \"speed\"",
+        "a.toml:29: `speed` is no JSON pointer",
+    );
+    check(
+        "maximise = \"speed\"",
+        "maximise = \"sped\"",
+        "a.toml:32: there is no metric `sped`\n  hint: there are: speed",
+    );
+    check(
+        "maximise = \"speed\"",
+        "",
+        "a.toml:32: an objective either maximises or minimises",
+    );
+    check(
+        "[[objectives]]\nmaximise = \"speed\"",
+        "",
+        "a.toml: no objective says what is wanted",
+    );
+    let policy = |text: &str| format!("maximise = \"speed\"\n[policy]\n{text}");
+    let check = |text: &str, expected| check("maximise = \"speed\"", &policy(text), expected);
+    check(
+        "name = \"gird\"",
+        "a.toml:35: unknown variant `gird`, expected one of `grid`",
+    );
+    check(
+        "name = \"grid\"\neta = 3",
+        "a.toml:34: `eta` is no option of this policy\n  hint: it has no options",
+    );
+    check(
+        "name = \"knee\"",
+        "a.toml:34: a knee needs the `parameter` to look along",
+    );
+    check(
+        "name = \"knee\"\nparameter = \"depth\"",
+        "a.toml:34: `depth` is no whole number with `min` and `max`",
+    );
+    check(
+        "name = \"python\"",
+        "a.toml:34: a policy in Python needs a `file`",
+    );
+}
