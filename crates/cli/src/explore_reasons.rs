@@ -19,6 +19,7 @@ use slowpath_model::{HostId, ProcessId, ThreadId, TimeRange};
 
 use crate::analyses::kernel_hosts;
 use crate::explore::typed;
+use crate::explore_tables::number;
 use crate::input::{InputArgs, Report};
 use crate::thread_states::timelines;
 
@@ -51,60 +52,100 @@ pub(crate) fn find(
     }
     let folder = exploration.folder().join("recordings");
     fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-    let mut accounts = Vec::new();
-    for (number, configuration) in (1..).zip(&chosen) {
+    let mut recorded = Vec::new();
+    for (place, configuration) in (1..).zip(&chosen) {
         eprintln!("slowpath: a trial of {configuration} is recorded to find reasons");
-        let recording = folder.join(format!("{number}"));
-        let ended = match repeat(exploration, configuration, &recording, signals) {
-            Ok(ended) => ended,
-            Err(ExploreError::Run(RunError::Interrupted(_))) => {
-                return Ok(vec!["the search for reasons was interrupted".to_owned()]);
-            }
-            Err(error) => return Err(error.into()),
-        };
-        if let Outcome::Failed { what, .. } = &ended.outcome {
-            return Ok(vec![format!(
-                "no recording could be made of {configuration}: {what}"
-            )]);
-        }
-        let per = exploration.spec().why.per.as_ref();
-        let work = per.and_then(|per| ended.measures.get(per)).copied();
-        match of_recording(&recording, work) {
-            Ok(found) => accounts.push(found),
-            Err(error) => {
-                return Ok(vec![format!(
-                    "the recording of {configuration} cannot be read: {error:#}"
-                )]);
-            }
+        match one(
+            exploration,
+            configuration,
+            &folder.join(format!("{place}")),
+            signals,
+        )? {
+            Ok(found) => recorded.push(found),
+            Err(why) => return Ok(vec![why]),
         }
     }
+    let objective = &results.objectives[0];
     let mut reasons = Vec::new();
     for pair in &pairs {
         let place = |row: &Row| chosen.iter().position(|one| **one == row.configuration);
         let (Some(better), Some(worse)) = (place(pair.better), place(pair.worse)) else {
             continue;
         };
+        let (better, worse) = (&recorded[better], &recorded[worse]);
         let names = what_differs(&pair.better.configuration, &pair.worse.configuration);
-        reasons.extend(accounts[better].reasons(&accounts[worse], (&names.0, &names.1)));
+        let found = better
+            .accounts
+            .reasons(&worse.accounts, (&names.0, &names.1));
+        let is_worse = match objective.goal {
+            "maximise" => worse.result < better.result,
+            _ => worse.result > better.result,
+        };
+        match is_worse && !found.is_empty() {
+            true => reasons.extend(found),
+            false => reasons.push(format!(
+                "why {} is worse than {} the recordings do not show ({}: {} and {} in them)",
+                names.1,
+                names.0,
+                objective.metric,
+                number(worse.result),
+                number(better.result)
+            )),
+        }
     }
-    for (number, configuration) in (1..).zip(&chosen) {
-        reasons.push(format!(
-            "{configuration} is recorded in {}",
-            typed(&folder.join(format!("{number}")))
-        ));
+    for (place, configuration) in (1..).zip(&chosen) {
+        let recording = typed(&folder.join(format!("{place}")));
+        reasons.push(format!("{configuration} is recorded in {recording}"));
     }
     Ok(reasons)
 }
 
-/// Best and worst, and best and what stands beside it: only where the two are told apart.
+/// What a recorded trial came to.
+struct Recorded {
+    /// Its first objective.
+    result: f64,
+    accounts: Accounts,
+}
+
+/// Records a trial and reads the recording; inside, why that is not possible.
+fn one(
+    exploration: &mut Exploration,
+    configuration: &Configuration,
+    recording: &Path,
+    signals: &SignalPipe,
+) -> anyhow::Result<Result<Recorded, String>> {
+    let ended = match repeat(exploration, configuration, recording, signals) {
+        Ok(ended) => ended,
+        Err(ExploreError::Run(RunError::Interrupted(_))) => {
+            return Ok(Err("the search for reasons was interrupted".to_owned()));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if let Outcome::Failed { what, .. } = &ended.outcome {
+        return Ok(Err(format!(
+            "no recording could be made of {configuration}: {what}"
+        )));
+    }
+    let spec = exploration.spec();
+    let measure = |name: &String| ended.measures.get(name).copied();
+    let work = spec.why.per.as_ref().and_then(measure);
+    let result = measure(&spec.objectives[0].metric).unwrap_or_default();
+    Ok(match of_recording(recording, work) {
+        Ok(accounts) => Ok(Recorded { result, accounts }),
+        Err(error) => Err(format!(
+            "the recording of {configuration} cannot be read: {error:#}"
+        )),
+    })
+}
+
+/// Best and worst, and best and what stands beside it: where the two are told apart, or were run once each, as the
+/// recordings then have to show the difference as well.
 fn pairs(results: &Results) -> Vec<Pair<'_>> {
     let Some(better) = results.best() else {
         return Vec::new();
     };
-    let told_apart = |row: &&Row| row.standing == Standing::Worse;
-    let worst = results.configurations.iter().rev().find(told_apart);
+    let worst = results.configurations.iter().rev().find(is_worse);
     let mut pairs: Vec<Pair<'_>> = beside(results, better)
-        .filter(told_apart)
         .map(|worse| Pair { better, worse })
         .into_iter()
         .collect();
@@ -117,6 +158,10 @@ fn pairs(results: &Results) -> Vec<Pair<'_>> {
         pairs.push(Pair { better, worse });
     }
     pairs
+}
+
+fn is_worse(row: &&Row) -> bool {
+    matches!(row.standing, Standing::Worse | Standing::NoInterval)
 }
 
 /// The configuration that differs from the best only in the number that matters most, by one step: upwards, else
@@ -140,14 +185,13 @@ fn beside<'run>(results: &'run Results, best: &Row) -> Option<&'run Row> {
     };
     let rows = || results.configurations.iter().filter(differs_in_it_alone);
     let of = |row: &&Row| number(&row.configuration).unwrap_or(own);
-    let worse = |row: &&Row| row.standing == Standing::Worse;
     let above = rows()
-        .filter(worse)
+        .filter(is_worse)
         .filter(|row| of(row) > own)
         .min_by(|one, two| of(one).total_cmp(&of(two)));
     above.or_else(|| {
         rows()
-            .filter(worse)
+            .filter(is_worse)
             .filter(|row| of(row) < own)
             .max_by(|one, two| of(one).total_cmp(&of(two)))
     })

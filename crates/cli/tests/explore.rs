@@ -346,7 +346,7 @@ fn what_cannot_work_is_told_at_once() {
     ));
     let left = place.explore(&["--no-reasons"]);
     assert_eq!(left.status, Some(2));
-    let expected = "error: the first 3 trials all failed: the command `sh -c no-such-program` ended with status 127";
+    let expected = "error: the first 3 trials all failed alike: the command `sh -c no-such-program` ended with status 127";
     assert!(
         left.stderr.contains(expected) && left.stderr.contains("hint:"),
         "{}",
@@ -375,7 +375,7 @@ fn what_cannot_work_is_told_at_once() {
     .expect("written");
     let wrong = place.explore(&["--check"]);
     assert!(
-        wrong.status == Some(2) && wrong.stderr.contains("s.toml:16: unknown field `max`"),
+        wrong.status == Some(2) && wrong.stderr.contains("s.toml:15: unknown field `max`"),
         "{}",
         wrong.stderr
     );

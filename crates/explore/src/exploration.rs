@@ -19,7 +19,7 @@ use crate::store::{FILE_NAME, Planned, Store, StoreError};
 use crate::trial::Trial;
 use crate::value::Configuration;
 
-/// After so many trials without a single good one it is the specification that is wrong.
+/// After so many trials that failed alike it is the specification that is wrong.
 const HOPELESS: usize = 3;
 
 /// How long a killed explorer's guardian may need to put everything away.
@@ -63,8 +63,8 @@ pub enum ExploreError {
     /// The specification says something else than when the exploration began.
     #[error("the specification has changed since the exploration in {} began\n  hint: undo that (only [limits] may change), begin anew with --overwrite, or name another folder by -o", .0.display())]
     Changed(PathBuf),
-    /// All trials so far have failed in the same way.
-    #[error("the first {count} trials all failed: {what}\n  hint: what they printed is in {}; then --resume goes on, or --overwrite begins anew", output.display())]
+    /// All trials so far have failed alike.
+    #[error("the first {count} trials all failed alike: {what}\n  hint: what they printed is in {}; then --resume goes on, or --overwrite begins anew", output.display())]
     Hopeless {
         /// How many.
         count: usize,
@@ -387,7 +387,7 @@ fn rounds(
         let Some(last) = trials.last() else { continue };
         watch(Event::Ends(last));
         let here = trials.len() - earlier;
-        if here == HOPELESS && trials.iter().all(Trial::is_failed) {
+        if here == HOPELESS && trials.iter().all(|trial| trial.has_failed_like(last)) {
             return Err(ExploreError::Hopeless {
                 count: trials.len(),
                 what: last.outcome.words().to_owned(),

@@ -9,6 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use slowpath_critical_path::{CriticalPath, LinkKind, State};
 use slowpath_model::Nanoseconds;
 
+/// A share of the time that is not worth a word.
+const ALIKE: f64 = 0.05;
+
+/// So many causes are told of a group.
+const MOST_CAUSES: usize = 3;
+
 /// What time went to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
@@ -84,6 +90,12 @@ struct Change<'run> {
     to: f64,
 }
 
+impl Change<'_> {
+    fn added(&self) -> f64 {
+        self.to - self.from
+    }
+}
+
 impl Accounts {
     /// Adds a thread's path to the group of its name.
     pub fn add(&mut self, name: &str, path: &CriticalPath) {
@@ -94,26 +106,24 @@ impl Accounts {
     }
 
     /// What makes `slow` slower than this one, in sentences; `names` are what the two are called, the faster one first.
-    /// Of at most two groups of threads: those whose time differs most.
+    /// Of at most two groups of threads: those that lose most. Nothing where none takes longer or spends its time
+    /// otherwise.
     pub fn reasons(&self, slow: &Self, (fast_name, slow_name): (&str, &str)) -> Vec<String> {
-        let none = Account::default();
-        let names: BTreeSet<&String> = self.groups.keys().chain(slow.groups.keys()).collect();
-        let mut told: Vec<(f64, String)> = names
-            .into_iter()
-            .filter_map(|name| {
-                let one = self.groups.get(name).unwrap_or(&none);
-                let other = slow.groups.get(name).unwrap_or(&none);
-                // A group that only one of the two has cannot be compared.
-                (one.threads > 0 && other.threads > 0).then(|| {
-                    let units = (self.unit(one), slow.unit(other));
-                    sentence(
-                        name,
-                        (one, other),
-                        units,
-                        (fast_name, slow_name),
-                        self.work.is_some() && slow.work.is_some(),
-                    )
-                })
+        let unit = match self.work.is_some() && slow.work.is_some() {
+            true => "for each unit of work",
+            false => "each",
+        };
+        // A group that only one of the two has cannot be compared.
+        let both = self
+            .groups
+            .iter()
+            .filter_map(|(name, one)| Some((name, one, slow.groups.get(name)?)));
+        let mut told: Vec<(f64, String)> = both
+            .filter_map(|(name, one, other)| {
+                let (weight, words) = loss((one, self.unit(one)), (other, slow.unit(other)), unit)?;
+                let words =
+                    format!("with {slow_name} instead of {fast_name}, threads `{name}` {words}");
+                Some((weight, words))
             })
             .collect();
         told.sort_by(|one, two| two.0.total_cmp(&one.0));
@@ -128,44 +138,46 @@ impl Accounts {
     }
 }
 
-/// What differs in one group, and by how many nanoseconds for each unit.
-fn sentence(
-    name: &str,
-    (one, other): (&Account, &Account),
-    (one_units, other_units): (f64, f64),
-    (fast_name, slow_name): (&str, &str),
-    has_work: bool,
-) -> (f64, String) {
+/// What the other account of a group loses against the one, and how much in all; both with their units.
+fn loss(
+    (one, one_units): (&Account, f64),
+    (other, other_units): (&Account, f64),
+    unit: &str,
+) -> Option<(f64, String)> {
     let (from, to) = (one.total() / one_units, other.total() / other_units);
+    let added = to - from;
+    // Where they take as long (a workload of fixed length), what they did with the time is what differs.
+    let is_alike = added.abs() < ALIKE * from.max(to);
+    if added < 0.0 && !is_alike {
+        return None;
+    }
+    let (one_scale, other_scale) = match is_alike {
+        true => (one.total(), other.total()),
+        false => (one_units, other_units),
+    };
     let causes: BTreeSet<&Cause> = one.by.keys().chain(other.by.keys()).collect();
-    let part = |account: &Account, cause, units: f64| {
-        account.by.get(cause).map_or(0.0, |time| time.get() as f64) / units
+    let part = |account: &Account, cause| {
+        account
+            .by
+            .get(cause)
+            .map_or(0.0, |time: &Nanoseconds| time.get() as f64)
     };
     let changes = causes.into_iter().map(|cause| Change {
         cause,
-        from: part(one, cause, one_units),
-        to: part(other, cause, other_units),
+        from: part(one, cause) / one_scale,
+        to: part(other, cause) / other_scale,
     });
-    let mut changes: Vec<Change<'_>> = changes.collect();
-    let added = to - from;
-    let unit = if has_work {
-        "for each unit of work"
-    } else {
-        "each"
-    };
-    // Where they take as long (a workload of fixed length), what they did with the time is what differs.
-    if added.abs() < 0.05 * from.max(to) {
-        changes.iter_mut().for_each(|change| {
-            change.from /= from;
-            change.to /= to;
-        });
-        changes.sort_by(|one, two| (two.to - two.from).total_cmp(&(one.to - one.from)));
+    let least = if is_alike { ALIKE } else { ALIKE * added };
+    let mut changes: Vec<Change<'_>> = changes.filter(|change| change.added() >= least).collect();
+    changes.sort_by(|one, two| two.added().total_cmp(&one.added()));
+    let all: f64 = changes.iter().map(Change::added).sum();
+    changes.truncate(MOST_CAUSES);
+    if changes.is_empty() {
+        return None;
+    }
+    if is_alike {
         let percent = |share: f64| format!("{:.0} %", share * 100.0);
-        let told = changes
-            .iter()
-            .take_while(|change| change.to - change.from >= 0.03)
-            .take(3);
-        let told = told.map(|change| {
+        let told = changes.iter().map(|change| {
             format!(
                 "{} instead of {} {}",
                 percent(change.to),
@@ -174,44 +186,25 @@ fn sentence(
             )
         });
         let told: Vec<String> = told.collect();
-        let said = match told.is_empty() {
-            true => "spent their time alike".to_owned(),
-            false => format!("spent more of their time: {}", told.join("; ")),
-        };
-        let weight = changes
-            .iter()
-            .map(|change| (change.to - change.from).abs())
-            .sum::<f64>()
-            * from;
-        return (
-            weight,
-            format!("with {slow_name} instead of {fast_name}, threads `{name}` {said}"),
-        );
+        return Some((
+            all * from * other_units,
+            format!("spent more of their time: {}", told.join("; ")),
+        ));
     }
-    changes.sort_by(|one, two| {
-        let size = |change: &Change<'_>| (change.to - change.from) * added.signum();
-        size(two).total_cmp(&size(one))
-    });
     let told = changes
         .iter()
-        .take_while(|change| (change.to - change.from) / added >= 0.05)
-        .take(3);
-    let told = told.map(|change| {
-        let (length, share) = (
-            time(change.to - change.from),
-            (change.to - change.from) / added * 100.0,
-        );
-        format!("{length} ({share:.0} %) {}", words(change.cause))
-    });
-    let direction = if added > 0.0 { "more" } else { "less" };
-    let text = format!(
-        "with {slow_name} instead of {fast_name}, threads `{name}` took {} instead of {} {unit}; of the {} {direction}: {}",
+        .map(|change| format!("{} {}", time(change.added()), words(change.cause)));
+    let told: Vec<String> = told.collect();
+    let took = format!(
+        "took {} instead of {} {unit}, {} more",
         time(to),
         time(from),
-        time(added),
-        told.collect::<Vec<_>>().join("; ")
+        time(added)
     );
-    (added.abs() * other_units, text)
+    Some((
+        added * other_units,
+        format!("{took}. More than before went to: {}", told.join("; ")),
+    ))
 }
 
 fn time(ns: f64) -> String {
@@ -333,8 +326,9 @@ mod tests {
         assert_eq!(
             reasons,
             [
-                "with threads=4 instead of threads=2, threads `query` took 310.000 ms instead of 100.000 ms each; of the \
-              210.000 ms more: 200.000 ms (95 %) waiting in futex for `query`, which was running (RUNNING)"
+                "with threads=4 instead of threads=2, threads `query` took 310.000 ms instead of 100.000 ms each, \
+                 210.000 ms more. More than before went to: 200.000 ms waiting in futex for `query`, which was running \
+                 (RUNNING)"
             ]
         );
     }
@@ -349,8 +343,12 @@ mod tests {
             "{reasons:?}"
         );
         assert!(
-            reasons[0].contains("2.000 ms (67 %) waiting"),
+            reasons[0].contains("went to: 2.000 ms waiting in futex"),
             "{reasons:?}"
+        );
+        assert!(
+            slow.reasons(&fast, ("b", "a")).is_empty(),
+            "nothing is lost the other way"
         );
     }
 

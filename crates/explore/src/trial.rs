@@ -119,4 +119,9 @@ impl Trial {
     pub fn is_failed(&self) -> bool {
         matches!(self.outcome, Outcome::Failed { .. })
     }
+
+    /// Whether both failed, and for the same reason.
+    pub fn has_failed_like(&self, other: &Self) -> bool {
+        self.is_failed() && self.outcome.name() == other.outcome.name()
+    }
 }

@@ -91,17 +91,17 @@ fn what_is_no_toml_or_has_unknown_keys_is_told_with_its_line() {
     check(
         "[workload]",
         "[worklaod]",
-        "a.toml:25: unknown field `worklaod`",
+        "a.toml:26: unknown field `worklaod`",
     );
     check(
         "timeout = \"90s\"",
         "timeout = 90",
-        "a.toml:27: invalid type: integer `90`, expected a string",
+        "a.toml:28: invalid type: integer `90`, expected a string",
     );
     check(
         "timeout = \"90s\"",
         "timeout = \"90\"",
-        "a.toml:27: `90` is no length of time\n  hint: \"500ms\"",
+        "a.toml:28: `90` is no length of time\n  hint: \"500ms\"",
     );
     check(
         "\"integer\"",
@@ -174,37 +174,37 @@ fn what_is_wrong_with_commands_and_files_is_told() {
     check(
         "{{depth * 2}}",
         "{{depht}}",
-        "a.toml:26: there is no parameter `depht`\n  hint: there are: threads, mode, depth, scratch",
+        "a.toml:27: there is no parameter `depht`\n  hint: there are: threads, mode, depth, scratch",
     );
     check(
         "{{depth * 2}}",
         "{{depth",
-        "a.toml:26: a `{{` is not closed by `}}`",
+        "a.toml:27: a `{{` is not closed by `}}`",
     );
     check(
         "[\"server\", \"--threads\", \"{{threads}}\"]",
         "[]",
-        "a.toml:22: the command is empty",
+        "a.toml:23: the command is empty",
     );
     check(
         "{ port = 7000 }",
         "{}",
-        "a.toml:23: `ready` needs one way to tell\n  hint: { port = 7000 }",
+        "a.toml:24: `ready` needs one way to tell\n  hint: { port = 7000 }",
     );
     check(
         "\"server.conf.in\"",
         "\"other.in\"",
-        "a.toml:19: the template ./other.in cannot be read",
+        "a.toml:20: the template ./other.in cannot be read",
     );
     check(
         "template = \"server.conf.in\"",
         "content = \"{{x}}\"",
-        "a.toml:19: in `content`: there is no parameter `x`",
+        "a.toml:20: in `content`: there is no parameter `x`",
     );
     check(
         "template = \"server.conf.in\"",
         "",
-        "a.toml:18: a file needs either `template` or `content`",
+        "a.toml:19: a file needs either `template` or `content`",
     );
 }
 
@@ -213,32 +213,32 @@ fn what_is_wrong_with_metrics_objectives_and_policies_is_told() {
     check(
         "'([0-9.]+) requests'",
         "'[0-9.]+ requests'",
-        "a.toml:29: the regular expression of `speed` needs one group\n  hint:",
+        "a.toml:30: the regular expression of `speed` needs one group\n  hint:",
     );
     check(
         "'([0-9.]+) requests'",
         "'('",
-        "a.toml:29: the regular expression cannot be used",
+        "a.toml:30: the regular expression cannot be used",
     );
     check(
         "regex = '([0-9.]+) requests'",
         "",
-        "a.toml:29: `speed` needs one place that it comes from",
+        "a.toml:30: `speed` needs one place that it comes from",
     );
     check(
         "regex = '([0-9.]+) requests'",
         "json = \"speed\"",
-        "a.toml:29: `speed` is no JSON pointer",
+        "a.toml:30: `speed` is no JSON pointer",
     );
     check(
         "maximise = \"speed\"",
         "maximise = \"sped\"",
-        "a.toml:32: there is no metric `sped`\n  hint: there are: speed",
+        "a.toml:33: there is no metric `sped`\n  hint: there are: speed",
     );
     check(
         "maximise = \"speed\"",
         "",
-        "a.toml:32: an objective either maximises or minimises",
+        "a.toml:33: an objective either maximises or minimises",
     );
     check(
         "[[objectives]]\nmaximise = \"speed\"",
@@ -249,22 +249,22 @@ fn what_is_wrong_with_metrics_objectives_and_policies_is_told() {
     let check = |text: &str, expected| check("maximise = \"speed\"", &policy(text), expected);
     check(
         "name = \"gird\"",
-        "a.toml:35: unknown variant `gird`, expected one of `grid`",
+        "a.toml:36: unknown variant `gird`, expected one of `grid`",
     );
     check(
         "name = \"grid\"\neta = 3",
-        "a.toml:34: `eta` is no option of this policy\n  hint: it has no options",
+        "a.toml:35: `eta` is no option of this policy\n  hint: it has no options",
     );
     check(
         "name = \"knee\"",
-        "a.toml:34: a knee needs the `parameter` to look along",
+        "a.toml:35: a knee needs the `parameter` to look along",
     );
     check(
         "name = \"knee\"\nparameter = \"depth\"",
-        "a.toml:34: `depth` is no whole number with `min` and `max`",
+        "a.toml:35: `depth` is no whole number with `min` and `max`",
     );
     check(
         "name = \"python\"",
-        "a.toml:34: a policy in Python needs a `file`",
+        "a.toml:35: a policy in Python needs a `file`",
     );
 }

@@ -43,9 +43,8 @@ impl Policy for Confident {
         let is_open = |(one, sample): &&(&Tried, Sample)| {
             let difference = best_sample.difference(sample, confidence);
             let is_told_apart = difference.is_some_and(|difference| difference.is_told_apart());
-            !std::ptr::eq(*one, *best)
-                && !is_told_apart
-                && !(is_precise(sample) && is_precise(best_sample))
+            let is_good_enough = is_precise(sample) && is_precise(best_sample);
+            !(std::ptr::eq(*one, *best) || is_told_apart || is_good_enough)
         };
         let open: Vec<&Tried> = sampled
             .iter()
