@@ -280,7 +280,10 @@ fn of_recording(recording: &Path, work: Option<f64>) -> anyhow::Result<Accounts>
         let range = TimeRange::new(life.begin.max(window.begin), life.end.min(window.end));
         if range.begin < range.end {
             let path = critical_path_among(&paths, HostId(0), thread, range);
-            accounts.add(&lines.name(thread, range.end), &path);
+            match thread == root {
+                true => accounts.whole.add(&path),
+                false => accounts.add(&lines.name(thread, range.end), &path),
+            }
         }
     }
     Ok(accounts)

@@ -207,7 +207,7 @@ pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
     let digits = match size {
         _ if size == 0.0 => 0,
-        _ if size >= 1e15 || size < 1e-6 => return format!("{value:.3e}"),
+        _ if !(1e-6..1e15).contains(&size) => return format!("{value:.3e}"),
         _ => (3 - size.log10().floor() as i32).max(0),
     };
     format!("{value:.*}", digits as usize)

@@ -43,7 +43,9 @@ pub struct Account {
 /// The times of all groups of threads of one recording, and how much work they did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Accounts {
-    /// By name of thread, numbers left out.
+    /// The path of the workload's first thread: what the workload as a whole took.
+    pub whole: Account,
+    /// Its other threads by name, numbers left out.
     pub groups: BTreeMap<String, Account>,
     /// Units of work, where the specification says how they are counted.
     pub work: Option<f64>,
@@ -106,29 +108,42 @@ impl Accounts {
     }
 
     /// What makes `slow` slower than this one, in sentences; `names` are what the two are called, the faster one first.
-    /// Of at most two groups of threads: those that lose most. Nothing where none takes longer or spends its time
-    /// otherwise.
+    /// Of the workload as a whole, and of the group of threads that loses most. Nothing of what takes no longer and
+    /// spends its time alike.
     pub fn reasons(&self, slow: &Self, (fast_name, slow_name): (&str, &str)) -> Vec<String> {
-        let unit = match self.work.is_some() && slow.work.is_some() {
-            true => "for each unit of work",
-            false => "each",
+        let has_work = self.work.is_some() && slow.work.is_some();
+        let unit = |alone| {
+            if has_work {
+                " for each unit of work"
+            } else {
+                alone
+            }
         };
+        let of = |who: &str, one: &Account, other: &Account, alone| {
+            let (weight, words) = loss(
+                (one, self.unit(one)),
+                (other, slow.unit(other)),
+                unit(alone),
+            )?;
+            Some((
+                weight,
+                format!("with {slow_name} instead of {fast_name}, {who} {words}"),
+            ))
+        };
+        let whole = of("the workload", &self.whole, &slow.whole, "");
         // A group that only one of the two has cannot be compared.
         let both = self
             .groups
             .iter()
             .filter_map(|(name, one)| Some((name, one, slow.groups.get(name)?)));
-        let mut told: Vec<(f64, String)> = both
-            .filter_map(|(name, one, other)| {
-                let (weight, words) = loss((one, self.unit(one)), (other, slow.unit(other)), unit)?;
-                let words =
-                    format!("with {slow_name} instead of {fast_name}, threads `{name}` {words}");
-                Some((weight, words))
-            })
-            .collect();
-        told.sort_by(|one, two| two.0.total_cmp(&one.0));
-        told.truncate(2);
-        told.into_iter().map(|(_, words)| words).collect()
+        let groups = both
+            .filter_map(|(name, one, other)| of(&format!("threads `{name}`"), one, other, " each"));
+        let most = groups.max_by(|one, two| one.0.total_cmp(&two.0));
+        whole
+            .into_iter()
+            .chain(most)
+            .map(|(_, words)| words)
+            .collect()
     }
 
     fn unit(&self, account: &Account) -> f64 {
@@ -144,6 +159,9 @@ fn loss(
     (other, other_units): (&Account, f64),
     unit: &str,
 ) -> Option<(f64, String)> {
+    if one.threads == 0 || other.threads == 0 {
+        return None;
+    }
     let (from, to) = (one.total() / one_units, other.total() / other_units);
     let added = to - from;
     // Where they take as long (a workload of fixed length), what they did with the time is what differs.
@@ -196,7 +214,7 @@ fn loss(
         .map(|change| format!("{} {}", time(change.added()), words(change.cause)));
     let told: Vec<String> = told.collect();
     let took = format!(
-        "took {} instead of {} {unit}, {} more",
+        "took {} instead of {}{unit}, {} more",
         time(to),
         time(from),
         time(added)
@@ -301,6 +319,7 @@ mod tests {
             by: by.collect(),
         };
         Accounts {
+            whole: Account::default(),
             groups: [("query".to_owned(), account)].into(),
             work,
         }
@@ -349,6 +368,30 @@ mod tests {
         assert!(
             slow.reasons(&fast, ("b", "a")).is_empty(),
             "nothing is lost the other way"
+        );
+    }
+
+    #[test]
+    fn the_workload_as_a_whole_comes_first() {
+        let whole = |ms: u64| Account {
+            threads: 1,
+            by: [(waiting(), Nanoseconds(ms * 1_000_000))].into(),
+        };
+        let one = Accounts {
+            whole: whole(100),
+            ..accounts(8, &[(running(), 400)], Some(10.0))
+        };
+        let two = Accounts {
+            whole: whole(300),
+            ..accounts(1, &[(running(), 300)], Some(10.0))
+        };
+        let reasons = one.reasons(&two, ("n=8", "n=1"));
+        assert_eq!(
+            reasons,
+            [
+                "with n=1 instead of n=8, the workload took 30.000 ms instead of 10.000 ms for each unit of work, 20.000 ms \
+                 more. More than before went to: 20.000 ms waiting in futex for `query`, which was running (RUNNING)"
+            ]
         );
     }
 
