@@ -110,7 +110,7 @@ fn diagnose_says_that_nothing_tells_where_the_time_went() {
         finding["advice"]
             .as_str()
             .expect("words")
-            .contains("--agents")
+            .contains("make agents")
     );
 }
 
