@@ -189,8 +189,8 @@ fn failures_are_results_of_their_trials() {
         "[parameters.what]\ntype = \"category\"\nvalues = [\"good\", \"status\", \"hang\", \"silent\", \"crash\", \"early\", \"late\", \"apply\"]\n\
          [commands]\nconfigure = [\"test {{{{what}}}} != apply\"]\n\
          [system]\ncommand = '''case {{{{what}}}} in early) echo no room; exit 3;; late) sleep 60;; crash) echo up; sleep 0.3; kill -SEGV $$;; *) echo up; exec sleep 60;; esac'''\n\
-         ready = {{ line = '^up$' }}\nready_timeout = \"500ms\"\n\
-         [workload]\ncommand = '''case {{{{what}}}} in status) echo broken pipes >&2; exit 7;; hang) sleep 60;; silent) ;; crash) sleep 60;; *) echo cost 1;; esac'''\ntimeout = \"800ms\"\n\
+         ready = {{ line = '^up$' }}\nready_timeout = \"2s\"\n\
+         [workload]\ncommand = '''case {{{{what}}}} in status) echo broken pipes >&2; exit 7;; hang) sleep 60;; silent) ;; crash) sleep 60;; *) echo cost 1;; esac'''\ntimeout = \"3s\"\n\
          {COST}[trials]\nper_configuration = 1\nseed = 2\n"
     ));
     let left = place.explore(&["--no-reasons"]);
