@@ -233,6 +233,9 @@ impl Drop for Neighbour {
     }
 }
 
+/// The share of a thread's time that nobody may be charged for.
+const LEFT_UNEXPLAINED: f64 = 0.08;
+
 #[test]
 fn where_proc_differs_on_a_busy_machine_it_is_from_charging_at_the_wake_up() {
     let redis = match Redis::start(Place::Anywhere) {
@@ -290,9 +293,10 @@ fn where_proc_differs_on_a_busy_machine_it_is_from_charging_at_the_wake_up() {
             within(of("ran_ns") - events),
             "slowpath cpu says {events}: {row}"
         );
-        // What is left is small, or little of what there was to explain: a switch takes its time, too.
+        // What is left is small, or little of what there was to explain: the kernel charges nobody for what a hypervisor
+        // takes, and a switch takes its time, too.
         let (left, difference) = (of("unexplained_ns"), of("charged_ns") - of("ran_ns"));
-        let is_explained = within(left) || left.abs() <= difference.abs() / 2.0;
+        let is_explained = left <= LEFT_UNEXPLAINED * proc || left <= difference.abs() / 2.0;
         assert!(is_explained, "{row}");
     }
     assert!(busy >= 2, "server and load were both busy");
