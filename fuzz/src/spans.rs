@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use slowpath_model::Diagnostic;
 use slowpath_read_spans::{ReadOptions, Span, SpanSink, read_spans, sniff_spans};
-use slowpath_services::{Limits, SurveyOptions, TraceSorter, Traces, survey};
+use slowpath_services::{Limits, Mark, SurveyOptions, TraceSorter, Traces, survey};
 
 const JAEGER: &str = r#"{"data":[{"traceID":"aa","spans":[
 {"traceID":"aa","spanID":"1","operationName":"GET /","references":[],"startTime":1500000000000001,
@@ -90,7 +90,9 @@ struct Sorting(TraceSorter<Cursor<Vec<u8>>, Open>);
 
 impl SpanSink for Sorting {
     fn span(&mut self, span: Span) {
-        self.0.push(&span, true).expect("memory takes everything");
+        self.0
+            .push(&span, true, Mark::NONE)
+            .expect("memory takes everything");
     }
 
     fn diagnostic(&mut self, _diagnostic: Diagnostic) {}
