@@ -1,6 +1,6 @@
 // A probe for programs in Java: a number that the program tells of itself while somebody asks for it, by libslowpath_probes
-// through JNI. One class; the two native libraries lie beside its jar or on java.library.path. Where they cannot be loaded,
-// all probes stay off. Not a tracer, and no exporter.
+// through JNI. One class; the two native libraries lie beside its jar or where the JVM looks for libraries. Where they
+// cannot be loaded, all probes stay off. Not a tracer, and no exporter.
 package slowpath.probes;
 
 import java.io.File;
