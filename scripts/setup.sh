@@ -16,6 +16,7 @@ trace-cmd:tests that compare with trace-cmd
 redis-server:tests that record a Redis server
 redis-tools:tests that record a Redis server
 libsqlite3-dev:examples/explore-sqlite
+postgresql:examples/explore-postgres
 zstd:tests on packed traces
 default-jdk-headless:the Java agents are not built
 maven:the Java agents are not built
@@ -96,7 +97,7 @@ fi
 
 # Nor may the services start with the machine, now that this script brought them.
 if command -v systemctl >/dev/null 2>&1; then
-    for pair in redis-server:redis-server lttng-tools:lttng-sessiond; do
+    for pair in redis-server:redis-server lttng-tools:lttng-sessiond postgresql:postgresql; do
         case " $missing " in
         *" ${pair%%:*} "*) $as_root systemctl --quiet disable "${pair##*:}" >/dev/null 2>&1 || true ;;
         esac
