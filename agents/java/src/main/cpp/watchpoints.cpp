@@ -358,6 +358,13 @@ extern "C" JNIEXPORT jint JNICALL Java_slowpath_transfers_Watchpoints_arm(
 
 // Whether a register is done with, which the next object may have. Where a collection makes objects lost, those that were
 // read must run the same risk as the others: as long as they would be watched unread.
+extern "C" JNIEXPORT jlong JNICALL Java_slowpath_transfers_Watchpoints_processorNanos(JNIEnv *, jclass)
+{
+    timespec used{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return used.tv_sec * INT64_C(1'000'000'000) + used.tv_nsec;
+}
+
 extern "C" JNIEXPORT jboolean JNICALL Java_slowpath_transfers_Watchpoints_isDone(JNIEnv *, jclass, jint which)
 {
     // So long nobody is kept from a store that he has begun.

@@ -30,7 +30,7 @@ final class Options {
     volatile boolean nativeCallPaths;
     /** How reads are seen: mask, watchpoints, auto. */
     final String backend;
-    /** What part of one processor's time watchpoints may spend on aiming registers. */
+    /** What part of the program's processor time watchpoints may spend on aiming registers. */
     final double aimingShare;
     /** How many decided samples of a class in a context suffice. */
     final int samples;

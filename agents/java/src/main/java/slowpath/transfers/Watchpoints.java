@@ -55,7 +55,9 @@ final class Watchpoints implements Backend {
     private final BlockingDeque<Reference<Class<?>>> toPrepare = new LinkedBlockingDeque<>(MOST_TO_PREPARE);
     /** Whom each register serves; null: nobody. */
     private final AtomicReferenceArray<Sample> served = new AtomicReferenceArray<>(REGISTERS);
+    /** Until when, and until what processor time of the program, no register is aimed. */
     private long restUntil = System.nanoTime();
+    private long restUntilProcessor;
     private final LongAdder registersBusy = new LongAdder();
     private final LongAdder unseen = new LongAdder();
 
@@ -156,7 +158,7 @@ final class Watchpoints implements Backend {
 
     private synchronized void arm(Object object, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
         long now = System.nanoTime();
-        int register = now - restUntil >= 0 ? freeRegister(now) : -1;
+        int register = now - restUntil >= 0 && processorNanos() >= restUntilProcessor ? freeRegister(now) : -1;
         int field = register < 0 ? -1 : row.shortField(options.samples);
         if (field < 0) {
             registersBusy.increment();
@@ -178,9 +180,15 @@ final class Watchpoints implements Backend {
             armed.decrementAndGet();
             sample.seen = LOST;
         }
-        long end = System.nanoTime();
-        // However much it costs, as it does with many threads.
-        restUntil = end + (long) ((end - begin) * (1 / options.aimingShare - 1));
+        rest(System.nanoTime() - begin);
+    }
+
+    /** However much aiming costs, as it does with many threads: the program does so much more than that meanwhile. */
+    private void rest(long costNanos) {
+        long between = (long) (costNanos * (1 / options.aimingShare - 1));
+        restUntilProcessor = processorNanos() + between;
+        // It can't have used that before; asking the clock costs less than asking for processor time.
+        restUntil = System.nanoTime() + between / Runtime.getRuntime().availableProcessors();
     }
 
     /** One that nobody needs any more; -1: none. */
@@ -302,6 +310,9 @@ final class Watchpoints implements Backend {
     private static native String open(boolean concurrent, boolean barriers);
 
     private static native int arm(int register, Object object, long offset, int bytes, boolean isReference);
+
+    /** Processor time of all threads of the program. */
+    private static native long processorNanos();
 
     private static native boolean isDone(int register);
 
