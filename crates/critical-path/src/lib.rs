@@ -30,4 +30,5 @@ pub use lists::{Links, Segments};
 pub use locks::LOCK_CALLS;
 pub use path::{CriticalPath, Link, LinkKind, Segment, Share, State};
 pub use state_of::state_of;
+pub use text::without_numbers;
 pub use walk::bare_path;

@@ -276,3 +276,17 @@ fn what_it_did(state: State) -> &'static str {
         State::Unknown => "did what the trace does not tell",
     }
 }
+
+/// A name with its numbers left out, so that threads of one pool have one name: `worker-12` and `worker-7`
+/// are `worker-*`.
+pub fn without_numbers(name: &str) -> String {
+    let mut short = String::with_capacity(name.len());
+    for letter in name.chars() {
+        match letter.is_ascii_digit() {
+            true if short.ends_with('*') => {}
+            true => short.push('*'),
+            false => short.push(letter),
+        }
+    }
+    short
+}

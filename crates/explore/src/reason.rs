@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slowpath_critical_path::{CriticalPath, LinkKind, State};
+use slowpath_critical_path::{CriticalPath, LinkKind, State, without_numbers};
 use slowpath_model::Nanoseconds;
 
 /// A share of the time that is not worth a word.
@@ -291,19 +291,6 @@ fn state_words(state: State) -> &'static str {
         State::BlockedByRequest => "working for another request",
         State::Unknown => "in an unknown state",
     }
-}
-
-/// A name with its numbers left out: `worker-12` and `worker-7` are `worker-*`.
-fn without_numbers(name: &str) -> String {
-    let mut short = String::with_capacity(name.len());
-    for letter in name.chars() {
-        match letter.is_ascii_digit() {
-            true if short.ends_with('*') => {}
-            true => short.push('*'),
-            false => short.push(letter),
-        }
-    }
-    short
 }
 
 #[cfg(test)]

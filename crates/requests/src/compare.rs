@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use slowpath_critical_path::State;
+use slowpath_critical_path::{State, without_numbers};
 use slowpath_model::Nanoseconds;
 
 use crate::path::RequestPath;
@@ -133,19 +133,6 @@ fn resource(state: State, detail: &str) -> String {
         State::Interrupted => String::new(),
         _ => detail.to_owned(),
     }
-}
-
-/// A name with its numbers left out: `worker-12` and `worker-7` are `worker-*`.
-fn without_numbers(name: &str) -> String {
-    let mut short = String::with_capacity(name.len());
-    for letter in name.chars() {
-        match letter.is_ascii_digit() {
-            true if short.ends_with('*') => {}
-            true => short.push('*'),
-            false => short.push(letter),
-        }
-    }
-    short
 }
 
 #[cfg(test)]
