@@ -204,7 +204,7 @@ fn one(row: &TransferRow) -> String {
     if row.too_large > 0 {
         let _ = writeln!(
             text,
-            "   {} responses had too many objects to count them all",
+            "   {} responses had too many objects or classes to count them all",
             grouped(row.too_large)
         );
     }
