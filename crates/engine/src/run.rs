@@ -149,7 +149,8 @@ fn missing(id: PacketId, stream: StreamId, cpu: Option<CpuId>, at: Timestamp) ->
     }
 }
 
-/// Hands the events of a packet to an analysis.
+/// Hands the events of a packet to an analysis. Whatever they say, their time does not go back, nor out of the range
+/// of their packet: chunks, and the order they are merged in, go by these ranges.
 struct Taker<'run, A: Analysis> {
     analysis: &'run A,
     state: &'run mut A::State,
@@ -161,8 +162,13 @@ struct Taker<'run, A: Analysis> {
 impl<A: Analysis> EventSink for Taker<'_, A> {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
-        self.last = event.at;
-        self.analysis.event(self.state, event);
+        let at = event.at.min(self.packet.range.end).max(self.last);
+        self.last = at;
+        if at == event.at {
+            self.analysis.event(self.state, event);
+        } else {
+            self.analysis.event(self.state, &Event { at, ..*event });
+        }
     }
 
     fn gap(&mut self, until: Timestamp) {

@@ -171,7 +171,8 @@ pub(crate) fn shares_processors(source: &dyn Source) -> bool {
 }
 
 /// Processors whose events at a time lie in several streams, or in a stream whose packets are not
-/// in the order of time. With those `or_touching` at a moment, whose events come in the order of streams.
+/// in the order of time. With those `or_touching` at a moment, whose events come in the order of streams; and those of
+/// which a stream has nothing left, as what that lacks lies beside all that others have.
 pub(crate) fn interleaved(source: &dyn Source, or_touching: bool) -> FxHashSet<CpuId> {
     let mut found = FxHashSet::default();
     // Of each stream, from the first to the last event of a processor.
@@ -194,6 +195,11 @@ pub(crate) fn interleaved(source: &dyn Source, or_touching: bool) -> FxHashSet<C
         }
     }
     spans.sort_by_key(|(cpu, span)| (*cpu, span.begin));
+    let nothing_left = source
+        .streams()
+        .iter()
+        .filter(|stream| stream.packets.is_empty());
+    found.extend(nothing_left.filter_map(|stream| stream.cpu));
     for pair in spans.windows(2) {
         let ((cpu, before), (next, after)) = (pair[0], pair[1]);
         let touches = or_touching && after.begin == before.end;
@@ -345,6 +351,15 @@ mod tests {
             }
         }
 
+        /// Each packet ends where it begins, whatever events it has behind.
+        fn closed_early(text: &str) -> Self {
+            let mut placed = Self::touching(text);
+            for packet in &mut placed.packets {
+                packet.range = TimeRange::new(packet.range.begin, packet.range.begin);
+            }
+            placed
+        }
+
         /// The packets of all streams are of one, and begin with the first.
         fn overlapping(text: &str) -> Self {
             let drawn = DrawnTrace::parse(text).unwrap();
@@ -394,6 +409,31 @@ mod tests {
     fn events_between_pages_that_touch_are_missing_from_the_last_event_on() {
         let text = "cpu0 10 x\ncpu0 20 x\n-- lost 1 cpu0\ncpu0 50 x\n-- packet cpu0\ncpu0 90 x";
         assert_eq!(missing(&Placed::touching(text)), [range(20, 50)]);
+    }
+
+    #[test]
+    fn events_behind_the_end_of_their_packet_do_not_depend_on_chunks() {
+        let text = "cpu0 10 sched_switch prev_tid=0 next_tid=7
+            cpu0 15 syscall_entry_write
+            cpu0 90 sched_switch prev_tid=7 next_tid=8
+            cpu0 95 syscall_entry_write
+            -- packet cpu0
+            cpu0 100 syscall_exit_write ret=1
+            cpu0 105 sched_switch prev_tid=8 next_tid=7
+            cpu0 107 syscall_exit_write ret=1";
+        // The second packet begins before the last events of the first.
+        let mut placed = Placed::closed_early(text);
+        placed.packets[1].range = range(50, 107);
+        let rows = |chunk_bytes| {
+            let options = slowpath_engine::Options {
+                chunk_bytes: Some(chunk_bytes),
+                ..slowpath_engine::Options::default()
+            };
+            let outcome =
+                crate::latency::latency(&placed, crate::latency::LatencyKind::Syscall, &options);
+            format!("{:?}", outcome.unwrap().state.unwrap())
+        };
+        assert_eq!(rows(1), rows(1 << 30));
     }
 
     #[test]
