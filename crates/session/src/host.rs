@@ -224,7 +224,11 @@ impl<'experiment> HostKernels<'experiment> {
             false => Timelines::build(self.source(), options)?,
         };
         if let Some(lines) = &mut outcome.state {
-            lines.add_saved(&self.saved_names(), &self.saved_processes());
+            lines.add_saved(
+                &self.saved_names(),
+                &self.saved_processes(),
+                &state_dump::threads_of_kernel(&self.traces),
+            );
         }
         Ok((outcome.state, outcome.diagnostics))
     }

@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use slowpath_kernel::io::{Known, StatedumpProcess};
+use slowpath_kernel::timelines::MAKES_KERNEL_THREADS;
 use slowpath_model::{Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, Timestamp};
 
 use crate::discover::unreadable;
@@ -56,6 +57,18 @@ pub(crate) fn names(traces: &[&OpenedSource]) -> BTreeMap<ThreadId, String> {
 /// Processes of the threads that were seen, in the order they were looked at.
 pub(crate) fn processes(traces: &[&OpenedSource]) -> Vec<(ThreadId, ProcessId)> {
     processes_of(traces.iter().flat_map(|trace| &trace.state_dump))
+}
+
+/// Threads of the kernel's own: `kthreadd` and those that it made.
+pub(crate) fn threads_of_kernel(traces: &[&OpenedSource]) -> Vec<ThreadId> {
+    let lines = || traces.iter().flat_map(|trace| &trace.state_dump);
+    let is_first = |line: &&Line| line.comm == "kthreadd" && line.tid == MAKES_KERNEL_THREADS.0;
+    // In a container number 2 may be any process.
+    let Some(first) = lines().find(is_first) else {
+        return Vec::new();
+    };
+    let of_kernel = lines().filter(|line| line.ppid == first.tid || line.tid == first.tid);
+    of_kernel.map(|line| ThreadId(line.tid)).collect()
 }
 
 fn processes_of<'run>(lines: impl Iterator<Item = &'run Line>) -> Vec<(ThreadId, ProcessId)> {

@@ -88,7 +88,8 @@ fn a_thread_of_the_kernel_that_sleeps_meanwhile_is_no_time_out_of_the_program() 
     // The thread 12 of RCU looks again after 20 ms, and ends the call of thread 7.
     let switch = "sched_switch prev_comm";
     let drawing = format!(
-        "cpu0 1 {switch}=idle prev_tid=0 prev_state=0 next_comm=shop next_tid=7
+        "cpu0 0 sched_process_fork parent_tid=2 parent_pid=2 child_tid=12 child_pid=12 child_comm=rcu_preempt
+         cpu0 1 {switch}=idle prev_tid=0 prev_state=0 next_comm=shop next_tid=7
          cpu0 2 start 7 1
          cpu0 990 syscall_entry_membarrier fd=1
          cpu0 1000 {switch}=shop prev_tid=7 prev_state=1 next_comm=rcu_preempt next_tid=12

@@ -314,6 +314,35 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_is_of_the_process_that_its_own_calls_say_whatever_others_say_meanwhile() {
+        let text = "cpu0 10 >read fd=3 @tid=70 @pid=50
+             cpu0 11 <read ret=9 @tid=70 @pid=50
+             cpu1 50 MEANWHILE
+             cpu0 90 >read fd=3 @tid=70 @pid=50
+             cpu0 91 <read ret=5 @tid=70 @pid=50";
+        let check = |meanwhile: &str, expected: &str| {
+            let trace = drawn(&text.replace("MEANWHILE", meanwhile));
+            for (seed, chunk_bytes) in [(0, 1 << 30), (1, 1), (2, 1), (3, 1 << 30)] {
+                let options = Options {
+                    chunk_bytes: Some(chunk_bytes),
+                    ..Options::default()
+                };
+                let cut = trace.recut_at_random(seed, 1 + seed);
+                let outcome = io(&cut, &Known::default(), &options).unwrap();
+                assert_eq!(told(&outcome.state.unwrap()), expected, "{seed}");
+            }
+        };
+        check(
+            "fork 90/90 70/70",
+            "50:c70 14/2 0/0 | unknown (pid 50, fd 3) 14/2 0/0",
+        );
+        check(
+            ">write fd=1 @tid=70 @pid=70\ncpu1 51 <write ret=3 @tid=70 @pid=70",
+            "50: 14/2 0/0, 70: 0/0 3/1 | unknown (pid 50, fd 3) 14/2 0/0, unknown (pid 70, fd 1) 0/0 3/1",
+        );
+    }
+
+    #[test]
     fn calls_are_paired_on_one_processor() {
         check(
             "cpu0 10 0>7

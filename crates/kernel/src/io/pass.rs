@@ -70,8 +70,9 @@ struct Progress {
     completed: Option<(Timestamp, Whose)>,
     /// When the first call was entered of which no record tells, since one was made of the current thread's calls.
     hidden_since: Option<Timestamp>,
-    /// What the events' contexts said about threads.
+    /// What the events' contexts said about threads, and whether that is told for each call again.
     process_of: FxHashMap<ThreadId, ProcessId>,
+    says_again: bool,
 }
 
 const KINDS: &[FactKind] = &[
@@ -253,7 +254,7 @@ impl Progress {
             return self.occupant.current();
         };
         if let Some(process) = process
-            && self.process_of.insert(thread, process) != Some(process)
+            && (self.process_of.insert(thread, process) != Some(process) || self.says_again)
         {
             self.push(at, Whose::Thread(thread), What::BelongsTo(process));
         }
@@ -293,9 +294,10 @@ impl Answer for Io<'_> {
 
     fn report(&self, mut told: Told) -> IoReport {
         self.drain(&mut told, Timestamp::MAX, true);
-        (self.has_overlaps).store(told.overlaps.found(), Ordering::Relaxed);
         let resolver = &mut told.resolver;
         resolver.advance(self.known, true);
+        let is_doubtful = told.overlaps.found() || resolver.is_contradicted();
+        self.has_overlaps.store(is_doubtful, Ordering::Relaxed);
         for dump in &self.known.dumps {
             told.names.other(dump.tid, dump.at, dump.comm.as_bytes());
         }
@@ -337,6 +339,7 @@ impl Analysis for Io<'_> {
     fn begin(&self, _chunk: &Chunk) -> Told {
         let mut told = Told::default();
         told.chunk.occupant = Occupant::new(self.is_interleaved);
+        told.chunk.says_again = self.is_interleaved;
         told
     }
 

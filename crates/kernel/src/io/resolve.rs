@@ -39,6 +39,8 @@ pub(super) struct Resolver {
     tables: FxHashMap<u64, Table>,
     /// How many of the state dumps that are known besides the trace have been taken in.
     dumps_taken: usize,
+    /// A thread was said to be of another process than before.
+    is_contradicted: bool,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -217,9 +219,9 @@ impl Resolver {
                     }
                 }
             }
-            What::BelongsTo(process) => drop(self.process_of.insert(thread, process)),
+            What::BelongsTo(process) => self.belongs(thread, process),
             What::DumpedThread { process, table } => {
-                self.process_of.insert(thread, process);
+                self.belongs(thread, process);
                 if let Some(table) = table {
                     self.uses_table(process, table);
                 }
@@ -232,7 +234,7 @@ impl Resolver {
                 let parent = parent_process.or(self.process_of.get(&thread).copied());
                 let saved = known.process_of.get(&child).copied();
                 let process = child_process.or(saved).unwrap_or(ProcessId(child.0));
-                self.process_of.insert(child, process);
+                self.belongs(child, process);
                 if let Some(parent) = parent.filter(|&parent| parent != process) {
                     let inherited = self.processes.get(&parent).map(|of| of.descriptors.clone());
                     self.forget_all(process);
@@ -248,6 +250,17 @@ impl Resolver {
             }
             what => self.happens(record.at, thread, what),
         }
+    }
+
+    fn belongs(&mut self, thread: ThreadId, process: ProcessId) {
+        let known = self.process_of.insert(thread, process);
+        self.is_contradicted |= known.is_some_and(|known| known != process);
+    }
+
+    /// Whether any thread was of several processes. A chunk says only once what a thread is of: what lies between two of
+    /// its calls, on other processors, may have said something else.
+    pub(super) fn is_contradicted(&self) -> bool {
+        self.is_contradicted
     }
 
     /// Something that a thread does with a descriptor of its process.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 use slowpath_engine::Cancelled;
@@ -48,6 +48,9 @@ impl Assembly<'_> {
         processes.sort_unstable();
         processes.dedup_by_key(|(thread, _, process)| (*thread, *process));
 
+        let of_kernel = (pieces.iter())
+            .flat_map(|piece| piece.of_kernel.iter().copied())
+            .collect();
         let segments = (pieces.iter_mut()).map(|piece| std::mem::take(&mut piece.segments));
         let segments = segments.filter(|rows| !rows.is_empty()).collect();
 
@@ -103,7 +106,7 @@ impl Assembly<'_> {
             threads,
             lines,
             calls,
-            of_kernel: OnceLock::new(),
+            of_kernel,
         })
     }
 
@@ -316,16 +319,41 @@ fn apart(sorted: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     apart
 }
 
+/// Of each thread: from when on it has which name.
 fn names(joined: &mut [Joined]) -> FxHashMap<ThreadId, Vec<(i64, Name)>> {
-    let mut names: FxHashMap<ThreadId, Vec<(i64, Name)>> = FxHashMap::default();
-    for one in joined {
-        for (thread, at, name) in std::mem::take(&mut one.names) {
-            names.entry(thread).or_default().push((at, name));
+    let mut seen: FxHashMap<ThreadId, Vec<(i64, i64, Name)>> = FxHashMap::default();
+    for named in joined
+        .iter_mut()
+        .flat_map(|one| std::mem::take(&mut one.names))
+    {
+        let of_thread = seen.entry(named.thread).or_default();
+        of_thread.push((named.first, named.last, named.name));
+    }
+    (seen.into_iter())
+        .map(|(thread, seen)| (thread, changes(seen)))
+        .collect()
+}
+
+/// From when on a thread has which name, that was seen with these from one time to another: the one that it was seen
+/// with first latest, among those that it is seen with again.
+fn changes(mut seen: Vec<(i64, i64, Name)>) -> Vec<(i64, Name)> {
+    seen.sort_unstable();
+    let mut changes = Vec::with_capacity(seen.len());
+    let mut open: Vec<(i64, Name)> = Vec::new();
+    let close = |open: &mut Vec<(i64, Name)>, until: i64, changes: &mut Vec<(i64, Name)>| {
+        while let Some((last, _)) = open.pop_if(|(last, _)| *last < until) {
+            while open.pop_if(|(other, _)| *other <= last).is_some() {}
+            if let Some((_, name)) = open.last() {
+                changes.push((last + 1, *name));
+            }
         }
+    };
+    for (first, last, name) in seen {
+        close(&mut open, first, &mut changes);
+        changes.push((first, name));
+        open.push((last, name));
     }
-    for list in names.values_mut() {
-        list.sort_unstable();
-        list.dedup_by_key(|(_, name)| *name);
-    }
-    names
+    close(&mut open, i64::MAX, &mut changes);
+    changes.dedup_by_key(|(_, name)| *name);
+    changes
 }

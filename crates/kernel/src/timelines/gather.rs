@@ -15,6 +15,7 @@ use slowpath_source::Packet;
 
 use crate::contexts::Contexts;
 
+use super::MAKES_KERNEL_THREADS;
 use super::record::{Call, Interrupt, Kind, Record, Runner, thread_bits, thread_of};
 use super::scan::{Known, Scanner};
 use super::segment::Segment;
@@ -102,16 +103,27 @@ pub(super) struct Piece {
     pub(super) head: Kept<2>,
     /// What comes after.
     pub(super) body: Option<Body>,
-    /// Names of threads, where they are not those that were known.
-    pub(super) names: Vec<(ThreadId, i64, Name)>,
+    /// Names of threads, each as long as its thread was seen with no other.
+    pub(super) names: Vec<Named>,
     /// Interrupt lines seen with the names of their handlers.
     pub(super) irq_names: Vec<(u32, String)>,
     /// Which process a thread belongs to, and when that was said.
     pub(super) processes: Vec<(ThreadId, i64, ProcessId)>,
+    /// Threads that are said to be the kernel's own.
+    pub(super) of_kernel: Vec<ThreadId>,
     /// TCP segments that were sent and received, where headers were asked for: rows of
     /// [`SegmentSeen`].
     #[serde(with = "super::segment::rows")]
     pub(super) segments: Kept<4>,
+}
+
+/// A thread that was seen with a name, and with no other by the same stream meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Named {
+    pub(super) thread: ThreadId,
+    pub(super) name: Name,
+    pub(super) first: i64,
+    pub(super) last: i64,
 }
 
 /// What was understood of a chunk from its first switch on.
@@ -135,9 +147,10 @@ struct Open {
     woke: bool,
     /// Where records are not read: the thread of the last one's context, if no switch came since.
     context: Option<ThreadId>,
-    name_of: FxHashMap<ThreadId, Name>,
-    /// The thread that was switched to last.
-    last_named: (ThreadId, Name),
+    /// By thread: where its name is noted.
+    named: FxHashMap<ThreadId, u32>,
+    /// The thread that was switched to last, and where its name is noted.
+    last_named: (ThreadId, Name, u32),
     /// Of the packet: when the last event was, else its begin.
     last_at: i64,
     /// Several streams tell of the processor at the same time.
@@ -185,6 +198,7 @@ impl Analysis for Gather<'_> {
                 names: Vec::new(),
                 irq_names: Vec::new(),
                 processes: Vec::new(),
+                of_kernel: Vec::new(),
                 segments: Kept::default(),
             });
         }
@@ -293,18 +307,30 @@ impl Analysis for Gather<'_> {
                 self.call(state, at, Call::NONE);
             }
             Fact::Fork {
+                parent,
                 child,
                 child_process,
                 ..
             } => {
                 self.push(state, at, Kind::Forked(known(child)));
+                if parent == MAKES_KERNEL_THREADS {
+                    state.of_kernel(child);
+                }
                 if let Some(process) = child_process {
                     state.belongs(at, child, process);
                 }
             }
             Fact::DumpedThread {
-                thread, process, ..
-            } => state.belongs(at, thread, process),
+                thread,
+                process,
+                parent,
+                ..
+            } => {
+                state.belongs(at, thread, process);
+                if [process, parent].contains(&ProcessId(MAKES_KERNEL_THREADS.0)) {
+                    state.of_kernel(thread);
+                }
+            }
             _ => {}
         }
     }
@@ -456,16 +482,21 @@ impl Gathered {
         }
     }
 
-    /// A thread that is switched from or to; notes its name where it is not the one known.
+    /// A thread that is switched from or to; notes its name.
     #[inline]
     fn runner(&mut self, at: i64, thread: ThreadId, text: &[u8]) -> Runner {
         let thread = known(thread);
         let for_softirqs = text.starts_with(b"ksoftirqd/");
         if thread != ThreadId::IDLE {
-            let named = (thread, name_from(text));
-            if self.open.last_named != named {
-                self.open.last_named = named;
-                self.name(at, named);
+            let name = name_from(text);
+            let (last, of_last, place) = self.open.last_named;
+            match self
+                .pieces
+                .last_mut()
+                .and_then(|piece| piece.names.get_mut(place as usize))
+            {
+                Some(named) if (last, of_last) == (thread, name) => named.last = at,
+                _ => self.name(at, thread, name),
             }
         }
         Runner {
@@ -474,17 +505,36 @@ impl Gathered {
         }
     }
 
-    fn name(&mut self, at: i64, (thread, name): (ThreadId, Name)) {
-        if self.open.name_of.insert(thread, name) != Some(name)
-            && let Some(piece) = self.pieces.last_mut()
-        {
-            piece.names.push((thread, at, name));
+    fn name(&mut self, at: i64, thread: ThreadId, name: Name) {
+        let Some(piece) = self.pieces.last_mut() else {
+            return;
+        };
+        let next = piece.names.len() as u32;
+        let place = self.open.named.entry(thread).or_insert(next);
+        match piece.names.get_mut(*place as usize) {
+            Some(named) if named.name == name => named.last = at,
+            _ => {
+                *place = next;
+                piece.names.push(Named {
+                    thread,
+                    name,
+                    first: at,
+                    last: at,
+                });
+            }
         }
+        self.open.last_named = (thread, name, *place);
     }
 
     fn belongs(&mut self, at: i64, thread: ThreadId, process: ProcessId) {
         if let Some(piece) = self.pieces.last_mut() {
             piece.processes.push((thread, at, process));
+        }
+    }
+
+    fn of_kernel(&mut self, thread: ThreadId) {
+        if let Some(piece) = self.pieces.last_mut() {
+            piece.of_kernel.push(thread);
         }
     }
 

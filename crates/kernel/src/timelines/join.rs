@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use slowpath_model::{CpuId, StreamId, ThreadId};
 use slowpath_platform::Shelf;
 
-use super::gather::{Name, Piece};
+use super::gather::{Named, Piece};
 use super::in_order::InOrder;
 use super::record::Record;
 use super::scan::Scanner;
@@ -22,7 +22,7 @@ use super::segment::{Found, Segment};
 pub(super) struct Joined {
     pub(super) cpu: CpuId,
     pub(super) segments: Vec<Placed>,
-    pub(super) names: Vec<(ThreadId, i64, Name)>,
+    pub(super) names: Vec<Named>,
     pub(super) irq_names: Vec<(u32, String)>,
 }
 
@@ -134,11 +134,17 @@ impl Joined {
     }
 
     fn take_names(&mut self, pieces: &mut [Piece]) {
-        let mut name_of: FxHashMap<ThreadId, Name> = FxHashMap::default();
+        let mut places: FxHashMap<(StreamId, ThreadId), usize> = FxHashMap::default();
         for piece in pieces {
-            for (thread, at, name) in std::mem::take(&mut piece.names) {
-                if name_of.insert(thread, name) != Some(name) {
-                    self.names.push((thread, at, name));
+            for named in std::mem::take(&mut piece.names) {
+                let next = self.names.len();
+                let place = places.entry((piece.stream, named.thread)).or_insert(next);
+                match self.names.get_mut(*place) {
+                    Some(known) if known.name == named.name => known.last = named.last,
+                    _ => {
+                        *place = next;
+                        self.names.push(named);
+                    }
                 }
             }
             for entry in std::mem::take(&mut piece.irq_names) {

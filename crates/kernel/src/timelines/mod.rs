@@ -23,7 +23,6 @@ mod states;
 mod stretch;
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use slowpath_concepts::{Concepts, FactKind};
@@ -47,6 +46,8 @@ pub use record::Interrupt;
 pub use states::ThreadStates;
 pub use stretch::{Doing, Stretch, WakeUp, Waker};
 
+/// `kthreadd`, which makes all other threads of the kernel's own.
+pub const MAKES_KERNEL_THREADS: ThreadId = ThreadId(2);
 /// Bytes of what pass 1 finds, and again of the lines, that stay in memory.
 const MEMORY: usize = 48 << 20;
 
@@ -72,8 +73,8 @@ pub struct Timelines {
     lines: Vec<ThreadLine>,
     /// Names of system calls.
     calls: Vec<String>,
-    /// Threads of the kernel; found when they are asked for.
-    of_kernel: OnceLock<FxHashSet<ThreadId>>,
+    /// Threads of the kernel's own, as far as the trace tells.
+    of_kernel: FxHashSet<ThreadId>,
 }
 
 /// What is known about the trace as a whole.
@@ -196,9 +197,15 @@ impl Timelines {
         })
     }
 
-    /// Adds names and processes of threads that the tracer kept beside the events; what the events
-    /// say has precedence.
-    pub fn add_saved(&mut self, names: &[(ThreadId, String)], processes: &[(ThreadId, ProcessId)]) {
+    /// Adds names and processes of threads that the tracer kept beside the events, and those that it knew to be the
+    /// kernel's; what the events say has precedence.
+    pub fn add_saved(
+        &mut self,
+        names: &[(ThreadId, String)],
+        processes: &[(ThreadId, ProcessId)],
+        of_kernel: &[ThreadId],
+    ) {
+        self.of_kernel.extend(of_kernel);
         for (thread, text) in names {
             let name = gather::name_from(text.as_bytes());
             self.names

@@ -227,27 +227,9 @@ impl Timelines {
         }
     }
 
-    /// Whether a thread is one of the kernel's own: it has slept, and was never in a system call, in which every
-    /// thread of a program sleeps sooner or later. None is where calls were not recorded.
+    /// Whether a thread is known to be one of the kernel's own, by who made it.
     pub fn is_of_kernel(&self, thread: ThreadId) -> bool {
-        let all = self.of_kernel.get_or_init(|| {
-            let all = self.threads().iter().copied();
-            all.filter(|thread| self.sleeps_without_call(*thread))
-                .collect()
-        });
-        !self.calls.is_empty() && all.contains(&thread)
-    }
-
-    fn sleeps_without_call(&self, thread: ThreadId) -> bool {
-        let mut has_slept = false;
-        let (runs, _) = self.line(thread);
-        let mut runs = runs.iter().map(Run::from_row);
-        let is_in_call = runs.any(|run| {
-            let goes_on = |left| matches!(left, SwitchOut::Runnable | SwitchOut::Dead);
-            has_slept |= run.left.is_some_and(|left| !goes_on(left));
-            self.call_name(run).is_some()
-        });
-        has_slept && !is_in_call
+        self.of_kernel.contains(&thread)
     }
 
     /// The call that a thread was in at the end of the last of these runs.

@@ -84,6 +84,73 @@ fn built_in_chunks(trace: &DrawnTrace, memory: usize, jobs: usize, chunk_bytes: 
 }
 
 #[test]
+fn a_name_that_comes_back_on_its_processor_holds_again() {
+    let trace =
+        "cpu0 10 sched_switch prev_comm=x prev_tid=1 prev_state=1 next_comm=alpha next_tid=7
+        cpu0 20 sched_switch prev_comm=alpha prev_tid=7 prev_state=1 next_comm=x next_tid=1
+        cpu1 30 sched_switch prev_comm=y prev_tid=2 prev_state=1 next_comm=beta next_tid=7
+        cpu1 60 sched_switch prev_comm=beta prev_tid=7 prev_state=1 next_comm=y next_tid=2
+        cpu0 80 sched_switch prev_comm=x prev_tid=1 prev_state=1 next_comm=alpha next_tid=7
+        cpu0 90 sched_switch prev_comm=alpha prev_tid=7 prev_state=1 next_comm=x next_tid=1";
+    let trace = DrawnTrace::parse(trace).unwrap();
+    for seed in 0..20 {
+        let cut = trace.recut_at_random(seed, 1 + seed % 7);
+        let lines = Timelines::build(&cut, &Options::default())
+            .unwrap()
+            .state
+            .unwrap();
+        let names =
+            [15, 29, 30, 60, 61, 95].map(|at| lines.name(ThreadId(7), Timestamp::from_ns(at)));
+        assert_eq!(
+            names,
+            ["alpha", "alpha", "beta", "beta", "alpha", "alpha"],
+            "{seed}"
+        );
+    }
+}
+
+#[test]
+fn threads_that_kthreadd_made_are_of_the_kernel_and_others_are_not() {
+    let trace = "cpu0 10 lttng_statedump_process_state tid=2 pid=2 ppid=0 name=kthreadd
+        cpu0 11 lttng_statedump_process_state tid=15 pid=15 ppid=2 name=rcu_sched
+        cpu0 12 lttng_statedump_process_state tid=30 pid=30 ppid=1 name=python3
+        cpu0 20 sched_process_fork parent_comm=kthreadd parent_tid=2 parent_pid=2 child_comm=kworker child_tid=40 child_pid=40
+        cpu0 21 sched_process_fork parent_comm=sh parent_tid=30 parent_pid=30 child_comm=sh child_tid=41 child_pid=41
+        cpu0 30 sched_switch prev_comm=python3 prev_tid=30 prev_state=2 next_comm=rcu_sched next_tid=15
+        cpu0 40 sched_switch prev_comm=rcu_sched prev_tid=15 prev_state=1 next_comm=kworker next_tid=40";
+    let trace = DrawnTrace::parse(trace).unwrap();
+    let mut lines = Timelines::build(&trace, &Options::default())
+        .unwrap()
+        .state
+        .unwrap();
+    let of_kernel = |lines: &Timelines| {
+        [2, 15, 30, 40, 41, 50].map(|thread| lines.is_of_kernel(ThreadId(thread)))
+    };
+    assert_eq!(of_kernel(&lines), [true, true, false, true, false, false]);
+    lines.add_saved(&[], &[], &[ThreadId(50)]);
+    assert_eq!(of_kernel(&lines), [true, true, false, true, false, true]);
+}
+
+#[test]
+fn a_stream_of_which_nothing_is_left_leaves_the_same_lines_however_they_are_cut() {
+    let text = DRAWING
+        .replace("cpu0 ", "sched/cpu0 ")
+        .replace("2 cpu0", "2 sched/cpu0");
+    let trace = DrawnTrace::parse(&format!("{text}-- cut-off 10 calls/cpu0")).unwrap();
+    let expected = built(&trace, usize::MAX, 1);
+    for seed in 0..30 {
+        let cut = trace.recut_at_random(seed, 1 + seed % 7);
+        for chunk_bytes in [1, 1 << 30] {
+            assert_eq!(
+                built_in_chunks(&cut, usize::MAX, 2, chunk_bytes),
+                expected,
+                "{seed}"
+            );
+        }
+    }
+}
+
+#[test]
 fn lines_are_the_same_in_memory_and_in_files_however_they_are_cut() {
     let trace = DrawnTrace::parse(DRAWING).unwrap();
     let expected = built(&trace, usize::MAX, 1);

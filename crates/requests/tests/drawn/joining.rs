@@ -193,7 +193,7 @@ fn a_span_without_events_has_a_thread_only_where_no_other_is_possible() {
         let drawing = Drawing::parse(TWO_OF_A_PROCESS);
         let Found { mut lines, .. } = drawing.find(1, u64::MAX);
         let process = |letter: u8| (slowpath_model::ThreadId(letter.into()), ProcessId(90));
-        lines.add_saved(&[], &[process(b'a'), process(b'b')]);
+        lines.add_saved(&[], &[process(b'a'), process(b'b')], &[]);
         let host = HostEvents {
             name: "web-1".into(),
             shown_name: "web-1".into(),
@@ -224,25 +224,25 @@ fn a_span_without_events_has_a_thread_only_where_no_other_is_possible() {
 
 #[test]
 fn the_kernels_own_threads_serve_no_spans() {
-    // Both sleep, b in a call: who says that 97 serves it has numbers of its own, as in a container.
-    let calls = "
-        0       0 switch - a
-        0    1500 switch a:S b
-        0    1600 call read
-        0    1700 switch b:S -
-        0 9000000 switch - b";
-    let file = "1.1 1000..9000 shop GET process.pid=97
-                1.2 1000..9000 shop GET process.pid=98";
-    let threads = |drawing: &str| {
-        let found = joined(drawing, file).0;
-        let all = found.requests.all().iter();
-        all.map(|request| request.first_thread().map(|thread| thread.0))
-            .collect::<Vec<_>>()
+    // Neither makes a call: who says that 97 serves it has numbers of its own, as in a container.
+    let Found { mut lines, .. } = Drawing::parse(TWO_OF_A_PROCESS).find(1, u64::MAX);
+    lines.add_saved(&[], &[], &[slowpath_model::ThreadId(97)]);
+    let host = HostEvents {
+        name: "web-1".into(),
+        shown_name: "web-1".into(),
+        events: Vec::new(),
+        lines: Some(&lines),
     };
-    assert_eq!(threads(calls), [None, Some(98)]);
-    // Without any call nothing tells them from others.
-    let silent = calls.replace("0    1600 call read", "");
-    assert_eq!(threads(&silent), [Some(97), Some(98)]);
+    let file = spans(
+        "1.1 1000..9000 shop GET process.pid=97
+         1.2 1000..9000 shop GET process.pid=98",
+    );
+    let (requests, _) = join(vec![host], file);
+    let all = requests[0].all().iter();
+    let threads: Vec<_> = all
+        .map(|request| request.first_thread().map(|thread| thread.0))
+        .collect();
+    assert_eq!(threads, [None, Some(98)]);
 }
 
 #[test]
