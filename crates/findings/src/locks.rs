@@ -7,7 +7,7 @@ use slowpath_kernel::exits::Exits;
 use slowpath_model::{Nanoseconds, Timestamp};
 use slowpath_requests::ThreadOfHost;
 
-use crate::finding::{Evidence, Finding, FindingId};
+use crate::finding::{Evidence, Finding, FindingId, Severity};
 use crate::path::{Piece, Slow, Taken, Wait, counted, listed, percent};
 use crate::quota::{Quota, quota_behind};
 use crate::runtime::is_runtime;
@@ -143,6 +143,17 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Optio
              held is not known."
         );
     }
+    let moving = slow.requests.moving_unseen();
+    let of_moving = taken.of(|request| {
+        let process = slow.requests.get(request).process;
+        process.is_some_and(|process| moving.contains(&process))
+    });
+    let is_doubtful = of_moving.get() * 2 > taken.total.get();
+    if is_doubtful {
+        by_whom += " The spans of these requests end on other threads than they begin on, and nothing tells when they move: \
+                    these may be waits of threads that the runtime has parked (as Go's does) while others served the \
+                    requests.";
+    }
     let calls = (LOCK_CALLS.into_iter()).filter(|(call, _)| calls.contains(call));
     let (calls, mut what_for): (Vec<&str>, Vec<&str>) = calls.unzip();
     what_for.dedup();
@@ -185,7 +196,17 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Optio
     };
     evidence.extend(taken.evidence(slow, what));
     let id = FindingId::LockContention;
-    taken.finding(slow, id, title, explanation, evidence, advice)
+    if !is_doubtful {
+        return taken.finding(slow, id, title, explanation, evidence, advice);
+    }
+    let advice = "See whether the program knows of locks that are waited for (Go: its mutex and block profiles). Where it \
+                  knows of none, look at the spans within these requests instead.";
+    let title = format!("{title}, or are parked by their runtime");
+    let finding = taken.finding(slow, id, title, explanation, evidence, advice)?;
+    Some(Finding {
+        severity: Severity::Low,
+        ..finding
+    })
 }
 
 /// What a wait may have had to do with the end of the thread that it was for.

@@ -3,13 +3,14 @@
 //! Built once from the host's span events and its time lines; then only read, by any number of
 //! threads.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{ThreadId, TimeRange};
+use slowpath_model::{ProcessId, ThreadId, TimeRange};
 
-use crate::assign::{Active, assign};
+use crate::assign::{Active, assign, moving_unseen};
 use crate::request::{Request, RequestId};
 use crate::{SpanEvent, threads};
 
@@ -53,6 +54,12 @@ impl Requests {
             active: assigned.active,
             of_thread,
         }
+    }
+
+    /// The processes whose spans go from thread to thread, without a word of when: while a request's first thread waits,
+    /// another one may serve it.
+    pub fn moving_unseen(&self) -> BTreeSet<ProcessId> {
+        moving_unseen(self.all()).into_keys().collect()
     }
 
     /// Every request, in the order of their begin; [`RequestId`] is the position.
