@@ -9,13 +9,14 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use slowpath_engine::Options;
-use slowpath_explore::Spec;
+use slowpath_explore::{ProbeKind, ProbeMemory, Spec};
 use slowpath_kernel::count::{CountBy, count};
 use slowpath_kernel::cpu::cpu;
 use slowpath_kernel::io::{Known, io};
 use slowpath_kernel::latency::{LatencyKind, latency};
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{CpuId, Event, FieldVisitor, Projection};
+use slowpath_platform::SharedMemory;
 use slowpath_read_ctf::{CtfTrace, StreamFile, metadata};
 use slowpath_read_ftrace::{EventFormatFile, FolderFiles, FtraceTrace, ReadOptions};
 use slowpath_source::{NamedBytes, Source};
@@ -86,6 +87,11 @@ pub const TARGETS: &[Target] = &[
         },
         run: read_exploration,
     },
+    Target {
+        name: "probes",
+        seeds: || vec![agent("probes/tests/golden/memory-v1.bin")],
+        run: read_probes,
+    },
 ];
 
 /// Runs the target called `name` on `input`.
@@ -106,6 +112,33 @@ fn fixture(name: &str) -> Vec<u8> {
 fn example(name: &str) -> Vec<u8> {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
     fs::read(examples.join(name)).expect("the example is in the repository")
+}
+
+fn agent(name: &str) -> Vec<u8> {
+    let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agents");
+    fs::read(agents.join(name)).expect("it is in the repository")
+}
+
+/// Memory that a program with probes shares: everything that is done with it. It has no records without end.
+fn read_probes(input: &[u8]) {
+    let Ok(memory) = SharedMemory::of_bytes(input) else {
+        return;
+    };
+    let Ok(Some(mut memory)) = ProbeMemory::open(memory) else {
+        return;
+    };
+    for kind in ProbeKind::ALL {
+        memory.counts(kind);
+        memory.unavailable(kind);
+        memory.switch(kind, 7, 1);
+        memory.switch_later_ones(kind, 1);
+    }
+    memory.probes();
+    memory.program();
+    let mut taken = 0;
+    while memory.take(&ProbeKind::ALL, 16, &mut |_| taken += 1) > 0 {
+        assert!(taken <= input.len(), "more records than bytes");
+    }
 }
 
 /// A specification of an exploration, down to its grid and a configuration at random.

@@ -265,6 +265,9 @@ impl Progress {
 
     /// A failure is worth a line wherever one looks; results are where nobody sees the bar.
     fn ends(&self, trial: &Trial) {
+        if !trial.notes.is_empty() {
+            self.line(&format!("trial {}: {}", trial.id, trial.notes));
+        }
         let result = match trial.measures.get(&self.metric) {
             Some(value) if !self.is_watched => format!(
                 "{} {} {}",

@@ -23,6 +23,15 @@ pub(crate) fn text(
     text += "\n\n";
     text += &table(results, top);
     text += &legend(results);
+    if let Some(first) = results.notes.first() {
+        text += &format!(
+            "Metrics of {} of {} trials lack something (--results csv has all): trial {}: {}.\n",
+            results.notes.len(),
+            results.trials,
+            first.trial,
+            first.words
+        );
+    }
     if let Some(importance) = &results.importance {
         text += &matters(importance, &results.objectives[0]);
     }

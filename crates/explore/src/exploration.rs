@@ -375,6 +375,7 @@ fn rounds(
             planned.id,
             &ended.outcome,
             &ended.measures,
+            &ended.notes,
             ended.took.as_millis() as u64,
         )?;
         trials.push(Trial {
@@ -383,6 +384,7 @@ fn rounds(
             configuration: planned.configuration,
             outcome: ended.outcome,
             measures: ended.measures,
+            notes: ended.notes,
         });
         let Some(last) = trials.last() else { continue };
         watch(Event::Ends(last));

@@ -10,6 +10,7 @@ mod exploration;
 mod expression;
 mod importance;
 mod policy;
+mod probes;
 mod reason;
 mod recommend;
 mod results;
@@ -25,13 +26,17 @@ mod value;
 pub use exploration::{Begin, End, Event, Exploration, ExploreError};
 pub use importance::{Importance, Method};
 pub use policy::{Policy, PolicyError, Seen, Tried, Wanted, policy};
+pub use probes::{Counts, DamagedProbes, Probe, ProbeKind, ProbeMemory, Record};
 pub use reason::{Account, Accounts, Cause};
 pub use recommend::recommend;
-pub use results::{MetricRow, ObjectiveRow, Results, Row, Standing, csv};
+pub use results::{MetricRow, Note, ObjectiveRow, Results, Row, Standing, csv};
 pub use run::{Ended, Observed, RunError, measure};
 pub use slowpath_platform::signals::{EndSignal, SignalPipe};
 pub use space::{Domain, GridError, Parameter, Space};
-pub use spec::{Metric, Objective, PolicyChoice, Source, Spec, SpecError, Take};
+pub use spec::{
+    Aggregate, Metric, Objective, PolicyChoice, ProbeMetric, ProbeName, Source, Spec, SpecError,
+    Take,
+};
 pub use statistics::{Difference, Sample};
 pub use store::{FILE_NAME, Store, StoreError};
 pub use trial::{Failure, Outcome, Trial};

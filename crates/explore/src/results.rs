@@ -31,6 +31,17 @@ pub struct Results {
     pub configurations: Vec<Row>,
     /// What the first objective depends on; `None` where too little was tried.
     pub importance: Option<Importance>,
+    /// Trials whose metrics lack something.
+    pub notes: Vec<Note>,
+}
+
+/// What the metrics of a trial lack: records of probes that were lost, for instance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Note {
+    /// The trial.
+    pub trial: i64,
+    /// In words.
+    pub words: String,
 }
 
 /// An objective.
@@ -166,6 +177,13 @@ impl Results {
                 .collect(),
             configurations: rows.collect(),
             importance: importance(&spec.space, &sampled.collect::<Vec<_>>()),
+            notes: (trials.iter())
+                .filter(|trial| !trial.notes.is_empty())
+                .map(|trial| Note {
+                    trial: trial.id,
+                    words: trial.notes.clone(),
+                })
+                .collect(),
         }
     }
 
@@ -325,7 +343,10 @@ pub fn csv(spec: &Spec, trials: &[Trial]) -> String {
                 .map_or(String::new(), f64::to_string)
         };
         cells.extend(spec.metrics.keys().map(measure));
-        cells.push(quoted(trial.outcome.words()));
+        cells.push(quoted(match trial.is_failed() {
+            true => trial.outcome.words(),
+            false => &trial.notes,
+        }));
         text += &(cells.join(",") + "\n");
     }
     text

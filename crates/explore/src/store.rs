@@ -40,7 +40,7 @@ CREATE TABLE trials (
     began_ns INTEGER,
     ended_ns INTEGER,
     outcome TEXT,                    -- good, stopped, or the kind of failure
-    words TEXT
+    words TEXT                       -- why it failed, else what its measures lack
 );
 CREATE TABLE measures (
     trial INTEGER NOT NULL REFERENCES trials (id),
@@ -254,12 +254,17 @@ impl Store {
         trial: i64,
         outcome: &Outcome,
         measures: &BTreeMap<String, f64>,
+        notes: &str,
         spent_ms: u64,
     ) -> Result<()> {
+        let words = match outcome {
+            Outcome::Failed { what, .. } => what,
+            _ => notes,
+        };
         let transaction = self.database.transaction()?;
         let updated = transaction.execute(
             "UPDATE trials SET state = 'ended', ended_ns = ?, outcome = ?, words = ? WHERE id = ? AND state = 'running'",
-            params![now_ns(), outcome.name(), outcome.words(), trial],
+            params![now_ns(), outcome.name(), words, trial],
         )?;
         if updated != 1 {
             return Err(StoreError::Damaged(format!(
@@ -394,14 +399,16 @@ impl Store {
         let mut trials = Vec::new();
         while let Some(row) = rows.next()? {
             let id = row.get(0)?;
-            let outcome = row.get::<_, String>(3)?;
+            let (outcome, words) = (row.get::<_, String>(3)?, row.get::<_, String>(4)?);
+            let outcome = Outcome::from_name(&outcome, words.clone())
+                .ok_or_else(|| StoreError::Damaged(format!("trial {id} ended as {outcome:?}")))?;
+            let is_failed = matches!(outcome, Outcome::Failed { .. });
             trials.push(Trial {
                 id,
                 batch: row.get(1)?,
                 configuration: configuration(&row.get::<_, String>(2)?)?,
-                outcome: Outcome::from_name(&outcome, row.get(4)?).ok_or_else(|| {
-                    StoreError::Damaged(format!("trial {id} ended as {outcome:?}"))
-                })?,
+                outcome,
+                notes: if is_failed { String::new() } else { words },
                 measures: measures.remove(&id).unwrap_or_default(),
             });
         }
@@ -441,6 +448,7 @@ mod tests {
             first.id,
             &Outcome::Good,
             &[("time".to_owned(), 1.5)].into(),
+            "something was lost",
             20,
         )?;
         let second = store.next()?.expect("a trial");
@@ -456,15 +464,19 @@ mod tests {
             kind: Failure::TimedOut,
             what: "after 1 s".to_owned(),
         };
-        store.end(second.id, &failed, &BTreeMap::new(), 5)?;
+        store.end(second.id, &failed, &BTreeMap::new(), "", 5)?;
         assert!(
-            store.end(second.id, &failed, &BTreeMap::new(), 5).is_err(),
+            store
+                .end(second.id, &failed, &BTreeMap::new(), "", 5)
+                .is_err(),
             "it counted twice"
         );
         let trials = store.trials()?;
         let outcomes: Vec<&Outcome> = trials.iter().map(|trial| &trial.outcome).collect();
         assert_eq!(outcomes, [&Outcome::Good, &failed]);
         assert_eq!(trials[0].measures["time"], 1.5);
+        let notes = trials.iter().map(|trial| trial.notes.as_str());
+        assert!(notes.eq(["something was lost", ""]));
         assert_eq!(store.about()?.spent_ms, 25);
         assert_eq!(store.counts()?, (3, 2));
         Ok(())

@@ -19,6 +19,8 @@ pub struct Trial {
     pub outcome: Outcome,
     /// What was measured, by metric; empty where it failed.
     pub measures: BTreeMap<String, f64>,
+    /// What its metrics lack, in words; empty where nothing.
+    pub notes: String,
 }
 
 /// How a trial ended.

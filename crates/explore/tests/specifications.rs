@@ -268,3 +268,44 @@ fn what_is_wrong_with_metrics_objectives_and_policies_is_told() {
         "a.toml:35: a policy in Python needs a `file`",
     );
 }
+
+#[test]
+fn metrics_of_probes_ask_for_what_their_records_have() {
+    let check = |metric: &str, expected| check("regex = '([0-9.]+) requests'", metric, expected);
+    check(
+        "probe = \"query\"",
+        "a.toml:30: a probe needs its `type`\n  hint: a type is one of CNT, LAT, TPT, LLC,",
+    );
+    check(
+        "probe = \"query\"\ntype = \"LAT\"\nvalue = \"executions\"",
+        "a.toml:30: a probe LAT has no such value\n  hint: it has: duration",
+    );
+    check(
+        "probe = 70000\ntype = \"LAT\"",
+        "a.toml:30: `70000` is no number of a probe",
+    );
+    check(
+        "probe = 7\ntype = \"CNT\"\ntake = \"p99\"",
+        "a.toml:30: records of CNT tell how much there was only in all",
+    );
+    check(
+        "probe = 7\ntype = \"LAT\"\ntake = \"p100\"",
+        "a.toml:30: `p100` is nothing that can be taken from records of a probe",
+    );
+    check(
+        "probe = 7\ntype = \"LAT\"\nevery = 0",
+        "a.toml:30: `every` is 1 or more",
+    );
+    check(
+        "json = \"/a\"\ntype = \"LAT\"",
+        "a.toml:30: `type`, `value` and `every` are of a `probe`",
+    );
+    check(
+        "regex = '([0-9.]+)'\ntake = \"most\"",
+        "a.toml:30: `take` is none of what can be taken\n  hint: first, last,",
+    );
+    check(
+        "probe = 7\ntype = \"LAT\"\n[metrics.other]\nprobe = 7\ntype = \"LAT\"\nevery = 2",
+        "a.toml:30: `speed` and `other` want one probe switched in two ways",
+    );
+}

@@ -2,10 +2,12 @@
 
 mod long_list;
 mod map;
+mod shared_memory;
 mod shelf;
 
 pub use long_list::LongList;
 pub use map::MappedFile;
+pub use shared_memory::SharedMemory;
 pub use shelf::{Kept, Shelf, ShelfWriter};
 
 pub mod clocks;

@@ -64,6 +64,7 @@ fn simulate(
                     measures: BTreeMap::from([("time".to_owned(), cost(&one.configuration))]),
                     configuration: one.configuration.clone(),
                     outcome: Outcome::Good,
+                    notes: String::new(),
                 });
             }
         }

@@ -90,7 +90,8 @@ impl Group {
         }
     }
 
-    fn processes(&self) -> Vec<(Part, i32)> {
+    /// Who is in it now.
+    pub(crate) fn processes(&self) -> Vec<(Part, i32)> {
         let parts = [Part::System, Part::Workload].into_iter();
         parts
             .flat_map(|part| self.of_part(part).into_iter().map(move |pid| (part, pid)))

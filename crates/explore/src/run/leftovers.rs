@@ -58,7 +58,8 @@ pub(crate) fn cpu_of_group(leader: i32) -> f64 {
     ticks as f64 / 100.0
 }
 
-fn find(signs: &Signs) -> BTreeSet<i32> {
+/// Who they are now.
+pub(crate) fn find(signs: &Signs) -> BTreeSet<i32> {
     let stats = stats();
     let own = std::process::id() as i32;
     let is_meant = |pid: i32, stat: &Stat| {

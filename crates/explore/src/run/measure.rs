@@ -1,6 +1,6 @@
 //! From what a trial left to its metrics: the place where further sources of numbers are added.
 //!
-//! Probes inside the observed system will put their numbers into [`Observed`] beside the rest.
+//! Who collects numbers while the workload runs (`probes.rs`) puts them into [`Observed`] by the metric's name.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +19,8 @@ pub struct Observed {
     pub workload_cpu: f64,
     /// Seconds of processor time of the system meanwhile.
     pub system_cpu: f64,
+    /// What collectors found, by metric: a number, or why there is none.
+    pub collected: BTreeMap<String, Result<f64, String>>,
 }
 
 /// The metrics of a trial.
@@ -30,6 +32,9 @@ pub fn measure(
     observed: &Observed,
 ) -> Result<BTreeMap<String, f64>, String> {
     let one = |(name, metric): (&String, &Metric)| {
+        if let Some(collected) = observed.collected.get(name) {
+            return Ok((name.clone(), collected.clone()?));
+        }
         let value = number(&metric.source, observed);
         let value = value.filter(|value| value.is_finite());
         value
@@ -46,6 +51,8 @@ fn number(source: &Source, observed: &Observed) -> Option<f64> {
         Source::Wall => Some(observed.wall),
         Source::WorkloadCpu => Some(observed.workload_cpu),
         Source::SystemCpu => Some(observed.system_cpu),
+        // Collected.
+        Source::Probe(_) => None,
     }
 }
 

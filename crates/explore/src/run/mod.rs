@@ -8,6 +8,7 @@ mod filling;
 mod group;
 mod leftovers;
 mod measure;
+mod probes;
 mod ready;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,6 +66,8 @@ pub struct Ended {
     pub outcome: Outcome,
     /// Its metrics; empty where it failed.
     pub measures: BTreeMap<String, f64>,
+    /// What its metrics lack, in words; empty where nothing.
+    pub notes: String,
     /// How long all of it took.
     pub took: Duration,
 }
@@ -80,7 +83,13 @@ pub struct Runner<'run> {
     signals: &'run SignalPipe,
     group: Option<Group>,
     signs: Signs,
+    /// Of the trial that runs, where it has metrics of probes.
+    room: Option<probes::Room>,
+    collector: Option<probes::Collector>,
 }
+
+/// What a trial found: how it ended, its metrics, what they lack.
+type Found = (Outcome, BTreeMap<String, f64>, String);
 
 /// A trial that cannot go on: with an outcome, or because of an error.
 enum Broken {
@@ -130,6 +139,8 @@ impl<'run> Runner<'run> {
                 ancestor: Some(std::process::id() as i32),
                 spared,
             },
+            room: None,
+            collector: None,
         })
     }
 
@@ -149,8 +160,11 @@ impl<'run> Runner<'run> {
         let scratch = self.folder.join("scratch");
         let (ended, put_away) = {
             let ran = self.fresh(&scratch).map_err(Broken::Error);
+            self.room = probes::Room::make(self.spec, &self.signs.token);
             let ran = ran.and_then(|()| self.steps(planned, &scratch, limit, wrapped, stop_run));
+            self.collector = None;
             self.clean_up();
+            self.room = None;
             (ran, fs::remove_dir_all(&scratch))
         };
         if let Err(cause) = put_away
@@ -161,14 +175,19 @@ impl<'run> Runner<'run> {
                 cause,
             });
         }
-        let (outcome, measures) = match ended {
-            Ok(ended) => ended,
-            Err(Broken::Failed(kind, what)) => (Outcome::Failed { kind, what }, BTreeMap::new()),
+        let (outcome, measures, notes) = match ended {
+            Ok(found) => found,
+            Err(Broken::Failed(kind, what)) => (
+                Outcome::Failed { kind, what },
+                BTreeMap::new(),
+                String::new(),
+            ),
             Err(Broken::Error(error)) => return Err(error),
         };
         Ok(Ended {
             outcome,
             measures,
+            notes,
             took: begin.elapsed(),
         })
     }
@@ -212,7 +231,7 @@ impl<'run> Runner<'run> {
         limit: Option<Duration>,
         wrapped: &[String],
         stop_run: Option<StopRun<'_>>,
-    ) -> Step<(Outcome, BTreeMap<String, f64>)> {
+    ) -> Step<Found> {
         let spec = self.spec;
         let spec_folder = self.spec_folder.clone();
         let filled = Filled::new(spec, planned, scratch, &spec_folder);
@@ -237,13 +256,17 @@ impl<'run> Runner<'run> {
             let running = system.as_mut().and_then(Option::as_mut);
             self.workload(planned, "warm-up", &workload, limit, running, None)?;
         }
-        let measured = Program {
+        let mut measured = Program {
             words: [wrapped, &workload.words].concat(),
             ..workload
         };
+        self.collect(&filled, &mut measured)?;
         let running = system.as_mut().and_then(Option::as_mut);
-        let (outcome, observed) =
+        let (outcome, mut observed) =
             self.workload(planned, "workload", &measured, limit, running, stop_run)?;
+        let collected = self.collector.take().map(|one| one.end(observed.wall));
+        let collected = collected.unwrap_or_default();
+        observed.collected = collected.numbers;
         // The metrics first: what comes behind may not change what was found.
         let measures = measure(&spec.metrics, &observed)
             .map_err(|what| Broken::Failed(Failure::NoMetric, what));
@@ -251,7 +274,25 @@ impl<'run> Runner<'run> {
         if let (Some(running), Some(system)) = (system, &spec.system) {
             self.stop_system(system, running, &filled, &log)?;
         }
-        Ok((outcome, measures?))
+        Ok((outcome, measures?, collected.notes.join("; ")))
+    }
+
+    /// From here on records of probes count, where metrics are about some.
+    fn collect(&mut self, filled: &Filled<'_>, workload: &mut Program) -> Step<()> {
+        let Some(room) = &self.room else {
+            return Ok(());
+        };
+        let environment = match &self.spec.system {
+            Some(system) => filled.program(&system.command, &system.environment),
+            None => Ok(workload.clone()),
+        };
+        let system = environment.map_err(|what| Broken::Failed(Failure::Apply, what))?;
+        let environments = [&system.environment, &workload.environment];
+        let (group, signs) = (self.group.clone(), self.signs.clone());
+        let collector = probes::Collector::begin(self.spec, room, group, signs, environments);
+        self.collector = Some(collector.map_err(RunError::Watch)?);
+        probes::switch_on(self.spec, &mut workload.environment);
+        Ok(())
     }
 
     /// Runs commands one after the other; each must succeed.
@@ -404,6 +445,7 @@ impl<'run> Runner<'run> {
             spec: self.spec,
             path: &path,
             seen: 0,
+            shown: self.collector.as_ref().map(|collector| &collector.shown),
             stop_run,
         });
         let mut look = looking.as_mut().map(|looking| move || looking.look());
@@ -422,6 +464,9 @@ impl<'run> Runner<'run> {
             system = None;
         };
         let wall = begin.elapsed();
+        if let Some(collector) = &self.collector {
+            collector.stop_counting();
+        }
         if !matches!(waited, Waited::Ended(_)) {
             child.terminate();
             let _ = child.wait(While {
@@ -481,6 +526,7 @@ impl<'run> Runner<'run> {
             wall: wall.as_secs_f64(),
             workload_cpu: cpu_after.1 - cpu_before.1,
             system_cpu: cpu_after.0 - cpu_before.0,
+            collected: BTreeMap::new(),
         };
         Ok((outcome, observed))
     }
@@ -528,6 +574,9 @@ impl<'run> Runner<'run> {
             leftovers::TOKEN_VARIABLE.to_owned(),
             self.signs.token.clone(),
         );
+        if let Some(room) = &self.room {
+            room.tell(&mut program.environment);
+        }
         let door = self.group.as_ref().and_then(|group| group.door(part));
         let started = stdout.try_clone().and_then(|stdout| {
             Child::start(
@@ -608,12 +657,21 @@ struct Looking<'run> {
     spec: &'run Spec,
     path: &'run Path,
     seen: u64,
+    shown: Option<&'run probes::Shown>,
     stop_run: StopRun<'run>,
 }
 
 impl Looking<'_> {
-    /// Tells of the numbers on lines that are new; whether that is enough.
+    /// Tells of numbers that are new; whether that is enough.
     fn look(&mut self) -> bool {
+        let mut is_enough = self.look_at_lines();
+        for (name, value) in self.shown.into_iter().flat_map(|shown| shown.new_ones()) {
+            is_enough |= (self.stop_run)(name, value);
+        }
+        is_enough
+    }
+
+    fn look_at_lines(&mut self) -> bool {
         let text = ready::read_from(self.path, self.seen);
         let Some(end) = text.iter().rposition(|byte| *byte == b'\n') else {
             // A line without an end is passed over.
@@ -698,6 +756,7 @@ fn restore_one(
 
 /// Ends what a killed explorer left running.
 pub(crate) fn end_leftovers(token: &str) {
+    probes::remove_leftovers(token);
     if let Some(group) = Group::of(token) {
         group.kill();
         group.remove();

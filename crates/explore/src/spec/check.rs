@@ -14,10 +14,11 @@ use std::time::Duration;
 use regex::Regex;
 use toml::Spanned;
 
-use super::metric::{Metric, Source};
+use super::metric::{Metric, Source, Take};
+use super::probe::{self, ProbeMetric};
 use super::raw::{
-    RawCommand, RawCommands, RawFile, RawMeasure, RawMetric, RawObjective, RawReady, RawSpec,
-    RawSystem, RawWorkload,
+    RawCommand, RawCommands, RawFile, RawMeasure, RawMetric, RawObjective, RawProbe, RawReady,
+    RawSpec, RawSystem, RawWorkload,
 };
 use super::read::Wrong;
 use super::{
@@ -296,15 +297,33 @@ fn metrics(raw: RawMetrics, has_system: bool) -> Result<BTreeMap<String, Metric>
     let one = |(name, metric): (Spanned<String>, Spanned<RawMetric>)| -> Result<_, Wrong> {
         let at = name.span();
         let metric = metric.into_inner();
-        if metric.take.is_some() && metric.regex.is_none() {
+        if metric.take.is_some() && metric.regex.is_none() && metric.probe.is_none() {
             return Err(Wrong::new(
                 at,
-                "`take` chooses among matches of a `regex`",
+                "`take` chooses among matches of a `regex` or records of a `probe`",
                 "",
             ));
         }
-        let (source, unit) = match (metric.regex, metric.json, metric.measure) {
-            (Some(text), None, None) => {
+        let is_of_probe = metric.kind.is_some() || metric.value.is_some() || metric.every.is_some();
+        if is_of_probe && metric.probe.is_none() {
+            let hint = "probe = \"NAME\", with type = \"LAT\"";
+            let what = "`type`, `value` and `every` are of a `probe`";
+            return Err(Wrong::new(at, what, hint));
+        }
+        let take = metric.take.as_deref();
+        let (source, unit) = match (metric.regex, metric.json, metric.measure, metric.probe) {
+            (None, None, None, Some(probe)) => {
+                let (kind, value, every) = (metric.kind, metric.value, metric.every);
+                let raw = RawProbe {
+                    probe,
+                    kind,
+                    value,
+                    every,
+                };
+                let (probe, unit) = ProbeMetric::check(raw, take, &at)?;
+                (Source::Probe(probe), unit)
+            }
+            (Some(text), None, None, None) => {
                 let pattern = pattern(&text, at.clone())?;
                 if Regex::captures_len(&pattern.0) != 2 {
                     let what = format!(
@@ -317,10 +336,14 @@ fn metrics(raw: RawMetrics, has_system: bool) -> Result<BTreeMap<String, Metric>
                         "put the number in parentheses: '([0-9.]+) requests'",
                     ));
                 }
-                let take = metric.take.unwrap_or_default();
+                let take = take.map_or(Some(Take::default()), Take::named);
+                let take = take.ok_or_else(|| {
+                    let hint = "first, last, mean, median, sum, min or max";
+                    Wrong::new(at, "`take` is none of what can be taken", hint)
+                })?;
                 (Source::Regex { pattern, take }, "")
             }
-            (None, Some(pointer), None) => {
+            (None, Some(pointer), None, None) => {
                 if !pointer.is_empty() && !pointer.starts_with('/') {
                     let what = format!("`{pointer}` is no JSON pointer");
                     return Err(Wrong::new(
@@ -331,10 +354,12 @@ fn metrics(raw: RawMetrics, has_system: bool) -> Result<BTreeMap<String, Metric>
                 }
                 (Source::Json { pointer }, "")
             }
-            (None, None, Some(RawMeasure::Wall)) => (Source::Wall, "s"),
-            (None, None, Some(RawMeasure::WorkloadCpu)) => (Source::WorkloadCpu, "s"),
-            (None, None, Some(RawMeasure::SystemCpu)) if has_system => (Source::SystemCpu, "s"),
-            (None, None, Some(RawMeasure::SystemCpu)) => {
+            (None, None, Some(RawMeasure::Wall), None) => (Source::Wall, "s"),
+            (None, None, Some(RawMeasure::WorkloadCpu), None) => (Source::WorkloadCpu, "s"),
+            (None, None, Some(RawMeasure::SystemCpu), None) if has_system => {
+                (Source::SystemCpu, "s")
+            }
+            (None, None, Some(RawMeasure::SystemCpu), None) => {
                 let hint = "add [system], or use measure = \"workload-cpu\"";
                 return Err(Wrong::new(
                     at,
@@ -344,7 +369,8 @@ fn metrics(raw: RawMetrics, has_system: bool) -> Result<BTreeMap<String, Metric>
             }
             _ => {
                 let what = format!("`{}` needs one place that it comes from", name.get_ref());
-                let hint = "regex = '…', json = \"/pointer\" or measure = \"wall\"";
+                let hint =
+                    "regex = '…', json = \"/pointer\", measure = \"wall\" or probe = \"name\"";
                 return Err(Wrong::new(at, what, hint));
             }
         };
@@ -355,7 +381,16 @@ fn metrics(raw: RawMetrics, has_system: bool) -> Result<BTreeMap<String, Metric>
         };
         Ok((name.into_inner(), Metric { source, unit }))
     };
-    raw.into_iter().map(one).collect()
+    let places: BTreeMap<String, Range<usize>> = (raw.keys())
+        .map(|name| (name.get_ref().clone(), name.span()))
+        .collect();
+    let metrics = raw.into_iter().map(one).collect::<Result<_, _>>()?;
+    probe::agree(&metrics).map_err(|(name, other)| Wrong {
+        at: places.get(&name).cloned(),
+        what: format!("`{name}` and `{other}` want one probe switched in two ways"),
+        hint: "give both the same `every`".to_owned(),
+    })?;
+    Ok(metrics)
 }
 
 fn no_metric(at: Range<usize>, name: &str, metrics: &BTreeMap<String, Metric>) -> Wrong {

@@ -1,11 +1,10 @@
 //! Metrics: where the numbers of a trial come from.
 //!
-//! Probes inside the observed system are to become one more [`Source`]: whoever reads their records gives
-//! `measure.rs` the numbers by name, and nothing else changes.
-
-use serde::Deserialize;
+//! What a collector gathers while the workload runs (probes inside the observed programs) is a [`Source`] of its own: it gives
+//! `measure.rs` the number by the metric's name, and nothing else changes.
 
 use super::Pattern;
+use super::probe::ProbeMetric;
 
 /// A number that a trial gives.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,11 +36,12 @@ pub enum Source {
     WorkloadCpu,
     /// Seconds of processor time of the observed system while the workload ran.
     SystemCpu,
+    /// Records of probes in the programs of the trial.
+    Probe(ProbeMetric),
 }
 
 /// Which of several numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Take {
     /// The first.
     First,
@@ -61,6 +61,20 @@ pub enum Take {
 }
 
 impl Take {
+    /// By its name in a specification.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "first" => Self::First,
+            "last" => Self::Last,
+            "mean" => Self::Mean,
+            "median" => Self::Median,
+            "sum" => Self::Sum,
+            "min" => Self::Min,
+            "max" => Self::Max,
+            _ => return None,
+        })
+    }
+
     /// The number of several; `None` of none.
     pub fn of(self, mut numbers: Vec<f64>) -> Option<f64> {
         let sum = |numbers: &[f64]| numbers.iter().sum::<f64>();

@@ -5,6 +5,7 @@
 
 mod check;
 mod metric;
+mod probe;
 mod raw;
 mod read;
 
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use metric::{Metric, Source, Take};
+pub use probe::{Aggregate, ProbeMetric, ProbeName};
 pub use read::SpecError;
 
 use crate::space::Space;

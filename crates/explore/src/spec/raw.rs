@@ -3,11 +3,11 @@
 //! Unknown keys are errors. No defaults other than those of types.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::metric::Take;
 use crate::value::Value;
 
 type Text = Spanned<String>;
@@ -142,11 +142,41 @@ pub(super) enum RawMeasure {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawMetric {
     pub(super) regex: Option<String>,
-    pub(super) take: Option<Take>,
+    pub(super) take: Option<String>,
     pub(super) json: Option<String>,
     pub(super) measure: Option<RawMeasure>,
+    pub(super) probe: Option<RawName>,
+    #[serde(rename = "type")]
+    pub(super) kind: Option<String>,
+    pub(super) value: Option<RawName>,
+    pub(super) every: Option<u32>,
     #[serde(default)]
     pub(super) unit: String,
+}
+
+/// A name, or a number that stands for one.
+#[derive(Clone, Deserialize)]
+#[serde(untagged)]
+pub(super) enum RawName {
+    Number(i64),
+    Text(String),
+}
+
+impl fmt::Display for RawName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => text.fmt(f),
+        }
+    }
+}
+
+/// What of a metric is about a probe.
+pub(super) struct RawProbe {
+    pub(super) probe: RawName,
+    pub(super) kind: Option<String>,
+    pub(super) value: Option<RawName>,
+    pub(super) every: Option<u32>,
 }
 
 #[derive(Deserialize)]
