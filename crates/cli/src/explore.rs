@@ -16,6 +16,7 @@ use slowpath_explore::{
 };
 use slowpath_model::{counted, shown_lines};
 
+use crate::explore_agent;
 use crate::explore_reasons;
 use crate::explore_tables;
 use crate::input::how_many;
@@ -28,9 +29,16 @@ use crate::output::{print, print_json};
 #[derive(Args)]
 pub struct ExploreArgs {
     /// The specification.
-    #[arg(value_name = "SPEC")]
-    spec: PathBuf,
-    /// The folder of the exploration [default: the name of SPEC without its ending, and -exploration].
+    #[arg(value_name = "SPEC", required_unless_present = "agent")]
+    spec: Option<PathBuf>,
+    /// Listen at HOST:PORT instead, and run trials here for an explorer on another machine whose SPEC has an [agent].
+    #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["spec", "resume", "overwrite", "results", "check", "json"], requires = "token_file")]
+    agent: Option<String>,
+    /// The file with the token that an explorer has to know; whoever has it runs commands here.
+    #[arg(long, value_name = "FILE", requires = "agent")]
+    token_file: Option<PathBuf>,
+    /// The folder of the exploration [default: the name of SPEC without its ending, and -exploration; of an agent
+    /// slowpath-agent].
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Go on with the exploration in DIR.
@@ -82,7 +90,10 @@ struct Document<'run> {
 
 /// Runs the command; its exit status.
 pub fn run(args: &ExploreArgs) -> anyhow::Result<u8> {
-    let (mut spec, text) = Spec::read(&args.spec)?;
+    if let (Some(address), Some(token_file)) = (&args.agent, &args.token_file) {
+        return explore_agent::run(address, token_file, &args.folder());
+    }
+    let (mut spec, text) = Spec::read(args.spec.as_deref().unwrap_or(Path::new("")))?;
     if let Some(trials) = args.trials {
         spec.limits.trials = Some(trials);
     }
@@ -174,7 +185,10 @@ fn check(spec: &Spec) -> anyhow::Result<u8> {
 impl ExploreArgs {
     fn folder(&self) -> PathBuf {
         let default = || {
-            let stem = self.spec.file_stem().unwrap_or_default().to_string_lossy();
+            let Some(spec) = &self.spec else {
+                return PathBuf::from("slowpath-agent");
+            };
+            let stem = spec.file_stem().unwrap_or_default().to_string_lossy();
             PathBuf::from(format!("{stem}-exploration"))
         };
         self.output.clone().unwrap_or_else(default)

@@ -35,6 +35,11 @@ pub(crate) fn find(
     results: &Results,
     signals: &SignalPipe,
 ) -> anyhow::Result<Vec<String>> {
+    if exploration.spec().agent.is_some() {
+        return Ok(vec![
+            "no reasons are looked for where an agent runs the trials".to_owned(),
+        ]);
+    }
     let pairs = pairs(results);
     if pairs.is_empty() {
         return Ok(vec![

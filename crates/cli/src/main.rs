@@ -13,6 +13,7 @@ mod critical_path;
 mod diagnose;
 mod events;
 mod explore;
+mod explore_agent;
 mod explore_reasons;
 mod explore_tables;
 mod export;

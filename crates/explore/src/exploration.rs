@@ -13,7 +13,8 @@ use slowpath_platform::process::{Guardian, Parting, start_time};
 use slowpath_platform::signals::SignalPipe;
 
 use crate::policy::{Policy, PolicyError, Seen, Wanted};
-use crate::run::{self, Ended, RunError, Runner};
+use crate::remote::{Place, Whose};
+use crate::run::{self, Ended, RunError};
 use crate::spec::{Limits, Spec};
 use crate::store::{FILE_NAME, Planned, Store, StoreError};
 use crate::trial::Trial;
@@ -61,7 +62,7 @@ pub enum ExploreError {
         pid: String,
     },
     /// The specification says something else than when the exploration began.
-    #[error("the specification has changed since the exploration in {} began\n  hint: undo that (only [limits] may change), begin anew with --overwrite, or name another folder by -o", .0.display())]
+    #[error("the specification has changed since the exploration in {} began\n  hint: undo that (only [limits] and [agent] may change), begin anew with --overwrite, or name another folder by -o", .0.display())]
     Changed(PathBuf),
     /// All trials so far have failed alike.
     #[error("the first {count} trials all failed alike: {what}\n  hint: what they printed is in {}; then --resume goes on, or --overwrite begins anew", output.display())]
@@ -169,7 +170,10 @@ impl Exploration {
         let folder = folder.canonicalize().map_err(unusable)?;
         let lock = lock(&folder)?;
         // Of an explorer that was killed together with its guardian.
-        if exists && let Ok(about) = Store::open(&folder).and_then(|store| store.about()) {
+        if exists
+            && spec.agent.is_none()
+            && let Ok(about) = Store::open(&folder).and_then(|store| store.about())
+        {
             run::end_leftovers(&about.token);
             if begin == Begin::Overwrite && about.needs_restore {
                 run::restore(&spec, &absolute(&spec.folder), &folder)
@@ -191,7 +195,8 @@ impl Exploration {
         };
         // Forked while no connection to the store is open, as these must not be carried over.
         let duty = |parting| {
-            if parting == Parting::Silence {
+            // An agent does so by itself.
+            if parting == Parting::Silence && spec.agent.is_none() {
                 put_away(&spec, &folder, &token);
             }
         };
@@ -240,13 +245,13 @@ impl Exploration {
         if again > 0 {
             watch(Event::Again(again));
         }
-        let mut runner = Runner::new(
-            &self.spec,
-            &self.folder,
-            &self.token,
-            self.spared(policy),
-            signals,
-        )?;
+        let whose = Whose {
+            spec: &self.spec,
+            text,
+            folder: &self.folder,
+            token: &self.token,
+        };
+        let mut runner = Place::of(&whose, self.spared(policy), signals)?;
         let ended = rounds(&self.spec, &mut self.store, policy, &mut runner, watch);
         // Whatever happened; the first thing that went wrong is told.
         let restored = match self.store.about()?.needs_restore {
@@ -281,13 +286,14 @@ impl Exploration {
         wrapped: &[String],
         signals: &SignalPipe,
     ) -> Result<Ended, ExploreError> {
-        let mut runner = Runner::new(
-            &self.spec,
-            &self.folder,
-            &self.token,
-            self.spared_guardian(),
-            signals,
-        )?;
+        let text = self.store.about()?.specification;
+        let whose = Whose {
+            spec: &self.spec,
+            text: &text,
+            folder: &self.folder,
+            token: &self.token,
+        };
+        let mut runner = Place::of(&whose, self.spared_guardian(), signals)?;
         self.store.needs_restore()?;
         let planned = Planned {
             id: 0,
@@ -328,7 +334,7 @@ fn rounds(
     spec: &Spec,
     store: &mut Store,
     policy: &mut dyn Policy,
-    runner: &mut Runner<'_>,
+    runner: &mut Place<'_>,
     watch: &mut dyn FnMut(Event<'_>),
 ) -> Result<End, ExploreError> {
     let mut trials = store.trials()?;
@@ -402,7 +408,7 @@ fn rounds(
 fn one(
     planned: &Planned,
     policy: &mut dyn Policy,
-    runner: &mut Runner<'_>,
+    runner: &mut Place<'_>,
 ) -> Result<Ended, ExploreError> {
     let limit = policy.max_duration(&planned.configuration)?;
     if !policy.looks_at_runs() {
@@ -545,6 +551,7 @@ fn is_same_but_for_limits(text: &str, spec: &Spec) -> bool {
         return false;
     };
     then.limits = spec.limits.clone();
+    then.agent.clone_from(&spec.agent);
     then == *spec
 }
 

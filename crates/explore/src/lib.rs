@@ -13,6 +13,7 @@ mod policy;
 mod probes;
 mod reason;
 mod recommend;
+mod remote;
 mod results;
 mod run;
 mod space;
@@ -29,13 +30,14 @@ pub use policy::{Policy, PolicyError, Seen, Tried, Wanted, policy};
 pub use probes::{Counts, DamagedProbes, Probe, ProbeKind, ProbeMemory, Record};
 pub use reason::{Account, Accounts, Cause};
 pub use recommend::recommend;
+pub use remote::{Agent, AgentError};
 pub use results::{MetricRow, Note, ObjectiveRow, Results, Row, Standing, csv};
 pub use run::{Ended, Observed, RunError, measure};
 pub use slowpath_platform::signals::{EndSignal, SignalPipe};
 pub use space::{Domain, GridError, Parameter, Space};
 pub use spec::{
-    Aggregate, Metric, Objective, PolicyChoice, ProbeMetric, ProbeName, Source, Spec, SpecError,
-    Take,
+    Aggregate, Metric, Objective, PolicyChoice, ProbeMetric, ProbeName, RemoteAgent, Source, Spec,
+    SpecError, Take,
 };
 pub use statistics::{Difference, Sample};
 pub use store::{FILE_NAME, Store, StoreError};

@@ -57,11 +57,13 @@ pub enum Failure {
     NoMetric,
     /// It printed more than anybody wants to keep.
     TooMuchOutput,
+    /// The agent that was to run it was cut off for too long.
+    Unreachable,
 }
 
 impl Failure {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Apply,
         Self::NotReady,
         Self::SystemEnded,
@@ -69,6 +71,7 @@ impl Failure {
         Self::TimedOut,
         Self::NoMetric,
         Self::TooMuchOutput,
+        Self::Unreachable,
     ];
 
     /// The name in every output.
@@ -81,6 +84,7 @@ impl Failure {
             Self::TimedOut => "timed-out",
             Self::NoMetric => "no-metric",
             Self::TooMuchOutput => "too-much-output",
+            Self::Unreachable => "unreachable",
         }
     }
 }

@@ -51,8 +51,21 @@ impl EndSignal {
 /// SIGXFSZ: a file that grows beyond the limit of the process is an error of whoever writes it.
 #[derive(Debug)]
 pub struct SignalPipe {
-    pipes: [(EndSignal, OwnedFd, SigId); 3],
-    too_large: SigId,
+    pipes: [(EndSignal, OwnedFd); 3],
+    handlers: Vec<SigId>,
+}
+
+/// Has a signal arrive at a [`SignalPipe`] that listens to no real one.
+#[derive(Clone, Debug)]
+pub struct Trigger {
+    writer: Arc<OwnedFd>,
+}
+
+impl Trigger {
+    /// As if SIGTERM had come.
+    pub fn fire(&self) {
+        let _ = rustix::io::write(&self.writer, b"x");
+    }
 }
 
 impl SignalPipe {
@@ -61,22 +74,39 @@ impl SignalPipe {
     /// # Errors
     /// When no pipe can be had or a handler is refused.
     pub fn new() -> io::Result<Self> {
-        let listen = |meaning, number| -> io::Result<_> {
+        let mut handlers = Vec::new();
+        let mut listen = |meaning, number| -> io::Result<_> {
             let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-            Ok((
-                meaning,
-                reader,
-                signal_hook::low_level::pipe::register(number, writer)?,
-            ))
+            handlers.push(signal_hook::low_level::pipe::register(number, writer)?);
+            Ok((meaning, reader))
         };
-        Ok(Self {
-            pipes: [
-                listen(EndSignal::Interrupt, SIGINT)?,
-                listen(EndSignal::Terminate, SIGTERM)?,
-                listen(EndSignal::HangUp, SIGHUP)?,
-            ],
-            too_large: signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?,
-        })
+        let pipes = [
+            listen(EndSignal::Interrupt, SIGINT)?,
+            listen(EndSignal::Terminate, SIGTERM)?,
+            listen(EndSignal::HangUp, SIGHUP)?,
+        ];
+        let too_large = Arc::new(AtomicBool::new(false));
+        handlers.push(signal_hook::flag::register(SIGXFSZ, too_large)?);
+        Ok(Self { pipes, handlers })
+    }
+
+    /// One that listens to a trigger instead, for a part of the process that is to end by itself.
+    ///
+    /// # Errors
+    /// When no pipe can be had.
+    pub fn of_trigger() -> io::Result<(Self, Trigger)> {
+        let pipe = || pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
+        let (reader, writer) = pipe()?;
+        let writer = Arc::new(writer);
+        // Nothing is ever written to the others; their ends stay open with the trigger's.
+        let (interrupt, hang_up) = (rustix::io::dup(&reader)?, rustix::io::dup(&reader)?);
+        let pipes = [
+            (EndSignal::Terminate, reader),
+            (EndSignal::Terminate, interrupt),
+            (EndSignal::Terminate, hang_up),
+        ];
+        let handlers = Vec::new();
+        Ok((Self { pipes, handlers }, Trigger { writer }))
     }
 
     /// The descriptors to wait on; readable when a signal has arrived.
@@ -97,7 +127,7 @@ impl SignalPipe {
     /// count once.
     pub fn next(&self) -> Option<EndSignal> {
         let mut bytes = [0; 64];
-        self.pipes.iter().find_map(|(meaning, reader, _)| {
+        self.pipes.iter().find_map(|(meaning, reader)| {
             rustix::io::read(reader, &mut bytes)
                 .is_ok_and(|count| count > 0)
                 .then_some(*meaning)
@@ -107,10 +137,9 @@ impl SignalPipe {
 
 impl Drop for SignalPipe {
     fn drop(&mut self) {
-        for (_, _, id) in &self.pipes {
+        for id in &self.handlers {
             signal_hook::low_level::unregister(*id);
         }
-        signal_hook::low_level::unregister(self.too_large);
     }
 }
 
@@ -118,6 +147,17 @@ impl Drop for SignalPipe {
 mod tests {
     use super::*;
     use rustix::process::{Signal, getpid, kill_process};
+
+    #[test]
+    fn a_trigger_is_taken_for_a_signal() -> io::Result<()> {
+        let (signals, trigger) = SignalPipe::of_trigger()?;
+        assert!(!signals.interrupts_sleep(Duration::from_millis(1)));
+        trigger.fire();
+        assert!(signals.interrupts_sleep(Duration::from_secs(5)));
+        assert_eq!(signals.next(), Some(EndSignal::Terminate));
+        assert_eq!(signals.next(), None);
+        Ok(())
+    }
 
     #[test]
     fn a_signal_arrives_as_a_readable_pipe() -> io::Result<()> {

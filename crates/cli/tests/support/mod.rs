@@ -10,6 +10,7 @@
 
 pub mod chance;
 pub mod inside;
+pub mod probed;
 pub mod questions;
 pub mod server;
 

@@ -7,9 +7,11 @@ mod child;
 mod filling;
 mod group;
 mod leftovers;
+mod looking;
 mod measure;
 mod probes;
 mod ready;
+mod restoring;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -21,15 +23,17 @@ use std::time::{Duration, Instant};
 use nix::sys::resource::{UsageWho, getrusage};
 use slowpath_platform::signals::{EndSignal, SignalPipe};
 
-use crate::spec::{CommandLine, Source, Spec, System};
+use crate::spec::{CommandLine, Spec, System};
 use crate::store::Planned;
 use crate::trial::{Failure, Outcome};
 use child::{Child, Program, Waited, While};
 pub(crate) use filling::Filled;
 use group::{Group, Part};
 use leftovers::Signs;
+use looking::Looking;
 
 pub use measure::{Observed, measure};
+pub(crate) use restoring::restore;
 
 /// How long a program may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -54,9 +58,29 @@ pub enum RunError {
         "port {0} is taken already, so that nobody could tell when the system listens there\n  hint: end what listens there (`ss -ltnp` names it), or use another port in the specification"
     )]
     PortTaken(String),
+    /// The agent that is to run trials does not.
+    #[error("the agent at {address}: {what}{}", .hint.map(|hint| format!("\n  hint: {hint}")).unwrap_or_default())]
+    Agent {
+        /// Where it should listen.
+        address: String,
+        /// What is wrong.
+        what: String,
+        /// What can be done.
+        hint: Option<&'static str>,
+    },
     /// Waiting failed.
     #[error("the programs of a trial cannot be watched")]
     Watch(#[source] io::Error),
+}
+
+impl RunError {
+    pub(crate) fn agent(address: &str, what: String, hint: &'static str) -> Self {
+        Self::Agent {
+            address: address.to_owned(),
+            what,
+            hint: (!hint.is_empty()).then_some(hint),
+        }
+    }
 }
 
 /// What a trial came to.
@@ -648,108 +672,6 @@ impl Drop for Runner<'_> {
         self.clean_up();
         if let Some(group) = &self.group {
             group.remove();
-        }
-    }
-}
-
-/// Looks at what a workload prints while it runs.
-struct Looking<'run> {
-    spec: &'run Spec,
-    path: &'run Path,
-    seen: u64,
-    shown: Option<&'run probes::Shown>,
-    stop_run: StopRun<'run>,
-}
-
-impl Looking<'_> {
-    /// Tells of numbers that are new; whether that is enough.
-    fn look(&mut self) -> bool {
-        let mut is_enough = self.look_at_lines();
-        for (name, value) in self.shown.into_iter().flat_map(|shown| shown.new_ones()) {
-            is_enough |= (self.stop_run)(name, value);
-        }
-        is_enough
-    }
-
-    fn look_at_lines(&mut self) -> bool {
-        let text = ready::read_from(self.path, self.seen);
-        let Some(end) = text.iter().rposition(|byte| *byte == b'\n') else {
-            // A line without an end is passed over.
-            self.seen += if text.len() == ready::PIECE {
-                text.len() as u64
-            } else {
-                0
-            };
-            return false;
-        };
-        self.seen += end as u64 + 1;
-        let text = String::from_utf8_lossy(&text[..=end]);
-        let mut is_enough = false;
-        for (name, metric) in &self.spec.metrics {
-            if let Source::Regex { pattern, .. } = &metric.source {
-                for number in measure::matches(&pattern.0, &text) {
-                    is_enough |= (self.stop_run)(name, number);
-                }
-            }
-        }
-        is_enough
-    }
-}
-
-/// Runs the commands that restore what trials changed; all of them, and then tells the first that failed. Needs no
-/// runner, as it is also done after the explorer was killed.
-pub(crate) fn restore(spec: &Spec, spec_folder: &Path, folder: &Path) -> Result<(), String> {
-    let mut first = Ok(());
-    for command in &spec.commands.restore {
-        let restored = restore_one(spec, command, spec_folder, folder);
-        first = first.and(restored);
-    }
-    first
-}
-
-fn restore_one(
-    spec: &Spec,
-    command: &CommandLine,
-    spec_folder: &Path,
-    folder: &Path,
-) -> Result<(), String> {
-    let program = filling::outside(spec, command, spec_folder)?;
-    let words = program.words.join(" ");
-    let log = File::options()
-        .create(true)
-        .append(true)
-        .open(folder.join("output/restore.log"));
-    let log = log.map_err(|cause| format!("the log of `restore` cannot be written: {cause}"))?;
-    let mut command = std::process::Command::new(&program.words[0]);
-    command
-        .args(&program.words[1..])
-        .current_dir(spec_folder)
-        .stdin(std::process::Stdio::null());
-    let started = log
-        .try_clone()
-        .and_then(|output| command.stdout(output).stderr(log).spawn());
-    let mut child = started.map_err(|cause| format!("`{words}` cannot be started: {cause}"))?;
-    let begin = Instant::now();
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => {
-                return Err(format!(
-                    "the command `{words}` of `restore` ended with {}",
-                    how(status)
-                ));
-            }
-            Err(cause) => {
-                return Err(format!(
-                    "the command `{words}` of `restore` cannot be watched: {cause}"
-                ));
-            }
-            Ok(None) if begin.elapsed() > spec.commands.timeout => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(format!("the command `{words}` of `restore` took too long"));
-            }
-            Ok(None) => std::thread::sleep(Duration::from_millis(10)),
         }
     }
 }

@@ -8,7 +8,7 @@ mod policy;
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use regex::Regex;
@@ -17,13 +17,13 @@ use toml::Spanned;
 use super::metric::{Metric, Source, Take};
 use super::probe::{self, ProbeMetric};
 use super::raw::{
-    RawCommand, RawCommands, RawFile, RawMeasure, RawMetric, RawObjective, RawProbe, RawReady,
-    RawSpec, RawSystem, RawWorkload,
+    RawAgent, RawCommand, RawCommands, RawFile, RawMeasure, RawMetric, RawObjective, RawProbe,
+    RawReady, RawSpec, RawSystem, RawWorkload,
 };
 use super::read::Wrong;
 use super::{
-    CommandLine, Commands, FilledFile, Limits, Objective, Pattern, Ready, Spec, System, Trials,
-    Why, Workload,
+    CommandLine, Commands, FilledFile, Limits, Objective, Pattern, Ready, RemoteAgent, Spec,
+    System, Trials, Why, Workload,
 };
 use crate::template::Template;
 
@@ -102,6 +102,7 @@ impl Checker<'_> {
             trials,
             limits,
             why,
+            agent: raw.agent.map(agent).transpose()?,
         })
     }
 
@@ -288,6 +289,22 @@ fn pattern(text: &str, at: Range<usize>) -> Result<Pattern, Wrong> {
             format!("the regular expression cannot be used: {last}"),
             hint,
         )
+    })
+}
+
+fn agent(raw: RawAgent) -> Result<RemoteAgent, Wrong> {
+    let address = raw.address.get_ref();
+    let is_one = (address.rsplit_once(':'))
+        .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    if !is_one {
+        let what = format!("`{address}` is no address of an agent");
+        let hint = "HOST:PORT, where `slowpath explore --agent` listens";
+        return Err(Wrong::new(raw.address.span(), what, hint));
+    }
+    Ok(RemoteAgent {
+        address: raw.address.into_inner(),
+        token_file: PathBuf::from(raw.token_file),
+        patience: duration_or(raw.patience, 60)?,
     })
 }
 

@@ -49,6 +49,19 @@ pub struct Spec {
     pub policy: PolicyChoice,
     /// How reasons are looked for.
     pub why: Why,
+    /// Who runs trials on another machine, if they run there.
+    pub agent: Option<RemoteAgent>,
+}
+
+/// An agent on another machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteAgent {
+    /// Where it listens: `host:port`.
+    pub address: String,
+    /// The file that has the token, from the folder of the specification.
+    pub token_file: PathBuf,
+    /// A trial has failed when the agent was cut off for so long.
+    pub patience: Duration,
 }
 
 /// A program and its arguments.

@@ -37,6 +37,15 @@ pub(super) struct RawSpec {
     pub(super) policy: Option<Spanned<RawPolicy>>,
     #[serde(default)]
     pub(super) why: RawWhy,
+    pub(super) agent: Option<RawAgent>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawAgent {
+    pub(super) address: Text,
+    pub(super) token_file: String,
+    pub(super) patience: Option<Text>,
 }
 
 #[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
