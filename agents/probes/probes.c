@@ -59,6 +59,7 @@ static struct {
 static const uint32_t off;
 static __thread struct thread *this_thread __attribute__((tls_model("initial-exec")));
 static pthread_key_t ends;
+static bool ends_known;
 
 static unsigned number_of(uint32_t type)
 {
@@ -89,7 +90,8 @@ static __attribute__((noinline, cold)) struct thread *thread_begins(void)
     thread->id = (uint32_t)syscall(SYS_gettid);
     thread->spare = memory_take_spare();
     this_thread = thread;
-    pthread_setspecific(ends, thread);
+    if (ends_known)
+        pthread_setspecific(ends, thread);
     return thread;
 }
 
@@ -98,7 +100,7 @@ static inline struct thread *self(void)
     return __builtin_expect(this_thread != NULL, 1) ? this_thread : thread_begins();
 }
 
-/* The thread that forked goes on in the child as another thread. */
+/* The thread that forked goes on in the child as another thread, which has begun nothing. */
 void probes_forget_parent(void)
 {
     if (!this_thread)
@@ -138,13 +140,20 @@ static void prepare(void)
     here.nodes = view_nodes(here.header);
     here.clock = here.header->clock;
     here.processors = here.header->processors;
-    pthread_key_create(&ends, thread_ends);
+    ends_known = pthread_key_create(&ends, thread_ends) == 0;
     here.events = load_events();
 }
 
 static __attribute__((constructor)) void begin(void)
 {
     pthread_once(&once, prepare);
+}
+
+/* A plugin with the static library in it may be unloaded before its threads end, which would call what is no longer there. */
+static __attribute__((destructor)) void end(void)
+{
+    if (ends_known)
+        pthread_key_delete(ends);
 }
 
 /* Gives the probe its place in the table. Two threads may do so at once, with the same result. */
@@ -258,11 +267,13 @@ static bool read_values(const struct slowpath_probe *probe, struct thread *threa
         return available(number_of(SLOWPATH_PERFCNTR), counter_read(thread->counters, probe->pcid, &values->first));
     case SLOWPATH_FLT:
         getrusage(RUSAGE_THREAD, &usage);
-        *values = (struct slowpath_begun){(uint64_t)usage.ru_minflt, (uint64_t)usage.ru_majflt};
+        values->first = (uint64_t)usage.ru_minflt;
+        values->second = (uint64_t)usage.ru_majflt;
         return true;
     case SLOWPATH_CTXSW:
         getrusage(RUSAGE_THREAD, &usage);
-        *values = (struct slowpath_begun){(uint64_t)usage.ru_nvcsw, (uint64_t)usage.ru_nivcsw};
+        values->first = (uint64_t)usage.ru_nvcsw;
+        values->second = (uint64_t)usage.ru_nivcsw;
         return true;
     default:
         return false;
@@ -276,6 +287,7 @@ EXPORTED int slowpath_probe_begin(struct slowpath_probe *probe, struct slowpath_
     if (!thread)
         return 0;
     struct tally *tally = &thread->tallies[probe->entry];
+    begun->thread = thread->id;
     switch (probe->type) {
     case SLOWPATH_CNT:
         tally->all_executions++;
@@ -297,8 +309,8 @@ EXPORTED int slowpath_probe_begin(struct slowpath_probe *probe, struct slowpath_
 EXPORTED void slowpath_probe_end(struct slowpath_probe *probe, struct slowpath_begun *begun)
 {
     struct queue_record record = {.timestamp = now()}; /* first, as it ends what LAT and TPT measure */
-    struct thread *thread = self();
-    if (!thread)
+    struct thread *thread = this_thread;
+    if (!thread || begun->thread != thread->id)
         return;
     struct tally *tally = &thread->tallies[probe->entry];
     struct slowpath_begun ended;

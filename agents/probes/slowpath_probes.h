@@ -100,6 +100,7 @@ struct slowpath_probe {
 /* Values at the beginning of an execution. */
 struct slowpath_begun {
     uint64_t first, second;
+    uint32_t thread; /* that began it: no other one can end it, nor a child that was forked meanwhile */
 };
 
 #define SLOWPATH_SITE(site, id, type, sc, pcid, name) \

@@ -28,6 +28,7 @@ fi
 build/queue_kill 4
 
 build/test_probes_c
+SLOWPATH_PROBES=all build/unloaded build/plugin.so
 if [ -x build/test_probes_cpp ]; then build/test_probes_cpp; else echo "SKIPPED: probes in C++, as there is no C++ compiler"; fi
 python3 -W error tests/test_probes.py 2>"$folder/said" || failed "$(cat "$folder/said")"
 echo "probes in Python: $(sed -n 's/^Ran \([0-9]*\) tests.*/\1 passed, 0 failed/p' "$folder/said")"
