@@ -1,12 +1,37 @@
 //! Expressions over parameters: constraints, and what stands between `{{` and `}}` in templates.
 //!
 //! Numbers, words in quotes, names; `+ - * / %`, comparisons, `&& || !`, parentheses. No functions, no state: not
-//! a scripting language. Parsing is bounded in depth, so that any text is safe.
+//! a scripting language. Depth and length are bounded, so that any text is safe.
 
 use crate::value::Value;
 
 /// Nesting beyond this is refused.
 const DEEPEST: usize = 64;
+
+/// More operators than this are refused: chains of them nest to the left.
+const MOST_OPERATORS: usize = 1000;
+
+/// What kind of value an expression has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A number.
+    Number,
+    /// True or false, which count as 1 and 0 where a number is expected.
+    Truth,
+    /// A word.
+    Text,
+}
+
+impl Kind {
+    /// That of a value.
+    pub fn of(value: &Value) -> Self {
+        match value {
+            Value::Boolean(_) => Self::Truth,
+            Value::Integer(_) | Value::Float(_) => Self::Number,
+            Value::Text(_) => Self::Text,
+        }
+    }
+}
 
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,7 +89,10 @@ impl Expression {
     /// # Errors
     /// What is wrong with the text, in words.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut parser = Parser { rest: text };
+        let mut parser = Parser {
+            rest: text,
+            operators: 0,
+        };
         let node = parser.level(0, 0)?;
         match parser.rest.trim_start() {
             "" => Ok(Self(node)),
@@ -79,6 +107,14 @@ impl Expression {
         names
     }
 
+    /// The kind of its value, names having the kinds that `kind_of` gives.
+    ///
+    /// # Errors
+    /// What can never be computed, in words.
+    pub fn kind(&self, kind_of: &dyn Fn(&str) -> Option<Kind>) -> Result<Kind, String> {
+        kind(&self.0, kind_of)
+    }
+
     /// Its value, names having the values that `value_of` gives.
     ///
     /// # Errors
@@ -90,6 +126,7 @@ impl Expression {
 
 struct Parser<'text> {
     rest: &'text str,
+    operators: usize,
 }
 
 impl Parser<'_> {
@@ -100,6 +137,10 @@ impl Parser<'_> {
         }
         let mut left = self.level(level + 1, depth)?;
         while let Some(operator) = self.operator(LEVELS[level]) {
+            self.operators += 1;
+            if self.operators > MOST_OPERATORS {
+                return Err(format!("it has more than {MOST_OPERATORS} operators"));
+            }
             let right = self.level(level + 1, depth)?;
             left = Node::Two(operator, Box::new(left), Box::new(right));
         }
@@ -194,6 +235,53 @@ fn collect_names<'node>(node: &'node Node, names: &mut Vec<&'node str>) {
         Node::Two(_, left, right) => {
             collect_names(left, names);
             collect_names(right, names);
+        }
+    }
+}
+
+fn kind(node: &Node, kind_of: &dyn Fn(&str) -> Option<Kind>) -> Result<Kind, String> {
+    let named = |node: &Node| match node {
+        Node::Constant(value) => format!("`{value}`"),
+        Node::Name(name) => format!("`{name}`"),
+        _ => "a part of it".to_owned(),
+    };
+    let number = |node: &Node| match kind(node, kind_of)? {
+        Kind::Text => Err(format!("{} is no number", named(node))),
+        _ => Ok(()),
+    };
+    let truth = |node: &Node| match kind(node, kind_of)? {
+        Kind::Truth => Ok(()),
+        _ => Err(format!("{} is neither true nor false", named(node))),
+    };
+    match node {
+        Node::Constant(value) => Ok(Kind::of(value)),
+        Node::Name(name) => kind_of(name).ok_or_else(|| format!("`{name}` has no value")),
+        Node::Not(inner) => truth(inner).map(|()| Kind::Truth),
+        Node::Negative(inner) => number(inner).map(|()| Kind::Number),
+        Node::Two(Operator::And | Operator::Or, left, right) => {
+            truth(left).and_then(|()| truth(right))?;
+            Ok(Kind::Truth)
+        }
+        Node::Two(Operator::Equal | Operator::Unequal, left, right) => {
+            kind(left, kind_of)?;
+            kind(right, kind_of)?;
+            Ok(Kind::Truth)
+        }
+        Node::Two(operator, left, right) => {
+            number(left).and_then(|()| number(right))?;
+            let is_arithmetic = matches!(
+                operator,
+                Operator::Add
+                    | Operator::Subtract
+                    | Operator::Multiply
+                    | Operator::Divide
+                    | Operator::Remainder
+            );
+            Ok(if is_arithmetic {
+                Kind::Number
+            } else {
+                Kind::Truth
+            })
         }
     }
 }
@@ -330,5 +418,8 @@ mod tests {
         check("9223372036854775807 + 1", "9223372036854776000");
         check(&"(".repeat(1000), "error: it is nested too deeply");
         check(&"!".repeat(100_000), "error: it is nested too deeply");
+        let long = "error: it has more than 1000 operators";
+        check(&("1".to_owned() + &"+1".repeat(200_000)), long);
+        check(&("1".to_owned() + &"+1".repeat(1000)), "1001");
     }
 }

@@ -63,7 +63,7 @@ pub struct Parameter {
 pub struct Space {
     /// In the order of the specification; conditions refer to earlier ones only.
     pub parameters: Vec<Parameter>,
-    /// Each holds in every configuration that has values for all of its names.
+    /// Each holds in every configuration; a parameter without a value counts with its default.
     pub constraints: Vec<Expression>,
 }
 
@@ -131,6 +131,26 @@ impl Domain {
         }
     }
 
+    /// The value of this domain that `value` is the same as: 2 and 2.0 are one value. `None` where it is none.
+    pub fn canonical(&self, value: &Value) -> Option<Value> {
+        let canonical = match (self, value.number()) {
+            (Self::Values { values }, _) => {
+                return values.iter().find(|known| known.is_same(value)).cloned();
+            }
+            (_, None) => return None,
+            _ if matches!(value, Value::Boolean(_)) => return None,
+            // 0 and -0 are one value, too.
+            (Self::Float { .. }, Some(number)) => Value::Float(number + 0.0),
+            (Self::Integer { .. }, Some(number)) => match value {
+                Value::Float(_) if number.fract() == 0.0 && number.abs() < 2_f64.powi(53) => {
+                    Value::Integer(number as i64)
+                }
+                _ => value.clone(),
+            },
+        };
+        self.contains(&canonical).then_some(canonical)
+    }
+
     /// A value, each as likely as any other.
     pub fn sample(&self, random: &mut fastrand::Rng) -> Value {
         match self {
@@ -161,15 +181,40 @@ impl Space {
         })
     }
 
-    /// Whether every constraint holds; one that refers to a parameter without a value does, one that cannot be
-    /// computed does not.
+    /// Whether every constraint holds; one that cannot be computed does not.
     pub fn satisfies(&self, configuration: &Configuration) -> bool {
-        self.constraints.iter().all(|constraint| {
-            let mut names = constraint.names().into_iter();
-            names.any(|name| configuration.get(name).is_none())
-                || constraint.value(&|name| configuration.get(name).cloned())
-                    == Ok(Value::Boolean(true))
-        })
+        (self.constraints.iter()).all(|constraint| self.holds(constraint, configuration))
+    }
+
+    fn holds(&self, constraint: &Expression, configuration: &Configuration) -> bool {
+        constraint.value(&|name| self.value(configuration, name)) == Ok(Value::Boolean(true))
+    }
+
+    /// The value of a parameter, its default where it has none.
+    pub fn value(&self, configuration: &Configuration, name: &str) -> Option<Value> {
+        let default = || Some(self.parameter(name)?.default.clone());
+        configuration.get(name).cloned().or_else(default)
+    }
+
+    /// The constraints whose last parameter is the one at `place`.
+    fn due_at(&self, place: usize) -> Vec<&Expression> {
+        let place_of = |name: &str| (self.parameters.iter()).position(|one| one.name == name);
+        let last = |constraint: &&Expression| {
+            let names = constraint.names().into_iter();
+            names.filter_map(place_of).max().unwrap_or(0)
+        };
+        let due = self.constraints.iter();
+        due.filter(|constraint| last(constraint) == place).collect()
+    }
+
+    /// A configuration with the values as the parameters' domains have them; what is none of theirs stays.
+    pub fn canonical(&self, configuration: &Configuration) -> Configuration {
+        let one = |(name, value): (&String, &Value)| {
+            let parameter = self.parameter(name);
+            let canonical = parameter.and_then(|parameter| parameter.domain.canonical(value));
+            (name.clone(), canonical.unwrap_or_else(|| value.clone()))
+        };
+        Configuration(configuration.0.iter().map(one).collect())
     }
 
     /// The configuration that `choose` gives values to, parameter by parameter; those whose condition does not hold
@@ -220,7 +265,9 @@ impl Space {
     /// Where there is none, there are too many, or a parameter has no end of values.
     pub fn grid(&self) -> Result<Vec<Configuration>, GridError> {
         let mut configurations = vec![Configuration::default()];
-        for parameter in &self.parameters {
+        for (place, parameter) in self.parameters.iter().enumerate() {
+            let due = self.due_at(place);
+            let may_be = |one: &Configuration| due.iter().all(|due| self.holds(due, one));
             let Some(values) = parameter.domain.grid() else {
                 return Err(match parameter.domain {
                     Domain::Float { .. } => GridError::Continuous(parameter.name.clone()),
@@ -230,16 +277,13 @@ impl Space {
             let mut more = Vec::new();
             for configuration in configurations {
                 if !Self::is_active(parameter, &configuration) {
-                    more.push(configuration);
+                    more.extend(may_be(&configuration).then_some(configuration));
                     continue;
                 }
                 for value in &values {
                     let mut with = configuration.clone();
                     with.0.insert(parameter.name.clone(), value.clone());
-                    // A constraint all of whose names have values already will not change its mind.
-                    if self.satisfies(&with) {
-                        more.push(with);
-                    }
+                    more.extend(may_be(&with).then_some(with));
                 }
                 if more.len() > LARGEST_GRID {
                     return Err(GridError::TooLarge);
@@ -317,6 +361,59 @@ pub(crate) mod tests {
             grid.iter()
                 .all(|one| conditional().objection(one).is_none())
         );
+    }
+
+    #[test]
+    fn a_constraint_counts_parameters_without_a_value_with_their_default() {
+        let mut space = conditional();
+        space.constraints = vec![Expression::parse("size <= 2 && n < 2").expect("an expression")];
+        let grid = space.grid().expect("a grid");
+        let shown: Vec<String> = grid.iter().map(ToString::to_string).collect();
+        let expected = [
+            "cache=off n=1",
+            "cache=on n=1 size=1",
+            "cache=on n=1 size=2",
+        ];
+        assert_eq!(shown, expected);
+        // The parameter that has no value may also be the last one.
+        space.parameters.swap(1, 2);
+        assert_eq!(space.grid().expect("a grid").len(), 3);
+    }
+
+    #[test]
+    fn values_that_are_the_same_are_one() {
+        let integer = Domain::Integer {
+            min: 0,
+            max: 9,
+            step: 3,
+        };
+        let float = Domain::Float {
+            min: 0.0,
+            max: 1.0,
+            steps: None,
+        };
+        let listed = Domain::Values {
+            values: vec![Value::Integer(1), Value::Float(2.5)],
+        };
+        let check = |domain: &Domain, value: Value, expected: Option<Value>| {
+            // As texts, which tell 1 from 1.0 and 0.0 from -0.0.
+            let shown = |value: &Value| serde_json::to_string(value).expect("JSON");
+            let found = domain.canonical(&value);
+            assert_eq!(
+                found.as_ref().map(shown),
+                expected.as_ref().map(shown),
+                "{value:?}"
+            );
+        };
+        check(&integer, Value::Float(3.0), Some(Value::Integer(3)));
+        check(&integer, Value::Float(2.0), None);
+        check(&integer, Value::Float(3.5), None);
+        check(&integer, Value::Boolean(false), None);
+        check(&float, Value::Integer(1), Some(Value::Float(1.0)));
+        check(&float, Value::Float(-0.0), Some(Value::Float(0.0)));
+        check(&float, Value::Boolean(true), None);
+        check(&listed, Value::Float(1.0), Some(Value::Integer(1)));
+        check(&listed, Value::Integer(2), None);
     }
 
     #[test]

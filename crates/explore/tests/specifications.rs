@@ -163,6 +163,21 @@ fn what_is_wrong_with_parameters_is_told() {
         "a.toml:2: there is no parameter `thread`",
     );
     check(
+        "mode != 'slow'",
+        "mode > 'slow'",
+        "a.toml:2: the constraint cannot hold: `mode` is no number\n  hint:",
+    );
+    check(
+        "threads * 2 <= 12",
+        "threads * 2",
+        "a.toml:2: the constraint cannot hold: it is neither true nor false, whatever",
+    );
+    check(
+        "mode != 'slow' || threads < 4",
+        "mode != 'slow' || threads",
+        "a.toml:2: the constraint cannot hold: `threads` is neither true nor false\n",
+    );
+    check(
         "threads * 2",
         "threads * * 2",
         "a.toml:2: the constraint cannot be read: `*` stands where a value is expected",

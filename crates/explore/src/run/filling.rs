@@ -58,9 +58,7 @@ impl<'run> Filled<'run> {
             "trial" => Some(Value::Integer(self.trial)),
             "spec_folder" => Some(path(self.spec_folder)),
             "seed" => Some(seed(self.spec)),
-            // Where its condition does not hold, nothing looks at it.
-            _ => (self.configuration.get(name).cloned())
-                .or_else(|| Some(self.spec.space.parameter(name)?.default.clone())),
+            _ => self.spec.space.value(self.configuration, name),
         })
     }
 

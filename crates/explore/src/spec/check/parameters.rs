@@ -8,7 +8,7 @@ use toml::Spanned;
 use super::super::raw::{OneOrMore, RawParameter, RawType};
 use super::super::read::Wrong;
 use super::GIVEN_NAMES;
-use crate::expression::Expression;
+use crate::expression::{Expression, Kind};
 use crate::space::{Domain, Parameter, Space};
 use crate::value::Value;
 
@@ -41,6 +41,18 @@ pub(super) fn space(raw: RawParameters, constraints: Vec<Spanned<String>>) -> Re
                 text.span(),
                 what,
                 "a word to compare with stands in quotes",
+            ));
+        }
+        let kind_of = |name: &str| space.parameter(name).map(|one| Kind::of(&one.default));
+        let kind = parsed.kind(&kind_of);
+        if kind != Ok(Kind::Truth) {
+            let why = kind.err().unwrap_or_else(|| {
+                "it is neither true nor false, whatever the parameters are".to_owned()
+            });
+            return Err(Wrong::new(
+                text.span(),
+                format!("the constraint cannot hold: {why}"),
+                "a comparison, or several with `&&` and `||`; words are only equal or not",
             ));
         }
         space.constraints.push(parsed);
@@ -78,11 +90,10 @@ fn one(
     let domain = domain(&name, &raw).map_err(|(what, hint)| wrong(what, hint))?;
     let default = match raw.default {
         None => first(&domain),
-        Some(value) if domain.contains(&value) => value,
-        Some(value) => {
+        Some(value) => domain.canonical(&value).ok_or_else(|| {
             let what = format!("the default of `{name}`, {value}, is none of its values");
-            return Err(wrong(what, ""));
-        }
+            wrong(what, "")
+        })?,
     };
     let mut when = BTreeMap::new();
     for (other, wanted) in raw.when {
