@@ -64,8 +64,27 @@ pub(crate) fn matches<'run>(
     let found = pattern
         .captures_iter(text)
         .filter_map(|captures| captures.get(1));
-    // Thousands are often told apart: 12,345.6.
-    found.filter_map(|group| group.as_str().replace([',', '_'], "").trim().parse().ok())
+    found.filter_map(|group| parsed(group.as_str().trim()))
+}
+
+/// Thousands are often told apart: 12,345.6. A comma that may be a decimal one (1,50) makes no number.
+fn parsed(text: &str) -> Option<f64> {
+    let whole = text.split('.').next()?;
+    let mut groups = whole.trim_start_matches(['-', '+']).split([',', '_']);
+    let first = groups.next()?;
+    let mut others = groups.peekable();
+    let are_digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
+    let are_thousands = (1..=3).contains(&first.len())
+        && !first.starts_with('0')
+        && are_digits(first)
+        && others
+            .clone()
+            .all(|group| group.len() == 3 && are_digits(group));
+    let is_plain = others.peek().is_none() || are_thousands;
+    match is_plain && !text[whole.len()..].contains([',', '_']) {
+        true => text.replace([',', '_'], "").parse().ok(),
+        false => None,
+    }
 }
 
 fn in_json(output: &str, pointer: &str) -> Option<f64> {
@@ -127,6 +146,21 @@ mod tests {
             Some(12_345.5),
         );
         check(regex(r"DEL: ([0-9.]+)", Take::Last), output, None);
+        for (printed, expected) in [
+            ("1,50", None),
+            ("0,912", None),
+            ("1,234,56", None),
+            ("1.234,56", None),
+            ("1234,567", None),
+            ("-1,234,567.5e1", Some(-12_345_675.0)),
+            ("12_000", Some(12_000.0)),
+            ("1.5e-3", Some(1.5e-3)),
+            ("3.", Some(3.0)),
+            (".5", Some(0.5)),
+        ] {
+            let source = regex("v=(.*)$", Take::Last);
+            check(source, &format!("v={printed}"), expected);
+        }
         let json = |pointer: &str| Source::Json {
             pointer: pointer.to_owned(),
         };
