@@ -1,6 +1,6 @@
 //! How much each parameter matters: shares of the variance between configurations.
 //!
-//! On a whole grid (every combination of values, no conditions) these are the main effects of functional ANOVA (Hutter, Hoos
+//! On a whole grid (every combination of the specification's values, no conditions) these are the main effects of functional ANOVA (Hutter, Hoos
 //! and Leyton-Brown, *An Efficient Approach for Assessing Hyperparameter Importance*, 2014) on what was measured
 //! itself, without a model. Elsewhere each parameter is looked at alone (Kelley's epsilon squared, 1935), which counts
 //! what parameters do together for each of them. Noise, as repeated trials show it, is subtracted in both.
@@ -13,7 +13,7 @@ use crate::space::Space;
 use crate::statistics::Sample;
 use crate::value::{Configuration, Value};
 
-/// More different numbers than this are looked at in groups of neighbours.
+/// Where it is no whole grid, more different numbers than this are looked at in groups of neighbours.
 const MOST_LEVELS: usize = 8;
 
 /// Of how many groups.
@@ -26,7 +26,7 @@ pub struct Importance {
     pub method: Method,
     /// Shares of the variance, from 0 to 1, the largest first.
     pub parameters: Vec<(String, f64)>,
-    /// The share of what parameters do only together; `None` where it is not known.
+    /// The share of what parameters do only together; `None` where it is not known, or there is one alone.
     pub together: Option<f64>,
 }
 
@@ -52,31 +52,14 @@ pub fn importance(space: &Space, sampled: &[(&Configuration, Sample)]) -> Option
         .iter()
         .map(|parameter| parameter.name.as_str())
         .collect();
-    let levels: Vec<Vec<usize>> = names.iter().map(|name| levels(sampled, name)).collect();
+    let is_grid = is_whole_grid(space, sampled);
+    let levels: Vec<Vec<usize>> = (names.iter())
+        .map(|name| levels(sampled, name, is_grid))
+        .collect();
     let counts: Vec<usize> = levels
         .iter()
         .map(|levels| levels.iter().collect::<BTreeSet<_>>().len())
         .collect();
-    let distinct = |name: &&&str| {
-        sampled
-            .iter()
-            .map(|one| one.0.get(name).map(ToString::to_string))
-            .collect::<BTreeSet<_>>()
-            .len()
-    };
-    let is_grid = names
-        .iter()
-        .map(|name| distinct(&name))
-        .try_fold(1_usize, usize::checked_mul)
-        == Some(sampled.len())
-        && space
-            .parameters
-            .iter()
-            .all(|parameter| parameter.when.is_empty())
-        && names
-            .iter()
-            .zip(&counts)
-            .all(|(name, count)| distinct(&name) == *count);
     let noise = noise(sampled);
     let between: Vec<f64> = levels
         .iter()
@@ -102,7 +85,7 @@ pub fn importance(space: &Space, sampled: &[(&Configuration, Sample)]) -> Option
             ((between - freedom * by_chance) / total).clamp(0.0, 1.0),
         ));
     }
-    let together = is_grid.then(|| {
+    let together = (is_grid && counts.iter().filter(|count| **count > 1).count() > 1).then(|| {
         let freedom = sampled.len() - 1 - counts.iter().map(|count| count - 1).sum::<usize>();
         let rest = total - between.iter().sum::<f64>();
         ((rest - freedom as f64 * noise) / total).clamp(0.0, 1.0)
@@ -120,8 +103,25 @@ pub fn importance(space: &Space, sampled: &[(&Configuration, Sample)]) -> Option
     })
 }
 
-/// For each configuration, which group of values of the parameter it has.
-fn levels(sampled: &[(&Configuration, Sample)], name: &str) -> Vec<usize> {
+/// Whether these are all combinations of all values that the space has.
+fn is_whole_grid(space: &Space, sampled: &[(&Configuration, Sample)]) -> bool {
+    let mut combinations = 1_usize;
+    for parameter in &space.parameters {
+        let Some(values) = parameter.domain.grid() else {
+            return false;
+        };
+        let tried = sampled.iter().filter_map(|one| one.0.get(&parameter.name));
+        let tried: BTreeSet<String> = tried.map(ToString::to_string).collect();
+        if !parameter.when.is_empty() || tried.len() != values.len() {
+            return false;
+        }
+        combinations = combinations.saturating_mul(values.len());
+    }
+    combinations == sampled.len()
+}
+
+/// For each configuration, which value of the parameter it has, or which group of many values.
+fn levels(sampled: &[(&Configuration, Sample)], name: &str, is_grid: bool) -> Vec<usize> {
     let values: Vec<Option<&Value>> = sampled
         .iter()
         .map(|(configuration, _)| configuration.get(name))
@@ -136,7 +136,7 @@ fn levels(sampled: &[(&Configuration, Sample)], name: &str) -> Vec<usize> {
         .map(|value| value.and_then(Value::number))
         .collect();
     match numbers {
-        Some(numbers) if distinct.len() > MOST_LEVELS => {
+        Some(numbers) if distinct.len() > MOST_LEVELS && !is_grid => {
             let mut sorted = numbers.clone();
             sorted.sort_by(f64::total_cmp);
             let bounds: Vec<f64> = (1..GROUPS)
@@ -243,6 +243,40 @@ mod tests {
             (0.0, 0.0)
         );
         assert_eq!(multiplied.together, Some(1.0));
+    }
+
+    #[test]
+    fn a_whole_grid_is_all_that_the_specification_has() {
+        let of = |space: &Space, configurations: &[Configuration]| {
+            let cost = |one: &Configuration| {
+                let number = |name| one.get(name).and_then(Value::number).unwrap_or(0.0);
+                number("a") + 100.0 * (number("b") - 1.0).powi(2)
+            };
+            let sampled: Vec<_> = (configurations.iter())
+                .map(|one| (one, Sample::of(&[cost(one)]).expect("a value")))
+                .collect();
+            importance(space, &sampled).expect("an importance")
+        };
+        // More values than are looked at one by one elsewhere.
+        let mut space = Space {
+            parameters: vec![integer("a", 0, 11), integer("b", 0, 2)],
+            constraints: Vec::new(),
+        };
+        let whole = of(&space, &space.grid().expect("a grid"));
+        assert_eq!(whole.method, Method::MainEffects);
+        // The variance of a is 143 / 12; that of b, whose costs are 100, 0 and 100, 20000 / 9.
+        let (a, b) = (143.0 / 12.0, 20_000.0 / 9.0);
+        let rounded = |share: f64| (share * 1000.0).round() / 1000.0;
+        assert_eq!(share(&whole, "a"), rounded(a / (a + b)));
+        assert_eq!(share(&whole, "b"), rounded(b / (a + b)));
+        // Some values of one parameter are no grid, and one parameter does nothing together.
+        space.parameters = vec![integer("a", 0, 999)];
+        let grid = space.grid().expect("a grid");
+        let part = of(&space, &grid[..5]);
+        assert_eq!((part.method, part.together), (Method::OneByOne, None));
+        let alone = of(&space, &grid);
+        assert_eq!((alone.method, alone.together), (Method::MainEffects, None));
+        assert_eq!(share(&alone, "a"), 1.0);
     }
 
     #[test]
