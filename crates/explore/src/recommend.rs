@@ -1,16 +1,17 @@
-//! A configuration as files ready to use: its values, the filled-in configuration files, and the command.
+//! A configuration as files ready to use: its values, the filled-in configuration files, and the command, which first
+//! puts those files that do not lie in `scratch` where they belong, as a trial does.
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::run::Filled;
 use crate::spec::{CommandLine, Spec};
 use crate::template::Template;
 use crate::value::{Configuration, Value};
 
-/// Writes a configuration into `folder`, which is replaced, and says which files these are. Files go there whatever
-/// path the specification gives them: nothing outside of it is touched.
+/// Writes a configuration into `folder`, which is replaced, and says which files these are: those of `scratch` in a folder
+/// of that name, others below `files` by their whole path. Nothing outside of `folder` is touched before `start.sh` runs.
 ///
 /// # Errors
 /// Where something cannot be written or filled in.
@@ -23,29 +24,37 @@ pub fn recommend(
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause),
         _ => fs::create_dir_all(folder)?,
     }
+    let folder = &folder.canonicalize()?;
     let spec_folder = spec.folder.canonicalize()?;
-    let filled = Filled::to_use(spec, configuration, folder, &spec_folder);
+    let scratch = folder.join("scratch");
+    let filled = Filled::to_use(spec, configuration, &scratch, &spec_folder);
     let fill = |template: &Template| filled.text(template).map_err(io::Error::other);
     let mut written = Vec::new();
-    let mut write = |name: &str, text: String| {
-        let path = folder.join(name);
+    let mut write = |path: PathBuf, text: String| {
+        fs::create_dir_all(path.parent().unwrap_or(folder))?;
         fs::write(&path, text)?;
         written.push(path);
         io::Result::Ok(())
     };
+    fs::create_dir(&scratch)?;
     let values = configuration
         .0
         .iter()
         .map(|(name, value)| format!("{name} = {}\n", in_toml(value)));
-    write("parameters.toml", values.collect())?;
+    write(folder.join("parameters.toml"), values.collect())?;
+    let mut placing = String::new();
     for file in &spec.files {
-        let path = PathBuf::from(fill(&file.path)?);
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        write(&name, fill(&file.content)?)?;
+        let path = plain(&spec_folder.join(fill(&file.path)?));
+        let text = fill(&file.content)?;
+        if path.starts_with(plain(&scratch)) {
+            write(path, text)?;
+            continue;
+        }
+        let kept = path.strip_prefix("/").unwrap_or(&path);
+        let kept = folder.join("files").join(kept);
+        let word = |path: &Path| quoted(&path.display().to_string());
+        placing += &format!("cp -- {} {} || exit 1\n", word(&kept), word(&path));
+        write(kept, text)?;
     }
     let (command, environment) = match &spec.system {
         Some(system) => (&system.command, &system.environment),
@@ -58,6 +67,7 @@ pub fn recommend(
         "cd {} || exit 1\n",
         quoted(&spec_folder.display().to_string())
     );
+    script += &placing;
     for (name, template) in environment {
         script += &format!("export {name}={}\n", quoted(&fill(template)?));
     }
@@ -68,8 +78,23 @@ pub fn recommend(
             format!("exec {}", words.collect::<io::Result<Vec<_>>>()?.join(" "))
         }
     };
-    write("start.sh", script + "\n")?;
+    write(folder.join("start.sh"), script + "\n")?;
     Ok(written)
+}
+
+/// A path without `.` and `..`, as its words say, not as links lead.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
 }
 
 fn in_toml(value: &Value) -> String {
