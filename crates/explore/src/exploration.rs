@@ -16,12 +16,15 @@ use crate::policy::{Policy, PolicyError, Seen, Wanted};
 use crate::remote::{Place, Whose};
 use crate::run::{self, Ended, RunError};
 use crate::spec::{Limits, Spec};
-use crate::store::{FILE_NAME, Planned, Store, StoreError};
+use crate::store::{About, FILE_NAME, Planned, Store, StoreError};
 use crate::trial::Trial;
 use crate::value::Configuration;
 
 /// After so many trials that failed alike it is the specification that is wrong.
 const HOPELESS: usize = 3;
+
+/// More trials at once nobody will wait for.
+const MOST_PLANNED: u64 = 1_000_000;
 
 /// How long a killed explorer's guardian may need to put everything away.
 const GUARDIAN_LIMIT: Duration = Duration::from_secs(120);
@@ -62,7 +65,7 @@ pub enum ExploreError {
         pid: String,
     },
     /// The specification says something else than when the exploration began.
-    #[error("the specification has changed since the exploration in {} began\n  hint: undo that (only [limits] and [agent] may change), begin anew with --overwrite, or name another folder by -o", .0.display())]
+    #[error("the specification, or a template of it, has changed since the exploration in {} began\n  hint: undo that (only [limits] and [agent] may change), begin anew with --overwrite, or name another folder by -o", .0.display())]
     Changed(PathBuf),
     /// All trials so far have failed alike.
     #[error("the first {count} trials all failed alike: {what}\n  hint: what they printed is in {}; then --resume goes on, or --overwrite begins anew", output.display())]
@@ -73,6 +76,16 @@ pub enum ExploreError {
         what: String,
         /// Where their output is.
         output: PathBuf,
+    },
+    /// Something went wrong, and then what trials changed could not be restored.
+    #[error(
+        "{first}; and then what trials changed could not be restored: {restore}\n  hint: what the commands printed is in output/restore.log of the folder; --resume tries again"
+    )]
+    RestoreToo {
+        /// What went wrong first.
+        first: Box<Self>,
+        /// What could not be restored.
+        restore: String,
     },
     /// What trials changed could not be restored.
     #[error(
@@ -184,11 +197,16 @@ impl Exploration {
             remove(&folder).map_err(unusable)?;
         }
         if !folder.join(FILE_NAME).exists() {
-            drop(Store::create(&folder, &new_token(), text)?);
+            drop(Store::create(
+                &folder,
+                &new_token(),
+                text,
+                &spec.file_texts(),
+            )?);
         }
         let token = {
             let about = Store::open(&folder)?.about()?;
-            if !is_same_but_for_limits(&about.specification, &spec) {
+            if change(&about, &spec) > Change::Limits {
                 return Err(ExploreError::Changed(folder));
             }
             about.token
@@ -241,6 +259,7 @@ impl Exploration {
         text: &str,
         watch: &mut dyn FnMut(Event<'_>),
     ) -> Result<End, ExploreError> {
+        policy.watch(signals)?;
         let again = self.store.take_up(text)?;
         if again > 0 {
             watch(Event::Again(again));
@@ -252,25 +271,26 @@ impl Exploration {
             token: &self.token,
         };
         let mut runner = Place::of(&whose, self.spared(policy), signals)?;
-        let ended = rounds(&self.spec, &mut self.store, policy, &mut runner, watch);
-        // Whatever happened; the first thing that went wrong is told.
+        let ended = rounds(&self.spec, &mut self.store, policy, &mut runner, watch)
+            .map_err(|error| or_interrupted(error, signals));
+        // Whatever happened.
         let restored = match self.store.about()?.needs_restore {
-            true => runner.restore().map_err(ExploreError::Restore),
+            true => runner.restore(),
             false => Ok(()),
         };
         drop(runner);
         if restored.is_ok() {
             self.store.restored()?;
         }
-        let end = ended?;
-        restored?;
+        let end = both(ended, restored)?;
         let trials = self.store.trials()?;
         let batches = trials.last().map_or(0, |last| last.batch + 1);
         let conclusions = policy.conclusions(Seen {
             spec: &self.spec,
             trials: &trials,
             batches,
-        })?;
+        });
+        let conclusions = conclusions.map_err(|error| or_interrupted(error.into(), signals))?;
         self.store.finish(end.words(), &conclusions)?;
         Ok(end)
     }
@@ -301,12 +321,11 @@ impl Exploration {
             configuration: configuration.clone(),
         };
         let ended = runner.run(&planned, None, wrapped, None);
-        let restored = runner.restore().map_err(ExploreError::Restore);
+        let restored = run::restore(&self.spec, &absolute(&self.spec.folder), &self.folder);
         if restored.is_ok() {
             self.store.restored()?;
         }
-        let ended = ended?;
-        restored.map(|()| ended)
+        both(ended.map_err(ExploreError::Run), restored)
     }
 
     fn spared_guardian(&self) -> BTreeSet<i32> {
@@ -326,6 +345,32 @@ impl Drop for Exploration {
             // In silence it would restore; that has been done, or tried, and told.
             guardian.dismiss(Parting::Goodbye);
         }
+    }
+}
+
+/// What went wrong: in the trials, with restoring, or both.
+fn both<T>(
+    ended: Result<T, ExploreError>,
+    restored: Result<(), String>,
+) -> Result<T, ExploreError> {
+    match (ended, restored) {
+        (ended, Ok(())) => ended,
+        (Ok(_), Err(restore)) => Err(ExploreError::Restore(restore)),
+        (Err(first), Err(restore)) => Err(ExploreError::RestoreToo {
+            first: Box::new(first),
+            restore,
+        }),
+    }
+}
+
+/// A policy that did not answer because the user wants an end is not what went wrong.
+fn or_interrupted(error: ExploreError, signals: &SignalPipe) -> ExploreError {
+    match error {
+        ExploreError::Policy(_) => match signals.next() {
+            Some(signal) => RunError::Interrupted(signal).into(),
+            None => error,
+        },
+        _ => error,
     }
 }
 
@@ -359,7 +404,7 @@ fn rounds(
             if wanted.is_empty() {
                 return Ok(End::Policy);
             }
-            store.plan(batches, &ordered(&wanted, spec.trials.seed, batches))?;
+            store.plan(batches, &ordered(&wanted, spec.trials.seed, batches)?)?;
             continue;
         };
         let (planned_count, ended) = store.counts()?;
@@ -431,7 +476,17 @@ fn one(
 
 /// The order in which trials run: rounds, each with every configuration that is still wanted once, shuffled by itself. So
 /// what changes meanwhile on the machine meets all configurations alike.
-fn ordered(wanted: &[Wanted], seed: u64, batch: u32) -> Vec<(u32, Configuration)> {
+fn ordered(
+    wanted: &[Wanted],
+    seed: u64,
+    batch: u32,
+) -> Result<Vec<(u32, Configuration)>, PolicyError> {
+    let count: u64 = wanted.iter().map(|one| u64::from(one.trials)).sum();
+    if count > MOST_PLANNED {
+        return Err(PolicyError(format!(
+            "{count} trials are wanted at once, and {MOST_PLANNED} at most can be planned\n  hint: fewer for each configuration, or fewer configurations"
+        )));
+    }
     let rounds = wanted.iter().map(|one| one.trials).max().unwrap_or(0);
     let mut random = fastrand::Rng::with_seed(seed ^ (u64::from(batch) << 32));
     let mut all = Vec::new();
@@ -444,7 +499,7 @@ fn ordered(wanted: &[Wanted], seed: u64, batch: u32) -> Vec<(u32, Configuration)
                 .map(|one| (round, one.configuration.clone())),
         );
     }
-    all
+    Ok(all)
 }
 
 /// Takes the lock of a folder; waits for the guardian of an explorer that was killed.
@@ -545,14 +600,39 @@ fn already_there(folder: &Path) -> ExploreError {
     })
 }
 
-fn is_same_but_for_limits(text: &str, spec: &Spec) -> bool {
+/// How much a specification has changed since an exploration began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// At most when it ends.
+    Limits,
+    /// How its trials are judged, too: objectives, confidence, what reasons are told for.
+    Judgement,
+    /// What its trials are.
+    Trials,
+}
+
+/// How much `spec` differs from what the exploration began with.
+pub fn change(about: &About, spec: &Spec) -> Change {
     let load = |path: &Path| fs::read_to_string(path);
+    let text = &about.specification;
     let Ok(mut then) = Spec::parse(text, "", &spec.name, &spec.folder, &load) else {
-        return false;
+        return Change::Trials;
     };
+    if about.files != spec.file_texts() {
+        return Change::Trials;
+    }
     then.limits = spec.limits.clone();
     then.agent.clone_from(&spec.agent);
-    then == *spec
+    if then == *spec {
+        return Change::Limits;
+    }
+    then.objectives = spec.objectives.clone();
+    then.trials.confidence = spec.trials.confidence;
+    then.why = spec.why.clone();
+    match then == *spec {
+        true => Change::Judgement,
+        false => Change::Trials,
+    }
 }
 
 /// Tells this exploration's processes from those of any other.
@@ -580,10 +660,11 @@ mod tests {
         let wanted: Vec<Wanted> = (0..20)
             .map(|number| one(number, if number < 5 { 3 } else { 2 }))
             .collect();
-        let order = ordered(&wanted, 7, 0);
-        assert_eq!(order, ordered(&wanted, 7, 0));
-        assert_ne!(order, ordered(&wanted, 8, 0));
-        assert_ne!(order, ordered(&wanted, 7, 1));
+        let ordered = |seed, batch| super::ordered(&wanted, seed, batch).expect("not too many");
+        let order = ordered(7, 0);
+        assert_eq!(order, ordered(7, 0));
+        assert_ne!(order, ordered(8, 0));
+        assert_ne!(order, ordered(7, 1));
         assert_eq!(order.len(), 45);
         let rounds: Vec<u32> = order.iter().map(|(round, _)| *round).collect();
         assert!(rounds.is_sorted(), "each round before the next");
@@ -594,5 +675,14 @@ mod tests {
         assert_ne!(keys(first), keys(second), "rounds have orders of their own");
         let sorted = |part| keys(part).into_iter().collect::<BTreeSet<_>>();
         assert_eq!(sorted(first), sorted(second));
+    }
+
+    #[test]
+    fn more_trials_than_can_be_planned_are_refused() {
+        let error = ordered(&[one(1, 4_000_000_000), one(2, 1)], 7, 0).expect_err("too many");
+        assert!(
+            error.0.starts_with("4000000001 trials are wanted at once"),
+            "{error}"
+        );
     }
 }

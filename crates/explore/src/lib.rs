@@ -24,7 +24,7 @@ mod template;
 mod trial;
 mod value;
 
-pub use exploration::{Begin, End, Event, Exploration, ExploreError};
+pub use exploration::{Begin, Change, End, Event, Exploration, ExploreError, change};
 pub use importance::{Importance, Method};
 pub use policy::{Policy, PolicyError, Seen, Tried, Wanted, policy};
 pub use probes::{Counts, DamagedProbes, Probe, ProbeKind, ProbeMemory, Record};
@@ -40,6 +40,6 @@ pub use spec::{
     SpecError, Take,
 };
 pub use statistics::{Difference, Sample};
-pub use store::{FILE_NAME, Store, StoreError};
+pub use store::{About, FILE_NAME, Store, StoreError};
 pub use trial::{Failure, Outcome, Trial};
 pub use value::{Configuration, Value};

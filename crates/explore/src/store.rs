@@ -14,7 +14,7 @@ use crate::trial::{Outcome, Trial};
 use crate::value::Configuration;
 
 /// The version of the database that this crate writes and reads.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 
 /// Its name in the folder of an exploration.
 pub const FILE_NAME: &str = "exploration.sqlite";
@@ -25,6 +25,7 @@ CREATE TABLE exploration (
     format INTEGER NOT NULL,
     token TEXT NOT NULL,             -- in the environment of everything that trials start
     specification TEXT NOT NULL,     -- its text
+    files TEXT NOT NULL,             -- JSON: the templates of its files as they were
     began_ns INTEGER NOT NULL,       -- nanoseconds since the epoch
     spent_ms INTEGER NOT NULL,       -- in trials, over all runs of the explorer
     end TEXT,                        -- why the exploration has ended; NULL while it has not
@@ -104,6 +105,8 @@ pub struct About {
     pub token: String,
     /// The text of the specification.
     pub specification: String,
+    /// The templates of its files, as they were when the exploration began.
+    pub files: Vec<String>,
     /// Milliseconds spent in trials so far.
     pub spent_ms: u64,
     /// Why it has ended; `None` where it has not.
@@ -128,15 +131,21 @@ impl Store {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn create(folder: &Path, token: &str, specification: &str) -> Result<Self> {
+    pub fn create(folder: &Path, token: &str, specification: &str, files: &[&str]) -> Result<Self> {
         // Under another name first, so that a killed explorer leaves none that is half made.
         let (unfinished, path) = (folder.join("exploration.new"), folder.join(FILE_NAME));
         let _ = std::fs::remove_file(&unfinished);
         let database = Connection::open(&unfinished)?;
         database.execute_batch(&format!("BEGIN; {TABLES} COMMIT;"))?;
         database.execute(
-            "INSERT INTO exploration VALUES (1, ?, ?, ?, ?, 0, NULL, 0)",
-            params![FORMAT, token, specification, now_ns()],
+            "INSERT INTO exploration VALUES (1, ?, ?, ?, ?, ?, 0, NULL, 0)",
+            params![
+                FORMAT,
+                token,
+                specification,
+                serde_json::Value::from(files.to_vec()).to_string(),
+                now_ns()
+            ],
         )?;
         drop(database);
         std::fs::rename(unfinished, &path)
@@ -166,14 +175,16 @@ impl Store {
     /// # Errors
     /// Where the store cannot be read.
     pub fn about(&self) -> Result<About> {
-        let columns = "SELECT token, specification, spent_ms, end, needs_restore FROM exploration";
+        let columns =
+            "SELECT token, specification, files, spent_ms, end, needs_restore FROM exploration";
         Ok(self.database.query_row(columns, [], |row| {
             Ok(About {
                 token: row.get(0)?,
                 specification: row.get(1)?,
-                spent_ms: row.get::<_, i64>(2)?.max(0) as u64,
-                end: row.get(3)?,
-                needs_restore: row.get(4)?,
+                files: serde_json::from_str(&row.get::<_, String>(2)?).unwrap_or_default(),
+                spent_ms: row.get::<_, i64>(3)?.max(0) as u64,
+                end: row.get(4)?,
+                needs_restore: row.get(5)?,
             })
         })?)
     }
@@ -188,7 +199,8 @@ impl Store {
             "UPDATE exploration SET end = NULL, specification = ?",
             [specification],
         )?;
-        transaction.execute("DELETE FROM conclusions", [])?;
+        // What was found holds for the trials so far.
+        transaction.execute_batch("DELETE FROM conclusions; DELETE FROM reasons")?;
         let again = transaction.execute(
             "UPDATE trials SET state = 'planned' WHERE state = 'running'",
             [],
@@ -440,7 +452,7 @@ mod tests {
     #[test]
     fn what_was_running_is_run_again_and_what_has_ended_is_not() -> Result<()> {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut store = Store::create(folder.path(), "token", "text")?;
+        let mut store = Store::create(folder.path(), "token", "text", &[])?;
         store.plan(0, &[(0, one("a")), (0, one("b")), (0, one("c"))])?;
         let first = store.next()?.expect("a trial");
         store.begin(first.id)?;
@@ -486,7 +498,7 @@ mod tests {
     fn a_store_of_another_version_or_of_none_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         assert!(Store::open(folder.path()).is_err());
-        let store = Store::create(folder.path(), "token", "text").expect("a store");
+        let store = Store::create(folder.path(), "token", "text", &[]).expect("a store");
         store
             .database
             .execute("UPDATE exploration SET format = 9", [])

@@ -7,7 +7,10 @@ use crate::value::Value;
 
 /// A text to be filled in.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Template(Vec<Part>);
+pub struct Template {
+    text: String,
+    parts: Vec<Part>,
+}
 
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
@@ -24,8 +27,8 @@ impl Template {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((before, behind)) = rest.split_once("{{") {
-            let (inside, after) = (behind.split_once("}}"))
-                .ok_or_else(|| "a `{{` is not closed by `}}`".to_owned())?;
+            let end = end_of(behind).ok_or("a `{{` is not closed by `}}`")?;
+            let (inside, after) = (&behind[..end], &behind[end + 2..]);
             let expression = Expression::parse(inside)
                 .map_err(|error| format!("`{{{{{inside}}}}}` cannot be read: {error}"))?;
             parts.push(Part::Text(before.to_owned()));
@@ -34,12 +37,20 @@ impl Template {
         }
         parts.push(Part::Text(rest.to_owned()));
         parts.retain(|part| *part != Part::Text(String::new()));
-        Ok(Self(parts))
+        Ok(Self {
+            text: text.to_owned(),
+            parts,
+        })
+    }
+
+    /// What it was read from.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// The names it refers to.
     pub fn names(&self) -> Vec<&str> {
-        let filled = self.0.iter().filter_map(|part| match part {
+        let filled = self.parts.iter().filter_map(|part| match part {
             Part::Text(_) => None,
             Part::Filled(expression) => Some(expression.names()),
         });
@@ -51,12 +62,27 @@ impl Template {
     /// # Errors
     /// What cannot be computed, in words.
     pub fn fill(&self, value_of: &dyn Fn(&str) -> Option<Value>) -> Result<String, String> {
-        let parts = self.0.iter().map(|part| match part {
+        let parts = self.parts.iter().map(|part| match part {
             Part::Text(text) => Ok(text.clone()),
             Part::Filled(expression) => Ok(expression.value(value_of)?.to_string()),
         });
         parts.collect()
     }
+}
+
+/// Where the first `}}` outside of quotes is; or the first at all, where a quote is not closed.
+fn end_of(text: &str) -> Option<usize> {
+    let mut quote = None;
+    let outside = text.char_indices().find(|(place, letter)| {
+        match (quote, letter) {
+            (None, '\'' | '"') => quote = Some(*letter),
+            (Some(open), letter) if open == *letter => quote = None,
+            (None, '}') => return text[*place..].starts_with("}}"),
+            _ => {}
+        }
+        false
+    });
+    outside.map(|(place, _)| place).or_else(|| text.find("}}"))
 }
 
 #[cfg(test)]
@@ -75,6 +101,12 @@ mod tests {
         check("no {braces} ${here}", Ok("no {braces} ${here}"));
         check("-t {{n}} -c {{ n * 1024 }}k", Ok("-t 4 -c 4096k"));
         check("{{'{{'}}", Ok("{{"));
+        check("{{'}}'}}!", Ok("}}!"));
+        check("{{n}} isn't {{n}}", Ok("4 isn't 4"));
+        check(
+            "{{'n}} {{n}}",
+            Err("`{{'n}}` cannot be read: a quote is not closed"),
+        );
         check("{{n", Err("a `{{` is not closed by `}}`"));
         check("{{m}}", Err("`m` has no value"));
         check(

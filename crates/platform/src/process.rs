@@ -89,6 +89,14 @@ pub fn end_group(leader: u32, at_once: bool) {
     }
 }
 
+/// Whether any process is in the process group of this number.
+pub fn is_group(leader: i32) -> bool {
+    let group = Pid::from_raw(leader).filter(|_| leader > 1);
+    group.is_some_and(|group| {
+        rustix::process::test_kill_process_group(group) != Err(rustix::io::Errno::SRCH)
+    })
+}
+
 /// Ends a process at once (SIGKILL) if it still is the one that `is_meant` describes, whatever became of its number.
 pub fn kill_if(pid: i32, is_meant: impl FnOnce() -> bool) {
     let Some(pid) = Pid::from_raw(pid).filter(|pid| pid.as_raw_pid() > 1) else {
@@ -314,6 +322,17 @@ mod tests {
             std::os::unix::process::ExitStatusExt::signal(&ended),
             Some(9)
         );
+        Ok(())
+    }
+
+    #[test]
+    fn a_group_is_there_as_long_as_anybody_is_in_it() -> io::Result<()> {
+        let mut child = helper("sleep").arg("60").spawn()?;
+        let group = child.id() as i32;
+        assert!(is_group(group));
+        end_group(child.id(), true);
+        child.wait()?;
+        assert!(!is_group(group) && !is_group(0) && !is_group(-5));
         Ok(())
     }
 

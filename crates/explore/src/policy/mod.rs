@@ -12,9 +12,11 @@ mod python;
 
 use std::time::Duration;
 
+use slowpath_platform::signals::SignalPipe;
+
 use crate::spec::{PolicyChoice, Spec};
 use crate::statistics::Sample;
-use crate::trial::Trial;
+use crate::trial::{Trial, by_configuration};
 use crate::value::Configuration;
 
 pub use python::PythonPolicyProcess;
@@ -90,6 +92,14 @@ pub trait Policy {
         Ok(Vec::new())
     }
 
+    /// Where its answers may take long, it gives up when one of these signals arrives, and leaves that to be taken.
+    ///
+    /// # Errors
+    /// In words.
+    fn watch(&mut self, _signals: &SignalPipe) -> Result<(), PolicyError> {
+        Ok(())
+    }
+
     /// The process that it works in, if that is another one.
     fn process(&self) -> Option<i32> {
         None
@@ -156,26 +166,19 @@ impl Seen<'_> {
     /// Every configuration that was tried, in the order of first trials.
     pub fn tried(&self) -> Vec<Tried> {
         let objective = &self.spec.objectives[0];
-        let mut places = std::collections::HashMap::new();
-        let mut tried: Vec<Tried> = Vec::new();
-        for trial in self.trials {
-            let place = *places.entry(trial.configuration.key()).or_insert_with(|| {
-                tried.push(Tried {
-                    configuration: trial.configuration.clone(),
-                    costs: Vec::new(),
-                    failed: 0,
-                    batch: 0,
-                });
-                tried.len() - 1
-            });
-            let one = &mut tried[place];
-            one.batch = one.batch.max(trial.batch);
-            match trial.measures.get(&objective.metric) {
-                Some(value) => one.costs.push(objective.cost(*value)),
-                None => one.failed += 1,
+        let of = |trials: Vec<&Trial>| {
+            let values = trials
+                .iter()
+                .filter_map(|one| one.measures.get(&objective.metric));
+            let costs: Vec<f64> = values.map(|value| objective.cost(*value)).collect();
+            Tried {
+                configuration: trials[0].configuration.clone(),
+                failed: (trials.len() - costs.len()) as u32,
+                batch: trials.iter().map(|one| one.batch).max().unwrap_or(0),
+                costs,
             }
-        }
-        tried
+        };
+        by_configuration(self.trials).into_iter().map(of).collect()
     }
 }
 

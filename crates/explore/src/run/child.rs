@@ -129,7 +129,7 @@ impl Child {
             if let Some(signal) = meanwhile.signals.next() {
                 return Ok(Waited::Signal(signal));
             }
-            if readable.get(4) == Some(&true) {
+            if meanwhile.other.is_some() && readable.last() == Some(&true) {
                 return Ok(Waited::OtherEnded);
             }
             if let Some(look) = &mut meanwhile.look

@@ -35,6 +35,9 @@ use looking::Looking;
 pub use measure::{Observed, measure};
 pub(crate) use restoring::restore;
 
+/// With less than this left on the disk nobody can tell whether what programs printed was kept.
+const LEAST_ROOM: u64 = 64 << 10;
+
 /// How long a program may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -180,16 +183,27 @@ impl<'run> Runner<'run> {
         stop_run: Option<StopRun<'_>>,
     ) -> Result<Ended, RunError> {
         let begin = Instant::now();
-        self.signs.groups.clear();
         let scratch = self.folder.join("scratch");
         let (ended, put_away) = {
             let ran = self.fresh(&scratch).map_err(Broken::Error);
             self.room = probes::Room::make(self.spec, &self.signs.token);
             let ran = ran.and_then(|()| self.steps(planned, &scratch, limit, wrapped, stop_run));
+            // Before anything is removed: what a trial could not write may be missing from its result.
+            let room = slowpath_platform::room::free_bytes(&self.folder);
             self.collector = None;
             self.clean_up();
             self.room = None;
-            (ran, fs::remove_dir_all(&scratch))
+            let removed = fs::remove_dir_all(&scratch);
+            match (&ran, room) {
+                (Err(Broken::Error(_)), _) => {}
+                (_, Some(room)) if room < LEAST_ROOM => {
+                    return Err(
+                        self.unusable(&self.output_folder(), io::ErrorKind::StorageFull.into())
+                    );
+                }
+                _ => {}
+            }
+            (ran, removed)
         };
         if let Err(cause) = put_away
             && cause.kind() != io::ErrorKind::NotFound
@@ -221,20 +235,13 @@ impl<'run> Runner<'run> {
         self.folder.join("output")
     }
 
-    /// Runs the commands that restore what trials changed; all of them, and then tells the first that failed.
-    ///
-    /// # Errors
-    /// In words.
-    pub fn restore(&mut self) -> Result<(), String> {
-        restore(self.spec, &self.spec_folder, &self.folder)
-    }
-
     /// Ends whatever still runs.
     fn clean_up(&mut self) {
         if let Some(group) = &self.group {
             group.kill();
         }
         leftovers::kill(&self.signs);
+        self.signs.groups.clear();
     }
 
     fn fresh(&self, scratch: &Path) -> Result<(), RunError> {
@@ -370,7 +377,7 @@ impl<'run> Runner<'run> {
         let program = filled
             .program(&system.command, &system.environment)
             .map_err(failed)?;
-        let ready = ready::Waiting::new(system.ready.as_ref(), filled).map_err(failed)?;
+        let mut ready = ready::Waiting::new(system.ready.as_ref(), filled).map_err(failed)?;
         if let Some(port) = ready.taken_port() {
             return Err(RunError::PortTaken(port).into());
         }
@@ -393,7 +400,7 @@ impl<'run> Runner<'run> {
                     return Err(Broken::Failed(Failure::SystemEnded, what));
                 }
             }
-            if ready.is_met(&path, |program| self.succeeds(program)) {
+            if ready.is_met(&path, |program| self.succeeds(program))? {
                 return Ok((!child.has_ended()).then_some(child));
             }
             if begin.elapsed() > system.ready_timeout {
@@ -473,7 +480,7 @@ impl<'run> Runner<'run> {
             stop_run,
         });
         let mut look = looking.as_mut().map(|looking| move || looking.look());
-        let waited = loop {
+        let mut waited = loop {
             let waited = child.wait(While {
                 limit: limit.saturating_sub(begin.elapsed()),
                 other: system.as_deref(),
@@ -493,10 +500,13 @@ impl<'run> Runner<'run> {
         }
         if !matches!(waited, Waited::Ended(_)) {
             child.terminate();
-            let _ = child.wait(While {
+            let ended = child.wait(While {
                 limit: GRACE,
                 ..self.meanwhile()
             });
+            if let Ok(signal @ Waited::Signal(_)) = ended {
+                waited = signal;
+            }
             child.kill();
         }
         let cpu_after = self.cpu(system.as_deref());
@@ -612,20 +622,30 @@ impl<'run> Runner<'run> {
         });
         let child = started
             .map_err(|cause| format!("`{}` cannot be started: {cause}", program.words[0]))?;
+        // The number of a group that nobody is in any more may be given to somebody else.
+        (self.signs.groups).retain(|leader| slowpath_platform::process::is_group(*leader));
         self.signs.groups.insert(child.pid());
         Ok(child)
     }
 
     /// Whether a command that asks whether the system is ready succeeds.
-    fn succeeds(&mut self, program: &Program) -> bool {
+    fn succeeds(&mut self, program: &Program) -> Result<bool, RunError> {
         let Ok(null) = File::options().read(true).write(true).open("/dev/null") else {
-            return false;
+            return Ok(false);
         };
         let Ok(mut child) = self.start(program, Part::Workload, &null, &null) else {
-            return false;
+            return Ok(false);
         };
         let limit = Duration::from_secs(5);
-        matches!(child.wait(While { limit, ..self.meanwhile() }), Ok(Waited::Ended(status)) if status.success())
+        let waited = child.wait(While {
+            limit,
+            ..self.meanwhile()
+        });
+        match waited.map_err(RunError::Watch)? {
+            Waited::Ended(status) => Ok(status.success()),
+            Waited::Signal(signal) => Err(RunError::Interrupted(signal)),
+            _ => Ok(false),
+        }
     }
 
     fn meanwhile<'short>(&self) -> While<'short>

@@ -17,7 +17,8 @@ pub(super) const PIECE: usize = 1 << 20;
 pub(super) enum Waiting<'run> {
     Nothing,
     Port(String),
-    Line(&'run Pattern),
+    /// The log has been looked through up to there.
+    Line(&'run Pattern, u64),
     Command(Program),
 }
 
@@ -25,7 +26,7 @@ impl<'run> Waiting<'run> {
     pub(super) fn new(ready: Option<&'run Ready>, filled: &Filled<'_>) -> Result<Self, String> {
         Ok(match ready {
             None => Self::Nothing,
-            Some(Ready::Line(pattern)) => Self::Line(pattern),
+            Some(Ready::Line(pattern)) => Self::Line(pattern, 0),
             Some(Ready::Command(command)) => {
                 Self::Command(filled.program(command, &Default::default())?)
             }
@@ -52,15 +53,27 @@ impl<'run> Waiting<'run> {
     }
 
     /// Whether the sign is there. `log` has what the system has printed.
-    pub(super) fn is_met(&self, log: &Path, succeeds: impl FnOnce(&Program) -> bool) -> bool {
-        match self {
+    pub(super) fn is_met<E>(
+        &mut self,
+        log: &Path,
+        succeeds: impl FnOnce(&Program) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        Ok(match self {
             Self::Nothing => true,
             Self::Port(address) => is_open(address),
-            Self::Line(pattern) => pattern
-                .0
-                .is_match(&String::from_utf8_lossy(&read_from(log, 0))),
-            Self::Command(program) => succeeds(program),
-        }
+            Self::Line(pattern, seen) => {
+                let text = read_from(log, *seen);
+                // A line that has no end yet is looked at again.
+                let end = text.iter().rposition(|byte| *byte == b'\n');
+                *seen += match end {
+                    Some(end) => end as u64 + 1,
+                    None if text.len() == PIECE => PIECE as u64,
+                    None => 0,
+                };
+                pattern.0.is_match(&String::from_utf8_lossy(&text))
+            }
+            Self::Command(program) => return succeeds(program),
+        })
     }
 }
 
@@ -93,4 +106,32 @@ pub(super) fn last_line(path: &Path) -> String {
     last.map_or(String::new(), |line| {
         format!(": {}", line.chars().take(300).collect::<String>())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_found_however_much_was_printed_before() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let log = folder.path().join("log");
+        let pattern = Pattern(regex::Regex::new("(?m)^READY$").expect("an expression"));
+        let mut waiting = Waiting::Line(&pattern, 0);
+        let mut text = "x".repeat(99) + "\n";
+        text = text.repeat(3 * PIECE / text.len());
+        std::fs::write(&log, &text).expect("written");
+        let mut is_met = || {
+            waiting
+                .is_met(&log, |_| Ok::<_, ()>(false))
+                .expect("no command")
+        };
+        assert!((0..5).all(|_| !is_met()));
+        text += "REA";
+        std::fs::write(&log, &text).expect("written");
+        assert!(!is_met());
+        text += "DY";
+        std::fs::write(&log, &text).expect("written");
+        assert!(is_met());
+    }
 }

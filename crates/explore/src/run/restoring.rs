@@ -31,11 +31,9 @@ fn restore_one(
         .append(true)
         .open(folder.join("output/restore.log"));
     let log = log.map_err(|cause| format!("the log of `restore` cannot be written: {cause}"))?;
-    let mut command = std::process::Command::new(&program.words[0]);
-    command
-        .args(&program.words[1..])
-        .current_dir(spec_folder)
-        .stdin(std::process::Stdio::null());
+    // Not the terminal's to interrupt: half restored is worse than late.
+    let mut command = slowpath_platform::process::helper(&program.words[0]);
+    command.args(&program.words[1..]).current_dir(spec_folder);
     let started = log
         .try_clone()
         .and_then(|output| command.stdout(output).stderr(log).spawn());
@@ -56,7 +54,7 @@ fn restore_one(
                 ));
             }
             Ok(None) if begin.elapsed() > spec.commands.timeout => {
-                let _ = child.kill();
+                slowpath_platform::process::end_group(child.id(), true);
                 let _ = child.wait();
                 return Err(format!("the command `{words}` of `restore` took too long"));
             }

@@ -64,6 +64,14 @@ pub struct RemoteAgent {
     pub patience: Duration,
 }
 
+impl Spec {
+    /// The templates of its files, as they were read.
+    pub fn file_texts(&self) -> Vec<&str> {
+        let files = self.files.iter();
+        files.map(|file| file.content.text()).collect()
+    }
+}
+
 /// A program and its arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CommandLine {
