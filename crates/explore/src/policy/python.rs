@@ -1,15 +1,19 @@
 //! Policies in Python: a class in a child process that is asked in JSON, a line each way.
 //!
-//! The class needs only what `slowpath_policy.py` says, which is put beside it. It is told every trial, those of
-//! earlier runs of the explorer as well, so that it need not keep anything.
+//! The class needs only what `slowpath_policy.py` says, which runs it. It is told every trial, those of earlier runs of
+//! the explorer as well, so that it need not keep anything. It ends with the explorer, and may hang: signals are seen.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
+use slowpath_platform::process;
+use slowpath_platform::signals::SignalPipe;
+use slowpath_platform::wait::wait_readable;
 
 use super::{Policy, PolicyError, Seen, Wanted};
 use crate::space::Space;
@@ -28,8 +32,11 @@ const OPTUNA: &str = include_str!("optuna_policy.py");
 pub struct PythonPolicyProcess {
     child: Child,
     input: ChildStdin,
-    output: BufReader<ChildStdout>,
-    _folder: tempfile::TempDir,
+    output: ChildStdout,
+    /// What it has answered and nobody has taken.
+    answered: Vec<u8>,
+    /// Readable when the user wants an end.
+    signals: Vec<OwnedFd>,
     /// How many trials it has been told of.
     told: usize,
     per_configuration: u32,
@@ -57,34 +64,27 @@ impl PythonPolicyProcess {
     /// Where the interpreter, the file or what it needs is missing.
     pub fn start(spec: &Spec, choice: &PythonPolicy) -> Result<Self, PolicyError> {
         let failed = |what: String| PolicyError(format!("the policy cannot be started: {what}"));
-        let folder = tempfile::tempdir().map_err(|cause| failed(cause.to_string()))?;
-        let write = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            std::fs::write(&path, text)
-                .map(|()| path)
-                .map_err(|cause| failed(cause.to_string()))
-        };
-        let module = write("slowpath_policy.py", MODULE)?;
         let file = match &choice.file {
             Some(file) => {
                 let path = spec.folder.join(file);
-                path.canonicalize().map_err(|cause| {
+                Some(path.canonicalize().map_err(|cause| {
                     failed(format!(
                         "{}: {cause}\n  hint: `file` starts from the folder of the specification",
                         path.display()
                     ))
-                })?
+                })?)
             }
-            None => write("optuna_policy.py", OPTUNA)?,
+            None => None,
         };
         let mut command = Command::new(interpreter(&choice.interpreter, &spec.folder));
-        command
-            .arg(&module)
-            .arg(&file)
-            .env("PYTHONPATH", path_with(folder.path()));
-        // The terminal's Ctrl-C is the explorer's.
+        command.args(["-c", MODULE]);
+        match &file {
+            Some(file) => command.arg(file),
+            None => command.args(["optuna_policy.py", OPTUNA]),
+        };
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        // The terminal's Ctrl-C is the explorer's.
+        process::tie(&mut command, None);
         let mut child = command.spawn().map_err(|cause| {
             failed(format!(
                 "{}: {cause}\n  hint: name a Python 3 by `interpreter` in [policy]",
@@ -97,8 +97,9 @@ impl PythonPolicyProcess {
         let mut process = Self {
             child,
             input,
-            output: BufReader::new(output),
-            _folder: folder,
+            output,
+            answered: Vec::new(),
+            signals: Vec::new(),
             told: 0,
             per_configuration: spec.trials.per_configuration,
             has_max_duration: false,
@@ -107,9 +108,15 @@ impl PythonPolicyProcess {
         let objectives = spec.objectives.iter().map(
             |objective| json!({"metric": objective.metric, "maximise": objective.is_maximised}),
         );
+        // With the values of the grid, so that there is one place where they are computed.
+        let parameters = spec.space.parameters.iter().map(|parameter| {
+            let mut told = json!(parameter);
+            told["values"] = json!(parameter.domain.grid());
+            told
+        });
         let begun = process.ask(json!({
             "begin": {
-                "parameters": spec.space.parameters,
+                "parameters": parameters.collect::<Vec<_>>(),
                 "objectives": objectives.collect::<Vec<_>>(),
                 "seed": spec.trials.seed,
                 "trials": spec.trials.per_configuration,
@@ -124,14 +131,20 @@ impl PythonPolicyProcess {
 
     /// Sends a line, and gets the answer to it.
     fn ask(&mut self, question: Json) -> Result<Json, PolicyError> {
-        let mut line = String::new();
         let asked = writeln!(self.input, "{question}").and_then(|()| self.input.flush());
-        let answered = asked.and_then(|()| self.output.read_line(&mut line));
-        if !answered.is_ok_and(|count| count > 0) {
-            return Err(PolicyError(
-                "the policy in Python has ended\n  hint: what it printed on standard error, above, says why".to_owned(),
-            ));
-        }
+        let line = match asked.and_then(|()| self.line()) {
+            Ok(line) => line,
+            Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {
+                return Err(PolicyError(
+                    "the policy in Python did not answer".to_owned(),
+                ));
+            }
+            Err(_) => {
+                return Err(PolicyError(
+                    "the policy in Python has ended\n  hint: what it printed on standard error, above, says why".to_owned(),
+                ));
+            }
+        };
         let answer: Json = serde_json::from_str(&line).map_err(|_| {
             PolicyError(format!(
                 "the policy in Python answered {:?}\n  hint: print to sys.stderr: standard output is for answers",
@@ -141,6 +154,29 @@ impl PythonPolicyProcess {
         match answer.get("error").and_then(Json::as_str) {
             Some(error) => Err(PolicyError(format!("the policy in Python failed: {error}"))),
             None => Ok(answer),
+        }
+    }
+
+    /// The next line of its answers; `Interrupted` where a signal comes first, which stays to be taken.
+    fn line(&mut self) -> io::Result<String> {
+        loop {
+            if let Some(end) = self.answered.iter().position(|byte| *byte == b'\n') {
+                let line = self.answered.drain(..=end).collect::<Vec<u8>>();
+                return Ok(String::from_utf8_lossy(&line).into_owned());
+            }
+            let descriptors = [self.output.as_fd()].into_iter();
+            let descriptors = descriptors.chain(self.signals.iter().map(AsFd::as_fd));
+            let readable =
+                wait_readable(&descriptors.collect::<Vec<_>>(), Duration::from_secs(3600))?;
+            if readable[0] {
+                let mut bytes = [0; 1 << 16];
+                match self.output.read(&mut bytes)? {
+                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    count => self.answered.extend(&bytes[..count]),
+                }
+            } else if readable.contains(&true) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
         }
     }
 
@@ -156,6 +192,7 @@ impl PythonPolicyProcess {
             trials,
         } in proposed
         {
+            let configuration = space.canonical(&configuration);
             match space.objection(&configuration) {
                 None => {
                     let trials = trials.unwrap_or(self.per_configuration).max(1);
@@ -222,10 +259,26 @@ impl Policy for PythonPolicyProcess {
             return Ok(None);
         }
         let answer = self.ask(json!({"max_duration": configuration}))?;
-        let seconds = answer["max_duration"]
-            .as_f64()
-            .filter(|seconds| *seconds > 0.0 && *seconds < 1e9);
-        Ok(seconds.map(Duration::from_secs_f64))
+        match &answer["max_duration"] {
+            Json::Null => Ok(None),
+            given => match given.as_f64() {
+                Some(seconds) if seconds > 0.0 => {
+                    Ok(Some(Duration::from_secs_f64(seconds.min(1e9))))
+                }
+                _ => Err(PolicyError(format!(
+                    "the policy in Python gives {given} as `max_duration`\n  hint: seconds above 0, or None"
+                ))),
+            },
+        }
+    }
+
+    fn watch(&mut self, signals: &SignalPipe) -> Result<(), PolicyError> {
+        let descriptors = signals.descriptors();
+        let owned = descriptors.iter().map(|one| one.try_clone_to_owned());
+        self.signals = owned
+            .collect::<io::Result<_>>()
+            .map_err(|cause| PolicyError(format!("signals cannot be waited for: {cause}")))?;
+        Ok(())
     }
 
     fn looks_at_runs(&self) -> bool {
@@ -265,7 +318,7 @@ fn understood<T: for<'de> Deserialize<'de>>(answer: Json) -> Result<T, PolicyErr
     serde_json::from_value(answer).map_err(|_| {
         let shown: String = shown.chars().take(200).collect();
         PolicyError(format!(
-            "the policy in Python answered {shown}, which is not understood"
+            "the policy in Python answered {shown}, which is not understood\n  hint: `next` gives a configuration, a list of them, or None; a configuration is a dictionary of values by parameter, or a pair (configuration, n)"
         ))
     })
 }
@@ -276,11 +329,4 @@ fn interpreter(named: &str, folder: &Path) -> std::path::PathBuf {
         true => folder.join(named),
         false => named.into(),
     }
-}
-
-fn path_with(folder: &Path) -> std::ffi::OsString {
-    let known = std::env::var_os("PYTHONPATH");
-    let known = known.iter().flat_map(std::env::split_paths);
-    let all = [folder.to_owned()].into_iter().chain(known);
-    std::env::join_paths(all).unwrap_or_else(|_| folder.into())
 }

@@ -1,23 +1,30 @@
 """The base class of policies for `slowpath explore`, and the loop that asks them.
 
-A policy is one class that extends Policy and has `next`; it may have `result`, `stop_run`, `max_duration` and
-`conclusions` as well. Not a library: slowpath puts it beside the policy and runs it.
+A policy is one class that extends Policy and has `next`; it may have `begin`, `result`, `stop_run`, `max_duration` and
+`conclusions` as well. Not a library: slowpath runs it by `python3 -c`, and the policy finds it as slowpath_policy.
 """
+
+import sys
+
+if sys.path[:1] == [""]:
+    del sys.path[0]  # Modules of Python are meant, not files that happen to lie in the current folder.
 
 import importlib.util
 import json
+import os
 import random
-import sys
 import traceback
+import types
 
 
 class Policy:
     """What a policy may look at: set before its first method is called.
 
-    parameters  a list of dictionaries: name, domain, default, when
+    parameters  a list of dictionaries: name, domain, default, when, values (of a grid; None where it has none)
     objectives  a list of dictionaries: metric, maximise; the most important first
     trials      how often a configuration is run where `next` does not say
-    seed        of everything random; `self.random` is seeded with it
+    seed        of everything random
+    random      a random.Random with that seed; after --resume it goes on differently
     options     from [policy.options] of the specification
     results     every trial so far: dictionaries with trial, configuration, outcome, metrics
     """
@@ -40,16 +47,8 @@ class Policy:
         return []
 
     def values(self, parameter):
-        """The values of a parameter that make its part of a grid; None where there are too many."""
-        domain = parameter["domain"]
-        if domain["kind"] == "values":
-            return domain["values"]
-        if domain["kind"] == "integer":
-            return list(range(domain["min"], domain["max"] + 1, domain["step"]))
-        if domain.get("steps"):
-            step = (domain["max"] - domain["min"]) / (domain["steps"] - 1)
-            return [domain["min"] + step * number for number in range(domain["steps"])]
-        return None
+        """The values of a parameter that make its part of a grid; None where it has no end of them, or too many."""
+        return parameter["values"]
 
     def configuration(self, choose):
         """The configuration in which choose(parameter) gives every parameter that has a value one."""
@@ -66,11 +65,15 @@ class Policy:
         return value if value is None or not objective["maximise"] else -value
 
 
-def load(path):
-    """The policy in a file: the last class there that extends Policy."""
-    specification = importlib.util.spec_from_file_location("policy", path)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
+def load(path, text=None):
+    """The policy in a file, or in the text of one: the last class there that extends Policy."""
+    if text is None:
+        specification = importlib.util.spec_from_file_location("policy", path)
+        module = importlib.util.module_from_spec(specification)
+        specification.loader.exec_module(module)
+    else:
+        module = types.ModuleType("policy")
+        exec(compile(text, path, "exec"), vars(module))
     base = sys.modules["slowpath_policy"].Policy
     found = [
         value
@@ -96,7 +99,7 @@ def answer(policy, question):
     """The answer to one line."""
     (kind, value), = question.items()
     if kind == "begin":
-        vars(policy).update(value, results=[], random=random.Random(value["seed"]))
+        vars(policy).update(value, results=[], random=random.Random(value["seed"]), _was_asked=False)
         policy.begin()
         return {name: hasattr(policy, name) for name in ("max_duration", "stop_run")}
     if kind == "result":
@@ -105,30 +108,38 @@ def answer(policy, question):
         policy.result(value)
         return {}
     if kind == "next":
+        if not policy._was_asked and policy.results:
+            # Gone on with: what was drawn before is not drawn again.
+            policy.random.seed(f"{policy.seed} {len(policy.results)}")
+        policy._was_asked = True
         return {"next": proposed(policy.next())}
     if kind == "stop_run":
         return {"stop_run": bool(policy.stop_run(value["configuration"], value["metric"], value["value"]))}
     if kind == "max_duration":
         return {"max_duration": policy.max_duration(value)}
-    return {"conclusions": [str(sentence) for sentence in policy.conclusions() or []]}
+    sentences = policy.conclusions() or []
+    sentences = [sentences] if isinstance(sentences, str) else sentences
+    return {"conclusions": [str(sentence) for sentence in sentences]}
 
 
 def main():
     """Asks the policy what standard input asks, a line each."""
-    output = sys.stdout
-    # What a policy prints is talk.
+    questions, answers = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
+    # What a policy prints is talk, and that of programs it runs, too; there is nothing for them to read.
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
     sys.stdout = sys.stderr
     policy = None
-    for line in sys.stdin:
+    for line in questions:
         try:
             if policy is None:
-                policy = load(sys.argv[1])
-            said = answer(policy, json.loads(line))
+                policy = load(*sys.argv[1:])
+            said = json.dumps(answer(policy, json.loads(line)), allow_nan=False)
         except Exception as error:  # Whatever it is, the explorer says it.
             traceback.print_exc()
-            said = {"error": f"{type(error).__name__}: {error}"}
-        output.write(json.dumps(said) + "\n")
-        output.flush()
+            said = json.dumps({"error": f"{type(error).__name__}: {error}"})
+        answers.write(said + "\n")
+        answers.flush()
 
 
 if __name__ == "__main__":

@@ -261,6 +261,12 @@ fn mistakes_of_a_policy_in_python_are_told() {
         "failed: ZeroDivisionError: division by zero",
     );
     check("raise SystemExit(3)", "the policy in Python has ended");
+    check("return {'a': 1.5, 'b': 2}", "`a` cannot be 1.5");
+    check(
+        "return {'a': float('nan'), 'b': 2}",
+        "failed: ValueError: Out of range float values are not JSON compliant",
+    );
+    check("return 'ab'", "is not understood\n  hint: `next` gives");
     let (_folder, spec) = in_python("x = 1\n", TWO, "");
     let error = policy(&spec)
         .err()
@@ -270,6 +276,73 @@ fn mistakes_of_a_policy_in_python_are_told() {
         error.contains("has no class that extends slowpath_policy.Policy"),
         "{error}"
     );
+}
+
+/// What a policy in Python, whose methods these are, wants first.
+fn first_wanted(methods: &str, parameters: &str) -> Vec<String> {
+    let text =
+        format!("import os\nfrom slowpath_policy import Policy\nclass Mine(Policy):\n{methods}");
+    let (_folder, spec) = in_python(&text, parameters, "");
+    let mut policy = policy(&spec).unwrap_or_else(|error| panic!("{error}"));
+    let seen = Seen {
+        spec: &spec,
+        trials: &[],
+        batches: 0,
+    };
+    let wanted = policy.next(seen).unwrap_or_else(|error| panic!("{error}"));
+    wanted.iter().map(|one| one.configuration.key()).collect()
+}
+
+#[test]
+fn values_of_python_are_those_of_the_space() {
+    let floats = "[parameters.f]\ntype = \"float\"\nmin = 0.05\nmax = 0.95\nsteps = 28";
+    let wanted = first_wanted(
+        "    def next(self):\n        return [{'f': value} for value in self.values(self.parameters[0])]\n",
+        floats,
+    );
+    let grid = spec(floats, "").space.grid().expect("a grid");
+    let grid: Vec<String> = grid.iter().map(Configuration::key).collect();
+    assert_eq!(wanted, grid);
+    let wide = "[parameters.a]\ntype = \"integer\"\nmin = 0\nmax = 9000000000";
+    let without = "    def next(self):\n        return {'a': 1 if self.values(self.parameters[0]) is None else 2}\n";
+    assert_eq!(first_wanted(without, wide), [r#"{"a":1}"#]);
+    let both = "    def next(self):\n        return [{'f': 0, 'a': 7.0}, {'a': 7, 'f': 0.0}]\n";
+    let parameters = format!("{}\n{}", floats.replace("0.05", "0.0"), wide);
+    assert_eq!(first_wanted(both, &parameters), [r#"{"a":7,"f":0.0}"#; 2]);
+}
+
+#[test]
+fn what_programs_of_a_policy_print_is_no_answer() {
+    let talk = "    def next(self):\n        os.system('echo talk; cat')\n        os.write(1, b'talk')\n        return {'a': 1, 'b': 1}\n";
+    assert_eq!(first_wanted(talk, TWO), [r#"{"a":1,"b":1}"#]);
+}
+
+#[test]
+fn what_was_drawn_before_is_not_drawn_again_after_a_resume() {
+    let text = "from slowpath_policy import Policy\nclass Mine(Policy):\n    def next(self):\n        return {'a': self.random.randrange(10), 'b': self.random.randrange(10)}\n";
+    let (_folder, spec) = in_python(text, TWO, "");
+    let drawn = |trials: &[Trial]| {
+        let mut policy = policy(&spec).unwrap_or_else(|error| panic!("{error}"));
+        let mut next = |batches| {
+            let seen = Seen {
+                spec: &spec,
+                trials,
+                batches,
+            };
+            policy.next(seen).expect("a configuration").remove(0)
+        };
+        (0..6).map(|batch| next(batch).configuration).collect()
+    };
+    let first: Vec<Configuration> = drawn(&[]);
+    assert_eq!(first, drawn(&[]), "the seed decides");
+    let trials = first.iter().zip(0..).map(|(configuration, batch)| Trial {
+        id: i64::from(batch) + 1,
+        batch,
+        measures: BTreeMap::from([("time".to_owned(), 1.0)]),
+        configuration: configuration.clone(),
+        outcome: Outcome::Good,
+    });
+    assert_ne!(first, drawn(&trials.collect::<Vec<_>>()));
 }
 
 #[test]
