@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::importance::{Importance, importance};
 use crate::spec::{Objective, Spec};
 use crate::statistics::{Difference, Sample};
-use crate::trial::Trial;
+use crate::trial::{Trial, by_configuration};
 use crate::value::Configuration;
 
 /// All that was found.
@@ -109,18 +109,11 @@ pub enum Standing {
 impl Results {
     /// Of these trials.
     pub fn new(spec: &Spec, trials: &[Trial]) -> Self {
-        let mut groups: Vec<Group<'_>> = Vec::new();
-        let mut places = BTreeMap::new();
-        for trial in trials {
-            let place = *places.entry(trial.configuration.key()).or_insert_with(|| {
-                groups.push(Group {
-                    configuration: &trial.configuration,
-                    trials: Vec::new(),
-                });
-                groups.len() - 1
-            });
-            groups[place].trials.push(trial);
-        }
+        let groups = by_configuration(trials).into_iter().map(|trials| Group {
+            configuration: &trials[0].configuration,
+            trials,
+        });
+        let mut groups: Vec<Group<'_>> = groups.collect();
         let first = &spec.objectives[0];
         let confidence = spec.trials.confidence;
         groups.sort_by(|one, two| {

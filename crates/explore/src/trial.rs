@@ -1,8 +1,6 @@
 //! A trial: one configuration run once, and what came of it.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
 
 use crate::value::Configuration;
 
@@ -40,8 +38,7 @@ pub enum Outcome {
 }
 
 /// Why a trial gave no result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Failure {
     /// A file or a command of the specification could not be applied.
     Apply,
@@ -118,6 +115,20 @@ impl Outcome {
             }
         }
     }
+}
+
+/// Trials of one configuration each, in the order in which configurations were first tried.
+pub(crate) fn by_configuration(trials: &[Trial]) -> Vec<Vec<&Trial>> {
+    let mut places = HashMap::new();
+    let mut groups: Vec<Vec<&Trial>> = Vec::new();
+    for trial in trials {
+        let place = *places.entry(trial.configuration.key()).or_insert_with(|| {
+            groups.push(Vec::new());
+            groups.len() - 1
+        });
+        groups[place].push(trial);
+    }
+    groups
 }
 
 impl Trial {

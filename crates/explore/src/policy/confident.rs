@@ -27,10 +27,11 @@ impl Policy for Confident {
             .iter()
             .filter_map(|one| Some((one, one.sample()?)))
             .collect();
-        let Some((best, best_sample)) = sampled
-            .iter()
-            .min_by(|one, two| one.1.mean.total_cmp(&two.1.mean))
-        else {
+        // As results are ranked: what fails at times is behind what never does.
+        let Some((best, best_sample)) = sampled.iter().min_by(|one, two| {
+            let fails = |one: &Tried| one.failed > 0;
+            (fails(one.0).cmp(&fails(two.0))).then(one.1.mean.total_cmp(&two.1.mean))
+        }) else {
             return Ok(Vec::new());
         };
         let is_precise = |sample: &Sample| {

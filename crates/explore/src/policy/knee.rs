@@ -29,12 +29,9 @@ impl Policy for Knee {
             _ => {
                 let tried = seen.tried();
                 let is_tried =
-                    |place: usize| tried.iter().any(|one| one.configuration == line[place]);
-                let points = self.points(seen, &line);
-                self.gaps(&points, last)
-                    .into_iter()
-                    .filter(|place| !is_tried(*place))
-                    .collect()
+                    |place: &usize| tried.iter().any(|one| one.configuration == line[*place]);
+                let tried: Vec<usize> = (0..line.len()).filter(is_tried).collect();
+                self.gaps(&self.points(seen, &line), &tried)
             }
         };
         Ok(each(
@@ -127,10 +124,9 @@ impl Knee {
             let one = tried
                 .iter()
                 .find(|one| one.configuration == *configuration)?;
-            Some(Point {
-                place,
-                cost: one.sample()?,
-            })
+            // One that fails at times is no value to choose.
+            let cost = one.sample().filter(|_| one.failed == 0)?;
+            Some(Point { place, cost })
         };
         line.iter().enumerate().filter_map(point).collect()
     }
@@ -144,26 +140,20 @@ impl Knee {
         Some((best, knee))
     }
 
-    /// The middles of the gaps that matter.
-    fn gaps(&self, points: &[Point], last: usize) -> Vec<usize> {
+    /// The middles of the gaps that matter, between places that were tried, whether that gave a result or not.
+    fn gaps(&self, points: &[Point], tried: &[usize]) -> Vec<usize> {
         let Some((best, knee)) = self.best_and_knee(points) else {
             return Vec::new();
         };
         let below = |place: usize| {
-            points
-                .iter()
-                .rev()
-                .map(|point| point.place)
-                .find(|other| *other < place)
+            let below = tried.iter().rfind(|other| **other < place);
+            below.copied().unwrap_or(place)
         };
-        let above = points
-            .iter()
-            .map(|point| point.place)
-            .find(|other| *other > best.place);
+        let above = tried.iter().copied().find(|other| *other > best.place);
         let mut middles: Vec<usize> = [
-            (below(best.place).unwrap_or(0), best.place),
-            (best.place, above.unwrap_or(last)),
-            (below(knee.place).unwrap_or(0), knee.place),
+            (below(best.place), best.place),
+            (best.place, above.unwrap_or(best.place)),
+            (below(knee.place), knee.place),
         ]
         .into_iter()
         .filter(|(low, high)| high - low > 1)
