@@ -11,8 +11,8 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use slowpath_explore::{
-    Begin, Event, Exploration, ExploreError, Results, RunError, SignalPipe, Spec, Store, Trial,
-    csv, policy, recommend,
+    Begin, Change, Event, Exploration, ExploreError, Results, RunError, SignalPipe, Spec, Store,
+    Trial, change, csv, policy, recommend,
 };
 use slowpath_model::{counted, shown_lines};
 
@@ -106,6 +106,14 @@ pub fn run(args: &ExploreArgs) -> anyhow::Result<u8> {
             true => Store::open(&folder)?,
             false => return Err(ExploreError::Nothing(folder).into()),
         };
+        match change(&store.about()?, &spec) {
+            Change::Limits => {}
+            Change::Judgement => eprintln!(
+                "slowpath: {} judges the trials otherwise than when they ran: by its objectives, confidence and [why] of now",
+                args.spec.display()
+            ),
+            Change::Trials => return Err(ExploreError::Changed(folder).into()),
+        }
         return args.give(&spec, &store, form);
     }
     let begin = match (args.resume, args.overwrite) {
@@ -113,10 +121,11 @@ pub fn run(args: &ExploreArgs) -> anyhow::Result<u8> {
         (_, true) => Begin::Overwrite,
         _ => Begin::New,
     };
-    // Before anything else, as a process is forked.
+    // Before anything is removed or made: it may not be there.
+    let mut policy = policy(&spec)?;
+    // Before signals are taken over, as a process is forked.
     let mut exploration = Exploration::open(spec.clone(), &text, &folder, begin)?;
     let signals = SignalPipe::new().context("signals cannot be waited for")?;
-    let mut policy = policy(&spec)?;
     let mut progress = Progress::new(&spec);
     let ended = exploration.run(&mut *policy, &signals, &text, &mut |event| {
         progress.tell(event)
