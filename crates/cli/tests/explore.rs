@@ -142,7 +142,7 @@ fn the_best_configuration_of_a_known_function_is_found_and_what_it_depends_on() 
         "a = 3\nb = 1\n"
     );
     assert_eq!(
-        fs::read_to_string(recommended.join("f.conf")).expect("written"),
+        fs::read_to_string(recommended.join("scratch/f.conf")).expect("written"),
         "a = 3\n"
     );
     let started = Command::new("sh")
@@ -156,6 +156,27 @@ fn the_best_configuration_of_a_known_function_is_found_and_what_it_depends_on() 
         Some("trial,batch,outcome,a,b,cost,words")
     );
     assert_eq!(csv.lines().count(), 25);
+}
+
+#[test]
+fn what_is_recommended_runs_with_its_own_files() {
+    let place = Place::with(&format!(
+        "[parameters.a]\ntype = \"integer\"\nvalues = [3, 1, 2]\n\
+         [[files]]\npath = \"app.conf\"\ncontent = \"cost {{{{a}}}}\"\n\
+         [[files]]\npath = \"{{{{scratch}}}}/app.conf\"\ncontent = \"other {{{{a}}}}\"\n\
+         [[files]]\npath = \"{{{{scratch}}}}/start.sh\"\ncontent = \"echo not me\"\n\
+         [workload]\ncommand = \"cat app.conf {{{{scratch}}}}/app.conf\"\n{COST}[trials]\nper_configuration = 1\n"
+    ));
+    assert_eq!(place.explore(&["--no-reasons"]).status, Some(0));
+    fs::write(place.path("app.conf"), "of the last trial").expect("written");
+    let recommended = place.path("x/recommended");
+    let started = Command::new("sh")
+        .arg(recommended.join("start.sh"))
+        .output();
+    let started = started.expect("sh runs").stdout;
+    assert_eq!(String::from_utf8_lossy(&started), "cost 1other 1");
+    let parameters = fs::read_to_string(recommended.join("parameters.toml"));
+    assert_eq!(parameters.expect("written"), "a = 1\n");
 }
 
 #[test]
@@ -339,6 +360,149 @@ fn interrupted_it_restores_and_says_how_to_go_on() {
     assert_eq!(place.lines("restored").len(), 2);
 }
 
+/// Starts the explorer, sends it SIGINT when `is_so`, and gives what it left; within seconds.
+fn interrupted(place: &Place, arguments: &[&str], is_so: impl Fn() -> bool) -> Left {
+    let explorer = place.command(arguments).spawn().expect("slowpath starts");
+    wait_until("the moment to interrupt", is_so);
+    let begin = Instant::now();
+    kill(&explorer, "-INT");
+    let output = explorer.wait_with_output().expect("it ended");
+    // What hangs in these tests would hang for a minute.
+    assert!(begin.elapsed() < Duration::from_secs(30), "it was deaf");
+    Left {
+        status: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+#[test]
+fn it_is_interrupted_while_it_waits_for_a_sign_of_readiness() {
+    let place = Place::with(&format!(
+        "{NUMBERS}[system]\ncommand = \"sleep 60\"\nready = {{ command = \"echo asked >> asked; sleep 3; false\" }}\nready_timeout = \"60s\"\n\
+         [workload]\ncommand = \"echo cost 1\"\n{COST}"
+    ));
+    let left = interrupted(&place, &["--no-reasons"], || place.path("asked").exists());
+    assert_eq!(left.status, Some(130), "{}", left.stderr);
+}
+
+#[test]
+fn a_policy_that_hangs_is_interrupted_and_ends_with_a_killed_explorer() {
+    let place = Place::with(&format!(
+        "{NUMBERS}[workload]\ncommand = \"echo cost 1\"\n{COST}[policy]\nname = \"python\"\nfile = \"p.py\"\n"
+    ));
+    let mark = format!("p{}.py", std::process::id());
+    fs::write(
+        place.path("s.toml"),
+        fs::read_to_string(place.path("s.toml"))
+            .expect("written")
+            .replace("p.py", &mark),
+    )
+    .expect("written");
+    let policy = "import time\nfrom slowpath_policy import Policy\nclass Slow(Policy):\n    def next(self):\n        open('asked', 'w').close()\n        time.sleep(60)\n";
+    fs::write(
+        place.path(&mark),
+        policy.replace("'asked'", &format!("{:?}", place.path("asked"))),
+    )
+    .expect("written");
+    if Command::new("python3").arg("--version").output().is_err() {
+        return skip("there is no python3");
+    }
+    let left = interrupted(&place, &["--no-reasons"], || place.path("asked").exists());
+    assert_eq!(left.status, Some(130), "{}", left.stderr);
+    fs::remove_file(place.path("asked")).expect("it was there");
+    let mut explorer = place
+        .command(&["--resume", "--no-reasons"])
+        .spawn()
+        .expect("slowpath starts");
+    wait_until("the policy", || place.path("asked").exists());
+    kill(&explorer, "-KILL");
+    explorer.wait().expect("it ended");
+    wait_until("the end of the policy", || running(&mark) == 0);
+}
+
+#[test]
+fn what_could_not_be_restored_is_told_also_after_an_interruption() {
+    let place = Place::with(&format!(
+        "{NUMBERS}[commands]\nrestore = [\"echo no way back; false\"]\n[workload]\ncommand = \"echo > began; sleep 60; echo cost 1\"\n{COST}"
+    ));
+    let left = interrupted(&place, &["--no-reasons"], || place.path("began").exists());
+    assert_eq!(left.status, Some(2), "{}", left.stderr);
+    for expected in ["interrupted by SIGINT", "could not be restored", "hint: "] {
+        assert!(left.stderr.contains(expected), "{}", left.stderr);
+    }
+    // The terminal interrupts whoever is in the explorer's process group.
+    let place = Place::with(&format!(
+        "{NUMBERS}[commands]\nrestore = [\"cut -d' ' -f5 /proc/self/stat > group; ps -o pgid= -p $PPID > explorers; true\"]\n[workload]\ncommand = \"echo cost 1\"\n{COST}"
+    ));
+    assert_eq!(
+        place.explore(&["--no-reasons", "--trials", "1"]).status,
+        Some(0)
+    );
+    assert_ne!(
+        place.lines("group")[0].trim(),
+        place.lines("explorers")[0].trim()
+    );
+}
+
+#[test]
+fn a_changed_template_ends_an_exploration_and_other_specifications_its_results() {
+    let text = format!(
+        "[parameters.a]\ntype = \"integer\"\nvalues = [1, 2]\n[[files]]\npath = \"{{{{scratch}}}}/x\"\ntemplate = \"x.in\"\n\
+         [workload]\ncommand = \"cat {{{{scratch}}}}/x\"\n{COST}"
+    );
+    let place = Place::with(&text);
+    fs::write(place.path("x.in"), "cost {{a}}\n").expect("written");
+    let first = place.explore(&["--no-reasons", "--trials", "3"]);
+    assert_eq!(first.status, Some(0), "{}", first.stderr);
+    fs::write(place.path("x.in"), "cost {{a + 100}}\n").expect("written");
+    for arguments in [["--resume", "--no-reasons"], ["--results", "json"]] {
+        let left = place.explore(&arguments);
+        assert_eq!(left.status, Some(2), "{arguments:?}");
+        assert!(
+            left.stderr.contains("or a template of it has"),
+            "{}",
+            left.stderr
+        );
+    }
+    fs::write(place.path("x.in"), "cost {{a}}\n").expect("written");
+    let turned = text.replace("minimise", "maximise");
+    fs::write(place.path("s.toml"), turned).expect("written");
+    let left = place.explore(&["--results", "json"]);
+    assert_eq!(left.status, Some(0));
+    assert!(
+        left.stderr.contains("judges the trials otherwise"),
+        "{}",
+        left.stderr
+    );
+    fs::write(place.path("s.toml"), &text).expect("written");
+    let left = place.explore(&["--resume", "--no-reasons"]);
+    assert_eq!(left.status, Some(0), "{}", left.stderr);
+    assert_eq!(place.explore(&["--results", "json"]).stderr, "");
+}
+
+#[test]
+fn a_policy_that_cannot_start_costs_no_results() {
+    let text = format!(
+        "{NUMBERS}[workload]\ncommand = \"echo cost 1\"\n{COST}[trials]\nper_configuration = 1\n"
+    );
+    let place = Place::with(&text);
+    let with_policy = format!("{text}[policy]\nname = \"python\"\nfile = \"p.py\"\n");
+    fs::write(place.path("p.py"), "this is no Python\n").expect("written");
+    fs::write(place.path("s.toml"), &with_policy).expect("written");
+    assert_eq!(place.explore(&["--no-reasons"]).status, Some(2));
+    assert!(!place.path("x").exists(), "nothing has begun");
+    fs::write(place.path("s.toml"), &text).expect("written");
+    assert_eq!(place.explore(&["--no-reasons"]).status, Some(0));
+    fs::write(place.path("s.toml"), &with_policy).expect("written");
+    assert_eq!(
+        place.explore(&["--overwrite", "--no-reasons"]).status,
+        Some(2)
+    );
+    fs::write(place.path("s.toml"), &text).expect("written");
+    assert_eq!(place.results()["trials"], 12);
+}
+
 #[test]
 fn what_cannot_work_is_told_at_once() {
     let place = Place::with(&format!(
@@ -426,30 +590,46 @@ fn processor_time_of_system_and_workload_are_told_apart() {
     }
 }
 
+/// A small file system at the place of results; whether that can be had.
+fn mounted(disk: &Path, size: &str) -> bool {
+    fs::create_dir(disk).expect("a folder");
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"])
+        .arg(disk)
+        .status();
+    mounted.is_ok_and(|status| status.success())
+}
+
+fn unmount(disk: &Path) {
+    let _ = Command::new("umount").arg("--lazy").arg(disk).status();
+}
+
 #[test]
 fn a_full_disk_is_told_and_what_was_kept_is_right() {
-    let place = Place::with(&format!(
-        "{NUMBERS}[workload]\ncommand = \"head -c 150000 /dev/zero; echo; echo cost 1\"\n{COST}"
-    ));
-    let disk = place.path("x");
-    fs::create_dir(&disk).expect("a folder");
-    let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=1m", "none"])
-        .arg(&disk)
-        .status();
-    if !mounted.is_ok_and(|status| status.success()) {
-        return skip("no file system can be mounted");
+    // Full of what is kept; or of what a trial writes and its end would remove, so that only its output is missing.
+    let workloads = [
+        "head -c 150000 /dev/zero; echo; echo cost 1",
+        "[ {{trial}} != 5 ] || head -c 2000000 /dev/zero > {{scratch}}/data 2>/dev/null; echo cost 1; echo cost 2 || true",
+    ];
+    for workload in workloads {
+        let place = Place::with(&format!(
+            "{NUMBERS}[workload]\ncommand = '''{workload}'''\n{COST}"
+        ));
+        let disk = place.path("x");
+        if !mounted(&disk, "1m") {
+            return skip("no file system can be mounted");
+        }
+        let left = place.explore(&["--no-reasons"]);
+        let kept = place.explore(&["--results", "csv"]).stdout;
+        unmount(&disk);
+        assert_ne!(left.status, Some(0), "{workload}");
+        assert!(
+            left.stderr.contains("hint: the disk is full") || left.stderr.contains("No space left"),
+            "{}",
+            left.stderr
+        );
+        let good = kept.lines().filter(|line| line.contains(",good,")).count();
+        assert!((1..36).contains(&good), "{kept}");
+        assert_eq!(kept.lines().count(), 1 + good, "{kept}");
     }
-    let left = place.explore(&["--no-reasons"]);
-    let kept = place.explore(&["--results", "csv"]).stdout;
-    let unmounted = |disk: &Path| Command::new("umount").arg("--lazy").arg(disk).status();
-    let _ = unmounted(&disk);
-    assert_ne!(left.status, Some(0));
-    assert!(
-        left.stderr.contains("hint: the disk is full") || left.stderr.contains("No space left"),
-        "{}",
-        left.stderr
-    );
-    let good = kept.lines().filter(|line| line.contains(",good,")).count();
-    assert!((1..36).contains(&good), "{kept}");
 }

@@ -16,7 +16,7 @@ use crate::policy::{Policy, PolicyError, Seen, Wanted};
 use crate::remote::{Place, Whose};
 use crate::run::{self, Ended, RunError};
 use crate::spec::{Limits, Spec};
-use crate::store::{About, FILE_NAME, Planned, Store, StoreError};
+use crate::store::{self, About, FILE_NAME, Planned, Store, StoreError};
 use crate::trial::Trial;
 use crate::value::Configuration;
 
@@ -65,7 +65,7 @@ pub enum ExploreError {
         pid: String,
     },
     /// The specification says something else than when the exploration began.
-    #[error("the specification, or a template of it, has changed since the exploration in {} began\n  hint: undo that (only [limits] and [agent] may change), begin anew with --overwrite, or name another folder by -o", .0.display())]
+    #[error("the specification has changed since the exploration in {} began, or a template of it has\n  hint: undo that (only [limits] and [agent] may change), begin anew with --overwrite, or name another folder by -o", .0.display())]
     Changed(PathBuf),
     /// All trials so far have failed alike.
     #[error("the first {count} trials all failed alike: {what}\n  hint: what they printed is in {}; then --resume goes on, or --overwrite begins anew", output.display())]
@@ -172,7 +172,9 @@ impl Exploration {
             Begin::Resume if !exists => return Err(ExploreError::Nothing(folder.to_owned())),
             _ => {}
         }
-        if !exists && fs::read_dir(folder).is_ok_and(|mut inside| inside.any(|one| !is_lock(one))) {
+        if !exists
+            && fs::read_dir(folder).is_ok_and(|mut inside| inside.any(|one| !is_unfinished(one)))
+        {
             let what = format!(
                 "{} holds something else than an exploration\n  hint: name another folder by -o",
                 folder.display()
@@ -550,8 +552,10 @@ fn is_alive(holder: &str) -> bool {
     alive().unwrap_or(false)
 }
 
-fn is_lock(entry: io::Result<fs::DirEntry>) -> bool {
-    entry.is_ok_and(|entry| entry.file_name() == "lock" || entry.file_name() == "exploration.new")
+/// Whether this may lie in a folder where no exploration has begun: one that was killed while it began left it.
+fn is_unfinished(entry: io::Result<fs::DirEntry>) -> bool {
+    let names = ["lock", store::UNFINISHED[0], store::UNFINISHED[1]];
+    entry.is_ok_and(|entry| names.iter().any(|name| entry.file_name() == *name))
 }
 
 /// What the guardian does when the explorer was killed.
@@ -580,7 +584,13 @@ fn remove(folder: &Path) -> io::Result<()> {
     for name in ["output", "scratch", "recommended", "recordings"] {
         missing_is_fine(fs::remove_dir_all(folder.join(name)))?;
     }
-    for name in [FILE_NAME, "exploration.sqlite-journal", "exploration.new"] {
+    let [unfinished, its_journal] = store::UNFINISHED;
+    for name in [
+        FILE_NAME,
+        "exploration.sqlite-journal",
+        unfinished,
+        its_journal,
+    ] {
         missing_is_fine(fs::remove_file(folder.join(name)))?;
     }
     Ok(())

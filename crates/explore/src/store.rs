@@ -19,6 +19,9 @@ const FORMAT: i64 = 2;
 /// Its name in the folder of an exploration.
 pub const FILE_NAME: &str = "exploration.sqlite";
 
+/// What is there while one is made, and stays when the explorer is killed then.
+pub(crate) const UNFINISHED: [&str; 2] = ["exploration.new", "exploration.new-journal"];
+
 const TABLES: &str = "
 CREATE TABLE exploration (
     id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -133,8 +136,10 @@ impl Store {
     /// Where it cannot be written.
     pub fn create(folder: &Path, token: &str, specification: &str, files: &[&str]) -> Result<Self> {
         // Under another name first, so that a killed explorer leaves none that is half made.
-        let (unfinished, path) = (folder.join("exploration.new"), folder.join(FILE_NAME));
-        let _ = std::fs::remove_file(&unfinished);
+        let (unfinished, path) = (folder.join(UNFINISHED[0]), folder.join(FILE_NAME));
+        for name in UNFINISHED {
+            let _ = std::fs::remove_file(folder.join(name));
+        }
         let database = Connection::open(&unfinished)?;
         database.execute_batch(&format!("BEGIN; {TABLES} COMMIT;"))?;
         database.execute(

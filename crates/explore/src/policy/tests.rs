@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{Policy, Seen, policy};
 use crate::spec::Spec;
-use crate::trial::{Outcome, Trial};
+use crate::trial::{Failure, Outcome, Trial};
 use crate::value::{Configuration, Value};
 
 fn spec(parameters: &str, rest: &str) -> Spec {
@@ -27,7 +27,7 @@ fn number(configuration: &Configuration, name: &str) -> f64 {
         .expect("a number")
 }
 
-/// What a policy tries, where configurations cost what `cost` says; and what it concludes.
+/// What a policy tries, where configurations cost what `cost` says, those that fail NaN; and what it concludes.
 fn simulate(
     spec: &Spec,
     policy: &mut dyn Policy,
@@ -58,12 +58,22 @@ fn simulate(
                 one.configuration
             );
             for _ in 0..one.trials {
+                let cost = cost(&one.configuration);
+                let mut measures = BTreeMap::from([("time".to_owned(), cost)]);
+                measures.retain(|_, cost| !cost.is_nan());
+                let outcome = match measures.is_empty() {
+                    true => Outcome::Failed {
+                        kind: Failure::Workload,
+                        what: "it failed".to_owned(),
+                    },
+                    false => Outcome::Good,
+                };
                 trials.push(Trial {
                     id: trials.len() as i64 + 1,
                     batch,
-                    measures: BTreeMap::from([("time".to_owned(), cost(&one.configuration))]),
+                    measures,
                     configuration: one.configuration.clone(),
-                    outcome: Outcome::Good,
+                    outcome,
                     notes: String::new(),
                 });
             }
@@ -146,6 +156,43 @@ fn repeating_ends_where_the_best_is_told_from_the_rest() {
         "{near} trials of what is near the best, {far} of what is not"
     );
     assert!(trials.len() < 100 * 6, "{} trials", trials.len());
+}
+
+#[test]
+fn what_fails_at_times_is_not_the_best_that_others_are_compared_with() {
+    let mut random = fastrand::Rng::with_seed(3);
+    let text = "[policy]\nname = \"confident\"\nmost_trials = 5\nprecision = 0.0001";
+    let mut failed = false;
+    let (trials, _) = run(&spec(TWO, text), |one| {
+        if one.key() != r#"{"a":0,"b":0}"# {
+            return 100.0 + random.f64();
+        }
+        failed = !failed;
+        if failed { f64::NAN } else { 1.0 }
+    });
+    assert!(
+        trials.len() > 300,
+        "{} trials, as if all were told apart",
+        trials.len()
+    );
+}
+
+#[test]
+fn a_knee_is_found_where_a_value_in_between_fails() {
+    let text = "[policy]\nname = \"knee\"\nparameter = \"n\"\n[trials]\nper_configuration = 2";
+    let spec = spec(
+        "[parameters.n]\ntype = \"integer\"\nmin = 1\nmax = 200",
+        text,
+    );
+    let (trials, conclusions) = run(&spec, |one| match number(one, "n") {
+        96.0 => f64::NAN,
+        n => 1000.0 + (n - 120.0).abs(),
+    });
+    assert!(trials.iter().any(Trial::is_failed), "it was in between");
+    assert!(
+        conclusions[0].starts_with("n=120 is the best value"),
+        "{conclusions:?}"
+    );
 }
 
 #[test]
@@ -309,6 +356,23 @@ fn values_of_python_are_those_of_the_space() {
     let both = "    def next(self):\n        return [{'f': 0, 'a': 7.0}, {'a': 7, 'f': 0.0}]\n";
     let parameters = format!("{}\n{}", floats.replace("0.05", "0.0"), wide);
     assert_eq!(first_wanted(both, &parameters), [r#"{"a":7,"f":0.0}"#; 2]);
+}
+
+#[test]
+fn one_sentence_is_a_conclusion_and_what_is_no_time_is_told() {
+    let text = "from slowpath_policy import Policy\nclass Mine(Policy):\n    def next(self):\n        return None\n    def conclusions(self):\n        return 'all is well'\n    def max_duration(self, configuration):\n        return configuration['a'] or 'soon'\n";
+    let (_folder, spec) = in_python(text, TWO, "");
+    let mut policy = policy(&spec).unwrap_or_else(|error| panic!("{error}"));
+    let (_, conclusions) = simulate(&spec, &mut *policy, |_| 1.0);
+    assert_eq!(conclusions, ["all is well"]);
+    let mut limit = |key: &str| policy.max_duration(&Configuration::from_key(key).expect("JSON"));
+    let given = limit(r#"{"a":2,"b":1}"#).expect("seconds");
+    assert_eq!(given, Some(std::time::Duration::from_secs(2)));
+    let error = limit(r#"{"a":0,"b":1}"#).expect_err("a word").to_string();
+    assert!(
+        error.contains("gives \"soon\" as `max_duration`"),
+        "{error}"
+    );
 }
 
 #[test]
