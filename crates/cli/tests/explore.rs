@@ -207,11 +207,11 @@ fn the_same_seed_gives_the_same_order() {
 #[test]
 fn failures_are_results_of_their_trials() {
     let place = Place::with(&format!(
-        "[parameters.what]\ntype = \"category\"\nvalues = [\"good\", \"status\", \"hang\", \"silent\", \"crash\", \"early\", \"late\", \"apply\"]\n\
+        "[parameters.what]\ntype = \"category\"\nvalues = [\"good\", \"status\", \"hang\", \"silent\", \"crash\", \"early\", \"late\", \"apply\", \"loud\"]\n\
          [commands]\nconfigure = [\"test {{{{what}}}} != apply\"]\n\
          [system]\ncommand = '''case {{{{what}}}} in early) echo no room; exit 3;; late) sleep 60;; crash) echo up; sleep 0.3; kill -SEGV $$;; *) echo up; exec sleep 60;; esac'''\n\
          ready = {{ line = '^up$' }}\nready_timeout = \"2s\"\n\
-         [workload]\ncommand = '''case {{{{what}}}} in status) echo broken pipes >&2; exit 7;; hang) sleep 60;; silent) ;; crash) sleep 60;; *) echo cost 1;; esac'''\ntimeout = \"3s\"\n\
+         [workload]\ncommand = '''case {{{{what}}}} in status) echo broken pipes >&2; exit 7;; hang) sleep 60;; silent) ;; crash) sleep 60;; loud) truncate -s 300M /dev/stderr; sleep 60;; *) echo cost 1;; esac'''\ntimeout = \"3s\"\n\
          {COST}[trials]\nper_configuration = 1\nseed = 2\n"
     ));
     let left = place.explore(&["--no-reasons"]);
@@ -219,7 +219,7 @@ fn failures_are_results_of_their_trials() {
     let results = place.results();
     assert_eq!(
         (&results["trials"], &results["failed"]),
-        (&8.into(), &7.into())
+        (&9.into(), &8.into())
     );
     let outcome = |what: &str| {
         let rows = results["configurations"].as_array().expect("rows");
@@ -244,6 +244,7 @@ fn failures_are_results_of_their_trials() {
         ("early", "system-ended"),
         ("late", "not-ready"),
         ("apply", "apply"),
+        ("loud", "too-much-output"),
     ];
     for (what, expected) in kinds {
         assert_eq!(outcome(what), expected, "{what}");

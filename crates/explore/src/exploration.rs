@@ -670,7 +670,7 @@ mod tests {
         let wanted: Vec<Wanted> = (0..20)
             .map(|number| one(number, if number < 5 { 3 } else { 2 }))
             .collect();
-        let ordered = |seed, batch| super::ordered(&wanted, seed, batch).expect("not too many");
+        let ordered = |seed, batch| ordered(&wanted, seed, batch).expect("not too many");
         let order = ordered(7, 0);
         assert_eq!(order, ordered(7, 0));
         assert_ne!(order, ordered(8, 0));

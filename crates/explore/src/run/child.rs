@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -60,8 +60,8 @@ pub(crate) struct While<'run> {
     pub(crate) limit: Duration,
     /// A program that must not end meanwhile.
     pub(crate) other: Option<&'run Child>,
-    /// A file that must not grow without bounds.
-    pub(crate) output: Option<&'run Path>,
+    /// Files that must not grow without bounds.
+    pub(crate) outputs: &'run [PathBuf],
     /// Asked from time to time whether it is enough.
     pub(crate) look: Option<&'run mut dyn FnMut() -> bool>,
 }
@@ -115,7 +115,7 @@ impl Child {
         let begin = Instant::now();
         loop {
             let left = meanwhile.limit.saturating_sub(begin.elapsed());
-            let step = match meanwhile.look.is_some() || meanwhile.output.is_some() {
+            let step = match meanwhile.look.is_some() || !meanwhile.outputs.is_empty() {
                 true => left.min(LOOK),
                 false => left,
             };
@@ -139,8 +139,9 @@ impl Child {
             }
             let size = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
             if meanwhile
-                .output
-                .is_some_and(|path| size(path) > MOST_OUTPUT)
+                .outputs
+                .iter()
+                .any(|path| size(path) > MOST_OUTPUT)
             {
                 return Ok(Waited::TooMuchOutput);
             }

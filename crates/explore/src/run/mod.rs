@@ -468,6 +468,11 @@ impl<'run> Runner<'run> {
         let path = self.output(planned, &format!("{name}.out"));
         let output = self.file(planned, &format!("{name}.out"))?;
         let errors = self.file(planned, &format!("{name}.err"))?;
+        let outputs = [
+            path.clone(),
+            self.output(planned, &format!("{name}.err")),
+            self.output(planned, "system.log"),
+        ];
         let cpu_before = self.cpu(system.as_deref());
         let begin = Instant::now();
         let mut child = (self.start(program, Part::Workload, &output, &errors))
@@ -484,7 +489,7 @@ impl<'run> Runner<'run> {
             let waited = child.wait(While {
                 limit: limit.saturating_sub(begin.elapsed()),
                 other: system.as_deref(),
-                output: Some(&path),
+                outputs: &outputs,
                 look: look.as_mut().map(|look| look as &mut dyn FnMut() -> bool),
                 ..self.meanwhile()
             });
@@ -544,7 +549,7 @@ impl<'run> Runner<'run> {
             Waited::TooMuchOutput => {
                 return Err(failed(
                     Failure::TooMuchOutput,
-                    format!("the {name} printed more than 256 MiB"),
+                    format!("the {name}, or the system meanwhile, printed more than 256 MiB"),
                 ));
             }
             Waited::TimedOut | Waited::OtherEnded => {
@@ -656,7 +661,7 @@ impl<'run> Runner<'run> {
             signals: self.signals,
             limit: Duration::ZERO,
             other: None,
-            output: None,
+            outputs: &[],
             look: None,
         }
     }
