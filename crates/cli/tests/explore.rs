@@ -429,7 +429,11 @@ fn what_could_not_be_restored_is_told_also_after_an_interruption() {
     ));
     let left = interrupted(&place, &["--no-reasons"], || place.path("began").exists());
     assert_eq!(left.status, Some(2), "{}", left.stderr);
-    for expected in ["interrupted by SIGINT", "could not be restored", "hint: "] {
+    for expected in [
+        "before that: interrupted by SIGINT",
+        "could not be restored",
+        "hint: ",
+    ] {
         assert!(left.stderr.contains(expected), "{}", left.stderr);
     }
     // The terminal interrupts whoever is in the explorer's process group.

@@ -79,10 +79,11 @@ pub enum ExploreError {
     },
     /// Something went wrong, and then what trials changed could not be restored.
     #[error(
-        "{first}; and then what trials changed could not be restored: {restore}\n  hint: what the commands printed is in output/restore.log of the folder; --resume tries again"
+        "what trials changed could not be restored: {restore}\n  hint: what the commands printed is in output/restore.log of the folder; --resume tries again\nbefore that"
     )]
     RestoreToo {
         /// What went wrong first.
+        #[source]
         first: Box<Self>,
         /// What could not be restored.
         restore: String,

@@ -69,6 +69,7 @@ pub(crate) fn matches<'run>(
 
 /// Thousands are often told apart: 12,345.6. A comma that may be a decimal one (1,50) makes no number.
 fn parsed(text: &str) -> Option<f64> {
+    let text = text.trim_end_matches([',', '_']);
     let whole = text.split('.').next()?;
     let mut groups = whole.trim_start_matches(['-', '+']).split([',', '_']);
     let first = groups.next()?;
@@ -154,6 +155,7 @@ mod tests {
             ("1234,567", None),
             ("-1,234,567.5e1", Some(-12_345_675.0)),
             ("12_000", Some(12_000.0)),
+            ("12,", Some(12.0)),
             ("1.5e-3", Some(1.5e-3)),
             ("3.", Some(3.0)),
             (".5", Some(0.5)),

@@ -188,22 +188,11 @@ impl<'run> Runner<'run> {
             let ran = self.fresh(&scratch).map_err(Broken::Error);
             self.room = probes::Room::make(self.spec, &self.signs.token);
             let ran = ran.and_then(|()| self.steps(planned, &scratch, limit, wrapped, stop_run));
-            // Before anything is removed: what a trial could not write may be missing from its result.
-            let room = slowpath_platform::room::free_bytes(&self.folder);
+            let ran = self.if_there_was_room(ran);
             self.collector = None;
             self.clean_up();
             self.room = None;
-            let removed = fs::remove_dir_all(&scratch);
-            match (&ran, room) {
-                (Err(Broken::Error(_)), _) => {}
-                (_, Some(room)) if room < LEAST_ROOM => {
-                    return Err(
-                        self.unusable(&self.output_folder(), io::ErrorKind::StorageFull.into())
-                    );
-                }
-                _ => {}
-            }
-            (ran, removed)
+            (ran, fs::remove_dir_all(&scratch))
         };
         if let Err(cause) = put_away
             && cause.kind() != io::ErrorKind::NotFound
@@ -233,6 +222,17 @@ impl<'run> Runner<'run> {
     /// Where the output of trials is.
     pub fn output_folder(&self) -> PathBuf {
         self.folder.join("output")
+    }
+
+    /// What steps came to, unless the disk is full: what could not be written may be missing from it.
+    fn if_there_was_room<T>(&self, ran: Step<T>) -> Step<T> {
+        let room = slowpath_platform::room::free_bytes(&self.folder);
+        let is_full = room.is_some_and(|room| room < LEAST_ROOM);
+        if is_full && !matches!(ran, Err(Broken::Error(_))) {
+            let cause = io::ErrorKind::StorageFull.into();
+            return Err(self.unusable(&self.output_folder(), cause).into());
+        }
+        ran
     }
 
     /// Ends whatever still runs.
