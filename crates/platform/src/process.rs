@@ -91,8 +91,8 @@ pub fn end_group(leader: u32, at_once: bool) {
 
 /// Whether any process is in the process group of this number.
 pub fn is_group(leader: i32) -> bool {
-    let group = Pid::from_raw(leader).filter(|_| leader > 1);
-    group.is_some_and(|group| {
+    let group = Some(leader).filter(|leader| *leader > 1);
+    group.and_then(Pid::from_raw).is_some_and(|group| {
         rustix::process::test_kill_process_group(group) != Err(rustix::io::Errno::SRCH)
     })
 }
