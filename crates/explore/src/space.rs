@@ -238,6 +238,13 @@ impl Space {
 
     /// Why a configuration is none of this space; `None` where it is one.
     pub fn objection(&self, configuration: &Configuration) -> Option<String> {
+        self.misfit(configuration).or_else(|| {
+            (!self.satisfies(configuration)).then(|| "a constraint does not hold".to_owned())
+        })
+    }
+
+    /// Why it would be none whatever the constraints.
+    pub(crate) fn misfit(&self, configuration: &Configuration) -> Option<String> {
         for (name, value) in &configuration.0 {
             let Some(parameter) = self.parameter(name) else {
                 return Some(format!("there is no parameter `{name}`"));
@@ -253,10 +260,7 @@ impl Space {
             configuration.get(&parameter.name).is_none()
                 && Self::is_active(parameter, configuration)
         });
-        if let Some(parameter) = missing {
-            return Some(format!("`{}` has no value", parameter.name));
-        }
-        (!self.satisfies(configuration)).then(|| "a constraint does not hold".to_owned())
+        missing.map(|parameter| format!("`{}` has no value", parameter.name))
     }
 
     /// Every configuration.

@@ -193,15 +193,15 @@ impl PythonPolicyProcess {
         } in proposed
         {
             let configuration = space.canonical(&configuration);
-            match space.objection(&configuration) {
-                None => {
+            match space.misfit(&configuration) {
+                None if space.satisfies(&configuration) => {
                     let trials = trials.unwrap_or(self.per_configuration).max(1);
                     wanted.push(Wanted {
                         configuration,
                         trials,
                     });
                 }
-                Some(_) if !space.satisfies(&configuration) => {
+                None => {
                     let told = json!({"trial": null, "configuration": configuration, "outcome": "forbidden", "metrics": {}});
                     self.ask(json!({"result": told}))?;
                 }

@@ -325,6 +325,21 @@ fn mistakes_of_a_policy_in_python_are_told() {
     );
 }
 
+#[test]
+fn a_mistake_is_told_also_where_a_constraint_does_not_hold() {
+    let text = "from slowpath_policy import Policy\nclass Mine(Policy):\n    def next(self):\n        return {'a': 9}\n";
+    let constrained = format!("constraints = [\"a + b < 9\"]\n{TWO}");
+    let (_folder, spec) = in_python(text, &constrained, "");
+    let mut policy = policy(&spec).unwrap_or_else(|error| panic!("{error}"));
+    let seen = Seen {
+        spec: &spec,
+        trials: &[],
+        batches: 0,
+    };
+    let error = policy.next(seen).expect_err("`b` is missing");
+    assert!(error.0.contains("`b` has no value"), "{error}");
+}
+
 /// What a policy in Python, whose methods these are, wants first.
 fn first_wanted(methods: &str, parameters: &str) -> Vec<String> {
     let text =
