@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use slowpath_explore::{
     Begin, Change, Event, Exploration, ExploreError, Results, RunError, SignalPipe, Spec, Store,
-    Trial, change, csv, policy, recommend,
+    Trial, change, check_functions, csv, policy, recommend,
 };
 use slowpath_model::{counted, shown_lines};
 
@@ -178,6 +178,7 @@ fn check(spec: &Spec) -> anyhow::Result<u8> {
     };
     // Whatever the policy lacks is told as an error.
     drop(policy(spec)?);
+    check_functions(spec)?;
     print(&format!(
         "{}: {}, {size}; {} each unless the policy wants otherwise\n",
         spec.name,

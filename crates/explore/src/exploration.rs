@@ -214,11 +214,13 @@ impl Exploration {
             }
             about.token
         };
+        let group = run::own_group();
         // Forked while no connection to the store is open, as these must not be carried over.
         let duty = |parting| {
             // An agent does so by itself.
             if parting == Parting::Silence && spec.agent.is_none() {
                 put_away(&spec, &folder, &token);
+                run::end_definitions(&spec.metrics, &group);
             }
         };
         let guardian = Guardian::fork(duty).map_err(|cause| ExploreError::Folder {

@@ -32,12 +32,12 @@ pub use reason::{Account, Accounts, Cause};
 pub use recommend::recommend;
 pub use remote::{Agent, AgentError};
 pub use results::{MetricRow, Note, ObjectiveRow, Results, Row, Standing, csv};
-pub use run::{Ended, Observed, RunError, measure};
+pub use run::{Calls, Ended, Observed, RunError, Times, Unusable, check_functions, measure};
 pub use slowpath_platform::signals::{EndSignal, SignalPipe};
 pub use space::{Domain, GridError, Parameter, Space};
 pub use spec::{
-    Aggregate, Metric, Objective, PolicyChoice, ProbeMetric, ProbeName, RemoteAgent, Source, Spec,
-    SpecError, Take,
+    Aggregate, Function, Metric, Objective, OfCalls, PolicyChoice, ProbeMetric, ProbeName,
+    RemoteAgent, Source, Spec, SpecError, Take, TimeUnit,
 };
 pub use statistics::{Difference, Sample};
 pub use store::{About, FILE_NAME, Store, StoreError};

@@ -420,6 +420,7 @@ fn what_was_drawn_before_is_not_drawn_again_after_a_resume() {
         measures: BTreeMap::from([("time".to_owned(), 1.0)]),
         configuration: configuration.clone(),
         outcome: Outcome::Good,
+        notes: String::new(),
     });
     assert_ne!(first, drawn(&trials.collect::<Vec<_>>()));
 }

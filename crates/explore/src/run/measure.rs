@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 
 use regex::Regex;
 
-use crate::spec::{Metric, Source};
+use super::functions::Calls;
+use crate::spec::{Function, Metric, OfCalls, Source};
 
 /// What a trial left.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// The workload's standard output.
     pub output: String,
@@ -21,6 +22,8 @@ pub struct Observed {
     pub system_cpu: f64,
     /// What collectors found, by metric: a number, or why there is none.
     pub collected: BTreeMap<String, Result<f64, String>>,
+    /// What was seen of the functions that metrics name.
+    pub calls: BTreeMap<Function, Calls>,
 }
 
 /// The metrics of a trial.
@@ -53,6 +56,9 @@ fn number(source: &Source, observed: &Observed) -> Option<f64> {
         Source::SystemCpu => Some(observed.system_cpu),
         // Collected.
         Source::Probe(_) => None,
+        Source::Function { function, of } => {
+            observed.calls.get(function)?.number(*of, observed.wall)
+        }
     }
 }
 
@@ -110,6 +116,13 @@ fn missing(name: &str, source: &Source) -> String {
         }
         Source::Json { pointer } => format!(
             "the metric `{name}` is not in the workload's output: no JSON document there has a number at {pointer:?}"
+        ),
+        Source::Function {
+            function,
+            of: OfCalls::Time { .. },
+        } => format!(
+            "the metric `{name}` has no value: no call of `{}` in {} both began and ended while the workload ran (`take = \"sum\"` would be 0)",
+            function.name, function.binary
         ),
         _ => format!("the metric `{name}` could not be measured"),
     }

@@ -5,6 +5,7 @@
 
 mod child;
 mod filling;
+mod functions;
 mod group;
 mod leftovers;
 mod looking;
@@ -28,10 +29,13 @@ use crate::store::Planned;
 use crate::trial::{Failure, Outcome};
 use child::{Child, Program, Waited, While};
 pub(crate) use filling::Filled;
+use functions::Probes;
 use group::{Group, Part};
 use leftovers::Signs;
 use looking::Looking;
 
+pub use functions::{Calls, Times, Unusable};
+pub(crate) use functions::{end_definitions, own_group};
 pub use measure::{Observed, measure};
 pub(crate) use restoring::restore;
 
@@ -71,6 +75,9 @@ pub enum RunError {
         /// What can be done.
         hint: Option<&'static str>,
     },
+    /// A function that a metric names cannot be observed.
+    #[error("{0}")]
+    Function(Unusable),
     /// Waiting failed.
     #[error("the programs of a trial cannot be watched")]
     Watch(#[source] io::Error),
@@ -136,7 +143,7 @@ impl<'run> Runner<'run> {
     /// Runs trials of `spec` that keep their output below `folder`. Processes numbered in `spared` are left alone.
     ///
     /// # Errors
-    /// Where the folder cannot be used.
+    /// Where the folder cannot be used, or a function that a metric names cannot be observed.
     pub fn new(
         spec: &'run Spec,
         folder: &Path,
@@ -152,6 +159,7 @@ impl<'run> Runner<'run> {
             })
         };
         usable(&folder.join("output"))?;
+        check_functions(spec)?;
         // Whose parents end stays known as long as this process lives.
         let _ = slowpath_platform::process::adopt_orphans();
         Ok(Self {
@@ -235,6 +243,14 @@ impl<'run> Runner<'run> {
         ran
     }
 
+    /// Restores what trials changed.
+    ///
+    /// # Errors
+    /// In words.
+    pub fn restore(&self) -> Result<(), String> {
+        restore(self.spec, &self.spec_folder, &self.folder)
+    }
+
     /// Ends whatever still runs.
     fn clean_up(&mut self) {
         if let Some(group) = &self.group {
@@ -273,6 +289,8 @@ impl<'run> Runner<'run> {
         }
         let log = self.file(planned, "commands.log")?;
         self.commands(&spec.commands.before, &filled, &log)?;
+        let mut functions = Probes::open(&spec.metrics, &spec_folder)
+            .map_err(|unusable| Broken::Failed(Failure::Apply, unusable.what))?;
         let mut system = match &spec.system {
             Some(system) => Some(self.start_system(system, planned, &filled)?),
             None => None,
@@ -293,11 +311,15 @@ impl<'run> Runner<'run> {
         };
         self.collect(&filled, &mut measured)?;
         let running = system.as_mut().and_then(Option::as_mut);
+        functions.begin().map_err(RunError::Watch)?;
         let (outcome, mut observed) =
             self.workload(planned, "workload", &measured, limit, running, stop_run)?;
+        let (calls, mut notes) = functions.end().map_err(RunError::Watch)?;
+        observed.calls = calls;
         let collected = self.collector.take().map(|one| one.end(observed.wall));
         let collected = collected.unwrap_or_default();
         observed.collected = collected.numbers;
+        notes.extend(collected.notes);
         // The metrics first: what comes behind may not change what was found.
         let measures = measure(&spec.metrics, &observed)
             .map_err(|what| Broken::Failed(Failure::NoMetric, what));
@@ -305,7 +327,7 @@ impl<'run> Runner<'run> {
         if let (Some(running), Some(system)) = (system, &spec.system) {
             self.stop_system(system, running, &filled, &log)?;
         }
-        Ok((outcome, measures?, collected.notes.join("; ")))
+        Ok((outcome, measures?, notes.join("; ")))
     }
 
     /// From here on records of probes count, where metrics are about some.
@@ -566,6 +588,7 @@ impl<'run> Runner<'run> {
             workload_cpu: cpu_after.1 - cpu_before.1,
             system_cpu: cpu_after.0 - cpu_before.0,
             collected: BTreeMap::new(),
+            calls: BTreeMap::new(),
         };
         Ok((outcome, observed))
     }
@@ -699,6 +722,16 @@ impl Drop for Runner<'_> {
             group.remove();
         }
     }
+}
+
+/// Finds out whether the functions that metrics name can be observed; they are, for a moment.
+///
+/// # Errors
+/// The first that cannot be.
+pub fn check_functions(spec: &Spec) -> Result<(), RunError> {
+    let folder = spec.folder.canonicalize();
+    let folder = folder.unwrap_or_else(|_| spec.folder.clone());
+    functions::check(&spec.metrics, &folder).map_err(RunError::Function)
 }
 
 /// Ends what a killed explorer left running.

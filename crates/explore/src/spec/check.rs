@@ -2,6 +2,7 @@
 //!
 //! The first thing that is wrong ends it, with its place. Parameters and policies: `check/`.
 
+mod function;
 mod parameters;
 mod policy;
 
@@ -314,6 +315,10 @@ fn metrics(raw: RawMetrics, has_system: bool) -> Result<BTreeMap<String, Metric>
     let one = |(name, metric): (Spanned<String>, Spanned<RawMetric>)| -> Result<_, Wrong> {
         let at = name.span();
         let metric = metric.into_inner();
+        if function::is_meant(&metric) {
+            let checked = function::metric(name.get_ref(), at, metric)?;
+            return Ok((name.into_inner(), checked));
+        }
         if metric.take.is_some() && metric.regex.is_none() && metric.probe.is_none() {
             return Err(Wrong::new(
                 at,
@@ -355,7 +360,7 @@ fn metrics(raw: RawMetrics, has_system: bool) -> Result<BTreeMap<String, Metric>
                 }
                 let take = take.map_or(Some(Take::default()), Take::named);
                 let take = take.ok_or_else(|| {
-                    let hint = "first, last, mean, median, sum, min or max";
+                    let hint = "first, last, mean, median, p95, p99, sum, min or max";
                     Wrong::new(at, "`take` is none of what can be taken", hint)
                 })?;
                 (Source::Regex { pattern, take }, "")
@@ -387,7 +392,7 @@ fn metrics(raw: RawMetrics, has_system: bool) -> Result<BTreeMap<String, Metric>
             _ => {
                 let what = format!("`{}` needs one place that it comes from", name.get_ref());
                 let hint =
-                    "regex = '…', json = \"/pointer\", measure = \"wall\" or probe = \"name\"";
+                    "regex = '…', json = \"/pointer\", measure = \"wall\", probe = \"name\", or function and binary";
                 return Err(Wrong::new(at, what, hint));
             }
         };
@@ -413,7 +418,7 @@ fn metrics(raw: RawMetrics, has_system: bool) -> Result<BTreeMap<String, Metric>
 fn no_metric(at: Range<usize>, name: &str, metrics: &BTreeMap<String, Metric>) -> Wrong {
     let known: Vec<&str> = metrics.keys().map(String::as_str).collect();
     let hint = match known.is_empty() {
-        true => "add [metrics.NAME] with regex, json or measure".to_owned(),
+        true => "add [metrics.NAME] with regex, json, measure or function".to_owned(),
         false => format!("there are: {}", known.join(", ")),
     };
     Wrong::new(at, format!("there is no metric `{name}`"), hint)

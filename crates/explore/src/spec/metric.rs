@@ -4,6 +4,7 @@
 //! `measure.rs` the number by the metric's name, and nothing else changes.
 
 use super::Pattern;
+use super::function::{Function, OfCalls};
 use super::probe::ProbeMetric;
 
 /// A number that a trial gives.
@@ -38,6 +39,13 @@ pub enum Source {
     SystemCpu,
     /// Records of probes in the programs of the trial.
     Probe(ProbeMetric),
+    /// Calls of a function in the programs of the trial while the workload runs.
+    Function {
+        /// Which function.
+        function: Function,
+        /// What of its calls.
+        of: OfCalls,
+    },
 }
 
 /// Which of several numbers.
@@ -58,6 +66,10 @@ pub enum Take {
     Min,
     /// The largest.
     Max,
+    /// The one that 95 % do not exceed.
+    P95,
+    /// The one that 99 % do not exceed.
+    P99,
 }
 
 impl Take {
@@ -71,6 +83,8 @@ impl Take {
             "sum" => Self::Sum,
             "min" => Self::Min,
             "max" => Self::Max,
+            "p95" => Self::P95,
+            "p99" => Self::P99,
             _ => return None,
         })
     }
@@ -91,6 +105,11 @@ impl Take {
                     1 => numbers[middle],
                     _ => f64::midpoint(numbers[middle - 1], numbers[middle]),
                 })
+            }
+            Self::P95 | Self::P99 => {
+                numbers.sort_by(f64::total_cmp);
+                let share = if self == Self::P95 { 95 } else { 99 };
+                Some(numbers[(numbers.len() * share).div_ceil(100) - 1])
             }
             Self::Min => numbers.into_iter().reduce(f64::min),
             Self::Max => numbers.into_iter().reduce(f64::max),
@@ -119,5 +138,9 @@ mod tests {
         check(Take::Sum, 16.0);
         check(Take::Min, 1.0);
         check(Take::Max, 10.0);
+        check(Take::P95, 10.0);
+        let hundred = || (1..=100).rev().map(f64::from).collect();
+        assert_eq!(Take::P95.of(hundred()), Some(95.0));
+        assert_eq!(Take::P99.of(hundred()), Some(99.0));
     }
 }

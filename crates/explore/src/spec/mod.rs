@@ -4,6 +4,7 @@
 //! How the file is read: `read.rs`, `check.rs`.
 
 mod check;
+mod function;
 mod metric;
 mod probe;
 mod raw;
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use function::{Function, OfCalls, TimeUnit};
 pub use metric::{Metric, Source, Take};
 pub use probe::{Aggregate, ProbeMetric, ProbeName};
 pub use read::SpecError;

@@ -154,6 +154,8 @@ pub(super) struct RawMetric {
     pub(super) take: Option<String>,
     pub(super) json: Option<String>,
     pub(super) measure: Option<RawMeasure>,
+    pub(super) function: Option<String>,
+    pub(super) binary: Option<String>,
     pub(super) probe: Option<RawName>,
     #[serde(rename = "type")]
     pub(super) kind: Option<String>,
