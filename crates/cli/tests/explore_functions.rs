@@ -319,8 +319,8 @@ fn what_cannot_be_observed_is_told_before_anything_runs() {
         "has no function `stepp`",
     );
     check(
-        "function = \"ste\", binary = \"./program\", type = \"CNT\"",
-        "hint: there are: step",
+        "function = \"neve\", binary = \"./program\", type = \"CNT\"",
+        "hint: there are: never",
     );
     check(
         "function = \"usleep\", binary = \"./program\", type = \"CNT\"",
