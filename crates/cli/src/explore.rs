@@ -93,7 +93,8 @@ pub fn run(args: &ExploreArgs) -> anyhow::Result<u8> {
     if let (Some(address), Some(token_file)) = (&args.agent, &args.token_file) {
         return explore_agent::run(address, token_file, &args.folder());
     }
-    let (mut spec, text) = Spec::read(args.spec.as_deref().unwrap_or(Path::new("")))?;
+    let path = args.spec.as_deref().unwrap_or(Path::new(""));
+    let (mut spec, text) = Spec::read(path)?;
     if let Some(trials) = args.trials {
         spec.limits.trials = Some(trials);
     }
@@ -110,7 +111,7 @@ pub fn run(args: &ExploreArgs) -> anyhow::Result<u8> {
             Change::Limits => {}
             Change::Judgement => eprintln!(
                 "slowpath: {} judges the trials otherwise than when they ran: by its objectives, confidence and [why] of now",
-                args.spec.display()
+                path.display()
             ),
             Change::Trials => return Err(ExploreError::Changed(folder).into()),
         }

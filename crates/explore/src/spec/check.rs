@@ -391,8 +391,7 @@ fn metrics(raw: RawMetrics, has_system: bool) -> Result<BTreeMap<String, Metric>
             }
             _ => {
                 let what = format!("`{}` needs one place that it comes from", name.get_ref());
-                let hint =
-                    "regex = '…', json = \"/pointer\", measure = \"wall\", probe = \"name\", or function and binary";
+                let hint = "regex = '…', json = \"/pointer\", measure = \"wall\", probe = \"name\", or function and binary";
                 return Err(Wrong::new(at, what, hint));
             }
         };
