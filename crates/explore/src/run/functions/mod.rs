@@ -19,7 +19,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use perf_event::events::Tracepoint;
+use perf_event::events::{Software, Tracepoint};
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 use slowpath_platform::clocks::monotonic_ns;
 
@@ -111,6 +111,7 @@ pub(super) struct Probes {
     functions: Vec<Observed>,
     emptying: Option<Emptying>,
     begin_ns: Arc<AtomicU64>,
+    _anchors: Vec<Counter>,
     _definitions: Option<Definitions>,
 }
 
@@ -141,6 +142,7 @@ impl Probes {
                 functions: Vec::new(),
                 emptying: None,
                 begin_ns,
+                _anchors: Vec::new(),
                 _definitions: None,
             });
         }
@@ -166,6 +168,8 @@ impl Probes {
         let size = ALL_BUFFERS / (2 * buffers * processors.len()).max(1);
         let size = size.clamp(BUFFER.0, BUFFER.1);
         let mut definitions = Definitions::new()?;
+        let mut anchors = Vec::from_iter(anchor());
+        let has_anchor = !anchors.is_empty();
         let mut functions = Vec::new();
         let mut stopwatches = Vec::new();
         for (function, want, place) in places {
@@ -173,11 +177,17 @@ impl Probes {
             let mut counters = Vec::new();
             for offset in &place.offsets {
                 let entry = definitions.add(&place.path, *offset, false)?;
+                if !has_anchor {
+                    anchors.push(anchor_of(entry).map_err(refused)?);
+                }
                 if want.count {
                     counters.push(counter(entry).build().map_err(refused)?);
                 }
                 if want.times {
                     let back = definitions.add(&place.path, *offset, true)?;
+                    if !has_anchor {
+                        anchors.push(anchor_of(back).map_err(refused)?);
+                    }
                     stopwatches.push(Stopwatch {
                         function: function.clone(),
                         entries: buffered(entry, &processors, size).map_err(refused)?,
@@ -199,6 +209,7 @@ impl Probes {
             functions,
             emptying,
             begin_ns,
+            _anchors: anchors,
             _definitions: Some(definitions),
         })
     }
@@ -388,6 +399,25 @@ fn counter<'run>(id: u64) -> Builder<'run> {
         .inherit(true)
         .enable_on_exec(true);
     builder
+}
+
+/// Keeps the kernel from exchanging the counters of two threads, as it may at a switch between them where all are
+/// inherited alike. It would be harmless, but when one of the two ends, the kernel takes the probes out of the other's
+/// program. It does not exchange what is inherited and sampled with its value; `None` before 6.12, which has no such thing.
+fn anchor() -> Option<Counter> {
+    let mut builder = Builder::new(Software::DUMMY);
+    builder
+        .observe_self()
+        .any_cpu()
+        .inherit(true)
+        .sample(SampleFlag::TID | SampleFlag::READ);
+    builder.build().ok()
+}
+
+/// Keeps a probe in all programs that have it, whichever of them are observed. It counts nothing.
+fn anchor_of(id: u64) -> io::Result<Counter> {
+    let mut builder = Builder::new(Tracepoint::with_id(id));
+    builder.any_pid().one_cpu(0).build()
 }
 
 /// The same with a buffer for each processor, as the kernel wants it for what is inherited.
