@@ -119,6 +119,8 @@ pub(super) struct Probes {
 struct Observed {
     function: Function,
     counters: Vec<Counter>,
+    /// What this thread itself does, where that is in these counters, too.
+    own: Vec<Counter>,
     /// What they had counted when the workload began.
     before: u64,
 }
@@ -174,14 +176,17 @@ impl Probes {
         let mut stopwatches = Vec::new();
         for (function, want, place) in places {
             let refused = |cause: io::Error| refused(function, &cause);
-            let mut counters = Vec::new();
+            let (mut counters, mut own) = (Vec::new(), Vec::new());
             for offset in &place.offsets {
                 let entry = definitions.add(&place.path, *offset, false)?;
                 if !has_anchor {
                     anchors.push(anchor_of(entry).map_err(refused)?);
                 }
                 if want.count {
-                    counters.push(counter(entry).build().map_err(refused)?);
+                    if !has_anchor {
+                        own.push(of_this_thread(entry).map_err(refused)?);
+                    }
+                    counters.push(counter(entry, has_anchor).build().map_err(refused)?);
                 }
                 if want.times {
                     let back = definitions.add(&place.path, *offset, true)?;
@@ -190,8 +195,8 @@ impl Probes {
                     }
                     stopwatches.push(Stopwatch {
                         function: function.clone(),
-                        entries: buffered(entry, &processors, size).map_err(refused)?,
-                        returns: buffered(back, &processors, size).map_err(refused)?,
+                        entries: buffered(entry, has_anchor, &processors, size).map_err(refused)?,
+                        returns: buffered(back, has_anchor, &processors, size).map_err(refused)?,
                         waiting: Vec::new(),
                         seen: 0,
                         pairing: Pairing::new(),
@@ -201,6 +206,7 @@ impl Probes {
             functions.push(Observed {
                 function: function.clone(),
                 counters,
+                own,
                 before: 0,
             });
         }
@@ -262,7 +268,11 @@ impl Probes {
 
 impl Observed {
     fn sum(&mut self) -> io::Result<u64> {
-        self.counters.iter_mut().map(Counter::read).sum()
+        let sum = |counters: &mut [Counter]| -> io::Result<u64> {
+            counters.iter_mut().map(Counter::read).sum()
+        };
+        let own = sum(&mut self.own)?;
+        Ok(sum(&mut self.counters)?.saturating_sub(own))
     }
 }
 
@@ -346,6 +356,7 @@ fn read(
     what: impl Fn(Frame) -> Told,
     after: u64,
 ) {
+    let own = std::process::id().to_ne_bytes();
     while let Some(record) = sampler.next_record() {
         let bytes = record.to_contiguous();
         let word = |place: usize| {
@@ -354,6 +365,7 @@ fn read(
         };
         // Samples: pid and tid, time, kind of registers, stack pointer. Losses: id, how many, pid and tid, time.
         let told = match record.ty() {
+            SAMPLE if bytes.starts_with(&own) => None,
             SAMPLE => (|| {
                 let tid = bytes.get(4..8)?.try_into().ok()?;
                 let frame = Frame {
@@ -390,20 +402,28 @@ struct Wanted {
     times: bool,
 }
 
-/// A counter of what this thread's children do.
-fn counter<'run>(id: u64) -> Builder<'run> {
+/// A counter of what this thread's children do. Without an anchor it counts what this thread does, too: the kernel
+/// exchanges counters then, and may do so only where all of them are in the same state.
+fn counter<'run>(id: u64, has_anchor: bool) -> Builder<'run> {
     let mut builder = Builder::new(Tracepoint::with_id(id));
     builder
         .observe_self()
         .any_cpu()
         .inherit(true)
-        .enable_on_exec(true);
+        .enabled(!has_anchor)
+        .enable_on_exec(has_anchor);
     builder
 }
 
+/// A counter of what this thread does alone.
+fn of_this_thread(id: u64) -> io::Result<Counter> {
+    let mut builder = Builder::new(Tracepoint::with_id(id));
+    builder.observe_self().any_cpu().enabled(true).build()
+}
+
 /// Keeps the kernel from exchanging the counters of two threads, as it may at a switch between them where all are
-/// inherited alike. It would be harmless, but when one of the two ends, the kernel takes the probes out of the other's
-/// program. It does not exchange what is inherited and sampled with its value; `None` before 6.12, which has no such thing.
+/// inherited alike. But when one of the two ends, the kernel takes the probes out of the other's program; and one may be
+/// about to wake up only. It does not exchange what is inherited and sampled with its value; `None` before 6.12, which has no such thing.
 fn anchor() -> Option<Counter> {
     let mut builder = Builder::new(Software::DUMMY);
     builder
@@ -421,13 +441,18 @@ fn anchor_of(id: u64) -> io::Result<Counter> {
 }
 
 /// The same with a buffer for each processor, as the kernel wants it for what is inherited.
-fn buffered(id: u64, processors: &[usize], size: usize) -> io::Result<Vec<Sampler>> {
+fn buffered(
+    id: u64,
+    has_anchor: bool,
+    processors: &[usize],
+    size: usize,
+) -> io::Result<Vec<Sampler>> {
     let Some((register, _)) = STACK else {
         let what = "times are known on x86-64 and ARM64 only; counts everywhere";
         return Err(io::Error::new(io::ErrorKind::Unsupported, what));
     };
     let one = |processor: &usize| {
-        let mut builder = counter(id);
+        let mut builder = counter(id, has_anchor);
         builder
             .one_cpu(*processor)
             .sample_period(1)
