@@ -17,7 +17,8 @@ CLASSES = HERE.parent / "target/test-classes"
 USED = ["inherited", "always", "printedAndUsed", "onOtherThread", "byReflection", "byHandle", "inLambda",
         "afterException"]
 PRINTED = ["printed", "compared"]
-NEVER = ["inheritedNever", "never", "stored", "storedAgain", "storedText"]
+NEVER = ["inheritedNever", "never", "stored", "storedAgain", "storedText", "storedByReflection", "storedByReflectionInt",
+         "byHibernate"]
 
 
 def read_report(path):

@@ -18,6 +18,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.hibernate.bytecode.spi.ReflectionOptimizer;
 
 public final class Corners {
     private static final int THREADS = 3;
@@ -42,6 +43,10 @@ public final class Corners {
         int stored = 5;
         int storedAgain = 6;
         String storedText = "s";
+        String storedByReflection = "v";
+        int storedByReflectionInt = 8;
+        /** Only what Hibernate generates for entities reads it, to look for changes. */
+        String byHibernate = "e";
 
         String getPrinted() {
             return printed;
@@ -66,6 +71,14 @@ public final class Corners {
         }
     }
 
+    /** Stands for such a class. */
+    static class Optimizer implements ReflectionOptimizer.AccessOptimizer {
+        @Override
+        public Object[] getPropertyValues(Object entity) {
+            return new Object[] {((Item) entity).byHibernate};
+        }
+    }
+
     /** Copies of it may be read when it is dead: nothing can be said of what was not read. */
     static class Copied implements Cloneable, Serializable {
         int read = 1;
@@ -79,6 +92,10 @@ public final class Corners {
             }
         }
 
+        Copied copyOfParent() throws CloneNotSupportedException {
+            return (Copied) super.clone();
+        }
+
         @Override
         protected Object clone() throws CloneNotSupportedException {
             return super.clone();
@@ -87,8 +104,11 @@ public final class Corners {
 
     private static final AtomicInteger sometimesRead = new AtomicInteger();
     private static final BlockingQueue<FutureTask<Object>> handedOver = new ArrayBlockingQueue<>(64);
+    private static final ReflectionOptimizer.AccessOptimizer OPTIMIZER = new Optimizer();
     private static boolean inRequests;
     private static Field byReflection;
+    private static Field storedByReflection;
+    private static Field storedByReflectionInt;
     private static MethodHandle byHandle;
     static volatile Object sink;
 
@@ -129,9 +149,12 @@ public final class Corners {
         item.stored = 7;
         item.storedAgain = 6;
         item.storedText = "t";
+        storedByReflection.set(item, "t");
+        storedByReflectionInt.setInt(item, 9);
+        sink = OPTIMIZER.getPropertyValues(item);
         Copied copied = fetchCopied();
         sink = copied.read;
-        sink = copied.copy().readOfCopy;
+        sink = (ThreadLocalRandom.current().nextBoolean() ? copied.copy() : copied.copyOfParent()).readOfCopy;
     }
 
     private static Object useOne() throws Exception {
@@ -149,6 +172,8 @@ public final class Corners {
         int objects = Integer.parseInt(arguments[0]);
         inRequests = arguments.length > 1;
         byReflection = Item.class.getDeclaredField("byReflection");
+        storedByReflection = Item.class.getDeclaredField("storedByReflection");
+        storedByReflectionInt = Item.class.getDeclaredField("storedByReflectionInt");
         byHandle = MethodHandles.lookup().findGetter(Item.class, "byHandle", String.class);
         background(() -> {
             while (true) {

@@ -71,7 +71,7 @@ public final class Agent {
     /** Has classes rewritten that were loaded before. */
     private static void hookLoaded(HookedMethods hooked, Instrumentation instrumentation) {
         for (Class<?> loaded : instrumentation.getAllLoadedClasses()) {
-            if (hooked.hasClass(loaded.getName().replace('.', '/'))) {
+            if (hooked.hasClass(loaded)) {
                 try {
                     instrumentation.retransformClasses(loaded);
                 } catch (UnmodifiableClassException | RuntimeException | Error cause) {

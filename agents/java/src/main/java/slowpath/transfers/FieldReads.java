@@ -1,7 +1,7 @@
 /*
  * Rewrites a class of the application. Before each read of a field of such classes goes a call that marks it where
- * the object is watched; the class gets a field for what watches its objects; toString, hashCode and equals say
- * when they begin and end. No branch is added, so verification stays what it was.
+ * the object is watched, and before each call of clone; the class gets a field for what watches its objects; toString,
+ * hashCode and equals say when they begin and end. No branch is added, so verification stays what it was.
  */
 package slowpath.transfers;
 
@@ -10,7 +10,6 @@ import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassVisitor;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
-import org.objectweb.asm.commons.AdviceAdapter;
 
 final class FieldReads extends ClassVisitor {
     private static final String HOOKS = "slowpath/transfers/Hooks";
@@ -53,7 +52,7 @@ final class FieldReads extends ClassVisitor {
     @Override
     public MethodVisitor visitMethod(int access, String method, String type, String signature, String[] thrown) {
         MethodVisitor writer = super.visitMethod(access, method, type, signature, thrown);
-        MethodVisitor reads = new MethodVisitor(Opcodes.ASM9, writer) {
+        MethodVisitor reads = new Copies(writer) {
             @Override
             public void visitFieldInsn(int opcode, String owner, String field, String fieldType) {
                 if (opcode == Opcodes.GETFIELD) {
@@ -64,9 +63,6 @@ final class FieldReads extends ClassVisitor {
         };
         if (layout == null || (access & (Opcodes.ACC_STATIC | Opcodes.ACC_ABSTRACT)) != 0) {
             return reads;
-        }
-        if (method.equals("clone") && type.startsWith("()")) {
-            return new Copy(access, method, type, reads);
         }
         return hasFrames && Printing.is(method, type)
                 ? new Printing(access, method, type, layout.end(), reads) : reads;
@@ -121,18 +117,5 @@ final class FieldReads extends ClassVisitor {
             set.visitEnd();
         }
         super.visitEnd();
-    }
-
-    /** A method that makes a copy of its object. */
-    private static final class Copy extends AdviceAdapter {
-        Copy(int access, String method, String type, MethodVisitor next) {
-            super(Opcodes.ASM9, next, access, method, type);
-        }
-
-        @Override
-        protected void onMethodEnter() {
-            loadThis();
-            visitMethodInsn(INVOKESTATIC, HOOKS, "copy", "(Ljava/lang/Object;)V", false);
-        }
     }
 }

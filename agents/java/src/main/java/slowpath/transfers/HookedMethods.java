@@ -92,9 +92,8 @@ final class HookedMethods {
 
     /** Hooks, too, what the field mask needs: reads without bytecode, and where somebody might find what it adds. */
     void addReads() {
-        add("java/lang/reflect/Field", (method, type) -> method.startsWith("get")
-                && type.startsWith("(Ljava/lang/Object;)"),
-                around(calls().begin("readByReflection", self(), argument(0))));
+        add("java/lang/reflect/Field", named("get", "getBoolean", "getByte", "getChar", "getShort", "getInt", "getLong",
+                "getFloat", "getDouble"), around(calls().begin("readByReflection", self(), argument(0))));
         add(CLASS, named("privateGetDeclaredFields"), (access, owner, method, type, next) ->
                 new Reflected(access, method, type, "fields", next));
         add(CLASS, named("privateGetDeclaredMethods"), (access, owner, method, type, next) ->
@@ -227,6 +226,15 @@ final class HookedMethods {
     /** @param name with slashes between packages */
     boolean hasClass(String name) {
         return hooks.containsKey(name);
+    }
+
+    /** Whether the class has hooked methods, or methods of an interface that are hooked wherever they are. */
+    boolean hasClass(Class<?> loaded) {
+        boolean has = hasClass(loaded.getName().replace('.', '/'));
+        for (Class<?> implemented : loaded.getInterfaces()) {
+            has |= hasClass(implemented.getName().replace('.', '/'));
+        }
+        return has;
     }
 
     /** For any class: methods may be annotated. */

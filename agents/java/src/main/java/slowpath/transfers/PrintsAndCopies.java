@@ -78,17 +78,7 @@ final class PrintsAndCopies implements ClassFileTransformer {
         @Override
         public MethodVisitor visitMethod(int access, String method, String type, String signature, String[] thrown) {
             MethodVisitor writer = super.visitMethod(access, method, type, signature, thrown);
-            MethodVisitor copies = new MethodVisitor(Opcodes.ASM9, writer) {
-                @Override
-                public void visitMethodInsn(int opcode, String owner, String called, String of, boolean isInterface) {
-                    if (called.equals("clone") && of.startsWith("()") && opcode != Opcodes.INVOKESTATIC) {
-                        super.visitInsn(Opcodes.DUP);
-                        super.visitMethodInsn(Opcodes.INVOKESTATIC, HookedMethods.HOOKS, "copy",
-                                "(Ljava/lang/Object;)V", false);
-                    }
-                    super.visitMethodInsn(opcode, owner, called, of, isInterface);
-                }
-            };
+            MethodVisitor copies = new Copies(writer);
             boolean isOfObject = (access & (Opcodes.ACC_STATIC | Opcodes.ACC_ABSTRACT)) == 0;
             return hasFrames && isOfObject && Printing.is(method, type)
                     ? new Printing(access, method, type, 0, copies) : copies;
