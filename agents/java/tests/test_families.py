@@ -69,6 +69,11 @@ class EachFamily(unittest.TestCase):
             self.assertAlmostEqual(sum(field["bytes"] for field in row["fields"]) / row["watched"], size,
                                    delta=size / 10)
 
+    def check_counted(self, marker):
+        """Nothing is said of fields, as the program's own code sees the objects before they are returned."""
+        context = self.context(marker)
+        self.assertEqual((context["responses"], context["looked_into"], context["classes"]), (TIMES, 0, []))
+
     def test_jdbc(self):
         row, bean = "families.JdbcFamily$StationRow", "families.JdbcFamily$StationBean"
         # Each value as text after its length: 4 + 1, 4 + 12, 4 + 5, 4 + 5, 4 + 5.
@@ -76,6 +81,7 @@ class EachFamily(unittest.TestCase):
         self.check("jdbc-bean", "JdbcTemplate", "SELECT stations", bean, ["latitude"])
         self.check("jdbc-named", "JdbcTemplate", "SELECT STATIONS", bean, ["operator"])
         self.check("jdbc-repository", "JdbcTemplate", "SELECT STATIONS", row, ["id"])
+        self.check_counted("jdbc-extractor")
 
     def test_hibernate(self):
         """Hibernate itself reads every field, as it looks for changes when a transaction ends: no use."""
@@ -103,6 +109,7 @@ class EachFamily(unittest.TestCase):
     def test_rest_template(self):
         self.check("rest-template", "RestTemplate", r"GET http://localhost:\d+/api/stations/\{id\}", "families.Station",
                    ["name"], size=108)
+        self.check_counted("rest-extractor")
 
     def test_web_client(self):
         station = "families.Station"

@@ -129,7 +129,8 @@ class TwoServices(unittest.TestCase):
             for path in ("one", "all", "log", "sometimes", "keep"):
                 get(f"/{path}/{number}")
             if number < 40:
-                for path in ("list", "rest-client", "jackson3", "jackson2", "gson", "forward", "local", "annotated"):
+                for path in ("list", "rest-client", "jackson3", "jackson2", "gson", "forward", "local", "annotated",
+                             "exchange"):
                     get(f"/{path}/{number}")
         cls.truth = [int(count) for count in get("/truth").split()]
         connection.close()
@@ -225,6 +226,10 @@ class TwoServices(unittest.TestCase):
         self.assertEqual(self.context("annotated")["endpoint"]["url"], "a queue of stations")
         self.assertEqual(self.context("gson")["endpoint"]["url"], f"{self.tickets}/tickets/{{}}")
         self.assertEqual(self.row("list", "shop.Ticket")["objects"], 5 * self.context("list")["looked_into"])
+
+    def test_what_is_read_before_it_is_returned(self):
+        context = self.context("exchange")
+        self.assertEqual((context["by"], context["responses"], context["looked_into"]), ("RestClient", 40, 0))
 
     def test_a_text_that_is_not_remote(self):
         place = line_of("local")

@@ -1,9 +1,10 @@
 /*
- * The usual change of a hooked method: at its begin and before its returns a method of Hooks is called with what
+ * The usual change of a hooked method: at its begin and before its returns methods of Hooks are called with what
  * is at hand there; so it is where an exception leaves the method. Each of the three may be missing.
  */
 package slowpath.transfers;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.objectweb.asm.MethodVisitor;
@@ -38,12 +39,13 @@ final class AroundHooked extends AroundMethod {
 
     /** Calls of hooks at these places; null: none. */
     static final class Calls {
-        private Call begin;
+        private final List<Call> begin = new ArrayList<>();
         private Call returning;
         private Call throwing;
 
+        /** After those that were given before. */
         Calls begin(String hook, Value... arguments) {
-            begin = new Call(hook, arguments);
+            begin.add(new Call(hook, arguments));
             return this;
         }
 
@@ -128,7 +130,7 @@ final class AroundHooked extends AroundMethod {
 
     @Override
     void begin() {
-        emit(calls.begin);
+        calls.begin.forEach(this::emit);
     }
 
     @Override

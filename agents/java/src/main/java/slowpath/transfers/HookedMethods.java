@@ -38,6 +38,8 @@ final class HookedMethods {
     /** What of a session may load entities; the same in Hibernate 5, 6 and 7. */
     private static final Set<String> HIBERNATE_LOADS = Set.of("fireLoad", "fireLoadNoChecks", "fireRefresh",
             "immediateLoad", "internalLoad", "initializeCollection");
+    private static final String SPRING_FUNCTION =
+            "org.springframework.web.client.RestClient$RequestHeadersSpec$ExchangeFunction";
     private static final Set<String> TEXTS =
             Set.of("java.lang.String", "byte[]", "java.io.InputStream", "java.io.Reader");
 
@@ -110,10 +112,12 @@ final class HookedMethods {
         Value httpMethod = argument("org.springframework.http.HttpMethod");
         Value uri = argument("java.net.URI");
         add("org/springframework/web/client/RestTemplate", named("doExecute"),
-                around(client("RestTemplate").begin("call", httpMethod, uri, argument("java.lang.String"))));
+                around(client("RestTemplate").begin("call", httpMethod, uri, argument("java.lang.String"))
+                        .begin("shownTo", argument("org.springframework.web.client.ResponseExtractor"))));
         String restClient = "org/springframework/web/client/DefaultRestClient$DefaultRequestBodyUriSpec";
         add(restClient, named("exchangeInternal"),
-                around(client("RestClient").begin("call", nothing(), nothing(), nothing())));
+                around(client("RestClient").begin("call", nothing(), nothing(), nothing())
+                        .begin("shownTo", argument(SPRING_FUNCTION))));
         Value methodField = field("httpMethod", "Lorg/springframework/http/HttpMethod;");
         Value attributes = field("attributes", "Ljava/util/Map;");
         add(restClient, (method, type) -> method.equals("createRequest") && type.startsWith("(Ljava/net/URI;)"),
@@ -126,7 +130,8 @@ final class HookedMethods {
                 (access, owner, method, type, next) -> new Later(access, method, type, "WebClient", next));
         add("org/springframework/jdbc/core/JdbcTemplate", named("query", "queryForObject", "queryForList"),
                 around(client("JdbcTemplate").begin("query", argument("java.lang.String"),
-                        argument("org.springframework.jdbc.core.PreparedStatementCreator"))));
+                        argument("org.springframework.jdbc.core.PreparedStatementCreator"))
+                        .begin("shownTo", argument("org.springframework.jdbc.core.ResultSetExtractor"))));
         // Whom it asks, the driver of MongoDB tells.
         add("org/springframework/data/mongodb/core/MongoTemplate", named("find", "findOne", "findById", "findAll",
                 "findDistinct", "findAndModify", "findAndReplace", "findAndRemove", "doFind", "doFindOne", "aggregate",

@@ -199,7 +199,15 @@ public final class Hooks {
             return false;
         }
         thread.endpoint = null;
+        thread.isShown = false;
         return true;
+    }
+
+    /** The call that has begun gives what arrives to this code first, or null: what that reads cannot be seen. */
+    public static void shownTo(Object code) {
+        if (code != null && transfers.mayRead(code.getClass().getName())) {
+            ThreadState.current().isShown = true;
+        }
     }
 
     /** Inside of such a method it becomes known whom it asks. */
@@ -231,21 +239,26 @@ public final class Hooks {
     public static void received(Object result, String by) {
         ThreadState thread = ThreadState.current();
         if (--thread.receiving == 0 && result != null) {
-            transfers.received(result, thread.endpoint == null ? Endpoint.UNKNOWN : thread.endpoint, by);
+            transfers.received(
+                    result, thread.endpoint == null ? Endpoint.UNKNOWN : thread.endpoint, by, !thread.isShown);
         }
     }
 
     /** Begin of a method that makes objects of a text. */
     public static void parse() {
-        ThreadState.current().receiving++;
+        ThreadState thread = ThreadState.current();
+        if (thread.receiving++ == 0) {
+            thread.isShown = false;
+        }
     }
 
     /** End of such a method: the objects are remote if the text is a body that came over the network. */
     public static void parsed(Object text, Object result, String by) {
-        if (--ThreadState.current().receiving == 0 && result != null) {
+        ThreadState thread = ThreadState.current();
+        if (--thread.receiving == 0 && result != null) {
             Endpoint endpoint = ENDPOINTS.of(text);
             if (endpoint != null) {
-                transfers.received(result, endpoint, by);
+                transfers.received(result, endpoint, by, !thread.isShown);
             }
         }
     }
@@ -275,7 +288,7 @@ public final class Hooks {
         Endpoint known = ENDPOINTS.of(answer);
         Endpoint endpoint = known == null ? Endpoint.UNKNOWN : known;
         CallPath callPath = transfers.callPath();
-        return result -> transfers.received(result, callPath, endpoint, by);
+        return result -> transfers.received(result, callPath, endpoint, by, true);
     }
 
     /** A command for a collection of MongoDB: what its answer will be read with. */
@@ -311,7 +324,7 @@ public final class Hooks {
         CallPath callPath = CALL_PATHS.of(listener);
         Endpoint endpoint = ENDPOINTS.of(message);
         if (callPath != null && endpoint != null) {
-            transfers.received(message, callPath, endpoint, "gRPC");
+            transfers.received(message, callPath, endpoint, "gRPC", true);
         }
     }
 
@@ -336,7 +349,7 @@ public final class Hooks {
             ENDPOINTS.remember(persister, endpoint);
         }
         if (!ThreadState.current().loaded(entity, endpoint)) {
-            transfers.received(entity, endpoint, HIBERNATE);
+            transfers.received(entity, endpoint, HIBERNATE, true);
         }
     }
 
@@ -344,7 +357,7 @@ public final class Hooks {
     public static void endLoad() {
         Map<Endpoint, List<Object>> entities = ThreadState.current().endLoading();
         if (entities != null) {
-            entities.forEach((endpoint, ofTable) -> transfers.received(ofTable, endpoint, HIBERNATE));
+            entities.forEach((endpoint, ofTable) -> transfers.received(ofTable, endpoint, HIBERNATE, true));
         }
     }
 

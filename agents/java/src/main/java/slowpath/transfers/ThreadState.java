@@ -16,6 +16,8 @@ final class ThreadState {
     int receiving;
     /** Where the outermost of them gets its answer from; null: not known. */
     Endpoint endpoint;
+    /** Whether code of the program sees what arrives before the outermost of them returns it. */
+    boolean isShown;
 
     private int printing;
     private int uncounted;

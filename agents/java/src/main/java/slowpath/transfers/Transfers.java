@@ -43,10 +43,18 @@ final class Transfers {
         return contexts.values();
     }
 
-    /** What a client returns, or a parser made of its answer, is about to reach the application. */
-    void received(Object root, Endpoint endpoint, String by) {
+    /** Whether code that Spring calls may be the application's, and read objects before they are returned. */
+    boolean mayRead(String className) {
+        return !className.startsWith("org.springframework.") || options.application.contain(className);
+    }
+
+    /**
+     * What a client returns, or a parser made of its answer, is about to reach the application.
+     * @param isNew whether the application has not seen it yet: only then it may be looked into
+     */
+    void received(Object root, Endpoint endpoint, String by, boolean isNew) {
         if (!Graph.isPlain(root)) {
-            received(root, callPath(), endpoint, by);
+            received(root, callPath(), endpoint, by, isNew);
         }
     }
 
@@ -61,7 +69,7 @@ final class Transfers {
     }
 
     /** What was asked for over this call path is about to reach the application, on whatever thread. */
-    void received(Object root, CallPath callPath, Endpoint endpoint, String by) {
+    void received(Object root, CallPath callPath, Endpoint endpoint, String by, boolean isNew) {
         if (callPath == null || Graph.isPlain(root)) {
             return;
         }
@@ -72,7 +80,7 @@ final class Transfers {
             if (context != null) {
                 context.responses.increment();
                 NativeEvents.tell(context);
-                if (isWorthLooking(context)) {
+                if (isNew && isWorthLooking(context)) {
                     look(root, context, thread);
                 }
             }

@@ -3,6 +3,7 @@
  */
 package families;
 
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
@@ -20,6 +21,7 @@ import org.springframework.data.relational.core.mapping.Table;
 import org.springframework.data.repository.CrudRepository;
 import org.springframework.jdbc.core.BeanPropertyRowMapper;
 import org.springframework.jdbc.core.JdbcTemplate;
+import org.springframework.jdbc.core.ResultSetExtractor;
 import org.springframework.jdbc.core.namedparam.NamedParameterJdbcTemplate;
 import org.springframework.jdbc.datasource.DataSourceTransactionManager;
 
@@ -84,6 +86,7 @@ final class JdbcFamily implements Family {
         bean(number);
         byName(number);
         repository(number);
+        extracted(number);
     }
 
     private String mapped(int number) {
@@ -113,6 +116,22 @@ final class JdbcFamily implements Family {
     private int repository(int number) {
         StationRow station = rows.findById(number).orElseThrow(); // line: jdbc-repository
         return station.getId();
+    }
+
+    /** Reads rows before they are returned. */
+    private String extracted(int number) {
+        Map<Integer, StationRow> found = jdbc.query("SELECT * FROM STATIONS WHERE ID = " + number, // line: jdbc-extractor
+                (ResultSetExtractor<Map<Integer, StationRow>>) rows -> {
+                    Map<Integer, StationRow> byId = new HashMap<>();
+                    while (rows.next()) {
+                        StationRow station = new StationRow();
+                        station.id = rows.getInt("ID");
+                        station.name = rows.getString("NAME");
+                        byId.put(station.id, station);
+                    }
+                    return byId;
+                });
+        return found.get(number).getName();
     }
 
     @Override

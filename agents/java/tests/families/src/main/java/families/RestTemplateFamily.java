@@ -3,6 +3,8 @@
  */
 package families;
 
+import org.springframework.http.HttpMethod;
+import org.springframework.web.client.HttpMessageConverterExtractor;
 import org.springframework.web.client.RestTemplate;
 import org.springframework.web.util.DefaultUriBuilderFactory;
 
@@ -17,10 +19,21 @@ final class RestTemplateFamily implements Family {
     @Override
     public void ask(int number) {
         one(number);
+        extracted(number);
     }
 
     private String one(int number) {
         return rest.getForObject("/stations/{id}?in={in}", Station.class, number, "a/b").getName(); // line: rest-template
+    }
+
+    /** Reads the answer before it is returned. */
+    private String extracted(int number) {
+        HttpMessageConverterExtractor<Station> body =
+                new HttpMessageConverterExtractor<>(Station.class, rest.getMessageConverters());
+        return rest.execute("/stations/{id}", HttpMethod.GET, null, answer -> { // line: rest-extractor
+            Station station = body.extractData(answer);
+            return station.getPlatforms() < 0 ? null : station;
+        }, number).getName();
     }
 
     @Override
