@@ -21,6 +21,17 @@ NEVER = ["inheritedNever", "never", "stored", "storedAgain", "storedText", "stor
          "byHibernate"]
 
 
+def javas():
+    """The runtimes to test with."""
+    return ["java", *filter(None, os.environ.get("JAVAS", "").split(":"))]
+
+
+def version(java):
+    """That of Java, 17 for instance."""
+    said = subprocess.run([java, "-version"], capture_output=True, text=True).stderr.split('"')[1]
+    return int(said.split(".")[0].partition("-")[0])
+
+
 def read_report(path):
     head, *contexts = [json.loads(line) for line in Path(path).read_text().splitlines()]
     return head, contexts

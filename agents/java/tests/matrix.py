@@ -2,7 +2,6 @@
 `java` of the path): Corners runs until 10,000 samples are decided of fields that are always read, and as many of fields that
 never are. No read may be reported that was none, and of those always read 99.5 % must be. Prints a line for each; an hour.
     matrix.py [SAMPLES]"""
-import os
 import subprocess
 import sys
 import tempfile
@@ -40,7 +39,7 @@ def check(java, options, backend):
 
 def main():
     are_right = True
-    for java in ["java", *filter(None, os.environ.get("JAVAS", "").split(":"))]:
+    for java in corners.javas():
         version = subprocess.run([java, "-version"], capture_output=True, text=True).stderr.split('"')[1]
         for collector, options in COLLECTORS.items():
             if not runs(java, options):

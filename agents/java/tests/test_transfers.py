@@ -277,7 +277,7 @@ class EveryRead(unittest.TestCase):
                 yield name, options
 
     def test_each_collector(self):
-        for java in ["java", *filter(None, os.environ.get("JAVAS", "").split(":"))]:
+        for java in corners.javas():
             for name, options in self.collectors(java):
                 with self.subTest(java=java, collector=name), tempfile.TemporaryDirectory() as folder:
                     self.check(java, options, Path(folder) / "report.jsonl")
@@ -314,6 +314,26 @@ class ByRegisters(unittest.TestCase):
     def test_every_read(self):
         with tempfile.TemporaryDirectory() as folder:
             corners.run("java", ["-XX:+UseG1GC"], "watchpoints", Path(folder), least=200).check(self)
+
+    @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
+    def test_virtual_threads(self):
+        """Who waits in toString runs on another thread of the system afterwards, and somebody else on this one."""
+        with_virtual = [java for java in corners.javas() if corners.version(java) >= 21]
+        if not with_virtual:
+            self.skipTest("no Java 21 or later (JAVAS)")
+        for java in with_virtual:
+            with self.subTest(java=java), tempfile.TemporaryDirectory() as folder:
+                report = Path(folder) / "report.jsonl"
+                subprocess.run([java, "-XX:+UseSerialGC", f"-javaagent:{AGENT}=report={report},samples=1000000,"
+                                "arms-per-second=1000000,aiming-share=0.5,backend=watchpoints,"
+                                "remote=virtual.Virtual#fetch", "-cp", CLASSES, "virtual.Virtual", "5"],
+                               check=True, timeout=60)
+                row = read_report(report)[1][0]["classes"][0]
+                read, printed, never = row["fields"]
+                self.assertGreater(row["decided"], 100)
+                self.assertGreater(row["censored"], 100, "those that were printed")
+                self.assertGreaterEqual(read["used"], 0.99 * (read["used"] + read["printed"] + read["unused"]), read)
+                self.assertEqual((printed["used"], printed["printed"], never["used"], never["printed"]), (0, 0, 0, 0))
 
     @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
     def test_attached_to_a_program_that_runs(self):

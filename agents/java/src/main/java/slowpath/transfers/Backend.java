@@ -18,8 +18,11 @@ interface Backend {
      */
     void watch(Object object, DataClass type, Row row, List<Lifetimes.Sample> ofRequest);
 
-    /** Any object, or null. */
-    boolean isWatched(Object object);
+    /**
+     * toString, hashCode or equals of any object begins; another one is what it is compared with, or null.
+     * @return whether what this thread reads from now on is to be told apart, as one of them is watched
+     */
+    boolean print(Object object, Object other);
 
     /** Any object is about to be copied by its method clone. */
     void copy(Object object);

@@ -80,8 +80,8 @@ final class FieldMask implements Backend {
     }
 
     @Override
-    public boolean isWatched(Object object) {
-        return Hooks.watchedOf(object) != null;
+    public boolean print(Object object, Object other) {
+        return Hooks.watchedOf(object) != null || Hooks.watchedOf(other) != null;
     }
 
     @Override

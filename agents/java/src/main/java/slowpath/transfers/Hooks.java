@@ -83,10 +83,10 @@ public final class Hooks {
 
     /**
      * Begin of toString, hashCode or equals of an object; another one is what it is compared with, or null.
-     * @return whether it is about an object that is watched, for {@link #printed}
+     * @return whether reads are told apart until it ends, for {@link #printed}
      */
     public static boolean print(Object object, Object other) {
-        if (!backend.isWatched(object) && !backend.isWatched(other)) {
+        if (!backend.print(object, other)) {
             return false;
         }
         ThreadState.current().print();

@@ -118,16 +118,28 @@ final class Watchpoints implements Backend {
     }
 
     @Override
-    public boolean isWatched(Object object) {
-        return served(object) != null;
+    public boolean print(Object object, Object other) {
+        boolean isWatched = served(object) != null || served(other) != null;
+        // Which thread reads, the system's threads tell, and a virtual one that waits goes on on another of them.
+        if (isWatched && Thread.currentThread().getClass().getName().equals("java.lang.VirtualThread")) {
+            censor(object);
+            censor(other);
+            return false;
+        }
+        return isWatched;
     }
 
     @Override
     public void copy(Object object) {
+        censor(object); // The copying itself is no read.
+    }
+
+    /** Of an object, should it be watched, nobody can say any more what is read of it. */
+    private void censor(Object object) {
         Sample sample = served(object);
         if (sample != null) {
-            sample.isCopied = true;
-            free(sample); // The copying itself is no read.
+            sample.isCensored = true;
+            free(sample);
         }
     }
 
@@ -243,7 +255,7 @@ final class Watchpoints implements Backend {
         private final int field;
         private int register = -1;
         private int seen;
-        private volatile boolean isCopied;
+        private volatile boolean isCensored;
         private boolean isStopped;
         private boolean isTooLong;
 
@@ -298,7 +310,7 @@ final class Watchpoints implements Backend {
 
         @Override
         public boolean isCopied() {
-            return isCopied;
+            return isCensored;
         }
     }
 
