@@ -316,6 +316,21 @@ class ByRegisters(unittest.TestCase):
             corners.run("java", ["-XX:+UseG1GC"], "watchpoints", Path(folder), least=200).check(self)
 
     @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
+    def test_aiming_share(self):
+        """Where it is used up, what moves is lost instead of followed, no matter what was read of it before."""
+        for share, is_lost in ((1, False), (0.001, True)):
+            with self.subTest(share), tempfile.TemporaryDirectory() as folder:
+                report = Path(folder) / "report.jsonl"
+                subprocess.run(["java", "-XX:+UseSerialGC", "-Xmx32m", f"-javaagent:{AGENT}=report={report},"
+                                f"arms-per-second=1000000,aiming-share={share},backend=watchpoints,"
+                                "remote=corners.ManyThreads#fetch", "-cp", CLASSES, "corners.ManyThreads", "400", "100"],
+                               check=True, timeout=60)
+                row = read_report(report)[1][0]["classes"][0]
+                self.assertGreater(row["watched"], 0)
+                self.assertEqual(row["lost"], row["watched"] if is_lost else 0, row)
+                self.assertEqual([field["unused"] for field in row["fields"]], [0, 0])
+
+    @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
     def test_virtual_threads(self):
         """Who waits in toString runs on another thread of the system afterwards, and somebody else on this one."""
         with_virtual = [java for java in corners.javas() if corners.version(java) >= 21]

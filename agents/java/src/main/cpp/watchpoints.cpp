@@ -8,6 +8,7 @@
 // know for each instruction which of the inlined methods it belongs to, so that a read by the program looks like one by
 // the code of a hook beside it. Nothing here throws; what runs in the signal handler takes no lock and no memory.
 #include "access.h"
+#include "budget.h"
 #include "registers.h"
 
 #include <jvmti.h>
@@ -69,6 +70,8 @@ Slot slots[registers::COUNT];
 pthread_mutex_t aiming = PTHREAD_MUTEX_INITIALIZER;
 // Odd while a collection has the program stopped.
 std::atomic<std::uint64_t> epoch{0};
+// In how many collections there was no budget to follow all that had moved.
+std::atomic<int> given_up{0};
 JavaVM *machine_of_java;
 jvmtiEnv *tools;
 AsyncGetCallTrace call_trace;
@@ -91,6 +94,18 @@ constexpr int MOST_READS_OF_STORE = 3;
 constexpr int MOST_READS = 256;
 jmethodID unsafe_reads[MOST_READS];
 int unsafe_reads_count;
+
+bool aim(int which, const Slot &slot, std::uint32_t tag)
+{
+    const budget::Charge charge;
+    return registers::aim(which, slot.address, slot.bytes, tag);
+}
+
+void disable(int which)
+{
+    const budget::Charge charge;
+    registers::disable(which);
+}
 
 std::uintptr_t untagged(const void *reference)
 {
@@ -172,12 +187,12 @@ void on_access(int which, std::uint32_t tag, void *machine)
     if (machine_of_java->GetEnv(&environment, JNI_VERSION_10) != JNI_OK)
         return;
     int seen = LOST;
-    if (machine && (!moves_always || now == slot.epoch))
+    if (machine && !(slot.seen & LOST) && (!moves_always || now == slot.epoch))
         seen = seen_by(static_cast<JNIEnv *>(environment), machine, slot);
     slot.seen |= seen;
     int armed = ARMED;
     if (seen & (USED | LOST) && slot.tag == tag && slot.state.compare_exchange_strong(armed, READING)) {
-        registers::disable(which);
+        disable(which);
         slot.state = READ;
     }
 }
@@ -191,6 +206,7 @@ void JNICALL collection_begins(jvmtiEnv *)
 void JNICALL collection_ends(jvmtiEnv *)
 {
     if (!moves_always) {
+        bool gives_up = false;
         pthread_mutex_lock(&aiming);
         for (int which = 0; which < registers::COUNT; which++) {
             Slot &slot = slots[which];
@@ -198,15 +214,20 @@ void JNICALL collection_ends(jvmtiEnv *)
                 continue;
             const std::uintptr_t object = untagged(slot.object);
             if (!object) {
-                registers::disable(which);
+                disable(which);
                 slot.state = GONE;
                 continue;
             }
-            const bool has_moved = object + slot.offset != slot.address;
+            if (object + slot.offset == slot.address || slot.seen & LOST)
+                continue;
             slot.address = object + slot.offset;
-            if (has_moved && !registers::aim(which, slot.address, slot.bytes, ++slot.tag))
+            // What is given up stays aimed at where it was: whoever touches that disables the register.
+            const bool is_paid = budget::missing(0) <= 0;
+            gives_up |= !is_paid;
+            if (!is_paid || !aim(which, slot, ++slot.tag))
                 slot.seen |= LOST;
         }
+        given_up += gives_up;
         pthread_mutex_unlock(&aiming);
     }
     epoch++;
@@ -303,7 +324,7 @@ int take(int which)
         state = slot.state;
     }
     if (state == ARMED)
-        registers::disable(which);
+        disable(which);
     pthread_mutex_unlock(&aiming);
     return state;
 }
@@ -312,8 +333,9 @@ int take(int which)
 
 // Null, or a sentence that says why nothing can be watched.
 extern "C" JNIEXPORT jstring JNICALL Java_slowpath_transfers_Watchpoints_open(
-    JNIEnv *environment, jclass, jboolean concurrent, jboolean barriers)
+    JNIEnv *environment, jclass, jboolean concurrent, jboolean barriers, jdouble share)
 {
+    budget::open(share);
     moves_always = concurrent;
     stores_read = barriers;
     const char *missing = environment->GetJavaVM(&machine_of_java) == JNI_OK ? find_call_trace() : "there is no JVM";
@@ -345,7 +367,7 @@ extern "C" JNIEXPORT jint JNICALL Java_slowpath_transfers_Watchpoints_arm(
     slot.reads = 0;
     pthread_mutex_lock(&aiming);
     slot.address = untagged(object) + slot.offset;
-    const bool is_aimed = registers::aim(which, slot.address, bytes, ++slot.tag);
+    const bool is_aimed = aim(which, slot, ++slot.tag);
     slot.state = ARMED;
     pthread_mutex_unlock(&aiming);
     // A collection does not wait for this thread: it may have come in between.
@@ -356,15 +378,18 @@ extern "C" JNIEXPORT jint JNICALL Java_slowpath_transfers_Watchpoints_arm(
     return NOT_ARMED;
 }
 
-// Whether a register is done with, which the next object may have. Where a collection makes objects lost, those that were
-// read must run the same risk as the others: as long as they would be watched unread.
-extern "C" JNIEXPORT jlong JNICALL Java_slowpath_transfers_Watchpoints_processorNanos(JNIEnv *, jclass)
+extern "C" JNIEXPORT jlong JNICALL Java_slowpath_transfers_Watchpoints_missingNanos(JNIEnv *, jclass)
 {
-    timespec used{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return used.tv_sec * INT64_C(1'000'000'000) + used.tv_nsec;
+    return budget::missing(budget::RESERVE);
 }
 
+extern "C" JNIEXPORT jint JNICALL Java_slowpath_transfers_Watchpoints_givenUp(JNIEnv *, jclass)
+{
+    return given_up;
+}
+
+// Whether a register is done with, which the next object may have. Where each collection makes objects lost, those that
+// were read must run the same risk as the others: as long as they would be watched unread.
 extern "C" JNIEXPORT jboolean JNICALL Java_slowpath_transfers_Watchpoints_isDone(JNIEnv *, jclass, jint which)
 {
     // So long nobody is kept from a store that he has begun.
@@ -372,7 +397,7 @@ extern "C" JNIEXPORT jboolean JNICALL Java_slowpath_transfers_Watchpoints_isDone
     const Slot &slot = slots[which];
     const int state = slot.state;
     return !moves_always &&
-           (state == READ || state == GONE || (slot.read_by && nanoseconds() - slot.read_at > LONGEST_STORE));
+           (state == READ || state == GONE || slot.seen & LOST || (slot.read_by && nanoseconds() - slot.read_at > LONGEST_STORE));
 }
 
 // Watches no longer; what was seen.

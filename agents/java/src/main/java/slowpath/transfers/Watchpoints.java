@@ -55,9 +55,8 @@ final class Watchpoints implements Backend {
     private final BlockingDeque<Reference<Class<?>>> toPrepare = new LinkedBlockingDeque<>(MOST_TO_PREPARE);
     /** Whom each register serves; null: nobody. */
     private final AtomicReferenceArray<Sample> served = new AtomicReferenceArray<>(REGISTERS);
-    /** Until when, and until what processor time of the program, no register is aimed. */
+    /** Until when no register is aimed, as the program cannot have used the processor time before that pays for it. */
     private long restUntil = System.nanoTime();
-    private long restUntilProcessor;
     private final LongAdder registersBusy = new LongAdder();
     private final LongAdder unseen = new LongAdder();
 
@@ -72,7 +71,7 @@ final class Watchpoints implements Backend {
         try {
             offsets = new Offsets(instrumentation);
             String missing = open(
-                    isCollector("ZGC", "Shenandoah"), isCollector("ZGC", "Shenandoah", "G1"));
+                    isCollector("ZGC", "Shenandoah"), isCollector("ZGC", "Shenandoah", "G1"), options.aimingShare);
             printsAndCopies = missing == null ? new PrintsAndCopies(instrumentation) : null;
             return missing;
         } catch (ReflectiveOperationException | LinkageError cause) {
@@ -170,7 +169,7 @@ final class Watchpoints implements Backend {
 
     private synchronized void arm(Object object, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
         long now = System.nanoTime();
-        int register = now - restUntil >= 0 && processorNanos() >= restUntilProcessor ? freeRegister(now) : -1;
+        int register = isPaid(now) ? freeRegister(now) : -1;
         int field = register < 0 ? -1 : row.shortField(options.samples);
         if (field < 0) {
             registersBusy.increment();
@@ -183,7 +182,6 @@ final class Watchpoints implements Backend {
         lifetimes.add(sample, ofRequest);
         armed.incrementAndGet();
         served.set(register, sample);
-        long begin = System.nanoTime();
         int outcome = arm(register, object, offset, offsets.bytes(watched), !watched.getType().isPrimitive());
         if (outcome == IS_ARMED) {
             sample.register = register;
@@ -192,15 +190,16 @@ final class Watchpoints implements Backend {
             armed.decrementAndGet();
             sample.seen = LOST;
         }
-        rest(System.nanoTime() - begin);
     }
 
-    /** However much aiming costs, as it does with many threads: the program does so much more than that meanwhile. */
-    private void rest(long costNanos) {
-        long between = (long) (costNanos * (1 / options.aimingShare - 1));
-        restUntilProcessor = processorNanos() + between;
-        // It can't have used that before; asking the clock costs less than asking for processor time.
-        restUntil = System.nanoTime() + between / Runtime.getRuntime().availableProcessors();
+    /** Whether another register may be aimed, however much that costs, as it does with many threads. */
+    private boolean isPaid(long now) {
+        if (now - restUntil < 0) {
+            return false; // Asking the clock costs less than asking for processor time.
+        }
+        long missing = missingNanos();
+        restUntil = now + Math.max(0, missing) / Runtime.getRuntime().availableProcessors();
+        return missing <= 0;
     }
 
     /** One that nobody needs any more; -1: none. */
@@ -253,6 +252,7 @@ final class Watchpoints implements Backend {
         private final WeakReference<Object> object;
         private final Row row;
         private final int field;
+        private final int givenUpBefore = givenUp();
         private int register = -1;
         private int seen;
         private volatile boolean isCensored;
@@ -287,6 +287,8 @@ final class Watchpoints implements Backend {
                 if (!isStopped) {
                     isStopped = true;
                     free(this);
+                    // Read before or not: who was not might have been lost.
+                    seen |= givenUp() == givenUpBefore ? 0 : LOST;
                     // Whether it was read meanwhile or not.
                     isTooLong = System.nanoTime() - begun > LONGEST_NANOS;
                 }
@@ -317,14 +319,18 @@ final class Watchpoints implements Backend {
     /**
      * @param concurrent whether objects move while the program runs
      * @param barriers whether who replaces a reference may read it before, for the collector
+     * @param share of the program's processor time that may be spent on aiming
      * @return null, or why nothing can be watched
      */
-    private static native String open(boolean concurrent, boolean barriers);
+    private static native String open(boolean concurrent, boolean barriers, double share);
 
     private static native int arm(int register, Object object, long offset, int bytes, boolean isReference);
 
-    /** Processor time of all threads of the program. */
-    private static native long processorNanos();
+    /** How much processor time the program has to use before one more object may be watched; 0 or less: it may. */
+    private static native long missingNanos();
+
+    /** In how many collections there was no budget to follow what had moved. */
+    private static native int givenUp();
 
     private static native boolean isDone(int register);
 

@@ -1,0 +1,32 @@
+// What aiming registers may cost: a share of the processor time that the program uses, over time. Whoever aims or disables
+// says what that has cost, and asks before. Signal-safe; knows nothing of registers.
+#pragma once
+#include <cstdint>
+
+namespace budget {
+
+// What may be kept back for later of processor time that the program has used: so much at a time may be spent of its share.
+constexpr std::int64_t MOST_KEPT = 1'000'000'000;
+// The half of it is for who must go on what has begun.
+constexpr std::int64_t RESERVE = MOST_KEPT / 2;
+
+// To be called once, before the others.
+void open(double share);
+
+// How many nanoseconds of processor time the program has to use before there is more left than the reserve, or more than
+// nothing; 0 or less: there is.
+std::int64_t missing(std::int64_t reserve);
+
+// From its begin to its end the calling thread's processor time is charged.
+class Charge {
+public:
+    Charge();
+    ~Charge();
+    Charge(const Charge &) = delete;
+    Charge &operator=(const Charge &) = delete;
+
+private:
+    std::int64_t begin;
+};
+
+} // namespace budget
