@@ -5,16 +5,15 @@
 
 namespace budget {
 
-// What may be kept back for later of processor time that the program has used: so much at a time may be spent of its share.
+// Of how much processor time, which the program has used, the share is kept for later at most.
 constexpr std::int64_t MOST_KEPT = 1'000'000'000;
-// The half of it is for who must go on what has begun.
+// Half of that only those may spend who go on with what has begun.
 constexpr std::int64_t RESERVE = MOST_KEPT / 2;
 
 // To be called once, before the others.
 void open(double share);
 
-// How many nanoseconds of processor time the program has to use before there is more left than the reserve, or more than
-// nothing; 0 or less: there is.
+// How many nanoseconds of processor time the program has to use until the share of so many is left; 0 or less: it is.
 std::int64_t missing(std::int64_t reserve);
 
 // From its begin to its end the calling thread's processor time is charged.
