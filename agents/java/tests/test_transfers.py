@@ -2,6 +2,7 @@
 collector, and compares the agent's report with what they did. Events are compared where LTTng can be had
 (OWN_LTTNG, set by own-lttng.sh). Further Java runtimes to test: JAVAS, a list of paths with `:` between. The report
 of the services is kept as KEPT_REPORT says."""
+import contextlib
 import http.client
 import json
 import os
@@ -361,13 +362,17 @@ class ByRegisters(unittest.TestCase):
 
     def test_what_cannot_be_attached(self):
         with subprocess.Popen(["java", "-cp", CLASSES, "corners.Corners", "1000000000"], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, text=True) as program:
-            self.addCleanup(program.kill)
+                              stderr=subprocess.PIPE, text=True) as program, contextlib.ExitStack() as end:
+            end.callback(program.kill)
             time.sleep(1)
             status, said = corners.attach(program.pid, "backend=mask")
             self.assertIn("'backend' is mask, which changes classes when they are loaded, and the program runs already",
                           said)
             self.assertEqual((status, program.poll()), (3, None))
+            for _ in range(2):
+                status, said = corners.attach(program.pid, "report=/nowhere/report.jsonl")
+                self.assertIn("no report of transfers can be written to /nowhere/report.jsonl: ", said)
+                self.assertEqual((status, program.poll()), (3, None))
             program.kill()
         self.assertIn("cannot attach: ", corners.attach(program.pid, "")[1])
 
@@ -443,7 +448,48 @@ class WhatCannotBe(unittest.TestCase):
             self.assertEqual(read_report(report)[0]["backend"], "field-mask")
 
     def test_no_room_for_the_report(self):
-        self.assertIn("no report of transfers", self.run_with("report=/nowhere/report.jsonl"))
+        for report in ("/nowhere/report.jsonl", "/"):
+            self.assertIn(f"transfers are not watched: no report of transfers can be written to {report}: ",
+                          self.run_with(f"report={report}"))
+        self.assertIn("'report' is empty (hint: report=FILE)", self.run_with("report="))
+
+    def test_the_report_is_its_owners(self):
+        """Nor is anything written through a link that somebody else has laid."""
+        with tempfile.TemporaryDirectory() as folder:
+            report, other = Path(folder) / "report.jsonl", Path(folder) / "other"
+            other.write_text("other")
+            Path(folder, "report.jsonl.part").symlink_to(other)
+            arguments = f"-javaagent:{AGENT}=report={report}", "-cp", CLASSES, "corners.Corners", "3", "requests"
+            subprocess.run(["java", *arguments], check=True, stdout=subprocess.DEVNULL, timeout=60)
+            self.assertEqual((other.read_text(), report.stat().st_mode & 0o777), ("other", 0o600))
+            self.assertEqual(read_report(report)[0]["program"], "corners.Corners")
+
+
+class Endpoints(unittest.TestCase):
+    """Of a URL nothing is told that identifies a single thing, or that may be secret."""
+
+    def test_names(self):
+        token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+        names = {
+            "http://host:80/orders/17/lines?of=3#4": "http://host:80/orders/{}/lines",
+            "http://host/orders/6f1c2d9e-7a54-4e6b-9a3f-0c8d1b2a3e4f": "http://host/orders/{}",
+            "http://user:s3cret@host/x": "http://host/x",
+            "http://user:s3cret@host": "http://host",
+            "http://user@host?of=3": "http://host",
+            "http://user:p@ss@host:80/x/": "http://host:80/x/",
+            "http://host/cart;jsessionid=1A2B3C/items;v=2/7;x": "http://host/cart/items/{}",
+            "http://host/users/bob@example.com/orders": "http://host/users/{}/orders",
+            "http://host/users/bob%40example.com": "http://host/users/{}",
+            f"http://host/confirm/{token}": "http://host/confirm/{}",
+            "http://host/keys/c2xvd3BhdGgtdHJhbnNmZXJz1": "http://host/keys/{}",
+            "http://host/keys/9f8s7df98s7df98s7df9": "http://host/keys/{}",
+            "/api/v2/customer-addresses-of-all-regions": "/api/v2/customer-addresses-of-all-regions",
+            "http://host/api/getAllCustomersOfRegion": "http://host/api/getAllCustomersOfRegion",
+            "com.acme.v2.shop.TicketClient.fetchAllOfThem": "com.acme.v2.shop.TicketClient.fetchAllOfThem",
+        }
+        ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Endpoints", *names], check=True,
+                             capture_output=True, text=True, timeout=60)
+        self.assertEqual(dict(zip(names, ran.stdout.splitlines())), names)
 
 
 class ConfigurationFile(unittest.TestCase):

@@ -29,6 +29,7 @@ public final class Agent {
             throw new IllegalArgumentException("'backend' is mask, which changes classes when they are loaded, and the "
                     + "program runs already (hint: backend=watchpoints)");
         }
+        Report.check(options.report);
         boolean isNative = NativeLibraries.load();
         CallPaths callPaths = new CallPaths(options, isNative);
         ClassLayouts layouts = new ClassLayouts(options.application);

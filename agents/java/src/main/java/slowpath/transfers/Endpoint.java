@@ -7,6 +7,7 @@ package slowpath.transfers;
 import java.util.Objects;
 
 final class Endpoint {
+    private static final int SHORTEST_TOKEN = 20;
     static final Endpoint UNKNOWN = new Endpoint("", "", Encoding.JSON);
 
     /** "GET", "SELECT"; empty where it is not known. */
@@ -46,17 +47,27 @@ final class Endpoint {
         return made.substring(0, Math.max(end, authority));
     }
 
-    /** Segments that are numbers, UUIDs or long hexadecimal numbers become `{}`. */
-    static String general(String uri) {
+    /**
+     * Without user and password, and parameters of segments. Segments that are numbers, UUIDs or long hexadecimal numbers,
+     * or look like addresses of mail or tokens, become `{}`.
+     */
+    private static String general(String uri) {
         String url = withoutQuery(uri);
         int path = authority(url).length();
         StringBuilder general = new StringBuilder(url.length()).append(url, 0, path);
+        int user = general.lastIndexOf("@");
+        if (user >= 0) {
+            general.delete(general.indexOf("://") + 3, user + 1);
+        }
         while (path < url.length()) {
             int begin = url.charAt(path) == '/' ? path + 1 : path;
-            int end = url.indexOf('/', begin);
-            end = end < 0 ? url.length() : end;
-            general.append(url, path, begin).append(identifies(url, begin, end) ? "{}" : url.substring(begin, end));
-            path = end;
+            int next = url.indexOf('/', begin);
+            next = next < 0 ? url.length() : next;
+            int parameters = url.indexOf(';', begin);
+            int end = parameters < 0 || parameters > next ? next : parameters;
+            boolean isSingle = identifies(url, begin, end) || begin > 0 && isSecret(url, begin, end);
+            general.append(url, path, begin).append(isSingle ? "{}" : url.substring(begin, end));
+            path = next;
         }
         return general.toString();
     }
@@ -74,7 +85,25 @@ final class Endpoint {
         return decimal || hexadecimal && end - begin >= 16;
     }
 
-    /** "http://host:80" of a URL; all of it where it has no path, nothing where it has no scheme. */
+    /** Whether it looks like an address of mail, or like a token: long, of letters and digits that make no words. */
+    private static boolean isSecret(String url, int begin, int end) {
+        int digits = 0;
+        boolean hasSmall = false;
+        boolean hasCapital = false;
+        for (int index = begin; index < end; index++) {
+            char character = url.charAt(index);
+            if (character == '@' || url.startsWith("%40", index)) {
+                return true;
+            }
+            digits += character >= '0' && character <= '9' ? 1 : 0;
+            hasSmall |= character >= 'a' && character <= 'z';
+            hasCapital |= character >= 'A' && character <= 'Z';
+        }
+        boolean isMixed = digits > 0 && hasSmall && hasCapital;
+        return end - begin >= SHORTEST_TOKEN && url.charAt(begin) != '{' && (isMixed || 4 * digits >= end - begin);
+    }
+
+    /** "http://user@host:80" of a URL; all of it where it has no path, nothing where it has no scheme. */
     private static String authority(String url) {
         int scheme = url.indexOf("://");
         int path = scheme < 0 ? 0 : url.indexOf('/', scheme + 3);

@@ -52,8 +52,11 @@ final class Options {
         backend = choice(all, "backend", "auto", "mask", "watchpoints");
         aimingShare = number(all, "aiming-share", 0.05, 0.001, 1);
         samples = (int) number(all, "samples", 385, 1, 1_000_000);
-        report = Path.of(all.getOrDefault("report", "slowpath-transfers-" + ProcessHandle.current().pid() + ".jsonl"))
-                .toAbsolutePath();
+        String reported = all.getOrDefault("report", "slowpath-transfers-" + ProcessHandle.current().pid() + ".jsonl");
+        if (reported.isEmpty()) {
+            throw new IllegalArgumentException("'report' is empty (hint: report=FILE)");
+        }
+        report = Path.of(reported).toAbsolutePath();
         reportEveryMillis = (long) (1000 * number(all, "report-every", 10, 0.1, 86400));
         application = new Packages(prefixes(all, "packages"), prefixes(all, "exclude"));
         remoteMethods = new HashSet<>(list(all, "remote"));

@@ -7,8 +7,11 @@ package slowpath.transfers;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Instant;
 import java.util.Locale;
 
@@ -50,11 +53,32 @@ final class Report {
         }
     }
 
+    /** @throws IllegalArgumentException with a sentence for the user, if no report can be written there */
+    static void check(Path report) {
+        try {
+            if (Files.isDirectory(report)) {
+                throw new IOException("it is a directory");
+            }
+            Files.delete(unfinished(report, ""));
+        } catch (IOException | RuntimeException cause) {
+            throw new IllegalArgumentException(
+                    "no report of transfers can be written to " + report + ": " + cause + " (hint: report=FILE)", cause);
+        }
+    }
+
+    /** A new file beside the report, whoever may have left one there; only its owner reads in it what endpoints tell. */
+    private static Path unfinished(Path report, String text) throws IOException {
+        Path file = report.resolveSibling(report.getFileName() + ".part");
+        Files.deleteIfExists(file);
+        Files.createFile(file, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+        return Files.write(file, text.getBytes(StandardCharsets.UTF_8), StandardOpenOption.WRITE,
+                LinkOption.NOFOLLOW_LINKS);
+    }
+
     private synchronized void write() {
         try {
-            Path unfinished = options.report.resolveSibling(options.report.getFileName() + ".part");
-            Files.write(unfinished, text().getBytes(StandardCharsets.UTF_8));
-            Files.move(unfinished, options.report, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+            Files.move(unfinished(options.report, text()), options.report, StandardCopyOption.REPLACE_EXISTING,
+                    StandardCopyOption.ATOMIC_MOVE);
         } catch (IOException | RuntimeException | Error cause) {
             if (!saidThatItFails) {
                 saidThatItFails = true;
@@ -77,7 +101,7 @@ final class Report {
                 .with("format", "slowpath-transfers").with("version", VERSION)
                 .with("pid", ProcessHandle.current().pid())
                 .with("java", System.getProperty("java.runtime.version"))
-                .with("program", System.getProperty("sun.java.command"))
+                .with("program", program())
                 .with("backend", backend.name()).with("call_paths", callPaths.walker())
                 .with("begin_ns", begin).with("end_ns", nanosOfEpoch())
                 .with("rate", options.rate).with("arms_per_second", options.armsPerSecond)
@@ -91,6 +115,12 @@ final class Report {
                 .with("failures", transfers.failures.sum() + lifetimes.failures.sum())
                 .with("classes_not_rewritten", Rewriting.failures.sum())
                 .end('}');
+    }
+
+    /** The main class, or the jar as far as there is no space in its path: what stands behind may be secret. */
+    private static String program() {
+        String command = System.getProperty("sun.java.command");
+        return command == null ? null : command.split(" ", 2)[0];
     }
 
     private static Json line(Context context) {
