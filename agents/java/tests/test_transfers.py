@@ -377,6 +377,31 @@ class ByRegisters(unittest.TestCase):
         self.assertIn("cannot attach: ", corners.attach(program.pid, "")[1])
 
 
+class InAModule(unittest.TestCase):
+    """A named one, which opens nothing to anybody."""
+
+    def check(self, backend):
+        with tempfile.TemporaryDirectory() as folder:
+            module, report = Path(folder) / "module", Path(folder) / "report.jsonl"
+            (Path(folder) / "module-info.java").write_text("module corners { }\n")
+            sources = CLASSES.parent.parent / "src/test/java"
+            subprocess.run(["javac", "-d", module, Path(folder) / "module-info.java", sources / "corners/Corners.java",
+                            *sources.glob("jakarta/**/*.java"), *sources.glob("org/**/*.java")], check=True)
+            subprocess.run(["java", f"-javaagent:{AGENT}=report={report},backend={backend},arms-per-second=1000000,"
+                            "remote=corners.Corners#fetch", "-p", module, "-m", "corners/corners.Corners", "600",
+                            "requests"], check=True, stdout=subprocess.DEVNULL, timeout=60)
+            (row,) = read_report(report)[1][0]["classes"]
+            self.assertGreater(row["decided"], 0)
+            self.assertGreater(sum(field["used"] for field in row["fields"] if field["name"] in corners.USED), 0)
+
+    def test_mask(self):
+        self.check("mask")
+
+    @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
+    def test_watchpoints(self):
+        self.check("watchpoints")
+
+
 class BehindAnotherAgent(unittest.TestCase):
     """That of OpenTelemetry, which asks each class that is loaded for its interfaces."""
 

@@ -70,7 +70,7 @@ Slot slots[registers::COUNT];
 pthread_mutex_t aiming = PTHREAD_MUTEX_INITIALIZER;
 // Odd while a collection has the program stopped.
 std::atomic<std::uint64_t> epoch{0};
-// In how many collections there was no budget to follow all that had moved.
+// In how many collections there was no budget to follow what had moved.
 std::atomic<int> given_up{0};
 JavaVM *machine_of_java;
 jvmtiEnv *tools;
@@ -206,7 +206,9 @@ void JNICALL collection_begins(jvmtiEnv *)
 void JNICALL collection_ends(jvmtiEnv *)
 {
     if (!moves_always) {
-        bool gives_up = false;
+        // Objects that were read already are given up, too, so that this says nothing of what was read.
+        const bool is_paid = budget::missing(0) <= 0;
+        given_up += !is_paid;
         pthread_mutex_lock(&aiming);
         for (int which = 0; which < registers::COUNT; which++) {
             Slot &slot = slots[which];
@@ -222,12 +224,9 @@ void JNICALL collection_ends(jvmtiEnv *)
                 continue;
             slot.address = object + slot.offset;
             // What is given up stays aimed at where it was: whoever touches that disables the register.
-            const bool is_paid = budget::missing(0) <= 0;
-            gives_up |= !is_paid;
             if (!is_paid || !aim(which, slot, ++slot.tag))
                 slot.seen |= LOST;
         }
-        given_up += gives_up;
         pthread_mutex_unlock(&aiming);
     }
     epoch++;

@@ -30,6 +30,7 @@ public final class Agent {
                     + "program runs already (hint: backend=watchpoints)");
         }
         Report.check(options.report);
+        Modules.begin(instrumentation);
         boolean isNative = NativeLibraries.load();
         CallPaths callPaths = new CallPaths(options, isNative);
         ClassLayouts layouts = new ClassLayouts(options.application);

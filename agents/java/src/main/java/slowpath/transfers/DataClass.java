@@ -100,6 +100,7 @@ final class DataClass {
             }
             add(ancestor, layout.parent);
         }
+        Modules.open(type.getModule(), type.getPackageName());
         for (String name : layout.fields) {
             fields.add(type.getDeclaredField(name));
         }

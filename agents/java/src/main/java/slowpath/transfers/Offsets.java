@@ -3,12 +3,9 @@
  */
 package slowpath.transfers;
 
-import java.lang.instrument.Instrumentation;
 import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
-import java.util.Map;
-import java.util.Set;
 
 final class Offsets {
     private static final String PACKAGE = "jdk.internal.misc";
@@ -17,9 +14,8 @@ final class Offsets {
     private final Method offset;
     private final int bytesOfReference;
 
-    Offsets(Instrumentation instrumentation) throws ReflectiveOperationException {
-        instrumentation.redefineModule(Object.class.getModule(), Set.of(),
-                Map.of(PACKAGE, Set.of(Offsets.class.getModule())), Map.of(), Set.of(), Map.of());
+    Offsets() throws ReflectiveOperationException {
+        Modules.open(Object.class.getModule(), PACKAGE);
         Class<?> type = Class.forName(PACKAGE + ".Unsafe");
         unsafe = type.getMethod("getUnsafe").invoke(null);
         offset = type.getMethod("objectFieldOffset", Field.class);

@@ -69,7 +69,7 @@ final class Watchpoints implements Backend {
     /** @return null, or a sentence that says why there are no registers */
     String start(Instrumentation instrumentation) {
         try {
-            offsets = new Offsets(instrumentation);
+            offsets = new Offsets();
             String missing = open(
                     isCollector("ZGC", "Shenandoah"), isCollector("ZGC", "Shenandoah", "G1"), options.aimingShare);
             printsAndCopies = missing == null ? new PrintsAndCopies(instrumentation) : null;
