@@ -402,6 +402,30 @@ class InAModule(unittest.TestCase):
         self.check("watchpoints")
 
 
+class OtherClasses(unittest.TestCase):
+    """Than those of the application that are loaded as usual."""
+
+    def run_with(self, options, *program):
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            ran = subprocess.run(["java", f"-javaagent:{AGENT}=report={report},arms-per-second=1000000,{options}", "-cp",
+                                  CLASSES, *program], capture_output=True, text=True, timeout=60)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            return ran.stdout, *read_report(report)
+
+    def test_a_loader_that_does_not_find_the_agent(self):
+        said, head, _ = self.run_with("", "isolated.Isolated", CLASSES)
+        self.assertEqual((said, head["classes_not_rewritten"]), ("bundle runs\n", 1))
+
+    def test_readers_that_are_not_the_application(self):
+        for options in ("packages=elsewhere.data", "exclude=elsewhere.web"):
+            with self.subTest(options):
+                _, _, (context,) = self.run_with(f"{options},remote=elsewhere.data.Item#fetch", "elsewhere.web.Reader",
+                                                 "40")
+                (row,) = context["classes"]
+                self.assertEqual([(field["used"], field["unused"]) for field in row["fields"]], [(40, 0), (0, 40)])
+
+
 class BehindAnotherAgent(unittest.TestCase):
     """That of OpenTelemetry, which asks each class that is loaded for its interfaces."""
 

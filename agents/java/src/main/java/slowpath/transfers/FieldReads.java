@@ -33,8 +33,10 @@ final class FieldReads extends ClassVisitor {
         isHolder = this.layout != null && layout.holder() == layout;
     }
 
-    static ClassVisitor visitor(ClassLoader loader, ClassReader file, ClassLayouts layouts, ClassVisitor next) {
-        ClassLayout layout = layouts.of(loader, file.getClassName(), file);
+    /** @param isApplication whether its own objects may be watched */
+    static ClassVisitor visitor(
+            ClassLoader loader, ClassReader file, ClassLayouts layouts, boolean isApplication, ClassVisitor next) {
+        ClassLayout layout = isApplication ? layouts.of(loader, file.getClassName(), file) : null;
         return new FieldReads(loader, file.getClassName(), layouts, layout, next);
     }
 

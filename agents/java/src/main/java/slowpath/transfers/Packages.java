@@ -1,6 +1,6 @@
 /*
- * Which classes are the application's own: only those can be remote objects, only their reads are seen, and
- * only they stand in call paths. By name alone, so that the answer is the same wherever it is asked.
+ * Which classes are the application's own: only those can be remote objects, and only they stand in call paths. Their
+ * reads are seen, and those of others that are no well-known library. By name alone, so that the answer is the same wherever it is asked.
  */
 package slowpath.transfers;
 
@@ -55,6 +55,11 @@ final class Packages {
             answers.put(className, answer);
         }
         return answer;
+    }
+
+    /** Whether a class that is not the application's, of this name, might read fields of objects of the application. */
+    boolean mayBeReadBy(String className) {
+        return !startsWithAny(className, LIBRARIES);
     }
 
     private boolean find(String className) {

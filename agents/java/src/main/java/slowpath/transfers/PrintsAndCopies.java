@@ -51,6 +51,9 @@ final class PrintsAndCopies implements ClassFileTransformer {
             return null;
         }
         try {
+            if (!Rewriting.finds(loader)) {
+                throw new IllegalStateException("it would not find the agent");
+            }
             ClassReader reader = new ClassReader(file);
             ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
             reader.accept(new Changed(writer), ClassReader.EXPAND_FRAMES);

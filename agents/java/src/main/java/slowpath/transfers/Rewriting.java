@@ -1,5 +1,5 @@
 /*
- * Rewrites classes as the JVM loads them: those of the application, where that is how reads of their fields are seen
+ * Rewrites classes as the JVM loads them: those that may read fields of the application, where that is how reads are seen
  * (FieldReads), and methods of libraries through which remote objects come (HookedMethods). A class that cannot
  * be rewritten is left as it is; then its reads are missed, and what it reads is not watched.
  */
@@ -7,7 +7,9 @@ package slowpath.transfers;
 
 import java.lang.instrument.ClassFileTransformer;
 import java.security.ProtectionDomain;
+import java.util.Map;
 import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.atomic.LongAdder;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassVisitor;
@@ -18,6 +20,8 @@ import org.objectweb.asm.Opcodes;
 final class Rewriting implements ClassFileTransformer {
     /** Classes that could not be rewritten. */
     static final LongAdder failures = new LongAdder();
+
+    private static final Map<ClassLoader, Boolean> FINDS = new WeakHashMap<>();
 
     private final Packages application;
     private final ClassLayouts layouts;
@@ -48,40 +52,68 @@ final class Rewriting implements ClassFileTransformer {
         };
     }
 
+    /** Whether classes of a loader find those of the agent, which the boot loader has; those of OSGi ask it for java.*. */
+    static boolean finds(ClassLoader loader) {
+        if (loader == null) {
+            return true;
+        }
+        synchronized (FINDS) {
+            Boolean known = FINDS.get(loader);
+            if (known != null) {
+                return known;
+            }
+        }
+        boolean finds = false;
+        try {
+            finds = Class.forName(Hooks.class.getName(), false, loader) == Hooks.class;
+        } catch (ClassNotFoundException | RuntimeException | LinkageError cause) {
+            // It does not.
+        }
+        synchronized (FINDS) {
+            FINDS.put(loader, finds);
+        }
+        return finds;
+    }
+
     @Override
     public byte[] transform(
             ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain, byte[] file) {
         if (name == null) {
             return null;
         }
-        boolean isApplication = loader != null && loader != platform
-                && application.contain(name.replace('/', '.'));
-        if (!isApplication && !hooked.hasClass(name)) {
+        boolean isOfProgram = loader != null && loader != platform;
+        boolean isApplication = isOfProgram && application.contain(name.replace('/', '.'));
+        boolean isReader = layouts != null && isOfProgram
+                && (isApplication || application.mayBeReadBy(name.replace('/', '.')));
+        if (!isApplication && !isReader && !hooked.hasClass(name)) {
             return null;
         }
         try {
             ClassReader reader = new ClassReader(file);
             ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
             ClassVisitor rewriting = hooked.visitor(reader, writer);
-            if (isApplication && layouts != null) {
-                rewriting = FieldReads.visitor(loader, reader, layouts, rewriting);
+            if (isReader) {
+                rewriting = FieldReads.visitor(loader, reader, layouts, isApplication, rewriting);
             }
             if (rewriting == writer) {
                 return null;
+            }
+            if (!finds(loader)) {
+                throw new IllegalStateException("it would not find the agent");
             }
             reader.accept(rewriting, ClassReader.EXPAND_FRAMES);
             return writer.toByteArray();
         } catch (RuntimeException | Error cause) {
             failures.increment();
-            if (isApplication && layouts != null) {
-                missReads(loader, file);
+            if (isReader) {
+                missReads(file);
             }
             return null;
         }
     }
 
     /** The class goes on as it was, so none whose fields it reads can be watched. */
-    private void missReads(ClassLoader loader, byte[] file) {
+    private void missReads(byte[] file) {
         try {
             new ClassReader(file).accept(new ClassVisitor(Opcodes.ASM9) {
                 @Override
