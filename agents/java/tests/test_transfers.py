@@ -332,6 +332,19 @@ class ByRegisters(unittest.TestCase):
                 self.assertEqual([field["unused"] for field in row["fields"]], [0, 0])
 
     @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
+    def test_a_program_that_takes_the_signal(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            ran = subprocess.run(["java", f"-javaagent:{AGENT}=report={report},report-every=0.2,arms-per-second=1000,"
+                                  "backend=watchpoints,remote=corners.Trapped#fetch", "-cp", CLASSES, "corners.Trapped"],
+                                 check=True, stderr=subprocess.PIPE, text=True, timeout=60)
+            self.assertIn("slowpath: reads are not seen any more: the program has taken SIGTRAP for itself", ran.stderr)
+            row = read_report(report)[1][0]["classes"][0]
+            self.assertGreater(row["decided"], 10)
+            self.assertGreater(row["lost"], 10)
+            self.assertEqual(row["fields"][0]["unused"], 0)
+
+    @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
     def test_virtual_threads(self):
         """Who waits in toString runs on another thread of the system afterwards, and somebody else on this one."""
         with_virtual = [java for java in corners.javas() if corners.version(java) >= 21]

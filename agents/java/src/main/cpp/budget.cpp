@@ -9,7 +9,7 @@ namespace budget {
 namespace {
 
 double nanoseconds_for_one;
-std::atomic<std::int64_t> paid_until{0};
+std::atomic<std::int64_t> paid_until;
 
 std::int64_t nanoseconds(clockid_t clock)
 {
@@ -23,6 +23,7 @@ std::int64_t nanoseconds(clockid_t clock)
 void open(double share)
 {
     nanoseconds_for_one = 1 / share;
+    paid_until = nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - MOST_KEPT;
 }
 
 std::int64_t missing(std::int64_t reserve)

@@ -10,7 +10,7 @@ constexpr std::int64_t MOST_KEPT = 1'000'000'000;
 // Half of that only those may spend who go on with what has begun.
 constexpr std::int64_t RESERVE = MOST_KEPT / 2;
 
-// To be called once, before the others.
+// To be called once, before the others. In the beginning as much is left as ever may be.
 void open(double share);
 
 // How many nanoseconds of processor time the program has to use until the share of so many is left; 0 or less: it is.

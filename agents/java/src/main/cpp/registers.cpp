@@ -223,6 +223,12 @@ const char *open(OnAccess on_access)
     return reason(error);
 }
 
+bool are_told()
+{
+    struct sigaction now;
+    return sigaction(SIGTRAP, nullptr, &now) == 0 && now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_signal;
+}
+
 bool aim(int which, std::uintptr_t address, int bytes, std::uint32_t tag)
 {
     perf_event_attr event = attributes(which, address, bytes, tag);
@@ -247,6 +253,11 @@ void disable(int which)
 const char *open(OnAccess)
 {
     return "debug registers are used on x86-64 only";
+}
+
+bool are_told()
+{
+    return false;
 }
 
 bool aim(int, std::uintptr_t, int, std::uint32_t)

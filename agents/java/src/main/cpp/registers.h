@@ -14,6 +14,9 @@ using OnAccess = void (*)(int which, std::uint32_t tag, void *machine);
 // To be called once, before the others. Null, or a sentence that says why there are none.
 const char *open(OnAccess on_access);
 
+// Whether accesses are told still: the program may have taken their signal, SIGTRAP, for itself.
+bool are_told();
+
 // Watches 1, 2, 4 or 8 bytes at an address that is a multiple of that. Costs a few microseconds for each thread. May be
 // called in a signal handler, as may the next.
 bool aim(int which, std::uintptr_t address, int bytes, std::uint32_t tag);

@@ -382,6 +382,11 @@ extern "C" JNIEXPORT jlong JNICALL Java_slowpath_transfers_Watchpoints_missingNa
     return budget::missing(budget::RESERVE);
 }
 
+extern "C" JNIEXPORT jboolean JNICALL Java_slowpath_transfers_Watchpoints_areTold(JNIEnv *, jclass)
+{
+    return registers::are_told();
+}
+
 extern "C" JNIEXPORT jint JNICALL Java_slowpath_transfers_Watchpoints_givenUp(JNIEnv *, jclass)
 {
     return given_up;
@@ -406,6 +411,8 @@ extern "C" JNIEXPORT jint JNICALL Java_slowpath_transfers_Watchpoints_release(
     Slot &slot = slots[which];
     const std::uint64_t now = epoch;
     take(which);
+    if (!registers::are_told())
+        slot.seen |= LOST;
     if (slot.read_by)
         slot.seen |= USED;
     if (moves_always) {

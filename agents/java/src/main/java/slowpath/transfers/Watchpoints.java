@@ -57,6 +57,7 @@ final class Watchpoints implements Backend {
     private final AtomicReferenceArray<Sample> served = new AtomicReferenceArray<>(REGISTERS);
     /** Until when no register is aimed, as the program cannot have used the processor time before that pays for it. */
     private long restUntil = System.nanoTime();
+    private boolean saidThatNoneAreTold;
     private final LongAdder registersBusy = new LongAdder();
     private final LongAdder unseen = new LongAdder();
 
@@ -102,6 +103,11 @@ final class Watchpoints implements Backend {
 
     @Override
     public void tellNotWatched(Json json) {
+        if (!saidThatNoneAreTold && !areTold()) {
+            saidThatNoneAreTold = true;
+            System.err.println("slowpath: reads are not seen any more: the program has taken SIGTRAP for itself (hint: "
+                    + "backend=mask)");
+        }
         json.with("registers_busy", registersBusy.sum()).with("reads_unseen", unseen.sum());
     }
 
@@ -328,6 +334,9 @@ final class Watchpoints implements Backend {
 
     /** How much processor time the program has to use before one more object may be watched; 0 or less: it may. */
     private static native long missingNanos();
+
+    /** Whether the signal still comes here by which the kernel interrupts who touches a field. */
+    private static native boolean areTold();
 
     /** In how many collections there was no budget to follow what had moved. */
     private static native int givenUp();
