@@ -418,10 +418,10 @@ class InAModule(unittest.TestCase):
 class OtherClasses(unittest.TestCase):
     """Than those of the application that are loaded as usual."""
 
-    def run_with(self, options, *program):
+    def run_with(self, options, *program, java="java"):
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.jsonl"
-            ran = subprocess.run(["java", f"-javaagent:{AGENT}=report={report},arms-per-second=1000000,{options}", "-cp",
+            ran = subprocess.run([java, f"-javaagent:{AGENT}=report={report},arms-per-second=1000000,{options}", "-cp",
                                   CLASSES, *program], capture_output=True, text=True, timeout=60)
             self.assertEqual(ran.returncode, 0, ran.stderr)
             return ran.stdout, *read_report(report)
@@ -437,6 +437,18 @@ class OtherClasses(unittest.TestCase):
                                                  "40")
                 (row,) = context["classes"]
                 self.assertEqual([(field["used"], field["unused"]) for field in row["fields"]], [(40, 0), (0, 40)])
+
+
+    def test_reads_that_are_no_bytecode(self):
+        """Nothing that is read so is said to be unused."""
+        for java in corners.javas():
+            with self.subTest(java=java):
+                _, head, contexts = self.run_with(
+                    "remote=corners.Unusual#fetchUpdated,corners.Unusual#fetchSerialised", "corners.Unusual", "40",
+                    java=java)
+                rows = {row["class"].partition("$")[2]: row for context in contexts for row in context["classes"]}
+                self.assertEqual((rows["Updated"]["watched"], head["not_watched"]["reads_unseen"]), (0, 40))
+                self.assertEqual((rows["Serialised"]["censored"], rows["Serialised"]["decided"]), (40, 0))
 
 
 class BehindAnotherAgent(unittest.TestCase):

@@ -19,7 +19,7 @@
 namespace registers {
 namespace {
 
-// Threads that the program has when the agent comes; of those beyond, nothing is seen.
+// Threads that the program may have when the agent comes: of those beyond, nothing would be seen.
 constexpr int MOST_THREADS = 4096;
 
 #ifdef __x86_64__
@@ -123,8 +123,10 @@ int open_from(int first, pid_t thread)
 // first ones, as they are opened in order. Then there is room for the others only.
 bool open_thread(pid_t thread)
 {
-    if (threads == MOST_THREADS)
-        return true;
+    if (threads == MOST_THREADS) {
+        errno = E2BIG;
+        return false;
+    }
     for (int which = 0; which < COUNT; which++)
         events[which][threads] = -1;
     const int room = open_from(0, thread);
@@ -158,11 +160,16 @@ bool open_threads(pid_t *known, int &count)
     bool is_open = true;
     for (dirent *task = readdir(tasks); is_open && task; task = readdir(tasks)) {
         const pid_t thread = atoi(task->d_name);
-        bool is_known = thread <= 0 || count == MOST_THREADS;
+        bool is_known = thread <= 0;
         for (int index = 0; index < count && !is_known; index++)
             is_known = known[index] == thread;
         if (is_known)
             continue;
+        if (count == MOST_THREADS) {
+            errno = E2BIG;
+            is_open = false;
+            break;
+        }
         known[count++] = thread;
         is_open = is_of_jvm(thread) || open_thread(thread);
     }
@@ -181,6 +188,8 @@ const char *reason(int error)
                "allows it)";
     case ENOSPC:
         return "the debug registers are in use (hint: is a debugger attached?)";
+    case E2BIG:
+        return "the program has more than 4,096 threads";
     case EMFILE:
         return "too many open files (hint: ulimit -n)";
     case EINVAL:

@@ -4,11 +4,15 @@
  */
 package slowpath.transfers;
 
+import java.io.ObjectOutputStream;
 import java.lang.instrument.Instrumentation;
 import java.lang.instrument.UnmodifiableClassException;
 import java.lang.invoke.MethodHandles;
 import java.lang.reflect.Field;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
+import java.util.concurrent.atomic.AtomicLongFieldUpdater;
+import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 
 public final class Agent {
     private Agent() {}
@@ -58,7 +62,8 @@ public final class Agent {
             // Before java.lang.Class calls it: it cannot be loaded by a call that loading it makes, as where another
             // agent asks each class that is loaded for its interfaces.
             Hidden.interfaces(new Class<?>[0], Agent.class);
-            Set<Class<?>> loaded = Set.of(Class.class, Field.class, MethodHandles.Lookup.class);
+            Set<Class<?>> loaded = Set.of(Class.class, Field.class, MethodHandles.Lookup.class, ObjectOutputStream.class,
+                    AtomicIntegerFieldUpdater.class, AtomicLongFieldUpdater.class, AtomicReferenceFieldUpdater.class);
             instrumentation.addTransformer(Rewriting.ofLoaded(hooked, loaded), true);
             instrumentation.retransformClasses(loaded.toArray(new Class<?>[0]));
         } else {

@@ -96,6 +96,12 @@ final class HookedMethods {
     void addReads() {
         add("java/lang/reflect/Field", named("get", "getBoolean", "getByte", "getChar", "getShort", "getInt", "getLong",
                 "getFloat", "getDouble"), around(calls().begin("readByReflection", self(), argument(0))));
+        for (String updated : List.of("Integer", "Long", "Reference")) {
+            add("java/util/concurrent/atomic/Atomic" + updated + "FieldUpdater", named("newUpdater"),
+                    around(calls().begin("variableHandle", argument(0))));
+        }
+        add("java/io/ObjectOutputStream", (method, type) -> method.equals("writeOrdinaryObject"),
+                around(calls().begin("copy", argument(0))));
         add(CLASS, named("privateGetDeclaredFields"), (access, owner, method, type, next) ->
                 new Reflected(access, method, type, "fields", next));
         add(CLASS, named("privateGetDeclaredMethods"), (access, owner, method, type, next) ->

@@ -43,6 +43,8 @@ final class Options {
     private final Map<String, String> given;
     private final Path file;
     private FileTime fileRead;
+    /** Whether it was said that it could not be read, or makes no sense, since it last did. */
+    private boolean isRefused;
 
     private Options(Map<String, String> given, Path file) {
         this.given = given;
@@ -94,8 +96,12 @@ final class Options {
             if (!Files.getLastModifiedTime(file).equals(fileRead)) {
                 adjust(withFile());
             }
+            isRefused = false;
         } catch (IOException | IllegalArgumentException cause) {
-            System.err.println("slowpath: " + file + " is not taken over: " + cause.getMessage());
+            if (!isRefused) {
+                isRefused = true;
+                System.err.println("slowpath: " + file + " is not taken over: " + cause);
+            }
         }
     }
 
