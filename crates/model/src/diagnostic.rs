@@ -122,7 +122,7 @@ codes! {
     InvalidFile, Error, "A file that belongs to the recording cannot be read.",
         "check that it is whole and that you may read it; copy it again";
     InvalidTransfers, Error, "A report of transfers, or a line of it, cannot be understood; it is left out.",
-        "check that the file is whole and was written by the agent for Java of this version; the other lines are not affected";
+        "check that the file is whole and was written by the agent for Java of this version; lines after the first do not affect each other";
     InvalidSpanFile, Error, "A file of spans cannot be understood from some place on.",
         "check that it is Jaeger JSON or OTLP and was copied whole";
     TruncatedSpans, Error, "A file of spans is cut short; the spans before the cut are kept.",

@@ -30,10 +30,9 @@ pub struct Transfers {
 /// The process, its agent, and what the agent left out.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Head {
-    version: u64,
     /// Process.
     pub pid: u32,
-    /// Class or jar with arguments; empty where the runtime does not tell.
+    /// Main class or jar, of older agents with arguments; empty where the runtime does not tell.
     #[serde(default, deserialize_with = "or_empty")]
     pub program: String,
     /// How reads are seen: "field-mask", all fields of an object; "watchpoints", one.
@@ -232,14 +231,19 @@ fn head(line: &[u8]) -> Result<Head, String> {
     if !is_transfers(line) {
         return Err("it does not begin like a report of transfers".to_owned());
     }
-    let head: Head = parse(line)?;
-    if head.version != VERSION {
+    // Before the rest, which may be other in another version.
+    let Version { version } = parse(line)?;
+    if version != VERSION {
         return Err(format!(
-            "it has version {}, this slowpath reads version {VERSION}",
-            head.version
+            "it has version {version}, this slowpath reads version {VERSION}"
         ));
     }
-    Ok(head)
+    parse(line)
+}
+
+#[derive(Deserialize)]
+struct Version {
+    version: u64,
 }
 
 fn context(line: &[u8], watches_one_field: bool) -> Result<Context, String> {

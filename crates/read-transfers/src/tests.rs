@@ -100,7 +100,7 @@ fn lines_that_make_no_sense_are_left_out_and_told() {
         "the fields of shop.Ticket do not add up to 10",
     );
     check(
-        HEAD.replace("\"version\":1", "\"version\":2"),
+        HEAD.replace("\"version\":1,\"pid\":7", "\"version\":2"),
         None,
         "version 2",
     );
