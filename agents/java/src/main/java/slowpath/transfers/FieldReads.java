@@ -1,7 +1,8 @@
 /*
- * Rewrites a class of the application. Before each read of a field of such classes goes a call that marks it where
- * the object is watched, and before each call of clone; the class gets a field for what watches its objects; toString,
- * hashCode and equals say when they begin and end. No branch is added, so verification stays what it was.
+ * Rewrites a class of the application, or one that may read its objects. Before each read of a field of such objects
+ * goes a call that marks it where the object is watched, and before each call of clone. The application's classes get
+ * a field for what watches their objects, and their toString, hashCode and equals say when they begin and end. No branch
+ * is added, so verification stays what it was.
  */
 package slowpath.transfers;
 

@@ -52,7 +52,10 @@ final class Rewriting implements ClassFileTransformer {
         };
     }
 
-    /** Whether classes of a loader find those of the agent, which the boot loader has; those of OSGi ask it for java.*. */
+    /**
+     * Whether classes of a loader find those of the agent, which the boot loader has; those of OSGi
+     * may ask it for java.* alone.
+     */
     static boolean finds(ClassLoader loader) {
         if (loader == null) {
             return true;
@@ -65,7 +68,9 @@ final class Rewriting implements ClassFileTransformer {
         }
         boolean finds = false;
         try {
-            finds = Class.forName(Hooks.class.getName(), false, loader) == Hooks.class;
+            // Felix finds for others what it does not find for its bundles.
+            finds = !loader.getClass().getName().startsWith("org.apache.felix.framework.")
+                    && Class.forName(Hooks.class.getName(), false, loader) == Hooks.class;
         } catch (ClassNotFoundException | RuntimeException | LinkageError cause) {
             // It does not.
         }
