@@ -324,7 +324,7 @@ class ByRegisters(unittest.TestCase):
                 report = Path(folder) / "report.jsonl"
                 subprocess.run(["java", "-XX:+UseSerialGC", "-Xmx32m", f"-javaagent:{AGENT}=report={report},"
                                 f"arms-per-second=1000000,aiming-share={share},backend=watchpoints,"
-                                "remote=corners.ManyThreads#fetch", "-cp", CLASSES, "corners.ManyThreads", "400", "100"],
+                                "remote=corners.ManyThreads#fetch", "-cp", CLASSES, "corners.ManyThreads", "1500", "30"],
                                check=True, timeout=60)
                 row = read_report(report)[1][0]["classes"][0]
                 self.assertGreater(row["watched"], 0)
