@@ -150,7 +150,8 @@ fn missing(id: PacketId, stream: StreamId, cpu: Option<CpuId>, at: Timestamp) ->
 }
 
 /// Hands the events of a packet to an analysis. Whatever they say, their time does not go back, nor out of the range
-/// of their packet: chunks, and the order they are merged in, go by these ranges.
+/// of their packet: chunks, and the order they are merged in, go by these ranges
+/// (but see [`Analysis::wants_times_as_said`]).
 struct Taker<'run, A: Analysis> {
     analysis: &'run A,
     state: &'run mut A::State,
@@ -164,7 +165,7 @@ impl<A: Analysis> EventSink for Taker<'_, A> {
     fn event(&mut self, event: &Event<'_>) {
         let at = event.at.min(self.packet.range.end).max(self.last);
         self.last = at;
-        if at == event.at {
+        if at == event.at || self.analysis.wants_times_as_said() {
             self.analysis.event(self.state, event);
         } else {
             self.analysis.event(self.state, &Event { at, ..*event });
