@@ -105,6 +105,8 @@ export function wordObjects({ decided, censored, lost, too_large: tooLarge }: Tr
     `${wordCount(decided)} decided`,
     ...(censored > 0 ? [`${wordCount(censored)} censored: they outlived their requests`] : []),
     ...(lost > 0 ? [`${wordCount(lost)} lost: their reads could not be followed`] : []),
-    ...(tooLarge > 0 ? [`${wordNumberOf(tooLarge, 'response')} had too many objects or classes to count them all`] : []),
+    ...(tooLarge > 0
+      ? [`${wordNumberOf(tooLarge, 'response')} had too many objects or classes to count them all`]
+      : []),
   ].join('; ');
 }
