@@ -45,12 +45,6 @@ pub trait Analysis: Sync {
     /// One event, in the order of the chunk.
     fn event(&self, state: &mut Self::State, event: &Event<'_>);
 
-    /// Whether events come with the times that they say, be these outside of their packet or before those of earlier
-    /// events: for who looks at each event alone.
-    fn wants_times_as_said(&self) -> bool {
-        false
-    }
-
     /// Whether the numbers of events by class are enough: [`Self::tally`] is called then instead of
     /// [`Self::event`], which is cheaper.
     fn wants_only_numbers(&self) -> bool {

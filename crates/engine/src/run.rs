@@ -149,9 +149,7 @@ fn missing(id: PacketId, stream: StreamId, cpu: Option<CpuId>, at: Timestamp) ->
     }
 }
 
-/// Hands the events of a packet to an analysis. Whatever they say, their time does not go back, nor out of the range
-/// of their packet: chunks, and the order they are merged in, go by these ranges
-/// (but see [`Analysis::wants_times_as_said`]).
+/// Hands the events of a packet to an analysis.
 struct Taker<'run, A: Analysis> {
     analysis: &'run A,
     state: &'run mut A::State,
@@ -163,13 +161,8 @@ struct Taker<'run, A: Analysis> {
 impl<A: Analysis> EventSink for Taker<'_, A> {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
-        let at = event.at.min(self.packet.range.end).max(self.last);
-        self.last = at;
-        if at == event.at || self.analysis.wants_times_as_said() {
-            self.analysis.event(self.state, event);
-        } else {
-            self.analysis.event(self.state, &Event { at, ..*event });
-        }
+        self.last = event.at;
+        self.analysis.event(self.state, event);
     }
 
     fn gap(&mut self, until: Timestamp) {

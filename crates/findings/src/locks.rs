@@ -29,6 +29,27 @@ fn waits_cut_short<'run>(
     })
 }
 
+/// How much of these a runtime may have made that parks its threads: in futex, for threads of the same process, whose
+/// spans move unseen.
+fn may_be_parked(slow: &Slow<'_>, waits: &[Wait]) -> Nanoseconds {
+    let moving = slow.requests.moving_unseen();
+    let process = |thread, at| slow.lines.process(thread, at);
+    let is_meant = |wait: &&Wait| {
+        let own = slow.requests.get(wait.request).process;
+        let is_moving = own.is_some_and(|own| moving.contains(&own));
+        let at = wait.range.end;
+        is_moving
+            && call_of(wait) == Some("futex")
+            && wait.holder.host == slow.host
+            && process(wait.waiter.thread, at) == process(wait.holder.thread, at)
+    };
+    waits
+        .iter()
+        .filter(is_meant)
+        .map(|wait| wait.range.length())
+        .sum()
+}
+
 fn call_of(wait: &Wait) -> Option<&'static str> {
     known_call(wait.call.as_deref()?)
 }
@@ -143,14 +164,9 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Optio
              held is not known."
         );
     }
-    let moving = slow.requests.moving_unseen();
-    let of_moving = taken.of(|request| {
-        let process = slow.requests.get(request).process;
-        process.is_some_and(|process| moving.contains(&process))
-    });
-    let is_doubtful = of_moving.get() * 2 > taken.total.get();
+    let is_doubtful = may_be_parked(slow, &waits).get() * 2 > taken.total.get();
     if is_doubtful {
-        by_whom += " The spans of these requests end on other threads than they begin on, and nothing tells when they move: \
+        by_whom += " Spans of their process end on other threads than they begin on, and nothing tells when they move: \
                     these may be waits of threads that the runtime has parked (as Go's does) while others served the \
                     requests.";
     }

@@ -355,15 +355,6 @@ impl Taken {
         self.longest.truncate(MOST_EVIDENCE);
     }
 
-    /// How much of it these requests took.
-    pub(crate) fn of(&self, is_meant: impl Fn(RequestId) -> bool) -> Nanoseconds {
-        let those = self
-            .by_request
-            .iter()
-            .filter(|(request, _)| is_meant(**request));
-        those.map(|(_, length)| *length).sum()
-    }
-
     pub(crate) fn slow_requests(&self) -> String {
         counted(self.by_request.len(), "slow request", "slow requests")
     }

@@ -46,6 +46,12 @@ impl Named {
         *self = (*self).max(other);
     }
 
+    /// When it was said.
+    #[inline]
+    pub(crate) fn at(&self) -> Timestamp {
+        self.at
+    }
+
     #[inline]
     pub(crate) fn by_switch(at: Timestamp, comm: &[u8]) -> Self {
         Self {

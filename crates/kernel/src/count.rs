@@ -205,10 +205,6 @@ impl Analysis for Count {
         state.add(key, 1);
     }
 
-    fn wants_times_as_said(&self) -> bool {
-        true
-    }
-
     fn wants_only_numbers(&self) -> bool {
         !self.is_narrowed()
     }

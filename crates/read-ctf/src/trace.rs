@@ -6,8 +6,8 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use slowpath_model::{
-    CpuId, Diagnostic, DiagnosticCode, EventClass, FieldVisitor, Nanoseconds, PacketId, Place,
-    Projection, Schema, Scope, StreamId, TimeRange, Timestamp, TracerDomain,
+    CpuId, Diagnostic, DiagnosticCode, Event, EventClass, FieldVisitor, Nanoseconds, PacketId,
+    Place, Projection, Schema, Scope, StreamId, TimeRange, Timestamp, TracerDomain,
 };
 use slowpath_source::{Decoder, NamedBytes, Packet, ROTATION, Source, Stream};
 
@@ -113,6 +113,7 @@ impl CtfTrace {
         trace.mark_cut_off();
         trace.mark_missing_ends();
         trace.mark_missing_begins();
+        trace.find_late_events();
         trace.add_empty_streams(&nothing_left);
         trace
     }
@@ -135,11 +136,11 @@ impl CtfTrace {
         Some((raw, self.files.get(raw.file)?))
     }
 
-    /// The clock at the first event of the packet that follows in its stream.
+    /// The clock at the first event behind a packet in its stream.
     pub(crate) fn next_event(&self, packet: PacketId) -> Option<u64> {
-        let (own, next) = (packet.index(), packet.index() + 1);
-        let is_same = self.packets.get(next)?.stream == self.packets.get(own)?.stream;
-        self.raw_packets[next].first_event.filter(|_| is_same)
+        let stream = self.packets.get(packet.index())?.stream;
+        let behind = packet.index() + 1..self.streams.get(stream.index())?.packets.end as usize;
+        first_event(self.raw_packets.get(behind)?)
     }
 
     /// When a packet ends.
@@ -176,23 +177,26 @@ impl CtfTrace {
         // What followed the one before it is missing, or was left out before the first one.
         let mut after_cut = lacks_begin;
         let mut behind_loss = false;
-        let next_events = packets.iter().skip(1).map(|next| next.first_event);
-        let next_events = next_events.chain([None]);
-        for ((raw, loss), next) in packets.iter().zip(losses).zip(next_events) {
+        for (position, (raw, loss)) in packets.iter().zip(losses).enumerate() {
+            let next = first_event(&packets[position + 1..]);
             let lost_packets = loss.packets.max(after_cut.into());
             after_cut = raw.is_cut_off;
             let beyond = raw.stated().map_or(Nanoseconds::ZERO, |(_, end)| {
                 let (_, latest) = self.plans.bounds(raw, next);
                 clock.time(latest).since(clock.time(end))
             });
+            // One without events that states no end is not later than what follows.
+            let is_open = raw.end.is_none() && raw.first_event.is_none();
+            let following = packets.get(position + 1).and_then(RawPacket::first_clock);
+            let following = following.filter(|_| is_open).unwrap_or(u64::MAX);
             self.packets.push(Packet {
                 id: PacketId(self.packets.len() as u32),
                 stream,
                 offset: raw.offset,
                 size: raw.size,
                 range: TimeRange::new(
-                    clock.time(raw.first_clock().unwrap_or(0)),
-                    clock.time(raw.end.or(raw.begin).unwrap_or(0)),
+                    clock.time(raw.first_clock().unwrap_or(0).min(following)),
+                    clock.time(raw.end.or(raw.begin).unwrap_or(0).min(following)),
                 ),
                 cpu: raw.cpu.map(|cpu| CpuId(cpu as u32)),
                 lost_events: loss.events,
@@ -301,6 +305,45 @@ impl CtfTrace {
         }
     }
 
+    /// Where the end that a packet states matters to others, it is that of its last event, if that is later (LTTng
+    /// before 2.11 closed packets too early): at the end of a stream, and where what follows tells of losses, which lie
+    /// behind that event.
+    fn find_late_events(&mut self) {
+        let has_event =
+            |packet: &&Packet| self.raw_packets[packet.id.index()].first_event.is_some();
+        let is_asked = |packet: &&Packet| {
+            let behind =
+                packet.id.index() + 1..self.streams[packet.stream.index()].packets.end as usize;
+            let behind = &self.packets[behind];
+            let next = behind.iter().position(|next| has_event(&next));
+            let until = next.map_or(behind.len(), |next| next + 1);
+            let is_lossy = behind[..until].iter().any(Packet::lacks_events_before);
+            packet.beyond > Nanoseconds::ZERO && has_event(packet) && (next.is_none() || is_lossy)
+        };
+        let asked = self.packets.iter().filter(is_asked);
+        let asked: Vec<PacketId> = asked.map(|packet| packet.id).collect();
+        let decoder = CtfDecoder::new(self, &Projection::every_event(self.class_count()));
+        let last_event = |id: &PacketId| {
+            let mut last = Timestamp::MIN;
+            decoder.decode(*id, &mut |event: &Event<'_>| last = last.max(event.at));
+            last
+        };
+        let ends: Vec<Timestamp> = asked.iter().map(last_event).collect();
+        drop(decoder);
+        for (id, last) in asked.into_iter().zip(ends) {
+            let packet = &mut self.packets[id.index()];
+            if last <= packet.range.end {
+                continue;
+            }
+            packet.range = TimeRange::new(packet.range.begin, last);
+            let end = self.streams[packet.stream.index()].packets.end as usize;
+            let behind = &mut self.packets[id.index() + 1..end];
+            for next in behind.iter_mut().take_while(|next| next.range.begin < last) {
+                next.range = TimeRange::new(last, next.range.end);
+            }
+        }
+    }
+
     /// Adds the streams of which no packet is left, as far as their files' names tell the processor:
     /// `NAME_N` is of processor N where this holds for all other files, as it does for LTTng's.
     fn add_empty_streams(&mut self, files: &[usize]) {
@@ -334,8 +377,7 @@ impl CtfTrace {
     ) {
         let mut clock = 0;
         for position in 0..packets.len() {
-            let next = packets.get(position + 1);
-            let next = next.and_then(|next| next.first_event);
+            let next = first_event(&packets[position + 1..]);
             let packet = &mut packets[position];
             let file = self.files[packet.file].get();
             if packet.begin.is_none() {
@@ -431,6 +473,11 @@ impl CtfTrace {
         }
         Some(())
     }
+}
+
+/// The clock at the first event of these packets.
+fn first_event(packets: &[RawPacket]) -> Option<u64> {
+    packets.iter().find_map(|packet| packet.first_event)
 }
 
 /// The streams of a trace: packets that name the same stream of the same class belong together,

@@ -335,7 +335,11 @@ impl CpuUse {
             }
             None => run.first_event.filter(|_| run.after_gap),
         };
-        if state.latest.is_some_and(|(thread, _)| thread != prev) {
+        // What this switch says of the same thread is said later, and so is all that counts; mostly.
+        let says_more = |(thread, named): (ThreadId, Named)| {
+            thread != prev || named.at() >= at || at > self.window.end
+        };
+        if state.latest.is_some_and(says_more) {
             state.name_latest();
         }
         let run = state.open.latest();

@@ -39,7 +39,8 @@ pub(super) struct Resolver {
     tables: FxHashMap<u64, Table>,
     /// How many of the state dumps that are known besides the trace have been taken in.
     dumps_taken: usize,
-    /// A thread was said to be of another process than before.
+    /// Contexts said what a thread is of; and of one something else was said than before.
+    has_contexts: bool,
     is_contradicted: bool,
 }
 
@@ -219,7 +220,10 @@ impl Resolver {
                     }
                 }
             }
-            What::BelongsTo(process) => self.belongs(thread, process),
+            What::BelongsTo(process) => {
+                self.has_contexts = true;
+                self.belongs(thread, process);
+            }
             What::DumpedThread { process, table } => {
                 self.belongs(thread, process);
                 if let Some(table) = table {
@@ -257,10 +261,10 @@ impl Resolver {
         self.is_contradicted |= known.is_some_and(|known| known != process);
     }
 
-    /// Whether any thread was of several processes. A chunk says only once what a thread is of: what lies between two of
-    /// its calls, on other processors, may have said something else.
+    /// Whether any thread was of several processes, and contexts tell of it. A chunk says only once what a thread is of:
+    /// what lies between two of its calls, on other processors, may have said something else.
     pub(super) fn is_contradicted(&self) -> bool {
-        self.is_contradicted
+        self.has_contexts && self.is_contradicted
     }
 
     /// Something that a thread does with a descriptor of its process.

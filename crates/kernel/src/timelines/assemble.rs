@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use slowpath_engine::Cancelled;
 use slowpath_model::{CpuId, ThreadId};
 use slowpath_platform::{Kept, Shelf};
@@ -48,9 +48,13 @@ impl Assembly<'_> {
         processes.sort_unstable();
         processes.dedup_by_key(|(thread, _, process)| (*thread, *process));
 
-        let of_kernel = (pieces.iter())
+        let mut of_kernel: FxHashSet<ThreadId> = (pieces.iter())
             .flat_map(|piece| piece.of_kernel.iter().copied())
             .collect();
+        // Numbers are given again.
+        for thread in pieces.iter().flat_map(|piece| &piece.of_programs) {
+            of_kernel.remove(thread);
+        }
         let segments = (pieces.iter_mut()).map(|piece| std::mem::take(&mut piece.segments));
         let segments = segments.filter(|rows| !rows.is_empty()).collect();
 
@@ -107,6 +111,7 @@ impl Assembly<'_> {
             lines,
             calls,
             of_kernel,
+            sleeping_without_calls: OnceLock::new(),
         })
     }
 
@@ -334,26 +339,14 @@ fn names(joined: &mut [Joined]) -> FxHashMap<ThreadId, Vec<(i64, Name)>> {
         .collect()
 }
 
-/// From when on a thread has which name, that was seen with these from one time to another: the one that it was seen
-/// with first latest, among those that it is seen with again.
-fn changes(mut seen: Vec<(i64, i64, Name)>) -> Vec<(i64, Name)> {
-    seen.sort_unstable();
-    let mut changes = Vec::with_capacity(seen.len());
-    let mut open: Vec<(i64, Name)> = Vec::new();
-    let close = |open: &mut Vec<(i64, Name)>, until: i64, changes: &mut Vec<(i64, Name)>| {
-        while let Some((last, _)) = open.pop_if(|(last, _)| *last < until) {
-            while open.pop_if(|(other, _)| *other <= last).is_some() {}
-            if let Some((_, name)) = open.last() {
-                changes.push((last + 1, *name));
-            }
-        }
-    };
-    for (first, last, name) in seen {
-        close(&mut open, first, &mut changes);
-        changes.push((first, name));
-        open.push((last, name));
-    }
-    close(&mut open, i64::MAX, &mut changes);
+/// From when on a thread has which name, that was seen with each for the first time and the last: what lies between is
+/// no sighting.
+fn changes(seen: Vec<(i64, i64, Name)>) -> Vec<(i64, Name)> {
+    let sightings = seen
+        .into_iter()
+        .flat_map(|(first, last, name)| [(first, name), (last, name)]);
+    let mut changes: Vec<_> = sightings.collect();
+    changes.sort_unstable();
     changes.dedup_by_key(|(_, name)| *name);
     changes
 }

@@ -109,8 +109,9 @@ pub(super) struct Piece {
     pub(super) irq_names: Vec<(u32, String)>,
     /// Which process a thread belongs to, and when that was said.
     pub(super) processes: Vec<(ThreadId, i64, ProcessId)>,
-    /// Threads that are said to be the kernel's own.
+    /// Threads that are said to be the kernel's own, and those that programs made.
     pub(super) of_kernel: Vec<ThreadId>,
+    pub(super) of_programs: Vec<ThreadId>,
     /// TCP segments that were sent and received, where headers were asked for: rows of
     /// [`SegmentSeen`].
     #[serde(with = "super::segment::rows")]
@@ -199,6 +200,7 @@ impl Analysis for Gather<'_> {
                 irq_names: Vec::new(),
                 processes: Vec::new(),
                 of_kernel: Vec::new(),
+                of_programs: Vec::new(),
                 segments: Kept::default(),
             });
         }
@@ -313,9 +315,7 @@ impl Analysis for Gather<'_> {
                 ..
             } => {
                 self.push(state, at, Kind::Forked(known(child)));
-                if parent == MAKES_KERNEL_THREADS {
-                    state.of_kernel(child);
-                }
+                state.made(child, parent == MAKES_KERNEL_THREADS);
                 if let Some(process) = child_process {
                     state.belongs(at, child, process);
                 }
@@ -327,8 +327,9 @@ impl Analysis for Gather<'_> {
                 ..
             } => {
                 state.belongs(at, thread, process);
-                if [process, parent].contains(&ProcessId(MAKES_KERNEL_THREADS.0)) {
-                    state.of_kernel(thread);
+                let is_of_kernel = [process, parent].contains(&ProcessId(MAKES_KERNEL_THREADS.0));
+                if is_of_kernel {
+                    state.made(thread, true);
                 }
             }
             _ => {}
@@ -532,9 +533,13 @@ impl Gathered {
         }
     }
 
-    fn of_kernel(&mut self, thread: ThreadId) {
+    /// A thread is the kernel's own, or a program's.
+    fn made(&mut self, thread: ThreadId, is_of_kernel: bool) {
         if let Some(piece) = self.pieces.last_mut() {
-            piece.of_kernel.push(thread);
+            match is_of_kernel {
+                true => piece.of_kernel.push(thread),
+                false => piece.of_programs.push(thread),
+            }
         }
     }
 

@@ -24,6 +24,8 @@ mod stretch;
 
 use std::borrow::Cow;
 
+use std::sync::OnceLock;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use slowpath_concepts::{Concepts, FactKind};
 use slowpath_engine::{Cancelled, Options, Outcome};
@@ -75,6 +77,8 @@ pub struct Timelines {
     calls: Vec<String>,
     /// Threads of the kernel's own, as far as the trace tells.
     of_kernel: FxHashSet<ThreadId>,
+    /// Found when they are asked for.
+    sleeping_without_calls: OnceLock<FxHashSet<ThreadId>>,
 }
 
 /// What is known about the trace as a whole.

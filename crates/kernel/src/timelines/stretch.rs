@@ -10,7 +10,7 @@ use slowpath_model::{CpuId, ThreadId, TimeRange, Timestamp};
 use super::entry::{self, Delivery, Run, RunRow, Stage, Wake, WakeRow};
 use super::record::{Interrupt, interrupt_of};
 use super::scan::AT_ONCE_NS;
-use super::{Timelines, leading, range};
+use super::{MAKES_KERNEL_THREADS, Timelines, leading, range};
 
 /// A stretch of time in which a thread did one thing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -227,9 +227,32 @@ impl Timelines {
         }
     }
 
-    /// Whether a thread is known to be one of the kernel's own, by who made it.
+    /// Whether a thread is one of the kernel's own: by who made it, where a state dump tells; elsewhere it has slept, and
+    /// never in a system call, in which every thread of a program sleeps sooner or later. Where neither a dump nor calls
+    /// were recorded, none is.
     pub fn is_of_kernel(&self, thread: ThreadId) -> bool {
-        self.of_kernel.contains(&thread)
+        let is_told = self.of_kernel.contains(&MAKES_KERNEL_THREADS);
+        if is_told || self.calls.is_empty() {
+            return self.of_kernel.contains(&thread);
+        }
+        let all = self.sleeping_without_calls.get_or_init(|| {
+            let all = self.threads().iter().copied();
+            all.filter(|thread| self.sleeps_without_call(*thread))
+                .collect()
+        });
+        self.of_kernel.contains(&thread) || all.contains(&thread)
+    }
+
+    fn sleeps_without_call(&self, thread: ThreadId) -> bool {
+        let mut has_slept = false;
+        let (runs, _) = self.line(thread);
+        let mut runs = runs.iter().map(Run::from_row);
+        let is_in_call = runs.any(|run| {
+            let goes_on = |left| matches!(left, SwitchOut::Runnable | SwitchOut::Dead);
+            has_slept |= run.left.is_some_and(|left| !goes_on(left));
+            self.call_name(run).is_some()
+        });
+        has_slept && !is_in_call
     }
 
     /// The call that a thread was in at the end of the last of these runs.

@@ -100,10 +100,10 @@ fn a_name_that_comes_back_on_its_processor_holds_again() {
             .state
             .unwrap();
         let names =
-            [15, 29, 30, 60, 61, 95].map(|at| lines.name(ThreadId(7), Timestamp::from_ns(at)));
+            [15, 29, 30, 60, 61, 90].map(|at| lines.name(ThreadId(7), Timestamp::from_ns(at)));
         assert_eq!(
             names,
-            ["alpha", "alpha", "beta", "beta", "alpha", "alpha"],
+            ["alpha", "alpha", "beta", "beta", "beta", "alpha"],
             "{seed}"
         );
     }
@@ -115,7 +115,9 @@ fn threads_that_kthreadd_made_are_of_the_kernel_and_others_are_not() {
         cpu0 11 lttng_statedump_process_state tid=15 pid=15 ppid=2 name=rcu_sched
         cpu0 12 lttng_statedump_process_state tid=30 pid=30 ppid=1 name=python3
         cpu0 20 sched_process_fork parent_comm=kthreadd parent_tid=2 parent_pid=2 child_comm=kworker child_tid=40 child_pid=40
-        cpu0 21 sched_process_fork parent_comm=sh parent_tid=30 parent_pid=30 child_comm=sh child_tid=41 child_pid=41
+        cpu0 20 sched_process_fork parent_comm=kthreadd parent_tid=2 parent_pid=2 child_comm=kworker child_tid=42 child_pid=42
+        cpu0 22 sched_process_fork parent_comm=sh parent_tid=30 parent_pid=30 child_comm=sh child_tid=42 child_pid=42
+        cpu0 22 sched_process_fork parent_comm=sh parent_tid=30 parent_pid=30 child_comm=sh child_tid=41 child_pid=41
         cpu0 30 sched_switch prev_comm=python3 prev_tid=30 prev_state=2 next_comm=rcu_sched next_tid=15
         cpu0 40 sched_switch prev_comm=rcu_sched prev_tid=15 prev_state=1 next_comm=kworker next_tid=40";
     let trace = DrawnTrace::parse(trace).unwrap();
@@ -124,11 +126,17 @@ fn threads_that_kthreadd_made_are_of_the_kernel_and_others_are_not() {
         .state
         .unwrap();
     let of_kernel = |lines: &Timelines| {
-        [2, 15, 30, 40, 41, 50].map(|thread| lines.is_of_kernel(ThreadId(thread)))
+        [2, 15, 30, 40, 41, 42, 50].map(|thread| lines.is_of_kernel(ThreadId(thread)))
     };
-    assert_eq!(of_kernel(&lines), [true, true, false, true, false, false]);
+    assert_eq!(
+        of_kernel(&lines),
+        [true, true, false, true, false, false, false]
+    );
     lines.add_saved(&[], &[], &[ThreadId(50)]);
-    assert_eq!(of_kernel(&lines), [true, true, false, true, false, true]);
+    assert_eq!(
+        of_kernel(&lines),
+        [true, true, false, true, false, false, true]
+    );
 }
 
 #[test]
