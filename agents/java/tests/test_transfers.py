@@ -345,6 +345,18 @@ class ByRegisters(unittest.TestCase):
             self.assertEqual(row["fields"][0]["unused"], 0)
 
     @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
+    def test_objects_that_arrive_twice(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            subprocess.run(["java", "-XX:+UseSerialGC", f"-javaagent:{AGENT}=report={report},samples=1000000,"
+                            "arms-per-second=1000000,aiming-share=0.5,backend=watchpoints,"
+                            "remote=corners.Twice#fetch,corners.Twice#pass", "-cp", CLASSES, "corners.Twice", "2000"],
+                           check=True, timeout=60)
+            rows = [row for context in read_report(report)[1] for row in context["classes"]]
+            self.assertGreater(sum(row["decided"] for row in rows), 100)
+            self.assertEqual([row["fields"][0]["unused"] for row in rows], [0] * len(rows), rows)
+
+    @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
     def test_virtual_threads(self):
         """Who waits in toString runs on another thread of the system afterwards, and somebody else on this one."""
         with_virtual = [java for java in corners.javas() if corners.version(java) >= 21]

@@ -163,7 +163,9 @@ final class Watchpoints implements Backend {
     @Override
     public void watch(Object object, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
         Readiness ready = readiness.get(object.getClass());
-        if (ready.isReady) {
+        if (served(object) != null) {
+            registersBusy.increment(); // Who touches a field that two registers watch is told of but once.
+        } else if (ready.isReady) {
             arm(object, type, row, ofRequest);
         } else if (ready.isRefused) {
             unseen.increment();
