@@ -550,6 +550,28 @@ class WhatCannotBe(unittest.TestCase):
             self.assertEqual((other.read_text(), report.stat().st_mode & 0o777), ("other", 0o600))
             self.assertEqual(read_report(report)[0]["program"], "corners.Corners")
 
+    def test_a_report_that_is_no_file(self):
+        """A link of the user's own stays one; pipes and the like stay what they are."""
+        with tempfile.TemporaryDirectory() as folder:
+            report, link, pipe = (Path(folder) / name for name in ("there", "link", "pipe"))
+            report.touch()
+            link.symlink_to(report)
+            os.mkfifo(pipe)
+            nothing = Path(folder) / "nothing"
+            nothing.symlink_to(Path(folder) / "missing")
+            subprocess.run(["java", f"-javaagent:{AGENT}=report={link}", "-cp", CLASSES, "corners.Corners", "3"],
+                           check=True, stdout=subprocess.DEVNULL, timeout=60)
+            self.assertTrue(link.is_symlink())
+            self.assertEqual(read_report(report)[0]["program"], "corners.Corners")
+            for refused in (pipe, "/dev/stdout", "/dev/null"):
+                self.assertIn(f"no report of transfers can be written to {refused}: java.io.IOException: it is no regular "
+                              "file, which could be replaced (hint: report=FILE)", self.run_with(f"report={refused}"))
+            self.assertIn("it is a link to nothing", self.run_with(f"report={nothing}"))
+            self.assertTrue(pipe.is_fifo() and nothing.is_symlink())
+            if os.getuid() == 0:
+                os.lchown(link, 12345, -1)
+                self.assertIn("it is a link of somebody else's", self.run_with(f"report={link}"))
+
 
 class Endpoints(unittest.TestCase):
     """Of a URL nothing is told that identifies a single thing, or that may be secret."""

@@ -9,6 +9,7 @@ import java.lang.instrument.Instrumentation;
 import java.lang.instrument.UnmodifiableClassException;
 import java.lang.invoke.MethodHandles;
 import java.lang.reflect.Field;
+import java.nio.file.Path;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.atomic.AtomicLongFieldUpdater;
@@ -33,7 +34,7 @@ public final class Agent {
             throw new IllegalArgumentException("'backend' is mask, which changes classes when they are loaded, and the "
                     + "program runs already (hint: backend=watchpoints)");
         }
-        Report.check(options.report);
+        Path report = Report.check(options.report);
         Modules.begin(instrumentation);
         boolean isNative = NativeLibraries.load();
         CallPaths callPaths = new CallPaths(options, isNative);
@@ -71,7 +72,7 @@ public final class Agent {
             hookLoaded(hooked, instrumentation);
         }
         lifetimes.start(watchpoints == null ? () -> {} : watchpoints::prepare);
-        new Report(options, Hooks.transfers, Hooks.backend, lifetimes, callPaths).start();
+        new Report(report, options, Hooks.transfers, Hooks.backend, lifetimes, callPaths).start();
         return options.report.toString();
     }
 

@@ -18,6 +18,7 @@ import java.util.Locale;
 final class Report {
     private static final int VERSION = 1;
 
+    private final Path file;
     private final Options options;
     private final Transfers transfers;
     private final Backend backend;
@@ -26,7 +27,10 @@ final class Report {
     private final long begin = nanosOfEpoch();
     private boolean saidThatItFails;
 
-    Report(Options options, Transfers transfers, Backend backend, Lifetimes lifetimes, CallPaths callPaths) {
+    /** @param file what {@link #check} has returned */
+    Report(
+            Path file, Options options, Transfers transfers, Backend backend, Lifetimes lifetimes, CallPaths callPaths) {
+        this.file = file;
         this.options = options;
         this.transfers = transfers;
         this.backend = backend;
@@ -53,17 +57,41 @@ final class Report {
         }
     }
 
-    /** @throws IllegalArgumentException with a sentence for the user, if no report can be written there */
-    static void check(Path report) {
+    /**
+     * @return where it is written, which is elsewhere if it is a link
+     * @throws IllegalArgumentException with a sentence for the user, if no report can be written there
+     */
+    static Path check(Path report) {
         try {
-            if (Files.isDirectory(report)) {
+            Path file = Files.isSymbolicLink(report) ? followed(report) : report;
+            if (Files.isDirectory(file)) {
                 throw new IOException("it is a directory");
             }
-            Files.delete(unfinished(report, ""));
+            if (Files.exists(file) && !Files.isRegularFile(file)) {
+                throw new IOException("it is no regular file, which could be replaced");
+            }
+            Files.delete(unfinished(file, ""));
+            return file;
         } catch (IOException | RuntimeException cause) {
             throw new IllegalArgumentException(
                     "no report of transfers can be written to " + report + ": " + cause + " (hint: report=FILE)", cause);
         }
+    }
+
+    /** Where a link leads to, if who has laid it owns that, too: others may have us replace nothing of ours. */
+    private static Path followed(Path link) throws IOException {
+        // What this process has open, as /dev/stdout: to replace it would not write there.
+        if (link.getParent().toRealPath().startsWith("/proc") || Files.readSymbolicLink(link).startsWith("/proc")) {
+            throw new IOException("it is no regular file, which could be replaced");
+        }
+        if (!Files.exists(link)) {
+            throw new IOException("it is a link to nothing");
+        }
+        Path file = link.toRealPath();
+        if (!Files.getOwner(link, LinkOption.NOFOLLOW_LINKS).equals(Files.getOwner(file))) {
+            throw new IOException("it is a link of somebody else's");
+        }
+        return file;
     }
 
     /** A new file beside the report, whoever may have left one there; only its owner reads in it what endpoints tell. */
@@ -77,7 +105,7 @@ final class Report {
 
     private synchronized void write() {
         try {
-            Files.move(unfinished(options.report, text()), options.report, StandardCopyOption.REPLACE_EXISTING,
+            Files.move(unfinished(file, text()), file, StandardCopyOption.REPLACE_EXISTING,
                     StandardCopyOption.ATOMIC_MOVE);
         } catch (IOException | RuntimeException | Error cause) {
             if (!saidThatItFails) {
