@@ -439,8 +439,10 @@ class OtherClasses(unittest.TestCase):
             return ran.stdout, *read_report(report)
 
     def test_a_loader_that_does_not_find_the_agent(self):
-        said, head, _ = self.run_with("", "isolated.Isolated", CLASSES)
-        self.assertEqual((said, head["classes_not_rewritten"]), ("bundle runs\n", 1))
+        for how in ([], ["bundle"]):
+            with self.subTest(how):
+                said, head, _ = self.run_with("", "isolated.Isolated", CLASSES, *how)
+                self.assertEqual((said, head["classes_not_rewritten"]), ("bundle runs\n", 1))
 
     def test_readers_that_are_not_the_application(self):
         for options in ("packages=elsewhere.data", "exclude=elsewhere.web"):

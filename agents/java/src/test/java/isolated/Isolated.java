@@ -1,13 +1,14 @@
 /*
- * A loader that takes nothing but java.* from others, as OSGi frameworks have them, and a class that it loads. Prints what
- * that class does.
- *   java isolated.Isolated FOLDER-OF-CLASSES
+ * A loader that takes nothing but java.* from others, and a class that it loads. Prints what that class does. With `bundle`,
+ * the loader is like Equinox's: it takes more from others if code of no bundle asks it by Class.forName.
+ *   java isolated.Isolated FOLDER-OF-CLASSES [bundle]
  */
 package isolated;
 
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import org.osgi.framework.BundleReference;
 
 public final class Isolated {
     private Isolated() {}
@@ -21,7 +22,7 @@ public final class Isolated {
         }
     }
 
-    private static final class Loader extends ClassLoader {
+    private static class Loader extends ClassLoader {
         private final Path folder;
 
         Loader(Path folder) {
@@ -47,8 +48,23 @@ public final class Isolated {
         }
     }
 
+    private static final class OfBundle extends Loader implements BundleReference {
+        OfBundle(Path folder) {
+            super(folder);
+        }
+
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            boolean isAskedFor = StackWalker.getInstance().walk(
+                    frames -> frames.anyMatch(frame -> frame.getMethodName().equals("forName")));
+            return isAskedFor ? getSystemClassLoader().loadClass(name) : super.loadClass(name, resolve);
+        }
+    }
+
     public static void main(String[] arguments) throws ReflectiveOperationException {
-        Class<?> bundle = new Loader(Path.of(arguments[0])).loadClass("isolated.Isolated$Bundle");
+        Path folder = Path.of(arguments[0]);
+        Loader loader = arguments.length > 1 ? new OfBundle(folder) : new Loader(folder);
+        Class<?> bundle = loader.loadClass("isolated.Isolated$Bundle");
         ((Runnable) bundle.getConstructor().newInstance()).run();
     }
 }

@@ -52,10 +52,7 @@ final class Rewriting implements ClassFileTransformer {
         };
     }
 
-    /**
-     * Whether classes of a loader find those of the agent, which the boot loader has; those of OSGi
-     * may ask it for java.* alone.
-     */
+    /** Whether classes of a loader find those of the agent, which the boot loader has. */
     static boolean finds(ClassLoader loader) {
         if (loader == null) {
             return true;
@@ -68,9 +65,8 @@ final class Rewriting implements ClassFileTransformer {
         }
         boolean finds = false;
         try {
-            // Felix finds for others what it does not find for its bundles.
-            finds = !loader.getClass().getName().startsWith("org.apache.felix.framework.")
-                    && Class.forName(Hooks.class.getName(), false, loader) == Hooks.class;
+            // Frameworks of OSGi may find for us what they do not find for their bundles.
+            finds = !isOfBundle(loader) && Class.forName(Hooks.class.getName(), false, loader) == Hooks.class;
         } catch (ClassNotFoundException | RuntimeException | LinkageError cause) {
             // It does not.
         }
@@ -78,6 +74,28 @@ final class Rewriting implements ClassFileTransformer {
             FINDS.put(loader, finds);
         }
         return finds;
+    }
+
+    /** Whether it, or one that it asks, is that of a bundle of OSGi. */
+    private static boolean isOfBundle(ClassLoader loader) {
+        for (ClassLoader asked = loader; asked != null; asked = asked.getParent()) {
+            for (Class<?> type = asked.getClass(); type != null; type = type.getSuperclass()) {
+                if (contain(type.getInterfaces(), "org.osgi.framework.BundleReference")) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    /** Whether an interface of this name is among these, or is extended by one of them. */
+    private static boolean contain(Class<?>[] interfaces, String name) {
+        for (Class<?> type : interfaces) {
+            if (type.getName().equals(name) || contain(type.getInterfaces(), name)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     @Override
