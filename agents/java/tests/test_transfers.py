@@ -596,6 +596,17 @@ class Endpoints(unittest.TestCase):
             "/api/v2/customer-addresses-of-all-regions": "/api/v2/customer-addresses-of-all-regions",
             "http://host/api/getAllCustomersOfRegion": "http://host/api/getAllCustomersOfRegion",
             "com.acme.v2.shop.TicketClient.fetchAllOfThem": "com.acme.v2.shop.TicketClient.fetchAllOfThem",
+            "http://host/acme.orders.v1.OrderService/GetOrder": "http://host/acme.orders.v1.OrderService/GetOrder",
+            "http://host/api/getCustomerDetailsV2": "http://host/api/getCustomerDetailsV2",
+            "http://host/api/convertV1ToV2Customers/": "http://host/api/convertV1ToV2Customers/",
+            "http://host/users/+4917612345678/orders": "http://host/users/{}/orders",
+            "http://host/users/%2B4917612345678": "http://host/users/{}",
+            "http://host/v1/sk_live_abcdefghijklmnop/x": "http://host/v1/{}/x",
+            "http://host/b/AKIAIOSFODNNEXAMPLEX": "http://host/b/{}",
+            "http://host/locales/sk_SK": "http://host/locales/sk_SK",
+            "http://host/keys/Zm9vYmFyLXNsb3dwYXRoX": "http://host/keys/{}",
+            "http://host/keys/qx7mzkw3hhvtbp2nrcyl": "http://host/keys/{}",
+            "http://host/+/": "http://host/+/",
         }
         ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Endpoints", *names], check=True,
                              capture_output=True, text=True, timeout=60)

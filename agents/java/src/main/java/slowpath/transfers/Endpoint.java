@@ -8,6 +8,12 @@ import java.util.Objects;
 
 final class Endpoint {
     private static final int SHORTEST_TOKEN = 20;
+    private static final int SHORTEST_TOKEN_OF_SERVICE = 16;
+    /** How tokens begin of Stripe, Amazon, GitHub, GitLab and Slack. */
+    private static final String[] SERVICES = {
+        "sk_", "pk_", "rk_", "AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox",
+    };
+
     static final Endpoint UNKNOWN = new Endpoint("", "", Encoding.JSON);
 
     /** "GET", "SELECT"; empty where it is not known. */
@@ -65,14 +71,16 @@ final class Endpoint {
             next = next < 0 ? url.length() : next;
             int parameters = url.indexOf(';', begin);
             int end = parameters < 0 || parameters > next ? next : parameters;
-            boolean isSingle = identifies(url, begin, end) || begin > 0 && isSecret(url, begin, end);
+            boolean isSingle = identifies(url, begin, end) || begin > 0 && isSecret(url.substring(begin, end));
             general.append(url, path, begin).append(isSingle ? "{}" : url.substring(begin, end));
             path = next;
         }
         return general.toString();
     }
 
-    private static boolean identifies(String url, int begin, int end) {
+    private static boolean identifies(String url, int from, int end) {
+        // As of telephones.
+        int begin = url.startsWith("+", from) ? from + 1 : url.startsWith("%2B", from) ? from + 3 : from;
         boolean hexadecimal = end > begin;
         boolean decimal = end > begin;
         for (int index = begin; index < end && hexadecimal; index++) {
@@ -85,22 +93,55 @@ final class Endpoint {
         return decimal || hexadecimal && end - begin >= 16;
     }
 
-    /** Whether it looks like an address of mail, or like a token: long, of letters and digits that make no words. */
-    private static boolean isSecret(String url, int begin, int end) {
+    /** Whether it looks like an address of mail, or like a token. */
+    private static boolean isSecret(String segment) {
+        if (segment.indexOf('@') >= 0 || segment.contains("%40")) {
+            return true;
+        }
+        if (segment.startsWith("{") || segment.length() < SHORTEST_TOKEN_OF_SERVICE) {
+            return false;
+        }
         int digits = 0;
-        boolean hasSmall = false;
-        boolean hasCapital = false;
-        for (int index = begin; index < end; index++) {
-            char character = url.charAt(index);
-            if (character == '@' || url.startsWith("%40", index)) {
+        for (int index = 0; index < segment.length(); index++) {
+            digits += isBetween('0', segment.charAt(index), '9') ? 1 : 0;
+        }
+        if (segment.length() >= SHORTEST_TOKEN && 4 * digits >= segment.length()) {
+            return true;
+        }
+        // Names have points between words, tokens between what are such themselves.
+        for (String part : segment.split("\\.")) {
+            if (isToken(part)) {
                 return true;
             }
-            digits += character >= '0' && character <= '9' ? 1 : 0;
-            hasSmall |= character >= 'a' && character <= 'z';
-            hasCapital |= character >= 'A' && character <= 'Z';
         }
-        boolean isMixed = digits > 0 && hasSmall && hasCapital;
-        return end - begin >= SHORTEST_TOKEN && url.charAt(begin) != '{' && (isMixed || 4 * digits >= end - begin);
+        return false;
+    }
+
+    /** Whether it begins like a token of a well-known service, or changes letters and digits more often than names do. */
+    private static boolean isToken(String text) {
+        if (text.length() >= SHORTEST_TOKEN_OF_SERVICE) {
+            for (String service : SERVICES) {
+                if (text.startsWith(service)) {
+                    return true;
+                }
+            }
+        }
+        int numbers = 0;
+        int changes = 0;
+        char before = 0;
+        for (int index = 0; index < text.length(); index++) {
+            char character = text.charAt(index);
+            char kind = isBetween('0', character, '9') ? '0'
+                    : isBetween('A', character, 'Z') ? 'A' : isBetween('a', character, 'z') ? 'a' : 0;
+            numbers += kind == '0' && before != '0' ? 1 : 0;
+            changes += kind != 0 && before != 0 && kind != before ? 1 : 0;
+            before = kind;
+        }
+        return text.length() >= SHORTEST_TOKEN && (numbers >= 3 || numbers > 0 && changes >= 0.4 * text.length());
+    }
+
+    private static boolean isBetween(char first, char character, char last) {
+        return first <= character && character <= last;
     }
 
     /** "http://user@host:80" of a URL; all of it where it has no path, nothing where it has no scheme. */
