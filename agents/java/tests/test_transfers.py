@@ -357,6 +357,19 @@ class ByRegisters(unittest.TestCase):
             self.assertEqual([row["fields"][0]["unused"] for row in rows], [0] * len(rows), rows)
 
     @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
+    def test_copies_of_what_was_read_already(self):
+        """They are censored like those of what was not, so that the share that was read stays what it is."""
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            subprocess.run(["java", "-XX:+UseSerialGC", f"-javaagent:{AGENT}=report={report},samples=1000000,"
+                            "arms-per-second=1000000,aiming-share=0.5,backend=watchpoints,"
+                            "remote=corners.Halves#fetch", "-cp", CLASSES, "corners.Halves", "5"], check=True, timeout=60)
+            row = read_report(report)[1][0]["classes"][0]
+            self.assertGreater(row["decided"], 300)
+            self.assertAlmostEqual(row["utilisation"], 0.5, delta=0.1)
+            self.assertAlmostEqual(row["censored"] / row["watched"], 0.5, delta=0.1)
+
+    @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
     def test_virtual_threads(self):
         """Who waits in toString runs on another thread of the system afterwards, and somebody else on this one."""
         with_virtual = [java for java in corners.javas() if corners.version(java) >= 21]

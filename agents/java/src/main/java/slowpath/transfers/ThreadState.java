@@ -33,6 +33,11 @@ final class ThreadState {
         return OF_THREAD.get();
     }
 
+    /** Whether the calling thread goes on on another one of the system's when it has waited. */
+    static boolean isVirtual() {
+        return Thread.currentThread().getClass().getName().equals("java.lang.VirtualThread");
+    }
+
     boolean isPrinting() {
         return printing > 0;
     }

@@ -13,7 +13,9 @@ import java.lang.ref.Reference;
 import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.BlockingDeque;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingDeque;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -55,6 +57,8 @@ final class Watchpoints implements Backend {
     private final BlockingDeque<Reference<Class<?>>> toPrepare = new LinkedBlockingDeque<>(MOST_TO_PREPARE);
     /** Whom each register serves; null: nobody. */
     private final AtomicReferenceArray<Sample> served = new AtomicReferenceArray<>(REGISTERS);
+    /** What is watched, or was read already, until its request is over, by identity; of two of the same hash one. */
+    private final Map<Integer, Sample> samples = new ConcurrentHashMap<>();
     /** Until when no register is aimed, as the program cannot have used the processor time before that pays for it. */
     private long restUntil = System.nanoTime();
     private boolean saidThatNoneAreTold;
@@ -124,14 +128,13 @@ final class Watchpoints implements Backend {
 
     @Override
     public boolean print(Object object, Object other) {
-        boolean isWatched = served(object) != null || served(other) != null;
         // Which thread reads, the system's threads tell, and a virtual one that waits goes on on another of them.
-        if (isWatched && Thread.currentThread().getClass().getName().equals("java.lang.VirtualThread")) {
+        if (ThreadState.isVirtual()) {
             censor(object);
             censor(other);
             return false;
         }
-        return isWatched;
+        return isServed(object) || isServed(other);
     }
 
     @Override
@@ -139,33 +142,38 @@ final class Watchpoints implements Backend {
         censor(object); // The copying itself is no read.
     }
 
-    /** Of an object, should it be watched, nobody can say any more what is read of it. */
+    /** Of an object, should it be watched, or was it read already, nobody can say any more what is read of it. */
     private void censor(Object object) {
-        Sample sample = served(object);
+        Sample sample = sample(object);
         if (sample != null) {
             sample.isCensored = true;
             free(sample);
         }
     }
 
-    private Sample served(Object object) {
+    /** Null: it is not watched. */
+    private Sample sample(Object object) {
+        Sample sample = object == null || samples.isEmpty() ? null : samples.get(System.identityHashCode(object));
+        return sample != null && sample.object.get() == object ? sample : null;
+    }
+
+    /** Whether a register is aimed at it. */
+    private boolean isServed(Object object) {
         if (object != null && armed.get() > 0) {
             for (int register = 0; register < REGISTERS; register++) {
                 Sample sample = served.get(register);
                 if (sample != null && sample.object.get() == object) {
-                    return sample;
+                    return true;
                 }
             }
         }
-        return null;
+        return false;
     }
 
     @Override
     public void watch(Object object, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
         Readiness ready = readiness.get(object.getClass());
-        if (served(object) != null) {
-            registersBusy.increment(); // Who touches a field that two registers watch is told of but once.
-        } else if (ready.isReady) {
+        if (ready.isReady) {
             arm(object, type, row, ofRequest);
         } else if (ready.isRefused) {
             unseen.increment();
@@ -177,7 +185,8 @@ final class Watchpoints implements Backend {
 
     private synchronized void arm(Object object, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
         long now = System.nanoTime();
-        int register = isPaid(now) ? freeRegister(now) : -1;
+        // Who touches a field that two registers watch is told of but once.
+        int register = !samples.containsKey(System.identityHashCode(object)) && isPaid(now) ? freeRegister(now) : -1;
         int field = register < 0 ? -1 : row.shortField(options.samples);
         if (field < 0) {
             registersBusy.increment();
@@ -188,6 +197,7 @@ final class Watchpoints implements Backend {
         Sample sample = new Sample(object, row, field);
         row.arm(type.values(object), sample);
         lifetimes.add(sample, ofRequest);
+        samples.put(sample.hash, sample);
         armed.incrementAndGet();
         served.set(register, sample);
         int outcome = arm(register, object, offset, offsets.bytes(watched), !watched.getType().isPrimitive());
@@ -258,6 +268,7 @@ final class Watchpoints implements Backend {
 
     private final class Sample extends Lifetimes.Sample implements Seen {
         private final WeakReference<Object> object;
+        private final int hash;
         private final Row row;
         private final int field;
         private final int givenUpBefore = givenUp();
@@ -270,6 +281,7 @@ final class Watchpoints implements Backend {
         Sample(Object object, Row row, int field) {
             super(object, lifetimes);
             this.object = new WeakReference<>(object);
+            hash = System.identityHashCode(object);
             this.row = row;
             this.field = field;
         }
@@ -294,6 +306,7 @@ final class Watchpoints implements Backend {
             synchronized (Watchpoints.this) {
                 if (!isStopped) {
                     isStopped = true;
+                    samples.remove(hash);
                     free(this);
                     // Read before or not: who was not might have been lost.
                     seen |= givenUp() == givenUpBefore ? 0 : LOST;
