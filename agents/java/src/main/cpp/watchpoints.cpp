@@ -70,7 +70,8 @@ Slot slots[registers::COUNT];
 pthread_mutex_t aiming = PTHREAD_MUTEX_INITIALIZER;
 // Odd while a collection has the program stopped.
 std::atomic<std::uint64_t> epoch{0};
-// In how many collections there was no budget to follow what had moved.
+// How often all that is watched was given up: in collections where there was no budget to follow what had moved, and where
+// a virtual thread waited in the midst of reads that are no use, so that others ran on its thread of the system.
 std::atomic<int> given_up{0};
 JavaVM *machine_of_java;
 jvmtiEnv *tools;
@@ -439,6 +440,8 @@ extern "C" JNIEXPORT jint JNICALL Java_slowpath_transfers_Watchpoints_beginQuiet
 
 extern "C" JNIEXPORT void JNICALL Java_slowpath_transfers_Watchpoints_endQuiet(JNIEnv *, jclass, jint place)
 {
-    if (place >= 0)
-        quiet[place] = 0;
+    if (place < 0)
+        return;
+    given_up += quiet[place] >> KIND_BITS != this_thread();
+    quiet[place] = 0;
 }

@@ -137,12 +137,16 @@ final class DataClass {
     /** The values of an object's fields, by number. */
     Object[] values(Object object) {
         Object[] values = new Object[fields.size()];
-        for (int field = 0; field < values.length; field++) {
-            try {
+        ThreadState thread = ThreadState.current();
+        thread.beginUncounted();
+        try {
+            for (int field = 0; field < values.length; field++) {
                 values[field] = fields.get(field).get(object);
-            } catch (IllegalAccessException cause) {
-                throw new IllegalStateException(cause);
             }
+        } catch (IllegalAccessException cause) {
+            throw new IllegalStateException(cause);
+        } finally {
+            thread.endUncounted();
         }
         return values;
     }

@@ -21,9 +21,10 @@ final class ThreadState {
 
     private int printing;
     private int uncounted;
+    private int marked;
     /** Where the watchpoints remember these. */
     private int printingPlace;
-    private int uncountedPlace;
+    private int markedPlace;
     private int loading;
     private Map<Endpoint, List<Object>> loaded;
     private int requests;
@@ -56,14 +57,42 @@ final class ThreadState {
 
     /** Reads on this thread are no use: the agent's own, and those of libraries for their own sake. */
     void beginUncounted() {
-        if (uncounted++ == 0) {
-            uncountedPlace = Watchpoints.beginReads(Watchpoints.OWN);
-        }
+        uncounted++;
+        mark();
     }
 
     void endUncounted() {
-        if (--uncounted == 0) {
-            Watchpoints.endReads(uncountedPlace);
+        unmark();
+        uncounted--;
+    }
+
+    /**
+     * The agent begins its work on this thread. A virtual one may wait for others in it and go on on another of the
+     * system's: there it says so for the watchpoints only of the reads themselves ({@link DataClass#values}).
+     */
+    void beginWork() {
+        uncounted++;
+        if (!isVirtual()) {
+            mark();
+        }
+    }
+
+    void endWork() {
+        if (!isVirtual()) {
+            unmark();
+        }
+        uncounted--;
+    }
+
+    private void mark() {
+        if (marked++ == 0) {
+            markedPlace = Watchpoints.beginReads(Watchpoints.OWN);
+        }
+    }
+
+    private void unmark() {
+        if (--marked == 0) {
+            Watchpoints.endReads(markedPlace);
         }
     }
 

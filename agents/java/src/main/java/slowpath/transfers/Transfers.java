@@ -74,7 +74,7 @@ final class Transfers {
             return;
         }
         ThreadState thread = ThreadState.current();
-        thread.beginUncounted();
+        thread.beginWork();
         try {
             Context context = contextOf(new Context.Key(callPath, endpoint, by));
             if (context != null) {
@@ -87,7 +87,7 @@ final class Transfers {
         } catch (RuntimeException | LinkageError | StackOverflowError cause) {
             failures.increment();
         } finally {
-            thread.endUncounted();
+            thread.endWork();
         }
     }
 

@@ -353,7 +353,7 @@ final class Watchpoints implements Backend {
     /** Whether the signal still comes here by which the kernel interrupts who touches a field. */
     private static native boolean areTold();
 
-    /** In how many collections there was no budget to follow what had moved. */
+    /** How often all that was watched was lost. */
     private static native int givenUp();
 
     private static native boolean isDone(int register);
