@@ -40,6 +40,8 @@ pub struct CtfTrace {
     schema: Schema,
     files: Vec<NamedBytes>,
     raw_packets: Vec<RawPacket>,
+    /// By packet: the clock at the first event behind it in its stream.
+    next_events: Vec<Option<u64>>,
     packets: Vec<Packet>,
     streams: Vec<Stream>,
     diagnostics: Vec<Diagnostic>,
@@ -86,6 +88,7 @@ impl CtfTrace {
             clocks,
             files: files.into_iter().map(|file| file.stream).collect(),
             raw_packets: Vec::with_capacity(count),
+            next_events: Vec::with_capacity(count),
             packets: Vec::with_capacity(count),
             streams: Vec::new(),
             diagnostics,
@@ -138,9 +141,7 @@ impl CtfTrace {
 
     /// The clock at the first event behind a packet in its stream.
     pub(crate) fn next_event(&self, packet: PacketId) -> Option<u64> {
-        let stream = self.packets.get(packet.index())?.stream;
-        let behind = packet.index() + 1..self.streams.get(stream.index())?.packets.end as usize;
-        first_event(self.raw_packets.get(behind)?)
+        *self.next_events.get(packet.index())?
     }
 
     /// When a packet ends.
@@ -177,8 +178,9 @@ impl CtfTrace {
         // What followed the one before it is missing, or was left out before the first one.
         let mut after_cut = lacks_begin;
         let mut behind_loss = false;
+        let next_events = next_events(&packets);
         for (position, (raw, loss)) in packets.iter().zip(losses).enumerate() {
-            let next = first_event(&packets[position + 1..]);
+            let next = next_events[position];
             let lost_packets = loss.packets.max(after_cut.into());
             after_cut = raw.is_cut_off;
             let beyond = raw.stated().map_or(Nanoseconds::ZERO, |(_, end)| {
@@ -208,6 +210,7 @@ impl CtfTrace {
             behind_loss = loss.events > 0 || loss.earlier_events > 0;
         }
         self.raw_packets.extend(packets);
+        self.next_events.extend(next_events);
         let packets = begin..self.raw_packets.len() as u32;
         self.streams.push(Stream {
             name,
@@ -312,13 +315,15 @@ impl CtfTrace {
         let has_event =
             |packet: &&Packet| self.raw_packets[packet.id.index()].first_event.is_some();
         let is_asked = |packet: &&Packet| {
+            if packet.beyond == Nanoseconds::ZERO || !has_event(packet) {
+                return false;
+            }
             let behind =
                 packet.id.index() + 1..self.streams[packet.stream.index()].packets.end as usize;
             let behind = &self.packets[behind];
             let next = behind.iter().position(|next| has_event(&next));
             let until = next.map_or(behind.len(), |next| next + 1);
-            let is_lossy = behind[..until].iter().any(Packet::lacks_events_before);
-            packet.beyond > Nanoseconds::ZERO && has_event(packet) && (next.is_none() || is_lossy)
+            next.is_none() || behind[..until].iter().any(Packet::lacks_events_before)
         };
         let asked = self.packets.iter().filter(is_asked);
         let asked: Vec<PacketId> = asked.map(|packet| packet.id).collect();
@@ -376,8 +381,9 @@ impl CtfTrace {
         decoder: &OnceCell<CtfDecoder<'trace>>,
     ) {
         let mut clock = 0;
+        let next_events = next_events(packets);
         for position in 0..packets.len() {
-            let next = first_event(&packets[position + 1..]);
+            let next = next_events[position];
             let packet = &mut packets[position];
             let file = self.files[packet.file].get();
             if packet.begin.is_none() {
@@ -475,9 +481,17 @@ impl CtfTrace {
     }
 }
 
-/// The clock at the first event of these packets.
-fn first_event(packets: &[RawPacket]) -> Option<u64> {
-    packets.iter().find_map(|packet| packet.first_event)
+/// Of each packet of a stream: the clock at the first event behind it.
+fn next_events(packets: &[RawPacket]) -> Vec<Option<u64>> {
+    let mut next = None;
+    let mut events: Vec<Option<u64>> = (packets.iter().rev())
+        .map(|packet| {
+            let own = packet.first_event.or(next);
+            std::mem::replace(&mut next, own)
+        })
+        .collect();
+    events.reverse();
+    events
 }
 
 /// The streams of a trace: packets that name the same stream of the same class belong together,
