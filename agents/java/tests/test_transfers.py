@@ -207,7 +207,8 @@ class TwoServices(unittest.TestCase):
     def test_objects_that_are_kept_say_nothing(self):
         row = self.row("keep", "shop.Ticket")
         self.assertEqual(row["decided"], 0)
-        self.assertEqual(row["censored"], row["watched"])
+        # Of the last ones it may not be known yet: they have not outlived two collections.
+        self.assertTrue(0.98 * row["watched"] <= row["censored"] <= row["watched"], row)
         self.assertNotIn("utilisation", row)
         self.assertEqual(fields(row)["departure"]["censored_used"], row["censored"])
         self.assertEqual(fields(row)["price"]["censored_used"], 0)
