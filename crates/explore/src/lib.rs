@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod columns;
 mod exploration;
 mod expression;
 mod importance;
@@ -24,6 +25,7 @@ mod template;
 mod trial;
 mod value;
 
+pub use columns::write_parquet;
 pub use exploration::{Begin, Change, End, Event, Exploration, ExploreError, change};
 pub use importance::{Importance, Method};
 pub use policy::{Policy, PolicyError, Seen, Tried, Wanted, policy};
@@ -36,7 +38,7 @@ pub use run::{Calls, Ended, Observed, RunError, Times, Unusable, check_functions
 pub use slowpath_platform::signals::{EndSignal, SignalPipe};
 pub use space::{Domain, GridError, Parameter, Space};
 pub use spec::{
-    Aggregate, Function, Metric, Objective, OfCalls, PolicyChoice, ProbeMetric, ProbeName,
+    Aggregate, Function, Load, Metric, Objective, OfCalls, PolicyChoice, ProbeMetric, ProbeName,
     RemoteAgent, Source, Spec, SpecError, Take, TimeUnit,
 };
 pub use statistics::{Difference, Sample};
