@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use slowpath_model::{ProcessId, ThreadId, TimeRange, Timestamp};
+use slowpath_model::{Nanoseconds, ProcessId, ThreadId, TimeRange, Timestamp};
 
 use crate::events::{SpanEvent, SpanEventKind, SpanEvents};
 use crate::request::{Bound, PlacedBy, Request, RequestId, Serving, Shown, SpanKey};
@@ -87,7 +87,8 @@ pub(crate) fn assign(events: Vec<SpanEvent>, trace: TimeRange) -> Assigned {
 pub(crate) struct Moving {
     /// Those that end on another thread than they start on.
     pub(crate) moved: usize,
-    /// All of which both threads are known.
+    /// All of which both threads are known, and that last at least half as long as those that moved mostly do: what is
+    /// over sooner has no time to move.
     pub(crate) all: usize,
 }
 
@@ -95,15 +96,30 @@ pub(crate) struct Moving {
 pub(crate) fn moving_unseen(requests: &[Request]) -> BTreeMap<ProcessId, Moving> {
     /// Of fewer spans little can be said.
     const LEAST: usize = 20;
-    let mut processes: BTreeMap<ProcessId, Moving> = BTreeMap::new();
+    let mut lengths: BTreeMap<ProcessId, [Vec<Nanoseconds>; 2]> = BTreeMap::new();
     for request in requests {
         if let (PlacedBy::Start, Some(process), Some(_)) =
             (request.placed_by, request.process, request.ends())
         {
-            let of_process = processes.entry(process).or_default();
-            of_process.all += 1;
-            of_process.moved += usize::from(request.ends_elsewhere());
+            let [stayed, moved] = lengths.entry(process).or_default();
+            let of_kind = if request.ends_elsewhere() {
+                moved
+            } else {
+                stayed
+            };
+            of_kind.push(request.window.length());
         }
+    }
+    let mut processes: BTreeMap<ProcessId, Moving> = BTreeMap::new();
+    for (process, [stayed, mut moved]) in lengths {
+        moved.sort_unstable();
+        let usual = moved.get(moved.len() / 2).map_or(0, |usual| usual.get());
+        let is_long = |length: &&Nanoseconds| length.get() * 2 >= usual;
+        let moving = Moving {
+            moved: moved.len(),
+            all: moved.len() + stayed.iter().filter(is_long).count(),
+        };
+        processes.insert(process, moving);
     }
     // A tenth: spans that one thread hands over at their end only are rarer.
     processes.retain(|_, spans| spans.all >= LEAST && spans.moved * 10 >= spans.all);

@@ -284,6 +284,8 @@ impl Join<'_> {
                 by_another_name += u64::from(of_service.is_none());
             } else {
                 process = number(&span, &["process.pid", "pid"]).map(ProcessId);
+                process =
+                    process.and_then(|told| processes[host].only_process(told, &span, window));
                 thread = processes[host].only_thread(&span, process, window);
             }
             for (at, kind) in [
@@ -476,7 +478,7 @@ impl Join<'_> {
         }
         for (host, process, Moving { moved, all }) in moving {
             let message = format!(
-                "{moved} of {all} spans of process {process} end on another thread than they begin on, \
+                "{moved} of {all} spans of process {process} that are not short end on another thread than they begin on, \
                  and nothing tells when they move"
             );
             self.diagnose(
@@ -520,6 +522,35 @@ impl<'lines> Processes<'lines> {
             threads.entry(process).or_default().push((thread, life));
         }
         Self { lines, threads }
+    }
+
+    /// The process that a span names: the host's of that number, or one that has it in a container. Where several do,
+    /// the one that is called as the span says; none where that is no single one.
+    fn only_process(&self, told: ProcessId, span: &Span, window: TimeRange) -> Option<ProcessId> {
+        let Some(lines) = self.lines else {
+            return Some(told);
+        };
+        let inside = lines.numbered_inside(told);
+        if inside.is_empty() {
+            return Some(told);
+        }
+        let lived = |process: &ProcessId| {
+            let threads = self.threads.get(process).into_iter().flatten();
+            threads
+                .into_iter()
+                .any(|(_, life)| !life.intersect(window).is_empty())
+        };
+        let named = [told].into_iter().chain(inside.iter().copied());
+        let named: Vec<ProcessId> = named.filter(lived).collect();
+        if let [only] = *named {
+            return Some(only);
+        }
+        let name = as_kernel_keeps(text(span, &["process.executable.name"])?);
+        let is_called = |process: &&ProcessId| lines.name(ThreadId(process.0), window.end) == name;
+        match *named.iter().filter(is_called).collect::<Vec<_>>() {
+            [only] => Some(*only),
+            _ => None,
+        }
     }
 
     /// The thread that a span's attributes leave no doubt about: the only one of its process that
