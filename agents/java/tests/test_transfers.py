@@ -628,6 +628,21 @@ class Endpoints(unittest.TestCase):
         self.assertEqual(dict(zip(names, ran.stdout.splitlines())), names)
 
 
+class Sizes(unittest.TestCase):
+    """Of what is long not all is measured, as the application waits for it."""
+
+    def test_sizes(self):
+        ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Sizes"], check=True,
+                             capture_output=True, text=True, timeout=60)
+        names = sum(len(str(number)) for number in range(200_000))
+        said = ran.stdout.splitlines()
+        self.assertAlmostEqual(int(said.pop(3)), sum(len(str(number)) + 1 for number in range(1_000_000)), delta=10_000)
+        self.assertEqual(said, [
+            str(8 + 2 + 13_333_336), str(8 + 2 + 200_000 * 4), str(8 + 2 + 1000 * (3 + 1000 * 2)),
+            str(8 + 2 + 800_000 * (8 + 2 + 4)), str(8 + 2 + 2 + 200_002 + 2 + 1000 * 2), str(4 + 10_000_000),
+            str(100_000 * 6), str(6 + 5 + names + 200_000 * 6), "7000000 of 500"])
+
+
 class ConfigurationFile(unittest.TestCase):
     def test_rate_is_taken_over_while_it_runs(self):
         with tempfile.TemporaryDirectory() as folder:

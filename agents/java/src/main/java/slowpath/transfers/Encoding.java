@@ -5,12 +5,8 @@
  */
 package slowpath.transfers;
 
-import java.lang.reflect.Array;
-import java.util.ArrayList;
 import java.util.Collection;
-import java.util.Collections;
 import java.util.Date;
-import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 
@@ -32,7 +28,7 @@ enum Encoding {
             if (value instanceof byte[]) {
                 return 4 + ((byte[]) value).length;
             }
-            boolean isColumn = elements(value) == null
+            boolean isColumn = Elements.of(value) == null
                     && (value instanceof Enum || value.getClass().getName().startsWith("java."));
             return isColumn ? 4 + text(value) : 0;
         }
@@ -44,15 +40,13 @@ enum Encoding {
             if (value == null || isDefault(value)) {
                 return 0;
             }
-            List<?> elements = elements(value);
+            Collection<?> elements = Elements.of(value);
             if (elements == null) {
                 return 1 + withLength(value);
             }
-            long size = elements.isEmpty() || !(elements.get(0) instanceof Number) ? 0 : 2;
-            for (Object element : elements) {
-                size += element instanceof Number ? number((Number) element) : 1 + withLength(element);
-            }
-            return size;
+            boolean isPacked = !elements.isEmpty() && elements.iterator().next() instanceof Number;
+            return (isPacked ? 2 : 0) + new Elements().sum(elements, element ->
+                    element instanceof Number ? number((Number) element) : 1 + withLength(element));
         }
 
         private boolean isDefault(Object value) {
@@ -90,10 +84,10 @@ enum Encoding {
     BSON {
         @Override
         long of(String name, Object value) {
-            return name.length() + 2 + value(value, 0);
+            return name.length() + 2 + value(value, 0, new Elements());
         }
 
-        private long value(Object value, int depth) {
+        private long value(Object value, int depth, Elements measured) {
             if (value == null) {
                 return 0;
             }
@@ -114,19 +108,17 @@ enum Encoding {
                 return 12;
             }
             if (value instanceof Map && depth < DEEPEST) {
-                long size = 5;
-                for (Map.Entry<?, ?> entry : ((Map<?, ?>) value).entrySet()) {
-                    size += text(entry.getKey()) + 2 + value(entry.getValue(), depth + 1);
-                }
-                return size;
+                return 5 + measured.sum(((Map<?, ?>) value).entrySet(), entry -> text(((Map.Entry<?, ?>) entry).getKey())
+                        + 2 + value(((Map.Entry<?, ?>) entry).getValue(), depth + 1, measured));
             }
-            List<?> elements = depth < DEEPEST ? elements(value) : null;
+            Collection<?> elements = depth < DEEPEST ? Elements.of(value) : null;
             if (elements != null) {
-                long size = 5;
-                for (int index = 0; index < elements.size(); index++) {
-                    size += String.valueOf(index).length() + 2 + value(elements.get(index), depth + 1);
+                // Their names are their numbers.
+                long names = elements.size();
+                for (long more = 10; more < elements.size(); more *= 10) {
+                    names += elements.size() - more;
                 }
-                return size;
+                return 5 + names + measured.sum(elements, element -> 2 + value(element, depth + 1, measured));
             }
             return 5 + text(value);
         }
@@ -136,24 +128,6 @@ enum Encoding {
 
     /** How many bytes a field of this name and value takes. */
     abstract long of(String name, Object value);
-
-    /** What an array or a collection has; null: it is neither. */
-    private static List<?> elements(Object value) {
-        if (value instanceof Collection && !Graph.isOpaque(value.getClass().getName())) {
-            return new ArrayList<>((Collection<?>) value);
-        }
-        if (value instanceof Collection || value instanceof Map) {
-            return Collections.emptyList();
-        }
-        if (!value.getClass().isArray()) {
-            return null;
-        }
-        List<Object> elements = new ArrayList<>();
-        for (int index = 0; index < Array.getLength(value); index++) {
-            elements.add(Array.get(value, index));
-        }
-        return elements;
-    }
 
     /** UTF-8 bytes of what a value of the Java library is as text; no method of the application is called. */
     private static long text(Object value) {

@@ -62,7 +62,8 @@ final class FieldMask implements Backend {
             marks = new Watched(values.length);
             marks.becomeSample();
         }
-        row.arm(values, marks);
+        row.measure(values);
+        row.arm(marks);
         watchable.slowpath$watch(marks);
         lifetimes.add(new Sample(object, lifetimes, marks, row), ofRequest);
     }

@@ -6,10 +6,12 @@
 package slowpath.transfers;
 
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.Deque;
 import java.util.IdentityHashMap;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -19,6 +21,8 @@ import java.util.function.Function;
 
 final class Graph {
     private static final int MOST_OBJECTS = 2000;
+    /** In arrays and collections, texts and numbers, too. */
+    private static final int MOST_ELEMENTS = 20_000;
 
     static final class OfClass {
         int count;
@@ -31,6 +35,7 @@ final class Graph {
 
     private final boolean ofRows;
     private final Deque<Object> open = new ArrayDeque<>();
+    private int elements;
 
     /**
      * @param ofRows entities that others refer to came by rows of their own, now or at another time; what `@Transient`
@@ -46,7 +51,7 @@ final class Graph {
                 visit(object, dataClasses);
             }
         }
-        tooLarge = !open.isEmpty();
+        tooLarge = !open.isEmpty() || elements > MOST_ELEMENTS;
     }
 
     private void visit(Object object, Function<Class<?>, DataClass> dataClasses) {
@@ -69,17 +74,21 @@ final class Graph {
                 }
             }
         } else if (object instanceof Object[]) {
-            for (Object element : (Object[]) object) {
-                open(element);
-            }
+            openAll(Arrays.asList((Object[]) object));
         } else if (isOpaque(type)) {
-            Wrappers.content(object, type).forEach(this::open);
+            openAll(Wrappers.content(object, type));
         } else if (object instanceof Collection) {
-            ((Collection<?>) object).forEach(this::open);
+            openAll((Collection<?>) object);
         } else if (object instanceof Map) {
-            ((Map<?, ?>) object).values().forEach(this::open);
+            openAll(((Map<?, ?>) object).values());
         } else if (object instanceof Optional) {
             open(((Optional<?>) object).orElse(null));
+        }
+    }
+
+    private void openAll(Iterable<?> all) {
+        for (Iterator<?> next = all.iterator(); elements <= MOST_ELEMENTS && next.hasNext(); elements++) {
+            open(next.next());
         }
     }
 

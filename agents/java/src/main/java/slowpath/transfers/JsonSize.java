@@ -4,21 +4,23 @@
  */
 package slowpath.transfers;
 
-import java.lang.reflect.Array;
 import java.util.Collection;
 import java.util.Map;
 import java.util.Optional;
 
 final class JsonSize {
     private static final int DEEPEST = 8;
+    private static final int MOST_MEASURED = 10_000;
+
+    private final Elements elements = new Elements();
 
     private JsonSize() {}
 
     static long of(Object value) {
-        return of(value, 0);
+        return new JsonSize().of(value, 0);
     }
 
-    private static long of(Object value, int depth) {
+    private long of(Object value, int depth) {
         if (value == null) {
             return 4;
         }
@@ -37,12 +39,11 @@ final class JsonSize {
                 && (isArray || value instanceof Collection || value instanceof Map || value instanceof Optional)) {
             return 2;
         }
+        if (value instanceof byte[]) {
+            return 2 + (((byte[]) value).length + 2) / 3 * 4L; // In Base64.
+        }
         if (isArray) {
-            long size = 2;
-            for (int index = 0; index < Array.getLength(value); index++) {
-                size += 1 + of(Array.get(value, index), depth + 1);
-            }
-            return size;
+            return 2 + elements.sum(Elements.of(value), element -> 1 + of(element, depth + 1));
         }
         if (type.startsWith("java.time.")) {
             return 2 + value.toString().length();
@@ -51,18 +52,11 @@ final class JsonSize {
             return 2;
         }
         if (value instanceof Collection) {
-            long size = 2;
-            for (Object element : (Collection<?>) value) {
-                size += 1 + of(element, depth + 1);
-            }
-            return size;
+            return 2 + elements.sum((Collection<?>) value, element -> 1 + of(element, depth + 1));
         }
         if (value instanceof Map) {
-            long size = 2;
-            for (Map.Entry<?, ?> entry : ((Map<?, ?>) value).entrySet()) {
-                size += 2 + key(entry.getKey()) + of(entry.getValue(), depth + 1);
-            }
-            return size;
+            return 2 + elements.sum(((Map<?, ?>) value).entrySet(), entry -> 2 + key(((Map.Entry<?, ?>) entry).getKey())
+                    + of(((Map.Entry<?, ?>) entry).getValue(), depth + 1));
         }
         if (value instanceof Optional) {
             return of(((Optional<?>) value).orElse(null), depth + 1);
@@ -71,17 +65,19 @@ final class JsonSize {
     }
 
     /** With quotes. */
-    private static long key(Object key) {
+    private long key(Object key) {
         boolean isQuoted = key instanceof CharSequence || key instanceof Enum;
         return of(key, DEEPEST) + (isQuoted ? 0 : 2);
     }
 
+    /** Of a long text, its begin stands for all. */
     static long utf8(String text) {
-        long bytes = text.length();
-        for (int index = 0; index < text.length(); index++) {
+        int measured = Math.min(text.length(), MOST_MEASURED);
+        long more = 0;
+        for (int index = 0; index < measured; index++) {
             char character = text.charAt(index);
-            bytes += character < 0x80 ? 0 : character < 0x800 || Character.isSurrogate(character) ? 1 : 2;
+            more += character < 0x80 ? 0 : character < 0x800 || Character.isSurrogate(character) ? 1 : 2;
         }
-        return bytes;
+        return text.length() + (measured == 0 ? 0 : Math.round((double) more / measured * text.length()));
     }
 }

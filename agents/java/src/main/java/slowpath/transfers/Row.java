@@ -78,14 +78,26 @@ final class Row {
         objects += objectsOfResponse;
     }
 
-    /** An object is watched from now on, with these values of its fields. */
-    synchronized void arm(Object[] values, Seen seen) {
+    /** An object is watched from now on. */
+    synchronized void arm(Seen seen) {
         watched++;
+        for (int field = 0; field < armed.length; field++) {
+            armed[field] += seen.isWatched(field) ? 1 : 0;
+        }
+    }
+
+    /** Of an object that is watched, these are the values of its fields. */
+    void measure(Object[] values) {
+        long[] sizes = new long[values.length];
         for (int field = 0; field < values.length; field++) {
             boolean hasCome = encoding != Encoding.ROW || !shape.notOfRows.get(field);
-            bytes[field] += hasCome ? encoding.of(shape.names.get(field), values[field]) : 0;
-            present[field] += values[field] == null ? 0 : 1;
-            armed[field] += seen.isWatched(field) ? 1 : 0;
+            sizes[field] = hasCome ? encoding.of(shape.names.get(field), values[field]) : 0;
+        }
+        synchronized (this) {
+            for (int field = 0; field < values.length; field++) {
+                bytes[field] += sizes[field];
+                present[field] += values[field] == null ? 0 : 1;
+            }
         }
     }
 

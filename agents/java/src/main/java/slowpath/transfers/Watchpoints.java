@@ -174,7 +174,10 @@ final class Watchpoints implements Backend {
     public void watch(Object object, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
         Readiness ready = readiness.get(object.getClass());
         if (ready.isReady) {
-            arm(object, type, row, ofRequest);
+            Object[] values = arm(object, type, row, ofRequest);
+            if (values != null) {
+                row.measure(values); // Without our lock, for which others would wait.
+            }
         } else if (ready.isRefused) {
             unseen.increment();
         } else if (ready.isAsked.compareAndSet(false, true)
@@ -183,19 +186,21 @@ final class Watchpoints implements Backend {
         }
     }
 
-    private synchronized void arm(Object object, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
+    /** @return the values of its fields; null: it is not watched */
+    private synchronized Object[] arm(Object object, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
         long now = System.nanoTime();
         // Who touches a field that two registers watch is told of but once.
         int register = !samples.containsKey(System.identityHashCode(object)) && isPaid(now) ? freeRegister(now) : -1;
         int field = register < 0 ? -1 : row.shortField(options.samples);
         if (field < 0) {
             registersBusy.increment();
-            return;
+            return null;
         }
+        Object[] values = type.values(object);
         Field watched = type.fields.get(field);
         long offset = offsets.of(watched);
         Sample sample = new Sample(object, row, field);
-        row.arm(type.values(object), sample);
+        row.arm(sample);
         lifetimes.add(sample, ofRequest);
         samples.put(sample.hash, sample);
         armed.incrementAndGet();
@@ -208,6 +213,7 @@ final class Watchpoints implements Backend {
             armed.decrementAndGet();
             sample.seen = LOST;
         }
+        return values;
     }
 
     /** Whether another register may be aimed, however much that costs, as it does with many threads. */

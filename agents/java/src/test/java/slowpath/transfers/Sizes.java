@@ -1,0 +1,43 @@
+/*
+ * Prints what large values take by each encoding, a line each, and last how many elements of a million are measured.
+ *   java slowpath.transfers.Sizes
+ */
+package slowpath.transfers;
+
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+public final class Sizes {
+    private Sizes() {}
+
+    public static void main(String[] arguments) {
+        double[] doubles = new double[200_000];
+        Arrays.fill(doubles, 1.5);
+        List<Integer> numbers = Collections.nCopies(1000, 7);
+        print(Encoding.JSON, new byte[10_000_000]);
+        print(Encoding.JSON, doubles);
+        print(Encoding.JSON, Collections.nCopies(1000, numbers));
+        print(Encoding.JSON, IntStream.range(0, 1_000_000).toArray());
+        print(Encoding.JSON, IntStream.range(100_000, 900_000).boxed()
+                .collect(Collectors.toMap(Function.identity(), number -> true)));
+        print(Encoding.JSON, Map.of("é".repeat(100_000), numbers));
+        print(Encoding.ROW, new byte[10_000_000]);
+        print(Encoding.PROTOBUF, Collections.nCopies(100_000, "text"));
+        print(Encoding.BSON, Collections.nCopies(200_000, 7));
+        AtomicInteger measured = new AtomicInteger();
+        System.out.println(new Elements().sum(Collections.nCopies(1_000_000, 7), number -> {
+            measured.incrementAndGet();
+            return (Integer) number;
+        }) + " of " + measured);
+    }
+
+    private static void print(Encoding encoding, Object value) {
+        System.out.println(encoding.of("name", value));
+    }
+}
