@@ -372,6 +372,18 @@ class ByRegisters(unittest.TestCase):
             self.assertAlmostEqual(row["censored"] / row["watched"], 0.5, delta=0.1)
 
     @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
+    def test_requests_that_go_on_when_the_servlet_returns(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            subprocess.run(["java", "-XX:+UseSerialGC", f"-javaagent:{AGENT}=report={report},samples=1000000,"
+                            "arms-per-second=1000000,aiming-share=0.5,backend=watchpoints,"
+                            "remote=corners.Deferred#fetch", "-cp", CLASSES, "corners.Deferred", "5"], check=True, timeout=60)
+            read, never = read_report(report)[1][0]["classes"][0]["fields"]
+            self.assertGreater(read["used"], 10)
+            self.assertGreater(never["unused"], 10)
+            self.assertEqual((read["unused"], never["used"]), (0, 0))
+
+    @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
     def test_virtual_threads(self):
         """Who waits in toString runs on another thread of the system afterwards, and somebody else on this one."""
         with_virtual = [java for java in corners.javas() if corners.version(java) >= 21]

@@ -82,7 +82,7 @@ final class HookedMethods {
                 new Parser(access, method, type, "java.net.http, Gson", next));
         for (String servlet : List.of("jakarta/servlet/http/HttpServlet", "javax/servlet/http/HttpServlet")) {
             add(servlet, (method, type) -> method.equals("service") && type.contains("/ServletRequest;"),
-                    around(calls().begin("beginRequest").end("endRequest")));
+                    around(calls().begin("beginRequest", argument(0)).end("endRequest")));
         }
         for (String remote : remoteMethods) {
             int hash = remote.indexOf('#');

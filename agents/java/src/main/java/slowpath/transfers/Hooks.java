@@ -364,11 +364,17 @@ public final class Hooks {
     // Requests.
 
     /** A thread begins to serve a request; it ends. */
-    public static void beginRequest() {
-        ThreadState.current().beginRequest();
+    public static void beginRequest(Object request) {
+        ThreadState.current().beginRequest(request);
     }
 
     public static void endRequest() {
-        transfers.requestEnded(ThreadState.current().endRequest());
+        ThreadState thread = ThreadState.current();
+        Object request = thread.request();
+        List<Lifetimes.Sample> samples = thread.endRequest();
+        if (samples != null && !samples.isEmpty()) {
+            // What is asynchronous goes on, on other threads, and who completes it is not seen.
+            transfers.requestEnded(samples, !Boolean.TRUE.equals(Asked.of(request, "isAsyncStarted")));
+        }
     }
 }

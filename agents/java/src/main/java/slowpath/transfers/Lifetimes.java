@@ -48,6 +48,13 @@ final class Lifetimes {
         }
     }
 
+    /** Where and when it ends, nobody will say. */
+    void requestGoesOn(List<Sample> ofRequest) {
+        for (Sample sample : ofRequest) {
+            sample.inRequest = false;
+        }
+    }
+
     /** @param often is called several times a second */
     void start(Runnable often) {
         Thread thread = new Thread(() -> decide(often), "slowpath-transfers");
@@ -114,7 +121,7 @@ final class Lifetimes {
     /** An object that is watched. */
     abstract static class Sample extends PhantomReference<Object> {
         final long begun = System.nanoTime();
-        private boolean inRequest;
+        private volatile boolean inRequest;
         /** The epoch in which its request ended; -1: none did. */
         private volatile long endedIn = -1;
 

@@ -28,6 +28,7 @@ final class ThreadState {
     private int loading;
     private Map<Endpoint, List<Object>> loaded;
     private int requests;
+    private Object request;
     private List<Lifetimes.Sample> ofRequest;
 
     static ThreadState current() {
@@ -124,8 +125,9 @@ final class ThreadState {
         return entities;
     }
 
-    void beginRequest() {
+    void beginRequest(Object begun) {
         if (requests++ == 0) {
+            request = begun;
             ofRequest = new ArrayList<>();
         }
     }
@@ -137,7 +139,13 @@ final class ThreadState {
         }
         List<Lifetimes.Sample> samples = ofRequest;
         ofRequest = null;
+        request = null;
         return samples;
+    }
+
+    /** The outermost that this thread serves, or null. */
+    Object request() {
+        return request;
     }
 
     /** The samples of the request that this thread serves; null: it serves none that is known. */

@@ -91,9 +91,12 @@ final class Transfers {
         }
     }
 
-    void requestEnded(List<Lifetimes.Sample> samples) {
-        if (samples != null) {
+    /** @param isOver whether nothing else serves the request any more */
+    void requestEnded(List<Lifetimes.Sample> samples, boolean isOver) {
+        if (isOver) {
             lifetimes.requestEnded(samples);
+        } else {
+            lifetimes.requestGoesOn(samples);
         }
     }
 

@@ -1,4 +1,6 @@
 /* Stands for the servlets' interface of that name. */
 package jakarta.servlet;
 
-public interface ServletRequest {}
+public interface ServletRequest {
+    boolean isAsyncStarted();
+}
