@@ -141,6 +141,8 @@ class EachFamily(unittest.TestCase):
         self.check("grpc-async", "gRPC", " /families.Addresses/Find", address, ["regionCode"])
         self.check("grpc-future", "gRPC", " /families.Addresses/Find", address, ["organization"])
         self.check("grpc-lines", "gRPC", " /families.Addresses/Find", address, ["addressLines"])
+        self.check("grpc-set", "gRPC", " /families.Addresses/Last", "com.google.logging.type.HttpRequest", ["latency"])
+        self.check("grpc-oneof", "gRPC", " /families.Addresses/Since", "com.google.type.DateTime", ["timeOffset"])
         self.check("grpc-log", "gRPC", " /families.Addresses/Find", address, printed=[
             "revision", "regionCode", "languageCode", "postalCode", "sortingCode", "administrativeArea", "locality",
             "sublocality", "addressLines", "recipients", "organization"])

@@ -429,6 +429,33 @@ class ByRegisters(unittest.TestCase):
         self.assertIn("cannot attach: ", corners.attach(program.pid, "")[1])
 
 
+class Presence(unittest.TestCase):
+    """To ask a message of Protocol Buffers whether a field is set is a read of it."""
+
+    def check(self, backend):
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            subprocess.run(["java", "-XX:+UseSerialGC", f"-javaagent:{AGENT}=report={report},samples=1000000,"
+                            f"arms-per-second=1000000,aiming-share=0.5,backend={backend},"
+                            "remote=corners.Presence#fetch", "-cp", CLASSES, "corners.Presence", "2000"],
+                           check=True, stderr=subprocess.DEVNULL, timeout=60)
+            (row,) = read_report(report)[1][0]["classes"]
+            for name, kind in (("kind", "used"), ("seat", "used"), ("seatCount", "printed"), ("name", "unused"),
+                               ("nameCase", "used")):
+                field = fields(row).pop(name)
+                decided = field["used"] + field["printed"] + field["unused"]
+                self.assertGreater(decided, 20)
+                self.assertEqual(field[kind], decided, field)
+            self.assertEqual(len(row["fields"]), 5)
+
+    def test_mask(self):
+        self.check("mask")
+
+    @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
+    def test_watchpoints(self):
+        self.check("watchpoints")
+
+
 class InAModule(unittest.TestCase):
     """A named one, which opens nothing to anybody."""
 

@@ -53,6 +53,7 @@ public final class Agent {
             }
         }
         Hooks.fieldMask = watchpoints == null ? new FieldMask(layouts, lifetimes) : null;
+        Hooks.watchpoints = watchpoints;
         Hooks.backend = watchpoints == null ? Hooks.fieldMask : watchpoints;
         Hooks.transfers = new Transfers(options, Hooks.backend, lifetimes, callPaths);
         HookedMethods hooked = new HookedMethods(options.remoteMethods);

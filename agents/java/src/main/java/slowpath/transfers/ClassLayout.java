@@ -7,6 +7,8 @@ package slowpath.transfers;
 import java.util.List;
 
 final class ClassLayout {
+    private static final String CASE = "Case_";
+
     /** Names here have slashes between packages, as in class files. */
     final String name;
     /** The next ancestor that is the application's, or null. */
@@ -44,6 +46,27 @@ final class ClassLayout {
             return firstNumber + index;
         }
         return parent == null ? -1 : parent.numberOf(field);
+    }
+
+    /**
+     * The number of the field of which a method of this name learns something where it reads a field of the class; -1: of
+     * none. So messages know which fields are set, and which member of a oneof.
+     */
+    int numberReadBy(String method, String field) {
+        int number = numberOf(field);
+        if (number >= 0 || !isMessage) {
+            return number;
+        }
+        if (field.endsWith(CASE)) {
+            return numberOf(ofCase(field));
+        }
+        boolean isPresence = field.startsWith("bitField") && method.startsWith("has") && method.length() > 3;
+        return isPresence ? numberOf(Character.toLowerCase(method.charAt(3)) + method.substring(4) + "_") : -1;
+    }
+
+    /** The field that has the members of a oneof, by that which says which one is set; null: it can be none such. */
+    static String ofCase(String field) {
+        return field.endsWith(CASE) ? field.substring(0, field.length() - CASE.length()) + "_" : null;
     }
 
     /** What a field of a message is called in the message's definition; null: it is no part of the message. */

@@ -10,6 +10,7 @@ import java.io.InputStream;
 import java.net.URL;
 import java.net.URLConnection;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -110,6 +111,7 @@ final class ClassLayouts {
         }
         boolean isMessage = file.getSuperName() != null && file.getSuperName().startsWith(MESSAGE);
         List<String> fields = new ArrayList<>();
+        Set<String> oneofs = new HashSet<>();
         file.accept(new ClassVisitor(Opcodes.ASM9) {
             @Override
             public FieldVisitor visitField(int access, String field, String type, String signature, Object value) {
@@ -117,9 +119,14 @@ final class ClassLayouts {
                         && (!isMessage || ClassLayout.ofMessage(field) != null)) {
                     fields.add(field);
                 }
+                // Texts are volatile.
+                if (isMessage && type.equals("Ljava/lang/Object;") && (access & Opcodes.ACC_VOLATILE) == 0) {
+                    oneofs.add(field);
+                }
                 return null;
             }
         }, ClassReader.SKIP_CODE | ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES);
+        fields.removeIf(field -> oneofs.contains(ClassLayout.ofCase(field)));
         return new ClassLayout(name, file.getSuperName() == null ? null : of(loader, file.getSuperName()), fields,
                 isMessage);
     }

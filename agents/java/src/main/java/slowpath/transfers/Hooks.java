@@ -17,10 +17,11 @@ import java.util.stream.Collectors;
 public final class Hooks {
     private static final String HIBERNATE = "Hibernate";
 
-    /** Set once, before any class is rewritten; the last where reads are seen by bytecode, else null. */
+    /** Set once, before any class is rewritten; of the last two that one which is the backend. */
     static Transfers transfers;
     static Backend backend;
     static FieldMask fieldMask;
+    static Watchpoints watchpoints;
 
     /** Where bodies, queries, cursors and messages come from; who waits for messages. */
     private static final Known<Endpoint> ENDPOINTS = new Known<>();
@@ -45,6 +46,11 @@ public final class Hooks {
                 watched.read(field);
             }
         }
+    }
+
+    /** A message is asked whether a field is set; where reads are not seen by bytecode. */
+    public static void presence(Object message, int field) {
+        watchpoints.readPresence(message, field);
     }
 
     /** Somebody reads a field by reflection. */

@@ -1,6 +1,7 @@
 /*
  * Rewrites loaded classes so that it is known when their objects are printed, compared or copied: reads for that are no
- * use, and look like any others to a register of the processor.
+ * use, and look like any others to a register of the processor; and when messages are asked which fields are set, which
+ * looks like no read of these.
  */
 package slowpath.transfers;
 
@@ -19,9 +20,11 @@ import org.objectweb.asm.Opcodes;
 
 final class PrintsAndCopies implements ClassFileTransformer {
     private final Instrumentation instrumentation;
+    private final ClassLayouts layouts;
     private final Set<Class<?>> classes = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
-    PrintsAndCopies(Instrumentation instrumentation) {
+    PrintsAndCopies(Instrumentation instrumentation, ClassLayouts layouts) {
+        this.layouts = layouts;
         this.instrumentation = instrumentation;
         instrumentation.addTransformer(this, true);
     }
@@ -56,7 +59,7 @@ final class PrintsAndCopies implements ClassFileTransformer {
             }
             ClassReader reader = new ClassReader(file);
             ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
-            reader.accept(new Changed(writer), ClassReader.EXPAND_FRAMES);
+            reader.accept(new Changed(layouts.of(loader, name), writer), ClassReader.EXPAND_FRAMES);
             return writer.toByteArray();
         } catch (RuntimeException | Error cause) {
             classes.remove(redefined); // The JVM says nothing of it.
@@ -65,10 +68,13 @@ final class PrintsAndCopies implements ClassFileTransformer {
     }
 
     private static final class Changed extends ClassVisitor {
+        /** Null: it has no fields of data. */
+        private final ClassLayout layout;
         private boolean hasFrames;
 
-        Changed(ClassVisitor next) {
+        Changed(ClassLayout layout, ClassVisitor next) {
             super(Opcodes.ASM9, next);
+            this.layout = layout;
         }
 
         @Override
@@ -81,7 +87,22 @@ final class PrintsAndCopies implements ClassFileTransformer {
         @Override
         public MethodVisitor visitMethod(int access, String method, String type, String signature, String[] thrown) {
             MethodVisitor writer = super.visitMethod(access, method, type, signature, thrown);
-            MethodVisitor copies = new Copies(writer);
+            MethodVisitor copies = new Copies(writer) {
+                @Override
+                public void visitFieldInsn(int opcode, String owner, String field, String fieldType) {
+                    if (opcode == Opcodes.GETFIELD && layout != null && owner.equals(layout.name)
+                            && layout.numberOf(field) < 0) {
+                        int number = layout.numberReadBy(method, field);
+                        if (number >= 0) {
+                            visitInsn(Opcodes.DUP);
+                            visitLdcInsn(number);
+                            visitMethodInsn(Opcodes.INVOKESTATIC, HookedMethods.HOOKS, "presence",
+                                    "(Ljava/lang/Object;I)V", false);
+                        }
+                    }
+                    super.visitFieldInsn(opcode, owner, field, fieldType);
+                }
+            };
             boolean isOfObject = (access & (Opcodes.ACC_STATIC | Opcodes.ACC_ABSTRACT)) == 0;
             return hasFrames && isOfObject && Printing.is(method, type)
                     ? new Printing(access, method, type, 0, copies) : copies;

@@ -43,6 +43,7 @@ final class Watchpoints implements Backend {
     private static final AtomicInteger armed = new AtomicInteger();
 
     private final Options options;
+    private final ClassLayouts layouts;
     private final DataClass.Known dataClasses;
     private final Lifetimes lifetimes;
     private Offsets offsets;
@@ -67,6 +68,7 @@ final class Watchpoints implements Backend {
 
     Watchpoints(Options options, ClassLayouts layouts, Lifetimes lifetimes) {
         this.options = options;
+        this.layouts = layouts;
         this.lifetimes = lifetimes;
         dataClasses = new DataClass.Known(layouts);
     }
@@ -77,7 +79,7 @@ final class Watchpoints implements Backend {
             offsets = new Offsets();
             String missing = open(
                     isCollector("ZGC", "Shenandoah"), isCollector("ZGC", "Shenandoah", "G1"), options.aimingShare);
-            printsAndCopies = missing == null ? new PrintsAndCopies(instrumentation) : null;
+            printsAndCopies = missing == null ? new PrintsAndCopies(instrumentation, layouts) : null;
             return missing;
         } catch (ReflectiveOperationException | LinkageError cause) {
             return cause.toString();
@@ -140,6 +142,19 @@ final class Watchpoints implements Backend {
     @Override
     public void copy(Object object) {
         censor(object); // The copying itself is no read.
+    }
+
+    /** What a message tells of a field other fields know, which no register watches. */
+    void readPresence(Object message, int field) {
+        Sample sample = sample(message);
+        ThreadState thread = ThreadState.current();
+        if (sample != null && sample.field == field && !thread.isUncounted()) {
+            if (thread.isPrinting()) {
+                sample.isPresencePrinted = true;
+            } else {
+                sample.isPresenceUsed = true;
+            }
+        }
     }
 
     /** Of an object, should it be watched, or was it read already, nobody can say any more what is read of it. */
@@ -281,6 +296,8 @@ final class Watchpoints implements Backend {
         private int register = -1;
         private int seen;
         private volatile boolean isCensored;
+        private volatile boolean isPresenceUsed;
+        private volatile boolean isPresencePrinted;
         private boolean isStopped;
         private boolean isTooLong;
 
@@ -329,12 +346,12 @@ final class Watchpoints implements Backend {
 
         @Override
         public boolean isUsed(int ofObject) {
-            return (seen & USED) != 0;
+            return (seen & USED) != 0 || isPresenceUsed;
         }
 
         @Override
         public boolean isPrinted(int ofObject) {
-            return (seen & PRINTED) != 0;
+            return (seen & PRINTED) != 0 || isPresencePrinted;
         }
 
         @Override

@@ -3,7 +3,11 @@
  */
 package families;
 
+import com.google.logging.type.HttpRequest;
+import com.google.protobuf.Duration;
+import com.google.protobuf.Message;
 import com.google.protobuf.StringValue;
+import com.google.type.DateTime;
 import com.google.type.PostalAddress;
 import io.grpc.CallOptions;
 import io.grpc.ManagedChannel;
@@ -23,15 +27,20 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 
 final class GrpcFamily implements Family {
-    private static final MethodDescriptor<StringValue, PostalAddress> FIND = method(MethodType.UNARY, "Find");
+    private static final MethodDescriptor<StringValue, PostalAddress> FIND =
+            method(MethodType.UNARY, "Find", PostalAddress.getDefaultInstance());
     private static final MethodDescriptor<StringValue, PostalAddress> ALL =
-            method(MethodType.SERVER_STREAMING, "All");
+            method(MethodType.SERVER_STREAMING, "All", PostalAddress.getDefaultInstance());
+    private static final MethodDescriptor<StringValue, HttpRequest> LAST =
+            method(MethodType.UNARY, "Last", HttpRequest.getDefaultInstance());
+    private static final MethodDescriptor<StringValue, DateTime> SINCE =
+            method(MethodType.UNARY, "Since", DateTime.getDefaultInstance());
 
-    private static MethodDescriptor<StringValue, PostalAddress> method(MethodType type, String name) {
-        return MethodDescriptor.<StringValue, PostalAddress>newBuilder().setType(type)
+    private static <T extends Message> MethodDescriptor<StringValue, T> method(MethodType type, String name, T answer) {
+        return MethodDescriptor.<StringValue, T>newBuilder().setType(type)
                 .setFullMethodName(MethodDescriptor.generateFullMethodName("families.Addresses", name))
                 .setRequestMarshaller(ProtoUtils.marshaller(StringValue.getDefaultInstance()))
-                .setResponseMarshaller(ProtoUtils.marshaller(PostalAddress.getDefaultInstance())).build();
+                .setResponseMarshaller(ProtoUtils.marshaller(answer)).build();
     }
 
     private static PostalAddress address(StringValue code) {
@@ -54,6 +63,16 @@ final class GrpcFamily implements Family {
                         answer.onNext(address(code));
                     }
                     answer.onCompleted();
+                }))
+                .addMethod(LAST, ServerCalls.asyncUnaryCall((code, answer) -> {
+                    answer.onNext(HttpRequest.newBuilder().setRequestUrl("/")
+                            .setLatency(Duration.getDefaultInstance()).build());
+                    answer.onCompleted();
+                }))
+                .addMethod(SINCE, ServerCalls.asyncUnaryCall((code, answer) -> {
+                    answer.onNext(DateTime.newBuilder().setYear(2026)
+                            .setUtcOffset(Duration.getDefaultInstance()).build());
+                    answer.onCompleted();
                 })).build()).build().start();
         channel = ManagedChannelBuilder.forAddress("localhost", server.getPort()).usePlaintext().build();
     }
@@ -67,6 +86,8 @@ final class GrpcFamily implements Family {
         future(code);
         log(code);
         lines(code);
+        isSet(code);
+        isAmong(code);
     }
 
     private String one(StringValue code) {
@@ -120,6 +141,16 @@ final class GrpcFamily implements Family {
     private int lines(StringValue code) {
         return ClientCalls.blockingUnaryCall(channel, FIND, CallOptions.DEFAULT, code) // line: grpc-lines
                 .getAddressLinesCount();
+    }
+
+    private boolean isSet(StringValue code) {
+        return ClientCalls.blockingUnaryCall(channel, LAST, CallOptions.DEFAULT, code) // line: grpc-set
+                .hasLatency();
+    }
+
+    private DateTime.TimeOffsetCase isAmong(StringValue code) {
+        return ClientCalls.blockingUnaryCall(channel, SINCE, CallOptions.DEFAULT, code) // line: grpc-oneof
+                .getTimeOffsetCase();
     }
 
     @Override
