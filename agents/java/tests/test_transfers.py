@@ -661,10 +661,19 @@ class Endpoints(unittest.TestCase):
             "http://host/keys/Zm9vYmFyLXNsb3dwYXRoX": "http://host/keys/{}",
             "http://host/keys/qx7mzkw3hhvtbp2nrcyl": "http://host/keys/{}",
             "http://host/+/": "http://host/+/",
+            "@://": "://",
+            "bob@queue://orders": "queue://orders",
         }
         ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Endpoints", *names], check=True,
                              capture_output=True, text=True, timeout=60)
         self.assertEqual(dict(zip(names, ran.stdout.splitlines())), names)
+
+
+class Failing(unittest.TestCase):
+    def test_hooks_leave_the_program_alone(self):
+        ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Failing"], check=True,
+                             capture_output=True, text=True, timeout=60)
+        self.assertEqual(ran.stdout.split(), ["8", "0"])
 
 
 class Sizes(unittest.TestCase):

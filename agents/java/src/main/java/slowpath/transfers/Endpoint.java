@@ -63,7 +63,8 @@ final class Endpoint {
         StringBuilder general = new StringBuilder(url.length()).append(url, 0, path);
         int user = general.lastIndexOf("@");
         if (user >= 0) {
-            general.delete(general.indexOf("://") + 3, user + 1);
+            int host = general.indexOf("://") + 3;
+            general.delete(user < host ? 0 : host, user + 1);
         }
         while (path < url.length()) {
             int begin = url.charAt(path) == '/' ? path + 1 : path;

@@ -1,6 +1,6 @@
 /*
  * What rewritten classes call: the agent's only way into the application, and so in nobody's way. Nothing here
- * throws. Public for the JVM's sake; not an interface for applications.
+ * throws: what is more than counting is done by `attempt`. Public for the JVM's sake; not an interface for applications.
  */
 package slowpath.transfers;
 
@@ -28,6 +28,15 @@ public final class Hooks {
     private static final Known<CallPath> CALL_PATHS = new Known<>();
 
     private Hooks() {}
+
+    /** Whatever fails in it, the application goes on. Not for what Java's own classes call, as it is a lambda. */
+    private static void attempt(Runnable work) {
+        try {
+            work.run();
+        } catch (RuntimeException | Error cause) {
+            transfers.failures.increment();
+        }
+    }
 
     // Reads of fields.
 
@@ -149,7 +158,7 @@ public final class Hooks {
     /** Begin of a method that asks a remote service; any argument may be null. */
     public static void call(Object method, Object uri, String template) {
         if (beginCall() && (uri != null || template != null)) {
-            ThreadState.current().endpoint = Endpoint.of(method, template, uri);
+            attempt(() -> ThreadState.current().endpoint = Endpoint.of(method, template, uri));
         }
     }
 
@@ -157,7 +166,8 @@ public final class Hooks {
     public static void query(Object text, Object provider) {
         if (beginCall()) {
             Object query = text != null ? text : Asked.of(provider, "getSql");
-            ThreadState.current().endpoint = query instanceof String ? Sql.endpoint((String) query) : null;
+            attempt(() -> ThreadState.current().endpoint =
+                    query instanceof String ? Sql.endpoint((String) query) : null);
         }
     }
 
@@ -165,36 +175,40 @@ public final class Hooks {
     public static void callThrough(Object known) {
         ThreadState thread = ThreadState.current();
         if (beginCall() || thread.endpoint == null) {
-            thread.endpoint = ENDPOINTS.of(known);
+            attempt(() -> thread.endpoint = ENDPOINTS.of(known));
         }
     }
 
     /** Begin of a method that has MongoDB carry out a command. */
     public static void callCommand(Object namespace, String command) {
         if (beginCall()) {
-            ThreadState.current().endpoint = new Endpoint(command, String.valueOf(namespace), Encoding.BSON);
+            attempt(() -> ThreadState.current().endpoint =
+                    new Endpoint(command, String.valueOf(namespace), Encoding.BSON));
         }
     }
 
     /** Begin of a method that sends a request of Elasticsearch's client, to an endpoint as that names it. */
     public static void callSearch(Object request, Object endpoint) {
         if (beginCall()) {
-            Object index = Asked.of(request, "index");
-            String indices = index instanceof Collection
-                    ? ((Collection<?>) index).stream().map(String::valueOf).collect(Collectors.joining(", "))
-                    : index == null ? "" : index.toString();
-            String name = String.valueOf(Asked.of(endpoint, "id"));
-            ThreadState.current().endpoint =
-                    new Endpoint(name.substring(name.lastIndexOf('/') + 1), indices, Encoding.JSON);
+            attempt(() -> ThreadState.current().endpoint = search(request, endpoint));
         }
+    }
+
+    private static Endpoint search(Object request, Object endpoint) {
+        Object index = Asked.of(request, "index");
+        String indices = index instanceof Collection
+                ? ((Collection<?>) index).stream().map(String::valueOf).collect(Collectors.joining(", "))
+                : index == null ? "" : index.toString();
+        String name = String.valueOf(Asked.of(endpoint, "id"));
+        return new Endpoint(name.substring(name.lastIndexOf('/') + 1), indices, Encoding.JSON);
     }
 
     /** Begin of a method that reads the body of an answer, which knows its request. */
     public static void answer(Object answer) {
         if (beginCall()) {
             Object request = Asked.of(answer, "getRequestContext");
-            ThreadState.current().endpoint =
-                    Endpoint.of(Asked.of(request, "getMethod"), null, Asked.of(request, "getUri"));
+            attempt(() -> ThreadState.current().endpoint =
+                    Endpoint.of(Asked.of(request, "getMethod"), null, Asked.of(request, "getUri")));
         }
     }
 
@@ -220,7 +234,8 @@ public final class Hooks {
     public static void calling(Object method, Object uri, Map<?, ?> attributes) {
         ThreadState thread = ThreadState.current();
         if (thread.receiving > 0 && thread.endpoint == null) {
-            thread.endpoint = endpoint(method, uri, attributes, "org.springframework.web.client.RestClient");
+            attempt(() -> thread.endpoint =
+                    endpoint(method, uri, attributes, "org.springframework.web.client.RestClient"));
         }
     }
 
@@ -228,12 +243,16 @@ public final class Hooks {
     public static void callingByTemplate(Object template) {
         ThreadState thread = ThreadState.current();
         if (thread.receiving > 0 && thread.endpoint == null) {
-            Object general = Asked.of(Asked.of(Asked.of(template, "methodMetadata"), "template"), "url");
-            Object base = Asked.of(Asked.of(template, "feignTarget"), "url");
-            Object path = general == null ? Asked.of(template, "url") : general;
-            String url = base == null ? String.valueOf(path) : base.toString() + path;
-            thread.endpoint = Endpoint.of(Asked.of(template, "method"), null, url);
+            attempt(() -> thread.endpoint = ofTemplate(template));
         }
+    }
+
+    private static Endpoint ofTemplate(Object template) {
+        Object general = Asked.of(Asked.of(Asked.of(template, "methodMetadata"), "template"), "url");
+        Object base = Asked.of(Asked.of(template, "feignTarget"), "url");
+        Object path = general == null ? Asked.of(template, "url") : general;
+        String url = base == null ? String.valueOf(path) : base.toString() + path;
+        return Endpoint.of(Asked.of(template, "method"), null, url);
     }
 
     private static Endpoint endpoint(Object method, Object uri, Map<?, ?> attributes, String client) {
@@ -245,8 +264,8 @@ public final class Hooks {
     public static void received(Object result, String by) {
         ThreadState thread = ThreadState.current();
         if (--thread.receiving == 0 && result != null) {
-            transfers.received(
-                    result, thread.endpoint == null ? Endpoint.UNKNOWN : thread.endpoint, by, !thread.isShown);
+            attempt(() -> transfers.received(
+                    result, thread.endpoint == null ? Endpoint.UNKNOWN : thread.endpoint, by, !thread.isShown));
         }
     }
 
@@ -264,7 +283,7 @@ public final class Hooks {
         if (--thread.receiving == 0 && result != null) {
             Endpoint endpoint = ENDPOINTS.of(text);
             if (endpoint != null) {
-                transfers.received(result, endpoint, by, !thread.isShown);
+                attempt(() -> transfers.received(result, endpoint, by, !thread.isShown));
             }
         }
     }
@@ -279,14 +298,14 @@ public final class Hooks {
     /** The program takes the body of an answer of java.net.http. */
     public static void body(Object body, Object method, Object uri) {
         if (body instanceof String || body instanceof byte[] || body instanceof InputStream) {
-            ENDPOINTS.remember(body, Endpoint.of(method, null, uri));
+            attempt(() -> ENDPOINTS.remember(body, Endpoint.of(method, null, uri)));
         }
     }
 
     /** A request of Spring's WebClient is complete: what its answer will be taken from. */
     public static void request(Object answer, Object method, Object uri, Map<?, ?> attributes) {
-        ENDPOINTS.remember(answer,
-                endpoint(method, uri, attributes, "org.springframework.web.reactive.function.client.WebClient"));
+        attempt(() -> ENDPOINTS.remember(answer,
+                endpoint(method, uri, attributes, "org.springframework.web.reactive.function.client.WebClient")));
     }
 
     /** What will be told of each object that arrives later, on whatever thread, for who asks now. */
@@ -294,12 +313,13 @@ public final class Hooks {
         Endpoint known = ENDPOINTS.of(answer);
         Endpoint endpoint = known == null ? Endpoint.UNKNOWN : known;
         CallPath callPath = transfers.callPath();
-        return result -> transfers.received(result, callPath, endpoint, by, true);
+        return result -> attempt(() -> transfers.received(result, callPath, endpoint, by, true));
     }
 
     /** A command for a collection of MongoDB: what its answer will be read with. */
     public static void command(Object iterable, Object namespace, String command) {
-        ENDPOINTS.remember(iterable, new Endpoint(command, String.valueOf(namespace), Encoding.BSON));
+        attempt(() -> ENDPOINTS.remember(
+                iterable, new Endpoint(command, String.valueOf(namespace), Encoding.BSON)));
     }
 
     /** What one object reads from, another goes on reading from. */
@@ -321,7 +341,7 @@ public final class Hooks {
     /** gRPC has read a message. */
     public static void message(Object message, Object method) {
         if (message != null) {
-            ENDPOINTS.remember(message, new Endpoint("", "/" + method, Encoding.PROTOBUF));
+            attempt(() -> ENDPOINTS.remember(message, new Endpoint("", "/" + method, Encoding.PROTOBUF)));
         }
     }
 
@@ -330,7 +350,7 @@ public final class Hooks {
         CallPath callPath = CALL_PATHS.of(listener);
         Endpoint endpoint = ENDPOINTS.of(message);
         if (callPath != null && endpoint != null) {
-            transfers.received(message, callPath, endpoint, "gRPC", true);
+            attempt(() -> transfers.received(message, callPath, endpoint, "gRPC", true));
         }
     }
 
@@ -343,6 +363,10 @@ public final class Hooks {
 
     /** An entity is loaded; its own methods that want to know have not been called. */
     public static void loaded(Object entity, Object persister) {
+        attempt(() -> load(entity, persister));
+    }
+
+    private static void load(Object entity, Object persister) {
         if (fieldMask != null && entity != null) {
             fieldMask.loading(entity);
         }
@@ -363,7 +387,8 @@ public final class Hooks {
     public static void endLoad() {
         Map<Endpoint, List<Object>> entities = ThreadState.current().endLoading();
         if (entities != null) {
-            entities.forEach((endpoint, ofTable) -> transfers.received(ofTable, endpoint, HIBERNATE, true));
+            attempt(() -> entities.forEach(
+                    (endpoint, ofTable) -> transfers.received(ofTable, endpoint, HIBERNATE, true)));
         }
     }
 
@@ -380,7 +405,8 @@ public final class Hooks {
         List<Lifetimes.Sample> samples = thread.endRequest();
         if (samples != null && !samples.isEmpty()) {
             // What is asynchronous goes on, on other threads, and who completes it is not seen.
-            transfers.requestEnded(samples, !Boolean.TRUE.equals(Asked.of(request, "isAsyncStarted")));
+            attempt(() ->
+                    transfers.requestEnded(samples, !Boolean.TRUE.equals(Asked.of(request, "isAsyncStarted"))));
         }
     }
 }
