@@ -110,6 +110,11 @@ class EachFamily(unittest.TestCase):
         self.check("rest-template", "RestTemplate", r"GET http://localhost:\d+/api/stations/\{id\}", "families.Station",
                    ["name"], size=108)
         self.check_counted("rest-extractor")
+        labelled = "families.LabelledStation"
+        self.check("rest-labelled", "RestTemplate", r"GET http://localhost:\d+/api/stations/\{id\}", labelled, ["name"],
+                   size=len('"code":"S15","name":"Station of 15","platforms":7,'))
+        self.assertEqual([field["name"] for field in self.context("rest-labelled")["classes"][0]["fields"]],
+                         ["numberOfTheStation", "name", "platforms"])
 
     def test_web_client(self):
         station = "families.Station"

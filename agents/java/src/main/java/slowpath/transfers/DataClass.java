@@ -17,14 +17,28 @@ final class DataClass {
         final String className;
         final List<String> names;
         final List<String> types;
-        /** By number: fields that are no column of a row, as they are `@Transient`. */
-        final BitSet notOfRows;
+        private final List<String> jsonNames;
+        private final BitSet notOfRows;
 
-        private Shape(String className, List<String> names, List<String> types, BitSet notOfRows) {
+        /**
+         * @param jsonNames null for fields that JSON never fills
+         * @param notOfRows by number: fields that are no column of a row, as they are `@Transient`
+         */
+        private Shape(
+                String className, List<String> names, List<String> types, List<String> jsonNames, BitSet notOfRows) {
             this.className = className;
             this.names = names;
             this.types = types;
+            this.jsonNames = jsonNames;
             this.notOfRows = notOfRows;
+        }
+
+        /** What a field is called that travels so; null: it does not, but is the program's own. */
+        String name(int field, Encoding encoding) {
+            if (encoding == Encoding.JSON) {
+                return jsonNames.get(field);
+            }
+            return encoding == Encoding.ROW && notOfRows.get(field) ? null : names.get(field);
         }
 
         @Override
@@ -88,7 +102,7 @@ final class DataClass {
             types.add(field.getType().getTypeName());
             notOfRows.set(types.size() - 1, has(field, ".Transient"));
         }
-        shape = new Shape(type.getName(), names, types, notOfRows);
+        shape = new Shape(type.getName(), names, types, JsonNames.of(type, fields), notOfRows);
         isReadAtLoading = hearsOfLoading(type);
     }
 

@@ -33,16 +33,16 @@ final class Graph {
     /** There are more objects than were looked at. */
     final boolean tooLarge;
 
-    private final boolean ofRows;
+    private final Encoding encoding;
     private final Deque<Object> open = new ArrayDeque<>();
     private int elements;
 
     /**
-     * @param ofRows entities that others refer to came by rows of their own, now or at another time; what `@Transient`
-     *     fields refer to did not come at all
+     * @param encoding entities that others refer to came by rows of their own, now or at another time; what fields refer
+     *     to that do not travel did not come at all
      */
-    Graph(Object root, boolean ofRows, Function<Class<?>, DataClass> dataClasses) {
-        this.ofRows = ofRows;
+    Graph(Object root, Encoding encoding, Function<Class<?>, DataClass> dataClasses) {
+        this.encoding = encoding;
         Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
         open.add(root);
         while (!open.isEmpty() && seen.size() < MOST_OBJECTS) {
@@ -68,8 +68,8 @@ final class Graph {
             }
             Object[] values = dataClass.values(object);
             for (int field = 0; field < values.length; field++) {
-                if (!ofRows || values[field] == null
-                        || !dataClass.shape.notOfRows.get(field) && !isEntity(values[field].getClass())) {
+                boolean hasCome = values[field] != null && dataClass.shape.name(field, encoding) != null;
+                if (hasCome && (encoding != Encoding.ROW || !isEntity(values[field].getClass()))) {
                     open(values[field]);
                 }
             }

@@ -178,18 +178,21 @@ final class Report {
         long usedInAll = 0;
         long decidedInAll = 0;
         for (int field = 0; field < fields; field++) {
-            usedInAll += row.used[field];
-            decidedInAll += row.decidedOf(field);
+            usedInAll += row.travels(field) ? row.used[field] : 0;
+            decidedInAll += row.travels(field) ? row.decidedOf(field) : 0;
         }
         json.begin('{').with("class", row.shape.className)
                 .with("responses", row.responses).with("objects", row.objects)
                 .with("watched", row.watched).with("decided", row.decided).with("censored", row.censored)
                 .with("lost", row.lost);
-        if (row.decided > 0) {
+        if (decidedInAll > 0) {
             json.with("utilisation", (double) usedInAll / decidedInAll);
         }
         json.key("fields").begin('[');
         for (int field = 0; field < fields; field++) {
+            if (!row.travels(field)) {
+                continue;
+            }
             json.begin('{').with("name", row.shape.names.get(field)).with("type", row.shape.types.get(field))
                     .with("used", row.used[field]).with("printed", row.printed[field])
                     .with("unused", row.unused[field])

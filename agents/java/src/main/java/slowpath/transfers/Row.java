@@ -58,7 +58,12 @@ final class Row {
     }
 
     private boolean isShort(int field, int samples) {
-        return armed[field] - censoredOf[field] < samples && armed[field] < (long) MOST_ARMED * samples;
+        return travels(field) && armed[field] - censoredOf[field] < samples && armed[field] < (long) MOST_ARMED * samples;
+    }
+
+    /** Whether it can have been received; else nothing is told of it. */
+    boolean travels(int field) {
+        return shape.name(field, encoding) != null;
     }
 
     /** One of the fields that are short of samples, each as likely as the others; -1: none is. */
@@ -90,8 +95,8 @@ final class Row {
     void measure(Object[] values) {
         long[] sizes = new long[values.length];
         for (int field = 0; field < values.length; field++) {
-            boolean hasCome = encoding != Encoding.ROW || !shape.notOfRows.get(field);
-            sizes[field] = hasCome ? encoding.of(shape.names.get(field), values[field]) : 0;
+            String name = shape.name(field, encoding);
+            sizes[field] = name == null ? 0 : encoding.of(name, values[field]);
         }
         synchronized (this) {
             for (int field = 0; field < values.length; field++) {

@@ -136,7 +136,7 @@ final class Transfers {
     }
 
     private void look(Object root, Context context, ThreadState thread) {
-        Graph graph = new Graph(root, context.endpoint.encoding == Encoding.ROW, backend::dataClass);
+        Graph graph = new Graph(root, context.endpoint.encoding, backend::dataClass);
         context.looked.increment();
         boolean isWhole = !graph.tooLarge;
         // Where not all can be watched, not always the same ones.

@@ -20,10 +20,15 @@ final class RestTemplateFamily implements Family {
     public void ask(int number) {
         one(number);
         extracted(number);
+        labelled(number);
     }
 
     private String one(int number) {
         return rest.getForObject("/stations/{id}?in={in}", Station.class, number, "a/b").getName(); // line: rest-template
+    }
+
+    private String labelled(int number) {
+        return rest.getForObject("/stations/{id}", LabelledStation.class, number).label(); // line: rest-labelled
     }
 
     /** Reads the answer before it is returned. */

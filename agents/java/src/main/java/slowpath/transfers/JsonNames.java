@@ -1,0 +1,100 @@
+/*
+ * What the fields of a class are called in JSON, and which ones it never fills, as annotations of Jackson and Gson on
+ * fields, getters and setters say. What else decides it (mix-ins, views, naming strategies) is not seen.
+ */
+package slowpath.transfers;
+
+import java.lang.annotation.Annotation;
+import java.lang.reflect.AnnotatedElement;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+final class JsonNames {
+    private static final String JACKSON = "com.fasterxml.jackson.annotation.";
+
+    private JsonNames() {}
+
+    /** By number; null: JSON never fills the field. */
+    static List<String> of(Class<?> type, List<Field> fields) {
+        List<String> names = new ArrayList<>();
+        try {
+            Set<String> ignored = ignoredBy(type);
+            for (Field field : fields) {
+                String name = of(field);
+                names.add(name == null || ignored.contains(name) ? null : name);
+            }
+            return names;
+        } catch (RuntimeException | LinkageError cause) { // A class that annotations name is missing.
+            return fields.stream().map(Field::getName).collect(Collectors.toList());
+        }
+    }
+
+    private static String of(Field field) {
+        String name = field.getName();
+        boolean isIgnored = false;
+        boolean isNamed = false;
+        for (AnnotatedElement element : accessors(field)) {
+            for (Annotation annotation : element.getDeclaredAnnotations()) {
+                String type = annotation.annotationType().getName();
+                if (type.equals(JACKSON + "JsonIgnore")) {
+                    isIgnored |= !Boolean.FALSE.equals(value(annotation, "value"));
+                } else if (type.equals(JACKSON + "JsonProperty")) {
+                    if ("READ_ONLY".equals(String.valueOf(value(annotation, "access")))) {
+                        return null;
+                    }
+                    isNamed = true;
+                    Object given = value(annotation, "value");
+                    name = given instanceof String && !((String) given).isEmpty() ? (String) given : name;
+                } else if (type.equals("com.google.gson.annotations.SerializedName")) {
+                    name = String.valueOf(value(annotation, "value"));
+                }
+            }
+        }
+        // One that is named somewhere, too, may be ignored in the other direction alone.
+        return isIgnored && !isNamed ? null : name;
+    }
+
+    /** The field, its getters and setters. */
+    private static List<AnnotatedElement> accessors(Field field) {
+        List<AnnotatedElement> accessors = new ArrayList<>(List.of(field));
+        String name = field.getName();
+        String capital = Character.toUpperCase(name.charAt(0)) + name.substring(1);
+        Set<String> names = Set.of(name, "get" + capital, "is" + capital, "set" + capital);
+        try {
+            for (Method method : field.getDeclaringClass().getDeclaredMethods()) {
+                if (names.contains(method.getName())) {
+                    accessors.add(method);
+                }
+            }
+        } catch (LinkageError | TypeNotPresentException cause) {
+            // A class that its methods name is missing.
+        }
+        return accessors;
+    }
+
+    /** Of the class, or of the ancestor whose annotation it inherits. */
+    private static Set<String> ignoredBy(Class<?> type) {
+        for (Class<?> ancestor = type; ancestor != null; ancestor = ancestor.getSuperclass()) {
+            for (Annotation annotation : ancestor.getDeclaredAnnotations()) {
+                if (annotation.annotationType().getName().equals(JACKSON + "JsonIgnoreProperties")) {
+                    Object names = value(annotation, "value");
+                    return names instanceof String[] && !Boolean.TRUE.equals(value(annotation, "allowSetters"))
+                            ? Set.copyOf(List.of((String[]) names)) : Set.of();
+                }
+            }
+        }
+        return Set.of();
+    }
+
+    private static Object value(Annotation annotation, String name) {
+        try {
+            return annotation.annotationType().getMethod(name).invoke(annotation);
+        } catch (ReflectiveOperationException | RuntimeException | LinkageError cause) {
+            return null; // Another version.
+        }
+    }
+}
