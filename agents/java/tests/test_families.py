@@ -84,7 +84,8 @@ class EachFamily(unittest.TestCase):
         self.check_counted("jdbc-extractor")
 
     def test_hibernate(self):
-        """Hibernate itself reads every field, as it looks for changes when a transaction ends: no use."""
+        """Hibernate itself reads every field, as it looks for changes when a transaction ends, and has what changed
+        validated: no use."""
         entity, operator = "families.JpaFamily$StationEntity", "families.JpaFamily$Operator"
         self.check("jpa-repository", "Hibernate", "SELECT STATIONS", entity, ["name"], size=5.7 + 16.7 + 7 + 7 + 554)
         self.check("jpa-query", "Hibernate", "SELECT STATIONS", entity, ["latitude"], objects=10)

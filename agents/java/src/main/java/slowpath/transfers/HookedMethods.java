@@ -161,6 +161,14 @@ final class HookedMethods {
             add("org/hibernate/property/access/spi/" + getter, named("get", "getForInsert"), ownReads);
         }
         add("org/hibernate/bytecode/spi/ReflectionOptimizer$AccessOptimizer", named("getPropertyValues"), ownReads);
+        Change validation = around(calls().begin("beginValidation").end("endValidation"));
+        for (String place : List.of("org/hibernate/cfg/", "org/hibernate/boot/")) {
+            add(place + "beanvalidation/BeanValidationEventListener", (method, type) -> method.equals("validate"),
+                    validation);
+        }
+        // Its fields alone: what methods of the entity and the program's own validators read, the program reads.
+        add("org/hibernate/validator/internal/properties/javabean/JavaBeanField$FieldAccessor", named("getValueFrom"),
+                around(calls().begin("beginValidatorReads").end("endValidatorReads")));
         String mongo = "com/mongodb/client/internal/";
         Value namespace = own("getNamespace", "com/mongodb/MongoNamespace");
         for (String command : List.of("find", "aggregate", "distinct", "mapReduce", "watch")) {

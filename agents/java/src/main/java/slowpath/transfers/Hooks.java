@@ -153,6 +153,28 @@ public final class Hooks {
         ThreadState.current().endUncounted();
     }
 
+    /** Begin of what Hibernate has validated of an entity that it is about to write. */
+    public static void beginValidation() {
+        ThreadState.current().validating++;
+    }
+
+    public static void endValidation() {
+        ThreadState.current().validating--;
+    }
+
+    /** Begin of what the validator reads: where Hibernate has it done, that is no use either. */
+    public static void beginValidatorReads() {
+        if (ThreadState.current().validating > 0) {
+            beginOwnReads();
+        }
+    }
+
+    public static void endValidatorReads() {
+        if (ThreadState.current().validating > 0) {
+            endOwnReads();
+        }
+    }
+
     // Remote objects: calls whose result is one, the outermost of each thread's.
 
     /** Begin of a method that asks a remote service; any argument may be null. */

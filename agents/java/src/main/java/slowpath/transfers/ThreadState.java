@@ -18,6 +18,8 @@ final class ThreadState {
     Endpoint endpoint;
     /** Whether code of the program sees what arrives before the outermost of them returns it. */
     boolean isShown;
+    /** How many entities Hibernate has validated now, one within the other. */
+    int validating;
 
     private int printing;
     private int uncounted;

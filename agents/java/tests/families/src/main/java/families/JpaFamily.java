@@ -15,6 +15,7 @@ import jakarta.persistence.OneToMany;
 import jakarta.persistence.PostLoad;
 import jakarta.persistence.Table;
 import jakarta.persistence.Transient;
+import jakarta.validation.constraints.NotNull;
 import java.util.List;
 import java.util.Map;
 import javax.sql.DataSource;
@@ -57,6 +58,7 @@ final class JpaFamily implements Family {
         double latitude;
         double longitude;
         @Column(length = 2000)
+        @NotNull
         String description;
         @ManyToOne(fetch = FetchType.LAZY)
         Operator operator;
