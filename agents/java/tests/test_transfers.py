@@ -661,6 +661,12 @@ class Endpoints(unittest.TestCase):
             "http://host/keys/Zm9vYmFyLXNsb3dwYXRoX": "http://host/keys/{}",
             "http://host/keys/qx7mzkw3hhvtbp2nrcyl": "http://host/keys/{}",
             "http://host/+/": "http://host/+/",
+            "http://host/orders/ORD-2024-000123": "http://host/orders/{}",
+            "http://host/date/2024-05-01/departures": "http://host/date/{}/departures",
+            "http://host/orders/1,2,3": "http://host/orders/{}",
+            "http://host/sms/sha256-hashes": "http://host/sms/sha256-hashes",
+            "http://host/v1.2/x": "http://host/v1.2/x",
+            "http://host/api/key=sk_live_abcdefghijklm": "http://host/api/{}",
             "@://": "://",
             "bob@queue://orders": "queue://orders",
         }

@@ -8,6 +8,7 @@ import java.util.Objects;
 
 final class Endpoint {
     private static final int SHORTEST_TOKEN = 20;
+    private static final int LEAST_DIGITS = 6;
     private static final int SHORTEST_TOKEN_OF_SERVICE = 16;
     /** How tokens begin of Stripe, Amazon, GitHub, GitLab and Slack. */
     private static final String[] SERVICES = {
@@ -54,8 +55,8 @@ final class Endpoint {
     }
 
     /**
-     * Without user and password, and parameters of segments. Segments that are numbers, UUIDs or long hexadecimal numbers,
-     * or look like addresses of mail or tokens, become `{}`.
+     * Without user and password, and parameters of segments. Segments that are numbers, dates, UUIDs, long hexadecimal
+     * numbers or lists of these, numbers of orders and the like, or look like addresses of mail or tokens, become `{}`.
      */
     private static String general(String uri) {
         String url = withoutQuery(uri);
@@ -84,14 +85,17 @@ final class Endpoint {
         int begin = url.startsWith("+", from) ? from + 1 : url.startsWith("%2B", from) ? from + 3 : from;
         boolean hexadecimal = end > begin;
         boolean decimal = end > begin;
-        for (int index = begin; index < end && hexadecimal; index++) {
+        int digits = 0;
+        for (int index = begin; index < end; index++) {
             char character = url.charAt(index);
             boolean digit = character >= '0' && character <= '9';
-            decimal &= digit;
+            boolean between = (character == '-' || character == ',') && index > begin;
+            digits += digit ? 1 : 0;
+            decimal &= digit || between;
             boolean letter = (character | 32) >= 'a' && (character | 32) <= 'f';
-            hexadecimal = digit || letter || character == '-' && index > begin;
+            hexadecimal &= digit || letter || between;
         }
-        return decimal || hexadecimal && end - begin >= 16;
+        return decimal || hexadecimal && end - begin >= 16 || digits >= LEAST_DIGITS && 2 * digits > end - begin;
     }
 
     /** Whether it looks like an address of mail, or like a token. */
@@ -109,8 +113,8 @@ final class Endpoint {
         if (segment.length() >= SHORTEST_TOKEN && 4 * digits >= segment.length()) {
             return true;
         }
-        // Names have points between words, tokens between what are such themselves.
-        for (String part : segment.split("\\.")) {
+        // Names have points between words, tokens between what are such themselves; others are values of keys.
+        for (String part : segment.split("[.=:,]")) {
             if (isToken(part)) {
                 return true;
             }
