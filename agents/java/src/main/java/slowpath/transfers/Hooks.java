@@ -29,7 +29,7 @@ public final class Hooks {
 
     private Hooks() {}
 
-    /** Whatever fails in it, the application goes on. Not for what Java's own classes call, as it is a lambda. */
+    /** Whatever fails in it, the application goes on. Not for what reflection and method handles call, which lambdas need. */
     private static void attempt(Runnable work) {
         try {
             work.run();
