@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod dashboard;
 mod exploration;
 mod expression;
 mod importance;
@@ -24,6 +25,10 @@ mod template;
 mod trial;
 mod value;
 
+pub use dashboard::{
+    Axis, Cell, Dashboard, Drift, HeatMap, HeatMapAsked, MetricName, NotInIt, NotShown, Panel,
+    ParameterRow, Progress, Read, Recommended, RecommendedFile, State, TrialRow, exploration_at,
+};
 pub use exploration::{Begin, Change, End, Event, Exploration, ExploreError, change};
 pub use importance::{Importance, Method};
 pub use policy::{Policy, PolicyError, Seen, Tried, Wanted, policy};
@@ -40,6 +45,6 @@ pub use spec::{
     RemoteAgent, Source, Spec, SpecError, Take, TimeUnit,
 };
 pub use statistics::{Difference, Sample};
-pub use store::{About, FILE_NAME, Store, StoreError};
+pub use store::{About, FILE_NAME, Reason, Store, StoreError};
 pub use trial::{Failure, Outcome, Trial};
 pub use value::{Configuration, Value};

@@ -6,10 +6,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// The value of a parameter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
+#[schema(as = ParameterValue)]
 pub enum Value {
     /// Yes or no.
     Boolean(bool),
@@ -55,7 +57,7 @@ impl fmt::Display for Value {
 }
 
 /// A value for each parameter that has one: those whose condition does not hold are absent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct Configuration(pub BTreeMap<String, Value>);
 
