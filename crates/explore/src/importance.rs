@@ -27,7 +27,7 @@ pub struct Importance {
     pub method: Method,
     /// Shares of the variance, from 0 to 1, the largest first.
     pub parameters: Vec<(String, f64)>,
-    /// The share of what parameters do only together; `None` where it is not known, or there is one alone.
+    /// The share of what parameters do only together; null where it is not known, or there is one alone.
     #[schema(required)]
     pub together: Option<f64>,
 }

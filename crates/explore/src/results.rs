@@ -31,7 +31,7 @@ pub struct Results {
     pub parameters: Vec<String>,
     /// The best by the first objective first; those that failed come last.
     pub configurations: Vec<Row>,
-    /// What the first objective depends on; `None` where too little was tried.
+    /// What the first objective depends on; null where too little was tried.
     #[schema(required)]
     pub importance: Option<Importance>,
     /// Trials whose metrics lack something.
@@ -59,7 +59,7 @@ pub struct ObjectiveRow {
     /// `maximise` or `minimise`.
     pub goal: &'static str,
     /// How much trials of one configuration differ, as a share of their mean: the square root of the mean squared
-    /// coefficient of variation. `None` where nothing was repeated.
+    /// coefficient of variation. Null where nothing was repeated.
     #[schema(required)]
     pub noise: Option<f64>,
 }
@@ -68,7 +68,7 @@ pub struct ObjectiveRow {
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = TriedConfiguration)]
 pub struct Row {
-    /// 1 for the best; `None` where it has no result.
+    /// 1 for the best; null where it has no result.
     #[schema(required)]
     pub rank: Option<u64>,
     /// Its parameters.
@@ -79,7 +79,7 @@ pub struct Row {
     pub metrics: BTreeMap<String, MetricRow>,
     /// How it stands to the best.
     pub standing: Standing,
-    /// By how much its first objective differs from that of the best.
+    /// By how much its first objective differs from that of the best; null where there is no interval, and of the best.
     #[schema(required)]
     pub difference: Option<Difference>,
     /// Whether no other configuration is better in one objective and not worse in any, by their means.
@@ -94,7 +94,7 @@ pub struct MetricRow {
     pub count: u64,
     /// Their mean.
     pub mean: f64,
-    /// Half the width of its interval; `None` of a single trial.
+    /// Half the width of its interval; null of a single trial.
     #[schema(required)]
     pub half_width: Option<f64>,
 }

@@ -427,6 +427,13 @@ impl Store {
         Ok(transaction.commit()?)
     }
 
+    /// As a store of an older version is.
+    #[cfg(test)]
+    pub(crate) fn forget_what_reasons_are_about(&self) {
+        let dropped = self.database.execute_batch("DROP TABLE reasons_about");
+        dropped.expect("written");
+    }
+
     fn texts(&self, query: &str) -> Result<Vec<String>> {
         let mut statement = self.database.prepare(query)?;
         let rows = statement.query_map([], |row| row.get(0))?;

@@ -392,3 +392,136 @@ fn cell((x, y): (usize, usize), configurations: Vec<usize>, rows: &[Row], metric
         configurations,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::trial::{Outcome, Trial};
+
+    const COST: &str = "[workload]\ncommand = \"true\"\n[metrics.cost]\nregex = '(1)'\n[metrics.other]\nregex = '(2)'\n\
+                        [[objectives]]\nminimise = \"cost\"\n";
+
+    /// Trials of these configurations, each with its cost, over these parameters.
+    fn map(parameters: &str, tried: &[(&str, f64)], asked: &HeatMapAsked) -> HeatMap {
+        let load = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
+        let text = format!("{parameters}{COST}");
+        let spec = Spec::parse(&text, "", "s", Path::new(""), &load).expect("a specification");
+        let trial = |(id, (key, cost)): (i64, &(&str, f64))| Trial {
+            id,
+            batch: 0,
+            configuration: Configuration::from_key(key).expect("JSON"),
+            outcome: Outcome::Good,
+            measures: [("cost".to_owned(), *cost)].into(),
+            notes: String::new(),
+        };
+        let trials: Vec<Trial> = (1..).zip(tried).map(trial).collect();
+        heat_map(&spec, &Results::new(&spec, &trials), asked).expect("a map")
+    }
+
+    fn means(panel: &Panel) -> Vec<(usize, usize, Option<f64>)> {
+        let cells = panel.cells.iter();
+        cells.map(|cell| (cell.x, cell.y, cell.mean)).collect()
+    }
+
+    const THREE: &str = "[parameters.a]\ntype = \"integer\"\nvalues = [4, 1, 2]\n\
+                         [parameters.b]\ntype = \"category\"\nvalues = [\"y\", \"x\"]\n\
+                         [parameters.c]\ntype = \"boolean\"\n";
+
+    #[test]
+    fn the_most_important_parameter_lies_to_the_right_and_untried_values_have_their_place() {
+        let tried = [
+            (r#"{"a":1,"b":"x","c":false}"#, 10.0),
+            (r#"{"a":1,"b":"y","c":false}"#, 90.0),
+            (r#"{"a":4,"b":"x","c":false}"#, 12.0),
+            (r#"{"a":4,"b":"y","c":false}"#, 95.0),
+        ];
+        let chosen = map(THREE, &tried, &HeatMapAsked::default());
+        assert_eq!(chosen.x.parameter, "b");
+        assert_eq!(chosen.x.labels, ["y", "x"]);
+        // By size, with the one that nobody tried.
+        assert_eq!(chosen.y.as_ref().expect("two").labels, ["1", "2", "4"]);
+        assert_eq!((chosen.by.len(), chosen.panels.len()), (1, 1));
+        let expected = [(0, 0, 90.0), (1, 0, 10.0), (0, 2, 95.0), (1, 2, 12.0)];
+        let expected: Vec<_> = expected.map(|(x, y, mean)| (x, y, Some(mean))).into();
+        assert_eq!(means(&chosen.panels[0]), expected);
+    }
+
+    #[test]
+    fn parameters_that_are_no_axes_make_panels_or_means_of_means() {
+        let tried = [
+            (r#"{"a":1,"b":"x","c":false}"#, 10.0),
+            (r#"{"a":1,"b":"x","c":true}"#, 20.0),
+            (r#"{"a":2,"b":"x","c":true}"#, 7.0),
+        ];
+        let mut asked = HeatMapAsked {
+            x: Some("a".to_owned()),
+            y: Some("b".to_owned()),
+            ..HeatMapAsked::default()
+        };
+        let panels = map(THREE, &tried, &asked);
+        assert_eq!(panels.by[0].labels, ["false", "true"]);
+        let of: Vec<_> = panels.panels.iter().map(means).collect();
+        let expected = [
+            vec![(0, 1, Some(10.0))],
+            vec![(0, 1, Some(20.0)), (1, 1, Some(7.0))],
+        ];
+        assert_eq!(of, expected);
+        asked.by = Some(Vec::new());
+        let one = map(THREE, &tried, &asked);
+        assert_eq!(one.over, ["c"]);
+        assert_eq!(
+            means(&one.panels[0]),
+            [(0, 1, Some(15.0)), (1, 1, Some(7.0))]
+        );
+        let cell = &one.panels[0].cells[0];
+        assert_eq!(
+            (cell.low, cell.high, cell.count),
+            (Some(10.0), Some(20.0), 2)
+        );
+        // What was not measured is tried all the same.
+        asked.metric = Some("other".to_owned());
+        assert_eq!(map(THREE, &tried, &asked).panels[0].cells[0].mean, None);
+    }
+
+    #[test]
+    fn many_numbers_are_groups_and_what_is_absent_has_a_place() {
+        let wide = "[parameters.a]\ntype = \"float\"\nmin = 1\nmax = 10000\n\
+                    [parameters.m]\ntype = \"category\"\nvalues = [\"p\", \"q\"]\n\
+                    [parameters.d]\ntype = \"integer\"\nvalues = [1, 2]\nwhen = { m = [\"p\"] }\n";
+        let keys: Vec<String> = (0..40)
+            .map(|step| {
+                let value = 10_f64.powf(f64::from(step) / 39.0 * 4.0);
+                match step % 2 {
+                    0 => format!(r#"{{"a":{value:?},"d":1,"m":"p"}}"#),
+                    _ => format!(r#"{{"a":{value:?},"m":"q"}}"#),
+                }
+            })
+            .collect();
+        let tried: Vec<(&str, f64)> = keys.iter().map(|key| (key.as_str(), 1.0)).collect();
+        let asked = HeatMapAsked {
+            x: Some("a".to_owned()),
+            y: Some("d".to_owned()),
+            by: Some(Vec::new()),
+            ..HeatMapAsked::default()
+        };
+        let found = map(wide, &tried, &asked);
+        assert!(found.x.is_grouped);
+        assert_eq!(found.x.labels.len(), GROUPS);
+        assert_eq!(found.x.labels[0], "1.00 – 2.51");
+        assert_eq!(found.y.expect("two").labels, ["1", "2", "–"]);
+        let all: u64 = found.panels[0].cells.iter().map(|cell| cell.count).sum();
+        assert_eq!(all, 40);
+        assert!(found.panels[0].cells.iter().all(|cell| cell.y != 1));
+        let per_group: BTreeMap<usize, u64> =
+            (found.panels[0].cells.iter()).fold(BTreeMap::new(), |mut sums, cell| {
+                *sums.entry(cell.x).or_default() += cell.count;
+                sums
+            });
+        assert!(
+            per_group.len() == GROUPS && per_group.values().all(|count| *count == 4),
+            "{per_group:?}"
+        );
+    }
+}

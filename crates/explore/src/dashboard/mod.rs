@@ -5,6 +5,8 @@
 
 mod heat_map;
 mod recommended;
+#[cfg(test)]
+mod tests;
 mod trials;
 
 use std::collections::BTreeMap;
@@ -23,7 +25,7 @@ use crate::results::{Results, Standing};
 use crate::space::Parameter;
 use crate::spec::{Spec, SpecError};
 use crate::store::{About, FILE_NAME, Reason, Store, StoreError};
-use crate::value::{Configuration, Value};
+use crate::value::{Configuration, ParameterValue, Value};
 
 /// An exploration cannot be shown.
 #[derive(Debug, thiserror::Error)]
@@ -153,6 +155,7 @@ pub struct ParameterRow {
     /// Its name.
     pub name: String,
     /// Values that were tried, numbers by size, others in the specification's order.
+    #[schema(value_type = Vec<ParameterValue>)]
     pub values: Vec<Value>,
     /// Whether all of them are numbers.
     pub is_number: bool,

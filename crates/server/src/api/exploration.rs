@@ -27,7 +27,7 @@ pub(super) struct RevisionAsked {
 /// How far the exploration is. Quickly answered, to be asked for again and again.
 #[utoipa::path(get, path = "/exploration/progress", tag = EXPLORATION,
     responses((status = OK, body = Progress), NotThere))]
-pub(super) async fn progress(State(shared): State<Shared>) -> Result<Answer, Problem> {
+pub(super) async fn exploration_progress(State(shared): State<Shared>) -> Result<Answer, Problem> {
     shared
         .answer(|recording| Answer::of(&explored(recording)?.progress()?))
         .await

@@ -63,7 +63,7 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(store::store_rows))
         .routes(routes!(store::store_through_time))
         .routes(routes!(transfers::transfers))
-        .routes(routes!(exploration::progress))
+        .routes(routes!(exploration::exploration_progress))
         .routes(routes!(exploration::exploration))
         .routes(routes!(exploration::heat_map))
         .routes(routes!(analyses::count))
