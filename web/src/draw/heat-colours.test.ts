@@ -1,7 +1,7 @@
 // Colours of numbers are in order, far apart, and can have text on them.
 import { expect, test } from 'vitest';
-import { contrast } from './colours';
-import { heatColour, shareOf, textOnHeat } from './heat-colours';
+import { PANEL_COLOURS, contrast } from './colours';
+import { heatColour, lineColour, shareOf, textOnHeat } from './heat-colours';
 
 const SHARES = Array.from({ length: 41 }, (_, index) => index / 40);
 
@@ -20,6 +20,15 @@ test('text on every colour can be read', () => {
   for (const share of SHARES) {
     const colour = heatColour('light', share);
     expect(contrast(colour, textOnHeat(colour)), `${share}`).toBeGreaterThanOrEqual(4.5);
+  }
+});
+
+test('lines stand out from the panel', () => {
+  for (const theme of ['light', 'dark'] as const) {
+    for (const share of SHARES) {
+      const colour = lineColour(theme, share);
+      expect(contrast(colour, PANEL_COLOURS[theme]), `${share}, ${theme}`).toBeGreaterThanOrEqual(2);
+    }
   }
 });
 

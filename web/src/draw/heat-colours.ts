@@ -7,6 +7,8 @@ const STEPS: readonly Colour[] = [
   0xfde725, 0xaddc30, 0x5ec962, 0x28ae80, 0x21918c, 0x2c728e, 0x3b528b, 0x472d7b, 0x440154,
 ];
 
+const FAINTEST = 0.3;
+
 /** `share` from 0 (the smallest number) to 1 (the largest). */
 export function heatColour(theme: ThemeName, share: number): Colour {
   const kept = Math.min(1, Math.max(0, share));
@@ -18,6 +20,11 @@ export function heatColour(theme: ThemeName, share: number): Colour {
 /** Where a number lies between the least and the most; in the middle where these are the same. */
 export function shareOf(value: number, least: number, most: number): number {
   return most > least ? (value - least) / (most - least) : 0.5;
+}
+
+/** The same for thin lines and dots, which would not be seen where the scale comes near the page's colour. */
+export function lineColour(theme: ThemeName, share: number): Colour {
+  return heatColour(theme, FAINTEST + (1 - FAINTEST) * share);
 }
 
 /** Of text on such a colour: black or white, as anything less reads badly in the middle of the scale. */

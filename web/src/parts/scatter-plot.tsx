@@ -42,7 +42,7 @@ interface ScatterPlotProps {
   behind?: (x: PlainScale, y: PlainScale) => ReactNode;
 }
 
-const LEFT = 66;
+const LEFT = 76;
 const RIGHT = 18;
 const TOP = 12;
 const BOTTOM = 40;

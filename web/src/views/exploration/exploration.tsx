@@ -4,7 +4,7 @@
 import { useMemo, useState } from 'react';
 import { isUnderWay, useExploration, useExplorationProgress } from '../../model/exploration';
 import type { Exploration as Explored } from '../../model/interface';
-import { adjust, usePlace } from '../../model/place-store';
+import { usePlace } from '../../model/place-store';
 import { useRecording } from '../../model/recording';
 import { Answered, EmptyNotice, ErrorNotice, WaitingNotice } from '../../parts/notices';
 import { ConfigurationDetail } from './configuration-detail';
@@ -16,7 +16,7 @@ import { Importance } from './importance';
 import { ParallelCoordinates } from './parallel-coordinates';
 import { Reasons } from './reasons';
 import { TrialChart } from './trial-chart';
-import type { Choice } from './choice';
+import { keepInAddress, type Choice } from './choice';
 import { type Brush, isWithin } from './parallel-axes';
 
 export function Exploration() {
@@ -106,6 +106,6 @@ function useChoice({ trials }: Explored): Choice {
   return {
     place: found ?? 0,
     isChosen: found !== undefined,
-    choose: (place) => adjust({ filters: { configuration: String(firstTrials.get(place) ?? '') } }),
+    choose: (place) => keepInAddress({ configuration: String(firstTrials.get(place) ?? '') }),
   };
 }

@@ -111,7 +111,7 @@ function Best({ explored }: { explored: Exploration }) {
   return (
     <div className="exploration-best">
       <div>
-        <h3>Best so far</h3>
+        <h3>{explored.progress.state === 'ended' ? 'Best configuration' : 'Best so far'}</h3>
         <ul className="exploration-values" aria-label="The best configuration">
           {results.parameters
             .filter((name) => best.configuration[name] !== undefined)

@@ -91,7 +91,6 @@ export function HeatMapPanel({ map, panel, extent, explored, choice }: HeatMapPa
                     key={x}
                     id={`${identity}-${x}-${y}`}
                     role="gridcell"
-                    aria-label={`${wordSpot(map, { x, y })}: ${wordCell(cell)}`}
                     aria-selected={cell?.configurations.includes(choice.place) ?? false}
                     className={classOf(cell, choice, at?.x === x && at.y === y)}
                     style={
@@ -107,8 +106,13 @@ export function HeatMapPanel({ map, panel, extent, explored, choice }: HeatMapPa
                       setHover({ spot: { x, y }, left: event.clientX, top: event.clientY })
                     }
                   >
-                    {cell && cell.mean !== null && columns <= WITH_NUMBERS && wordShort(cell.mean)}
-                    {cell && cell.mean === null && '✕'}
+                    <span aria-hidden="true">
+                      {cell && cell.mean !== null && columns <= WITH_NUMBERS && wordShort(cell.mean)}
+                      {cell && cell.mean === null && '✕'}
+                    </span>
+                    <span className="visually-hidden">
+                      {wordSpot(map, { x, y })}: {wordCell(cell)}
+                    </span>
                   </td>
                 );
               })}

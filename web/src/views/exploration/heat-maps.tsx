@@ -3,16 +3,16 @@
 import { useMemo } from 'react';
 import { shareOf } from '../../draw/heat-colours';
 import { useLatest } from '../../model/exploration';
-import { withUnit, wordGoal, wordShort } from '../../model/exploration-words';
+import { wordGoal, wordShort } from '../../model/exploration-words';
 import { withQuery } from '../../model/client';
 import type { Exploration, ExploredMetric, HeatMap } from '../../model/interface';
-import { adjust, usePlace } from '../../model/place-store';
+import { usePlace } from '../../model/place-store';
 import { csvOf, type ValueColumn } from '../../parts/data-table/table-rows';
 import { Answered } from '../../parts/notices';
 import { SaveButtons } from '../../parts/save-buttons';
 import { saveText } from '../../parts/save-file';
 import { useTheme } from '../../parts/theme';
-import type { Choice } from './choice';
+import { keepInAddress, type Choice } from './choice';
 import { HeatMapPanel } from './heat-map-panel';
 import { heatStyle } from './heat-style';
 
@@ -64,15 +64,13 @@ function HeatChoices({ map, explored }: { map: HeatMap; explored: Exploration })
         name !== null && next.by === undefined && name !== places.x && name !== places.y,
     );
     const left = places.by.length === rest.length ? [] : displaced;
-    adjust({
-      filters: { x: places.x, y: places.y, by: [...rest, ...left].join(',') || NONE },
-    });
+    keepInAddress({ x: places.x, y: places.y, by: [...rest, ...left].join(',') || NONE });
   };
   return (
     <span className="heat-choices">
       <label>
         Colour
-        <select value={map.metric} onChange={(event) => adjust({ filters: { metric: event.target.value } })}>
+        <select value={map.metric} onChange={(event) => keepInAddress({ metric: event.target.value })}>
           {explored.metrics.map(({ name }) => (
             <option key={name}>{name}</option>
           ))}
@@ -180,8 +178,8 @@ function HeatLegend({ extent, metric }: { extent: Extent; metric: ExploredMetric
               <span key={step} style={heatStyle(theme, shareOf(step, 0, LEGEND_STEPS - 1))} />
             ))}
           </span>{' '}
-          {wordShort(most)} {withUnit('', metric.unit).trim()}
-          {metric.goal !== null && <span className="muted">, {wordGoal(metric)}</span>}
+          {wordShort(most)} {metric.unit}
+          {metric.goal !== null && ` (${wordGoal(metric)})`}
         </li>
       )}
       <li>

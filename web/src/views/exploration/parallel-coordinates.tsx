@@ -2,7 +2,7 @@
 // leaves those lines that cross the stretch; both ends of it can be moved with the arrow keys as well.
 import { useMemo, useRef, useState, type KeyboardEvent, type PointerEvent } from 'react';
 import { cssColour } from '../../draw/colours';
-import { heatColour, shareOf } from '../../draw/heat-colours';
+import { lineColour, shareOf } from '../../draw/heat-colours';
 import { wordConfiguration, wordMean } from '../../model/exploration-words';
 import type { Exploration, TriedConfiguration } from '../../model/interface';
 import { wordCount } from '../../model/wording';
@@ -28,6 +28,8 @@ const BOTTOM = 16;
 const SIDE = 64;
 /** How far from an axis a pointer still means it. */
 const REACH = 14;
+/** Nobody hits the very end of an axis. */
+const NEAR_END = 0.03;
 const ALL: Stretch = { from: 0, to: 1 };
 
 const pixelOf = (at: number) => HEIGHT - BOTTOM - at * (HEIGHT - TOP - BOTTOM);
@@ -68,6 +70,7 @@ export function ParallelCoordinates(props: ParallelCoordinatesProps) {
             <Lines explored={explored} choice={choice} within={within} axes={axes} xOf={xOf} />
             {axes.map((axis, index) => (
               <Axis
+                anchor={index === 0 ? 'start' : index === axes.length - 1 ? 'end' : 'middle'}
                 key={axis.key}
                 axis={axis}
                 x={xOf(index)}
@@ -103,7 +106,7 @@ function Lines({ explored, choice, within, axes, xOf }: LinesProps) {
   const most = means.reduce((one, other) => Math.max(one, other), -Infinity);
   const colourOf = (row: TriedConfiguration) => {
     const mean = first && row.metrics[first.metric]?.mean;
-    return mean === undefined ? 'var(--bad)' : cssColour(heatColour(theme, shareOf(mean, least, most)));
+    return mean === undefined ? 'var(--bad)' : cssColour(lineColour(theme, shareOf(mean, least, most)));
   };
   // The selected one last, so that it lies above all others; those outside of the brush first.
   const order = (place: number) => (place === choice.place ? 2 : within.has(place) ? 1 : 0);
@@ -162,16 +165,21 @@ function pathOf(
 interface AxisProps {
   axis: ParallelAxis;
   x: number;
+  /** Of its title, which must not leave the picture. */
+  anchor: 'start' | 'middle' | 'end';
   stretch: Stretch | null;
   onStretch: (stretch: Stretch | null) => void;
 }
 
-function Axis({ axis, x, stretch, onStretch }: AxisProps) {
+const AWAY = { start: -SIDE + 14, middle: 0, end: SIDE - 14 };
+
+function Axis({ axis, x, anchor, stretch, onStretch }: AxisProps) {
   const begin = useRef<number | null>(null);
   const shown = stretch ?? ALL;
   const placeOfEvent = (event: PointerEvent<SVGElement>) => {
     const box = event.currentTarget.ownerSVGElement!.getBoundingClientRect();
-    return Math.min(1, Math.max(0, placeOf(event.clientY - box.top)));
+    const place = placeOf(event.clientY - box.top);
+    return place < NEAR_END ? 0 : place > 1 - NEAR_END ? 1 : place;
   };
   const onPointerDown = (event: PointerEvent<SVGElement>) => {
     event.currentTarget.setPointerCapture(event.pointerId);
@@ -187,7 +195,7 @@ function Axis({ axis, x, stretch, onStretch }: AxisProps) {
   };
   return (
     <g className={`parallel-axis ${axis.isObjective ? 'is-objective' : ''}`}>
-      <text x={x} y={14} textAnchor="middle" className="parallel-title">
+      <text x={x + AWAY[anchor]} y={16} textAnchor={anchor} className="parallel-title">
         {axis.title}
         {axis.unit !== '' && <tspan className="parallel-unit"> {axis.unit}</tspan>}
       </text>

@@ -2,7 +2,7 @@
 // configuration, where noise and drift can be seen apart from what configurations make.
 import { useState } from 'react';
 import { cssColour } from '../../draw/colours';
-import { heatColour, shareOf } from '../../draw/heat-colours';
+import { lineColour, shareOf } from '../../draw/heat-colours';
 import { pixelOf } from '../../draw/plain-scale';
 import {
   sentenceOfDrift,
@@ -107,7 +107,7 @@ function Chart({ explored, choice, kind, metric, change }: ChartProps) {
         x: xOf(trial),
         y: value ?? floor,
         shape: isFailed ? 'cross' : 'dot',
-        colour: mean === undefined ? undefined : cssColour(heatColour(theme, shareOf(mean, least, most))),
+        colour: mean === undefined ? undefined : cssColour(lineColour(theme, shareOf(mean, least, most))),
         className: `${isChosen ? 'is-chosen' : ''} ${isFailed ? 'is-failed' : 'is-trial'}`,
       },
     ];
@@ -131,7 +131,11 @@ function Chart({ explored, choice, kind, metric, change }: ChartProps) {
       }}
       y={
         kind === 'deviation'
-          ? { title: 'from the mean', word: (share) => `${wordPercent(share)} %`, holds: [0] }
+          ? {
+              title: 'from the mean',
+              word: (share) => (share === 0 ? '0' : `${wordPercent(share).replace(/\.0$/, '')} %`),
+              holds: [0],
+            }
           : { title: withUnit(metric, unit), word: wordShort }
       }
       height={240}
