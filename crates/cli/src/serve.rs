@@ -87,7 +87,7 @@ fn one_of(explorations: &[PathBuf]) -> anyhow::Result<Option<PathBuf>> {
         );
     }
     if let Some(folder) = &folder {
-        slowpath_explore::Read::of(folder)?;
+        slowpath_explore::ReadExploration::of(folder)?;
     }
     Ok(folder)
 }

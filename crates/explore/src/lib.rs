@@ -26,8 +26,9 @@ mod trial;
 mod value;
 
 pub use dashboard::{
-    Axis, Cell, Dashboard, Drift, HeatMap, HeatMapAsked, MetricName, NotInIt, NotShown, Panel,
-    ParameterRow, Progress, Read, Recommended, RecommendedFile, State, TrialRow, exploration_at,
+    Axis, Cell, Dashboard, Drift, HeatMap, HeatMapAsked, MetricName, NoHeatMap, NotShown, Panel,
+    ParameterRow, Progress, ReadExploration, Recommended, RecommendedFile, State, TrialRow,
+    exploration_at,
 };
 pub use exploration::{Begin, Change, End, Event, Exploration, ExploreError, change};
 pub use importance::{Importance, Method};

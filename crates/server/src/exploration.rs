@@ -5,14 +5,14 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use slowpath_explore::{NotShown, Progress, Read, StoreError};
+use slowpath_explore::{NotShown, Progress, ReadExploration, StoreError};
 
 use crate::problem::Problem;
 
 /// The folder of an exploration.
 pub(crate) struct Explored {
     folder: PathBuf,
-    kept: Mutex<Option<Arc<Read>>>,
+    kept: Mutex<Option<Arc<ReadExploration>>>,
 }
 
 impl Explored {
@@ -28,14 +28,14 @@ impl Explored {
     }
 
     /// What it holds now.
-    pub(crate) fn read(&self) -> Result<Arc<Read>, Problem> {
+    pub(crate) fn read(&self) -> Result<Arc<ReadExploration>, Problem> {
         let progress = self.progress()?;
         // Whoever asks for the same waits for it.
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         match &*kept {
             Some(known) if known.dashboard.progress == progress => Ok(Arc::clone(known)),
             _ => {
-                let read = Arc::new(Read::of(&self.folder)?);
+                let read = Arc::new(ReadExploration::of(&self.folder)?);
                 *kept = Some(Arc::clone(&read));
                 Ok(read)
             }

@@ -1,4 +1,5 @@
-// Words for what an exploration found, the same as `slowpath explore` prints. Pure.
+// Words for what an exploration found, the same as `slowpath explore` prints, so that page and command never differ.
+// Pure; numbers in general are wording.ts's.
 import type {
   Configuration,
   ExplorationState,

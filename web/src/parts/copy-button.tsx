@@ -1,4 +1,5 @@
-// A button that copies a text and says whether it could.
+// A button that copies a text and says whether it could: browsers let only pages of this machine, or encrypted ones,
+// do so. Files are save-file.ts's.
 import { useEffect, useState } from 'react';
 
 /** Copies a text, and says for a moment that it did. */

@@ -58,7 +58,7 @@ describe('an exploration', { skip: noBrowser || onlyMock }, () => {
     await page.keyboard.press('ArrowRight');
     const tip = page.locator('.tooltip');
     await tip.getByText('threads 3, mode private').waitFor();
-    assert.match(await tip.innerText(), /95 % interval\s*\d+ to \d+\s*Trials\s*3/);
+    assert.match(await tip.innerText(), /95 % in\s*\d+ to \d+\s*Trials\s*3/);
     await page.keyboard.press('Enter');
     await page.waitForURL(/exploration\?configuration=\d+/);
     const detail = panel(page, 'The selected configuration');
@@ -81,6 +81,15 @@ describe('an exploration', { skip: noBrowser || onlyMock }, () => {
     const words = await one.getByRole('gridcell', { name: /^mode shared, threads 8/ }).innerText();
     assert.match(words, /mode shared, threads 8: \d+ \(mean of 3 configurations\), 9 trials$/);
     assert.deepEqual(page.complaints, []);
+  });
+
+  test('an address with nonsense says so, and a click leads out of it', async () => {
+    const page = await browser.open('#/exploration?x=nothing&configuration=4711');
+    const maps = panel(page, 'Heat maps');
+    await maps.getByRole('alert').waitFor();
+    await maps.getByRole('button', { name: 'Choose axes anew' }).click();
+    await maps.getByRole('grid').first().waitFor();
+    await panel(page, 'The selected configuration').getByText('threads=3 page_size=4096').waitFor();
   });
 
   test('a stretch of an axis leaves what crosses it, by dragging and by keys', async () => {

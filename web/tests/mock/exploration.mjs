@@ -1,6 +1,8 @@
 // The mock's exploration: a database over its threads, page size and mode, with two objectives, one configuration that
 // always fails and one that does at times. Numbers are a formula with a little noise; intervals are about right.
 
+import { Refused } from './analyses.mjs';
+
 /** @typedef {import('../../src/model/interface').TriedConfiguration} Row */
 /** @typedef {import('../../src/model/interface').ExploredTrial} Trial */
 
@@ -204,6 +206,9 @@ function heatMap(query) {
     query.get('x') ?? 'threads',
     query.get('y') ?? 'mode',
   ];
+  if (![x, y].every((name) => ['threads', 'mode', 'page_size'].includes(name))) {
+    throw new Refused(400, `the exploration has no parameter \`${x}\``);
+  }
   const others = ['threads', 'mode', 'page_size'].filter((name) => name !== x && name !== y);
   const by = (query.get('by') ?? others.join(',')).split(',').filter((name) => name !== '');
   const values = { threads: [1, 2, 3, 4, 5, 6, 7, 8], page_size: PAGES, mode: MODES };

@@ -40,7 +40,7 @@ pub struct HeatMapAsked {
 
 /// What is asked for is not there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotInIt {
+pub enum NoHeatMap {
     /// No such metric.
     #[error("the exploration has no metric `{0}`\n  hint: its metrics are {1}")]
     Metric(String, String),
@@ -131,11 +131,11 @@ pub(super) fn heat_map(
     spec: &Spec,
     results: &Results,
     asked: &HeatMapAsked,
-) -> Result<HeatMap, NotInIt> {
+) -> Result<HeatMap, NoHeatMap> {
     let metric = match &asked.metric {
         Some(name) if !spec.metrics.contains_key(name) => {
             let known: Vec<&str> = spec.metrics.keys().map(String::as_str).collect();
-            return Err(NotInIt::Metric(name.clone(), known.join(", ")));
+            return Err(NoHeatMap::Metric(name.clone(), known.join(", ")));
         }
         Some(name) => name.clone(),
         None => spec.objectives[0].metric.clone(),
@@ -154,7 +154,7 @@ pub(super) fn heat_map(
     let y = places.y.map(|parameter| Scale::of(parameter, &tried));
     let panels: usize = by.iter().map(|scale| scale.axis.labels.len()).product();
     if panels > TOO_MANY_PANELS {
-        return Err(NotInIt::TooManyPanels(panels));
+        return Err(NoHeatMap::TooManyPanels(panels));
     }
     let mut cells: BTreeMap<Vec<usize>, BTreeMap<(usize, usize), Vec<usize>>> = BTreeMap::new();
     for (place, configuration) in tried.iter().enumerate() {
@@ -197,11 +197,11 @@ impl<'spec> Places<'spec> {
         results: &Results,
         tried: &[&Configuration],
         asked: &HeatMapAsked,
-    ) -> Result<Self, NotInIt> {
+    ) -> Result<Self, NoHeatMap> {
         let named = |name: &String| {
             spec.space
                 .parameter(name)
-                .ok_or_else(|| NotInIt::Parameter(name.clone(), results.parameters.join(", ")))
+                .ok_or_else(|| NoHeatMap::Parameter(name.clone(), results.parameters.join(", ")))
         };
         let x = asked.x.as_ref().map(named).transpose()?;
         let y = asked.y.as_ref().map(named).transpose()?;
@@ -211,7 +211,7 @@ impl<'spec> Places<'spec> {
         let mut taken: Vec<&Parameter> = Vec::new();
         for one in x.iter().chain(&y).chain(by.iter().flatten()) {
             if taken.iter().any(|other| other.name == one.name) {
-                return Err(NotInIt::Twice(one.name.clone()));
+                return Err(NoHeatMap::Twice(one.name.clone()));
             }
             taken.push(one);
         }
@@ -221,7 +221,7 @@ impl<'spec> Places<'spec> {
         // Every specification has a parameter, and `x` is taken from `by` by nobody.
         let Some(x) = x.or_else(|| left.next()) else {
             let name = by.iter().flatten().next().map(|one| one.name.clone());
-            return Err(NotInIt::Twice(name.unwrap_or_default()));
+            return Err(NoHeatMap::Twice(name.unwrap_or_default()));
         };
         let y = y.or_else(|| left.next());
         let mut over: Vec<&Parameter> = left.collect();

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-pub use heat_map::{Axis, Cell, HeatMap, HeatMapAsked, NotInIt, Panel};
+pub use heat_map::{Axis, Cell, HeatMap, HeatMapAsked, NoHeatMap, Panel};
 pub use recommended::{Recommended, RecommendedFile};
 pub use trials::{Drift, TrialRow};
 
@@ -178,13 +178,13 @@ pub struct MetricName {
 
 /// An exploration that has been read.
 #[derive(Clone, Debug)]
-pub struct Read {
+pub struct ReadExploration {
     spec: Spec,
     /// All that there is to show.
     pub dashboard: Dashboard,
 }
 
-impl Read {
+impl ReadExploration {
     /// Reads the exploration in `folder`.
     ///
     /// # Errors
@@ -232,7 +232,7 @@ impl Read {
     ///
     /// # Errors
     /// Where something that is asked for is not there.
-    pub fn heat_map(&self, asked: &HeatMapAsked) -> Result<HeatMap, NotInIt> {
+    pub fn heat_map(&self, asked: &HeatMapAsked) -> Result<HeatMap, NoHeatMap> {
         heat_map::heat_map(&self.spec, &self.dashboard.results, asked)
     }
 }

@@ -46,7 +46,7 @@ fn an_exploration_is_read_with_nothing_but_its_folder() {
     let place = folder.path().join("tuning-exploration");
     std::fs::create_dir(&place).expect("made");
     let mut store = explored(&place, 0.0);
-    let found = Read::of(&place).expect("read").dashboard;
+    let found = ReadExploration::of(&place).expect("read").dashboard;
     assert_eq!(found.results.name, "tuning");
     // Nobody holds the lock.
     assert_eq!(found.progress.state, State::Interrupted);
@@ -70,7 +70,7 @@ fn an_exploration_is_read_with_nothing_but_its_folder() {
         .set_reasons(std::slice::from_ref(&reason))
         .expect("written");
     store.finish("done", &["so".to_owned()]).expect("written");
-    let ended = Read::of(&place).expect("read").dashboard;
+    let ended = ReadExploration::of(&place).expect("read").dashboard;
     assert_eq!(ended.progress.state, State::Ended);
     assert_ne!(ended.progress.revision, revision);
     assert_eq!(
@@ -87,7 +87,7 @@ fn drift_is_told_from_what_configurations_do() {
     let change = |drift| {
         let folder = tempfile::tempdir().expect("a folder");
         drop(explored(folder.path(), drift));
-        let mut found = Read::of(folder.path()).expect("read").dashboard;
+        let mut found = ReadExploration::of(folder.path()).expect("read").dashboard;
         found.drift.remove(0).change.expect("enough trials")
     };
     let none = change(0.0);

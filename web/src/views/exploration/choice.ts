@@ -1,4 +1,5 @@
 // What somebody chose in the view, which its parts share and the address keeps.
+// How an address is written: model/place.ts.
 import { adjust } from '../../model/place-store';
 
 /** The selected configuration. */

@@ -1,4 +1,5 @@
-// Every configuration that was tried, ranked as the command ranks them.
+// Every configuration that was tried, ranked as the command ranks them; those outside of the brush are left out.
+// What is known of the selected one beyond its row: configuration-detail.tsx.
 import { useMemo } from 'react';
 import {
   sentenceOfStanding,

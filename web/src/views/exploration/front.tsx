@@ -82,7 +82,7 @@ export function Front({ explored, choice, within }: FrontProps) {
             on the Pareto front, with intervals: {onFront.length}
           </li>
           <li>
-            <span className="swatch" />
+            <span className="swatch is-other" />
             others
           </li>
         </ul>

@@ -182,7 +182,7 @@ function CellFacts({ cell, map, explored }: CellFactsProps) {
     if (cell.half_width !== null) {
       const percent = Math.round(100 * explored.results.confidence);
       facts.push([
-        `${percent} % interval`,
+        `${percent} % in`,
         `${wordNumber(cell.mean - cell.half_width)} to ${wordNumber(cell.mean + cell.half_width)}`,
       ]);
     }

@@ -30,6 +30,14 @@ export function HeatMaps({ explored, choice }: { explored: Exploration; choice: 
   );
   return (
     <section className="panel" aria-label="Heat maps">
+      {answer.error && (
+        // The address may name what this exploration does not have.
+        <p className="heat-again">
+          <button type="button" onClick={() => keepInAddress({ metric: null, x: null, y: null, by: null })}>
+            Choose axes anew
+          </button>
+        </p>
+      )}
       <Answered answer={answer}>
         {(map) => (
           <>

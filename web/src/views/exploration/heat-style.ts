@@ -1,4 +1,5 @@
-// The colour of a share of a scale, and of text on it, as styles.
+// The colour of a share of a scale, and of text on it, as styles of an element.
+// Which colour that is: draw/heat-colours.ts.
 import { cssColour, type ThemeName } from '../../draw/colours';
 import { heatColour, textOnHeat } from '../../draw/heat-colours';
 

@@ -1,4 +1,5 @@
 // What the first objective depends on: a bar for each parameter, and one for what parameters do only together.
+// Shares and how they were computed are the server's.
 import { METHOD_WORDS } from '../../model/exploration-words';
 import type { ExplorationResults } from '../../model/interface';
 import { EmptyNotice } from '../../parts/notices';

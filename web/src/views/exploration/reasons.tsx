@@ -1,4 +1,5 @@
-// Why configurations differ, as recordings told, and what the policy concludes.
+// Why configurations differ, as recordings told, and what the policy concludes: the server's sentences, as they are.
+// Those about the selected configuration stand with it, too (configuration-detail.tsx).
 import type { Exploration } from '../../model/interface';
 import { EmptyNotice } from '../../parts/notices';
 import { Prose } from '../../parts/prose';

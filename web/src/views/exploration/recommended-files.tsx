@@ -1,4 +1,5 @@
 // The best configuration as files, as `slowpath explore` has written them; before its end, the values alone.
+// Each can be copied or saved.
 import { useState } from 'react';
 import type { Recommended } from '../../model/interface';
 import { CopyButton } from '../../parts/copy-button';
