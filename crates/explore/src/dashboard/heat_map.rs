@@ -127,6 +127,9 @@ pub struct Cell {
     pub high: Option<f64>,
 }
 
+/// Places of configurations, by places upwards and to the right.
+type Cells = BTreeMap<(usize, usize), Vec<usize>>;
+
 pub(super) fn heat_map(
     spec: &Spec,
     results: &Results,
@@ -156,7 +159,7 @@ pub(super) fn heat_map(
     if panels > TOO_MANY_PANELS {
         return Err(NoHeatMap::TooManyPanels(panels));
     }
-    let mut cells: BTreeMap<Vec<usize>, BTreeMap<(usize, usize), Vec<usize>>> = BTreeMap::new();
+    let mut cells: BTreeMap<Vec<usize>, Cells> = BTreeMap::new();
     for (place, configuration) in tried.iter().enumerate() {
         let panel = by.iter().map(|scale| scale.place(configuration)).collect();
         let y = y.as_ref().map_or(0, |scale| scale.place(configuration));

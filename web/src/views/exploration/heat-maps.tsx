@@ -56,9 +56,13 @@ export function HeatMaps({ explored, choice }: { explored: Exploration; choice: 
 const NONE = 'none';
 
 function HeatChoices({ map, explored }: { map: HeatMap; explored: Exploration }) {
+  const { filters } = usePlace();
   const names = explored.parameters.map(({ name }) => name);
-  const by = map.by.map(({ parameter }) => parameter);
-  const [x, y] = [map.x.parameter, map.y?.parameter ?? null];
+  // What was chosen is shown at once, and the map as soon as it is there.
+  const chosen = (name: string | undefined) => names.find((one) => one === name);
+  const x = chosen(filters.x) ?? map.x.parameter;
+  const y = chosen(filters.y) ?? map.y?.parameter ?? null;
+  const by = filters.by?.split(',').filter(chosen) ?? map.by.map(({ parameter }) => parameter);
   const set = (next: { x?: string; y?: string | null; by?: string[] }) => {
     const places = { x, y, by, ...next };
     // A parameter that is taken leaves where it was, in exchange for what it displaces.
@@ -78,7 +82,10 @@ function HeatChoices({ map, explored }: { map: HeatMap; explored: Exploration })
     <span className="heat-choices">
       <label>
         Colour
-        <select value={map.metric} onChange={(event) => keepInAddress({ metric: event.target.value })}>
+        <select
+          value={filters.metric ?? map.metric}
+          onChange={(event) => keepInAddress({ metric: event.target.value })}
+        >
           {explored.metrics.map(({ name }) => (
             <option key={name}>{name}</option>
           ))}
