@@ -221,7 +221,7 @@ impl<'spec> Places<'spec> {
         let mut left = by_importance(spec, results);
         left.retain(|one| taken.iter().all(|other| other.name != one.name));
         let mut left = left.into_iter();
-        // Every specification has a parameter, and `x` is taken from `by` by nobody.
+        // None is left where `by` has all of them.
         let Some(x) = x.or_else(|| left.next()) else {
             let name = by.iter().flatten().next().map(|one| one.name.clone());
             return Err(NoHeatMap::Twice(name.unwrap_or_default()));

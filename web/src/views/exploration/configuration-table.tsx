@@ -27,6 +27,11 @@ interface PlacedRow {
   place: number;
 }
 
+/** In pixels, as a table of data has them; with more rows it scrolls. */
+const HEADS = 62;
+const ROW = 26;
+const MOST_ROWS = 12;
+
 export function ConfigurationTable({ explored, choice, within }: ConfigurationTableProps) {
   const { results } = explored;
   const columns = useMemo(() => columnsOf(results), [results]);
@@ -37,25 +42,27 @@ export function ConfigurationTable({ explored, choice, within }: ConfigurationTa
   );
   const all = results.configurations.length;
   return (
-    <DataTable<PlacedRow>
-      name="Configurations"
-      rows={rows}
-      columns={columns}
-      keyOf={({ place }) => String(place)}
-      firstOrder={{ column: 'rank', direction: 'asc' }}
-      selected={String(choice.place)}
-      onSelect={({ place }) => choice.choose(place)}
-      saveAs={`${results.name}-configurations`}
-      heading={
-        <h2>
-          Configurations{' '}
-          <span className="muted">
-            {rows.length < all ? `${wordCount(rows.length)} of ${wordCount(all)} within the brush` : ''}
-          </span>
-        </h2>
-      }
-      empty="None lies within the brush"
-    />
+    <div style={{ height: HEADS + ROW * Math.min(MOST_ROWS, Math.max(2, all)) }}>
+      <DataTable<PlacedRow>
+        name="Configurations"
+        rows={rows}
+        columns={columns}
+        keyOf={({ place }) => String(place)}
+        firstOrder={{ column: 'rank', direction: 'asc' }}
+        selected={String(choice.place)}
+        onSelect={({ place }) => choice.choose(place)}
+        saveAs={`${results.name}-configurations`}
+        heading={
+          <h2>
+            Configurations{' '}
+            <span className="muted">
+              {rows.length < all ? `${wordCount(rows.length)} of ${wordCount(all)} within the brush` : ''}
+            </span>
+          </h2>
+        }
+        empty="None lies within the brush"
+      />
+    </div>
   );
 }
 

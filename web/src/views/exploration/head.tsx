@@ -26,7 +26,7 @@ export function Head({ explored, progress, error }: HeadProps) {
     <section className="panel exploration-head" aria-label="The exploration">
       <div className="panel-head">
         <h2>
-          {results.name} <span className="muted">explored</span>
+          {results.name} <span className="muted">exploration</span>
         </h2>
         <HowFar progress={progress} error={error} />
       </div>
