@@ -6,13 +6,13 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use slowpath_explore::{
     Begin, Change, Event, Exploration, ExploreError, Results, RunError, SignalPipe, Spec, Store,
-    Trial, change, check_functions, csv, policy, recommend,
+    Trial, change, check_functions, csv, policy, recommend, write_parquet,
 };
 use slowpath_model::{counted, shown_lines};
 
@@ -20,7 +20,7 @@ use crate::explore_agent;
 use crate::explore_reasons;
 use crate::explore_tables;
 use crate::input::how_many;
-use crate::output::{print, print_json};
+use crate::output::{finish, print, print_json};
 
 /// Try configurations of a system, and say which one is fast, and why.
 ///
@@ -76,6 +76,8 @@ enum Form {
     Json,
     /// A line for each trial.
     Csv,
+    /// A row for each trial, in columns with types.
+    Parquet,
 }
 
 /// Everything that is told in JSON.
@@ -214,6 +216,14 @@ impl ExploreArgs {
         let end = store.about()?.end;
         match form {
             Form::Csv => print(&csv(spec, &trials))?,
+            Form::Parquet => {
+                let output = std::io::stdout();
+                ensure!(
+                    !output.is_terminal(),
+                    "a Parquet file is nothing to look at\n  hint: send it to a file: `--results parquet > trials.parquet`"
+                );
+                finish(write_parquet(output, spec, &trials))?;
+            }
             Form::Json => print_json(&Document {
                 results: &results,
                 end: end.as_deref(),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::chance::Chance;
-use support::skip;
+use support::{python, skip};
 
 const NUMBERS: &str = "[parameters.a]\ntype = \"integer\"\nmin = 1\nmax = 4\n[parameters.b]\ntype = \"integer\"\nmin = 1\nmax = 3\n";
 const COST: &str =
@@ -156,6 +156,107 @@ fn the_best_configuration_of_a_known_function_is_found_and_what_it_depends_on() 
         Some("trial,batch,outcome,a,b,cost,words")
     );
     assert_eq!(csv.lines().count(), 25);
+    check_parquet(&place, &csv);
+}
+
+/// The Parquet file has what the CSV has, and numbers as such.
+fn check_parquet(place: &Place, csv: &str) {
+    let Some(python) = python("duckdb") else {
+        return;
+    };
+    let file = place.path("trials.parquet");
+    let told = place
+        .command(&["--results", "parquet"])
+        .output()
+        .expect("it runs");
+    fs::write(&file, told.stdout).expect("written");
+    let program = "import duckdb, sys\n\
+        table = duckdb.read_parquet(sys.argv[1])\n\
+        print([str(kind) for kind in table.types])\n\
+        for row in table.fetchall(): print(*row, sep=',')";
+    let output = Command::new(python)
+        .args(["-c", program])
+        .arg(&file)
+        .output()
+        .expect("Python runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (types, rows) = text.split_once('\n').unwrap_or_default();
+    assert_eq!(
+        types,
+        "['BIGINT', 'UINTEGER', 'VARCHAR', 'BIGINT', 'BIGINT', 'DOUBLE', 'VARCHAR']"
+    );
+    let numbers = |text: &str| -> Vec<Vec<String>> {
+        let as_number = |cell: &str| {
+            cell.parse()
+                .map_or(cell.to_owned(), |number: f64| number.to_string())
+        };
+        text.lines()
+            .map(|line| line.split(',').map(as_number).collect())
+            .collect()
+    };
+    let (_, expected) = csv.split_once('\n').unwrap_or_default();
+    assert_eq!(numbers(rows), numbers(expected));
+}
+
+/// Each trial counts the threads of the load that its explorer has beside it.
+#[test]
+fn load_runs_beside_the_workload_and_no_longer() {
+    let place = Place::with(&format!(
+        "[parameters.neighbours]\ntype = \"integer\"\nvalues = [0, 3]\n\
+         [load]\ncpu = \"{{{{neighbours}}}}\"\ndisk = 1\nmemory_mib = 16\n\
+         [workload]\ncommand = \"echo cost $(cat /proc/$PPID/task/*/comm | grep -c '^load$')\"\n\
+         {COST}[trials]\nper_configuration = 1\n"
+    ));
+    assert_eq!(place.explore(&["--no-reasons"]).status, Some(0));
+    let results = place.results();
+    let rows = results["configurations"]
+        .as_array()
+        .expect("configurations");
+    let found = rows.iter().map(|row| {
+        let cost = &row["metrics"]["cost"]["mean"];
+        (row["configuration"]["neighbours"].as_i64(), cost.as_f64())
+    });
+    let found: std::collections::BTreeMap<_, _> = found.collect();
+    assert_eq!(found, [(Some(0), Some(2.0)), (Some(3), Some(5.0))].into());
+    let left = fs::read_dir(place.path("x")).expect("a folder").flatten();
+    let left: Vec<_> = left.map(|entry| entry.file_name().into_string()).collect();
+    assert!(
+        !left.iter().flatten().any(|name| name.starts_with("load")),
+        "{left:?}"
+    );
+}
+
+#[test]
+fn a_load_that_cannot_be_is_told() {
+    let with_load = |load: &str| {
+        Place::with(&format!(
+            "[parameters.a]\ntype = \"category\"\nvalues = [\"x\"]\n[load]\n{load}\n\
+             [workload]\ncommand = \"echo cost 1\"\n{COST}[trials]\nper_configuration = 1\n"
+        ))
+    };
+    let place = with_load("cpu = -1");
+    let told = place.explore(&["--check"]);
+    assert!(told.status == Some(1) || told.status == Some(2));
+    assert!(
+        told.stderr.contains("a load is a whole number"),
+        "{}",
+        told.stderr
+    );
+    for (load, words) in [
+        (
+            "cpu = \"{{a}}\"",
+            "`cpu` of [load] is `x`, which is no whole number",
+        ),
+        (
+            "memory_mib = 999999999",
+            "there are no 999999999 MiB of memory for [load]",
+        ),
+    ] {
+        let place = with_load(load);
+        let _ = place.explore(&["--no-reasons"]);
+        let csv = place.explore(&["--results", "csv"]).stdout;
+        assert!(csv.contains(words), "{csv}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use support::{oracle, run, skip, slowpath_succeeds, unpacked};
+use support::{oracle, python, run, slowpath_succeeds, unpacked};
 
 /// By span: begin, end and time by state.
 type Requests = BTreeMap<String, (i64, i64, BTreeMap<String, i64>)>;
@@ -47,19 +47,6 @@ fn each_trace(mut check: impl FnMut(&Path)) {
         };
         check(&folder.join(name));
     }
-}
-
-/// The repository's Python, where scripts/python.sh could make it with this module.
-fn python(module: &str) -> Option<PathBuf> {
-    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/python/bin/python");
-    let arguments = ["-c".to_owned(), format!("import {module}")];
-    let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
-    let found = run(&python.to_string_lossy(), &arguments);
-    if found.is_ok_and(|printed| printed.status == Some(0)) {
-        return Some(python);
-    }
-    skip(&format!("no {module} in .cache/python (scripts/python.sh)"));
-    None
 }
 
 fn python_says(python: &Path, arguments: &[&OsStr]) -> Value {

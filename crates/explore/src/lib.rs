@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod columns;
 mod dashboard;
 mod exploration;
 mod expression;
@@ -25,6 +26,7 @@ mod template;
 mod trial;
 mod value;
 
+pub use columns::write_parquet;
 pub use dashboard::{
     Axis, Cell, Dashboard, Drift, HeatMap, HeatMapAsked, MetricName, NoHeatMap, NotShown, Panel,
     ParameterRow, Progress, ReadExploration, Recommended, RecommendedFile, State, TrialRow,
@@ -42,7 +44,7 @@ pub use run::{Calls, Ended, Observed, RunError, Times, Unusable, check_functions
 pub use slowpath_platform::signals::{EndSignal, SignalPipe};
 pub use space::{Domain, GridError, Parameter, Space};
 pub use spec::{
-    Aggregate, Function, Metric, Objective, OfCalls, PolicyChoice, ProbeMetric, ProbeName,
+    Aggregate, Function, Load, Metric, Objective, OfCalls, PolicyChoice, ProbeMetric, ProbeName,
     RemoteAgent, Source, Spec, SpecError, Take, TimeUnit,
 };
 pub use statistics::{Difference, Sample};

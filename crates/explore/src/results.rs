@@ -356,10 +356,7 @@ pub fn csv(spec: &Spec, trials: &[Trial]) -> String {
                 .map_or(String::new(), f64::to_string)
         };
         cells.extend(spec.metrics.keys().map(measure));
-        cells.push(quoted(match trial.is_failed() {
-            true => trial.outcome.words(),
-            false => &trial.notes,
-        }));
+        cells.push(quoted(trial.words()));
         text += &(cells.join(",") + "\n");
     }
     text

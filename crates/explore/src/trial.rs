@@ -137,6 +137,14 @@ impl Trial {
         matches!(self.outcome, Outcome::Failed { .. })
     }
 
+    /// Why it failed, or what its metrics lack; empty where nothing is to be said.
+    pub fn words(&self) -> &str {
+        match &self.outcome {
+            Outcome::Failed { what, .. } => what,
+            _ => &self.notes,
+        }
+    }
+
     /// Whether both failed, and for the same reason.
     pub fn has_failed_like(&self, other: &Self) -> bool {
         self.is_failed() && self.outcome.name() == other.outcome.name()

@@ -109,7 +109,8 @@ pub(crate) fn finding(
     evidence.extend(taken.evidence_by(slow, "waited for a disk for", "thread"));
     let advice = "Write less often or in larger pieces, sync less (or together), keep what is read in \
                   memory, or use a faster disk. Look with `slowpath io` and `slowpath latency --kind \
-                  block` at who else uses it.";
+                  block` at who else uses it. Where requests take the disk itself far less time, see whether a limit \
+                  holds them back (`io.max` of a control group).";
     taken.finding(
         slow,
         FindingId::DiskWait,

@@ -35,12 +35,14 @@ fn may_be_parked(slow: &Slow<'_>, waits: &[Wait]) -> Nanoseconds {
     let moving = slow.requests.moving_unseen();
     let process = |thread, at| slow.lines.process(thread, at);
     let is_meant = |wait: &&Wait| {
-        let own = slow.requests.get(wait.request).process;
-        let is_moving = own.is_some_and(|own| moving.contains(&own));
+        let request = slow.requests.get(wait.request);
+        let from = request.process.and_then(|process| moving.get(&process));
+        let is_moving = from.is_some_and(|from| request.window.length() >= *from);
         let at = wait.range.end;
         is_moving
             && call_of(wait) == Some("futex")
             && wait.holder.host == slow.host
+            && process(wait.waiter.thread, at).is_some()
             && process(wait.waiter.thread, at) == process(wait.holder.thread, at)
     };
     waits
@@ -215,8 +217,8 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Optio
     if !is_doubtful {
         return taken.finding(slow, id, title, explanation, evidence, advice);
     }
-    let advice = "See whether the program knows of locks that are waited for (Go: its mutex and block profiles). Where it \
-                  knows of none, look at the spans within these requests instead.";
+    let advice = "See whether the program knows of locks that are waited for (Go: its mutex and block profiles), and hold \
+                  those for less. Where it knows of none, look at the spans within these requests instead.";
     let title = format!("{title}, or are parked by their runtime");
     let finding = taken.finding(slow, id, title, explanation, evidence, advice)?;
     Some(Finding {

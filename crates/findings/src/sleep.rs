@@ -16,6 +16,8 @@ const SLEEPING: [&str; 2] = ["nanosleep", "clock_nanosleep"];
 pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
     let mut taken = Taken::default();
     let mut calls: BTreeMap<String, Nanoseconds> = BTreeMap::new();
+    let moving = slow.requests.moving_unseen();
+    let mut may_be_parked = Nanoseconds::ZERO;
     // What a thread of the kernel sleeps for is no program's time-out.
     let is_timed =
         |piece: &Piece| piece.segment.state == State::Timer && !is_of_kernel(slow, piece);
@@ -26,6 +28,11 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
             taken.add(piece.request, piece.whose(), range);
             taken.blame(slow.thread(piece.whose()), range.length());
             *calls.entry(call.clone()).or_default() += range.length();
+            let request = slow.requests.get(piece.request);
+            let from = request.process.and_then(|process| moving.get(&process));
+            if from.is_some_and(|from| request.window.length() >= *from) {
+                may_be_parked += range.length();
+            }
         }
     }
     let of_calls = listed(&calls, 4);
@@ -45,6 +52,11 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
     }
     if in_others > Nanoseconds::ZERO {
         explanation += " Calls that wait for events end so when none comes in time.";
+    }
+    if may_be_parked.get() * 2 > taken.total.get() {
+        explanation += " Spans of their process end on other threads than they begin on, and nothing tells when they move: \
+                        where the requests do not sleep themselves, these are waits of threads that the runtime has \
+                        parked (as Go's does) while others served them.";
     }
     let (title, advice) = match slept.get() * 2 > taken.total.get() {
         true => (

@@ -91,6 +91,8 @@ codes! {
         "requests are missing or known in part; record onto a faster disk or one with room, or send fewer spans";
     OtherProcessor, Warning, "Packets name another processor than most of their stream, which is of one; they are read as the others are.",
         "the file is damaged at this place; copy the trace again";
+    CopiedPacket, Warning, "Packets are there twice, in two files of a stream; they are read once.",
+        "a file was copied beside the one it is of; remove either";
     TimeGoesBack, Warning, "A stream's time goes backwards.",
         "results near this place may be off";
     UnlikelyTime, Warning, "A stream begins long before or ends long after everything else in the trace, with no event in between: the time of a packet may be damaged.",

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod bits;
+mod copies;
 mod decode;
 mod fields;
 mod header;

@@ -11,6 +11,7 @@ use slowpath_model::{
 };
 use slowpath_source::{Decoder, NamedBytes, Packet, ROTATION, Source, Stream};
 
+use crate::copies::leave_out_copies;
 use crate::decode::{ClockScale, CtfDecoder};
 use crate::fields::{fields, scopes};
 use crate::layout::{EnvironmentValue, TraceLayout};
@@ -94,6 +95,10 @@ impl CtfTrace {
             diagnostics,
         };
         let mut streams = join_rotated_files(found);
+        for packets in &mut streams {
+            let copies = leave_out_copies(packets, &trace.files);
+            trace.diagnostics.extend(copies);
+        }
         streams.sort_by_key(|packets| {
             let first = packets.first();
             first.map(|packet| trace.layout.streams[packet.stream_class].id)

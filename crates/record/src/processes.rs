@@ -60,6 +60,21 @@ pub(crate) fn sees_all_groups() -> bool {
     fs::metadata("/proc/self/ns/cgroup").is_ok_and(|namespace| namespace.ino() == OUTERMOST)
 }
 
+/// The number that a process has in its own namespace, where that is another one than here.
+pub(crate) fn number_inside(process: ProcessId) -> Option<ProcessId> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    parse_number_inside(&status).filter(|inside| *inside != process)
+}
+
+/// `NSpid:` has its numbers from our namespace to its own.
+fn parse_number_inside(status: &str) -> Option<ProcessId> {
+    let numbers = status
+        .lines()
+        .find_map(|line| line.strip_prefix("NSpid:"))?;
+    let own = numbers.split_ascii_whitespace().next_back()?;
+    own.parse().ok().map(ProcessId)
+}
+
 /// Lines are `number:controllers:path`; version 2 has number 0 and no controllers.
 fn parse_control_group(text: &str) -> Option<String> {
     let parts = text.lines().filter_map(|line| {

@@ -27,6 +27,8 @@ struct Line<'a> {
     ppid: ProcessId,
     comm: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pid_inside: Option<ProcessId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     cgroup: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fds: Option<&'a [OpenFile]>,
@@ -50,6 +52,8 @@ struct Known {
     threads: Vec<ThreadId>,
     files: Vec<OpenFile>,
     group: Option<String>,
+    /// Its number in its own namespace, where that is another one.
+    inside: Option<ProcessId>,
     /// It has been looked at again since it was new: what starts a service moves it to its group only
     /// then.
     is_settled: bool,
@@ -139,6 +143,7 @@ impl StateDump {
             threads: Vec::new(),
             files: processes::open_files(process),
             group: processes::control_group(process),
+            inside: processes::number_inside(process),
             is_settled: false,
         };
         self.write(leader, process, &stat.comm, &known, true)?;
@@ -197,6 +202,7 @@ impl StateDump {
             pid,
             ppid: known.parent,
             comm,
+            pid_inside: known.inside.filter(|_| of_process),
             cgroup: known.group.as_deref().filter(|_| of_process),
             fds: of_process.then_some(&known.files),
         };

@@ -7,11 +7,12 @@
 //! end, whichever thread ends it. Where too many end elsewhere (Go's goroutines), that is a guess, and
 //! nobody is said to be active: a thread that takes up another request holds up nobody then.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use slowpath_model::{ProcessId, ThreadId, TimeRange, Timestamp};
+use slowpath_model::{Nanoseconds, ProcessId, ThreadId, TimeRange, Timestamp};
 
 use crate::events::{SpanEvent, SpanEventKind, SpanEvents};
 use crate::request::{Bound, PlacedBy, Request, RequestId, Serving, Shown, SpanKey};
@@ -76,18 +77,21 @@ pub(crate) fn assign(events: Vec<SpanEvent>, trace: TimeRange) -> Assigned {
     }
     let unseen = moving_unseen(&requests);
     active.retain(|piece| {
-        let process = requests[piece.request.index()].process;
-        process.is_none_or(|process| !unseen.contains_key(&process))
+        let request = &requests[piece.request.index()];
+        let moving = request.process.and_then(|process| unseen.get(&process));
+        moving.is_none_or(|moving| request.window.length() < moving.from)
     });
     ordered(requests, active)
 }
 
-/// Spans of a process that does not tell which thread serves them when.
+/// Spans of a process that does not tell which thread serves them when, as far as they last long enough to move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Moving {
-    /// Those that end on another thread than they start on.
+    /// Those that last as long, or longer: shorter ones mostly stay on their thread.
+    pub(crate) from: Nanoseconds,
+    /// Of these, those that end on another thread than they start on.
     pub(crate) moved: usize,
-    /// All of which both threads are known.
+    /// All of these of which both threads are known.
     pub(crate) all: usize,
 }
 
@@ -95,19 +99,30 @@ pub(crate) struct Moving {
 pub(crate) fn moving_unseen(requests: &[Request]) -> BTreeMap<ProcessId, Moving> {
     /// Of fewer spans little can be said.
     const LEAST: usize = 20;
-    let mut processes: BTreeMap<ProcessId, Moving> = BTreeMap::new();
+    let mut spans: BTreeMap<ProcessId, Vec<(Nanoseconds, bool)>> = BTreeMap::new();
     for request in requests {
         if let (PlacedBy::Start, Some(process), Some(_)) =
             (request.placed_by, request.process, request.ends())
         {
-            let of_process = processes.entry(process).or_default();
-            of_process.all += 1;
-            of_process.moved += usize::from(request.ends_elsewhere());
+            let of_process = spans.entry(process).or_default();
+            of_process.push((request.window.length(), request.ends_elsewhere()));
         }
     }
-    // A tenth: spans that one thread hands over at their end only are rarer.
-    processes.retain(|_, spans| spans.all >= LEAST && spans.moved * 10 >= spans.all);
-    processes
+    spans.retain(|_, spans| spans.len() >= LEAST);
+    let moving = spans.into_iter().filter_map(|(process, mut spans)| {
+        // The longest first, and of one length those that moved last.
+        spans.sort_unstable_by_key(|(length, moved)| (Reverse(*length), *moved));
+        let (mut moved, mut found) = (0, None);
+        for ((from, has_moved), all) in spans.into_iter().zip(1..) {
+            moved += usize::from(has_moved);
+            // A tenth: spans that one thread hands over at their end only are rarer.
+            if has_moved && moved * 10 >= all {
+                found = Some(Moving { from, moved, all });
+            }
+        }
+        Some((process, found?))
+    });
+    moving.collect()
 }
 
 /// The requests by start and end alone, without threads that serve them.

@@ -105,6 +105,10 @@ impl SpanEvent {
         Some(ProcessId(self.teller.process)).filter(|process| process.0 != Teller::NOBODY)
     }
 
+    pub(crate) fn of_process(&mut self, process: Option<ProcessId>) {
+        self.teller.process = process.map_or(Teller::NOBODY, |process| process.0);
+    }
+
     pub(crate) fn told_by(&mut self, thread: ThreadId) {
         self.teller.thread = thread.0;
     }

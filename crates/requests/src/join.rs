@@ -284,6 +284,7 @@ impl Join<'_> {
                 by_another_name += u64::from(of_service.is_none());
             } else {
                 process = number(&span, &["process.pid", "pid"]).map(ProcessId);
+                process = process.and_then(|told| processes[host].only_process(told, window));
                 thread = processes[host].only_thread(&span, process, window);
             }
             for (at, kind) in [
@@ -474,9 +475,9 @@ impl Join<'_> {
             let code = DiagnosticCode::NoThreadKnown;
             self.diagnose(code, "", message, without_thread as u64);
         }
-        for (host, process, Moving { moved, all }) in moving {
+        for (host, process, Moving { moved, all, from }) in moving {
             let message = format!(
-                "{moved} of {all} spans of process {process} end on another thread than they begin on, \
+                "{moved} of {all} spans of process {process} that last {from} or longer end on another thread than they begin on, \
                  and nothing tells when they move"
             );
             self.diagnose(
@@ -501,6 +502,9 @@ fn order(kind: SpanEventKind, window: TimeRange) -> Order {
     }
 }
 
+/// `init`, `systemd`, or in a container the service itself.
+const FIRST_PROCESS: ProcessId = ProcessId(1);
+
 /// The threads of a host by process, and when they lived.
 struct Processes<'lines> {
     lines: Option<&'lines Timelines>,
@@ -520,6 +524,32 @@ impl<'lines> Processes<'lines> {
             threads.entry(process).or_default().push((thread, life));
         }
         Self { lines, threads }
+    }
+
+    /// The process that a span names: the host's of that number, or one that has it in a container; none where several
+    /// of them lived then. Names do not decide: a program may be called otherwise than the span says.
+    fn only_process(&self, told: ProcessId, window: TimeRange) -> Option<ProcessId> {
+        let Some(lines) = self.lines else {
+            return Some(told);
+        };
+        let inside = lines.numbered_inside(told);
+        if inside.is_empty() {
+            return Some(told);
+        }
+        let serves = |process: &ProcessId| {
+            let threads = self.threads.get(process).into_iter().flatten();
+            let lived = |life: &TimeRange| !life.intersect(window).is_empty();
+            threads
+                .into_iter()
+                .any(|(thread, life)| lived(life) && !lines.is_of_kernel(*thread))
+        };
+        // The first process of the host serves nobody; that of a container does.
+        let outside = [told]
+            .into_iter()
+            .filter(|process| *process != FIRST_PROCESS);
+        let mut serving = outside.chain(inside.iter().copied()).filter(serves);
+        let only = serving.next()?;
+        serving.next().is_none().then_some(only)
     }
 
     /// The thread that a span's attributes leave no doubt about: the only one of its process that

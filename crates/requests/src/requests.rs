@@ -3,12 +3,12 @@
 //! Built once from the host's span events and its time lines; then only read, by any number of
 //! threads.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{ProcessId, ThreadId, TimeRange};
+use slowpath_model::{Nanoseconds, ProcessId, ThreadId, TimeRange};
 
 use crate::assign::{Active, assign, moving_unseen};
 use crate::request::{Request, RequestId};
@@ -56,10 +56,13 @@ impl Requests {
         }
     }
 
-    /// The processes whose spans go from thread to thread, without a word of when: while a request's first thread waits,
-    /// another one may serve it.
-    pub fn moving_unseen(&self) -> BTreeSet<ProcessId> {
-        moving_unseen(self.all()).into_keys().collect()
+    /// The processes whose spans go from thread to thread, without a word of when, and how long one lasts at least that
+    /// does: while the first thread of such a request waits, another one may serve it.
+    pub fn moving_unseen(&self) -> BTreeMap<ProcessId, Nanoseconds> {
+        let moving = moving_unseen(self.all()).into_iter();
+        moving
+            .map(|(process, moving)| (process, moving.from))
+            .collect()
     }
 
     /// Every request, in the order of their begin; [`RequestId`] is the position.

@@ -9,12 +9,14 @@ use slowpath_kernel::timelines::{Doing, Timelines};
 use slowpath_model::{CpuId, ProcessId, ThreadId, TimeRange, Timestamp};
 
 use crate::SpanEvent;
+use crate::request::SpanKey;
 
 /// How many events of a thread are asked.
 const MOST_VOTES: u32 = 64;
 
 /// Gives every event the thread that told it, as the host numbers it; `None` where the trace does
-/// not say. A number that a process's events mostly agree with is believed throughout.
+/// not say. A number that a process's events mostly agree with is believed throughout, unless a process in a namespace of
+/// its own has it, too: then the process is that of the thread as well.
 pub(crate) fn resolve(events: &mut [SpanEvent], lines: &Timelines) {
     type Namespaced = (Option<ProcessId>, Option<ThreadId>);
     // By thread as told: how often it ran on the event's processor, and how often another did.
@@ -34,20 +36,35 @@ pub(crate) fn resolve(events: &mut [SpanEvent], lines: &Timelines) {
             (None, _) => vote.1 += 1,
         }
     }
+    // Processes of containers, and of the host beside them, may have one number.
+    let is_shared = |event: &SpanEvent| {
+        let process = event.process();
+        process.is_some_and(|process| !lines.numbered_inside(process).is_empty())
+    };
     let is_believed = |event: &SpanEvent| {
         let (agree, differ) = votes[&(event.process(), event.thread())];
-        agree >= differ
+        agree >= differ && !is_shared(event)
     };
     if events.iter().all(is_believed) {
         return;
     }
     let occupants = Occupants::of(lines);
+    // Where nobody is known to have run, it was most likely the process that told of the span before.
+    let mut latest: FxHashMap<SpanKey, ProcessId> = FxHashMap::default();
     for event in events.iter_mut() {
-        if !is_believed(event) {
-            let ran = event.cpu().and_then(|cpu| occupants.at(cpu, event.at));
-            if let Some(thread) = ran {
-                event.told_by(thread);
+        if is_believed(event) {
+            continue;
+        }
+        let ran = event.cpu().and_then(|cpu| occupants.at(cpu, event.at));
+        if is_shared(event) {
+            let key = event.key();
+            if let Some(process) = ran.and_then(|thread| lines.process(thread, event.at)) {
+                latest.insert(key, process);
             }
+            event.of_process(latest.get(&key).copied().or(event.process()));
+        }
+        if let Some(thread) = ran {
+            event.told_by(thread);
         }
     }
 }

@@ -228,6 +228,7 @@ impl<'experiment> HostKernels<'experiment> {
                 &self.saved_names(),
                 &self.saved_processes(),
                 &state_dump::threads_of_kernel(&self.traces),
+                &state_dump::numbers_inside(&self.traces),
             );
         }
         Ok((outcome.state, outcome.diagnostics))

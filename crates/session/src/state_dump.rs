@@ -1,6 +1,6 @@
 //! `kernel/statedump.jsonl` of a recording: what the recorder saw in `/proc`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -25,6 +25,8 @@ pub(crate) struct Line {
     ppid: i32,
     #[serde(default)]
     comm: String,
+    #[serde(default)]
+    pid_inside: Option<i32>,
     #[serde(default)]
     cgroup: Option<String>,
     #[serde(default)]
@@ -67,8 +69,20 @@ pub(crate) fn threads_of_kernel(traces: &[&OpenedSource]) -> Vec<ThreadId> {
     let Some(first) = lines().find(is_first) else {
         return Vec::new();
     };
-    let of_kernel = lines().filter(|line| line.ppid == first.tid || line.tid == first.tid);
+    let is_of_kernel = |line: &&Line| line.ppid == first.tid || line.tid == first.tid;
+    // Numbers are given again.
+    let of_programs: BTreeSet<i32> = (lines().filter(|line| !is_of_kernel(line)))
+        .map(|line| line.tid)
+        .collect();
+    let of_kernel = lines().filter(|line| is_of_kernel(line) && !of_programs.contains(&line.tid));
     of_kernel.map(|line| ThreadId(line.tid)).collect()
+}
+
+/// Processes in namespaces of their own, as in containers: the number that each has there, and the one that it has here.
+pub(crate) fn numbers_inside(traces: &[&OpenedSource]) -> Vec<(ProcessId, ProcessId)> {
+    let lines = traces.iter().flat_map(|trace| &trace.state_dump);
+    let inside = lines.filter_map(|line| Some((ProcessId(line.pid_inside?), ProcessId(line.pid))));
+    inside.collect()
 }
 
 fn processes_of<'run>(lines: impl Iterator<Item = &'run Line>) -> Vec<(ThreadId, ProcessId)> {

@@ -10,6 +10,7 @@
 
 pub mod chance;
 pub mod inside;
+pub mod packets;
 pub mod probed;
 pub mod questions;
 pub mod server;
@@ -119,6 +120,19 @@ fn folder(variable: &str, default: &str) -> Option<PathBuf> {
         return None;
     }
     Some(folder)
+}
+
+/// The repository's Python, where scripts/python.sh could make it with this module.
+pub fn python(module: &str) -> Option<PathBuf> {
+    let python = workspace().join(".cache/python/bin/python");
+    let arguments = ["-c".to_owned(), format!("import {module}")];
+    let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
+    let found = run(&python.to_string_lossy(), &arguments);
+    if found.is_ok_and(|printed| printed.status == Some(0)) {
+        return Some(python);
+    }
+    skip(&format!("no {module} in .cache/python (scripts/python.sh)"));
+    None
 }
 
 /// The folder of shared traces.

@@ -69,10 +69,7 @@ pub(super) fn rows(results: &Results, trials: &[Trial], times: &Times) -> Vec<Tr
             trial: trial.id,
             configuration: place,
             outcome: trial.outcome.name().to_owned(),
-            words: match trial.is_failed() {
-                true => trial.outcome.words().to_owned(),
-                false => trial.notes.clone(),
-            },
+            words: trial.words().to_owned(),
             begin_ms: time.map(|((begin, _), first)| ms(first, *begin)),
             duration_ms: time.map(|((begin, end), _)| ms(*begin, *end)),
             deviations: trial.measures.iter().filter_map(deviation).collect(),

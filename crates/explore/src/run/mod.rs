@@ -8,11 +8,14 @@ mod filling;
 mod functions;
 mod group;
 mod leftovers;
+mod load;
 mod looking;
 mod measure;
 mod probes;
 mod ready;
 mod restoring;
+mod system;
+mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -21,10 +24,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use nix::sys::resource::{UsageWho, getrusage};
 use slowpath_platform::signals::{EndSignal, SignalPipe};
 
-use crate::spec::{CommandLine, Spec, System};
+use crate::spec::{CommandLine, Spec};
 use crate::store::Planned;
 use crate::trial::{Failure, Outcome};
 use child::{Child, Program, Waited, While};
@@ -32,7 +34,6 @@ pub(crate) use filling::Filled;
 use functions::Probes;
 use group::{Group, Part};
 use leftovers::Signs;
-use looking::Looking;
 
 pub use functions::{Calls, Times, Unusable};
 pub(crate) use functions::{end_definitions, own_group};
@@ -41,9 +42,6 @@ pub(crate) use restoring::restore;
 
 /// With less than this left on the disk nobody can tell whether what programs printed was kept.
 const LEAST_ROOM: u64 = 64 << 10;
-
-/// How long a program may take to end after it was asked to.
-const GRACE: Duration = Duration::from_secs(2);
 
 /// Why trials cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -298,6 +296,8 @@ impl<'run> Runner<'run> {
         self.commands(&spec.commands.configure, &filled, &log)?;
         let workload = (filled.program(&spec.workload.command, &spec.workload.environment))
             .map_err(|what| Broken::Failed(Failure::Apply, what))?;
+        let load = load::Running::begin(&spec.load, &filled, &self.folder)
+            .map_err(|what| Broken::Failed(Failure::Apply, what))?;
         let limit = limit.map_or(spec.workload.timeout, |limit| {
             limit.min(spec.workload.timeout)
         });
@@ -320,6 +320,8 @@ impl<'run> Runner<'run> {
         let collected = collected.unwrap_or_default();
         observed.collected = collected.numbers;
         notes.extend(collected.notes);
+        load.end()
+            .map_err(|what| Broken::Failed(Failure::Apply, what))?;
         // The metrics first: what comes behind may not change what was found.
         let measures = measure(&spec.metrics, &observed)
             .map_err(|what| Broken::Failed(Failure::NoMetric, what));
@@ -388,242 +390,6 @@ impl<'run> Runner<'run> {
         }
     }
 
-    /// Starts the system and waits until it is ready; `None` where it runs on in the background by itself.
-    fn start_system(
-        &mut self,
-        system: &System,
-        planned: &Planned,
-        filled: &Filled<'_>,
-    ) -> Step<Option<Child>> {
-        let failed = |what: String| Broken::Failed(Failure::Apply, what);
-        let program = filled
-            .program(&system.command, &system.environment)
-            .map_err(failed)?;
-        let mut ready = ready::Waiting::new(system.ready.as_ref(), filled).map_err(failed)?;
-        if let Some(port) = ready.taken_port() {
-            return Err(RunError::PortTaken(port).into());
-        }
-        let path = self.output(planned, "system.log");
-        let log = self.file(planned, "system.log")?;
-        let mut child = self
-            .start(&program, Part::System, &log, &log)
-            .map_err(failed)?;
-        let begin = Instant::now();
-        loop {
-            if child.has_ended() {
-                let status = child.status().map_err(RunError::Watch)?;
-                // One that goes on in the background has nothing left to wait for but its own sign.
-                if !status.success() || system.ready.is_none() && system.stop.is_none() {
-                    let what = format!(
-                        "the system ended with {} before it was ready{}",
-                        how(status),
-                        ready::last_line(&path)
-                    );
-                    return Err(Broken::Failed(Failure::SystemEnded, what));
-                }
-            }
-            if ready.is_met(&path, |program| self.succeeds(program))? {
-                return Ok((!child.has_ended()).then_some(child));
-            }
-            if begin.elapsed() > system.ready_timeout {
-                let what = format!(
-                    "the system was not ready within {:?}{}",
-                    system.ready_timeout,
-                    ready::last_line(&path)
-                );
-                return Err(Broken::Failed(Failure::NotReady, what));
-            }
-            if self.signals.interrupts_sleep(Duration::from_millis(10))
-                && let Some(signal) = self.signals.next()
-            {
-                return Err(RunError::Interrupted(signal).into());
-            }
-        }
-    }
-
-    fn stop_system(
-        &mut self,
-        system: &System,
-        mut running: Option<Child>,
-        filled: &Filled<'_>,
-        log: &File,
-    ) -> Step<()> {
-        match (&system.stop, &running) {
-            (Some(stop), _) => {
-                // Where that fails, it is ended in other ways.
-                if let Err(Broken::Error(error)) =
-                    self.command(stop, filled, log, system.stop_timeout)
-                {
-                    return Err(error.into());
-                }
-            }
-            (None, Some(child)) => child.terminate(),
-            (None, None) => {}
-        }
-        if let Some(child) = &mut running {
-            let limit = system.stop_timeout;
-            if let Waited::Signal(signal) = child
-                .wait(While {
-                    limit,
-                    ..self.meanwhile()
-                })
-                .map_err(RunError::Watch)?
-            {
-                return Err(RunError::Interrupted(signal).into());
-            }
-            child.kill();
-        }
-        Ok(())
-    }
-
-    /// Runs the workload once.
-    fn workload(
-        &mut self,
-        planned: &Planned,
-        name: &str,
-        program: &Program,
-        limit: Duration,
-        mut system: Option<&mut Child>,
-        stop_run: Option<StopRun<'_>>,
-    ) -> Step<(Outcome, Observed)> {
-        let failed = |kind, what: String| Broken::Failed(kind, what);
-        let path = self.output(planned, &format!("{name}.out"));
-        let output = self.file(planned, &format!("{name}.out"))?;
-        let errors = self.file(planned, &format!("{name}.err"))?;
-        let outputs = [
-            path.clone(),
-            self.output(planned, &format!("{name}.err")),
-            self.output(planned, "system.log"),
-        ];
-        let cpu_before = self.cpu(system.as_deref());
-        let begin = Instant::now();
-        let mut child = (self.start(program, Part::Workload, &output, &errors))
-            .map_err(|what| failed(Failure::Apply, what))?;
-        let mut looking = stop_run.map(|stop_run| Looking {
-            spec: self.spec,
-            path: &path,
-            seen: 0,
-            shown: self.collector.as_ref().map(|collector| &collector.shown),
-            stop_run,
-        });
-        let mut look = looking.as_mut().map(|looking| move || looking.look());
-        let mut waited = loop {
-            let waited = child.wait(While {
-                limit: limit.saturating_sub(begin.elapsed()),
-                other: system.as_deref(),
-                outputs: &outputs,
-                look: look.as_mut().map(|look| look as &mut dyn FnMut() -> bool),
-                ..self.meanwhile()
-            });
-            let waited = waited.map_err(RunError::Watch)?;
-            if waited != Waited::OtherEnded || !self.is_in_background(system.as_deref_mut())? {
-                break waited;
-            }
-            system = None;
-        };
-        let wall = begin.elapsed();
-        if let Some(collector) = &self.collector {
-            collector.stop_counting();
-        }
-        if !matches!(waited, Waited::Ended(_)) {
-            child.terminate();
-            let ended = child.wait(While {
-                limit: GRACE,
-                ..self.meanwhile()
-            });
-            if let Ok(signal @ Waited::Signal(_)) = ended {
-                waited = signal;
-            }
-            child.kill();
-        }
-        let cpu_after = self.cpu(system.as_deref());
-        let errors = self.output(planned, &format!("{name}.err"));
-        // A system that ends often takes the workload with it.
-        let is_in_background = self.is_in_background(system.as_deref_mut())?;
-        let system_end = match &mut system {
-            Some(child) if child.has_ended() && !is_in_background => {
-                Some(child.status().map_err(RunError::Watch)?)
-            }
-            _ => None,
-        };
-        if let (Some(status), false) = (system_end, matches!(waited, Waited::Signal(_))) {
-            let last = ready::last_line(&self.output(planned, "system.log"));
-            return Err(failed(
-                Failure::SystemEnded,
-                format!(
-                    "the system ended with {} while the workload ran{last}",
-                    how(status)
-                ),
-            ));
-        }
-        let outcome = match waited {
-            Waited::Ended(status) if status.success() => Outcome::Good,
-            Waited::Enough => Outcome::Stopped,
-            Waited::Signal(signal) => return Err(RunError::Interrupted(signal).into()),
-            Waited::Ended(status) => {
-                let what = format!(
-                    "the {name} ended with {}{}",
-                    how(status),
-                    ready::last_line(&errors)
-                );
-                return Err(failed(Failure::Workload, what));
-            }
-            Waited::TooMuchOutput => {
-                return Err(failed(
-                    Failure::TooMuchOutput,
-                    format!("the {name}, or the system meanwhile, printed more than 256 MiB"),
-                ));
-            }
-            Waited::TimedOut | Waited::OtherEnded => {
-                return Err(failed(
-                    Failure::TimedOut,
-                    format!("the {name} took longer than {limit:?}"),
-                ));
-            }
-        };
-        let text = fs::read(&path).map_err(|cause| self.unusable(&path, cause))?;
-        let observed = Observed {
-            output: String::from_utf8_lossy(&text).into_owned(),
-            wall: wall.as_secs_f64(),
-            workload_cpu: cpu_after.1 - cpu_before.1,
-            system_cpu: cpu_after.0 - cpu_before.0,
-            collected: BTreeMap::new(),
-            calls: BTreeMap::new(),
-        };
-        Ok((outcome, observed))
-    }
-
-    /// Whether the program that started the system has ended well, and the system goes on without it: it has a `stop`.
-    fn is_in_background(&self, system: Option<&mut Child>) -> Result<bool, RunError> {
-        let has_stop = (self.spec.system.as_ref()).is_some_and(|system| system.stop.is_some());
-        match system {
-            Some(child) if has_stop && child.has_ended() => {
-                Ok(child.status().map_err(RunError::Watch)?.success())
-            }
-            _ => Ok(false),
-        }
-    }
-
-    /// Seconds of processor time so far: of the system, of workloads.
-    fn cpu(&self, system: Option<&Child>) -> (f64, f64) {
-        if let Some(group) = &self.group
-            && let (Some(system), Some(workload)) =
-                (group.cpu(Part::System), group.cpu(Part::Workload))
-        {
-            return (system, workload);
-        }
-        let seconds =
-            |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
-        let children = getrusage(UsageWho::RUSAGE_CHILDREN);
-        let children = children.map_or(0.0, |usage| {
-            seconds(usage.user_time()) + seconds(usage.system_time())
-        });
-        (
-            system.map_or(0.0, |system| leftovers::cpu_of_group(system.pid())),
-            children,
-        )
-    }
-
     fn start(
         &mut self,
         program: &Program,
@@ -654,26 +420,6 @@ impl<'run> Runner<'run> {
         (self.signs.groups).retain(|leader| slowpath_platform::process::is_group(*leader));
         self.signs.groups.insert(child.pid());
         Ok(child)
-    }
-
-    /// Whether a command that asks whether the system is ready succeeds.
-    fn succeeds(&mut self, program: &Program) -> Result<bool, RunError> {
-        let Ok(null) = File::options().read(true).write(true).open("/dev/null") else {
-            return Ok(false);
-        };
-        let Ok(mut child) = self.start(program, Part::Workload, &null, &null) else {
-            return Ok(false);
-        };
-        let limit = Duration::from_secs(5);
-        let waited = child.wait(While {
-            limit,
-            ..self.meanwhile()
-        });
-        match waited.map_err(RunError::Watch)? {
-            Waited::Ended(status) => Ok(status.success()),
-            Waited::Signal(signal) => Err(RunError::Interrupted(signal)),
-            _ => Ok(false),
-        }
     }
 
     fn meanwhile<'short>(&self) -> While<'short>

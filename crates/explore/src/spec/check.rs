@@ -18,15 +18,16 @@ use toml::Spanned;
 use super::metric::{Metric, Source, Take};
 use super::probe::{self, ProbeMetric};
 use super::raw::{
-    RawAgent, RawCommand, RawCommands, RawFile, RawMeasure, RawMetric, RawObjective, RawProbe,
-    RawReady, RawSpec, RawSystem, RawWorkload,
+    RawAgent, RawCommand, RawCommands, RawFile, RawLoad, RawMeasure, RawMetric, RawObjective,
+    RawProbe, RawReady, RawSpec, RawSystem, RawWorkload,
 };
 use super::read::Wrong;
 use super::{
-    CommandLine, Commands, FilledFile, Limits, Objective, Pattern, Ready, RemoteAgent, Spec,
+    CommandLine, Commands, FilledFile, Limits, Load, Objective, Pattern, Ready, RemoteAgent, Spec,
     System, Trials, Why, Workload,
 };
 use crate::template::Template;
+use crate::value::Value;
 
 /// Names that templates may use beside parameters.
 pub(crate) const GIVEN_NAMES: [&str; 4] = ["scratch", "spec_folder", "trial", "seed"];
@@ -54,6 +55,7 @@ impl Checker<'_> {
             .map(|system| filling.system(system))
             .transpose()?;
         let workload = filling.workload(raw.workload)?;
+        let load = filling.load(raw.load)?;
         let metrics = metrics(raw.metrics, system.is_some())?;
         let objectives = objectives(raw.objectives, &metrics)?;
         let trials = raw.trials;
@@ -98,6 +100,7 @@ impl Checker<'_> {
             commands,
             system,
             workload,
+            load,
             metrics,
             objectives,
             trials,
@@ -264,6 +267,27 @@ impl Filling<'_> {
                 Err(Wrong::new(at, "`ready` needs one way to tell", hint))
             }
         }
+    }
+
+    fn load(&self, raw: RawLoad) -> Result<Load, Wrong> {
+        let one = |value: Option<Spanned<Value>>| -> Result<_, Wrong> {
+            let Some(value) = value else {
+                return Ok(None);
+            };
+            let template = self.template(&value.get_ref().to_string(), value.span())?;
+            let is_fixed = template.names().is_empty();
+            let number = template.fill(&|_| None).map(|text| text.parse::<u64>());
+            if is_fixed && !matches!(number, Ok(Ok(_))) {
+                let hint = "0 or more, or \"{{name}}\" of a parameter";
+                return Err(Wrong::new(value.span(), "a load is a whole number", hint));
+            }
+            Ok(Some(template))
+        };
+        Ok(Load {
+            cpu: one(raw.cpu)?,
+            disk: one(raw.disk)?,
+            memory_mib: one(raw.memory_mib)?,
+        })
     }
 
     fn workload(&self, raw: RawWorkload) -> Result<Workload, Wrong> {

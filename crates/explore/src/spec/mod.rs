@@ -39,6 +39,8 @@ pub struct Spec {
     pub system: Option<System>,
     /// What is measured.
     pub workload: Workload,
+    /// What the machine has to bear beside.
+    pub load: Load,
     /// What a trial gives, by name.
     pub metrics: BTreeMap<String, Metric>,
     /// What is wanted, the most important first; at least one.
@@ -156,6 +158,17 @@ pub struct Workload {
     pub warm_up: u32,
     /// How long it may take.
     pub timeout: Duration,
+}
+
+/// Load beside the system while the workload runs; each a whole number when filled in, 0 where there is none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Load {
+    /// Threads that compute.
+    pub cpu: Option<Template>,
+    /// Threads that write to the disk that the exploration's folder is on.
+    pub disk: Option<Template>,
+    /// Memory that is in use, in MiB.
+    pub memory_mib: Option<Template>,
 }
 
 /// A metric and which way it is better.

@@ -27,6 +27,8 @@ pub(super) struct RawSpec {
     pub(super) system: Option<RawSystem>,
     pub(super) workload: RawWorkload,
     #[serde(default)]
+    pub(super) load: RawLoad,
+    #[serde(default)]
     pub(super) metrics: BTreeMap<Text, Spanned<RawMetric>>,
     #[serde(default)]
     pub(super) objectives: Vec<Spanned<RawObjective>>,
@@ -137,6 +139,14 @@ pub(super) struct RawWorkload {
     #[serde(default)]
     pub(super) warm_up: u32,
     pub(super) timeout: Option<Text>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawLoad {
+    pub(super) cpu: Option<Spanned<Value>>,
+    pub(super) disk: Option<Spanned<Value>>,
+    pub(super) memory_mib: Option<Spanned<Value>>,
 }
 
 #[derive(Clone, Copy, Deserialize)]

@@ -51,10 +51,11 @@ impl Assembly<'_> {
         let mut of_kernel: FxHashSet<ThreadId> = (pieces.iter())
             .flat_map(|piece| piece.of_kernel.iter().copied())
             .collect();
+        let of_programs: FxHashSet<ThreadId> = (pieces.iter())
+            .flat_map(|piece| piece.of_programs.iter().copied())
+            .collect();
         // Numbers are given again.
-        for thread in pieces.iter().flat_map(|piece| &piece.of_programs) {
-            of_kernel.remove(thread);
-        }
+        of_kernel.retain(|thread| !of_programs.contains(thread));
         let segments = (pieces.iter_mut()).map(|piece| std::mem::take(&mut piece.segments));
         let segments = segments.filter(|rows| !rows.is_empty()).collect();
 
@@ -111,6 +112,8 @@ impl Assembly<'_> {
             lines,
             calls,
             of_kernel,
+            of_programs,
+            inside: FxHashMap::default(),
             sleeping_without_calls: OnceLock::new(),
         })
     }

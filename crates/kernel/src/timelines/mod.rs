@@ -77,6 +77,10 @@ pub struct Timelines {
     calls: Vec<String>,
     /// Threads of the kernel's own, as far as the trace tells.
     of_kernel: FxHashSet<ThreadId>,
+    /// Threads that programs made, as far as the trace tells.
+    of_programs: FxHashSet<ThreadId>,
+    /// By the number that a process has in a namespace of its own: those that it has here.
+    inside: FxHashMap<ProcessId, Vec<ProcessId>>,
     /// Found when they are asked for.
     sleeping_without_calls: OnceLock<FxHashSet<ThreadId>>,
 }
@@ -201,15 +205,26 @@ impl Timelines {
         })
     }
 
-    /// Adds names and processes of threads that the tracer kept beside the events, and those that it knew to be the
-    /// kernel's; what the events say has precedence.
+    /// Adds names and processes of threads that the tracer kept beside the events, those that it knew to be the
+    /// kernel's, and of processes in namespaces the number there with the one here; what the events say has precedence.
     pub fn add_saved(
         &mut self,
         names: &[(ThreadId, String)],
         processes: &[(ThreadId, ProcessId)],
         of_kernel: &[ThreadId],
+        inside: &[(ProcessId, ProcessId)],
     ) {
-        self.of_kernel.extend(of_kernel);
+        // Numbers are given again.
+        let still = of_kernel
+            .iter()
+            .filter(|thread| !self.of_programs.contains(thread));
+        self.of_kernel.extend(still);
+        for (there, here) in inside {
+            let known = self.inside.entry(*there).or_default();
+            if !known.contains(here) {
+                known.push(*here);
+            }
+        }
         for (thread, text) in names {
             let name = gather::name_from(text.as_bytes());
             self.names
@@ -224,6 +239,11 @@ impl Timelines {
                 self.processes.insert(place, (thread, i64::MIN, process));
             }
         }
+    }
+
+    /// The processes that have this number in a namespace of their own, as in a container, and another one here.
+    pub fn numbered_inside(&self, number: ProcessId) -> &[ProcessId] {
+        self.inside.get(&number).map_or(&[], Vec::as_slice)
     }
 
     /// The time that the trace covers, from its first to its last event; nothing is known outside.

@@ -228,11 +228,11 @@ impl Timelines {
     }
 
     /// Whether a thread is one of the kernel's own: by who made it, where a state dump tells; elsewhere it has slept, and
-    /// never in a system call, in which every thread of a program sleeps sooner or later. Where neither a dump nor calls
-    /// were recorded, none is.
+    /// never in a system call, in which every thread of a program sleeps sooner or later. Where neither a dump nor all
+    /// calls were recorded, none is.
     pub fn is_of_kernel(&self, thread: ThreadId) -> bool {
         let is_told = self.of_kernel.contains(&MAKES_KERNEL_THREADS);
-        if is_told || self.calls.is_empty() {
+        if is_told || !self.tells_sleeping_calls() {
             return self.of_kernel.contains(&thread);
         }
         let all = self.sleeping_without_calls.get_or_init(|| {
@@ -241,6 +241,20 @@ impl Timelines {
                 .collect()
         });
         self.of_kernel.contains(&thread) || all.contains(&thread)
+    }
+
+    /// Whether those calls were recorded that threads of programs sleep in.
+    fn tells_sleeping_calls(&self) -> bool {
+        const SLEEPING: [&[&str]; 4] = [
+            &["read"],
+            &["futex"],
+            &["nanosleep", "clock_nanosleep"],
+            &["epoll_wait", "epoll_pwait"],
+        ];
+        let is_told = |call: &&str| self.calls.iter().any(|told| told == call);
+        SLEEPING
+            .iter()
+            .all(|calls| calls.iter().any(|call| is_told(&call)))
     }
 
     fn sleeps_without_call(&self, thread: ThreadId) -> bool {

@@ -132,7 +132,8 @@ fn threads_that_kthreadd_made_are_of_the_kernel_and_others_are_not() {
         of_kernel(&lines),
         [true, true, false, true, false, false, false]
     );
-    lines.add_saved(&[], &[], &[ThreadId(50)]);
+    // 42 was the kernel's when the tracer looked.
+    lines.add_saved(&[], &[], &[ThreadId(50), ThreadId(42)], &[]);
     assert_eq!(
         of_kernel(&lines),
         [true, true, false, true, false, false, true]

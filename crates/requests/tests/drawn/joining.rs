@@ -193,7 +193,7 @@ fn a_span_without_events_has_a_thread_only_where_no_other_is_possible() {
         let drawing = Drawing::parse(TWO_OF_A_PROCESS);
         let Found { mut lines, .. } = drawing.find(1, u64::MAX);
         let process = |letter: u8| (slowpath_model::ThreadId(letter.into()), ProcessId(90));
-        lines.add_saved(&[], &[process(b'a'), process(b'b')], &[]);
+        lines.add_saved(&[], &[process(b'a'), process(b'b')], &[], &[]);
         let host = HostEvents {
             name: "web-1".into(),
             shown_name: "web-1".into(),
@@ -223,10 +223,41 @@ fn a_span_without_events_has_a_thread_only_where_no_other_is_possible() {
 }
 
 #[test]
+fn a_process_of_a_container_is_told_from_one_of_the_host_with_its_number() {
+    let placed = |attributes: &str, inside: &[(i32, i32)]| {
+        let Found { mut lines, .. } = Drawing::parse(TWO_OF_A_PROCESS).find(1, u64::MAX);
+        let numbers = inside
+            .iter()
+            .map(|(there, here)| (ProcessId(*there), ProcessId(*here)));
+        lines.add_saved(&[], &[], &[], &numbers.collect::<Vec<_>>());
+        let host = HostEvents {
+            name: "web-1".into(),
+            shown_name: "web-1".into(),
+            events: Vec::new(),
+            lines: Some(&lines),
+        };
+        let file = spans(&format!("1.1 1000..2000 shop GET {attributes}"));
+        let (requests, _) = join(vec![host], file);
+        let request = &requests[0].all()[0];
+        request.first_thread().map(|thread| thread.0)
+    };
+    // Thread 97 is called a and is process 97 of the host; 98 is called b.
+    assert_eq!(placed("process.pid=97", &[]), Some(97));
+    assert_eq!(placed("process.pid=1", &[(1, 98)]), Some(98));
+    assert_eq!(placed("process.pid=97", &[(97, 98)]), None);
+    // A name is no proof: the other may only be called otherwise.
+    assert_eq!(
+        placed("process.pid=97 process.executable.name=b", &[(97, 98)]),
+        None
+    );
+    assert_eq!(placed("process.pid=1", &[(1, 97), (1, 98)]), None);
+}
+
+#[test]
 fn the_kernels_own_threads_serve_no_spans() {
     // Neither makes a call: who says that 97 serves it has numbers of its own, as in a container.
     let Found { mut lines, .. } = Drawing::parse(TWO_OF_A_PROCESS).find(1, u64::MAX);
-    lines.add_saved(&[], &[], &[slowpath_model::ThreadId(97)]);
+    lines.add_saved(&[], &[], &[slowpath_model::ThreadId(97)], &[]);
     let host = HostEvents {
         name: "web-1".into(),
         shown_name: "web-1".into(),
@@ -413,8 +444,8 @@ fn a_processor_that_spans_are_not_heard_of_from_has_lost_its_stream() {
 
 #[test]
 fn where_spans_move_unseen_nobody_is_said_to_be_blocked() {
-    // Two requests at a time on a; every third one ends on b.
-    let drawing = |thirds_end_on: &str| {
+    // Two requests at a time on a; every third one ends on b. Then short ones, which stay on a.
+    let drawing = |thirds_end_on: &str, short: i32| {
         let events = (1..=24).flat_map(|n| {
             let (processor, thread) = match (n % 3, thirds_end_on) {
                 (0, "b") => (1, "b"),
@@ -426,7 +457,14 @@ fn where_spans_move_unseen_nobody_is_said_to_be_blocked() {
                 (end, format!("{processor} {end} end {thread} {n:x}.1\n")),
             ]
         });
-        let mut events: Vec<(i64, String)> = events.collect();
+        let short = (0..short).flat_map(|n| {
+            let (begin, end) = (3000 + n * 20, 3030 + n * 20);
+            [
+                (begin, format!("0 {begin} start a {:x}.1\n", 100 + n)),
+                (end, format!("0 {end} end a {:x}.1\n", 100 + n)),
+            ]
+        });
+        let mut events: Vec<(i32, String)> = events.chain(short).collect();
         events.sort();
         let events: String = events.into_iter().map(|(_, line)| line).collect();
         format!("{TWO_RUN}\n{events}")
@@ -436,9 +474,11 @@ fn where_spans_move_unseen_nobody_is_said_to_be_blocked() {
             (found.requests.ids()).map(|(id, _)| found.requests.path(Some(&found.lines), id));
         paths.filter(|path| !path.blockers().is_empty()).count()
     };
-    let (found, diagnostics) = joined(&drawing("a"), "");
+    let (found, diagnostics) = joined(&drawing("a", 0), "");
     assert_eq!((blocked(&found), diagnostics), (23, vec![]));
-    let (found, diagnostics) = joined(&drawing("b"), "");
-    assert_eq!(diagnostics, ["SpansMoveUnseen 8"]);
-    assert_eq!(blocked(&found), 0);
+    for (short, blocked_by_short) in [(0, 0), (200, 199)] {
+        let (found, diagnostics) = joined(&drawing("b", short), "");
+        assert_eq!(diagnostics, ["SpansMoveUnseen 8"]);
+        assert_eq!(blocked(&found), blocked_by_short);
+    }
 }

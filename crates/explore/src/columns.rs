@@ -1,0 +1,109 @@
+//! Trials as a Parquet file: what `--results csv` tells, with types.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt32Array,
+};
+use arrow_schema::ArrowError;
+use parquet::arrow::ArrowWriter;
+use parquet::errors::ParquetError;
+
+use crate::space::{Domain, Parameter};
+use crate::spec::Spec;
+use crate::trial::Trial;
+use crate::value::Value;
+
+/// Writes a row for each trial: `trial`, `batch`, `outcome`, `words`, and a column for each parameter and each metric under
+/// their names, empty where a trial has none. Parameters are whole numbers, numbers or booleans where all their values
+/// are, else texts.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn write_parquet(output: impl Write + Send, spec: &Spec, trials: &[Trial]) -> io::Result<()> {
+    let mut columns: Vec<(&str, ArrayRef)> = vec![
+        (
+            "trial",
+            Arc::new(trials.iter().map(|trial| trial.id).collect::<Int64Array>()),
+        ),
+        (
+            "batch",
+            Arc::new(UInt32Array::from_iter_values(
+                trials.iter().map(|trial| trial.batch),
+            )),
+        ),
+        (
+            "outcome",
+            Arc::new(StringArray::from_iter_values(
+                trials.iter().map(|trial| trial.outcome.name()),
+            )),
+        ),
+    ];
+    for parameter in &spec.space.parameters {
+        columns.push((&parameter.name, values(parameter, trials)));
+    }
+    for metric in spec.metrics.keys() {
+        let measures = trials.iter().map(|trial| trial.measures.get(metric));
+        let measures: Float64Array = measures.map(Option::<&f64>::copied).collect();
+        columns.push((metric, Arc::new(measures)));
+    }
+    let words = StringArray::from_iter_values(trials.iter().map(Trial::words));
+    columns.push(("words", Arc::new(words)));
+    let nullable = columns.into_iter().map(|(name, column)| {
+        let may_lack = column.null_count() > 0;
+        (name, column, may_lack)
+    });
+    let batch = RecordBatch::try_from_iter_with_nullable(nullable).map_err(failed)?;
+    let file = ArrowWriter::try_new(output, batch.schema(), None);
+    let mut file = file.map_err(parquet_failed)?;
+    file.write(&batch).map_err(parquet_failed)?;
+    file.close().map_err(parquet_failed)?;
+    Ok(())
+}
+
+/// What each trial had for a parameter.
+fn values(parameter: &Parameter, trials: &[Trial]) -> ArrayRef {
+    let all = |is_one: fn(&Value) -> bool| match &parameter.domain {
+        Domain::Integer { .. } => is_one(&Value::Integer(0)),
+        Domain::Float { .. } => is_one(&Value::Float(0.0)),
+        Domain::Values { values } => values.iter().all(is_one),
+    };
+    let values = (trials.iter()).map(|trial| trial.configuration.get(&parameter.name));
+    if all(|value| matches!(value, Value::Integer(_))) {
+        let integer = |value: Option<&Value>| match value {
+            Some(Value::Integer(value)) => Some(*value),
+            _ => None,
+        };
+        Arc::new(values.map(integer).collect::<Int64Array>())
+    } else if all(|value| matches!(value, Value::Integer(_) | Value::Float(_))) {
+        let number = |value: Option<&Value>| value.and_then(Value::number);
+        Arc::new(values.map(number).collect::<Float64Array>())
+    } else if all(|value| matches!(value, Value::Boolean(_))) {
+        let boolean = |value: Option<&Value>| match value {
+            Some(Value::Boolean(value)) => Some(*value),
+            _ => None,
+        };
+        Arc::new(values.map(boolean).collect::<BooleanArray>())
+    } else {
+        let text = |value: Option<&Value>| value.map(ToString::to_string);
+        Arc::new(values.map(text).collect::<StringArray>())
+    }
+}
+
+fn failed(error: ArrowError) -> io::Error {
+    match error {
+        ArrowError::IoError(_, error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+fn parquet_failed(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(cause) => match cause.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(other) => io::Error::other(other),
+        },
+        other => io::Error::other(other),
+    }
+}
