@@ -198,7 +198,7 @@ function HeatLegend({ extent, metric }: { extent: Extent; metric: ExploredMetric
         </li>
       )}
       <li>
-        <span className="heat-sample is-best" /> best
+        <span className="heat-sample is-best" /> has the best configuration
       </li>
       <li>
         <span className="heat-sample is-failed" /> all trials failed
