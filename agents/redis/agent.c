@@ -22,6 +22,11 @@
 /* Looks for recordings that often while the event loop is busy, and in each turn that found nothing to
  * do, so at least ten times in a second (`hz` of redis.conf). */
 #define TURNS_BETWEEN_LOOKS 32
+/* How long batches are kept while Redis waits for events: longer than the kernel's tick mostly is, as setting
+ * up a timer that ends before that costs more than the event would. And how long a wait may be so that the
+ * next one is expected to be shorter. */
+#define KEEP_WAITING_MS 10
+#define SHORT_WAIT_NS 200000
 
 static int hook_epoll_wait(int epoll, struct epoll_event *events, int room, int timeout);
 static pid_t hook_fork(void);
@@ -91,12 +96,35 @@ static void __attribute__((noinline, cold)) look(void)
         batch_look(wanted != 0, hooks_want_batches());
 }
 
+/* Batches are kept over waits that end soon, and told when one does not. Where requests are rare, each is
+ * told before the wait, as waking up for that would cost more. */
+static int wait_for_events(int epoll, struct epoll_event *events, int room, int timeout)
+{
+    static int waits_are_short;
+    int (*original)(int, struct epoll_event *, int, int) = import_epoll_wait.original;
+    if (!batch_turn_end() || !timeout)
+        return original(epoll, events, room, timeout);
+    if (waits_are_short) {
+        int first = timeout < 0 || timeout > KEEP_WAITING_MS ? KEEP_WAITING_MS : timeout;
+        int ready = original(epoll, events, room, first);
+        if (ready || first == timeout)
+            return ready;
+        timeout -= timeout < 0 ? 0 : first;
+    }
+    uint64_t begin = batch_tell_kept();
+    int ready = original(epoll, events, room, timeout);
+    waits_are_short = ns_of_ticks(ticks_now() - begin) < SHORT_WAIT_NS;
+    return ready;
+}
+
 static int hook_epoll_wait(int epoll, struct epoll_event *events, int room, int timeout)
 {
-    int (*original)(int, struct epoll_event *, int, int) = import_epoll_wait.original;
-    if (__builtin_expect(attentive || ++turns % TURNS_BETWEEN_LOOKS == 0, 0))
+    if (__builtin_expect(attentive || ++turns % TURNS_BETWEEN_LOOKS == 0, 0)) {
+        batch_turn_end();
+        batch_tell_kept();
         look();
-    int ready = original(epoll, events, room, timeout);
+    }
+    int ready = wait_for_events(epoll, events, room, timeout);
     attentive = ready <= 0 || (learning != LEARNED && state == PRESENT);
     return ready;
 }
@@ -192,6 +220,7 @@ EXPORTED int slowpath_redis_stop(void)
 {
     if (state == PRESENT) {
         state = AWAY;
+        batch_tell_kept();
         leave();
     }
     return 0;

@@ -33,10 +33,13 @@ struct batch {
     /* When its address was told last: of which `telling` that is; likewise of a recording. */
     uint32_t told, recording;
     uint8_t open, commands, encrypted;
-    uint32_t read_thread;
+    uint32_t read_thread, write_thread;
     uint64_t begin, last, read_end, write_start, bytes_read, bytes_written;
-    uint16_t command[MOST_COMMANDS];
-    uint64_t start[MOST_COMMANDS], end[MOST_COMMANDS];
+    /* In one place, as most batches have one command and memory is far away. */
+    struct {
+        uint64_t start, end;
+        uint16_t number;
+    } command[MOST_COMMANDS];
 };
 
 struct name {
@@ -58,6 +61,12 @@ static int names_used;
 static uint32_t telling = 1, recording = 1;
 static uint64_t told_at, looked_at;
 static int was_on;
+/* What the main thread has to tell. */
+static struct told_batches kept;
+static __thread int is_main __attribute__((tls_model("initial-exec")));
+/* Descriptors whose batches I/O threads have completed; the main thread tells them. */
+static int32_t left_to_main[MOST_DESCRIPTORS];
+static uint32_t left_count;
 
 static uint32_t thread_id(void)
 {
@@ -79,6 +88,20 @@ reason batch_prepare(void)
     return NULL;
 }
 
+/* ---- telling --------------------------------------------------------------------------------------- */
+
+uint64_t batch_tell_kept(void)
+{
+    uint64_t now = ticks_now();
+    if (!kept.batches || !is_main)
+        return now;
+    for (uint32_t i = 0; i < kept.batches; i++)
+        kept.age[i] = ns_of_ticks(now - kept.age[i]);
+    lttng_ust_tracepoint(slowpath_redis, batches, &kept);
+    kept.batches = kept.all_commands = 0;
+    return now;
+}
+
 /* ---- names and addresses -------------------------------------------------------------------------- */
 
 static uint16_t number_of(void *command)
@@ -97,7 +120,8 @@ static uint16_t number_of(void *command)
         names_used++;
         *name = (struct name){command, text, 0};
     }
-    if (name->told != telling) {
+    /* A session switches its events on one by one. */
+    if (name->told != telling && lttng_ust_tracepoint_enabled(slowpath_redis, command_name)) {
         name->told = telling;
         lttng_ust_tracepoint(slowpath_redis, command_name, place + 1, text);
     }
@@ -149,8 +173,8 @@ static int64_t bytes_before(const struct batch *batch, int fd)
 
 static void tell_address(int fd, uint64_t client_id, int64_t before)
 {
-    if (!lttng_ust_tracepoint_enabled(slowpath_redis, client_address))
-        return;
+    /* It is of the batch that is told next; and the descriptor may have been another client's. */
+    batch_tell_kept();
     struct address peer, own;
     read_address(getpeername, fd, &peer);
     read_address(getsockname, fd, &own);
@@ -177,8 +201,12 @@ static struct batch *batch_of(int fd, uint64_t client_id)
 
 void batch_tell_client(int fd, uint64_t client_id)
 {
+    /* An I/O thread knows nothing of what is kept of the client: the main thread will tell it. */
+    if (batch_recording && !is_main)
+        return;
     struct batch *batch = batch_of(fd, client_id);
-    if (batch && __builtin_expect(batch->told != telling, 0)) {
+    if (batch && __builtin_expect(batch->told != telling, 0) &&
+        lttng_ust_tracepoint_enabled(slowpath_redis, client_address)) {
         int error = errno;
         batch->told = telling;
         tell_address(fd, client_id, bytes_before(batch, fd));
@@ -200,43 +228,67 @@ void batch_tell_new_client(int fd, uint64_t client_id)
 
 /* ---- batches -------------------------------------------------------------------------------------- */
 
-static void tell(struct batch *batch, int fd, enum batch_end why, uint64_t now)
+/* Adds the batch to those kept; of its age, when it began is known. */
+static void keep(const struct batch *batch, int fd, enum batch_end why, uint64_t now)
 {
     uint32_t unit = 1;
-    while (ns_of_ticks(now - batch->begin) / unit > UINT32_MAX)
+    /* Signed numbers, and no division where it can be helped: both matter here. */
+    double units_per_tick = ns_per_tick;
+    for (uint64_t ns = ns_of_ticks(now - batch->begin); __builtin_expect(ns > UINT32_MAX, 0); ns /= 1000) {
         unit *= 1000;
-    /* Signed numbers, and no division: both matter here. */
-    double units_per_tick = ns_per_tick / unit;
+        units_per_tick /= 1000;
+    }
 #define OFFSET(time) ((time) > batch->begin ? (uint32_t)((int64_t)((time) - batch->begin) * units_per_tick) : 0)
-    struct batch_record record = {
-        .client_id = batch->client_id,
-        .bytes_read = batch->bytes_read,
-        .bytes_written = batch->bytes_written,
-        .fd = fd,
-        .read_thread = batch->read_thread,
-        .unit_ns = unit,
-        .read_end = OFFSET(batch->read_end),
-        .write_start = OFFSET(batch->write_start),
-        .ended = OFFSET(now),
-        .ended_by = why,
-        .commands = batch->commands,
-    };
-    for (int i = 0; i < batch->commands; i++) {
-        record.command[i] = batch->command[i];
-        record.start[i] = OFFSET(batch->start[i]);
-        record.duration[i] = OFFSET(batch->end[i]) - record.start[i];
+    uint32_t i = kept.batches++, first = kept.all_commands;
+    kept.client_id[i] = batch->client_id;
+    kept.age[i] = batch->begin;
+    kept.bytes_read[i] = batch->bytes_read;
+    kept.bytes_written[i] = batch->bytes_written;
+    kept.fd[i] = fd;
+    kept.read_thread[i] = batch->read_thread;
+    kept.write_thread[i] = batch->write_thread;
+    kept.unit_ns[i] = unit;
+    kept.read_end[i] = OFFSET(batch->read_end);
+    kept.write_start[i] = OFFSET(batch->write_start);
+    kept.ended[i] = OFFSET(now);
+    kept.ended_by[i] = why;
+    kept.commands[i] = batch->commands;
+    kept.all_commands += batch->commands;
+    for (int k = 0; k < batch->commands; k++) {
+        uint32_t start = OFFSET(batch->command[k].start);
+        kept.command[first + k] = batch->command[k].number;
+        kept.start[first + k] = start;
+        kept.duration[first + k] = OFFSET(batch->command[k].end) - start;
     }
 #undef OFFSET
+}
+
+/* In the main thread alone, so that a client's batches and address are told in their order. */
+static void tell(struct batch *batch, int fd, enum batch_end why, uint64_t now)
+{
     batch->open = 0;
     batch_tell_client(fd, batch->client_id);
-    lttng_ust_tracepoint(slowpath_redis, batch, &record);
+    if (kept.batches == MOST_BATCHES || kept.all_commands + batch->commands > MOST_COMMANDS_TOLD)
+        batch_tell_kept();
+    keep(batch, fd, why, now);
+}
+
+int batch_turn_end(void)
+{
+    for (uint32_t i = 0; __builtin_expect(i < left_count, 0); i++) {
+        int fd = left_to_main[i];
+        if (batches[fd].open)
+            tell(&batches[fd], fd, BATCH_WRITTEN, batches[fd].last);
+    }
+    left_count = 0;
+    return kept.batches != 0;
 }
 
 static void open_batch(struct batch *batch, uint64_t now)
 {
     batch->open = 1;
     batch->commands = 0;
-    batch->read_thread = 0;
+    batch->read_thread = batch->write_thread = 0;
     batch->begin = batch->last = now;
     batch->read_end = batch->write_start = batch->bytes_read = batch->bytes_written = 0;
 }
@@ -278,18 +330,18 @@ void batch_read_end(const struct transfer *transfer, uint64_t client_id)
         batch->open = 0;
 }
 
-void batch_command_begin(int fd, uint64_t client_id)
+struct batch *batch_command_begin(int fd, uint64_t client_id)
 {
     struct batch *batch = batch_of(fd, client_id);
     if (!batch)
-        return;
+        return NULL;
     struct transfer *transfer = transfer_of_thread;
     int reading = transfer && transfer->fd == fd;
     /* The clock costs more than all else here, so within one read a command begins where the one before
      * it ended. */
     if (reading && transfer->told && batch->open && batch->commands < MOST_COMMANDS) {
-        batch->start[batch->commands] = batch->last;
-        return;
+        batch->command[batch->commands].start = batch->last;
+        return batch;
     }
     uint64_t now = ticks_now();
     if (batch->open && batch->commands == MOST_COMMANDS)
@@ -299,18 +351,20 @@ void batch_command_begin(int fd, uint64_t client_id)
     if (reading)
         take_bytes(batch, transfer, now);
     batch->last = now;
-    batch->start[batch->commands] = now;
+    batch->command[batch->commands].start = now;
+    return batch;
 }
 
-void batch_command_end(int fd, uint64_t client_id, void *command)
+void batch_command_end(struct batch *batch, uint64_t client_id, void *command)
 {
-    struct batch *batch = batch_of(fd, client_id);
-    if (!batch || !batch->open || batch->commands == MOST_COMMANDS)
+    /* The client may be gone, or have been told of meanwhile. */
+    if (batch->client_id != client_id || batch->recording != recording || !batch->open ||
+        batch->commands == MOST_COMMANDS)
         return;
     int i = batch->commands++;
     batch->last = ticks_now();
-    batch->end[i] = batch->last;
-    batch->command[i] = number_of(command);
+    batch->command[i].end = batch->last;
+    batch->command[i].number = number_of(command);
 }
 
 void batch_write_begin(int fd, uint64_t client_id)
@@ -330,10 +384,18 @@ void batch_write_end(const struct transfer *transfer, uint64_t client_id, int mo
     struct batch *batch = batch_of(transfer->fd, client_id);
     if (!batch || !batch->open)
         return;
-    batch->bytes_written += transfer->bytes > 0 ? transfer->bytes : 0;
+    if (transfer->bytes > 0) {
+        batch->bytes_written += transfer->bytes;
+        batch->write_thread = thread_id();
+    }
     batch->last = ticks_now();
-    if (!more && (batch->commands || batch->bytes_written))
+    if (more || (!batch->commands && !batch->bytes_written))
+        return;
+    if (is_main)
         tell(batch, transfer->fd, BATCH_WRITTEN, batch->last);
+    else
+        /* The main thread waits for this one before it goes on. */
+        left_to_main[__atomic_fetch_add(&left_count, 1, __ATOMIC_RELAXED) % MOST_DESCRIPTORS] = transfer->fd;
 }
 
 void batch_client_freed(int fd, uint64_t client_id)
@@ -341,10 +403,13 @@ void batch_client_freed(int fd, uint64_t client_id)
     if ((unsigned)fd >= MOST_DESCRIPTORS || batches[fd].client_id != client_id)
         return;
     struct batch *batch = &batches[fd];
+    batch_turn_end();
     if (batch->open && batch->recording == recording && (batch->commands || batch->bytes_read))
         tell(batch, fd, BATCH_CLIENT_FREED, ticks_now());
     batch->open = 0;
     batch->client_id = 0;
+    /* The descriptor may soon be another client's. */
+    batch_tell_kept();
 }
 
 /* ---- at safe points ------------------------------------------------------------------------------- */
@@ -363,7 +428,10 @@ static void tell_those_that_wait(void)
 void batch_look(int on, int batches_wanted)
 {
     int calibrated = ticks_calibrate();
+    is_main = 1;
     if (!on) {
+        /* In a child that saves: its parent tells them. */
+        kept.batches = kept.all_commands = left_count = 0;
         batch_recording = was_on = 0;
         return;
     }

@@ -1,6 +1,6 @@
-/* Level lite: puts together what one client sent and was answered, and tells it as one event. All calls
- * are for the thread that Redis lets work on the client, but where said. Not thread safe for one client:
- * Redis is not either. */
+/* Level lite: puts together what one client sent and was answered, a batch, and keeps some of them to tell
+ * them as one event. All calls are for the thread that Redis lets work on the client, but where said. Not
+ * thread safe for one client: Redis is not either. */
 #ifndef SLOWPATH_REDIS_BATCH_H
 #define SLOWPATH_REDIS_BATCH_H
 
@@ -17,6 +17,11 @@ reason batch_prepare(void);
  * lite. Tells batches that have waited too long, and has names and addresses told again. */
 void batch_look(int on, int batches);
 
+/* For the main thread while the others are idle: nonzero: batches are kept. */
+int batch_turn_end(void);
+/* For the main thread: tells those that are kept; ticks of now. */
+uint64_t batch_tell_kept(void);
+
 /* Tells the client's address if it was not of late; of one that has just connected. */
 void batch_tell_client(int fd, uint64_t client_id);
 void batch_tell_new_client(int fd, uint64_t client_id);
@@ -25,9 +30,10 @@ void batch_tell_new_client(int fd, uint64_t client_id);
 void batch_read_begin(int fd, uint64_t client_id);
 void batch_read_end(const struct transfer *transfer, uint64_t client_id);
 
-/* Around a command; the end is told the command's structure, NULL: unknown. */
-void batch_command_begin(int fd, uint64_t client_id);
-void batch_command_end(int fd, uint64_t client_id, void *command);
+/* Around a command; the end is told what the begin answered, if not NULL, and the command's structure, NULL:
+ * unknown. */
+struct batch *batch_command_begin(int fd, uint64_t client_id);
+void batch_command_end(struct batch *batch, uint64_t client_id, void *command);
 
 /* Around a write; `more`: replies are left. */
 void batch_write_begin(int fd, uint64_t client_id);

@@ -88,14 +88,15 @@ static int hook_processCommand(void *client)
         return redis_processCommand(client);
     int fd = fd_of_client(client);
     uint64_t client_id = client_id_of(client);
-    TELL(start_process_command, fd, client_id);
-    if (batch_recording)
-        batch_command_begin(fd, client_id);
+    if (told)
+        TELL(start_process_command, fd, client_id);
+    struct batch *batch = batch_recording ? batch_command_begin(fd, client_id) : NULL;
     int result = redis_processCommand(client);
-    if (batch_recording)
+    if (batch && batch_recording)
         /* Not 0: the client may be gone. */
-        batch_command_end(fd, client_id, result ? NULL : sent_command_of_client(client));
-    TELL(end_process_command, fd, client_id);
+        batch_command_end(batch, client_id, result ? NULL : sent_command_of_client(client));
+    if (told)
+        TELL(end_process_command, fd, client_id);
     return result;
 }
 
@@ -375,13 +376,13 @@ uint32_t hooks_for_learning(void)
 
 int hooks_want_batches(void)
 {
-    return RECORDED(batch) != 0;
+    return RECORDED(batches) != 0;
 }
 
 uint32_t hooks_wanted(void)
 {
     uint32_t wanted = 0;
-    if (RECORDED(batch))
+    if (RECORDED(batches))
         wanted |= NEEDS(readQueryFromClient) | NEEDS(processCommand) | NEEDS(writeToClient) |
                   NEEDS(createClient) | NEEDS(freeClient);
     if (RECORDED(start_read_client_query) | RECORDED(end_read_client_query))

@@ -26,38 +26,51 @@
 
 /* ---- lite ------------------------------------------------------------------------------------ */
 
-/* What one client sent, from the first byte read to the last byte of the replies written. All times are
- * offsets from the moment when the first read began, in units of unit_ns nanoseconds: 1, or 1000
- * (1000000, …) for a batch too long for 32 bits. That moment is the event's time less `ended`.
+/* Batches: each is what one client sent, from the first byte read to the last byte of the replies written.
+ * Several are told at once, in the order in which they ended, as an event costs more than all else that a
+ * request is charged with; how long one may be kept for that is said in agent.c. Every field is an array with
+ * one element for each batch; the last three have one for each command, those of the first batch first.
+ * Offsets count from the moment when the batch's first read began, in units of unit_ns nanoseconds: 1, or
+ * 1000 (1000000, ...) for a batch too long for 32 bits.
+ *   age            nanoseconds from that moment to the event's time
  *   read_thread    thread that read last; 0: nothing was read (a reply that the client waited for, a
  *                  message to a subscriber, the rest of a long pipeline)
- *   ended_by       why the batch is told now: enum batch_end
+ *   write_thread   thread that wrote last; 0: nothing was written
+ *   ended_by       why it is told: enum batch_end
  *   read_end       offset: the bytes of the first read were there
  *   write_start    offset: writing began; 0 where bytes_written is 0
- *   ended          offset: the batch was told; where ended_by is 0, writing had ended just before
+ *   ended          offset: its end; where ended_by is 0, the end of writing
  *   bytes_read, bytes_written
- *   command[]      numbers that command_name explains, in the order in which the client sent them; 0: a
+ *   commands       how many of the elements of the arrays below are its own
+ *   command        numbers that command_name explains, in the order in which the client sent them; 0: a
  *                  command that Redis does not know, or one that ended the connection
- *   start[]        offset: Redis turned to the command; that includes parsing it
- *   duration[]     execution, in the same unit, without the time a blocking command waits */
-LTTNG_UST_TRACEPOINT_EVENT(slowpath_redis, batch,
-    LTTNG_UST_TP_ARGS(const struct batch_record *, batch),
+ *   start          offset: Redis turned to the command; that includes parsing it
+ *   duration       execution, in the same unit, without the time a blocking command waits */
+#define SLOWPATH_REDIS_OF_BATCHES(type, name) \
+    lttng_ust_field_sequence(type, name, told->name, uint8_t, told->batches)
+#define SLOWPATH_REDIS_OF_COMMANDS(type, name) \
+    lttng_ust_field_sequence(type, name, told->name, uint8_t, told->all_commands)
+LTTNG_UST_TRACEPOINT_EVENT(slowpath_redis, batches,
+    LTTNG_UST_TP_ARGS(const struct told_batches *, told),
     LTTNG_UST_TP_FIELDS(
-        lttng_ust_field_integer(uint64_t, client_id, batch->client_id)
-        lttng_ust_field_integer(int32_t, fd, batch->fd)
-        lttng_ust_field_integer(uint32_t, read_thread, batch->read_thread)
-        lttng_ust_field_integer(uint8_t, ended_by, batch->ended_by)
-        lttng_ust_field_integer(uint32_t, unit_ns, batch->unit_ns)
-        lttng_ust_field_integer(uint32_t, read_end, batch->read_end)
-        lttng_ust_field_integer(uint32_t, write_start, batch->write_start)
-        lttng_ust_field_integer(uint32_t, ended, batch->ended)
-        lttng_ust_field_integer(uint64_t, bytes_read, batch->bytes_read)
-        lttng_ust_field_integer(uint64_t, bytes_written, batch->bytes_written)
-        lttng_ust_field_sequence(uint16_t, command, batch->command, uint8_t, batch->commands)
-        lttng_ust_field_sequence(uint32_t, start, batch->start, uint8_t, batch->commands)
-        lttng_ust_field_sequence(uint32_t, duration, batch->duration, uint8_t, batch->commands)))
+        SLOWPATH_REDIS_OF_BATCHES(uint64_t, client_id)
+        SLOWPATH_REDIS_OF_BATCHES(int32_t, fd)
+        SLOWPATH_REDIS_OF_BATCHES(uint64_t, age)
+        SLOWPATH_REDIS_OF_BATCHES(uint32_t, read_thread)
+        SLOWPATH_REDIS_OF_BATCHES(uint32_t, write_thread)
+        SLOWPATH_REDIS_OF_BATCHES(uint8_t, ended_by)
+        SLOWPATH_REDIS_OF_BATCHES(uint32_t, unit_ns)
+        SLOWPATH_REDIS_OF_BATCHES(uint32_t, read_end)
+        SLOWPATH_REDIS_OF_BATCHES(uint32_t, write_start)
+        SLOWPATH_REDIS_OF_BATCHES(uint32_t, ended)
+        SLOWPATH_REDIS_OF_BATCHES(uint64_t, bytes_read)
+        SLOWPATH_REDIS_OF_BATCHES(uint64_t, bytes_written)
+        SLOWPATH_REDIS_OF_BATCHES(uint8_t, commands)
+        SLOWPATH_REDIS_OF_COMMANDS(uint16_t, command)
+        SLOWPATH_REDIS_OF_COMMANDS(uint32_t, start)
+        SLOWPATH_REDIS_OF_COMMANDS(uint32_t, duration)))
 
-/* What a number in `batch` means, for the life of the process. Told before its first use in a recording
+/* What a number in `batches` means, for the life of the process. Told before its first use in a recording
  * and again about every ten seconds while it is used. */
 LTTNG_UST_TRACEPOINT_EVENT(slowpath_redis, command_name,
     LTTNG_UST_TP_ARGS(uint16_t, number, const char *, command),

@@ -1,5 +1,6 @@
 """Totals of Redis commands as `slowpath redis --json` has them, from babeltrace2's text.
 
+Reads events that tell many batches, and those of earlier agents that tell one.
 One level of detail at a time: a trace of batches, or one of single events. Servers that follow each other under one
 process number are told apart by clients that cannot be of one server. For traces without losses.
 """
@@ -9,7 +10,27 @@ import json
 from babeltrace_text import Trace, paths_from_command_line
 
 SECOND = 10**9
+OF_COMMANDS = ("command", "start", "duration")
 PARTS = ("reading_ns", "queueing_ns", "executing_ns", "waiting_ns", "writing_ns")
+
+
+class OneBatch:
+    """One of an event's batches, as if an event of its own had told it when it ended."""
+
+    def __init__(self, event, position, first):
+        told, number = event.fields, event.fields["commands"][position]
+        columns = {name: value for name, value in told.items() if isinstance(value, list)}
+        self.fields = {name: column[position] for name, column in columns.items() if name not in OF_COMMANDS}
+        self.fields |= {name: told[name][first : first + number] for name in OF_COMMANDS}
+        self.ns = event.ns - self.fields["age"] + self.fields["ended"] * self.fields["unit_ns"]
+        self.context = {**event.context, "vtid": self.fields["write_thread"]}
+
+
+def each(event, name):
+    if name != "batches":
+        return [(event, name)]
+    numbers = event.fields["commands"]
+    return [(OneBatch(event, i, sum(numbers[:i])), "batch") for i in range(len(numbers))]
 
 
 class Server:
@@ -123,13 +144,17 @@ def is_another(server, name, fd, client, told):
     return name == "start_read_client_query" and client in server.closed
 
 
+def store_events(paths):
+    for event in Trace(paths):
+        provider, _, name = event.name.partition(":")
+        if provider == "slowpath_redis":
+            yield from each(event, name)
+
+
 def replay(paths, also=lambda server, name, event: None):
     """Servers with all their batches; `also` is called with each event."""
     servers, current = [], {}
-    for event in Trace(paths):
-        provider, _, name = event.name.partition(":")
-        if provider != "slowpath_redis":
-            continue
+    for event, name in store_events(paths):
         pid, told = event.context["vpid"], event.fields
         server, fd, client = current.get(pid), told.get("fd", -1), told.get("client_id", 0)
         if server is None or is_another(server, name, fd, client, told):

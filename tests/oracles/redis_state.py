@@ -56,7 +56,7 @@ def note(facts, name, event):
     elif name == "cluster_send":
         facts.sent.append((now, told["type"], told["type"] == facts.broadcast, told["bytes"]))
     facts.first = first if facts.first is None else min(facts.first, first)
-    facts.last = now
+    facts.last = now if facts.last is None else max(facts.last, now)
     if fd < 0 or not client:
         return
     before = facts.by_descriptor.get(fd)

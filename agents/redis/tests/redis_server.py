@@ -181,7 +181,8 @@ class Event:
         return f"{self.name}{self.fields}"
 
 
-LITE = ("batch", "command_name", "client_address")
+LITE = ("batches", "command_name", "client_address")
+OF_COMMANDS = ("command", "start", "duration")
 LIFECYCLE = (
     "start_read_client_query", "end_read_client_query", "call_command_start", "call_command_end",
     "write_to_client_start", "write_to_client_end",
@@ -198,6 +199,20 @@ def value_of(text):
     if text.startswith("["):
         return [int(number) for number in re.findall(r"\] = (-?\d+)", text)]
     return int(text)
+
+
+def single_batches(event):
+    """An event `batches` as one event `batch` for each, at the time when that ended."""
+    fields = {field: value for field, value in event.fields.items() if not field.startswith("_")}
+    first = 0
+    for position, commands in enumerate(fields["commands"]):
+        own = {field: value[position] for field, value in fields.items() if field not in OF_COMMANDS}
+        own |= {field: fields[field][first : first + commands] for field in OF_COMMANDS}
+        ended = event.time_ns - own["age"] + own["ended"] * own["unit_ns"]
+        assert ended <= event.time_ns, event
+        yield Event(ended, "batch", own["write_thread"], own)
+        first += commands
+    assert first == len(fields["command"]), event
 
 
 class Recording:
@@ -255,7 +270,8 @@ class Recording:
             seconds, fraction, name, process, thread, fields = found.groups()
             if int(process) == pid:
                 values = {field: value_of(text) for field, text in FIELD.findall(fields)}
-                events.append(Event(int(seconds) * 10**9 + int(fraction), name, int(thread), values))
+                event = Event(int(seconds) * 10**9 + int(fraction), name, int(thread), values)
+                events.extend(single_batches(event) if name == "batches" else [event])
         return events
 
     def named(self, *names):

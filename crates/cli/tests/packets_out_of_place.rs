@@ -127,7 +127,7 @@ fn packets_closed_before_their_last_event() {
         "stream cpu0 0
          packet 890..890
          890 101>102
-         packet 888..888 missing
+         packet 888..888 number=2
          893 >write 4
          packet 894..895
          894 <write 100
@@ -136,7 +136,7 @@ fn packets_closed_before_their_last_event() {
          stream cpu0_again 0
          packet 890..890
          890 101>102
-         packet 888..888 missing
+         packet 888..888 number=2
          893 >write 4
          packet 894..895
          894 <write 100
@@ -155,7 +155,7 @@ fn made_up(chance: &mut Chance) -> String {
     let is_late = chance.below(2) == 0;
     for cpu in 0..2 {
         let mut stream = String::new();
-        let (mut now, mut lost, mut current) = (1_000, 0, 0);
+        let (mut now, mut lost, mut current, mut number) = (1_000, 0, 0, 0);
         for _ in 0..8 {
             let (first, mut events) = (now, String::new());
             for _ in 0..chance.below(6) {
@@ -187,10 +187,10 @@ fn made_up(chance: &mut Chance) -> String {
                 lost += 1 + chance.below(3);
                 now += chance.below(50);
             }
-            let missing = ["", " missing"][usize::from(chance.below(6) == 0)];
+            number += 1 + usize::from(chance.below(6) == 0);
             let _ = write!(
                 stream,
-                "packet {begin}..{end} lost={lost}{missing}\n{events}"
+                "packet {begin}..{end} lost={lost} number={number}\n{events}"
             );
             now += chance.below(20);
         }

@@ -88,7 +88,7 @@ fn running() -> (Server, String) {
     (server, port)
 }
 
-/// How many GET the recording has, by batches of one.
+/// How many GET the recording has.
 fn gets(recording: &Path) -> u64 {
     let text = slowpath_succeeds(&["events"], recording);
     let text = String::from_utf8_lossy(&text.stdout);
@@ -98,9 +98,12 @@ fn gets(recording: &Path) -> u64 {
         .filter_map(|line| line.split("number = ").nth(1)?.split(',').next())
         .collect();
     assert!(!numbers.is_empty(), "nothing explains what a get is");
-    let one = format!("[0] = {} ]", numbers[0]);
-    let is_get = |line: &&str| line.contains("slowpath_redis:batch") && line.contains(&one);
-    text.lines().filter(is_get).count() as u64
+    let is_get = |command: &&str| command.split("] = ").nth(1) == Some(numbers[0]);
+    (text.lines())
+        .filter(|line| line.contains("slowpath_redis:batches"))
+        .filter_map(|line| line.split(" command = [ ").nth(1)?.split(" ]").next())
+        .map(|commands| commands.split(", ").filter(is_get).count() as u64)
+        .sum()
 }
 
 fn benchmark(port: &str) -> Vec<String> {

@@ -6,7 +6,7 @@
 use slowpath_model::{CpuId, Event, ProcessId, SpanId, ThreadId, TraceId};
 
 use crate::service::MessageMoment;
-use crate::store::{BusMessage, StoreAddress, StoreBatch, StoreMark, StoreOperation};
+use crate::store::{BusMessage, StoreAddress, StoreMark, StoreOperation};
 use crate::{FactKind, SwitchOut, SyscallEntry, SyscallExit, slot};
 
 /// Something that happened in the kernel, in an application's spans, in a service or in a data store.
@@ -208,9 +208,9 @@ pub enum Fact<'packet> {
     SpanAttach(SpanMark),
     /// The thread works no more for a span that was attached.
     SpanDetach(SpanMark),
-    /// What a client of a data store sent at once, until it was answered. Its commands are arrays, which a
-    /// [`BatchCommands`](crate::BatchCommands) collects.
-    StoreBatch(StoreMark, StoreBatch),
+    /// What clients of a data store sent, each at once, until they were answered. These are arrays, which
+    /// [`StoreBatches`](crate::StoreBatches) collects; the mark says who tells them.
+    StoreBatches(StoreMark),
     /// What a number of a command means, for the life of the process.
     StoreCommandName {
         /// Who tells it; there is no client.
@@ -568,7 +568,7 @@ impl<'packet> Fact<'packet> {
             FactKind::SpanEnd => Self::SpanEnd(span()),
             FactKind::SpanAttach => Self::SpanAttach(span()),
             FactKind::SpanDetach => Self::SpanDetach(span()),
-            FactKind::StoreBatch => Self::StoreBatch(StoreMark::of(event), StoreBatch::of(event)),
+            FactKind::StoreBatches => Self::StoreBatches(StoreMark::of_no_client(event)),
             FactKind::StoreCommandName => Self::StoreCommandName {
                 mark: StoreMark::of(event),
                 number: number(5),

@@ -87,8 +87,8 @@ pub enum FactKind {
     SpanAttach,
     /// [`Fact::SpanDetach`]
     SpanDetach,
-    /// [`Fact::StoreBatch`]
-    StoreBatch,
+    /// [`Fact::StoreBatches`]
+    StoreBatches,
     /// [`Fact::StoreCommandName`]
     StoreCommandName,
     /// [`Fact::StoreClientAddress`]

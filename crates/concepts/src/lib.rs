@@ -24,8 +24,8 @@ pub use service::{
     ConnectionId, MessageMoment, ServiceCommand, ServiceMark, ServiceMessage, WorkId,
 };
 pub use store::{
-    BatchCommand, BatchCommands, BatchEnd, BusKind, BusMessage, BusMoment, StoreAddress,
-    StoreBatch, StoreClientId, StoreMark, StoreOperation,
+    BatchCommand, BatchEnd, BusKind, BusMessage, BusMoment, StoreAddress, StoreBatch, StoreBatches,
+    StoreClientId, StoreMark, StoreOperation,
 };
 pub use switch_out::SwitchOut;
 pub use syscall::{SyscallEntry, SyscallExit, SyscallId, context_thread};

@@ -328,10 +328,10 @@ const RULES: &[Rule] = &[
         slots: SPAN,
     },
     Rule {
-        kind: FactKind::StoreBatch,
-        names: &["slowpath_redis:batch"],
-        needs: &["client_id", "unit_ns", "ended"],
-        slots: STORE_BATCH,
+        kind: FactKind::StoreBatches,
+        names: &["slowpath_redis:batches", "slowpath_redis:batch"],
+        needs: &[],
+        slots: STORE_BATCHES,
     },
     Rule {
         kind: FactKind::StoreCommandName,
@@ -518,16 +518,8 @@ const STORE_ADDRESS: &[&[&str]] = store_slots!(
     &["own_port"],
     &["bytes_before"]
 );
-const STORE_BATCH: &[&[&str]] = store_slots!(
-    &["read_thread"],
-    &["ended_by"],
-    &["unit_ns"],
-    &["read_end"],
-    &["write_start"],
-    &["ended"],
-    &["bytes_read"],
-    &["bytes_written"]
-);
+/// What they are is in arrays: `store.rs`.
+const STORE_BATCHES: &[&[&str]] = &[&["vpid"], &["vtid"], &["pid_ns"]];
 const SERVICE_NEEDS: &[&str] = &["context", "connection", "number"];
 /// Which work over which connection, in all events of a service: `service.rs` reads them.
 macro_rules! service_slots {

@@ -1,10 +1,12 @@
 //! What a data store tells of its clients and their commands, as far as a fact needs words of its own.
 //!
-//! The agent for Redis (agents/redis/provider.h) is the one who tells it today. The arrays of a batch are
-//! not in slots, as these hold single values: [`BatchCommands`] collects them from a visit of the event.
+//! The agent for Redis (agents/redis/provider.h) is the one who tells it today. What batches are is not in slots, as
+//! these hold single values: [`StoreBatches`] collects it from a visit of the event.
+
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use slowpath_model::{DisplayBase, Event, FieldVisitor, ProcessId, ThreadId};
+use slowpath_model::{DisplayBase, Event, FieldVisitor, Nanoseconds, ProcessId, ThreadId};
 
 use crate::{FactKind, slot};
 
@@ -34,25 +36,42 @@ pub struct StoreMark {
 impl StoreMark {
     /// Out of the slots that all of these events have first.
     pub(crate) fn of(event: &Event<'_>) -> Self {
+        let descriptor = event.has(slot(3)).then(|| event.signed(slot(3)) as i32);
+        Self {
+            descriptor: descriptor.unwrap_or(-1),
+            // Messages between nodes have none.
+            client: StoreClientId(event.unsigned(slot(4))),
+            ..Self::of_no_client(event)
+        }
+    }
+
+    /// The same where the event may be about several clients.
+    pub(crate) fn of_no_client(event: &Event<'_>) -> Self {
         let number = |n| event.has(slot(n)).then(|| event.signed(slot(n)) as i32);
         Self {
             process: number(0).map(ProcessId),
             namespace: event.unsigned(slot(2)) as u32,
             thread: number(1).map(ThreadId),
-            descriptor: number(3).unwrap_or(-1),
-            // Messages between nodes have none.
-            client: StoreClientId(event.unsigned(slot(4))),
+            descriptor: -1,
+            client: StoreClientId::default(),
         }
     }
 }
 
 /// What one client sent, from the first byte read to the last byte of the replies written. Times are
-/// offsets from the moment when the first read began, in units of `unit_ns` nanoseconds; that moment is the
-/// event's time less `ended`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// offsets from the moment when the first read began, in units of `unit_ns` nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreBatch {
+    /// Descriptor of the connection.
+    pub descriptor: i32,
+    /// Whose it is.
+    pub client: StoreClientId,
+    /// From the moment when the first read began to the event's time.
+    pub age: Nanoseconds,
     /// The thread that read last; `None`: nothing was read.
     pub read_thread: Option<ThreadId>,
+    /// The thread that wrote last, where that is told.
+    pub write_thread: Option<ThreadId>,
     /// Why it is told now.
     pub ended_by: BatchEnd,
     /// Nanoseconds in a unit.
@@ -61,12 +80,21 @@ pub struct StoreBatch {
     pub read_end: u32,
     /// Writing began; 0 where nothing was written.
     pub write_start: u32,
-    /// It was told; where all was written, writing had ended just before.
+    /// Its end: where all was written, writing had ended just before.
     pub ended: u32,
     /// Bytes that were read.
     pub bytes_read: u64,
     /// Bytes that were written.
     pub bytes_written: u64,
+    /// In the order in which the client sent them.
+    pub commands: Vec<BatchCommand>,
+}
+
+impl StoreBatch {
+    /// So many of its units.
+    pub fn length(&self, units: u32) -> Nanoseconds {
+        Nanoseconds(u64::from(units) * u64::from(self.unit_ns))
+    }
 }
 
 /// Why a batch is told.
@@ -80,27 +108,6 @@ pub enum BatchEnd {
     Waited,
     /// The connection is gone, or a reason that is not known here.
     Gone,
-}
-
-impl StoreBatch {
-    pub(crate) fn of(event: &Event<'_>) -> Self {
-        let number = |n| event.unsigned(slot(n)) as u32;
-        Self {
-            read_thread: Some(ThreadId(number(5).cast_signed())).filter(|thread| thread.0 != 0),
-            ended_by: match number(6) {
-                0 => BatchEnd::Written,
-                1 => BatchEnd::Full,
-                2 => BatchEnd::Waited,
-                _ => BatchEnd::Gone,
-            },
-            unit_ns: number(7),
-            read_end: number(8),
-            write_start: number(9),
-            ended: number(10),
-            bytes_read: event.unsigned(slot(11)),
-            bytes_written: event.unsigned(slot(12)),
-        }
-    }
 }
 
 /// Whose connection a client is. Empty addresses: a Unix socket.
@@ -265,50 +272,108 @@ pub struct BatchCommand {
     pub duration: u32,
 }
 
-/// Collects the commands of a batch from `Source::visit` of its event.
+/// Collects the batches that an event tells, from `Source::visit` of it.
+///
+/// Earlier agents told each batch in an event of its own (`slowpath_redis:batch`): one value where there are arrays now,
+/// and no number of commands, as all were its own.
 #[derive(Debug, Default)]
-pub struct BatchCommands {
-    /// In the order in which the client sent them.
-    pub commands: Vec<BatchCommand>,
-    array: Option<Array>,
-    next: usize,
+pub struct StoreBatches {
+    columns: [Vec<u64>; COLUMNS.len()],
+    /// Where the values go that come next.
+    column: Option<usize>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Array {
-    Numbers,
-    Starts,
-    Durations,
+/// Fields of the event, each with an element for each batch; the last three with one for each command.
+const COLUMNS: [&str; 16] = [
+    "client_id",
+    "fd",
+    "age",
+    "read_thread",
+    "write_thread",
+    "ended_by",
+    "unit_ns",
+    "read_end",
+    "write_start",
+    "ended",
+    "bytes_read",
+    "bytes_written",
+    "commands",
+    "command",
+    "start",
+    "duration",
+];
+
+impl StoreBatches {
+    /// In the order in which they ended. What a damaged event does not say is 0.
+    pub fn batches(&self) -> Vec<StoreBatch> {
+        let [client, .., numbers, _, _] = &self.columns;
+        let mut first = 0;
+        (0..client.len())
+            .map(|batch| {
+                let all = numbers.len() - first;
+                let own = self.column("commands").get(batch);
+                let count = own.map_or(all, |&own| all.min(own as usize));
+                first += count;
+                self.batch(batch, first - count..first)
+            })
+            .collect()
+    }
+
+    fn column(&self, name: &str) -> &[u64] {
+        let position = COLUMNS.iter().position(|column| *column == name);
+        position.map_or(&[], |position| &self.columns[position])
+    }
+
+    fn batch(&self, position: usize, commands: Range<usize>) -> StoreBatch {
+        let of = |name: &str, position| self.column(name).get(position).copied();
+        let wide = |name| of(name, position).unwrap_or(0);
+        let number = |name| wide(name) as u32;
+        let thread = |name| Some(ThreadId(number(name).cast_signed())).filter(|id| id.0 != 0);
+        let batch = StoreBatch {
+            descriptor: number("fd").cast_signed(),
+            client: StoreClientId(wide("client_id")),
+            age: Nanoseconds(0),
+            read_thread: thread("read_thread"),
+            write_thread: thread("write_thread"),
+            ended_by: match number("ended_by") {
+                0 => BatchEnd::Written,
+                1 => BatchEnd::Full,
+                2 => BatchEnd::Waited,
+                _ => BatchEnd::Gone,
+            },
+            unit_ns: number("unit_ns"),
+            read_end: number("read_end"),
+            write_start: number("write_start"),
+            ended: number("ended"),
+            bytes_read: wide("bytes_read"),
+            bytes_written: wide("bytes_written"),
+            commands: commands
+                .map(|command| BatchCommand {
+                    number: of("command", command).unwrap_or(0) as u32,
+                    start: of("start", command).unwrap_or(0) as u32,
+                    duration: of("duration", command).unwrap_or(0) as u32,
+                })
+                .collect(),
+        };
+        let age = of("age", position).map(Nanoseconds);
+        StoreBatch {
+            age: age.unwrap_or_else(|| batch.length(batch.ended)),
+            ..batch
+        }
+    }
 }
 
-impl FieldVisitor for BatchCommands {
+impl FieldVisitor for StoreBatches {
     fn name(&mut self, name: &str) {
         // Elements of an array of fixed length are fields of their own: `command.0`.
-        let (name, position) = name.split_once('.').unwrap_or((name, "0"));
-        self.array = match name {
-            "command" => Some(Array::Numbers),
-            "start" => Some(Array::Starts),
-            "duration" => Some(Array::Durations),
-            _ => None,
-        };
-        self.next = position.parse().unwrap_or(0);
+        let (name, _) = name.split_once('.').unwrap_or((name, ""));
+        self.column = COLUMNS.iter().position(|column| *column == name);
     }
 
     fn unsigned(&mut self, value: u64, _bits: u32, _base: DisplayBase) {
-        let Some(array) = self.array else {
-            return;
-        };
-        if array == Array::Numbers && self.next == self.commands.len() {
-            self.commands.push(BatchCommand::default());
+        if let Some(column) = self.column {
+            self.columns[column].push(value);
         }
-        if let Some(command) = self.commands.get_mut(self.next) {
-            match array {
-                Array::Numbers => command.number = value as u32,
-                Array::Starts => command.start = value as u32,
-                Array::Durations => command.duration = value as u32,
-            }
-        }
-        self.next = self.next.saturating_add(1);
     }
 
     fn signed(&mut self, value: i64, bits: u32, base: DisplayBase) {

@@ -111,9 +111,14 @@ fn servers(
 ) -> Result<Outcome<(Servers, u64)>, Cancelled> {
     let concepts = Concepts::resolve(source.schema(), told::STORE_FACTS);
     let pass = Pass::<Servers>::new(source, &concepts, asked);
-    // Names and addresses may have been told, and batches begun, before the window.
+    // Names and addresses may have been told, and batches begun, before the window; batches that ended in it may be told
+    // after it.
+    let end = match concepts.has(FactKind::StoreBatches) {
+        true => Timestamp::MAX,
+        false => options.range.end,
+    };
     let options = Options {
-        range: TimeRange::new(Timestamp::MIN, options.range.end),
+        range: TimeRange::new(Timestamp::MIN, end),
         ..*options
     };
     let outcome = slowpath_engine::run(source, concepts.projection(), &pass, &options)?;

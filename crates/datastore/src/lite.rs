@@ -1,7 +1,7 @@
 //! Level lite: puts the parts together in which the agent tells a long batch, or one that waited.
 //!
-//! A batch with more commands than an event holds is told in several; replies that were not there after a
-//! second are told when they are written, in an event without commands.
+//! A batch with more commands than the agent takes together is told in several; replies that were not there after a
+//! second are told when they are written, as a batch without commands.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub(crate) struct LiteBatches {
 }
 
 impl LiteBatches {
-    /// One more event; batches that are complete by it go to `done`.
+    /// One more part; batches that are complete by it go to `done`.
     pub(crate) fn take(&mut self, part: ToldBatch, mut done: impl FnMut(Batch)) {
         let client = part.batch.client;
         let mut whole = match self.unfinished.remove(&client) {
@@ -64,15 +64,9 @@ fn is_continued(known: &ToldBatch, part: &ToldBatch) -> bool {
 /// More than this Redis does not write to one client before it turns to others (`NET_MAX_WRITES_PER_EVENT`).
 pub(crate) const MOST_WRITTEN_AT_ONCE: u64 = 64 * 1024;
 
-/// Adds the stretches of threads that one event tells of; `thread` told it. What was written in several turns is left
-/// out, as others were served in between.
-pub(crate) fn add_work(
-    work: &mut Work,
-    asked: &Asked<'_>,
-    process: Process,
-    thread: Option<ThreadId>,
-    part: &ToldBatch,
-) {
+/// Adds the stretches of threads that a batch tells of. What was written in several turns is left out, as others were
+/// served in between.
+pub(crate) fn add_work(work: &mut Work, asked: &Asked<'_>, process: Process, part: &ToldBatch) {
     let batch = &part.batch;
     let mut add = |doing, thread, begin, end| {
         let operation = Operation {
@@ -100,6 +94,6 @@ pub(crate) fn add_work(
         && part.ended_by == BatchEnd::Written
         && batch.bytes_written <= MOST_WRITTEN_AT_ONCE
     {
-        add(Doing::Writing, thread, begin, batch.ended);
+        add(Doing::Writing, part.write_thread, begin, batch.ended);
     }
 }

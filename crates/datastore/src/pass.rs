@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use slowpath_concepts::{BatchCommands, Concepts};
+use slowpath_concepts::{Concepts, Fact, StoreBatches};
 use slowpath_engine::{Analysis, Chunk};
 use slowpath_model::{Event, PacketId, StreamId, Timestamp};
 use slowpath_source::{Packet, Source};
@@ -131,7 +131,8 @@ impl<L: Listener> Analysis for Pass<'_, L> {
             let gap = Told::gap(since, at, state.place.stream);
             state.waiting.push(gap);
         }
-        if packet.range.end >= self.asked.window.begin {
+        let window = self.asked.window;
+        if packet.range.end >= window.begin && packet.range.begin < window.end {
             // A damaged counter may say anything.
             state.lost = state.lost.saturating_add(packet.lost_events);
         }
@@ -149,12 +150,15 @@ impl<L: Listener> Analysis for Pass<'_, L> {
         // Some tracers date a packet's first event a little before it: what was told before the packet may have
         // been added already, or not, as chunks are cut.
         let at = event.at.max(begin);
-        let told = Told::of(fact, event, at, stream, || {
-            let mut commands = BatchCommands::default();
-            self.source.visit(packet, event.position, &mut commands);
-            commands
-        });
-        state.waiting.extend(told);
+        if let Fact::StoreBatches(mark) = fact {
+            let mut told = StoreBatches::default();
+            self.source.visit(packet, event.position, &mut told);
+            let batches = told.batches();
+            let batches = batches.iter();
+            (state.waiting).extend(batches.map(|batch| Told::batch(mark, batch, at, stream)));
+            return;
+        }
+        state.waiting.extend(Told::of(fact, event, at, stream));
     }
 
     fn merge(&self, earlier: &mut Gathered<L>, mut later: Gathered<L>) {

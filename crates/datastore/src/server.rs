@@ -66,7 +66,7 @@ pub(crate) struct Server {
 
 impl Listener for Servers {
     fn take(&mut self, told: Told, asked: &Asked<'_>) {
-        if told.at >= asked.window.end {
+        if told.happened() >= asked.window.end {
             return;
         }
         if matches!(told.what, What::Gap { .. }) {
@@ -122,8 +122,8 @@ impl Server {
     fn new(told: &Told) -> Self {
         Self {
             process: told.process,
-            first: told.at,
-            last: told.at,
+            first: told.happened(),
+            last: told.happened(),
             addresses: FxHashMap::default(),
             names: BTreeMap::new(),
             names_before: BTreeMap::new(),
@@ -165,7 +165,7 @@ impl Server {
     }
 
     fn take(&mut self, told: Told, asked: &Asked<'_>) {
-        self.last = self.last.max(told.at);
+        self.last = self.last.max(told.happened());
         if has_client(&told) {
             self.clients.insert(told.descriptor, told.client);
         }
@@ -189,14 +189,14 @@ impl Server {
             }
             return;
         }
-        let (process, thread) = (told.process, told.thread);
+        let process = told.process;
         match told.what {
             What::Batch(mut part) => {
                 self.first = self.first.min(part.batch.begin);
                 part.batch.bytes_before = self.bytes_before.remove(&told.client);
                 let lite = &mut self.lite;
                 lite.is_recorded = true;
-                lite::add_work(&mut lite.work, asked, process, thread, &part);
+                lite::add_work(&mut lite.work, asked, process, &part);
                 let take = |batch| lite.take(self.process, batch, Level::Lite, asked);
                 self.batches.take(*part, take);
             }

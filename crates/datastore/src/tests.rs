@@ -70,9 +70,8 @@ fn by_hand(
     };
     let pass = Pass::<Servers>::new(trace, &concepts, asked);
     let decoder = trace.decoder(concepts.projection());
-    let range = TimeRange::new(Timestamp::MIN, window.end);
     let travel = |state| serde_json::from_str(&serde_json::to_string(&state).unwrap()).unwrap();
-    let mut states: Vec<_> = chunks(trace, 1, range)
+    let mut states: Vec<_> = chunks(trace, 1, TimeRange::ALL)
         .iter()
         .map(|chunk| travel(run_chunk(trace, &*decoder, &pass, chunk).0))
         .collect();
@@ -216,6 +215,35 @@ fn a_window_has_the_batches_that_ended_in_it() {
     let server = &report.servers[0];
     assert_eq!((server.begin_ns, server.end_ns), (2500, 5100));
     assert_eq!(ask(LITE, range(6300, 6400)).slowest, []);
+}
+
+/// The batches of `LITE` as agents tell them now: several at once, after they ended.
+const TOGETHER: &str = "
+    -- domain user
+    cpu0 1000 slowpath_redis:command_name number=3 command=get @vpid=7 @vtid=7
+    cpu1 1500 slowpath_redis:client_address fd=9 client_id=5 peer_address=10.0.0.1 peer_port=4000 own_address=10.0.0.2 own_port=6379 @vpid=7 @vtid=7
+    cpu1 3500 slowpath_redis:batches client_id=[5,6,6] fd=[9,10,10] age=[1600,550,500] read_thread=[7,7,0] write_thread=[7,0,8] ended_by=[0,1,0] unit_ns=[1,1,1] read_end=[10,5,0] write_start=[70,0,40] ended=[100,50,60] bytes_read=[21,40,0] bytes_written=[11,0,20] commands=[2,1,1] command=[3,4,3,3] start=[10,30,5,0] duration=[20,30,45,40] @vpid=7 @vtid=7
+    cpu0 6300 slowpath_redis:batches client_id=[8,9,8,9] fd=[11,12,11,12] age=[1400,1300,330,200] read_thread=[7,7,0,7] write_thread=[0,0,7,0] ended_by=[2,2,0,3] unit_ns=[1,10,1,1] read_end=[10,1,0,10] write_start=[0,0,5,0] ended=[100,10,30,100] bytes_read=[9,9,0,9] bytes_written=[0,0,9,0] commands=[1,1,0,1] command=[3,0,3] start=[10,1,10] duration=[10,2,20] @vpid=7 @vtid=7
+";
+
+#[test]
+fn batches_told_together_are_what_they_are_one_by_one() {
+    let windows = [
+        TimeRange::ALL,
+        TimeRange::new(Timestamp::from_ns(2500), Timestamp::from_ns(6000)),
+        TimeRange::new(Timestamp::from_ns(6300), Timestamp::from_ns(6400)),
+    ];
+    for window in windows {
+        assert_eq!(ask(TOGETHER, window), ask(LITE, window), "{window:?}");
+    }
+    // What is not there is 0, where an event says less than it should.
+    let batch = "cpu0 9 slowpath_redis:batches client_id=[5,6] fd=[1] unit_ns=[1] ended=[3,4] bytes_read=[2] \
+                 commands=[9,9] command=[1,2] start=[1] @vpid=7 @vtid=7";
+    check(
+        &format!("-- domain user\n{batch}"),
+        "1 command 2 5: 0? = 0 + 0 + 0 + 0 + 0
+         1 command 1 5: 1? = 0 + 1 + 0 + 0 + 0",
+    );
 }
 
 const LIFE_CYCLE: &str = "

@@ -5,11 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::{
-    BatchCommands, BatchEnd, BusMessage, Fact, FactKind, MessageMoment, ServiceCommand,
-    ServiceMark, ServiceMessage, StoreAddress, StoreBatch, StoreClientId, StoreMark,
-    StoreOperation,
+    BatchEnd, BusMessage, Fact, FactKind, MessageMoment, ServiceCommand, ServiceMark,
+    ServiceMessage, StoreAddress, StoreBatch, StoreClientId, StoreMark, StoreOperation,
 };
-use slowpath_model::{Event, Nanoseconds, ProcessId, StreamId, ThreadId, Timestamp};
+use slowpath_model::{Event, ProcessId, StreamId, ThreadId, Timestamp};
 
 use crate::batch::{Batch, Executed};
 use crate::calls::told::{ToldCommand, ToldMessage};
@@ -17,7 +16,7 @@ use crate::server::Address;
 
 /// The facts that data stores tell.
 pub(crate) const STORE_FACTS: &[FactKind] = &[
-    FactKind::StoreBatch,
+    FactKind::StoreBatches,
     FactKind::StoreCommandName,
     FactKind::StoreClientAddress,
     FactKind::StoreReadStart,
@@ -46,9 +45,10 @@ pub(crate) const SERVICE_FACTS: &[FactKind] = &[
     FactKind::ServiceCommand,
 ];
 
-/// One event, or a place where some are missing.
+/// One event, one of the batches of an event, or a place where events are missing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Told {
+    /// The event's time.
     pub(crate) at: Timestamp,
     pub(crate) stream: StreamId,
     pub(crate) process: Process,
@@ -98,10 +98,12 @@ pub(crate) enum What {
     Command(Box<ToldCommand>),
 }
 
-/// A batch as one event tells it: all of it, or a part that others continue.
+/// A batch as it is told: all of it, or a part that others continue.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ToldBatch {
     pub(crate) batch: Batch,
+    /// The thread that wrote last; who tells the batch, where that is not told.
+    pub(crate) write_thread: Option<ThreadId>,
     pub(crate) ended_by: BatchEnd,
 }
 
@@ -111,13 +113,36 @@ impl Told {
         Self::new(at, stream, StoreMark::default(), What::Gap { since })
     }
 
-    /// What `fact`, that of `event`, says; `commands` are those of a batch.
+    /// When what it says happened: a batch had ended before it was told.
+    pub(crate) fn happened(&self) -> Timestamp {
+        match &self.what {
+            What::Batch(part) => part.batch.ended,
+            _ => self.at,
+        }
+    }
+
+    /// One of the batches that an event tells, whose mark is `mark`.
+    pub(crate) fn batch(
+        mark: StoreMark,
+        batch: &StoreBatch,
+        at: Timestamp,
+        stream: StreamId,
+    ) -> Self {
+        let told = told_batch(batch, at, mark.thread);
+        let mark = StoreMark {
+            descriptor: batch.descriptor,
+            client: batch.client,
+            ..mark
+        };
+        Self::new(at, stream, mark, What::Batch(Box::new(told)))
+    }
+
+    /// What `fact`, that of `event`, says, where it tells no batches.
     pub(crate) fn of(
         fact: Fact<'_>,
         event: &Event<'_>,
         at: Timestamp,
         stream: StreamId,
-        commands: impl FnOnce() -> BatchCommands,
     ) -> Option<Self> {
         let (mark, what) = match fact {
             Fact::ServiceMessage(moment) => {
@@ -129,10 +154,6 @@ impl Told {
                 let command = ServiceCommand::of(event);
                 let told = Box::new(ToldCommand::of(&command));
                 (service(&command.mark), What::Command(told))
-            }
-            Fact::StoreBatch(mark, batch) => {
-                let told = Box::new(told_batch(mark.client, &batch, at, &commands()));
-                (mark, What::Batch(told))
             }
             Fact::StoreCommandName {
                 mark,
@@ -209,27 +230,22 @@ fn address_of(address: &StoreAddress<'_>) -> Address {
 }
 
 /// Offsets become times: all count from the moment when the first read began.
-fn told_batch(
-    client: StoreClientId,
-    told: &StoreBatch,
-    at: Timestamp,
-    commands: &BatchCommands,
-) -> ToldBatch {
-    let length = |units: u32| Nanoseconds(u64::from(units) * u64::from(told.unit_ns));
-    let age = i64::try_from(length(told.ended).get()).unwrap_or(i64::MAX);
+fn told_batch(told: &StoreBatch, at: Timestamp, teller: Option<ThreadId>) -> ToldBatch {
+    let age = i64::try_from(told.age.get()).unwrap_or(i64::MAX);
     let begin = Timestamp::from_ns(at.ns().saturating_sub(age));
-    let commands = commands.commands.iter().map(|command| Executed {
+    let after = |units: u32| begin + told.length(units);
+    let commands = told.commands.iter().map(|command| Executed {
         command: command.number,
-        start: begin + length(command.start),
-        length: length(command.duration),
+        start: after(command.start),
+        length: told.length(command.duration),
     });
     ToldBatch {
         batch: Batch {
-            client,
+            client: told.client,
             begin,
-            read_end: begin + length(told.read_end),
-            write_start: (told.bytes_written > 0).then(|| begin + length(told.write_start)),
-            ended: at,
+            read_end: after(told.read_end),
+            write_start: (told.bytes_written > 0).then(|| after(told.write_start)),
+            ended: after(told.ended).min(at),
             answered: false,
             read_thread: told.read_thread,
             bytes_before: None,
@@ -237,6 +253,7 @@ fn told_batch(
             bytes_written: told.bytes_written,
             commands: commands.collect(),
         },
+        write_thread: told.write_thread.or(teller),
         ended_by: told.ended_by,
     }
 }

@@ -7,6 +7,9 @@ use slowpath_source::NamedBytes;
 
 use crate::packets::RawPacket;
 
+/// A packet that is read: its file and its bytes.
+type Kept<'file> = (usize, Option<&'file [u8]>);
+
 /// Leaves out of a stream what another of its files has as well, byte for byte, and says so.
 pub(crate) fn leave_out_copies(
     packets: &mut Vec<RawPacket>,
@@ -19,11 +22,15 @@ pub(crate) fn leave_out_copies(
         let range = packet.offset as usize..(packet.offset + packet.size) as usize;
         files[packet.file].get().get(range)
     };
-    // By what packets state, which is read already: their files and their bytes.
-    let mut known: HashMap<_, Vec<(usize, Option<&[u8]>)>> = HashMap::new();
+    // By what packets state, which is read already.
+    let mut known: HashMap<_, Vec<Kept>> = HashMap::new();
     let mut copies = 0;
     let mut first: Option<(usize, u64)> = None;
     packets.retain(|packet| {
+        // Equal events may have happened twice where nothing tells when.
+        if packet.begin.is_none() && packet.sequence.is_none() {
+            return true;
+        }
         let stated = (packet.begin, packet.end, packet.sequence, packet.size);
         let alike = known.entry(stated).or_default();
         let own = bytes(packet);

@@ -56,7 +56,7 @@ impl RedisDetail {
     fn events(self) -> &'static [&'static str] {
         match self {
             Self::Lite => &[
-                "slowpath_redis:batch",
+                "slowpath_redis:batches",
                 "slowpath_redis:command_name",
                 "slowpath_redis:client_address",
                 "slowpath_redis:cluster_send",

@@ -9,8 +9,8 @@
 use std::ops::Range;
 
 use slowpath_model::{
-    Diagnostic, Event, EventClassId, FieldId, FieldVisitor, PacketId, Projection, Schema, StreamId,
-    Timestamp,
+    Diagnostic, DiagnosticCode, Event, EventClassId, FieldId, FieldVisitor, PacketId, Projection,
+    Schema, StreamId, Timestamp,
 };
 
 use crate::{Decoder, EventSink, Packet, ROTATION, Source, Stream};
@@ -29,6 +29,25 @@ struct Part<'source> {
     first_stream: u32,
     first_packet: u32,
     first_class: u32,
+}
+
+/// What lies between a stream and the parts before.
+enum Between {
+    /// So many packets; 1 where that is not known.
+    Missing(u64),
+    /// Nothing, as far as time tells.
+    Nothing,
+    /// Nothing, as numbers of packets tell: it goes on with the stream at this position.
+    Follows(usize),
+}
+
+impl Between {
+    fn missing(packets: u64) -> Self {
+        match packets {
+            0 => Self::Nothing,
+            some => Self::Missing(some),
+        }
+    }
 }
 
 impl<'source> Joined<'source> {
@@ -89,25 +108,44 @@ impl<'source> Joined<'source> {
                 stream: StreamId(packet.stream.0 + first_stream),
                 ..packet.clone()
             }));
-        let new = self.streams[first_stream as usize..].iter();
-        let new = new.filter(|stream| !stream.packets.is_empty());
-        let missing: Vec<(u32, u64)> = (new.map(|stream| self.missing_before(stream)))
-            .filter(|(_, missing)| *missing > 0)
-            .collect();
-        if !missing.is_empty() {
-            self.end_streams_without_successor(first_stream as usize);
-        }
-        for (first, missing) in missing {
-            let lost = &mut self.packets[first as usize].lost_packets;
-            *lost = lost.saturating_add(missing);
-        }
         let diagnostics = source.diagnostics().iter().cloned();
         self.diagnostics.extend(diagnostics);
+        let new = self.streams[first_stream as usize..].iter();
+        let new = new.filter(|stream| !stream.packets.is_empty());
+        let between: Vec<(u32, Between)> = (new)
+            .map(|stream| (stream.packets.start, self.between(stream)))
+            .collect();
+        if (between.iter()).any(|(_, between)| matches!(between, Between::Missing(_))) {
+            self.end_streams_without_successor(first_stream as usize);
+        }
+        for (first, between) in between {
+            let lost = &mut self.packets[first as usize].lost_packets;
+            match between {
+                Between::Nothing => {}
+                Between::Missing(packets) => *lost = lost.saturating_add(packets),
+                Between::Follows(before) => {
+                    // Each part for itself could not know.
+                    *lost = 0;
+                    self.goes_on(before);
+                }
+            }
+        }
     }
 
-    /// The first packet of a stream of the part that was added last, and how many packets are missing
-    /// between it and the parts before; 1 where that is not known.
-    fn missing_before(&self, stream: &Stream) -> (u32, u64) {
+    /// A stream has no end that is missing: a later part goes on with it.
+    fn goes_on(&mut self, stream: usize) {
+        self.streams[stream].cut_off_at = None;
+        let streams = &self.streams;
+        self.diagnostics.retain(|diagnostic| {
+            let is_its = |stream: &&Stream| stream.name == diagnostic.place.file;
+            let told = streams.iter().find(is_its);
+            diagnostic.code != DiagnosticCode::MissingEnd
+                || told.is_none_or(|stream| stream.cut_off_at.is_some())
+        });
+    }
+
+    /// What lies between a stream of the part that was added last and the parts before.
+    fn between(&self, stream: &Stream) -> Between {
         let file = |stream: &Stream| stream.name.rsplit('/').next().map(str::to_owned);
         let (first, before) = (stream.packets.start, self.parts.len() - 1);
         let session = &self.parts[before].source.schema().session;
@@ -115,30 +153,30 @@ impl<'source> Joined<'source> {
             .filter(|(part, _)| !session.is_empty() && part.source.schema().session == *session)
             .peekable();
         if of_session.peek().is_none() {
-            return (first, u64::from(before > 0 && !self.goes_on_beside(first)));
+            return Between::missing(u64::from(before > 0 && !self.goes_on_beside(first)));
         }
-        let mut streams = of_session.flat_map(|(part, next)| {
-            &self.streams[part.first_stream as usize..next.first_stream as usize]
-        });
-        let is_same = |known: &&Stream| {
+        let mut streams = of_session
+            .flat_map(|(part, next)| part.first_stream as usize..next.first_stream as usize);
+        let is_same = |position: &usize| {
+            let known = &self.streams[*position];
             known.cpu == stream.cpu && file(known) == file(stream) && !known.packets.is_empty()
         };
         let first_packet = &self.packets[first as usize];
-        let last = streams.rfind(is_same);
-        let last = last.map(|known| &self.packets[known.packets.end as usize - 1]);
-        let missing = match (last, first_packet.number) {
-            (None, Some(number)) => number.min(1),
-            (None, None) => 1,
-            (Some(last), Some(number)) => {
-                let next = last.number.map_or(number, |last| last.saturating_add(1));
-                number.saturating_sub(next)
-            }
-            (Some(last), None) => {
-                let goes_on = last.range.end + ROTATION;
-                u64::from(first_packet.range.begin > goes_on)
-            }
+        let Some(known) = streams.rfind(is_same) else {
+            return Between::missing(first_packet.number.map_or(1, |number| number.min(1)));
         };
-        (first, missing)
+        let last = &self.packets[self.streams[known].packets.end as usize - 1];
+        match (last.number, first_packet.number) {
+            (Some(last), Some(number)) => match number.saturating_sub(last.saturating_add(1)) {
+                0 => Between::Follows(known),
+                missing => Between::Missing(missing),
+            },
+            (None, Some(_)) => Between::Nothing,
+            (_, None) => {
+                let goes_on = last.range.end + ROTATION;
+                Between::missing(u64::from(first_packet.range.begin > goes_on))
+            }
+        }
     }
 
     /// Whether parts of other sessions were being recorded when a packet of the last one began, and went on:

@@ -1,11 +1,12 @@
 //! Small kernel traces whose packets lie as a test wants them: early, late, empty, there twice.
 //!
 //! A trace is written as text. `stream NAME CPU` begins a stream, `packet BEGIN..END` a packet that states these times
-//! (`lost=N`: so many events were lost in the stream by then; `missing`: the packet before it is not there), and the lines
+//! (`lost=N`: so many events were lost in the stream by then; `number=N`: its number, if not the next), and the lines
 //! behind it are its events: a time and `7>8` (a switch from one thread to another), `wakes 7`, `>read 3` and `<read 9` (entry with a descriptor, exit with
 //! what is returned; `write` likewise) or `tick`. Times are in nanoseconds.
 
 use std::fs;
+use std::path::Path;
 
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; align = 8; } := u8;
@@ -13,7 +14,7 @@ typealias integer { size = 32; align = 8; } := u32;
 typealias integer { size = 32; align = 8; signed = true; } := i32;
 typealias integer { size = 64; align = 8; } := u64;
 typealias integer { size = 64; align = 8; signed = true; } := i64;
-trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u32 magic; }; };
+trace { major = 1; minor = 8; byte_order = le; uuid = "01234567-89ab-cdef-0123-456789abcdef"; packet.header := struct { u32 magic; }; };
 env { domain = "kernel"; tracer_name = "lttng-modules"; };
 clock { name = c; freq = 1000000000; };
 typealias integer { size = 64; align = 8; map = clock.c.value; } := time;
@@ -92,6 +93,23 @@ fn event(words: &[&str]) -> Option<(u8, Vec<u8>)> {
 
 /// Writes the trace into a folder of its own.
 pub fn written(text: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    write(text, folder.path());
+    folder
+}
+
+/// Writes the traces that a session leaves when it is rotated, each into a folder of its own in one.
+pub fn rotated(texts: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (text, number) in texts.iter().zip(1..) {
+        let part = folder.path().join(number.to_string());
+        fs::create_dir(&part).expect("made");
+        write(text, &part);
+    }
+    folder
+}
+
+fn write(text: &str, folder: &Path) {
     let mut streams: Vec<(&str, u8, Vec<Packet>)> = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -100,7 +118,11 @@ pub fn written(text: &str) -> tempfile::TempDir {
             ["stream", name, cpu] => streams.push((name, number(cpu) as u8, Vec::new())),
             ["packet", times, ref rest @ ..] => {
                 let (begin, end) = times.split_once("..").expect("begin and end");
-                let lost = rest.iter().find_map(|word| word.strip_prefix("lost="));
+                let told = |key| {
+                    rest.iter()
+                        .find_map(|word| word.strip_prefix(key))
+                        .map(number)
+                };
                 let (_, cpu, packets) = streams.last_mut().expect("a stream before its packets");
                 let next = packets
                     .last()
@@ -108,8 +130,8 @@ pub fn written(text: &str) -> tempfile::TempDir {
                 packets.push(Packet {
                     begin: number(begin),
                     end: number(end),
-                    number: next + u64::from(rest.contains(&"missing")),
-                    lost: lost.map_or(0, |lost| number(lost) as u32),
+                    number: told("number=").unwrap_or(next),
+                    lost: told("lost=").unwrap_or(0) as u32,
                     cpu: *cpu,
                     content: Vec::new(),
                 });
@@ -125,11 +147,9 @@ pub fn written(text: &str) -> tempfile::TempDir {
             [] => {}
         }
     }
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    fs::write(folder.path().join("metadata"), METADATA).expect("written");
+    fs::write(folder.join("metadata"), METADATA).expect("written");
     for (name, _, packets) in &streams {
         let bytes: Vec<u8> = packets.iter().flat_map(Packet::bytes).collect();
-        fs::write(folder.path().join(name), bytes).expect("written");
+        fs::write(folder.join(name), bytes).expect("written");
     }
-    folder
 }

@@ -65,11 +65,11 @@ impl Noted {
         if let Some(before) = before.filter(|before| *before != told.client)
             && let Some(connection) = self.connections.get_mut(&before)
         {
-            connection.end.get_or_insert(told.at);
+            connection.end.get_or_insert(told.happened());
         }
         let connection = (self.connections.entry(told.client)).or_insert_with(|| Connection {
             descriptor: told.descriptor,
-            begin: told.at,
+            begin: told.happened(),
             end: None,
             memory: Vec::new(),
         });

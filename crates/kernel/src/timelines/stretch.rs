@@ -254,7 +254,7 @@ impl Timelines {
         let is_told = |call: &&str| self.calls.iter().any(|told| told == call);
         SLEEPING
             .iter()
-            .all(|calls| calls.iter().any(|call| is_told(&call)))
+            .all(|calls| calls.iter().any(is_told))
     }
 
     fn sleeps_without_call(&self, thread: ThreadId) -> bool {
