@@ -39,8 +39,27 @@ cat >"$work/spans.json" <<'SPANS'
 SPANS
 # What data stores did is known where one was recorded from inside.
 zstd -dcq ../fixtures/redis-commands/recording.tar.zst | tar -xf - -C "$work"
+# An exploration of a known function, which fails at one place.
+cat >"$work/s.toml" <<'SPEC'
+[parameters.a]
+type = "integer"
+min = 1
+max = 3
+[parameters.b]
+type = "category"
+values = ["x", "y"]
+[workload]
+command = 'test {{a}} != 3 && echo cost {{a}}'
+[metrics.cost]
+regex = 'cost (\d+)'
+[[objectives]]
+minimise = "cost"
+[trials]
+per_configuration = 2
+SPEC
+"$slowpath" explore "$work/s.toml" -o "$work/explored" --no-reasons >"$work/explored.said" 2>&1
 node interface.mjs "$slowpath" ../../docs/reference/openapi.json "$work/futex-contention" "$work/two-hosts" "$work/spans.json" "$work/lite" \
-    ../fixtures/transfers ../fixtures/transfers-on-services
+    ../fixtures/transfers ../fixtures/transfers-on-services "$work/explored"
 
 [ -f "$protocol" ] || skipped "the Trace Server Protocol's conformance: $protocol is not there; SLOWPATH_TSP names it"
 for trace in futex-contention two-hosts; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Tests of the browser application: without a browser, in headless Chromium on a made-up recording, and on
-# `slowpath serve` with real traces, a report of transfers and a recording that is made here. What is missing here
+# `slowpath serve` with real traces, a report of transfers, a recording and an exploration that are made here. What is missing here
 # is skipped, visibly. web.sh has built it before.
 #     web-test.sh SLOWPATH
 set -eu
@@ -61,8 +61,40 @@ done
 cp -r ../tests/fixtures/transfers-on-services "$work/transfers"
 serve transfers
 
+# Of a known function, looked at while it goes on.
+explore() {
+    cat >"$work/known.toml" <<'SPEC'
+[parameters.a]
+type = "integer"
+min = 1
+max = 4
+[parameters.b]
+type = "integer"
+min = 1
+max = 3
+[workload]
+command = '''sleep 0.2; awk 'BEGIN { print "cost", 10 + 5 * ({{a}} - 3) ^ 2 + {{b}} }' '''
+[metrics.cost]
+regex = 'cost ([0-9.]+)'
+[[objectives]]
+minimise = "cost"
+[trials]
+per_configuration = 2
+SPEC
+    "$slowpath" explore "$work/known.toml" -o "$work/explored" --no-reasons >"$work/explore.said" 2>&1 &
+    servers="$servers $!"
+    tries=0
+    until [ -e "$work/explored/exploration.sqlite" ]; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 100 ] || { cat "$work/explore.said" >&2; exit 1; }
+        sleep 0.1
+    done
+    serve explored
+}
+
 npm run --silent test:browser
-for recording in $recordings transfers; do
+for recording in $recordings transfers explored; do
+    [ "$recording" != explored ] || explore
     tries=0
     until grep -q 'http://' "$work/$recording.said"; do
         tries=$((tries + 1))
@@ -71,6 +103,7 @@ for recording in $recordings transfers; do
     done
     case $recording in
         transfers) tests=test:transfers ;;
+        explored) tests=test:exploration ;;
         *) tests=test:browser ;;
     esac
     echo "== the application on $recording"

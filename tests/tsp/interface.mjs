@@ -64,6 +64,10 @@ const values = (duration) => ({
   requests: [[0, 1, 2]],
   one: [{ requests: [0, 1] }],
   other: [{ percentiles: [50, 100] }],
+  metric: ['cost'],
+  x: ['a'],
+  y: ['b'],
+  by: ['b'],
 });
 
 function valuesOf({ name, schema }, known) {

@@ -30,6 +30,7 @@ import { Store } from './views/store/store';
 import { Events } from './views/events/events';
 import { Analyses } from './views/analyses/analyses';
 import { Transfers } from './views/transfers/transfers';
+import { Exploration } from './views/exploration/exploration';
 
 // The scatter plot's library is large, and only this view needs it; reports (one file) have no such view.
 const Services =
@@ -46,6 +47,7 @@ const TITLES: Record<ViewName, string> = {
   events: 'Events',
   analyses: 'Analyses',
   transfers: 'Transfers',
+  exploration: 'Exploration',
 };
 
 export function Application() {
@@ -104,11 +106,16 @@ function Frame() {
 
 /** Those that have anything to show, whatever is recorded later. */
 function viewsOf(recording: Recording): readonly ViewName[] {
-  const hasTransfers = recording.transfer_reports > 0;
-  if (hasTransfers && recording.traces.length === 0 && recording.span_files === 0) return ['transfers'];
-  return VIEWS.filter(
-    (view) => (view !== 'store' || recording.has_stores) && (view !== 'transfers' || hasTransfers),
-  );
+  const has: Partial<Record<ViewName, boolean>> = {
+    store: recording.has_stores,
+    transfers: recording.transfer_reports > 0,
+    exploration: recording.has_exploration,
+  };
+  const isThere = (view: ViewName) => has[view] ?? true;
+  const needNoRecording: ViewName[] = ['transfers', 'exploration'];
+  const alone = needNoRecording.filter(isThere);
+  if (alone.length > 0 && recording.traces.length === 0 && recording.span_files === 0) return alone;
+  return VIEWS.filter(isThere);
 }
 
 function View({ view }: { view: ViewName }) {
@@ -129,6 +136,8 @@ function View({ view }: { view: ViewName }) {
       return <Analyses />;
     case 'transfers':
       return <Transfers />;
+    case 'exploration':
+      return <Exploration />;
   }
 }
 

@@ -8,6 +8,7 @@ import './styles/parts.css';
 import './styles/time-graph.css';
 import './styles/views.css';
 import './styles/transfers.css';
+import './styles/exploration.css';
 
 createRoot(document.getElementById('application')!).render(
   <StrictMode>

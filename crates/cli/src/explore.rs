@@ -211,7 +211,8 @@ impl ExploreArgs {
     fn give(&self, spec: &Spec, store: &Store, form: Form) -> anyhow::Result<u8> {
         let trials = store.trials()?;
         let results = Results::new(spec, &trials);
-        let (conclusions, reasons) = (store.conclusions()?, store.reasons()?);
+        let conclusions = store.conclusions()?;
+        let reasons: Vec<String> = store.reasons()?.into_iter().map(|one| one.words).collect();
         let end = store.about()?.end;
         match form {
             Form::Csv => print(&csv(spec, &trials))?,

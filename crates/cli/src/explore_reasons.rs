@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use slowpath_critical_path::{Host, Hosts, critical_path_among};
 use slowpath_explore::{
-    Accounts, Configuration, Ended, Exploration, ExploreError, Outcome, Results, Row, RunError,
-    SignalPipe, Standing, Value,
+    Accounts, Configuration, Ended, Exploration, ExploreError, Outcome, Reason, Results, Row,
+    RunError, SignalPipe, Standing, Value,
 };
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{HostId, ProcessId, ThreadId, TimeRange};
@@ -34,18 +34,15 @@ pub(crate) fn find(
     exploration: &mut Exploration,
     results: &Results,
     signals: &SignalPipe,
-) -> anyhow::Result<Vec<String>> {
+) -> anyhow::Result<Vec<Reason>> {
     if exploration.spec().agent.is_some() {
-        return Ok(vec![
-            "no reasons are looked for where an agent runs the trials".to_owned(),
-        ]);
+        let why = "no reasons are looked for where an agent runs the trials";
+        return Ok(vec![about_all(why.to_owned())]);
     }
     let pairs = pairs(results);
     if pairs.is_empty() {
-        return Ok(vec![
-            "no two configurations were told apart, so there is no difference to explain"
-                .to_owned(),
-        ]);
+        let why = "no two configurations were told apart, so there is no difference to explain";
+        return Ok(vec![about_all(why.to_owned())]);
     }
     let mut chosen: Vec<&Configuration> = Vec::new();
     for pair in &pairs {
@@ -67,7 +64,7 @@ pub(crate) fn find(
             signals,
         )? {
             Ok(found) => recorded.push(found),
-            Err(why) => return Ok(vec![why]),
+            Err(why) => return Ok(vec![about_all(why)]),
         }
     }
     let objective = &results.objectives[0];
@@ -86,23 +83,41 @@ pub(crate) fn find(
             "maximise" => worse.result < better.result,
             _ => worse.result > better.result,
         };
-        match is_worse && !found.is_empty() {
-            true => reasons.extend(found),
-            false => reasons.push(format!(
+        let found = match is_worse && !found.is_empty() {
+            true => found,
+            false => vec![format!(
                 "why {} is worse than {} the recordings do not show ({}: {} and {} in them)",
                 names.1,
                 names.0,
                 objective.metric,
                 number(worse.result),
                 number(better.result)
-            )),
-        }
+            )],
+        };
+        reasons.extend(found.into_iter().map(|words| {
+            Reason {
+                words,
+                about: [pair.better, pair.worse]
+                    .map(|row| row.configuration.clone())
+                    .into(),
+            }
+        }));
     }
     for (place, configuration) in (1..).zip(&chosen) {
         let recording = typed(&folder.join(format!("{place}")));
-        reasons.push(format!("{configuration} is recorded in {recording}"));
+        reasons.push(Reason {
+            words: format!("{configuration} is recorded in {recording}"),
+            about: vec![(*configuration).clone()],
+        });
     }
     Ok(reasons)
+}
+
+fn about_all(words: String) -> Reason {
+    Reason {
+        words,
+        about: Vec::new(),
+    }
 }
 
 /// What a recorded trial came to.

@@ -1,4 +1,4 @@
-//! `slowpath serve`: recordings in the browser, until the user ends it.
+//! `slowpath serve`: recordings and explorations in the browser, until the user ends it.
 
 use std::io::Read as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -8,14 +8,17 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
+use slowpath_explore::exploration_at;
 use slowpath_server::{Recording, Settings, serve};
+use slowpath_session::Experiment;
 
 use crate::input::{InputArgs, Report, at_least_one};
 
-/// Show recordings in the browser.
+/// Show recordings, or an exploration, in the browser.
 #[derive(Args)]
 pub struct ServeArgs {
-    /// Recordings, CTF traces, trace.dat files, files of spans, reports of transfers, or folders with any of them.
+    /// Recordings, CTF traces, trace.dat files, files of spans, reports of transfers, or folders with any of them; and the
+    /// folder of an exploration (`slowpath explore`), also while it runs.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// The port; 0 takes any that is free.
@@ -38,8 +41,15 @@ pub struct ServeArgs {
 
 /// Runs the command.
 pub fn run(args: &ServeArgs) -> anyhow::Result<Report> {
-    let input = InputArgs::all_of(&args.paths, args.jobs);
-    let experiment = input.open_to_show()?;
+    let (explorations, others): (Vec<PathBuf>, Vec<PathBuf>) =
+        (args.paths.iter().cloned()).partition(|path| exploration_at(path).is_some());
+    let exploration = one_of(&explorations)?;
+    let input = InputArgs::all_of(&others, args.jobs);
+    let mut experiment = match others.is_empty() {
+        true => Experiment::default(),
+        false => input.open_to_show()?,
+    };
+    experiment.paths.splice(0..0, explorations);
     let report = Report::begin(&experiment);
     let token = match args.address.is_loopback() {
         true => None,
@@ -51,7 +61,11 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<Report> {
         origins: args.allow_origin.clone(),
         token: token.clone(),
     };
-    let recording = Arc::new(Recording::new(experiment, input.options().jobs()));
+    let recording = Recording::new(experiment, input.options().jobs());
+    let recording = Arc::new(match exploration {
+        Some(folder) => recording.with_exploration(folder),
+        None => recording,
+    });
     serve(recording, &settings, |address| {
         let url = url(address, token.as_deref());
         eprintln!("slowpath shows it at {url}\nCtrl-C ends it");
@@ -60,6 +74,22 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<Report> {
         }
     })?;
     Ok(report)
+}
+
+/// The folder of the one exploration among these, which can be read.
+fn one_of(explorations: &[PathBuf]) -> anyhow::Result<Option<PathBuf>> {
+    let mut folders = explorations.iter().filter_map(|path| exploration_at(path));
+    let folder = folders.next();
+    if let Some(other) = folders.next() {
+        anyhow::bail!(
+            "only one exploration can be shown at a time, and {} is another\n  hint: serve it by itself, with another --port",
+            other.display()
+        );
+    }
+    if let Some(folder) = &folder {
+        slowpath_explore::ReadExploration::of(folder)?;
+    }
+    Ok(folder)
 }
 
 /// Where a browser finds the server.

@@ -545,6 +545,11 @@ fn lock(folder: &Path) -> Result<File, ExploreError> {
     Ok(file)
 }
 
+/// Whether an explorer works in this folder.
+pub(crate) fn is_at_work(folder: &Path) -> bool {
+    is_alive(&fs::read_to_string(folder.join("lock")).unwrap_or_default())
+}
+
 /// Whether the explorer whose number and start time these are still runs.
 fn is_alive(holder: &str) -> bool {
     let alive = || {

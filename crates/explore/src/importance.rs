@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::space::Space;
 use crate::statistics::Sample;
@@ -20,19 +21,21 @@ const MOST_LEVELS: usize = 8;
 const GROUPS: usize = 5;
 
 /// How much each parameter matters.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Importance {
     /// How it was computed.
     pub method: Method,
     /// Shares of the variance, from 0 to 1, the largest first.
     pub parameters: Vec<(String, f64)>,
-    /// The share of what parameters do only together; `None` where it is not known, or there is one alone.
+    /// The share of what parameters do only together; null where it is not known, or there is one alone.
+    #[schema(required)]
     pub together: Option<f64>,
 }
 
 /// How importance was computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schema(as = ImportanceMethod)]
 pub enum Method {
     /// Main effects on the whole grid.
     MainEffects,

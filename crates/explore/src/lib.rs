@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod columns;
+mod dashboard;
 mod exploration;
 mod expression;
 mod importance;
@@ -26,6 +27,11 @@ mod trial;
 mod value;
 
 pub use columns::write_parquet;
+pub use dashboard::{
+    Axis, Cell, Dashboard, Drift, HeatMap, HeatMapAsked, MetricName, NoHeatMap, NotShown, Panel,
+    ParameterRow, Progress, ReadExploration, Recommended, RecommendedFile, State, TrialRow,
+    exploration_at,
+};
 pub use exploration::{Begin, Change, End, Event, Exploration, ExploreError, change};
 pub use importance::{Importance, Method};
 pub use policy::{Policy, PolicyError, Seen, Tried, Wanted, policy};
@@ -42,6 +48,6 @@ pub use spec::{
     RemoteAgent, Source, Spec, SpecError, Take, TimeUnit,
 };
 pub use statistics::{Difference, Sample};
-pub use store::{About, FILE_NAME, Store, StoreError};
+pub use store::{About, FILE_NAME, Reason, Store, StoreError};
 pub use trial::{Failure, Outcome, Trial};
 pub use value::{Configuration, Value};

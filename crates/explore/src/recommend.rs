@@ -10,6 +10,9 @@ use crate::spec::{CommandLine, Spec};
 use crate::template::Template;
 use crate::value::{Configuration, Value};
 
+/// The file of a recommendation that has the values.
+pub(crate) const PARAMETERS_FILE: &str = "parameters.toml";
+
 /// Writes a configuration into `folder`, which is replaced, and says which files these are: those of `scratch` in a folder
 /// of that name, others below `files` by their whole path. Nothing outside of `folder` is touched before `start.sh` runs.
 ///
@@ -37,11 +40,7 @@ pub fn recommend(
         io::Result::Ok(())
     };
     fs::create_dir(&scratch)?;
-    let values = configuration
-        .0
-        .iter()
-        .map(|(name, value)| format!("{name} = {}\n", in_toml(value)));
-    write(folder.join("parameters.toml"), values.collect())?;
+    write(folder.join(PARAMETERS_FILE), in_toml(configuration))?;
     let mut placing = String::new();
     for file in &spec.files {
         let path = plain(&spec_folder.join(fill(&file.path)?));
@@ -97,7 +96,15 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-fn in_toml(value: &Value) -> String {
+/// The values of a configuration, a line each.
+pub(crate) fn in_toml(configuration: &Configuration) -> String {
+    let values = configuration.0.iter();
+    values
+        .map(|(name, value)| format!("{name} = {}\n", value_in_toml(value)))
+        .collect()
+}
+
+fn value_in_toml(value: &Value) -> String {
     match value {
         // A string of JSON is one of TOML as well.
         Value::Text(text) => serde_json::Value::from(text.as_str()).to_string(),

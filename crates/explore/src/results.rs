@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::importance::{Importance, importance};
 use crate::spec::{Objective, Spec};
@@ -13,7 +14,8 @@ use crate::trial::{Trial, by_configuration};
 use crate::value::Configuration;
 
 /// All that was found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = ExplorationResults)]
 pub struct Results {
     /// The exploration's name.
     pub name: String,
@@ -29,14 +31,16 @@ pub struct Results {
     pub parameters: Vec<String>,
     /// The best by the first objective first; those that failed come last.
     pub configurations: Vec<Row>,
-    /// What the first objective depends on; `None` where too little was tried.
+    /// What the first objective depends on; null where too little was tried.
+    #[schema(required)]
     pub importance: Option<Importance>,
     /// Trials whose metrics lack something.
     pub notes: Vec<Note>,
 }
 
 /// What the metrics of a trial lack: records of probes that were lost, for instance.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ExplorationNote)]
 pub struct Note {
     /// The trial.
     pub trial: i64,
@@ -45,7 +49,8 @@ pub struct Note {
 }
 
 /// An objective.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = Objective)]
 pub struct ObjectiveRow {
     /// Its metric.
     pub metric: String,
@@ -54,14 +59,17 @@ pub struct ObjectiveRow {
     /// `maximise` or `minimise`.
     pub goal: &'static str,
     /// How much trials of one configuration differ, as a share of their mean: the square root of the mean squared
-    /// coefficient of variation. `None` where nothing was repeated.
+    /// coefficient of variation. Null where nothing was repeated.
+    #[schema(required)]
     pub noise: Option<f64>,
 }
 
 /// A configuration.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = TriedConfiguration)]
 pub struct Row {
-    /// 1 for the best; `None` where it has no result.
+    /// 1 for the best; null where it has no result.
+    #[schema(required)]
     pub rank: Option<u64>,
     /// Its parameters.
     pub configuration: Configuration,
@@ -71,25 +79,28 @@ pub struct Row {
     pub metrics: BTreeMap<String, MetricRow>,
     /// How it stands to the best.
     pub standing: Standing,
-    /// By how much its first objective differs from that of the best.
+    /// By how much its first objective differs from that of the best; null where there is no interval, and of the best.
+    #[schema(required)]
     pub difference: Option<Difference>,
     /// Whether no other configuration is better in one objective and not worse in any, by their means.
     pub is_on_front: bool,
 }
 
 /// A metric over trials.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = MetricOfConfiguration)]
 pub struct MetricRow {
     /// How many trials.
     pub count: u64,
     /// Their mean.
     pub mean: f64,
-    /// Half the width of its interval; `None` of a single trial.
+    /// Half the width of its interval; null of a single trial.
+    #[schema(required)]
     pub half_width: Option<f64>,
 }
 
 /// How a configuration stands to the best.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// It is the best.
@@ -192,6 +203,15 @@ impl Results {
             .skip(1)
             .rev()
             .find(|row| row.rank.is_some())
+    }
+}
+
+impl Row {
+    /// How many of its trials failed.
+    pub fn failed(&self) -> u64 {
+        let outcomes = self.outcomes.iter();
+        let failed = outcomes.filter(|(name, _)| !["good", "stopped"].contains(&name.as_str()));
+        failed.map(|(_, count)| count).sum()
     }
 }
 

@@ -6,6 +6,7 @@
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
+use utoipa::ToSchema;
 
 /// Several measurements of one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -19,7 +20,8 @@ pub struct Sample {
 }
 
 /// A difference of means, and the interval in which it lies with the confidence that was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = MeanDifference)]
 pub struct Difference {
     /// The other mean minus this one.
     pub estimate: f64,
@@ -86,6 +88,35 @@ impl Difference {
     }
 }
 
+/// By how much second numbers change for each unit of the first ones, along a line whose slope all groups have in common
+/// while each has a height of its own (the within estimator: least squares about each group's means). `None` where fewer
+/// than two degrees of freedom are left, or the first numbers do not vary within groups.
+pub fn common_slope(groups: &[Vec<(f64, f64)>], confidence: f64) -> Option<Difference> {
+    let (mut xx, mut xy, mut yy, mut freedom) = (0.0, 0.0, 0.0, -1.0);
+    for group in groups.iter().filter(|group| group.len() > 1) {
+        let count = group.len() as f64;
+        let x_mean = group.iter().map(|(x, _)| x).sum::<f64>() / count;
+        let y_mean = group.iter().map(|(_, y)| y).sum::<f64>() / count;
+        for (x, y) in group {
+            xx += (x - x_mean).powi(2);
+            xy += (x - x_mean) * (y - y_mean);
+            yy += (y - y_mean).powi(2);
+        }
+        freedom += count - 1.0;
+    }
+    if freedom < 2.0 || xx <= 0.0 {
+        return None;
+    }
+    let estimate = xy / xx;
+    let left = (yy - estimate * xy).max(0.0) / freedom;
+    let half = quantile(confidence, freedom)? * (left / xx).sqrt();
+    Some(Difference {
+        estimate,
+        low: estimate - half,
+        high: estimate + half,
+    })
+}
+
 /// The quantile of Student's t so that a share of `confidence` lies between it and its negative.
 fn quantile(confidence: f64, freedom: f64) -> Option<f64> {
     let distribution = StudentsT::new(0.0, 1.0, freedom).ok()?;
@@ -131,6 +162,25 @@ mod tests {
         assert!(difference.is_told_apart());
         let single = Sample::of(&[1.0]).expect("a value");
         assert_eq!(one.difference(&single, 0.95), None);
+    }
+
+    #[test]
+    fn a_slope_that_groups_have_in_common() {
+        // One group is plain regression: slope 0.6, residual squares 2.4 with 3 degrees of freedom, 10 along the line;
+        // t of 0.975 with 3 is 3.182446.
+        let one = vec![(1.0, 2.0), (2.0, 4.0), (3.0, 5.0), (4.0, 4.0), (5.0, 5.0)];
+        let slope = common_slope(std::slice::from_ref(&one), 0.95).expect("several");
+        near(slope.estimate, 0.6);
+        near(
+            slope.high - slope.estimate,
+            3.182446 * (0.8_f64 / 10.0).sqrt(),
+        );
+        // Another height does not matter, and a group of one says nothing.
+        let higher = one.iter().map(|(x, y)| (x + 7.0, y + 90.0)).collect();
+        let both = common_slope(&[one, higher, vec![(3.0, 1e6)]], 0.95).expect("several");
+        near(both.estimate, 0.6);
+        assert!(both.high - both.estimate < slope.high - slope.estimate);
+        assert_eq!(common_slope(&[vec![(1.0, 1.0), (2.0, 3.0)]], 0.95), None);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::trial::{Outcome, Trial};
 use crate::value::Configuration;
@@ -62,12 +64,24 @@ CREATE TABLE reasons (
 );
 ";
 
+/// Came later, and older stores of the same format lack it: whoever writes reasons makes it.
+const REASONS_ABOUT: &str = "
+CREATE TABLE IF NOT EXISTS reasons_about (
+    reason INTEGER NOT NULL,         -- a number of `reasons`
+    configuration TEXT NOT NULL
+);
+DELETE FROM reasons_about;
+";
+
 /// The store cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The disk is full; named so that callers can tell it from the rest.
     #[error("the results cannot be written")]
     Full(#[source] io::Error),
+    /// Somebody else writes for longer than one waits.
+    #[error("the store of the exploration is being written\n  hint: try again in a moment")]
+    Busy,
     /// It was written by another version.
     #[error(
         "the exploration was written by another version of slowpath (format {0})\n  hint: use that one, or begin anew with --overwrite"
@@ -84,6 +98,7 @@ pub enum StoreError {
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
             Some(ErrorCode::DiskFull) => Self::Full(io::ErrorKind::StorageFull.into()),
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
                 Self::Damaged(error.to_string())
@@ -116,6 +131,15 @@ pub struct About {
     pub end: Option<String>,
     /// Whether commands have run that `restore` is to undo.
     pub needs_restore: bool,
+}
+
+/// Why configurations differ, or where that can be looked up.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct Reason {
+    /// A sentence.
+    pub words: String,
+    /// The configurations that it is about, the better one first; none where it is about all.
+    pub about: Vec<Configuration>,
 }
 
 /// A trial that is to be run.
@@ -206,6 +230,7 @@ impl Store {
         )?;
         // What was found holds for the trials so far.
         transaction.execute_batch("DELETE FROM conclusions; DELETE FROM reasons")?;
+        transaction.execute_batch(REASONS_ABOUT)?;
         let again = transaction.execute(
             "UPDATE trials SET state = 'planned' WHERE state = 'running'",
             [],
@@ -359,21 +384,54 @@ impl Store {
     ///
     /// # Errors
     /// Where the store cannot be read.
-    pub fn reasons(&self) -> Result<Vec<String>> {
-        self.texts("SELECT words FROM reasons ORDER BY number")
+    pub fn reasons(&self) -> Result<Vec<Reason>> {
+        let mut about: BTreeMap<i64, Vec<Configuration>> = BTreeMap::new();
+        let is_told = "SELECT count(*) FROM sqlite_master WHERE name = 'reasons_about'";
+        let is_told: i64 = self.database.query_row(is_told, [], |row| row.get(0))?;
+        if is_told > 0 {
+            let all = "SELECT reason, configuration FROM reasons_about ORDER BY rowid";
+            let mut statement = self.database.prepare(all)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let of = about.entry(row.get(0)?).or_default();
+                of.push(configuration(&row.get::<_, String>(1)?)?);
+            }
+        }
+        let mut statement =
+            (self.database).prepare("SELECT number, words FROM reasons ORDER BY number")?;
+        let rows = statement.query_map([], |row| {
+            Ok(Reason {
+                about: about.remove(&row.get(0)?).unwrap_or_default(),
+                words: row.get(1)?,
+            })
+        })?;
+        Ok(rows.collect::<std::result::Result<_, _>>()?)
     }
 
     /// Replaces the reasons.
     ///
     /// # Errors
     /// Where the store cannot be written.
-    pub fn set_reasons(&mut self, reasons: &[String]) -> Result<()> {
+    pub fn set_reasons(&mut self, reasons: &[Reason]) -> Result<()> {
         let transaction = self.database.transaction()?;
+        transaction.execute_batch(REASONS_ABOUT)?;
         transaction.execute("DELETE FROM reasons", [])?;
-        for words in reasons {
-            transaction.execute("INSERT INTO reasons (words) VALUES (?)", [words])?;
+        for (reason, number) in reasons.iter().zip(1_i64..) {
+            let row = params![number, reason.words];
+            transaction.execute("INSERT INTO reasons (number, words) VALUES (?, ?)", row)?;
+            for about in &reason.about {
+                let row = params![number, about.key()];
+                transaction.execute("INSERT INTO reasons_about VALUES (?, ?)", row)?;
+            }
         }
         Ok(transaction.commit()?)
+    }
+
+    /// As a store of an older version is.
+    #[cfg(test)]
+    pub(crate) fn forget_what_reasons_are_about(&self) {
+        let dropped = self.database.execute_batch("DROP TABLE reasons_about");
+        dropped.expect("written");
     }
 
     fn texts(&self, query: &str) -> Result<Vec<String>> {
@@ -392,6 +450,49 @@ impl Store {
             Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
         })?;
         Ok((row.0 as u64, row.1 as u64))
+    }
+
+    /// Reads several things as they were at one moment, whoever writes meanwhile.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub fn at_one_moment<T>(&self, read: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
+        let moment = self.database.unchecked_transaction()?;
+        let read = read(self)?;
+        moment.commit()?;
+        Ok(read)
+    }
+
+    /// When it was made, in nanoseconds since the epoch.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub fn began_ns(&self) -> Result<i64> {
+        let began = "SELECT began_ns FROM exploration";
+        Ok(self.database.query_row(began, [], |row| row.get(0))?)
+    }
+
+    /// What runs now, or was cut short when the explorer ended.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub fn running(&self) -> Result<Option<Configuration>> {
+        let running = "SELECT configuration FROM trials WHERE state = 'running'";
+        let key = self.database.query_row(running, [], |row| row.get(0));
+        let key: Option<String> = key.optional()?;
+        key.map(|key| configuration(&key)).transpose()
+    }
+
+    /// From when to when each trial that has ended ran, in nanoseconds since the epoch.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub fn times(&self) -> Result<BTreeMap<i64, (i64, i64)>> {
+        let times = "SELECT id, began_ns, ended_ns FROM trials WHERE state = 'ended' \
+                     AND began_ns IS NOT NULL AND ended_ns IS NOT NULL";
+        let mut statement = self.database.prepare(times)?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?;
+        Ok(rows.collect::<std::result::Result<_, _>>()?)
     }
 
     /// The trials that have ended, in the order in which they ran.

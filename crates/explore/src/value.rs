@@ -2,10 +2,14 @@
 //!
 //! A configuration's key is its JSON text: equal configurations have equal keys, in the store as well.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use utoipa::openapi::schema::{SchemaType, Type};
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 /// The value of a parameter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,9 +58,29 @@ impl fmt::Display for Value {
     }
 }
 
+/// Its name in the description of interfaces, whose macros take every `Value` for one of JSON.
+pub(crate) type ParameterValue = Value;
+
+impl PartialSchema for Value {
+    fn schema() -> RefOr<Schema> {
+        let types = [Type::Boolean, Type::Number, Type::String];
+        ObjectBuilder::new()
+            .schema_type(SchemaType::from_iter(types))
+            .description(Some("The value of a parameter."))
+            .into()
+    }
+}
+
+impl ToSchema for Value {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("ParameterValue")
+    }
+}
+
 /// A value for each parameter that has one: those whose condition does not hold are absent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
+#[schema(value_type = BTreeMap<String, ParameterValue>)]
 pub struct Configuration(pub BTreeMap<String, Value>);
 
 impl Configuration {

@@ -27,6 +27,7 @@ pub(crate) const REQUESTS: &str = "Requests";
 pub(crate) const FINDINGS: &str = "Findings, services, events";
 pub(crate) const STORES: &str = "Data stores";
 pub(crate) const TRANSFERS: &str = "Transfers";
+pub(crate) const EXPLORATION: &str = "Explorations";
 pub(crate) const ANALYSES: &str = "Analyses";
 
 /// What the description says that no single handler does.
@@ -47,6 +48,8 @@ pub(crate) const ANALYSES: &str = "Analyses";
                                        definitions.md, sections redis and state."),
         (name = TRANSFERS, description = "Of recordings with `transfer_reports`. What the numbers mean: \
                                           definitions.md, section transfers."),
+        (name = EXPLORATION, description = "Of recordings whose `has_exploration` says so: folders that `slowpath explore` \
+                                            writes, also while it runs. What the numbers mean: definitions.md, section explore."),
         (name = ANALYSES, description = "As `slowpath count`, `cpu`, `io` and `latency` with `--json`: times are \
                                          nanoseconds since the Unix epoch here."),
     )

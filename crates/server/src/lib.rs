@@ -10,6 +10,7 @@
 mod api;
 mod assets;
 mod description;
+mod exploration;
 mod guard;
 mod jobs;
 mod problem;

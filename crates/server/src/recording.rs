@@ -24,6 +24,7 @@ use slowpath_views::{
     diagnose, merge_documents, store_tables,
 };
 
+use crate::exploration::Explored;
 use crate::jobs::{JobReport, NotThere, Part, Unmade};
 
 /// The kinds of latency by the names that the command line has for them.
@@ -69,6 +70,8 @@ pub struct Recording {
     pub(crate) name: String,
     /// How times are shown, and the time that is; of several hosts known with their requests.
     clocks: OnceLock<(Clocks, TimeRange)>,
+    /// What was explored, if that was opened.
+    pub(crate) exploration: Option<Explored>,
     jobs: NonZeroUsize,
     cancel: AtomicBool,
     wanted: Mutex<Option<Sender<Job>>>,
@@ -128,6 +131,7 @@ impl Recording {
         Self {
             name: names.collect::<Vec<_>>().join(", "),
             clocks,
+            exploration: None,
             jobs,
             cancel: AtomicBool::new(false),
             wanted: Mutex::new(None),
@@ -145,6 +149,14 @@ impl Recording {
             io: Part::new("io"),
             latencies: LATENCIES.map(|(_, name, _)| Part::new(name)),
             experiment,
+        }
+    }
+
+    /// Shows the exploration in this folder, too.
+    pub fn with_exploration(self, folder: PathBuf) -> Self {
+        Self {
+            exploration: Some(Explored::in_folder(folder)),
+            ..self
         }
     }
 

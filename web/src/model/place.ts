@@ -12,6 +12,7 @@ export const VIEWS = [
   'events',
   'analyses',
   'transfers',
+  'exploration',
 ] as const;
 export type ViewName = (typeof VIEWS)[number];
 

@@ -13,7 +13,7 @@ export const realServer = process.env.SLOWPATH_SERVER ?? null;
 export const noBrowser = existsSync(EXECUTABLE) ? false : `no browser at ${EXECUTABLE}`;
 
 export async function startBrowser(options = {}) {
-  const mock = realServer && !options.slow ? null : await startMock(options);
+  const mock = realServer && !options.slow && !options.exploration ? null : await startMock(options);
   const address = mock?.address ?? realServer;
   const browser = await chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox'] });
   const pages = [];

@@ -65,6 +65,29 @@ describe('every view', { skip: noBrowser }, () => {
     });
   }
 
+  // A server of its own, as nothing else has been opened where an exploration has.
+  for (const theme of ['light', 'dark']) {
+    test(`exploration, ${theme}`, { skip: realServer ? 'for the made-up exploration' : false }, async () => {
+      const exploring = await startBrowser({ exploration: true });
+      try {
+        const page = await exploring.open('#/exploration', { theme });
+        await page.evaluate(axe);
+        await useFont(page);
+        await settled(page);
+        assert.deepEqual(await violations(page), []);
+        await looksAsKept(page, `exploration-${theme}`, theme === 'light' ? '.heat-maps' : null);
+        // What lies below.
+        await page
+          .getByRole('region', { name: 'Parallel coordinates' })
+          .evaluate((part) => part.scrollIntoView());
+        await looksAsKept(page, `exploration-lines-${theme}`, theme === 'light' ? '.parallel' : null);
+        assert.deepEqual(page.complaints, []);
+      } finally {
+        await exploring.close();
+      }
+    });
+  }
+
   test('help', async () => {
     const page = await browser.open('#/overview');
     await page.getByRole('button', { name: 'Help' }).click();

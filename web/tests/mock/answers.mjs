@@ -5,6 +5,7 @@ import { findings, recording } from './facts.mjs';
 import { ioRates, quiet, usage } from './over-time.mjs';
 import { storeRows, storeTables, storeValues, storesOverTime } from './store.mjs';
 import { transfers } from './transfers.mjs';
+import { explorationAnswer } from './exploration.mjs';
 import { DURATION, arrows, cpus, groups, requests, sum, threads } from './recording.mjs';
 
 /** @returns {import('../../src/model/interface').Thread} */
@@ -69,6 +70,8 @@ export function answerOf(path, query, body) {
       return store(parts[1], query);
     case 'transfers':
       return transfers();
+    case 'exploration':
+      return explorationAnswer(parts[1], query);
     case 'events':
       return eventPage(query);
     case 'analyses':

@@ -58,6 +58,7 @@ export function recording() {
     ],
     span_files: 1,
     has_stores: true,
+    has_exploration: false,
     transfer_reports: 1,
     version: '0.1.0',
     states: STATES,

@@ -1,12 +1,14 @@
 // A server with the interface of `slowpath serve` over the made-up recording, for development and for the
 // browser tests: the same paths, shapes and security policy, and the built application from dist/.
-// Usage: node tests/mock/server.mjs [--port 7601] [--slow]; --slow: analyses take a few seconds at first.
+// Usage: node tests/mock/server.mjs [--port 7601] [--slow] [--exploration]; --slow: analyses take a few seconds at first;
+// --exploration: nothing but the made-up exploration has been opened.
 import { createServer } from 'node:http';
 import { readFile } from 'node:fs/promises';
 import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Refused } from './analyses.mjs';
 import { answerOf } from './answers.mjs';
+import { recordingOfExploration } from './exploration.mjs';
 
 const DIST = fileURLToPath(new URL('../../dist/', import.meta.url));
 const TYPES = {
@@ -19,7 +21,8 @@ const WORKED_OUT =
   /^\/api\/(threads|cpus|screen|quiet|findings|requests|operations|services|store|transfers|io|paths|compare)/;
 const SLOW = 2500;
 
-export function startMock({ port = 0, slow = false } = {}) {
+/** With `exploration`, nothing but that has been opened. */
+export function startMock({ port = 0, slow = false, exploration = false } = {}) {
   // A slow one is halfway until it is released.
   let halfway = slow;
   const server = createServer(async (request, response) => {
@@ -37,7 +40,9 @@ export function startMock({ port = 0, slow = false } = {}) {
     }
     try {
       const body = request.method === 'POST' ? JSON.parse(await textOf(request)) : null;
-      const answer = answerOf(url.pathname, url.searchParams, body);
+      const told = answerOf(url.pathname, url.searchParams, body);
+      const isAlone = exploration && url.pathname === '/api/recording';
+      const answer = isAlone ? recordingOfExploration(told) : told;
       if (answer instanceof Buffer) {
         response.setHeader('content-type', 'application/octet-stream');
         response.end(answer);
@@ -107,6 +112,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { address, release } = await startMock({
     port: at > 0 ? Number(process.argv[at + 1]) : 7601,
     slow: process.argv.includes('--slow'),
+    exploration: process.argv.includes('--exploration'),
   });
   setTimeout(release, SLOW);
   console.log(address);

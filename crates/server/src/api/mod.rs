@@ -10,6 +10,7 @@
 mod analyses;
 mod events;
 mod exchange;
+mod exploration;
 mod recording;
 mod requests;
 mod store;
@@ -62,6 +63,9 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(store::store_rows))
         .routes(routes!(store::store_through_time))
         .routes(routes!(transfers::transfers))
+        .routes(routes!(exploration::exploration_progress))
+        .routes(routes!(exploration::exploration))
+        .routes(routes!(exploration::heat_map))
         .routes(routes!(analyses::count))
         .routes(routes!(analyses::cpu))
         .routes(routes!(analyses::io))

@@ -41,6 +41,8 @@ pub(super) struct RecordingAnswer {
     has_stores: bool,
     /// How many reports of transfers were read: what agents for Java told.
     transfer_reports: usize,
+    /// Whether an exploration was opened.
+    has_exploration: bool,
     /// What is wrong with what was opened.
     diagnostics: Vec<DiagnosticAnswer>,
     /// The version of slowpath that answers.
@@ -190,6 +192,7 @@ fn described(recording: &Recording) -> Result<RecordingAnswer, Problem> {
         span_files: experiment.span_files().len(),
         has_stores: !experiment.stores().is_empty(),
         transfer_reports: experiment.transfers().reports().len(),
+        has_exploration: recording.exploration.is_some(),
         diagnostics: diagnostics.map(DiagnosticAnswer::from).collect(),
         version: env!("CARGO_PKG_VERSION"),
         states: ThreadState::ALL.map(ThreadState::name),

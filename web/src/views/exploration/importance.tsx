@@ -1,0 +1,47 @@
+// What the first objective depends on: a bar for each parameter, and one for what parameters do only together.
+// Shares and how they were computed are the server's.
+import { METHOD_WORDS } from '../../model/exploration-words';
+import type { ExplorationResults } from '../../model/interface';
+import { EmptyNotice } from '../../parts/notices';
+
+export function Importance({ results }: { results: ExplorationResults }) {
+  const { importance, objectives } = results;
+  return (
+    <section className="panel" aria-label="Importance of parameters">
+      <div className="panel-head">
+        <h2>What {objectives[0]?.metric} depends on</h2>
+      </div>
+      {importance === null ? (
+        <EmptyNotice title="Not known yet">
+          It takes three configurations with results, and not all of them the same.
+        </EmptyNotice>
+      ) : (
+        <div className="panel-body">
+          <dl className="importance">
+            {importance.parameters.map(([name, share]) => (
+              <Bar key={name} name={name} share={share} />
+            ))}
+            {importance.together !== null && (
+              <Bar name="together only" share={importance.together} isTogether />
+            )}
+          </dl>
+          <p className="muted">{METHOD_WORDS[importance.method]}</p>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Bar({ name, share, isTogether = false }: { name: string; share: number; isTogether?: boolean }) {
+  return (
+    <div>
+      <dt className={isTogether ? 'muted' : ''}>{name}</dt>
+      <dd>
+        <span className="importance-track" aria-hidden="true">
+          <span className={isTogether ? 'is-together' : ''} style={{ width: `${100 * share}%` }} />
+        </span>
+        <span className="importance-share">{Math.round(100 * share)} %</span>
+      </dd>
+    </div>
+  );
+}
