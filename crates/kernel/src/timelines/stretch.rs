@@ -252,9 +252,7 @@ impl Timelines {
             &["epoll_wait", "epoll_pwait"],
         ];
         let is_told = |call: &&str| self.calls.iter().any(|told| told == call);
-        SLEEPING
-            .iter()
-            .all(|calls| calls.iter().any(is_told))
+        SLEEPING.iter().all(|calls| calls.iter().any(is_told))
     }
 
     fn sleeps_without_call(&self, thread: ThreadId) -> bool {
