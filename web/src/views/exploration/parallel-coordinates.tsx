@@ -113,6 +113,8 @@ function Lines({ explored, choice, within, axes, xOf }: LinesProps) {
   const lines = configurations
     .map((row, place) => ({ row, place, path: pathOf(row, axes, xOf) }))
     .sort((one, other) => order(one.place) - order(other.place) || other.place - one.place);
+  // Of very many, those that run together have to be told from those that stand alone.
+  const opacity = Math.min(0.75, Math.max(0.12, 75 / configurations.length));
   const shown = hover && configurations[hover.place];
   const found = first && shown?.metrics[first.metric];
   return (
@@ -124,7 +126,11 @@ function Lines({ explored, choice, within, axes, xOf }: LinesProps) {
             className={`parallel-line ${within.has(place) ? '' : 'is-outside'} ${
               place === choice.place ? 'is-chosen' : ''
             }`}
-            style={within.has(place) ? { stroke: colourOf(row) } : undefined}
+            style={
+              within.has(place) && place !== choice.place
+                ? { stroke: colourOf(row), strokeOpacity: opacity }
+                : { stroke: within.has(place) ? colourOf(row) : undefined }
+            }
           />
           {within.has(place) && (
             <path
