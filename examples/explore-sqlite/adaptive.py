@@ -4,14 +4,14 @@
 Usage: adaptive.py SLOWPATH SPECIFICATION GRID.csv FOLDER (GRID.csv: what `slowpath explore --results csv` gives of the grid).
 
 Ten explorations of the same parameters by Optuna's TPE, with ten seeds, each with a quarter of the grid's trials at most. What
-a trial gives is drawn from what was measured of its configuration in the grid: the noise is that of real runs, and the answer
-does not take an hour. Ends with status 1 where one of the ten is more than 3 % below the grid's best mean.
+the trials of a configuration give is what its trials in the grid gave, one after the other: the noise is that of real runs,
+and the answer does not take an hour. Ends with status 1 where one of the ten is more than 3 % below the grid's best mean.
 """
 
 import csv
 import json
 import pathlib
-import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -19,18 +19,23 @@ import tomllib
 
 SEEDS = range(1, 11)
 WITHIN = 0.03
+# As in the grid: a single lucky trial would be taken for the best.
+REPEATED = 2
 REPLAY = "replay"
 
 
-def replay(table, key, seed):
-    """Stands for the workload."""
+def replay(table, key, seen):
+    """Stands for the workload; `seen` is a folder that remembers how often each configuration ran."""
     measured = json.loads(pathlib.Path(table).read_text(encoding="utf-8"))[key]
-    print(json.dumps({"throughput": random.Random(f"{seed} {key}").choice(measured)}))
+    ran = pathlib.Path(seen) / key
+    before = len(ran.read_text(encoding="utf-8")) if ran.exists() else 0
+    ran.write_text("x" * (before + 1), encoding="utf-8")
+    print(json.dumps({"throughput": measured[before % len(measured)]}))
 
 
-def specification(parameters, table, configurations, seed):
+def specification(parameters, table, configurations, seed, seen):
     quoted = json.dumps
-    words = [sys.executable, __file__, REPLAY, str(table), " ".join(f"{{{{{name}}}}}" for name in parameters), "{{seed}}"]
+    words = [sys.executable, __file__, REPLAY, str(table), " ".join(f"{{{{{name}}}}}" for name in parameters), str(seen)]
     text = f'name = "seed-{seed}"\n'
     for name, parameter in parameters.items():
         text += f"\n[parameters.{name}]\n" + "".join(f"{key} = {quoted(value)}\n" for key, value in parameter.items())
@@ -45,7 +50,7 @@ json = "/throughput"
 maximise = "throughput"
 
 [trials]
-per_configuration = 1
+per_configuration = {REPEATED}
 seed = {seed}
 
 [policy]
@@ -73,8 +78,11 @@ def main(slowpath, original, grid, folder):
     missed = 0
     for seed in SEEDS:
         spec = folder / f"seed-{seed}.toml"
-        # Runs of the policy against those of the grid, each of which ran every configuration several times.
-        spec.write_text(specification(parameters, table.resolve(), len(mean) // 4, seed), encoding="utf-8")
+        seen = folder.resolve() / f"seen-{seed}"
+        shutil.rmtree(seen, ignore_errors=True)
+        seen.mkdir()
+        text = specification(parameters, table.resolve(), trials // 4 // REPEATED, seed, seen)
+        spec.write_text(text, encoding="utf-8")
         ran = subprocess.run(
             [slowpath, "explore", spec, "-o", folder / f"seed-{seed}", "--overwrite", "--no-reasons", "--json"],
             stdout=subprocess.PIPE,
