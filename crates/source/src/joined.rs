@@ -124,8 +124,8 @@ impl<'source> Joined<'source> {
                 Between::Nothing => {}
                 Between::Missing(packets) => *lost = lost.saturating_add(packets),
                 Between::Follows(before) => {
-                    // Each part for itself could not know.
-                    *lost = 0;
+                    // Each part for itself could not know; but the last packet before may have been cut short.
+                    *lost = u64::from(self.streams[before].cut_off_at.is_some());
                     self.goes_on(before);
                 }
             }
