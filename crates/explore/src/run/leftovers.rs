@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::{self, Read as _};
 use std::time::Duration;
 
 use slowpath_platform::process;
@@ -98,10 +99,46 @@ fn has_token(pid: i32, token: &str) -> bool {
         return false;
     }
     let wanted = format!("{TOKEN_VARIABLE}={token}");
-    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    environment
+    environment(pid)
         .split(|byte| *byte == 0)
         .any(|one| one == wanted.as_bytes())
+}
+
+/// The environment of a process. One that starts a program has none for a moment, and is asked again.
+fn environment(pid: i32) -> Vec<u8> {
+    for attempt in 0..100 {
+        match read_at_once(&format!("/proc/{pid}/environ")) {
+            Ok(environment) if environment.is_empty() && may_come(pid, attempt) => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            read => return read.unwrap_or_default(),
+        }
+    }
+    Vec::new()
+}
+
+/// What one read gives, of a mebibyte at most: a second one finds nothing if the process has started another program
+/// since (and the first of `fs::read` is one of 32 bytes).
+fn read_at_once(path: &str) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; 1 << 20];
+    let length = fs::File::open(path)?.read(&mut bytes)?;
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
+/// Whether an environment that was empty may be there soon: where a process starts a program, either the old one's is
+/// gone, or the new one's ends at address 0, or, for some microseconds, where it begins, as one that stays empty does.
+fn may_come(pid: i32, attempt: u32) -> bool {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let words = words_behind_name(&text).unwrap_or_default();
+    // Fields as proc_pid_stat(5) numbers them; the first word here is field 3.
+    let field = |number: usize| -> u64 {
+        let word = words.get(number - 3);
+        word.and_then(|word| word.parse().ok()).unwrap_or(0)
+    };
+    let (memory, begin, end) = (field(23), field(50), field(51));
+    // Threads of the kernel, and processes that have gone, have no memory.
+    memory > 0 && (end == 0 || begin != end || attempt < 20)
 }
 
 /// All processes but those that have ended.
@@ -118,10 +155,13 @@ fn stats() -> BTreeMap<i32, Stat> {
 }
 
 /// Words behind the name (which may hold anything): state, parent, group, …, and from the twelfth on times in ticks.
+fn words_behind_name(text: &str) -> Option<Vec<&str>> {
+    let behind = &text[text.rfind(')')? + 1..];
+    Some(behind.split_ascii_whitespace().collect())
+}
+
 fn parse(text: &str) -> Option<Stat> {
-    let words: Vec<&str> = text[text.rfind(')')? + 1..]
-        .split_ascii_whitespace()
-        .collect();
+    let words = words_behind_name(text)?;
     if matches!(*words.first()?, "Z" | "X") {
         return None;
     }
@@ -171,5 +211,22 @@ mod tests {
         assert_eq!(find(&signs).len(), 1);
         kill(&signs);
         assert_eq!(find(&signs), BTreeSet::new());
+    }
+
+    #[test]
+    fn a_process_that_starts_one_program_after_the_other_is_seen_at_any_moment() {
+        let token = format!("test-starts-{}", std::process::id());
+        let again = "n=$((n + 1)); export n; [ $n -gt 20000 ] || exec sh -c \"$again\"";
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", again])
+            .env("again", again)
+            .env(TOKEN_VARIABLE, &token);
+        let mut child = command.spawn().expect("a shell starts");
+        let pid = child.id() as i32;
+        let seen = (0..3000).filter(|_| has_token(pid, &token)).count();
+        let _ = child.kill();
+        let _ = child.wait();
+        assert_eq!(seen, 3000);
     }
 }
