@@ -674,6 +674,49 @@ fn between_two_snapshots_of_one_session_nothing_is_known() {
 }
 
 #[test]
+fn packets_that_two_snapshots_of_one_session_share_are_read_once() {
+    let Some(trace) = unpacked("io-mix/io-mix.tar.zst") else {
+        return;
+    };
+    let kernel = trace.join("io-mix/kernel");
+    let folder = tempfile::tempdir().expect("a folder");
+    let [whole, earlier, later] = ["whole", "earlier", "later"].map(|name| {
+        let snapshot = folder.path().join(name);
+        fs::create_dir(&snapshot).expect("a folder");
+        fs::copy(kernel.join("metadata"), snapshot.join("metadata")).expect("copied");
+        snapshot
+    });
+    for (name, is_idle) in [("kchan_0", false), ("kchan_1", true)] {
+        let packets = packets(&kernel.join(name));
+        let third = packets.len() / 3;
+        // A processor that was idle between them has nothing new in the later one.
+        let end = if is_idle { 2 * third } else { packets.len() };
+        fs::write(whole.join(name), packets[..end].concat()).expect("written");
+        fs::write(earlier.join(name), packets[..2 * third].concat()).expect("written");
+        fs::write(later.join(name), packets[third..end].concat()).expect("written");
+    }
+    for analysis in ["cpu", "io", "count"] {
+        let alone = slowpath(&[analysis, "--json"], &whole);
+        for (one, other) in [(&earlier, &later), (&later, &earlier)] {
+            let both = on_both(&[analysis, "--json"], one, other);
+            assert!(
+                !both.stderr.contains("OverlappingTraces"),
+                "{}",
+                both.stderr
+            );
+            let [both, alone] = [&both, &alone].map(|printed| {
+                let mut document = printed.json();
+                for of_files in ["diagnostics", "streams"] {
+                    document[of_files].take();
+                }
+                document
+            });
+            assert_eq!(both, alone, "{analysis}");
+        }
+    }
+}
+
+#[test]
 fn requests_that_ended_before_a_snapshot_are_of_an_earlier_one() {
     let (_folder, recording) = quiet_recording();
     // Received spans are cut to a snapshot's time by the recorder.

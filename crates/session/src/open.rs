@@ -10,15 +10,15 @@ use std::sync::Arc;
 
 use slowpath_kernel::quotas::QuotaNote;
 use slowpath_model::{
-    CpuId, Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TimeRange, Timestamp,
+    CpuId, Diagnostic, DiagnosticCode, PacketId, Place, ProcessId, ThreadId, TimeRange, Timestamp,
     TracerDomain,
 };
 use slowpath_platform::MappedFile;
 use slowpath_read_ctf::{CtfTrace, StreamFile, metadata};
 use slowpath_read_ftrace::{EventFormatFile, FolderFiles, FtraceTrace, ReadOptions};
-use slowpath_source::{FileBytes, NamedBytes, Source};
+use slowpath_source::{FileBytes, NamedBytes, Source, Without};
 
-use crate::copies::{InCommon, in_common};
+use crate::copies::{InCommon, held_before, in_common};
 use crate::discover::{Found, discover, unreadable};
 use crate::doubts::doubts;
 use crate::group_quotas;
@@ -70,7 +70,7 @@ pub struct OpenedSource {
 impl Experiment {
     /// Adds a trace, unless it holds nothing new; it may take the place of others that hold less.
     fn add(&mut self, mut trace: OpenedSource) {
-        let mut parts = Vec::new();
+        let (mut parts, mut held_twice) = (Vec::new(), Vec::new());
         for (known, position) in self.traces.iter_mut().zip(0..) {
             match in_common(known, &trace) {
                 None => {}
@@ -85,6 +85,14 @@ impl Experiment {
                     parts.push(position);
                 }
                 Some(InCommon::Some) => {
+                    if let Some(held) = held_before(known, &trace) {
+                        trace = trace.without(&held);
+                        continue;
+                    }
+                    if let Some(held) = held_before(&trace, known) {
+                        held_twice.push((position, held));
+                        continue;
+                    }
                     let what = format!(
                         "it shares packets with {}, and each has some that the other lacks; both are read",
                         known.path.display()
@@ -95,6 +103,10 @@ impl Experiment {
                     });
                 }
             }
+        }
+        for (position, held) in held_twice {
+            let known = self.traces.remove(position);
+            self.traces.insert(position, known.without(&held));
         }
         let place = parts.first().copied().unwrap_or(self.traces.len());
         for part in parts.into_iter().rev() {
@@ -123,6 +135,14 @@ impl Experiment {
             .iter()
             .flat_map(|trace| trace.source.diagnostics());
         self.diagnostics.iter().chain(of_traces)
+    }
+}
+
+impl OpenedSource {
+    /// The trace without packets that another one holds.
+    fn without(self, packets: &HashSet<PacketId>) -> Self {
+        let source = Box::new(Without::packets(self.source, packets));
+        Self { source, ..self }
     }
 }
 
