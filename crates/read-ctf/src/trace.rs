@@ -94,7 +94,8 @@ impl CtfTrace {
             streams: Vec::new(),
             diagnostics,
         };
-        let mut streams = join_rotated_files(found);
+        let is_by_lttng = trace.schema.tracer.starts_with("lttng");
+        let mut streams = join_rotated_files(found, &trace.files, is_by_lttng);
         for packets in &mut streams {
             let copies = leave_out_copies(packets, &trace.files);
             trace.diagnostics.extend(copies);
@@ -499,26 +500,53 @@ fn next_events(packets: &[RawPacket]) -> Vec<Option<u64>> {
     events
 }
 
+/// What packets of several files of one stream have in common, besides its class.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum StreamKey<'trace> {
+    /// The stream's number.
+    Instance(u64),
+    /// The file's name without the number that LTTng appends where it rotates files, of a processor.
+    Rotated(&'trace str, u64),
+}
+
+/// Which stream a file belongs to, by its first packet. Before LTTng 2.8 no packet names its stream, only its processor,
+/// as the file's name does: `CHANNEL_PROCESSOR_NUMBER`.
+fn stream_key<'trace>(
+    first: &RawPacket,
+    file: &'trace NamedBytes,
+    is_by_lttng: bool,
+) -> Option<StreamKey<'trace>> {
+    if let Some(instance) = first.stream_instance {
+        return Some(StreamKey::Instance(instance));
+    }
+    let cpu = first.cpu.filter(|_| is_by_lttng)?;
+    let (name, number) = file.name.rsplit_once('_')?;
+    let (_, processor) = name.rsplit_once('_')?;
+    let is_rotated = number.parse::<u64>().is_ok() && processor.parse() == Ok(cpu);
+    is_rotated.then_some(StreamKey::Rotated(name, cpu))
+}
+
 /// The streams of a trace: packets that name the same stream of the same class belong together,
-/// whatever the file; those of files whose packets name no stream stay apart.
-fn join_rotated_files(files: Vec<Vec<RawPacket>>) -> Vec<Vec<RawPacket>> {
+/// whatever the file; those of files that name no stream stay apart.
+fn join_rotated_files(
+    files: Vec<Vec<RawPacket>>,
+    names: &[NamedBytes],
+    is_by_lttng: bool,
+) -> Vec<Vec<RawPacket>> {
     let mut streams: Vec<Vec<RawPacket>> = Vec::new();
-    let mut named: BTreeMap<(usize, u64), usize> = BTreeMap::new();
+    let mut named: BTreeMap<(usize, StreamKey<'_>), usize> = BTreeMap::new();
     for packets in files {
         let Some(first) = packets.first() else {
             continue;
         };
-        let key = first
-            .stream_instance
-            .map(|instance| (first.stream_class, instance));
-        match key.and_then(|key| named.get(&key)) {
-            Some(&position) => streams[position].extend(packets),
-            None => {
-                if let Some(key) = key {
-                    named.insert(key, streams.len());
-                }
-                streams.push(packets);
-            }
+        let key = stream_key(first, &names[first.file], is_by_lttng);
+        let place = key.map_or(streams.len(), |key| {
+            let key = (first.stream_class, key);
+            *named.entry(key).or_insert(streams.len())
+        });
+        match streams.get_mut(place) {
+            Some(stream) => stream.extend(packets),
+            None => streams.push(packets),
         }
     }
     for stream in &mut streams {
