@@ -71,13 +71,37 @@ fn a_processor_may_be_idle_when_a_session_is_rotated() {
 #[test]
 fn a_part_that_lost_its_end_lacks_time_though_the_next_one_goes_on() {
     let (first, later) = (of(FIRST_OF_0, FIRST_OF_1), of(LATER_OF_0, LATER_OF_1));
-    let rotated = packets::rotated(&[&first, &later]);
-    let file = rotated.path().join("1/cpu_1");
-    let bytes = fs::read(&file).expect("a stream");
-    fs::write(&file, &bytes[..bytes.len() - 5]).expect("cut");
-    let [known, lacking] = unknown(rotated.path());
-    assert_eq!(known, Some(0));
-    assert!(lacking > Some(70_000_000), "{lacking:?}");
+    // In the middle of its last event, and all of that.
+    for cut in [5, 13] {
+        let rotated = packets::rotated(&[&first, &later]);
+        let file = rotated.path().join("1/cpu_1");
+        let bytes = fs::read(&file).expect("a stream");
+        fs::write(&file, &bytes[..bytes.len() - cut]).expect("cut");
+        let [known, lacking] = unknown(rotated.path());
+        assert_eq!(known, Some(0));
+        assert!(lacking > Some(70_000_000), "{lacking:?}");
+    }
+}
+
+#[test]
+fn a_part_may_end_with_a_full_packet_long_before_other_processors_do() {
+    // Of two pages.
+    let ticks = "8000000 tick\n".repeat(898);
+    let full = format!(
+        "\npacket 1000000..9000000\n1000000 0>9\n2000000 wakes 10\n{ticks}9000000 >read 3\n"
+    );
+    let busy = FIRST_OF_0.replace("10000000", "60000000");
+    let later_of_0 = LATER_OF_0.replace("11000000", "61000000");
+    let whole = packets::written(&of(
+        &[&*busy, &later_of_0].concat(),
+        &[&*full, LATER_OF_1].concat(),
+    ));
+    let rotated = packets::rotated(&[&of(&busy, &full), &of(&later_of_0, LATER_OF_1)]);
+    let size = fs::metadata(rotated.path().join("1/cpu_1"))
+        .expect("a stream")
+        .len();
+    assert_eq!(size, 8192);
+    assert_eq!(answers(rotated.path()), answers(whole.path()));
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use slowpath_model::{
-    CpuId, Diagnostic, DiagnosticCode, Event, EventClass, FieldVisitor, Nanoseconds, PacketId,
-    Place, Projection, Schema, Scope, StreamId, TimeRange, Timestamp, TracerDomain,
+    CpuId, Diagnostic, Event, EventClass, FieldVisitor, Nanoseconds, PacketId, Projection, Schema,
+    Scope, StreamId, TimeRange, Timestamp, TracerDomain,
 };
 use slowpath_source::{Decoder, NamedBytes, Packet, ROTATION, Source, Stream};
 
@@ -224,6 +224,7 @@ impl CtfTrace {
             packets,
             buffer: 0,
             cut_off_at: None,
+            may_go_on: false,
         });
     }
 
@@ -256,8 +257,6 @@ impl CtfTrace {
         let Some(latest) = lasts.map(|last| self.packets[last].range.end).max() else {
             return;
         };
-        let mut earliest: Option<(Timestamp, &str)> = None;
-        let mut count = 0;
         for stream in &mut self.streams {
             let Some(last) = last_of(stream).filter(|_| stream.cut_off_at.is_none()) else {
                 continue;
@@ -271,32 +270,9 @@ impl CtfTrace {
                 && raw.size > PAGE_BYTES
                 && room_left < ROOM_LEFT_BYTES;
             if is_full && end + ROTATION < latest {
-                stream.cut_off_at = Some(end);
-                count += 1;
-                if earliest.is_none_or(|(known, _)| end < known) {
-                    earliest = Some((end, &stream.name));
-                }
+                (stream.cut_off_at, stream.may_go_on) = (Some(end), true);
             }
         }
-        let Some((end, name)) = earliest else {
-            return;
-        };
-        let place = Place {
-            file: name.to_owned(),
-            at: Some(end),
-            ..Place::default()
-        };
-        let mut what = format!(
-            "its last packet is full and ends {:.3} s before the latest stream does; what followed is missing",
-            latest.since(end).0 as f64 / 1e9
-        );
-        if count > 1 {
-            what += &format!(", in {count} streams like this");
-        }
-        self.diagnostics.push(Diagnostic {
-            count: Some(count),
-            ..Diagnostic::new(DiagnosticCode::MissingEnd, place, what)
-        });
     }
 
     /// Notes where the first packets of a stream are missing: its numbers do not begin with 0, and it
@@ -374,6 +350,7 @@ impl CtfTrace {
                 packets: end..end,
                 buffer: 0,
                 cut_off_at: begin,
+                may_go_on: false,
             })
         });
         self.streams.extend(empty);

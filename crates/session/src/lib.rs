@@ -16,6 +16,7 @@ mod history;
 mod host;
 mod manifest;
 mod merge;
+mod missing_ends;
 mod missing_processors;
 mod open;
 mod recorded_twice;

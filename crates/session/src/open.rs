@@ -23,6 +23,7 @@ use crate::discover::{Found, discover, unreadable};
 use crate::doubts::doubts;
 use crate::group_quotas;
 use crate::host;
+use crate::missing_ends::missing_ends;
 use crate::{
     Manifest, NotOpened, OpenError, RecordedTransfers, SpanFile, manifest, missing_processors,
     recorded_twice, state_dump, texts_beside,
@@ -260,6 +261,8 @@ fn open_all(
     }
     experiment.diagnostics.extend(without.map(|(_, told)| told));
     recorded_twice::leave_out(&mut experiment);
+    let missing_ends = missing_ends(&experiment.traces);
+    experiment.diagnostics.extend(missing_ends);
     let same_names = host::same_names(&experiment.traces);
     experiment.diagnostics.extend(same_names);
     let traces = experiment.traces.iter().map(|trace| &trace.path);

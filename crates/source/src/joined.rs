@@ -9,8 +9,8 @@
 use std::ops::Range;
 
 use slowpath_model::{
-    Diagnostic, DiagnosticCode, Event, EventClassId, FieldId, FieldVisitor, PacketId, Projection,
-    Schema, StreamId, Timestamp,
+    Diagnostic, Event, EventClassId, FieldId, FieldVisitor, PacketId, Projection, Schema, StreamId,
+    Timestamp,
 };
 
 use crate::{Decoder, EventSink, Packet, ROTATION, Source, Stream};
@@ -125,28 +125,16 @@ impl<'source> Joined<'source> {
                 Between::Missing(packets) => *lost = lost.saturating_add(packets),
                 Between::Follows(before) => {
                     // Each part for itself could not know; but the last packet before may have been cut short.
-                    *lost = u64::from(self.streams[before].cut_off_at.is_some());
-                    self.goes_on(before);
+                    let before = &mut self.streams[before];
+                    *lost = u64::from(before.cut_off_at.is_some() && !before.may_go_on);
+                    (before.cut_off_at, before.may_go_on) = (None, false);
                 }
             }
         }
     }
 
-    /// A stream has no end that is missing: a later part goes on with it.
-    fn goes_on(&mut self, stream: usize) {
-        self.streams[stream].cut_off_at = None;
-        let streams = &self.streams;
-        self.diagnostics.retain(|diagnostic| {
-            let is_its = |stream: &&Stream| stream.name == diagnostic.place.file;
-            let told = streams.iter().find(is_its);
-            diagnostic.code != DiagnosticCode::MissingEnd
-                || told.is_none_or(|stream| stream.cut_off_at.is_some())
-        });
-    }
-
     /// What lies between a stream of the part that was added last and the parts before.
     fn between(&self, stream: &Stream) -> Between {
-        let file = |stream: &Stream| stream.name.rsplit('/').next().map(str::to_owned);
         let (first, before) = (stream.packets.start, self.parts.len() - 1);
         let session = &self.parts[before].source.schema().session;
         let mut of_session = (self.parts[..before].iter().zip(&self.parts[1..]))
@@ -159,7 +147,7 @@ impl<'source> Joined<'source> {
             .flat_map(|(part, next)| part.first_stream as usize..next.first_stream as usize);
         let is_same = |position: &usize| {
             let known = &self.streams[*position];
-            known.cpu == stream.cpu && file(known) == file(stream) && !known.packets.is_empty()
+            known.is_part_of_same(stream) && !known.packets.is_empty()
         };
         let first_packet = &self.packets[first as usize];
         let Some(known) = streams.rfind(is_same) else {
