@@ -8,11 +8,10 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use support::server::Server;
-use support::slowpath;
+use support::{slowpath, wait_until};
 
 const PARAMETERS: &str = "[parameters.a]\ntype = \"integer\"\nmin = 1\nmax = 4\n\
                           [parameters.mode]\ntype = \"category\"\nvalues = [\"slow\", \"fast\"]\n";
@@ -224,15 +223,4 @@ fn what_cannot_be_shown_is_said_before_anything_is_served() {
         damaged.stderr
     );
     assert!(damaged.stderr.contains("hint:"), "{}", damaged.stderr);
-}
-
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !is_so() {
-        assert!(
-            begin.elapsed() < Duration::from_secs(60),
-            "{what} did not come about"
-        );
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::chance::Chance;
-use support::{python, skip};
+use support::{python, skip, wait_until};
 
 const NUMBERS: &str = "[parameters.a]\ntype = \"integer\"\nmin = 1\nmax = 4\n[parameters.b]\ntype = \"integer\"\nmin = 1\nmax = 3\n";
 const COST: &str =
@@ -89,17 +89,6 @@ fn running(word: &str) -> usize {
     lines
         .filter(|line| String::from_utf8_lossy(line).contains(word))
         .count()
-}
-
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !is_so() {
-        assert!(
-            begin.elapsed() < Duration::from_secs(60),
-            "{what} did not come about"
-        );
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 fn kill(child: &Child, signal: &str) {

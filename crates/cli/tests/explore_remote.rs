@@ -7,10 +7,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
-use support::{probed, skip};
+use support::{probed, skip, wait_until};
 
 const TOKEN: &str = "a token of sufficient length";
 
@@ -165,18 +165,6 @@ impl Drop for Killed {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-#[track_caller]
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !is_so() {
-        assert!(
-            begin.elapsed() < Duration::from_secs(60),
-            "{what} did not come about"
-        );
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 fn agent(patience: &str) -> String {

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt32Array,
 };
-use arrow_schema::ArrowError;
 use parquet::arrow::ArrowWriter;
-use parquet::errors::ParquetError;
 
 use crate::space::{Domain, Parameter};
 use crate::spec::Spec;
@@ -21,7 +19,7 @@ use crate::value::Value;
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn write_parquet(output: impl Write + Send, spec: &Spec, trials: &[Trial]) -> io::Result<()> {
+pub fn write_parquet(mut output: impl Write, spec: &Spec, trials: &[Trial]) -> io::Result<()> {
     let mut columns: Vec<(&str, ArrayRef)> = vec![
         (
             "trial",
@@ -54,12 +52,12 @@ pub fn write_parquet(output: impl Write + Send, spec: &Spec, trials: &[Trial]) -
         let may_lack = column.null_count() > 0;
         (name, column, may_lack)
     });
-    let batch = RecordBatch::try_from_iter_with_nullable(nullable).map_err(failed)?;
-    let file = ArrowWriter::try_new(output, batch.schema(), None);
-    let mut file = file.map_err(parquet_failed)?;
-    file.write(&batch).map_err(parquet_failed)?;
-    file.close().map_err(parquet_failed)?;
-    Ok(())
+    let batch = RecordBatch::try_from_iter_with_nullable(nullable).map_err(io::Error::other)?;
+    // Made in memory, so that what the output says of its own keeps its kind.
+    let file = ArrowWriter::try_new(Vec::new(), batch.schema(), None);
+    let mut file = file.map_err(io::Error::other)?;
+    file.write(&batch).map_err(io::Error::other)?;
+    output.write_all(&file.into_inner().map_err(io::Error::other)?)
 }
 
 /// What each trial had for a parameter.
@@ -88,22 +86,5 @@ fn values(parameter: &Parameter, trials: &[Trial]) -> ArrayRef {
     } else {
         let text = |value: Option<&Value>| value.map(ToString::to_string);
         Arc::new(values.map(text).collect::<StringArray>())
-    }
-}
-
-fn failed(error: ArrowError) -> io::Error {
-    match error {
-        ArrowError::IoError(_, error) => error,
-        other => io::Error::other(other),
-    }
-}
-
-fn parquet_failed(error: ParquetError) -> io::Error {
-    match error {
-        ParquetError::External(cause) => match cause.downcast::<io::Error>() {
-            Ok(error) => *error,
-            Err(other) => io::Error::other(other),
-        },
-        other => io::Error::other(other),
     }
 }

@@ -35,11 +35,8 @@ fn may_be_parked(slow: &Slow<'_>, waits: &[Wait]) -> Nanoseconds {
     let moving = slow.requests.moving_unseen();
     let process = |thread, at| slow.lines.process(thread, at);
     let is_meant = |wait: &&Wait| {
-        let request = slow.requests.get(wait.request);
-        let from = request.process.and_then(|process| moving.get(&process));
-        let is_moving = from.is_some_and(|from| request.window.length() >= *from);
         let at = wait.range.end;
-        is_moving
+        moving.contains(&wait.request)
             && call_of(wait) == Some("futex")
             && wait.holder.host == slow.host
             && process(wait.waiter.thread, at).is_some()

@@ -28,9 +28,7 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
             taken.add(piece.request, piece.whose(), range);
             taken.blame(slow.thread(piece.whose()), range.length());
             *calls.entry(call.clone()).or_default() += range.length();
-            let request = slow.requests.get(piece.request);
-            let from = request.process.and_then(|process| moving.get(&process));
-            if from.is_some_and(|from| request.window.length() >= *from) {
+            if moving.contains(&piece.request) {
                 may_be_parked += range.length();
             }
         }

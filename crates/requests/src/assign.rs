@@ -78,8 +78,7 @@ pub(crate) fn assign(events: Vec<SpanEvent>, trace: TimeRange) -> Assigned {
     let unseen = moving_unseen(&requests);
     active.retain(|piece| {
         let request = &requests[piece.request.index()];
-        let moving = request.process.and_then(|process| unseen.get(&process));
-        moving.is_none_or(|moving| request.window.length() < moving.from)
+        !may_move(request, &unseen)
     });
     ordered(requests, active)
 }
@@ -93,6 +92,12 @@ pub(crate) struct Moving {
     pub(crate) moved: usize,
     /// All of these of which both threads are known.
     pub(crate) all: usize,
+}
+
+/// Whether a request is one of those that move unseen.
+pub(crate) fn may_move(request: &Request, unseen: &BTreeMap<ProcessId, Moving>) -> bool {
+    let moving = request.process.and_then(|process| unseen.get(&process));
+    moving.is_some_and(|moving| request.window.length() >= moving.from)
 }
 
 /// The processes whose spans go from thread to thread, without a word of when.

@@ -3,14 +3,14 @@
 //! Built once from the host's span events and its time lines; then only read, by any number of
 //! threads.
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{Nanoseconds, ProcessId, ThreadId, TimeRange};
+use slowpath_model::{ThreadId, TimeRange};
 
-use crate::assign::{Active, assign, moving_unseen};
+use crate::assign::{Active, assign, may_move, moving_unseen};
 use crate::request::{Request, RequestId};
 use crate::{SpanEvent, threads};
 
@@ -56,13 +56,13 @@ impl Requests {
         }
     }
 
-    /// The processes whose spans go from thread to thread, without a word of when, and how long one lasts at least that
-    /// does: while the first thread of such a request waits, another one may serve it.
-    pub fn moving_unseen(&self) -> BTreeMap<ProcessId, Nanoseconds> {
-        let moving = moving_unseen(self.all()).into_iter();
-        moving
-            .map(|(process, moving)| (process, moving.from))
-            .collect()
+    /// The requests that may go from thread to thread, without a word of when: while the first thread of such a one
+    /// waits, another one may serve it.
+    pub fn moving_unseen(&self) -> HashSet<RequestId> {
+        let processes = moving_unseen(self.all());
+        let requests = self.all().iter().zip(0..);
+        let moving = requests.filter(|(request, _)| may_move(request, &processes));
+        moving.map(|(_, position)| RequestId(position)).collect()
     }
 
     /// Every request, in the order of their begin; [`RequestId`] is the position.

@@ -22,6 +22,7 @@ use std::hash::{Hash, Hasher};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// What a program printed and how it ended.
 pub struct Printed {
@@ -337,4 +338,17 @@ pub fn quiet_recording() -> (tempfile::TempDir, PathBuf) {
     assert_eq!(run("tar", &arguments).expect("tar").status, Some(0));
     let recording = folder.path().join("quiet-recording");
     (folder, recording)
+}
+
+/// Waits for something that has to come about, for a minute at most.
+#[track_caller]
+pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(
+            begin.elapsed() < Duration::from_secs(60),
+            "{what} did not come about"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
