@@ -8,6 +8,7 @@
 
 #include <Zydis/Zydis.h>
 #include <errno.h>
+#include <link.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -268,7 +269,23 @@ static reason build_islands(const size_t *sizes, uint8_t *islands, int file)
     return check_foreign_branches();
 }
 
-reason detours_prepare(struct detour *detours, int count)
+/* What the decoder has read of its file is not needed any more: 0.4 MiB, which would come back if it were. */
+static int drop_pages_of_decoder(struct dl_phdr_info *library, size_t size, void *unused)
+{
+    (void)size, (void)unused;
+    if (!strstr(library->dlpi_name, "libZydis"))
+        return 0;
+    for (int i = 0; i < library->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &library->dlpi_phdr[i];
+        if (segment->p_type != PT_LOAD || segment->p_flags & PF_W)
+            continue;
+        uintptr_t begin = (library->dlpi_addr + segment->p_vaddr) & ~(PAGE - 1);
+        madvise((void *)begin, library->dlpi_addr + segment->p_vaddr + segment->p_memsz - begin, MADV_DONTNEED);
+    }
+    return 1;
+}
+
+static reason prepare(struct detour *detours, int count)
 {
     size_t sizes[MOST_DETOURS];
     all = detours;
@@ -296,6 +313,13 @@ reason detours_prepare(struct detour *detours, int count)
     if (failed && islands)
         munmap(islands, ISLANDS_BYTES);
     close(file);
+    return failed;
+}
+
+reason detours_prepare(struct detour *detours, int count)
+{
+    reason failed = prepare(detours, count);
+    dl_iterate_phdr(drop_pages_of_decoder, NULL);
     return failed;
 }
 
