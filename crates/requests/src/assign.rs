@@ -4,18 +4,18 @@
 //! text has them, not the listing. A thread's spans lie on a stack, the topmost is the active one.
 //! In a process that tells when spans are attached to threads, that is what fills the stack, and a
 //! request may go from thread to thread; elsewhere the thread that starts a span serves it to its
-//! end, whichever thread ends it. Where too many end elsewhere (Go's goroutines), that is a guess, and
-//! nobody is said to be active: a thread that takes up another request holds up nobody then.
+//! end, whichever thread ends it. Where that cannot be (`unseen.rs`), it is a guess, and nobody is said to be active: a
+//! thread that takes up another request holds up nobody then.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use slowpath_model::{Nanoseconds, ProcessId, ThreadId, TimeRange, Timestamp};
+use slowpath_model::{ProcessId, ThreadId, TimeRange, Timestamp};
 
 use crate::events::{SpanEvent, SpanEventKind, SpanEvents};
 use crate::request::{Bound, PlacedBy, Request, RequestId, Serving, Shown, SpanKey};
+use crate::unseen::{Moving, may_move, moving_unseen};
 
 /// A thread serves one request before all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub(crate) struct Assigned {
     pub(crate) requests: Vec<Request>,
     /// In the order of thread and time, apart.
     pub(crate) active: Vec<Active>,
+    /// The processes whose requests may move unseen.
+    pub(crate) unseen: BTreeMap<ProcessId, Moving>,
 }
 
 /// A request goes onto the stack of a thread, or off it.
@@ -80,54 +82,12 @@ pub(crate) fn assign(events: Vec<SpanEvent>, trace: TimeRange) -> Assigned {
         let request = &requests[piece.request.index()];
         !may_move(request, &unseen)
     });
-    ordered(requests, active)
-}
-
-/// Spans of a process that does not tell which thread serves them when, as far as they last long enough to move.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Moving {
-    /// Those that last as long, or longer: shorter ones mostly stay on their thread.
-    pub(crate) from: Nanoseconds,
-    /// Of these, those that end on another thread than they start on.
-    pub(crate) moved: usize,
-    /// All of these of which both threads are known.
-    pub(crate) all: usize,
-}
-
-/// Whether a request is one of those that move unseen.
-pub(crate) fn may_move(request: &Request, unseen: &BTreeMap<ProcessId, Moving>) -> bool {
-    let moving = request.process.and_then(|process| unseen.get(&process));
-    moving.is_some_and(|moving| request.window.length() >= moving.from)
-}
-
-/// The processes whose spans go from thread to thread, without a word of when.
-pub(crate) fn moving_unseen(requests: &[Request]) -> BTreeMap<ProcessId, Moving> {
-    /// Of fewer spans little can be said.
-    const LEAST: usize = 20;
-    let mut spans: BTreeMap<ProcessId, Vec<(Nanoseconds, bool)>> = BTreeMap::new();
-    for request in requests {
-        if let (PlacedBy::Start, Some(process), Some(_)) =
-            (request.placed_by, request.process, request.ends())
-        {
-            let of_process = spans.entry(process).or_default();
-            of_process.push((request.window.length(), request.ends_elsewhere()));
-        }
+    let (requests, active) = ordered(requests, active);
+    Assigned {
+        requests,
+        active,
+        unseen,
     }
-    spans.retain(|_, spans| spans.len() >= LEAST);
-    let moving = spans.into_iter().filter_map(|(process, mut spans)| {
-        // The longest first, and of one length those that moved last.
-        spans.sort_unstable_by_key(|(length, moved)| (Reverse(*length), *moved));
-        let (mut moved, mut found) = (0, None);
-        for ((from, has_moved), all) in spans.into_iter().zip(1..) {
-            moved += usize::from(has_moved);
-            // A tenth: spans that one thread hands over at their end only are rarer.
-            if has_moved && moved * 10 >= all {
-                found = Some(Moving { from, moved, all });
-            }
-        }
-        Some((process, found?))
-    });
-    moving.collect()
 }
 
 /// The requests by start and end alone, without threads that serve them.
@@ -447,7 +407,7 @@ impl Stacks<'_> {
 }
 
 /// Puts the requests in the order of their begin, and renumbers.
-fn ordered(mut requests: Vec<Request>, mut active: Vec<Active>) -> Assigned {
+fn ordered(mut requests: Vec<Request>, mut active: Vec<Active>) -> (Vec<Request>, Vec<Active>) {
     let mut order: Vec<RequestId> = (0..requests.len() as u32).map(RequestId).collect();
     order.sort_unstable_by_key(|&id| {
         let request = &requests[id.index()];
@@ -469,5 +429,5 @@ fn ordered(mut requests: Vec<Request>, mut active: Vec<Active>) -> Assigned {
         }
     }
     active.shrink_to_fit();
-    Assigned { requests, active }
+    (requests, active)
 }

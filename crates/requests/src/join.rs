@@ -14,7 +14,7 @@ use slowpath_model::{
 };
 use slowpath_read_spans::{Attribute, AttributeValue, Span};
 
-use crate::assign::{Moving, moving_unseen, spans_alone};
+use crate::assign::spans_alone;
 use crate::copies::{Repeated, one_of_each, told_once};
 use crate::events::{SpanEvent, SpanEventKind};
 use crate::request::{PlacedBy, Request, SpanKey, Told};
@@ -22,6 +22,7 @@ use crate::requests::Requests;
 use crate::threads;
 use crate::trees::{Tree, Trees};
 use crate::unheard::unheard_of;
+use crate::unseen::{Moving, Sign};
 
 /// What is known of one host before its requests are made of it.
 #[derive(Debug)]
@@ -447,8 +448,10 @@ impl Join<'_> {
                 .unwrap_or_default();
             let mut requests = Requests::of(host.events, host.lines);
             self.tell_unheard(&host.shown_name, &unheard, requests.all());
-            let unseen = moving_unseen(requests.all()).into_iter();
-            moving.extend(unseen.map(|(process, spans)| (host.shown_name.clone(), process, spans)));
+            let unseen = requests.unseen().iter();
+            moving.extend(
+                unseen.map(|(process, moving)| (host.shown_name.clone(), *process, *moving)),
+            );
             for request in requests.all_mut() {
                 let first = request.start.or(request.end);
                 let told =
@@ -475,17 +478,25 @@ impl Join<'_> {
             let code = DiagnosticCode::NoThreadKnown;
             self.diagnose(code, "", message, without_thread as u64);
         }
-        for (host, process, Moving { moved, all, from }) in moving {
-            let message = format!(
-                "{moved} of {all} spans of process {process} that last {from} or longer end on another thread than they begin on, \
-                 and nothing tells when they move"
-            );
-            self.diagnose(
-                DiagnosticCode::SpansMoveUnseen,
-                &host,
-                message,
-                moved as u64,
-            );
+        for (host, process, Moving { from, sign }) in moving {
+            let (message, count) = match sign {
+                Sign::EndElsewhere { moved, all } => (
+                    format!(
+                        "{moved} of {all} spans of process {process} that last {from} or longer end on another thread \
+                         than they begin on, and nothing tells when they move"
+                    ),
+                    moved,
+                ),
+                Sign::TakeTurns { crossing, all } => (
+                    format!(
+                        "{crossing} of {all} spans of process {process} that end on the thread they begin on take turns \
+                         there with spans of other traces, and nothing tells when"
+                    ),
+                    crossing,
+                ),
+            };
+            let code = DiagnosticCode::SpansMoveUnseen;
+            self.diagnose(code, &host, message, count as u64);
         }
         (all, self.diagnostics)
     }

@@ -22,6 +22,7 @@ mod summary;
 mod threads;
 mod trees;
 mod unheard;
+mod unseen;
 
 pub use bands::{Band, Operation, Operations};
 pub use clocks::{ClockOffset, ToldBy, clock_offsets};

@@ -3,15 +3,16 @@
 //! Built once from the host's span events and its time lines; then only read, by any number of
 //! threads.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{ThreadId, TimeRange};
+use slowpath_model::{ProcessId, ThreadId, TimeRange};
 
-use crate::assign::{Active, assign, may_move, moving_unseen};
+use crate::assign::{Active, assign};
 use crate::request::{Request, RequestId};
+use crate::unseen::{Moving, may_move};
 use crate::{SpanEvent, threads};
 
 /// The requests of one host.
@@ -22,6 +23,8 @@ pub struct Requests {
     active: Vec<Active>,
     /// By thread: its part of `active`.
     of_thread: FxHashMap<ThreadId, Range<u32>>,
+    /// The processes whose requests may move unseen.
+    unseen: BTreeMap<ProcessId, Moving>,
 }
 
 impl Requests {
@@ -53,16 +56,21 @@ impl Requests {
             all: assigned.requests,
             active: assigned.active,
             of_thread,
+            unseen: assigned.unseen,
         }
     }
 
     /// The requests that may go from thread to thread, without a word of when: while the first thread of such a one
     /// waits, another one may serve it.
     pub fn moving_unseen(&self) -> HashSet<RequestId> {
-        let processes = moving_unseen(self.all());
         let requests = self.all().iter().zip(0..);
-        let moving = requests.filter(|(request, _)| may_move(request, &processes));
+        let moving = requests.filter(|(request, _)| may_move(request, &self.unseen));
         moving.map(|(_, position)| RequestId(position)).collect()
+    }
+
+    /// The processes of these.
+    pub(crate) fn unseen(&self) -> &BTreeMap<ProcessId, Moving> {
+        &self.unseen
     }
 
     /// Every request, in the order of their begin; [`RequestId`] is the position.

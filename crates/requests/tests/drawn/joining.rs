@@ -442,43 +442,60 @@ fn a_processor_that_spans_are_not_heard_of_from_has_lost_its_stream() {
     assert_eq!(diagnostics(&lines), ["MissingSpanEvents 8"]);
 }
 
+/// Spans of traces of their own: when and on which thread each begins and ends.
+fn spans_on(spans: impl Iterator<Item = [(i32, &'static str); 2]>) -> String {
+    let mut lines: Vec<(i32, String)> = Vec::new();
+    for (number, ends) in (1..).zip(spans) {
+        for ((at, thread), what) in ends.into_iter().zip(["start", "end"]) {
+            let processor = i32::from(thread == "b");
+            let line = format!("{processor} {at} {what} {thread} {number:x}.1\n");
+            lines.push((at, line));
+        }
+    }
+    lines.sort();
+    let lines: String = lines.into_iter().map(|(_, line)| line).collect();
+    format!("{TWO_RUN}\n{lines}")
+}
+
+/// How many requests are said to be blocked by others, and the diagnostics.
+fn blocked(drawing: &str) -> (usize, Vec<String>) {
+    let (found, diagnostics) = joined(drawing, "");
+    let paths = (found.requests.ids()).map(|(id, _)| found.requests.path(Some(&found.lines), id));
+    let blocked = paths.filter(|path| !path.blockers().is_empty()).count();
+    (blocked, diagnostics)
+}
+
 #[test]
 fn where_spans_move_unseen_nobody_is_said_to_be_blocked() {
-    // Two requests at a time on a; every third one ends on b. Then short ones, which stay on a.
-    let drawing = |thirds_end_on: &str, short: i32| {
-        let events = (1..=24).flat_map(|n| {
-            let (processor, thread) = match (n % 3, thirds_end_on) {
-                (0, "b") => (1, "b"),
-                _ => (0, "a"),
-            };
-            let (begin, end) = (n * 100, n * 100 + 150);
-            [
-                (begin, format!("0 {begin} start a {n:x}.1\n")),
-                (end, format!("{processor} {end} end {thread} {n:x}.1\n")),
-            ]
-        });
-        let short = (0..short).flat_map(|n| {
-            let (begin, end) = (3000 + n * 20, 3030 + n * 20);
-            [
-                (begin, format!("0 {begin} start a {:x}.1\n", 100 + n)),
-                (end, format!("0 {end} end a {:x}.1\n", 100 + n)),
-            ]
-        });
-        let mut events: Vec<(i32, String)> = events.chain(short).collect();
-        events.sort();
-        let events: String = events.into_iter().map(|(_, line)| line).collect();
-        format!("{TWO_RUN}\n{events}")
-    };
-    let blocked = |found: &Found| {
-        let paths =
-            (found.requests.ids()).map(|(id, _)| found.requests.path(Some(&found.lines), id));
-        paths.filter(|path| !path.blockers().is_empty()).count()
-    };
-    let (found, diagnostics) = joined(&drawing("a", 0), "");
-    assert_eq!((blocked(&found), diagnostics), (23, vec![]));
-    for (short, blocked_by_short) in [(0, 0), (200, 199)] {
-        let (found, diagnostics) = joined(&drawing("b", short), "");
-        assert_eq!(diagnostics, ["SpansMoveUnseen 8"]);
-        assert_eq!(blocked(&found), blocked_by_short);
-    }
+    // Long ones of which every third ends on b, and short ones on a, one in the other.
+    let long = (1..=24).map(|n| {
+        let end_on = if n % 3 == 0 { "b" } else { "a" };
+        [(n * 400, "a"), (n * 400 + 300, end_on)]
+    });
+    let within = (0..100).flat_map(|n| {
+        let begin = 10_000 + n * 40;
+        [
+            [(begin, "a"), (begin + 30, "a")],
+            [(begin + 10, "a"), (begin + 20, "a")],
+        ]
+    });
+    assert_eq!(blocked(&spans_on(within.clone())), (100, vec![]));
+    let moved = vec!["SpansMoveUnseen 8".to_owned()];
+    assert_eq!(blocked(&spans_on(long.chain(within))), (100, moved));
+}
+
+#[test]
+fn where_spans_take_turns_on_a_thread_nobody_is_said_to_be_blocked() {
+    let in_turn = (0..100).map(|n| [(n * 40, "a"), (n * 40 + 30, "a")]);
+    assert_eq!(blocked(&spans_on(in_turn.clone())), (0, vec![]));
+    let within = |n: i32| [(n * 40 + 10, "a"), (n * 40 + 20, "a")];
+    // Two that cross, among others that lie in others.
+    let crossing = in_turn.chain((0..98).map(within));
+    let crossing = crossing.chain([[(98 * 40 + 20, "a"), (98 * 40 + 35, "a")]]);
+    let told = vec!["SpansMoveUnseen 2".to_owned()];
+    assert_eq!(blocked(&spans_on(crossing)), (0, told));
+    // Too few of many are a chance, or one that was forgotten.
+    let many = (0..300).map(|n| [(n * 40, "a"), (n * 40 + 30, "a")]);
+    let few = many.chain([[(20, "a"), (35, "a")]]);
+    assert_eq!(blocked(&spans_on(few)).1, Vec::<String>::new());
 }

@@ -1,0 +1,164 @@
+//! Processes whose spans do not stay where they begin, though no event says when they leave: goroutines, and whatever else
+//! has several requests take turns on few threads.
+//!
+//! Two things tell: spans that end on another thread than they begin on, and spans of different traces on one thread of
+//! which the one that began first also ends first, before the other one. No thread that serves one request after the
+//! other has such. Who serves what is a guess then, and nobody is said to be active.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::Excluded;
+
+use slowpath_model::{Nanoseconds, ProcessId, ThreadId, TimeRange, Timestamp, TraceId};
+
+use crate::request::{PlacedBy, Request, Shown};
+
+/// Of fewer spans little can be said.
+const LEAST: usize = 20;
+
+/// Spans of a process that does not tell which thread serves them when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moving {
+    /// Those that last as long, or longer.
+    pub(crate) from: Nanoseconds,
+    pub(crate) sign: Sign,
+}
+
+/// What tells, in spans of which the threads of begin and end are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sign {
+    /// Of so many spans, these end on another thread than they begin on.
+    EndElsewhere { moved: usize, all: usize },
+    /// Of so many that end where they begin, these cross others of different traces.
+    TakeTurns { crossing: usize, all: usize },
+}
+
+/// Whether a request is one of those that move unseen.
+pub(crate) fn may_move(request: &Request, unseen: &BTreeMap<ProcessId, Moving>) -> bool {
+    let moving = request.process.and_then(|process| unseen.get(&process));
+    moving.is_some_and(|moving| request.window.length() >= moving.from)
+}
+
+/// The processes whose spans go from thread to thread, or take turns on one, without a word of when.
+pub(crate) fn moving_unseen(requests: &[Request]) -> BTreeMap<ProcessId, Moving> {
+    let mut spans: BTreeMap<ProcessId, Vec<&Request>> = BTreeMap::new();
+    for request in requests {
+        if let (PlacedBy::Start, Shown::Whole, Some(process), Some(_)) = (
+            request.placed_by,
+            request.shown,
+            request.process,
+            request.ends(),
+        ) {
+            spans.entry(process).or_default().push(request);
+        }
+    }
+    let moving = spans.into_iter().filter_map(|(process, spans)| {
+        let moving = take_turns(&spans).or_else(|| end_elsewhere(&spans));
+        Some((process, moving?))
+    });
+    moving.collect()
+}
+
+/// Where one in a hundred crosses others, all are meant, and whatever lasts a shorter time: it may lie in another one
+/// without a sign.
+fn take_turns(spans: &[&Request]) -> Option<Moving> {
+    let mut staying: Vec<Staying> = (spans.iter())
+        .filter(|span| !span.ends_elsewhere())
+        .filter_map(|span| {
+            Some(Staying {
+                thread: span.start?.thread?,
+                range: span.window,
+                trace: span.key.trace,
+            })
+        })
+        .collect();
+    staying.sort_unstable_by_key(|span| (span.thread, span.range.begin, Reverse(span.range.end)));
+    let of_threads = staying.chunk_by(|one, other| one.thread == other.thread);
+    let crossing: usize = of_threads.map(crossing).sum();
+    let all = staying.len();
+    let sign = Sign::TakeTurns { crossing, all };
+    (crossing > 0 && crossing * 100 >= all).then_some(Moving {
+        from: Nanoseconds::ZERO,
+        sign,
+    })
+}
+
+/// A span that ends on the thread on which it begins.
+#[derive(Clone, Copy)]
+struct Staying {
+    thread: ThreadId,
+    range: TimeRange,
+    trace: TraceId,
+}
+
+/// How many spans of a thread, in the order of their begin and the longer ones first, cross others of different traces.
+fn crossing(spans: &[Staying]) -> usize {
+    /// So many are looked at for each; the others that it crosses are most likely alike.
+    const LOOKS: usize = 8;
+    let mut crosses = vec![false; spans.len()];
+    // By their end, those that began before: of which one ends within it?
+    let mut known: BTreeSet<(Timestamp, usize)> = BTreeSet::new();
+    for (position, span) in spans.iter().enumerate() {
+        while known
+            .first()
+            .is_some_and(|(end, _)| *end <= span.range.begin)
+        {
+            known.pop_first();
+        }
+        let within = known.range(..(span.range.end, 0)).take(LOOKS);
+        crosses[position] = within
+            .into_iter()
+            .any(|(_, other)| spans[*other].trace != span.trace);
+        known.insert((span.range.end, position));
+    }
+    // By their begin, those that end later: of which one begins within it?
+    let mut order: Vec<usize> = (0..spans.len()).collect();
+    order.sort_unstable_by_key(|&position| (Reverse(spans[position].range.end), position));
+    known.clear();
+    for same_end in order.chunk_by(|one, other| spans[*one].range.end == spans[*other].range.end) {
+        for &position in same_end {
+            let TimeRange { begin, end } = spans[position].range;
+            let within = (Excluded((begin, usize::MAX)), Excluded((end, 0)));
+            let mut within = known.range(within).take(LOOKS);
+            crosses[position] |=
+                within.any(|(_, other)| spans[*other].trace != spans[position].trace);
+        }
+        known.extend(
+            same_end
+                .iter()
+                .map(|&position| (spans[position].range.begin, position)),
+        );
+    }
+    crosses.into_iter().filter(|crosses| *crosses).count()
+}
+
+/// Spans of about one length move, or they do not: those that last longer wait for more. From the shortest of which a
+/// tenth and more moved; spans that one thread hands over at their end only are rarer.
+fn end_elsewhere(spans: &[&Request]) -> Option<Moving> {
+    // By the power of two that is no longer: how many, and how many of them moved.
+    let mut lengths: BTreeMap<Reverse<u32>, (usize, usize)> = BTreeMap::new();
+    for span in spans {
+        let power = span.window.length().0.max(1).ilog2();
+        let (all, moved) = lengths.entry(Reverse(power)).or_default();
+        *all += 1;
+        *moved += usize::from(span.ends_elsewhere());
+    }
+    let mut found = None;
+    let (mut all, mut moved) = (0, 0);
+    // Longest first. Too few of one length are taken together with shorter ones, and at last with longer ones.
+    let (mut some, mut some_moved, mut do_move) = (0, 0, false);
+    for (Reverse(power), (of_length, of_length_moved)) in lengths {
+        (all, moved) = (all + of_length, moved + of_length_moved);
+        (some, some_moved) = (some + of_length, some_moved + of_length_moved);
+        if some >= LEAST {
+            do_move = some_moved * 10 >= some;
+            (some, some_moved) = (0, 0);
+        }
+        if do_move {
+            let from = Nanoseconds(1 << power);
+            let sign = Sign::EndElsewhere { moved, all };
+            found = Some(Moving { from, sign });
+        }
+    }
+    found
+}
