@@ -109,8 +109,8 @@ impl SpanEvent {
         self.teller.process = process.map_or(Teller::NOBODY, |process| process.0);
     }
 
-    pub(crate) fn told_by(&mut self, thread: ThreadId) {
-        self.teller.thread = thread.0;
+    pub(crate) fn told_by(&mut self, thread: Option<ThreadId>) {
+        self.teller.thread = thread.map_or(Teller::NOBODY, |thread| thread.0);
     }
 }
 

@@ -14,59 +14,105 @@ use crate::request::SpanKey;
 /// How many events of a thread are asked.
 const MOST_VOTES: u32 = 64;
 
+/// A process and a thread as an event tells them.
+type Told = (Option<ProcessId>, Option<ThreadId>);
+
+/// What the kernel says of a thread as told.
+#[derive(Default)]
+struct Votes {
+    /// How often it ran on the event's processor.
+    agree: u32,
+    /// How often another did.
+    differ: u32,
+    /// On the host that number is a thread's of another process.
+    is_of_other: bool,
+}
+
+impl Votes {
+    fn believes(&self) -> bool {
+        match self.agree + self.differ {
+            0 => !self.is_of_other,
+            _ => self.agree >= self.differ,
+        }
+    }
+}
+
 /// Gives every event the thread that told it, as the host numbers it; `None` where the trace does
 /// not say. A number that a process's events mostly agree with is believed throughout, unless a process in a namespace of
 /// its own has it, too: then the process is that of the thread as well.
 pub(crate) fn resolve(events: &mut [SpanEvent], lines: &Timelines) {
-    type Namespaced = (Option<ProcessId>, Option<ThreadId>);
-    // By thread as told: how often it ran on the event's processor, and how often another did.
-    let mut votes: FxHashMap<Namespaced, (u32, u32)> = FxHashMap::default();
-    for event in events.iter() {
-        let vote = votes.entry((event.process(), event.thread())).or_default();
-        if vote.0 + vote.1 >= MOST_VOTES {
-            continue;
-        }
-        match (event.thread(), event.cpu()) {
-            (Some(thread), Some(cpu)) => match lines.stretch_before(thread, event.at).doing {
-                Doing::Running { cpu: ran_on } if ran_on == cpu => vote.0 += 1,
-                Doing::Unknown if lines.threads().binary_search(&thread).is_ok() => {}
-                _ => vote.1 += 1,
-            },
-            (Some(_), None) => {}
-            (None, _) => vote.1 += 1,
-        }
-    }
+    let votes = votes(events, lines);
     // Processes of containers, and of the host beside them, may have one number.
     let is_shared = |event: &SpanEvent| {
         let process = event.process();
         process.is_some_and(|process| !lines.numbered_inside(process).is_empty())
     };
     let is_believed = |event: &SpanEvent| {
-        let (agree, differ) = votes[&(event.process(), event.thread())];
-        agree >= differ && !is_shared(event)
+        votes[&(event.process(), event.thread())].believes() && !is_shared(event)
     };
     if events.iter().all(is_believed) {
         return;
     }
     let occupants = Occupants::of(lines);
-    // Where nobody is known to have run, it was most likely the process that told of the span before.
+    let ran = |event: &SpanEvent| event.cpu().and_then(|cpu| occupants.at(cpu, event.at));
+    // Where nobody is known to have run, it was who ran whenever that thread told something, if that was always one;
+    let mut always: FxHashMap<Told, Option<ThreadId>> = FxHashMap::default();
+    for event in events.iter().filter(|event| !is_believed(event)) {
+        if let Some(thread) = ran(event) {
+            let known = always.entry((event.process(), event.thread()));
+            let known = known.or_insert(Some(thread));
+            *known = known.filter(|known| *known == thread);
+        }
+    }
+    // and of a process that shares its number, most likely the one that told of the span before.
     let mut latest: FxHashMap<SpanKey, ProcessId> = FxHashMap::default();
     for event in events.iter_mut() {
         if is_believed(event) {
             continue;
         }
-        let ran = event.cpu().and_then(|cpu| occupants.at(cpu, event.at));
+        let told = (event.process(), event.thread());
+        let thread = ran(event).or_else(|| always.get(&told).copied().flatten());
         if is_shared(event) {
             let key = event.key();
-            if let Some(process) = ran.and_then(|thread| lines.process(thread, event.at)) {
+            if let Some(process) = thread.and_then(|thread| lines.process(thread, event.at)) {
                 latest.insert(key, process);
             }
-            event.of_process(latest.get(&key).copied().or(event.process()));
+            event.of_process(latest.get(&key).copied());
         }
-        if let Some(thread) = ran {
-            event.told_by(thread);
+        event.told_by(thread);
+    }
+}
+
+/// By thread as told.
+fn votes(events: &[SpanEvent], lines: &Timelines) -> FxHashMap<Told, Votes> {
+    let mut votes: FxHashMap<Told, Votes> = FxHashMap::default();
+    for event in events {
+        let told = (event.process(), event.thread());
+        let vote = votes.entry(told).or_insert_with(|| {
+            let known = event
+                .thread()
+                .and_then(|thread| lines.process(thread, event.at));
+            Votes {
+                is_of_other: known.is_some()
+                    && event.process().is_some()
+                    && known != event.process(),
+                ..Votes::default()
+            }
+        });
+        if vote.agree + vote.differ >= MOST_VOTES {
+            continue;
+        }
+        match (event.thread(), event.cpu()) {
+            (Some(thread), Some(cpu)) => match lines.stretch_before(thread, event.at).doing {
+                Doing::Running { cpu: ran_on } if ran_on == cpu => vote.agree += 1,
+                Doing::Unknown if lines.threads().binary_search(&thread).is_ok() => {}
+                _ => vote.differ += 1,
+            },
+            (Some(_), None) => {}
+            (None, _) => vote.differ += 1,
         }
     }
+    votes
 }
 
 /// Who ran on each processor: (begin, end, thread) in the order of time.

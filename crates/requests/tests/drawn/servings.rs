@@ -150,6 +150,36 @@ fn a_thread_that_is_not_told_is_the_one_that_ran() {
 }
 
 #[test]
+fn where_nothing_is_known_a_number_of_another_namespace_is_who_ran_at_other_times() {
+    // The container's x is a; the host's x sleeps meanwhile. Then events of processor 0 are missing.
+    let drawn = |told_before: &str| {
+        let drawing = format!(
+            "0 0 switch - a
+             1 0 switch - x
+             1 10 switch x:S -
+             {told_before}
+             1 240 wake x
+             1 250 switch - x
+             0 260 switch a -
+             0 270 switch - a
+             0 300 loses
+             0 500 start x 1.2
+             0 600 end x 1.2
+             0 900 switch a:S -
+             1 900 switch - x"
+        );
+        let parsed = Drawing::parse(&drawing);
+        parsed.find(1, u64::MAX).servings()
+    };
+    let known = drawn("0 100 start x 1.1\n0 200 end x 1.1");
+    assert_shows(
+        &known,
+        "1.1 100..200: a 100..200 (Start, Whole)\n1.2 500..600: a 500..600 (Start, Whole)",
+    );
+    assert_shows(&drawn(""), "1.2 500..600: (Nothing, Whole)");
+}
+
+#[test]
 fn a_number_of_another_namespace_is_not_believed() {
     // In its container the thread is called x; the host calls it a, and may have another x.
     for another in ["", "2 890 wake x\n2 900 switch - x\n"] {

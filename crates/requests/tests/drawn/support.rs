@@ -77,6 +77,11 @@ impl Drawing {
                 }
                 "call" => format!("syscall_entry_{} fd=1", argument(0)),
                 "ret" => format!("syscall_exit_{} ret=0", argument(0)),
+                // Events of the processor, from about then to the next one.
+                "loses" => {
+                    kernel += &format!("-- lost-packets 1 cpu{cpu}\n");
+                    continue;
+                }
                 "timer" => "timer_hrtimer_expire_entry hrtimer=0x1".into(),
                 "timerend" => "timer_hrtimer_expire_exit hrtimer=0x1".into(),
                 other => panic!("no event is called {other:?}"),
