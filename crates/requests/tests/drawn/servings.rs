@@ -166,7 +166,7 @@ fn where_nothing_is_known_a_number_of_another_namespace_is_who_ran_at_other_time
              0 500 start x 1.2
              0 600 end x 1.2
              0 900 switch a:S -
-             1 900 switch - x"
+             1 900 switch x:S -"
         );
         let parsed = Drawing::parse(&drawing);
         parsed.find(1, u64::MAX).servings()
