@@ -86,6 +86,9 @@ fn describe(
     });
     let document = json!({
         "path": trace.path.display().to_string(),
+        "later_parts": (trace.later_parts.iter())
+            .map(|(path, _)| path.display().to_string())
+            .collect::<Vec<_>>(),
         "format": trace.format,
         "tracer": schema.tracer,
         "tracer_version": schema.tracer_version,
@@ -187,6 +190,12 @@ fn as_text(document: &Value) -> String {
     let text = |key: &str| shown(document[key].as_str().unwrap_or_default()).into_owned();
     let number = |key: &str| document[key].as_u64().unwrap_or(0);
     let mut lines = vec![text("path")];
+    let later_parts = document["later_parts"].as_array().into_iter().flatten();
+    lines.extend(
+        later_parts
+            .filter_map(Value::as_str)
+            .map(|part| format!("  and a later part of its session: {}", shown(part))),
+    );
     let tracer = match (text("tracer"), text("tracer_version")) {
         (tracer, _) if tracer.is_empty() => "a tracer that it does not name".to_owned(),
         (tracer, version) => format!("{tracer} {version}").trim_end().to_owned(),

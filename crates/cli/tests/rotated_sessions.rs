@@ -115,3 +115,44 @@ fn files_that_were_rotated_are_one_stream_though_no_packet_names_it() {
     ));
     assert_eq!(answers(rotated.path()), answers(whole.path()));
 }
+
+#[test]
+fn what_was_lost_between_and_within_parts_is_told_as_in_one() {
+    let lost = |told: &str, packets: &str| packets.replace("number=1", &format!("number=1 {told}"));
+    let lost_before = FIRST_OF_0.replace("10000000\n", "10000000 lost=5\n");
+    let missing = LATER_OF_0.replace("number=1", "number=3");
+    let later_in_0 = lost("lost=7", LATER_OF_0);
+    let cases = [
+        // Counted in the first packet of the later part, in the last one of the part before, and packets that are missing.
+        (FIRST_OF_0, &*later_in_0),
+        (&lost_before, &lost("lost=5", LATER_OF_0)),
+        (FIRST_OF_0, &missing),
+    ];
+    for (first_of_0, later_of_0) in cases {
+        let whole = packets::written(&of(
+            &[first_of_0, later_of_0].concat(),
+            &[FIRST_OF_1, LATER_OF_1].concat(),
+        ));
+        // In a part between them there was only the other processor, which lacks nothing.
+        let rotated = packets::rotated(&[
+            &of(first_of_0, FIRST_OF_1),
+            &format!("stream cpu_0 0\nstream cpu_1 1{LATER_OF_1}"),
+            &format!("stream cpu_0 0{later_of_0}\nstream cpu_1 1"),
+        ]);
+        let [expected, found] =
+            [&whole, &rotated].map(|trace| slowpath(&["cpu", "--json"], trace.path()));
+        assert!(unknown(whole.path())[0] > Some(0));
+        assert_eq!(unknown(whole.path())[1], Some(0));
+        assert_eq!(
+            String::from_utf8_lossy(&found.stdout),
+            String::from_utf8_lossy(&expected.stdout)
+        );
+        let codes = |said: &str| -> Vec<String> {
+            let words = said
+                .split_whitespace()
+                .filter(|word| word.starts_with("warning["));
+            words.map(|word| word.replace(':', "")).collect()
+        };
+        assert_eq!(codes(&found.stderr), codes(&expected.stderr));
+    }
+}

@@ -48,7 +48,6 @@ impl DrawnTrace {
             packets: first_packet..self.packets.len() as u32,
             buffer: line.buffer,
             cut_off_at: line.cut_off_at,
-            may_go_on: false,
         });
     }
 }

@@ -7,10 +7,8 @@ use slowpath_source::NamedBytes;
 
 use crate::packets::RawPacket;
 
-/// A packet that is read: its file and its bytes.
-type Kept<'file> = (usize, Option<&'file [u8]>);
-
-/// Leaves out of a stream what another of its files has as well, byte for byte, and says so.
+/// Leaves out of a stream what another of its files has as well, byte for byte or as far as its bytes go, and says so where
+/// that file lies in the same folder: snapshots of one session may share packets.
 pub(crate) fn leave_out_copies(
     packets: &mut Vec<RawPacket>,
     files: &[NamedBytes],
@@ -23,35 +21,55 @@ pub(crate) fn leave_out_copies(
         files[packet.file].get().get(range)
     };
     // By what packets state, which is read already.
-    let mut known: HashMap<_, Vec<Kept>> = HashMap::new();
-    let mut copies = 0;
-    let mut first: Option<(usize, u64)> = None;
-    packets.retain(|packet| {
+    let mut alike: HashMap<_, Vec<usize>> = HashMap::new();
+    for (position, packet) in packets.iter().enumerate() {
         // Equal events may have happened twice where nothing tells when.
-        if packet.begin.is_none() && packet.sequence.is_none() {
-            return true;
+        if packet.begin.is_some() || packet.sequence.is_some() {
+            let stated = (packet.begin, packet.stated(), packet.sequence);
+            alike.entry(stated).or_default().push(position);
         }
-        let stated = (packet.begin, packet.end, packet.sequence, packet.size);
-        let alike = known.entry(stated).or_default();
-        let own = bytes(packet);
-        let is_copy = (alike.iter()).any(|&(file, of)| file != packet.file && of == own);
-        if is_copy {
-            copies += 1;
-            first.get_or_insert((packet.file, packet.offset));
-        } else {
-            alike.push((packet.file, own));
+    }
+    let mut is_copy = vec![false; packets.len()];
+    let mut of_folder = Vec::new();
+    for alike in alike.values() {
+        for &position in alike {
+            let own = &packets[position];
+            let original = alike.iter().find(|&&other| {
+                let of = &packets[other];
+                let comes_first = of.size > own.size || of.size == own.size && other < position;
+                comes_first
+                    && of.file != own.file
+                    && bytes(of)
+                        .zip(bytes(own))
+                        .is_some_and(|(of, own)| of.starts_with(own))
+            });
+            if let Some(original) = original {
+                is_copy[position] = true;
+                let [own, of] =
+                    [own.file, packets[*original].file].map(|file| folder(&files[file]));
+                if own == of {
+                    of_folder.push(position);
+                }
+            }
         }
-        !is_copy
-    });
-    let (file, offset) = first?;
-    let place = Place {
-        file: files[file].name.clone(),
-        byte: Some(offset),
+    }
+    let first = of_folder.iter().min().map(|position| &packets[*position]);
+    let place = first.map(|first| Place {
+        file: files[first.file].name.clone(),
+        byte: Some(first.offset),
         ..Place::default()
-    };
-    let what = counted(copies, "packet is", "packets are") + " in another file of the stream, too";
+    });
+    let mut copies = is_copy.into_iter();
+    packets.retain(|_| !copies.next().unwrap_or(false));
+    let count = of_folder.len() as u64;
+    let what = counted(count, "packet is", "packets are") + " in another file of the stream, too";
     Some(Diagnostic {
-        count: Some(copies),
-        ..Diagnostic::new(DiagnosticCode::CopiedPacket, place, what)
+        count: Some(count),
+        ..Diagnostic::new(DiagnosticCode::CopiedPacket, place?, what)
     })
+}
+
+/// Where a file lies.
+pub(crate) fn folder(file: &NamedBytes) -> Option<&str> {
+    Some(file.name.rsplit_once('/')?.0)
 }

@@ -6,12 +6,12 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use slowpath_model::{
-    CpuId, Diagnostic, Event, EventClass, FieldVisitor, Nanoseconds, PacketId, Projection, Schema,
-    Scope, StreamId, TimeRange, Timestamp, TracerDomain,
+    CpuId, Diagnostic, DiagnosticCode, Event, EventClass, FieldVisitor, Nanoseconds, PacketId,
+    Place, Projection, Schema, Scope, StreamId, TimeRange, Timestamp, TracerDomain,
 };
 use slowpath_source::{Decoder, NamedBytes, Packet, ROTATION, Source, Stream};
 
-use crate::copies::leave_out_copies;
+use crate::copies::{folder, leave_out_copies};
 use crate::decode::{ClockScale, CtfDecoder};
 use crate::fields::{fields, scopes};
 use crate::layout::{EnvironmentValue, TraceLayout};
@@ -187,7 +187,9 @@ impl CtfTrace {
         let next_events = next_events(&packets);
         for (position, (raw, loss)) in packets.iter().zip(losses).enumerate() {
             let next = next_events[position];
-            let lost_packets = loss.packets.max(after_cut.into());
+            let before = position.checked_sub(1).map(|before| &packets[before]);
+            let is_apart = before.is_some_and(|before| self.lies_apart(before, raw, clock));
+            let lost_packets = loss.packets.max((after_cut || is_apart).into());
             after_cut = raw.is_cut_off;
             let beyond = raw.stated().map_or(Nanoseconds::ZERO, |(_, end)| {
                 let (_, latest) = self.plans.bounds(raw, next);
@@ -224,8 +226,17 @@ impl CtfTrace {
             packets,
             buffer: 0,
             cut_off_at: None,
-            may_go_on: false,
         });
+    }
+
+    /// Whether packets without numbers are of different parts of a session (snapshots), with time between them that
+    /// nothing tells of.
+    fn lies_apart(&self, before: &RawPacket, packet: &RawPacket, clock: ClockScale) -> bool {
+        let [of_before, own] = [before, packet].map(|packet| folder(&self.files[packet.file]));
+        let times = before.end.zip(packet.first_clock());
+        of_before != own
+            && before.sequence.zip(packet.sequence).is_none()
+            && times.is_some_and(|(end, begin)| clock.time(end) + ROTATION < clock.time(begin))
     }
 
     /// Notes from when on streams tell nothing whose ends are missing.
@@ -257,6 +268,8 @@ impl CtfTrace {
         let Some(latest) = lasts.map(|last| self.packets[last].range.end).max() else {
             return;
         };
+        let mut earliest: Option<(Timestamp, &str)> = None;
+        let mut count = 0;
         for stream in &mut self.streams {
             let Some(last) = last_of(stream).filter(|_| stream.cut_off_at.is_none()) else {
                 continue;
@@ -270,9 +283,32 @@ impl CtfTrace {
                 && raw.size > PAGE_BYTES
                 && room_left < ROOM_LEFT_BYTES;
             if is_full && end + ROTATION < latest {
-                (stream.cut_off_at, stream.may_go_on) = (Some(end), true);
+                stream.cut_off_at = Some(end);
+                count += 1;
+                if earliest.is_none_or(|(known, _)| end < known) {
+                    earliest = Some((end, &stream.name));
+                }
             }
         }
+        let Some((end, name)) = earliest else {
+            return;
+        };
+        let place = Place {
+            file: name.to_owned(),
+            at: Some(end),
+            ..Place::default()
+        };
+        let mut what = format!(
+            "its last packet is full and ends {:.3} s before the latest stream does; what followed is missing",
+            latest.since(end).0 as f64 / 1e9
+        );
+        if count > 1 {
+            what += &format!(", in {count} streams like this");
+        }
+        self.diagnostics.push(Diagnostic {
+            count: Some(count),
+            ..Diagnostic::new(DiagnosticCode::MissingEnd, place, what)
+        });
     }
 
     /// Notes where the first packets of a stream are missing: its numbers do not begin with 0, and it
@@ -350,7 +386,6 @@ impl CtfTrace {
                 packets: end..end,
                 buffer: 0,
                 cut_off_at: begin,
-                may_go_on: false,
             })
         });
         self.streams.extend(empty);
@@ -483,11 +518,11 @@ enum StreamKey<'trace> {
     /// The stream's number.
     Instance(u64),
     /// The file's name without the number that LTTng appends where it rotates files, of a processor.
-    Rotated(&'trace str, u64),
+    Named(&'trace str, u64),
 }
 
 /// Which stream a file belongs to, by its first packet. Before LTTng 2.8 no packet names its stream, only its processor,
-/// as the file's name does: `CHANNEL_PROCESSOR_NUMBER`.
+/// as the file's name does: `CHANNEL_PROCESSOR`, or `CHANNEL_PROCESSOR_NUMBER`.
 fn stream_key<'trace>(
     first: &RawPacket,
     file: &'trace NamedBytes,
@@ -497,10 +532,14 @@ fn stream_key<'trace>(
         return Some(StreamKey::Instance(instance));
     }
     let cpu = first.cpu.filter(|_| is_by_lttng)?;
-    let (name, number) = file.name.rsplit_once('_')?;
-    let (_, processor) = name.rsplit_once('_')?;
-    let is_rotated = number.parse::<u64>().is_ok() && processor.parse() == Ok(cpu);
-    is_rotated.then_some(StreamKey::Rotated(name, cpu))
+    let name = file.name.rsplit('/').next()?;
+    let (stem, number) = name.rsplit_once('_')?;
+    let ends_in_processor = |name: &str| {
+        let number = name.rsplit_once('_').map(|(_, number)| number.parse());
+        number == Some(Ok(cpu))
+    };
+    let is_rotated = number.parse::<u64>().is_ok() && ends_in_processor(stem);
+    Some(StreamKey::Named(if is_rotated { stem } else { name }, cpu))
 }
 
 /// The streams of a trace: packets that name the same stream of the same class belong together,

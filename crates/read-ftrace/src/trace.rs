@@ -205,7 +205,6 @@ impl FtraceTrace {
                 packets: first..listing.packets.len() as u32,
                 buffer: stream.buffer,
                 cut_off_at: None,
-                may_go_on: false,
             });
             recorded.push(pages);
         }

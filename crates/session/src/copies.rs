@@ -1,19 +1,14 @@
 //! Whether two traces hold the same events: one may be a copy of the other, whole or damaged, or a
 //! snapshot of what the other went on to record.
 //!
-//! Of two snapshots of one session, the later one begins with packets that the earlier one ends with: these are read
-//! once.
-//!
 //! Packets are compared by processor and begin, which no two packets of one tracer share by accident;
 //! events are counted only where all packets are alike. Parts of a rotated session, and traces of
 //! several domains, have no packet in common. Pages whose `slowpath.json` is lost tell neither their host
 //! nor wall time: they are compared by the tracer's own clock.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use slowpath_model::{
-    CpuId, EventClassId, PacketId, Projection, TimeRange, Timestamp, TracerDomain,
-};
+use slowpath_model::{CpuId, EventClassId, Projection, TimeRange, Timestamp, TracerDomain};
 use slowpath_source::{Packet, Source, Stream};
 
 use crate::{Manifest, OpenedSource};
@@ -72,41 +67,6 @@ pub(crate) fn in_common(first: &OpenedSource, second: &OpenedSource) -> Option<I
         (true, false) => InCommon::FirstIsPart,
         (false, false) => InCommon::Some,
     })
-}
-
-/// The packets of `later` that `earlier` holds, where no stream of `later` holds others before them, nor `earlier` others
-/// behind them; else `None`.
-pub(crate) fn held_before(
-    earlier: &OpenedSource,
-    later: &OpenedSource,
-) -> Option<HashSet<PacketId>> {
-    let [earlier, later] = [earlier, later].map(|trace| &*trace.source);
-    let key = |packet: &Packet| (packet.cpu, packet.range.begin);
-    let places: HashMap<_, _> = (earlier.packets().iter().zip(0_u32..))
-        .map(|(packet, place)| (key(packet), place))
-        .collect();
-    let mut held = HashSet::new();
-    for stream in later.streams() {
-        let packets = packets_of(later, stream);
-        let first = packets.first().and_then(|first| places.get(&key(first)));
-        let ends_with = first.map_or(&[][..], |first| {
-            let known = &earlier.packets()[*first as usize];
-            let end = earlier.streams()[known.stream.index()].packets.end;
-            &earlier.packets()[*first as usize..end as usize]
-        });
-        let (same, new) = packets.split_at_checked(ends_with.len())?;
-        let is_same = |(one, other): (&Packet, &Packet)| {
-            let about = |packet: &Packet| (packet.cpu, packet.range, packet.size, packet.number);
-            about(one) == about(other)
-        };
-        if !same.iter().zip(ends_with).all(is_same)
-            || new.iter().any(|packet| places.contains_key(&key(packet)))
-        {
-            return None;
-        }
-        held.extend(same.iter().map(|packet| packet.id));
-    }
-    Some(held)
 }
 
 /// Whether nothing but their packets tells the traces apart.

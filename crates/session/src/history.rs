@@ -27,7 +27,7 @@ use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::attribute_path::{AttributePath, Subject};
-use crate::{Experiment, HostRequests, RecordedRequests, store_history};
+use crate::{Experiment, HostRequests, OpenedSource, RecordedRequests, store_history};
 
 /// Raised when what is kept changes: older histories are built again then.
 const VERSION: u32 = 9;
@@ -191,11 +191,10 @@ impl Experiment {
     /// Version, and of every file of the traces name, size, time of change and samples of its bytes.
     fn history_key(&self) -> Key {
         let mut hash = Xxh3::new();
-        let traces = self.traces.iter().map(|trace| &trace.path);
-        let manifests = (self.traces.iter())
-            .filter_map(|trace| Some(trace.recording.as_ref()?.0.join("slowpath.json")));
-        for manifest in manifests {
-            let _ = sample(&manifest, &mut hash);
+        let traces = self.traces.iter().flat_map(OpenedSource::paths);
+        let folders = self.traces.iter().flat_map(OpenedSource::folders);
+        for folder in folders {
+            let _ = sample(&folder.join("slowpath.json"), &mut hash);
         }
         for path in traces.chain(self.span_files().iter().map(|file| &file.path)) {
             let mut files = Vec::new();

@@ -103,10 +103,23 @@ impl Machine<'_> {
 }
 
 impl OpenedSource {
-    /// Where it lies, and the recording that it is part of.
+    /// Where it and the other parts of its session lie, and the recordings that they are part of.
     pub(crate) fn folders(&self) -> impl Iterator<Item = PathBuf> {
-        let recording = self.recording.as_ref().map(|(folder, _)| folder);
-        [&self.path].into_iter().chain(recording).cloned()
+        let own = [(&self.path, &self.recording)];
+        let others = self
+            .later_parts
+            .iter()
+            .map(|(path, recording)| (path, recording));
+        own.into_iter().chain(others).flat_map(|(path, recording)| {
+            let recording = recording.as_ref().map(|(folder, _)| folder);
+            [path].into_iter().chain(recording).cloned()
+        })
+    }
+
+    /// Where it lies, with all parts of its session.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        let others = self.later_parts.iter().map(|(path, _)| path);
+        [&self.path].into_iter().chain(others)
     }
 
     /// When its first packet begins.

@@ -48,7 +48,6 @@ pub(crate) fn noted(path: &Path, source: Box<dyn Source>, may_lack_files: bool) 
         packets: end..end,
         buffer: 0,
         cut_off_at: Some(begin),
-        may_go_on: false,
     });
     let streams = source.streams().iter().cloned().chain(empty).collect();
     let told = may_lack_files.then_some(told);

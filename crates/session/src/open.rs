@@ -10,23 +10,22 @@ use std::sync::Arc;
 
 use slowpath_kernel::quotas::QuotaNote;
 use slowpath_model::{
-    CpuId, Diagnostic, DiagnosticCode, PacketId, Place, ProcessId, ThreadId, TimeRange, Timestamp,
+    CpuId, Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TimeRange, Timestamp,
     TracerDomain,
 };
 use slowpath_platform::MappedFile;
 use slowpath_read_ctf::{CtfTrace, StreamFile, metadata};
 use slowpath_read_ftrace::{EventFormatFile, FolderFiles, FtraceTrace, ReadOptions};
-use slowpath_source::{FileBytes, NamedBytes, Source, Without};
+use slowpath_source::{FileBytes, NamedBytes, Source};
 
-use crate::copies::{InCommon, held_before, in_common};
+use crate::copies::{InCommon, in_common};
 use crate::discover::{Found, discover, unreadable};
 use crate::doubts::doubts;
 use crate::group_quotas;
 use crate::host;
-use crate::missing_ends::missing_ends;
 use crate::{
     Manifest, NotOpened, OpenError, RecordedTransfers, SpanFile, manifest, missing_processors,
-    recorded_twice, state_dump, texts_beside,
+    one_session, recorded_twice, state_dump, texts_beside,
 };
 
 /// Everything that was opened, as one.
@@ -57,6 +56,8 @@ pub struct OpenedSource {
     pub saved_processes: Vec<(ThreadId, ProcessId)>,
     /// The recording that it is part of, with its folder.
     pub recording: Option<(PathBuf, Manifest)>,
+    /// Where the other parts of its session lie, and the recordings that they are part of.
+    pub later_parts: Vec<(PathBuf, Option<(PathBuf, Manifest)>)>,
     /// Names of disks by their numbers (`254:0`), as its recorder saw them.
     pub(crate) disk_names: BTreeMap<String, String>,
     /// What its recorder saw of processes.
@@ -69,9 +70,10 @@ pub struct OpenedSource {
 }
 
 impl Experiment {
-    /// Adds a trace, unless it holds nothing new; it may take the place of others that hold less.
-    fn add(&mut self, mut trace: OpenedSource) {
-        let (mut parts, mut held_twice) = (Vec::new(), Vec::new());
+    /// Adds a trace, unless it holds nothing new; it may take the place of others that hold less. Notes which traces
+    /// are `overlapping`.
+    fn add(&mut self, mut trace: OpenedSource, overlapping: &mut Vec<[PathBuf; 2]>) {
+        let mut parts = Vec::new();
         for (known, position) in self.traces.iter_mut().zip(0..) {
             match in_common(known, &trace) {
                 None => {}
@@ -86,34 +88,45 @@ impl Experiment {
                     parts.push(position);
                 }
                 Some(InCommon::Some) => {
-                    if let Some(held) = held_before(known, &trace) {
-                        trace = trace.without(&held);
-                        continue;
-                    }
-                    if let Some(held) = held_before(&trace, known) {
-                        held_twice.push((position, held));
-                        continue;
-                    }
-                    let what = format!(
-                        "it shares packets with {}, and each has some that the other lacks; both are read",
-                        known.path.display()
-                    );
-                    self.diagnostics.push(Diagnostic {
-                        code: DiagnosticCode::OverlappingTraces,
-                        ..damaged(&trace.path, what)
-                    });
+                    let paths = [&trace, &*known].map(|trace| trace.path.clone());
+                    overlapping.push(paths);
                 }
             }
-        }
-        for (position, held) in held_twice {
-            let known = self.traces.remove(position);
-            self.traces.insert(position, known.without(&held));
         }
         let place = parts.first().copied().unwrap_or(self.traces.len());
         for part in parts.into_iter().rev() {
             self.traces.remove(part);
         }
         self.traces.insert(place, trace);
+    }
+
+    /// Makes one trace of all parts of a session, and says what is doubtful and missing where all is known.
+    fn join_sessions(&mut self, overlapping: &[[PathBuf; 2]], jobs: NonZeroUsize) {
+        self.traces = one_session::joined(std::mem::take(&mut self.traces), jobs);
+        for [one, other] in overlapping {
+            let are_one = |trace: &OpenedSource| {
+                [one, other].map(|path| trace.paths().any(|part| part == path)) == [true; 2]
+            };
+            if !self.traces.iter().any(are_one) {
+                let what = format!(
+                    "it shares packets with {}, and each has some that the other lacks; both are read",
+                    other.display()
+                );
+                self.diagnostics.push(Diagnostic {
+                    code: DiagnosticCode::OverlappingTraces,
+                    ..damaged(one, what)
+                });
+            }
+        }
+        for trace in std::mem::take(&mut self.traces) {
+            self.diagnostics.extend(doubts(&*trace.source));
+            // One file is there or not, and what a list of files names is missed by it.
+            let recording = trace.recording.as_ref();
+            let lists_files = recording.is_some_and(|(_, manifest)| manifest.lists_files());
+            let may_lack_files = !lists_files && !trace.path.is_file();
+            let source = missing_processors::noted(&trace.path, trace.source, may_lack_files);
+            self.traces.push(OpenedSource { source, ..trace });
+        }
     }
 
     /// The traces of kernels.
@@ -136,14 +149,6 @@ impl Experiment {
             .iter()
             .flat_map(|trace| trace.source.diagnostics());
         self.diagnostics.iter().chain(of_traces)
-    }
-}
-
-impl OpenedSource {
-    /// The trace without packets that another one holds.
-    fn without(self, packets: &HashSet<PacketId>) -> Self {
-        let source = Box::new(Without::packets(self.source, packets));
-        Self { source, ..self }
     }
 }
 
@@ -174,6 +179,7 @@ fn open_all(
         ..Experiment::default()
     };
     let mut opened: HashSet<PathBuf> = HashSet::new();
+    let mut overlapping = Vec::new();
     let mut without = Vec::new();
     let mut reports_found = Vec::new();
     for path in paths {
@@ -231,7 +237,7 @@ fn open_all(
                     format: *format,
                 });
             } else if let Some(trace) = open_one(found, jobs, &mut experiment.diagnostics) {
-                experiment.add(trace);
+                experiment.add(trace, &mut overlapping);
             }
         }
         let missing = missing_parts(path, &found);
@@ -260,12 +266,11 @@ fn open_all(
         return Err((error, experiment.diagnostics));
     }
     experiment.diagnostics.extend(without.map(|(_, told)| told));
+    experiment.join_sessions(&overlapping, jobs);
     recorded_twice::leave_out(&mut experiment);
-    let missing_ends = missing_ends(&experiment.traces);
-    experiment.diagnostics.extend(missing_ends);
     let same_names = host::same_names(&experiment.traces);
     experiment.diagnostics.extend(same_names);
-    let traces = experiment.traces.iter().map(|trace| &trace.path);
+    let traces = experiment.traces.iter().flat_map(OpenedSource::paths);
     let spans = experiment.span_files.iter().map(|file| &file.path);
     let losses = losses_of_recordings(traces.chain(spans));
     experiment.diagnostics.extend(losses);
@@ -336,14 +341,8 @@ fn open_one(
     if let (Found::FtraceFolder(_), Ok(_)) = (found, &opened) {
         texts_beside::check(path, diagnostics);
     }
-    // One file is there or not, and what a list of files names is missed by it.
-    let lists_files = recording
-        .as_ref()
-        .is_some_and(|(_, manifest)| manifest.lists_files());
-    let may_lack_files = !lists_files && !matches!(found, Found::TraceDat(_));
     match opened {
         Ok(opened) => {
-            diagnostics.extend(doubts(&*opened.source));
             let snapshot = recording.as_ref().and_then(|(_, manifest)| manifest.ring());
             Some(OpenedSource {
                 path: path.to_owned(),
@@ -357,7 +356,6 @@ fn open_one(
                     .map(|_| texts_beside::disk_names(path, diagnostics))
                     .unwrap_or_default(),
                 recording,
-                source: missing_processors::noted(path, opened.source, may_lack_files),
                 ..opened
             })
         }
@@ -417,6 +415,29 @@ fn open_ctf(
     let description = map(&folder.join("metadata"))?;
     let metadata = metadata::parse(&description)?;
     diagnostics.extend(metadata.diagnostics);
+    let files = stream_files(folder, recording, diagnostics)?;
+    // Made by hand, a trace may consist of its description alone.
+    let environment = &metadata.layout.environment;
+    let names_tracer = environment.iter().any(|(key, _)| key == "tracer_name");
+    if files.is_empty() && names_tracer {
+        let what = "no stream is there; the description of their events is";
+        diagnostics.push(missing_stream(folder, what));
+    }
+    let format = match metadata.layout.major {
+        2 => "CTF 2",
+        _ => "CTF 1.8",
+    };
+    let recorded = recording.map_or(TimeRange::ALL, |(_, manifest)| manifest.recorded());
+    let trace = CtfTrace::recorded_in(recorded, metadata.layout, files, jobs);
+    Ok(opened(format, trace))
+}
+
+/// The streams of a trace of CTF, those among them of which only an index or the recording tells.
+pub(crate) fn stream_files(
+    folder: &Path,
+    recording: Option<&(PathBuf, Manifest)>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<Vec<StreamFile>, Diagnostic> {
     let mut files = Vec::new();
     for path in files_in(folder).map_err(|cause| unreadable(folder, &cause))? {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
@@ -443,25 +464,12 @@ fn open_ctf(
     gone.extend(without_streams);
     gone.sort();
     gone.dedup();
-    // Made by hand, a trace may consist of its description alone.
-    let environment = &metadata.layout.environment;
-    let names_tracer = environment.iter().any(|(key, _)| key == "tracer_name");
-    if files.is_empty() && gone.is_empty() && names_tracer {
-        let what = "no stream is there; the description of their events is";
-        diagnostics.push(missing_stream(folder, what));
-    }
     files.extend(gone.iter().map(|path| StreamFile {
         stream: no_bytes(path),
         index: None,
         is_cut_off: true,
     }));
-    let format = match metadata.layout.major {
-        2 => "CTF 2",
-        _ => "CTF 1.8",
-    };
-    let recorded = recording.map_or(TimeRange::ALL, |(_, manifest)| manifest.recorded());
-    let trace = CtfTrace::recorded_in(recorded, metadata.layout, files, jobs);
-    Ok(opened(format, trace))
+    Ok(files)
 }
 
 /// Whether a file has fewer bytes than its recording says.
@@ -719,6 +727,7 @@ pub(crate) fn opened(format: &'static str, source: impl Source + 'static) -> Ope
         saved_names: Vec::new(),
         saved_processes: Vec::new(),
         recording: None,
+        later_parts: Vec::new(),
         disk_names: BTreeMap::new(),
         state_dump: Vec::new(),
         snapshots_since: Timestamp::MIN,
@@ -746,7 +755,7 @@ fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn map(path: &Path) -> Result<NamedBytes, Diagnostic> {
+pub(crate) fn map(path: &Path) -> Result<NamedBytes, Diagnostic> {
     let file = MappedFile::open(path).map_err(|cause| unreadable(path, &cause))?;
     Ok(NamedBytes {
         name: path.display().to_string(),

@@ -1,10 +1,8 @@
 //! Several traces of one host, read as one.
 //!
-//! For the parts that a recorder leaves when it rotates a session, and for traces that were taken
-//! side by side. Streams, packets and event classes of the parts are put one after the other and
-//! keep their order; nothing is merged in time, as sources never promise that. What lies between two parts
-//! counts as lost: always where they are of different tracing sessions, one after the other, else where numbers of
-//! packets are missing (two snapshots), or time where packets have none.
+//! For traces that were taken one after the other, or side by side. Streams, packets and event classes of the parts are
+//! put one after the other and keep their order; nothing is merged in time, as sources never promise that. What lies
+//! between two parts that follow each other counts as lost.
 
 use std::ops::Range;
 
@@ -26,28 +24,8 @@ pub struct Joined<'source> {
 
 struct Part<'source> {
     source: &'source dyn Source,
-    first_stream: u32,
     first_packet: u32,
     first_class: u32,
-}
-
-/// What lies between a stream and the parts before.
-enum Between {
-    /// So many packets; 1 where that is not known.
-    Missing(u64),
-    /// Nothing, as far as time tells.
-    Nothing,
-    /// Nothing, as numbers of packets tell: it goes on with the stream at this position.
-    Follows(usize),
-}
-
-impl Between {
-    fn missing(packets: u64) -> Self {
-        match packets {
-            0 => Self::Nothing,
-            some => Self::Missing(some),
-        }
-    }
 }
 
 impl<'source> Joined<'source> {
@@ -91,7 +69,6 @@ impl<'source> Joined<'source> {
         }
         self.parts.push(Part {
             source,
-            first_stream,
             first_packet,
             first_class: self.schema.event_classes.len() as u32,
         });
@@ -112,62 +89,20 @@ impl<'source> Joined<'source> {
         self.diagnostics.extend(diagnostics);
         let new = self.streams[first_stream as usize..].iter();
         let new = new.filter(|stream| !stream.packets.is_empty());
-        let between: Vec<(u32, Between)> = (new)
-            .map(|stream| (stream.packets.start, self.between(stream)))
+        let firsts: Vec<u32> = new
+            .map(|stream| stream.packets.start)
+            .filter(|first| self.parts.len() > 1 && !self.goes_on_beside(*first))
             .collect();
-        if (between.iter()).any(|(_, between)| matches!(between, Between::Missing(_))) {
+        if !firsts.is_empty() {
             self.end_streams_without_successor(first_stream as usize);
         }
-        for (first, between) in between {
+        for first in firsts {
             let lost = &mut self.packets[first as usize].lost_packets;
-            match between {
-                Between::Nothing => {}
-                Between::Missing(packets) => *lost = lost.saturating_add(packets),
-                Between::Follows(before) => {
-                    // Each part for itself could not know; but the last packet before may have been cut short.
-                    let before = &mut self.streams[before];
-                    *lost = u64::from(before.cut_off_at.is_some() && !before.may_go_on);
-                    (before.cut_off_at, before.may_go_on) = (None, false);
-                }
-            }
+            *lost = lost.saturating_add(1);
         }
     }
 
-    /// What lies between a stream of the part that was added last and the parts before.
-    fn between(&self, stream: &Stream) -> Between {
-        let (first, before) = (stream.packets.start, self.parts.len() - 1);
-        let session = &self.parts[before].source.schema().session;
-        let mut of_session = (self.parts[..before].iter().zip(&self.parts[1..]))
-            .filter(|(part, _)| !session.is_empty() && part.source.schema().session == *session)
-            .peekable();
-        if of_session.peek().is_none() {
-            return Between::missing(u64::from(before > 0 && !self.goes_on_beside(first)));
-        }
-        let mut streams = of_session
-            .flat_map(|(part, next)| part.first_stream as usize..next.first_stream as usize);
-        let is_same = |position: &usize| {
-            let known = &self.streams[*position];
-            known.is_part_of_same(stream) && !known.packets.is_empty()
-        };
-        let first_packet = &self.packets[first as usize];
-        let Some(known) = streams.rfind(is_same) else {
-            return Between::missing(first_packet.number.map_or(1, |number| number.min(1)));
-        };
-        let last = &self.packets[self.streams[known].packets.end as usize - 1];
-        match (last.number, first_packet.number) {
-            (Some(last), Some(number)) => match number.saturating_sub(last.saturating_add(1)) {
-                0 => Between::Follows(known),
-                missing => Between::Missing(missing),
-            },
-            (None, Some(_)) => Between::Nothing,
-            (_, None) => {
-                let goes_on = last.range.end + ROTATION;
-                Between::missing(u64::from(first_packet.range.begin > goes_on))
-            }
-        }
-    }
-
-    /// Whether parts of other sessions were being recorded when a packet of the last one began, and went on:
+    /// Whether other parts were being recorded when a packet of the last one began, and went on:
     /// recorders of different events side by side, of which nothing is missing where one begins. Not so with
     /// rings of ftrace, of which one is read at a time, and of which two snapshots may share a page.
     fn goes_on_beside(&self, packet: u32) -> bool {

@@ -105,17 +105,6 @@ pub struct Stream {
     /// From when on its events are missing, if its end is: what happened then is not known. The begin
     /// of the trace where nothing is left of it.
     pub cut_off_at: Option<Timestamp>,
-    /// That its end is missing is known only from its last packet, which is full, and from other streams, which end
-    /// later: a later part of its session may hold what followed.
-    pub may_go_on: bool,
-}
-
-impl Stream {
-    /// Whether `other` is this stream in another part of its session: of the same processor, in a file of the same name.
-    pub fn is_part_of_same(&self, other: &Self) -> bool {
-        let file = |stream: &Self| stream.name.rsplit('/').next().map(str::to_owned);
-        self.cpu == other.cpu && file(self) == file(other)
-    }
 }
 
 /// One packet: the unit of I/O and of parallelism.

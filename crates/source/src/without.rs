@@ -1,6 +1,5 @@
-//! A trace of which some time is not read, some packets, or events of some classes in some time.
+//! A trace of which some time is not read, or events of some classes in some time.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use slowpath_model::{
@@ -10,7 +9,7 @@ use slowpath_model::{
 
 use crate::{Decoder, EventSink, Packet, Source, Stream};
 
-/// Reads all of a source but what happened in some time or stands in some packets. Classes of events still stand in its schema, and streams
+/// Reads all of a source but what happened in some time. Classes of events still stand in its schema, and streams
 /// of which nothing is left in its list.
 pub struct Without {
     source: Box<dyn Source>,
@@ -49,31 +48,12 @@ impl Without {
     /// Leaves out everything that happened in `ranges`: packets end and begin there.
     pub fn time(source: Box<dyn Source>, ranges: Vec<TimeRange>) -> Self {
         let ranges = TimeRange::union(ranges);
-        let mut without = Self::keeping(source, |packet| outside(packet.range, &ranges));
-        for stream in &mut without.streams {
-            let is_read = |at: &Timestamp| !ranges.iter().any(|range| range.contains(*at));
-            stream.cut_off_at = stream.cut_off_at.filter(is_read);
-        }
-        without.left_out.fill(ranges.clone());
-        without.times = ranges;
-        without
-    }
-
-    /// Leaves out these packets.
-    pub fn packets(source: Box<dyn Source>, left_out: &HashSet<PacketId>) -> Self {
-        Self::keeping(source, |packet| {
-            (!left_out.contains(&packet.id)).then_some(packet.range)
-        })
-    }
-
-    /// Keeps of each packet the time that `kept` gives.
-    fn keeping(source: Box<dyn Source>, kept: impl Fn(&Packet) -> Option<TimeRange>) -> Self {
         let (mut streams, mut packets, mut ids) = (Vec::new(), Vec::new(), Vec::new());
         for stream in source.streams() {
             let first = packets.len() as u32;
             let of_stream = stream.packets.start as usize..stream.packets.end as usize;
             for packet in source.packets().get(of_stream).unwrap_or_default() {
-                if let Some(range) = kept(packet) {
+                if let Some(range) = outside(packet.range, &ranges) {
                     ids.push(packet.id);
                     packets.push(Packet {
                         id: PacketId(packets.len() as u32),
@@ -82,14 +62,16 @@ impl Without {
                     });
                 }
             }
+            let is_read = |at: &Timestamp| !ranges.iter().any(|range| range.contains(*at));
             streams.push(Stream {
                 packets: first..packets.len() as u32,
+                cut_off_at: stream.cut_off_at.filter(is_read),
                 ..stream.clone()
             });
         }
         Self {
-            left_out: vec![Vec::new(); source.schema().event_classes.len()],
-            times: Vec::new(),
+            left_out: vec![ranges.clone(); source.schema().event_classes.len()],
+            times: ranges,
             streams,
             packets,
             ids,

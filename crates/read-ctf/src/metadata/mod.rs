@@ -11,6 +11,8 @@ mod packets;
 mod reference;
 mod tsdl;
 
+use std::borrow::Cow;
+
 use slowpath_model::{Diagnostic, DiagnosticCode, Place};
 use slowpath_source::NamedBytes;
 
@@ -32,18 +34,8 @@ pub struct Metadata {
 /// [`DiagnosticCode::InvalidMetadata`] with the line and column in the text (for metadata in
 /// packets: in the text that the packets make up), or the byte where a packet is damaged.
 pub fn parse(file: &NamedBytes) -> Result<Metadata, Diagnostic> {
-    let bytes = file.get();
-    let joined;
-    let text = if packets::are_in(bytes) {
-        joined = packets::join(bytes).map_err(|fault| {
-            let mut diagnostic = invalid(file, fault.message);
-            diagnostic.place.byte = Some(fault.at as u64);
-            diagnostic
-        })?;
-        &joined
-    } else {
-        bytes
-    };
+    let text = text(file)?;
+    let text = &*text;
     let mut notes = Notes::default();
     let read = match json::is_in(text) {
         true => json::read(text, &mut notes),
@@ -72,6 +64,24 @@ pub fn parse(file: &NamedBytes) -> Result<Metadata, Diagnostic> {
             Err(diagnostic)
         }
     }
+}
+
+/// The text of a metadata file, which may be in packets.
+///
+/// # Errors
+///
+/// [`DiagnosticCode::InvalidMetadata`] with the byte where a packet is damaged.
+pub fn text(file: &NamedBytes) -> Result<Cow<'_, [u8]>, Diagnostic> {
+    let bytes = file.get();
+    if !packets::are_in(bytes) {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let joined = packets::join(bytes).map_err(|fault| {
+        let mut diagnostic = invalid(file, fault.message);
+        diagnostic.place.byte = Some(fault.at as u64);
+        diagnostic
+    })?;
+    Ok(Cow::Owned(joined))
 }
 
 fn invalid(file: &NamedBytes, message: String) -> Diagnostic {
