@@ -1,11 +1,20 @@
 """What the agent costs (README.md): a single response; then a real Spring Boot service: its start, processor time per
-request by /proc, and latencies that clients see, without the agent, with it, where its options change while the service
-runs, and with watchpoints. Modes take turns, forwards and backwards; ratios compare with `no agent` of the same round.
-The last mode is that once more: what differs there is noise. Eleven minutes.
-    bench.py [ROUNDS [SECONDS_OF_A_RUN [REQUESTS_PER_SECOND]]]"""
+request, and latencies that clients see. Differences of a few percent are less than those between two JVMs that run the same
+program, as each has compiled it in its own way, and than what a JVM gains in its first minute. So:
+- each JVM is asked until its processor time per request stands still, before anything is measured;
+- what the agent does is compared inside of a JVM: while it serves, the agent is switched (options that may change at run
+  time) in short blocks, forwards and backwards, so that what changes steadily cancels out; of several JVMs;
+- what cannot be switched, as calls of hooks and the field that objects have more, is compared with JVMs without the agent,
+  which take turns with the others. There each pair of JVMs is one value: the interval is as wide as JVMs differ.
+JVMs are those of a user: no options but a limit of the heap, no processors of their own (with one, a JVM is another one:
+another collector, other compilers' threads). Intervals are of 95 %, of means of logarithms of ratios (Student's t).
+Processor time is that of the service's process, which others on the machine hardly change; latencies they do.
+    bench.py [JVMS [VISITS_OF_EACH [SECONDS_OF_A_BLOCK [REQUESTS_PER_SECOND]]]]"""
+import math
 import os
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -13,23 +22,35 @@ import tempfile
 import time
 from pathlib import Path
 
+import corners
+
 HERE = Path(__file__).resolve().parent
 AGENT = HERE.parent / "target/slowpath-transfers.jar"
 CLASSES = HERE.parent / "target/test-classes"
 SERVICES = HERE / "services/target/services.jar"
 GIVEN = [int(given) for given in sys.argv[1:]]
-ROUNDS, SECONDS, RATE = GIVEN + [8, 5, 400][len(GIVEN):]
+JVMS, VISITS, SECONDS, RATE = GIVEN + [3, 5, 2, 1200][len(GIVEN):]
 STARTS = 5
 CLIENTS = (16, 200)
-# Which service is asked, and the agent's options there that change while it runs.
-MODES = {
-    "no agent": ("plain", None),
-    "counts only": ("mask", "rate=0"),
-    "default: 20 looks a second": ("mask", ""),
-    "a look at every response": ("mask", "arms-per-second=1000000"),
-    "watchpoints, default": ("watchpoints", ""),
-    "no agent again": ("plain", None),
-}
+# Until the agent has read changed options, and clients are connected.
+LEAD_SECONDS = 0.8
+# A JVM is warm when the medians of processor time per request of its last blocks, by thirds, differ by less than this, and
+# its compilers have had no more than that of its processor time in them: while they are at work, it stands still for a
+# time, at three times of what it comes to.
+STEADY = 0.04
+WARM_BLOCKS = 9
+LONGEST_WARM_SECONDS = 120
+# The agent's options that change while a service runs, and what is compared with what.
+OPTIONS = {"off": "counting=off", "default": "", "counts only": "rate=0", "every response": "arms-per-second=1000000"}
+COMPARED = [("default", "off", "the agent by default, against switched off"),
+            ("default", "counts only", "… of that, looking into 20 responses a second (rate 1 against 0)"),
+            ("every response", "off", "every response looked into, against switched off")]
+MEASURES = [("processor time per request", "us", 1), ("latency p50", "ms", 1000), ("latency p99", "ms", 1000)]
+# In percent: by default, for processor time and p99; never more, whatever the options.
+BOUND = 3
+NEVER_ABOVE = 10
+# Student's t for 95 %, by degrees of freedom.
+T = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10, 2.09, 2.09]
 
 
 class Service:
@@ -51,8 +72,16 @@ class Service:
         self.start_seconds = time.monotonic() - began
 
     def processor_seconds(self):
-        stat = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+        """By the clock of its processor time, which the kernel numbers after the process (clock_getcpuclockid)."""
+        return time.clock_gettime(~self.process.pid << 3 | 2)
+
+    def compiler_seconds(self):
+        """Processor time of the JVM's compilers, by thread."""
+        seconds = {}
+        for thread in Path(f"/proc/{self.process.pid}/task").iterdir():
+            if re.match("C[12] Compiler", (thread / "comm").read_text()):
+                seconds[thread.name] = int((thread / "schedstat").read_text().split()[0]) / 1e9
+        return seconds
 
     def stop(self):
         self.process.terminate()
@@ -66,21 +95,56 @@ class Load:
         self.process = subprocess.Popen(["java", "-cp", CLASSES, "load.Load"], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
 
-    def run(self, service, clients, seconds=SECONDS):
-        """Of the service: microseconds of processor per request, and latency, p50 and p99."""
-        before = service.processor_seconds()
-        self.process.stdin.write(f"{service.port} {clients} {RATE} {seconds} /one/{{}}\n")
+    def run(self, service, clients, lead=LEAD_SECONDS, seconds=SECONDS):
+        """Of the service: microseconds of processor per request, and of latency, p50 and p99."""
+        self.process.stdin.write(f"{service.port} {clients} {RATE} {lead} {seconds} /one/{{}}\n")
         self.process.stdin.flush()
+        self.process.stdout.readline()
+        before = service.processor_seconds()
         requests, failures, p50, p99 = (int(word) for word in self.process.stdout.readline().split())
         if failures:
             raise SystemExit(f"{failures} of {clients} clients failed")
         return 1e6 * (service.processor_seconds() - before) / requests, p50, p99
 
 
-def agent_of(folder, backend):
-    options = (f"config={folder}/options-{backend},report={folder}/report-{backend}.jsonl,report-every=0.5,"
-               f"samples=1000000,backend={backend}")
-    return [f"-javaagent:{AGENT}={options}"]
+class Planner(Service):
+    """The service that is measured, of the agent or without."""
+
+    def __init__(self, folder, name, tickets, backend=None):
+        self.name = name
+        self.options = folder / f"options-{name}"
+        self.options.write_text("")
+        agent = [f"-javaagent:{AGENT}=config={self.options},report={folder}/report-{name}.jsonl,report-every=0.5,"
+                 f"samples=1000000,backend={backend}"] if backend else []
+        super().__init__(folder, f"planner-{name}", f"--tickets=http://localhost:{tickets.port}", agent=agent)
+        if "slowpath:" in self.log.read_text():
+            print(self.log.read_text())
+
+    def block(self, load, clients, mode=None):
+        if mode is not None:
+            self.options.write_text(OPTIONS[mode])
+        return load.run(self, clients)
+
+    def warm(self, load):
+        """Says how long that took and where it ended."""
+        began = time.monotonic()
+        costs, shares = [], []
+        thirds = []
+        is_steady = False
+        while not is_steady and time.monotonic() < began + LONGEST_WARM_SECONDS:
+            used, compiled = self.processor_seconds(), self.compiler_seconds()
+            costs.append(load.run(self, CLIENTS[len(costs) % 2], lead=0.1)[0])
+            # Threads that are new or have ended have done little.
+            compiled = sum(now - compiled.get(thread, now) for thread, now in self.compiler_seconds().items())
+            shares.append(compiled / (self.processor_seconds() - used))
+            if len(costs) >= WARM_BLOCKS:
+                last, third = costs[-WARM_BLOCKS:], WARM_BLOCKS // 3
+                thirds = [statistics.median(last[begin:begin + third]) for begin in range(0, WARM_BLOCKS, third)]
+                is_steady = (max(thirds) < (1 + STEADY) * min(thirds)
+                             and statistics.mean(shares[-WARM_BLOCKS:]) < STEADY)
+        print(f"{self.name}: {'steady' if is_steady else 'NOT STEADY'} after {time.monotonic() - began:.0f} s: at first "
+              f"{costs[0]:.0f} us per request, then {', '.join(f'{cost:.0f}' for cost in thirds)}; compilers had "
+              f"{100 * statistics.mean(shares[-WARM_BLOCKS:]):.1f} % of it", flush=True)
 
 
 def singles(folder):
@@ -95,84 +159,129 @@ def singles(folder):
         print(f"a request with one response, {name}: {int(ran.stdout) / 1000:.1f} us")
 
 
-def starts(folder, arguments):
-    seconds = {"no agent": [], "agent": []}
-    for _ in range(STARTS):
-        for name, agent in (("no agent", ()), ("agent", agent_of(folder, "mask"))):
-            service = Service(folder, "planner", *arguments, agent=agent)
+def starts(folder, tickets):
+    seconds = {"without the agent": [], "with it": []}
+    for number in range(STARTS):
+        for name, backend in (("without the agent", None), ("with it", "mask")):
+            service = Planner(folder, f"start-{number}-{backend}", tickets, backend)
             seconds[name].append(service.start_seconds)
             service.stop()
     for name, each in seconds.items():
         print(f"start, {name}: median {statistics.median(each):.2f} s, {min(each):.2f} to {max(each):.2f} s")
+    later = [one - other for one, other in zip(seconds["with it"], seconds["without the agent"])]
+    print(f"start, later by: median {statistics.median(later):.2f} s, {min(later):.2f} to {max(later):.2f} s", flush=True)
 
 
-def measure(folder, load, services):
-    """By number of clients and mode: what each round gave."""
-    def set_options(mode):
-        name, options = MODES[mode]
-        if options is not None:
-            (folder / f"options-{name}").write_text(options)
-            time.sleep(1.2)  # until the agent has read them
-        return services[name]
-
-    for mode in [*MODES, *MODES]:
-        load.run(set_options(mode), 16, seconds=5)  # compilers
-    results = {(clients, mode): [] for clients in CLIENTS for mode in MODES}
-    for number in range(ROUNDS):
-        for mode in (list(MODES) if number % 2 == 0 else list(reversed(MODES))):
-            service = set_options(mode)
-            for clients in CLIENTS:
-                results[clients, mode].append(load.run(service, clients))
-    return results
+def visit(load, agent, plain, clients, modes):
+    """Each mode of a JVM, and one without the agent, forwards and backwards. By mode: means of both, by measure."""
+    blocks = {}
+    for mode in (*modes, *reversed(modes)):
+        service, options = (plain, None) if mode == "no agent" else (agent, mode)
+        blocks.setdefault(mode, []).append(service.block(load, clients, options))
+    return {mode: [math.exp(statistics.mean(math.log(value) for value in values)) for values in zip(*each)]
+            for mode, each in blocks.items()}
 
 
-def mean(ratios):
-    """'+1.2 ± 0.4 %': mean and standard error of ratios."""
-    error = statistics.stdev(ratios) / len(ratios) ** 0.5 if len(ratios) > 1 else float("nan")
-    return f"{100 * (statistics.mean(ratios) - 1):+6.1f} ± {100 * error:.1f} %"
+def interval(logarithms):
+    """Change in percent, and the interval in which it is; of one value, the change alone."""
+    mean = statistics.mean(logarithms)
+    count = len(logarithms)
+    wide = T[min(count - 2, len(T) - 1)] * statistics.stdev(logarithms) / count ** 0.5 if count > 1 else None
+    return [100 * (math.exp(value) - 1) for value in ((mean, mean - wide, mean + wide) if count > 1 else (mean,))]
 
 
-def say(results):
-    for clients in CLIENTS:
-        print(f"\n{clients} clients, {RATE} requests/s, {ROUNDS} runs of {SECONDS} s each\n"
-              f"{'':28} {'CPU/request':>12} {'':>16} {'p50':>9} {'':>16} {'p99':>9}")
-        for mode in MODES:
-            line = f"{mode:28}"
-            for value, unit, scale in ((0, "us", 1), (1, "ms", 1000), (2, "ms", 1000)):
-                own = [run[value] for run in results[clients, mode]]
-                plain = [run[value] for run in results[clients, "no agent"]]
-                ratio = mean([one / other for one, other in zip(own, plain)]) if mode != "no agent" else ""
-                line += f" {statistics.median(own) / scale:8.{0 if scale == 1 else 2}f} {unit} {ratio:>16}"
+def verdict(low, high, bound):
+    if high <= bound:
+        return f"at most {bound} %: holds"
+    return f"at most {bound} %: {'DOES NOT HOLD' if low > bound else 'cannot be told'}"
+
+
+def say(what, changes, bounds):
+    """@param changes by measure: logarithms of ratios; bounds: by measure, in percent, or None"""
+    print(f"  {what} ({len(changes[0])} values)")
+    for (measure, _, _), logarithms, bound in zip(MEASURES, changes, bounds):
+        change, *limits = interval(logarithms)
+        line = f"    {measure:28} {change:+6.1f} %"
+        if limits:
+            line += f"   {limits[0]:+6.1f} to {limits[1]:+6.1f} %   {verdict(*limits, bound) if bound else ''}"
+        print(line.rstrip())
+
+
+def ratios(visits, one, other):
+    """By measure: of each visit of both."""
+    return [[math.log(each[one][measure] / each[other][measure]) for each in visits if one in each and other in each]
+            for measure in range(len(MEASURES))]
+
+
+def say_all(visits, compared, backend):
+    """@param visits by clients: of each JVM"""
+    for clients, of_jvms in visits.items():
+        every = [each for of_jvm in of_jvms for each in of_jvm]
+        print(f"\n{backend}, {clients} clients, {RATE} requests/s")
+        for mode in every[0]:
+            line = f"  {mode:15}"
+            for index, (measure, unit, scale) in enumerate(MEASURES):
+                median = statistics.median(each[mode][index] for each in every if mode in each)
+                line += f"  {measure} {median / scale:.{0 if scale == 1 else 2}f} {unit}"
             print(line)
+        for one, other, what in compared:
+            bound = NEVER_ABOVE if one == "every response" or backend == "watchpoints" else BOUND
+            say(what, ratios(every, one, other), (bound, None, bound))
+        if "no agent" in every[0]:
+            by_jvm = [[statistics.mean(measure) for measure in ratios(of_jvm, "default", "no agent")]
+                      for of_jvm in of_jvms]
+            say("the agent by default, against JVMs without", list(zip(*by_jvm)), (BOUND, None, BOUND))
+            for mode in ("default", "no agent"):
+                costs = [math.exp(statistics.mean(math.log(each[mode][0]) for each in of_jvm)) for of_jvm in of_jvms]
+                print(f"    JVMs, {mode}: {', '.join(f'{cost:.0f}' for cost in costs)} us of processor per request")
+
+
+def measure(load, agents, plains, watchpoints):
+    visits = {clients: [[] for _ in agents] for clients in CLIENTS}
+    aimed = {clients: [[]] for clients in CLIENTS}
+    for number in range(VISITS):
+        # What matters most, more often.
+        modes = ["no agent", *OPTIONS] if number % 3 == 0 else ["no agent", "off", "default"]
+        for jvm, (agent, plain) in enumerate(zip(agents, plains)):
+            for clients in CLIENTS:
+                visits[clients][jvm].append(visit(load, agent, plain, clients, modes))
+        if watchpoints:
+            for clients in CLIENTS:
+                aimed[clients][0].append(visit(load, watchpoints, None, clients, ["off", "default"]))
+    say_all(visits, COMPARED, "field mask")
+    if watchpoints:
+        say_all(aimed, COMPARED[:1], "watchpoints")
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # So that services end, too.
     folder = Path(tempfile.mkdtemp())
     running = []
+
+    def run(service):
+        running.append(service)
+        return service
     try:
+        began = time.monotonic()
         singles(folder)
-        tickets = Service(folder, "tickets")
-        running.append(tickets)
-        arguments = [f"--tickets=http://localhost:{tickets.port}"]
-        for backend in ("mask", "watchpoints"):
-            (folder / f"options-{backend}").write_text("")
-        starts(folder, arguments)
-        services = {}
-        for name in ("plain", "mask", "watchpoints"):
-            agent = () if name == "plain" else agent_of(folder, name)
-            services[name] = Service(folder, f"planner-{name}", *arguments, agent=agent)
-            running.append(services[name])
-            if "slowpath:" in services[name].log.read_text():
-                print(f"{name}: {services[name].log.read_text()}")
-        load = Load()
-        running.append(load)
-        say(measure(folder, load, services))
-        print(f"\nload average {os.getloadavg()[1]:.1f} on {os.cpu_count()} processors: "
-              "more than this benchmark means that others disturbed it")
+        tickets = run(Service(folder, "tickets"))
+        starts(folder, tickets)
+        load = run(Load())
+        planners = []
+        for number in range(JVMS):
+            planners.append((run(Planner(folder, f"agent-{number + 1}", tickets, "mask")),
+                             run(Planner(folder, f"none-{number + 1}", tickets))))
+        agents, plains = zip(*planners)
+        watchpoints = run(Planner(folder, "watchpoints", tickets, "watchpoints")) if corners.has_registers() else None
+        for service in filter(None, [*(one for pair in planners for one in pair), watchpoints]):
+            service.warm(load)
+        measure(load, agents, plains, watchpoints)
+        print(f"\n{(time.monotonic() - began) / 60:.0f} minutes; load average {os.getloadavg()[1]:.1f} on {os.cpu_count()} "
+              "processors (more than 2 means that others disturbed it: latencies say less then)")
     finally:
-        for process in running:
-            process.process.kill()
-            process.process.wait()
+        for service in running:
+            service.process.kill()
+            service.process.wait()
         shutil.rmtree(folder)
 
 

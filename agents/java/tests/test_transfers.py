@@ -310,6 +310,17 @@ class EveryRead(unittest.TestCase):
         self.assertIn(f"members {truth['members']}\n", plain.stdout, "reflection tells nothing of the agent")
 
 
+def watched(backend, program, *arguments, methods=("fetch",), java="java"):
+    """Rows of the report of a program of the tests' that was watched as closely as can be."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.jsonl"
+        remote = ",".join(f"{program}#{method}" for method in methods)
+        subprocess.run([java, "-XX:+UseSerialGC", f"-javaagent:{AGENT}=report={report},samples=1000000,"
+                        f"arms-per-second=1000000,aiming-share=0.5,backend={backend},remote={remote}",
+                        "-cp", CLASSES, program, *arguments], check=True, stderr=subprocess.DEVNULL, timeout=60)
+        return [row for context in read_report(report)[1] for row in context["classes"]]
+
+
 class ByRegisters(unittest.TestCase):
     """The same program, each object in a request of its own, with a field of each watched by a debug register."""
 
@@ -348,40 +359,24 @@ class ByRegisters(unittest.TestCase):
 
     @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
     def test_objects_that_arrive_twice(self):
-        with tempfile.TemporaryDirectory() as folder:
-            report = Path(folder) / "report.jsonl"
-            subprocess.run(["java", "-XX:+UseSerialGC", f"-javaagent:{AGENT}=report={report},samples=1000000,"
-                            "arms-per-second=1000000,aiming-share=0.5,backend=watchpoints,"
-                            "remote=corners.Twice#fetch,corners.Twice#pass", "-cp", CLASSES, "corners.Twice", "2000"],
-                           check=True, timeout=60)
-            rows = [row for context in read_report(report)[1] for row in context["classes"]]
-            self.assertGreater(sum(row["decided"] for row in rows), 100)
-            self.assertEqual([row["fields"][0]["unused"] for row in rows], [0] * len(rows), rows)
+        rows = watched("watchpoints", "corners.Twice", "2000", methods=("fetch", "pass"))
+        self.assertGreater(sum(row["decided"] for row in rows), 100)
+        self.assertEqual([row["fields"][0]["unused"] for row in rows], [0] * len(rows), rows)
 
     @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
     def test_copies_of_what_was_read_already(self):
         """They are censored like those of what was not, so that the share that was read stays what it is."""
-        with tempfile.TemporaryDirectory() as folder:
-            report = Path(folder) / "report.jsonl"
-            subprocess.run(["java", "-XX:+UseSerialGC", f"-javaagent:{AGENT}=report={report},samples=1000000,"
-                            "arms-per-second=1000000,aiming-share=0.5,backend=watchpoints,"
-                            "remote=corners.Halves#fetch", "-cp", CLASSES, "corners.Halves", "5"], check=True, timeout=60)
-            row = read_report(report)[1][0]["classes"][0]
-            self.assertGreater(row["decided"], 300)
-            self.assertAlmostEqual(row["utilisation"], 0.5, delta=0.1)
-            self.assertAlmostEqual(row["censored"] / row["watched"], 0.5, delta=0.1)
+        row = watched("watchpoints", "corners.Halves", "5")[0]
+        self.assertGreater(row["decided"], 300)
+        self.assertAlmostEqual(row["utilisation"], 0.5, delta=0.1)
+        self.assertAlmostEqual(row["censored"] / row["watched"], 0.5, delta=0.1)
 
     @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
     def test_requests_that_go_on_when_the_servlet_returns(self):
-        with tempfile.TemporaryDirectory() as folder:
-            report = Path(folder) / "report.jsonl"
-            subprocess.run(["java", "-XX:+UseSerialGC", f"-javaagent:{AGENT}=report={report},samples=1000000,"
-                            "arms-per-second=1000000,aiming-share=0.5,backend=watchpoints,"
-                            "remote=corners.Deferred#fetch", "-cp", CLASSES, "corners.Deferred", "5"], check=True, timeout=60)
-            read, never = read_report(report)[1][0]["classes"][0]["fields"]
-            self.assertGreater(read["used"], 10)
-            self.assertGreater(never["unused"], 10)
-            self.assertEqual((read["unused"], never["used"]), (0, 0))
+        read, never = watched("watchpoints", "corners.Deferred", "5")[0]["fields"]
+        self.assertGreater(read["used"], 10)
+        self.assertGreater(never["unused"], 10)
+        self.assertEqual((read["unused"], never["used"]), (0, 0))
 
     @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
     def test_virtual_threads(self):
@@ -390,13 +385,8 @@ class ByRegisters(unittest.TestCase):
         if not with_virtual:
             self.skipTest("no Java 21 or later (JAVAS)")
         for java in with_virtual:
-            with self.subTest(java=java), tempfile.TemporaryDirectory() as folder:
-                report = Path(folder) / "report.jsonl"
-                subprocess.run([java, "-XX:+UseSerialGC", f"-javaagent:{AGENT}=report={report},samples=1000000,"
-                                "arms-per-second=1000000,aiming-share=0.5,backend=watchpoints,"
-                                "remote=virtual.Virtual#fetch", "-cp", CLASSES, "virtual.Virtual", "5"],
-                               check=True, timeout=60)
-                row = read_report(report)[1][0]["classes"][0]
+            with self.subTest(java=java):
+                row = watched("watchpoints", "virtual.Virtual", "5", java=java)[0]
                 read, printed, never = row["fields"]
                 self.assertGreater(row["decided"], 100)
                 self.assertGreater(row["censored"], 100, "those that were printed")
@@ -433,20 +423,14 @@ class Presence(unittest.TestCase):
     """To ask a message of Protocol Buffers whether a field is set is a read of it."""
 
     def check(self, backend):
-        with tempfile.TemporaryDirectory() as folder:
-            report = Path(folder) / "report.jsonl"
-            subprocess.run(["java", "-XX:+UseSerialGC", f"-javaagent:{AGENT}=report={report},samples=1000000,"
-                            f"arms-per-second=1000000,aiming-share=0.5,backend={backend},"
-                            "remote=corners.Presence#fetch", "-cp", CLASSES, "corners.Presence", "2000"],
-                           check=True, stderr=subprocess.DEVNULL, timeout=60)
-            (row,) = read_report(report)[1][0]["classes"]
-            for name, kind in (("kind", "used"), ("seat", "used"), ("seatCount", "printed"), ("name", "unused"),
-                               ("nameCase", "used")):
-                field = fields(row).pop(name)
-                decided = field["used"] + field["printed"] + field["unused"]
-                self.assertGreater(decided, 20)
-                self.assertEqual(field[kind], decided, field)
-            self.assertEqual(len(row["fields"]), 5)
+        (row,) = watched(backend, "corners.Presence", "2000")
+        for name, kind in (("kind", "used"), ("seat", "used"), ("seatCount", "printed"), ("name", "unused"),
+                           ("nameCase", "used")):
+            field = fields(row).pop(name)
+            decided = field["used"] + field["printed"] + field["unused"]
+            self.assertGreater(decided, 20)
+            self.assertEqual(field[kind], decided, field)
+        self.assertEqual(len(row["fields"]), 5)
 
     def test_mask(self):
         self.check("mask")
@@ -497,6 +481,11 @@ class OtherClasses(unittest.TestCase):
             with self.subTest(how):
                 said, head, _ = self.run_with("", "isolated.Isolated", CLASSES, *how)
                 self.assertEqual((said, head["classes_not_rewritten"]), ("bundle runs\n", 1))
+
+    def test_switched_off(self):
+        said, head, contexts = self.run_with("counting=off,remote=corners.Corners#fetch", "corners.Corners", "40")
+        self.assertEqual((contexts, head["failures"]), ([], 0))
+        self.assertIn("objects ", said)
 
     def test_readers_that_are_not_the_application(self):
         for options in ("packages=elsewhere.data", "exclude=elsewhere.web"):
@@ -552,6 +541,7 @@ class WhatCannotBe(unittest.TestCase):
         self.assertIn("'rate' is 2 (hint: a number from 0.0 to 1.0)", self.run_with("rate=2"))
         self.assertIn("'backend' is hardware (hint: auto or mask or watchpoints)", self.run_with("backend=hardware"))
         self.assertIn("'call-paths' is c (hint: native or java)", self.run_with("call-paths=c"))
+        self.assertIn("'counting' is no (hint: on or off)", self.run_with("counting=no"))
         self.assertIn("cannot read /nowhere", self.run_with("config=/nowhere"))
 
     def test_no_native_library(self):

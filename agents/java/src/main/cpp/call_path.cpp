@@ -3,6 +3,7 @@
 // its ids are not given to others. No names here; Java finds them, once for each path. Nothing that throws.
 #include <jvmti.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -10,9 +11,13 @@ namespace {
 
 // Deeper than this nobody looks, as in CallPath.
 constexpr jint MOST_FRAMES = 512;
-// What is asked for first. From a client down to the servlet that serves the request there are some thirty frames, and
-// a frame costs the JVM a tenth of a microsecond.
+// What is asked for first on a thread. From a client down to the servlet that serves the request there are some thirty
+// frames, and a frame costs the JVM up to half a microsecond; so later it is what has sufficed lately.
 constexpr jint FIRST_FRAMES = 48;
+// CallPaths.number, CallPaths.here and Transfers.callPath.
+constexpr jint OWN_FRAMES = 3;
+
+thread_local jint enough_frames = FIRST_FRAMES;
 
 std::atomic<jvmtiEnv *> tools{nullptr};
 
@@ -86,16 +91,19 @@ extern "C" JNIEXPORT jlong JNICALL Java_slowpath_transfers_CallPaths_number(JNIE
     jint count = 0;
     for (jint asked = 0, from = 0; count == asked && asked < MOST_FRAMES; from = count) {
         jint more;
-        asked = from ? MOST_FRAMES : FIRST_FRAMES;
+        asked = from == 0 ? enough_frames : from < FIRST_FRAMES ? FIRST_FRAMES : MOST_FRAMES;
         // Newer JVMs look at all threads where none is named.
-        if (tools.load()->GetStackTrace(current, from, asked - from, frames + from, &more) != JVMTI_ERROR_NONE)
+        if (tools.load()->GetStackTrace(current, OWN_FRAMES + from, asked - from, frames + from, &more) != JVMTI_ERROR_NONE)
             return from ? static_cast<jlong>(hash) : 0;
         count += more;
         for (jint frame = from; frame < count; frame++) {
             hash = mix(hash, reinterpret_cast<std::uintptr_t>(frames[frame].method));
             hash = mix(hash, static_cast<std::uint64_t>(frames[frame].location));
-            if (begins.contain(frames[frame].method))
+            if (begins.contain(frames[frame].method)) {
+                // One less each time, for where paths of several lengths take turns.
+                enough_frames = std::max(frame + 1, enough_frames - 1);
                 return static_cast<jlong>(hash);
+            }
         }
     }
     return static_cast<jlong>(hash);

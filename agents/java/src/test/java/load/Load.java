@@ -1,8 +1,9 @@
 /*
  * Clients of an HTTP service, for the benchmark: each has a connection of its own and asks at fixed times, whether it
  * was answered late or not, so that a service that is slow is not asked less. Reads a line for each run from stdin:
- *   PORT CLIENTS REQUESTS_PER_SECOND SECONDS PATH      `{}` in PATH is a number that changes
- * and answers with a line: requests, failures, and latencies in microseconds: p50, p99.
+ *   PORT CLIENTS REQUESTS_PER_SECOND LEAD SECONDS PATH      `{}` in PATH is a number that changes
+ * asks for LEAD seconds, says `measuring`, goes on for SECONDS, and answers with a line of what was asked after LEAD:
+ * requests, failures, and latencies in microseconds: p50, p99.
  */
 package load;
 
@@ -20,6 +21,7 @@ public final class Load {
     private final int port;
     private final int clients;
     private final long interval;
+    private final long leadNanos;
     private final long nanos;
     private final String path;
     private final AtomicInteger failures = new AtomicInteger();
@@ -30,8 +32,9 @@ public final class Load {
         port = Integer.parseInt(run[0]);
         clients = Integer.parseInt(run[1]);
         double perSecond = Double.parseDouble(run[2]);
-        nanos = (long) (1e9 * Double.parseDouble(run[3]));
-        path = run[4];
+        leadNanos = (long) (1e9 * Double.parseDouble(run[3]));
+        nanos = (long) (1e9 * Double.parseDouble(run[4]));
+        path = run[5];
         interval = (long) (1e9 * clients / perSecond);
         latencies = new long[(int) (perSecond * nanos / 1e9) + 2 * clients];
     }
@@ -45,12 +48,15 @@ public final class Load {
 
     private String run() throws InterruptedException {
         long begin = System.nanoTime() + 10_000_000;
+        long measured = begin + leadNanos;
         Thread[] threads = new Thread[clients];
         for (int client = 0; client < clients; client++) {
             long first = begin + interval * client / clients;
-            threads[client] = new Thread(() -> ask(first, begin + nanos));
+            threads[client] = new Thread(() -> ask(first, measured, measured + nanos));
             threads[client].start();
         }
+        Thread.sleep(Math.max(0, measured - System.nanoTime()) / 1_000_000);
+        System.out.println("measuring");
         for (Thread thread : threads) {
             thread.join();
         }
@@ -60,7 +66,7 @@ public final class Load {
                 + sorted[(int) (sorted.length * 0.99)] / 1000;
     }
 
-    private void ask(long first, long end) {
+    private void ask(long first, long measured, long end) {
         try (Socket socket = new Socket("localhost", port)) {
             socket.setTcpNoDelay(true);
             InputStream answers = new BufferedInputStream(socket.getInputStream());
@@ -73,7 +79,9 @@ public final class Load {
                 socket.getOutputStream().write(("GET " + asked + " HTTP/1.1\r\nHost: localhost\r\n\r\n")
                         .getBytes(StandardCharsets.US_ASCII));
                 readAnswer(answers);
-                latencies[count.getAndIncrement()] = System.nanoTime() - due;
+                if (due >= measured) {
+                    latencies[count.getAndIncrement()] = System.nanoTime() - due;
+                }
             }
         } catch (IOException | InterruptedException | RuntimeException cause) {
             if (failures.getAndIncrement() == 0) {

@@ -70,10 +70,11 @@ final class CallPath {
         return frames;
     }
 
-    /** Whether only servers and filters lie below: half of a stack, which says nothing of who asked. */
+    /** Whether only servers, filters and what calls controllers lie below: most of a stack, which says nothing of who asked. */
     private static boolean isBeginOfRequest(String className) {
         return className.equals("jakarta.servlet.http.HttpServlet")
-                || className.equals("javax.servlet.http.HttpServlet");
+                || className.equals("javax.servlet.http.HttpServlet")
+                || className.equals("org.springframework.web.method.support.InvocableHandlerMethod");
     }
 
     private static boolean isProxy(String className) {

@@ -29,7 +29,7 @@ final class CallPaths {
         return isNative && options.nativeCallPaths ? "native" : "java";
     }
 
-    /** That of the calling thread. */
+    /** That of the calling thread; called by {@link Transfers#callPath} alone, as the native library passes both over. */
     CallPath here() {
         Thread current = Thread.currentThread();
         long number = isNative && options.nativeCallPaths ? number(current) : 0;

@@ -15,6 +15,11 @@ final class Endpoint {
         "sk_", "pk_", "rk_", "AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox",
     };
 
+    /** Longer templates, which nobody writes, are not kept. */
+    private static final int LONGEST_KEPT = 500;
+    /** What was made of templates, of which programs have few and use them all the time: in each place the last one. */
+    private static final Made[] MADE = new Made[256];
+
     static final Endpoint UNKNOWN = new Endpoint("", "", Encoding.JSON);
 
     /** "GET", "SELECT"; empty where it is not known. */
@@ -22,8 +27,10 @@ final class Endpoint {
     /** Without query and fragment; what identifies a single thing is `{}`, or named as the program's template does. */
     final String url;
     final Encoding encoding;
+    private final int hash;
 
     Endpoint(String method, String url, Encoding encoding) {
+        hash = Objects.hash(method, url);
         this.method = method;
         this.url = url;
         this.encoding = encoding;
@@ -35,9 +42,23 @@ final class Endpoint {
      * @param uri where no template is known; null: that is not known either
      */
     static Endpoint of(Object method, String template, Object uri) {
+        String name = method == null ? "" : method.toString();
+        if (template != null && !template.startsWith("/") && template.length() <= LONGEST_KEPT) {
+            return ofTemplate(name, template);
+        }
         String url = uri == null ? "" : uri.toString();
         String named = template == null ? url : template.startsWith("/") ? base(url, template) + template : template;
-        return new Endpoint(method == null ? "" : method.toString(), general(named), Encoding.JSON);
+        return new Endpoint(name, general(named), Encoding.JSON);
+    }
+
+    private static Endpoint ofTemplate(String method, String template) {
+        int place = (template.hashCode() ^ template.hashCode() >>> 16) & MADE.length - 1;
+        Made made = MADE[place];
+        if (made == null || !made.template.equals(template) || !made.endpoint.method.equals(method)) {
+            made = new Made(template, new Endpoint(method, general(template), Encoding.JSON));
+            MADE[place] = made;
+        }
+        return made.endpoint;
     }
 
     /** What stands before the part of a URL that was made of a template: as many segments as it has besides. */
@@ -167,12 +188,23 @@ final class Endpoint {
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof Endpoint && url.equals(((Endpoint) other).url)
+        return this == other || other instanceof Endpoint && url.equals(((Endpoint) other).url)
                 && method.equals(((Endpoint) other).method);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(method, url);
+        return hash;
+    }
+
+    /** Threads may see one that another has made without more ado, as nothing in it changes. */
+    private static final class Made {
+        private final String template;
+        private final Endpoint endpoint;
+
+        Made(String template, Endpoint endpoint) {
+            this.template = template;
+            this.endpoint = endpoint;
+        }
     }
 }

@@ -1,6 +1,7 @@
 /*
  * What rewritten classes call: the agent's only way into the application, and so in nobody's way. Nothing here
- * throws: what is more than counting is done by `attempt`. Public for the JVM's sake; not an interface for applications.
+ * throws: what is more than counting is done by `attempt`, or by Transfers, which catches what fails. Public for the
+ * JVM's sake; not an interface for applications.
  */
 package slowpath.transfers;
 
@@ -234,7 +235,7 @@ public final class Hooks {
         }
     }
 
-    /** Whether it is the outermost one. */
+    /** Whether it is the outermost one, and counts. */
     private static boolean beginCall() {
         ThreadState thread = ThreadState.current();
         if (thread.receiving++ > 0) {
@@ -242,7 +243,7 @@ public final class Hooks {
         }
         thread.endpoint = null;
         thread.isShown = false;
-        return true;
+        return transfers.isCounting();
     }
 
     /** The call that has begun gives what arrives to this code first, or null: what that reads cannot be seen. */
@@ -286,8 +287,8 @@ public final class Hooks {
     public static void received(Object result, String by) {
         ThreadState thread = ThreadState.current();
         if (--thread.receiving == 0 && result != null) {
-            attempt(() -> transfers.received(
-                    result, thread.endpoint == null ? Endpoint.UNKNOWN : thread.endpoint, by, !thread.isShown));
+            transfers.received(
+                    result, thread.endpoint == null ? Endpoint.UNKNOWN : thread.endpoint, by, !thread.isShown);
         }
     }
 
@@ -305,7 +306,7 @@ public final class Hooks {
         if (--thread.receiving == 0 && result != null) {
             Endpoint endpoint = ENDPOINTS.of(text);
             if (endpoint != null) {
-                attempt(() -> transfers.received(result, endpoint, by, !thread.isShown));
+                transfers.received(result, endpoint, by, !thread.isShown);
             }
         }
     }

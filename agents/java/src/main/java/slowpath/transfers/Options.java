@@ -1,7 +1,7 @@
 /*
  * What the user can say: on the command line (-javaagent:slowpath-transfers.jar=key=value,key=value) and in the
- * file that `config` names (key=value lines; a comma separates values). `rate`, `arms-per-second` and
- * `call-paths` may be changed in the file while the application runs.
+ * file that `config` names (key=value lines; a comma separates values). `rate`, `arms-per-second`,
+ * `call-paths` and `counting` may be changed in the file while the application runs. The last two are for the benchmark.
  */
 package slowpath.transfers;
 
@@ -20,7 +20,7 @@ import java.util.TreeMap;
 
 final class Options {
     private static final Set<String> KEYS = Set.of("config", "report", "report-every", "rate", "arms-per-second",
-            "samples", "packages", "exclude", "remote", "call-paths", "backend", "aiming-share");
+            "samples", "packages", "exclude", "remote", "call-paths", "counting", "backend", "aiming-share");
 
     /** The share of responses that may be watched, 0 to 1; all are counted. */
     volatile double rate;
@@ -28,6 +28,8 @@ final class Options {
     volatile int armsPerSecond;
     /** Whether the native library may walk stacks. */
     volatile boolean nativeCallPaths;
+    /** Off: what arrives is passed over, as if the agent were not there. */
+    volatile boolean isCounting;
     /** How reads are seen: mask, watchpoints, auto. */
     final String backend;
     /** What part of the program's processor time watchpoints may spend on aiming registers. */
@@ -87,7 +89,7 @@ final class Options {
         return new Options(given, file == null ? null : Path.of(file));
     }
 
-    /** Takes over `rate`, `arms-per-second` and `call-paths` if the file has changed since it was last read. */
+    /** Takes over what may change while the application runs if the file has changed since it was last read. */
     void reload() {
         if (file == null) {
             return;
@@ -108,7 +110,9 @@ final class Options {
     private void adjust(Map<String, String> all) {
         double newRate = number(all, "rate", 1, 0, 1);
         boolean newCallPaths = choice(all, "call-paths", "native", "java").equals("native");
+        boolean newCounting = choice(all, "counting", "on", "off").equals("on");
         armsPerSecond = (int) number(all, "arms-per-second", 20, 0, 1_000_000);
+        isCounting = newCounting;
         rate = newRate;
         nativeCallPaths = newCallPaths;
     }

@@ -43,25 +43,35 @@ final class Transfers {
         return contexts.values();
     }
 
+    /** Whether what arrives counts now. */
+    boolean isCounting() {
+        return options.isCounting;
+    }
+
     /** Whether code that Spring calls may be the application's, and read objects before they are returned. */
     boolean mayRead(String className) {
         return !className.startsWith("org.springframework.") || options.application.contain(className);
     }
 
     /**
-     * What a client returns, or a parser made of its answer, is about to reach the application.
+     * What a client returns, or a parser made of its answer, is about to reach the application. Throws nothing; called by
+     * hooks without more ado, as each frame on the stack costs time where the call path is looked for.
      * @param isNew whether the application has not seen it yet: only then it may be looked into
      */
     void received(Object root, Endpoint endpoint, String by, boolean isNew) {
-        if (!Graph.isPlain(root)) {
-            received(root, callPath(), endpoint, by, isNew);
+        try {
+            if (options.isCounting && !Graph.isPlain(root)) {
+                received(root, callPath(), endpoint, by, isNew);
+            }
+        } catch (RuntimeException | Error cause) {
+            failures.increment();
         }
     }
 
-    /** Over which call path something is asked for now; null: it cannot be had. */
+    /** Over which call path something is asked for now; null: it cannot be had, or nothing counts. */
     CallPath callPath() {
         try {
-            return callPaths.here();
+            return options.isCounting ? callPaths.here() : null;
         } catch (RuntimeException | LinkageError | StackOverflowError cause) {
             failures.increment();
             return null;
