@@ -157,7 +157,7 @@ impl<'run> Diagnosis<'run> {
         findings.extend(sleep::finding(slow, &quotas));
         findings.extend(kernel_wait::finding(slow));
         findings.extend(stopped::finding(slow));
-        findings.extend(blocked::finding(slow));
+        findings.extend(blocked::finding(slow, &quotas));
         findings.extend(runtime::finding(slow, &quotas));
         findings.extend(serial::findings(slow));
         findings.extend(unknown::findings(slow, &missing, host.rings, &unseen));

@@ -9,7 +9,8 @@ use slowpath_model::Timestamp;
 use slowpath_requests::RequestId;
 
 use crate::finding::{Finding, FindingId};
-use crate::path::{Piece, Slow, Taken, Wait};
+use crate::path::{Piece, Slow, Taken};
+use crate::waits::Wait;
 
 pub(crate) fn finding(slow: &Slow<'_>) -> Option<Finding> {
     let waits: BTreeMap<(RequestId, Timestamp), Wait> = (slow.waits())

@@ -28,6 +28,7 @@ mod sleep;
 mod stalls;
 mod stopped;
 mod unknown;
+mod waits;
 
 pub use diagnose::{Diagnosis, FoundOut, Host};
 pub use finding::{Evidence, Finding, FindingId, Severity};

@@ -2,19 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slowpath_critical_path::{Cause, LOCK_CALLS};
+use slowpath_critical_path::{Cause, LOCK_CALLS, Segment};
 use slowpath_kernel::exits::Exits;
-use slowpath_model::{Nanoseconds, Timestamp};
+use slowpath_model::{Nanoseconds, TimeRange, Timestamp};
 use slowpath_requests::ThreadOfHost;
 
 use crate::finding::{Evidence, Finding, FindingId, Severity};
-use crate::path::{Piece, Slow, Taken, Wait, counted, listed, percent};
+use crate::path::{Piece, Slow, Taken, counted, listed, percent};
 use crate::quota::{Quota, quota_behind};
 use crate::runtime::is_runtime;
+use crate::waits::Wait;
 
-/// Waits for locks that others gave up.
+/// Waits for locks that others gave up. Who waits for its own work in another thread waits for no lock; that thread may.
 fn waits<'run>(slow: &'run Slow<'_>) -> impl Iterator<Item = Wait> + 'run {
-    (slow.waits()).filter(|wait| call_of(wait).is_some() && !is_runtime(&wait.holder_comm))
+    (slow.waits_looked_into()).filter(|wait| {
+        call_of(wait).is_some() && !is_runtime(&wait.holder_comm) && !slow.is_for_own_work(wait)
+    })
 }
 
 /// A request's own waits for locks that were given up while it handled a signal.
@@ -42,11 +45,21 @@ fn may_be_parked(slow: &Slow<'_>, waits: &[Wait]) -> Nanoseconds {
             && process(wait.waiter.thread, at).is_some()
             && process(wait.waiter.thread, at) == process(wait.holder.thread, at)
     };
-    waits
-        .iter()
-        .filter(is_meant)
-        .map(|wait| wait.range.length())
-        .sum()
+    waits.iter().filter(is_meant).map(length).sum()
+}
+
+/// What was done meanwhile, but by a language's runtime, which is told for itself.
+fn of_program(wait: &Wait) -> impl Iterator<Item = &Segment> {
+    (wait.pieces.iter()).filter(|piece| !is_runtime(&piece.comm))
+}
+
+/// When that was.
+fn ranges(wait: &Wait) -> Vec<TimeRange> {
+    TimeRange::union(of_program(wait).map(|piece| piece.range).collect())
+}
+
+fn length(wait: &Wait) -> Nanoseconds {
+    of_program(wait).map(|piece| piece.range.length()).sum()
 }
 
 fn call_of(wait: &Wait) -> Option<&'static str> {
@@ -74,17 +87,19 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Optio
     let time_of = |ending: Ending| -> Nanoseconds {
         let waits = waits.iter();
         let those = waits.filter(|wait| Ending::of(slow, exits, wait) == Some(ending));
-        those.map(|wait| wait.range.length()).sum()
+        those.map(length).sum()
     };
     let (ended, ending) = (time_of(Ending::Joined), time_of(Ending::RightAfter));
     let mut taken = Taken::default();
     let mut holders: BTreeMap<ThreadOfHost, Holder> = BTreeMap::new();
     for wait in &waits {
-        taken.add(wait.request, wait.waiter, wait.range);
+        for range in ranges(wait) {
+            taken.add(wait.request, wait.waiter, range);
+        }
         let holder = holders.entry(wait.holder).or_default();
-        holder.waited += wait.range.length();
+        holder.waited += length(wait);
         holder.times += 1;
-        for piece in &wait.pieces {
+        for piece in of_program(wait) {
             let mut did = piece.state.name().to_owned();
             let whose = ThreadOfHost {
                 host: piece.host,

@@ -1,9 +1,8 @@
 //! The slow requests' critical paths, and time added up by whatever a finding asks for.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use slowpath_critical_path::{LinkKind, Segment, State};
+use slowpath_critical_path::{Segment, State};
 use slowpath_kernel::InterruptedWait;
 use slowpath_kernel::timelines::Timelines;
 pub(crate) use slowpath_model::counted;
@@ -70,24 +69,11 @@ fn order(wait: &InterruptedWait) -> [i64; 4] {
     [end, i64::from(wait.cpu.0), begin, interrupt]
 }
 
-fn whose(segment: &Segment) -> ThreadOfHost {
+pub(crate) fn whose(segment: &Segment) -> ThreadOfHost {
     ThreadOfHost {
         host: segment.host,
         thread: segment.thread,
     }
-}
-
-/// A time in which the request waited for another thread, with all that was done meanwhile.
-pub(crate) struct Wait {
-    pub(crate) request: RequestId,
-    /// The thread that waited, and the one that it waited for.
-    pub(crate) waiter: ThreadOfHost,
-    pub(crate) holder: ThreadOfHost,
-    pub(crate) holder_comm: Arc<str>,
-    /// The system call in which it waited.
-    pub(crate) call: Option<Arc<str>>,
-    pub(crate) range: TimeRange,
-    pub(crate) pieces: Vec<Segment>,
 }
 
 /// When requests can be explained.
@@ -218,16 +204,6 @@ impl<'run> Slow<'run> {
             .filter(|piece| piece.segment.host == self.host)
     }
 
-    /// Every time in which a request waited for another thread.
-    pub(crate) fn waits(&self) -> impl Iterator<Item = Wait> {
-        self.paths.iter().flat_map(|(request, path)| {
-            let segments: Vec<Segment> = path.path.segments.iter().collect();
-            let groups = segments.chunk_by(|one, other| (one.depth > 0) == (other.depth > 0));
-            let waits = groups.filter_map(|group| wait(*request, path, group));
-            waits.collect::<Vec<Wait>>()
-        })
-    }
-
     pub(crate) fn key(&self, request: RequestId) -> SpanKey {
         self.requests.get(request).key
     }
@@ -268,31 +244,6 @@ impl<'run> Slow<'run> {
 /// At most so many of `all`, the first among them, all at the same distance.
 fn evenly<T: Copy>(all: &[T], most: usize) -> impl Iterator<Item = T> {
     all.iter().copied().step_by(all.len().div_ceil(most).max(1))
-}
-
-/// The wait that a part of a request's path is, if it is one.
-fn wait(request: RequestId, path: &RequestPath, pieces: &[Segment]) -> Option<Wait> {
-    let (first, last) = (pieces.first()?, pieces.last()?);
-    let range = TimeRange::new(first.range.begin, last.range.end);
-    // The thread at depth 1 is the one that was waited for; it woke the waiter.
-    let holder = pieces.iter().rfind(|segment| segment.depth == 1)?;
-    let woken = path.path.links.iter().find(|link| {
-        link.at >= range.end
-            && (link.hosts[0], link.from) == (holder.host, holder.thread)
-            && link.kind != LinkKind::Wait
-    })?;
-    Some(Wait {
-        request,
-        waiter: ThreadOfHost {
-            host: woken.hosts[1],
-            thread: woken.to,
-        },
-        holder: whose(holder),
-        holder_comm: holder.comm.clone(),
-        call: woken.call,
-        range,
-        pieces: pieces.to_vec(),
-    })
 }
 
 /// Time that a cause takes: in all, by request, and its longest single occasions.

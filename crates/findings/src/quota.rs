@@ -13,10 +13,10 @@ use slowpath_kernel::timelines::Timelines;
 use slowpath_kernel::timers::Firings;
 use slowpath_model::{Nanoseconds, ProcessId, ThreadId, TimeRange};
 
-use crate::path::Wait;
 use crate::quota_counted::counted;
 use crate::quota_estimate::estimated_regimes;
 use crate::quota_timer::{self, Timer, silences, timers_of};
+use crate::waits::Wait;
 
 /// A time with fewer periods in a row is no evidence.
 pub(crate) const LEAST_PERIODS: usize = 3;

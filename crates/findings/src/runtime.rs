@@ -1,7 +1,7 @@
 //! Threads of a language's runtime that requests wait for: garbage collectors, compilers.
 
 use crate::finding::{Finding, FindingId};
-use crate::path::{Slow, Taken};
+use crate::path::{Slow, Taken, whose};
 use crate::quota::{Quota, quota_behind};
 
 /// How such threads are called, as far as the kernel keeps names (15 bytes): HotSpot's collectors,
@@ -30,16 +30,16 @@ pub(crate) fn is_runtime(comm: &str) -> bool {
     NAMES.iter().any(|name| comm.starts_with(name))
 }
 
-/// Waits for threads that a quota stopped are the quota's, which tells of them.
+/// Only what these threads did is theirs, not the rest of a wait in which they had a part. Waits for threads that a quota stopped are the quota's, which tells of them.
 pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
     let mut taken = Taken::default();
     for wait in slow.waits() {
         if quota_behind(quotas, &wait).is_some() {
             continue;
         }
-        if wait.pieces.iter().any(|piece| is_runtime(&piece.comm)) {
-            taken.add(wait.request, wait.waiter, wait.range);
-            taken.blame(slow.thread(wait.holder), wait.range.length());
+        for piece in wait.pieces.iter().filter(|piece| is_runtime(&piece.comm)) {
+            taken.add(wait.request, whose(piece), piece.range);
+            taken.blame(slow.thread(whose(piece)), piece.range.length());
         }
     }
     let title = "Runtime: requests wait for threads of the language's runtime".to_owned();
@@ -49,7 +49,7 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
         taken.total,
         taken.blamed()
     );
-    let evidence = taken.evidence_by(slow, "waited for the runtime for", "thread");
+    let evidence = taken.evidence_by(slow, "was waited for", "thread");
     let advice = "Look at the collector's log and the heap's size; allocate less, or choose a \
                   collector with shorter pauses.";
     let id = FindingId::RuntimeThreads;

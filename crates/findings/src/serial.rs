@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use slowpath_model::{Nanoseconds, SpanId, TimeRange, TraceId, shown};
+use slowpath_model::{Nanoseconds, SpanId, TimeRange, Timestamp, TraceId, shown};
 use slowpath_read_spans::{AttributeValue, SpanKind};
 use slowpath_requests::{Request, RequestId, Told};
 
@@ -50,15 +50,18 @@ pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
         let Some(parts) = parts.get(&(whole.key.trace, whole.key.span)) else {
             continue;
         };
-        let mut calls: BTreeMap<Call, Vec<RequestId>> = BTreeMap::new();
+        let mut groups: BTreeMap<Call, Vec<RequestId>> = BTreeMap::new();
         for &part in parts {
             let request = slow.requests.get(part);
             let callee = callee(whole, request, &servers);
             let call = (request.operation().to_owned(), callee);
-            calls.entry(call).or_default().push(part);
+            groups.entry(call).or_default().push(part);
         }
-        for (call, calls) in calls {
-            let window = |call: &RequestId| slow.requests.get(*call).window;
+        let window = |call: &RequestId| slow.requests.get(*call).window;
+        let grouped = groups.values().zip(0..);
+        let all = grouped.flat_map(|(calls, group)| calls.iter().map(move |call| (call, group)));
+        let ends = FirstEnds::of(all.map(|(call, group)| (window(call), group)).collect());
+        for ((call, calls), group) in groups.into_iter().zip(0..) {
             let apart = |pair: &[RequestId]| window(&pair[0]).end <= window(&pair[1]).begin;
             if calls.len() < LEAST_CALLS || !calls.windows(2).all(apart) {
                 continue;
@@ -69,13 +72,10 @@ pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
             let serial = operations.entry(key).or_default();
             serial.requests += 1;
             serial.most_calls = serial.most_calls.max(calls.len());
-            let others = parts.iter().filter(|part| !calls.contains(part));
-            if others
-                .map(window)
-                .any(|other| lies_between(other, &calls, window))
-            {
-                serial.with_others += 1;
-            }
+            let mut pauses = calls
+                .windows(2)
+                .map(|pair| TimeRange::new(window(&pair[0]).end, window(&pair[1]).begin));
+            serial.with_others += usize::from(pauses.any(|pause| ends.lies_within(pause, group)));
             // What could be gained: all but the longest.
             let mut left_out = false;
             for call in &calls {
@@ -93,16 +93,49 @@ pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether `other` begins after one of these calls and ends before the next.
-fn lies_between(
-    other: TimeRange,
-    calls: &[RequestId],
-    window: impl Fn(&RequestId) -> TimeRange,
-) -> bool {
-    let mut pauses = calls
-        .windows(2)
-        .map(|pair| TimeRange::new(window(&pair[0]).end, window(&pair[1]).begin));
-    pauses.any(|pause| pause.begin <= other.begin && other.end <= pause.end)
+/// The parts of a request, to ask whether some lie within a pause between calls: there may be as many of these.
+struct FirstEnds {
+    /// In their order.
+    begins: Vec<Timestamp>,
+    /// Of those that begin then or later: the first end with the group of that part, and the first of other groups.
+    ends: Vec<[Option<(Timestamp, u32)>; 2]>,
+}
+
+impl FirstEnds {
+    /// Of parts with the numbers of their groups.
+    fn of(mut parts: Vec<(TimeRange, u32)>) -> Self {
+        parts.sort_unstable_by_key(|(window, group)| (window.begin, window.end, *group));
+        let mut first: [Option<(Timestamp, u32)>; 2] = [None, None];
+        let mut ends: Vec<_> = (parts.iter().rev())
+            .map(|(window, group)| {
+                let new = (window.end, *group);
+                let is_earlier =
+                    |old: Option<(Timestamp, u32)>| old.is_none_or(|old| new.0 < old.0);
+                first = match first {
+                    [Some((_, own)), other] if own == *group && is_earlier(first[0]) => {
+                        [Some(new), other]
+                    }
+                    [known, _] if is_earlier(known) => [Some(new), known],
+                    [Some((_, own)), other] if own != *group && is_earlier(other) => {
+                        [first[0], Some(new)]
+                    }
+                    same => same,
+                };
+                first
+            })
+            .collect();
+        ends.reverse();
+        let begins = parts.iter().map(|(window, _)| window.begin).collect();
+        Self { begins, ends }
+    }
+
+    /// Whether a part of another group than `own` does.
+    fn lies_within(&self, pause: TimeRange, own: u32) -> bool {
+        let from = self.begins.partition_point(|begin| *begin < pause.begin);
+        let ends = self.ends.get(from).into_iter().flatten().flatten();
+        let mut others = ends.filter(|(_, group)| *group != own);
+        others.any(|(end, _)| *end <= pause.end)
+    }
 }
 
 /// Calls that the requests of an operation make one after the other.
@@ -200,5 +233,43 @@ fn callee(whole: &Request, part: &Request, servers: &BTreeMap<(TraceId, SpanId),
         }
         (Some(one), _) | (None, Some(one)) => one,
         (None, None) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_within_a_pause_is_what_a_look_at_each_part_finds() {
+        let window = |begin: i64, end: i64| {
+            TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end))
+        };
+        // Some of them empty, in four groups.
+        let mut number = 1_i64;
+        let mut next = |below: i64| {
+            number = (number * 75 + 74) % 65_537;
+            number % below
+        };
+        let parts: Vec<(TimeRange, u32)> = (0..60)
+            .map(|_| {
+                let begin = next(200);
+                (window(begin, begin + next(12)), next(4) as u32)
+            })
+            .collect();
+        let ends = FirstEnds::of(parts.clone());
+        let mut found = [0, 0];
+        for begin in 0..200 {
+            for (length, own) in (0..12).flat_map(|length| [(length, 0), (length, 3), (length, 9)])
+            {
+                let pause = window(begin, begin + length);
+                let lies_within = parts.iter().any(|(part, group)| {
+                    *group != own && pause.begin <= part.begin && part.end <= pause.end
+                });
+                assert_eq!(ends.lies_within(pause, own), lies_within, "{pause:?} {own}");
+                found[usize::from(lies_within)] += 1;
+            }
+        }
+        assert!(found.iter().all(|count| *count > 500), "{found:?}");
     }
 }

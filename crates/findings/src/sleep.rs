@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use slowpath_critical_path::State;
 use slowpath_model::{Nanoseconds, TimeRange};
 
-use crate::finding::{Finding, FindingId};
+use crate::finding::{Finding, FindingId, Severity};
 use crate::kernel_wait::is_of_kernel;
 use crate::path::{Piece, Slow, Taken, listed};
 use crate::quota::Quota;
@@ -17,6 +17,18 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
     let mut taken = Taken::default();
     let mut calls: BTreeMap<String, Nanoseconds> = BTreeMap::new();
     let moving = slow.requests.moving_unseen();
+    // A runtime parks threads of its own process, in futex: elsewhere somebody sleeps.
+    let process = |thread, at| slow.lines.process(thread, at);
+    let may_be = |piece: &Piece| {
+        let (segment, at) = (&piece.segment, piece.segment.range.end);
+        let own = slow.requests.get(piece.request).first_thread();
+        let own = own.and_then(|thread| process(thread, at));
+        moving.contains(&piece.request)
+            && segment.call.as_deref() == Some("futex")
+            && segment.host == slow.host
+            && own.is_some()
+            && own == process(segment.thread, at)
+    };
     let mut may_be_parked = Nanoseconds::ZERO;
     // What a thread of the kernel sleeps for is no program's time-out.
     let is_timed =
@@ -28,7 +40,7 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
             taken.add(piece.request, piece.whose(), range);
             taken.blame(slow.thread(piece.whose()), range.length());
             *calls.entry(call.clone()).or_default() += range.length();
-            if moving.contains(&piece.request) {
+            if may_be(&piece) {
                 may_be_parked += range.length();
             }
         }
@@ -51,7 +63,8 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
     if in_others > Nanoseconds::ZERO {
         explanation += " Calls that wait for events end so when none comes in time.";
     }
-    if may_be_parked.get() * 2 > taken.total.get() {
+    let is_doubtful = may_be_parked.get() * 2 > taken.total.get();
+    if is_doubtful {
         explanation += " Spans of their process end on other threads than they begin on, and nothing tells when they move: \
                         where the requests do not sleep themselves, these are waits of threads that the runtime has \
                         parked (as Go's does) while others served them.";
@@ -69,14 +82,15 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
         ),
     };
     let evidence = taken.evidence_by(slow, "a timer ended its wait of", "thread");
-    taken.finding(
-        slow,
-        FindingId::TimerWait,
-        title.to_owned(),
-        explanation,
-        evidence,
-        advice,
-    )
+    let (id, title) = (FindingId::TimerWait, title.to_owned());
+    let finding = taken.finding(slow, id, title, explanation, evidence, advice)?;
+    Some(Finding {
+        severity: match is_doubtful {
+            true => Severity::Low,
+            false => finding.severity,
+        },
+        ..finding
+    })
 }
 
 /// When the thread of a piece waited for its own sake. Who waits with a timeout for threads that a quota

@@ -172,3 +172,140 @@ fn who_waits_for_a_thread_to_end_waits_for_no_lock() {
         );
     }
 }
+
+const SWITCH: &str = "sched_switch prev_comm=t prev_tid";
+
+/// Thread 7 hands its request to thread 8 at 110 µs and waits in futex until that has done it, `before` which thread 8 does
+/// other things until 10 ms.
+fn handed_over(before: &str) -> String {
+    format!(
+        "cpu1 1 {SWITCH}=0 prev_state=0 next_comm=t next_tid=8
+         cpu0 1 {SWITCH}=0 prev_state=0 next_comm=shop next_tid=7
+         cpu0 10 start 7 1
+         cpu0 11 attach 7 1
+         cpu0 100 syscall_entry_futex op=0
+         cpu0 110 {SWITCH}=7 prev_state=1 next_comm=t next_tid=0
+         {before}
+         cpu1 10010 attach 8 1
+         cpu1 19900 detach 8 1
+         cpu1 20000 sched_waking comm=shop tid=7 target_cpu=0
+         cpu1 20001 sched_wakeup comm=shop tid=7 target_cpu=0
+         cpu0 20010 {SWITCH}=0 prev_state=0 next_comm=shop next_tid=7
+         cpu0 20020 syscall_exit_futex ret=0
+         cpu0 20100 end 7 1
+         cpu0 21000 {SWITCH}=7 prev_state=1 next_comm=t next_tid=0
+         cpu1 21000 {SWITCH}=8 prev_state=1 next_comm=t next_tid=0\n"
+    )
+}
+
+/// Thread 8 waits in futex from 1 to 9 ms until thread 9 wakes it.
+fn waits_for_another() -> String {
+    format!(
+        "cpu2 900 {SWITCH}=0 prev_state=0 next_comm=t next_tid=9
+         cpu1 990 syscall_entry_futex op=0
+         cpu1 1000 {SWITCH}=8 prev_state=1 next_comm=t next_tid=0
+         cpu2 9000 sched_waking comm=t tid=8 target_cpu=1
+         cpu2 9001 sched_wakeup comm=t tid=8 target_cpu=1
+         cpu1 9010 {SWITCH}=0 prev_state=0 next_comm=t next_tid=8
+         cpu1 9020 syscall_exit_futex ret=0
+         cpu2 9100 {SWITCH}=9 prev_state=1 next_comm=t next_tid=0"
+    )
+}
+
+fn has(found: &[Finding], id: FindingId) -> bool {
+    found.iter().any(|finding| finding.id == id)
+}
+
+#[test]
+fn who_waits_for_its_own_work_in_another_thread_waits_for_no_lock() {
+    let found = findings(&handed_over(""), Vec::new());
+    assert!(!has(&found, FindingId::LockContention), "{found:#?}");
+    // Nor does one of a pool that waits for work.
+    let found = findings(&handed_over(&waits_for_another()), Vec::new());
+    assert!(!has(&found, FindingId::LockContention), "{found:#?}");
+    assert!(!has(&found, FindingId::BlockedByRequest), "{found:#?}");
+}
+
+#[test]
+fn of_work_in_another_thread_the_locks_are_told_that_it_waits_for() {
+    let locked = format!(
+        "cpu1 500 attach 8 1\n{}\ncpu1 9500 detach 8 1",
+        waits_for_another()
+    );
+    let found = findings(&handed_over(&locked), Vec::new());
+    let finding = only(&found, FindingId::LockContention);
+    assert_eq!(finding.title, "Lock: requests wait for t (9)");
+    assert!((0.39..0.41).contains(&finding.share), "{}", finding.share);
+}
+
+#[test]
+fn a_pool_that_works_for_others_first_is_a_queue() {
+    // From 0.5 to 9.5 ms, in which it waits.
+    let busy = format!(
+        "cpu1 490 start 8 2:5
+         cpu1 500 attach 8 2:5
+         {}
+         cpu1 9500 detach 8 2:5
+         cpu1 9510 end 8 2:5",
+        waits_for_another()
+    );
+    let found = findings(&handed_over(&busy), Vec::new());
+    let of_own = |finding: &Finding| {
+        let evidence = finding.evidence.iter();
+        let mut texts = evidence.map(|evidence| evidence.text.clone());
+        texts.find(|text| text.contains("0000000000000001"))
+    };
+    let queueing = only(&found, FindingId::BlockedByRequest);
+    let said = of_own(queueing).unwrap_or_default();
+    assert!(
+        said.starts_with("t (8): worked for other requests for 9.000 ms"),
+        "{queueing:#?}"
+    );
+    // The other request waits for thread 9, and so does this one.
+    let lock = only(&found, FindingId::LockContention);
+    assert_eq!(lock.title, "Lock: requests wait for t (9)");
+}
+
+#[test]
+fn what_a_runtime_does_meanwhile_is_no_lock_and_the_rest_is_no_runtime() {
+    // The holder waits for a thread of the runtime for 4 ms of 20.
+    let held = |until: u32| {
+        format!(
+            "cpu1 1 {SWITCH}=0 prev_state=0 next_comm=t next_tid=8
+             cpu0 1 {SWITCH}=0 prev_state=0 next_comm=shop next_tid=7
+             cpu0 10 start 7 1
+             cpu0 100 syscall_entry_futex op=0
+             cpu0 110 {SWITCH}=7 prev_state=1 next_comm=t next_tid=0
+             cpu2 900 {SWITCH}=0 prev_state=0 next_comm=V8Worker next_tid=9
+             cpu1 990 syscall_entry_futex op=0
+             cpu1 1000 {SWITCH}=8 prev_state=1 next_comm=t next_tid=0
+             cpu2 {until} sched_waking comm=t tid=8 target_cpu=1
+             cpu2 {until} sched_wakeup comm=t tid=8 target_cpu=1
+             cpu1 {until} {SWITCH}=0 prev_state=0 next_comm=t next_tid=8
+             cpu1 {until} syscall_exit_futex ret=0
+             cpu2 19000 sched_switch prev_comm=V8Worker prev_tid=9 prev_state=1 next_comm=t next_tid=0
+             cpu1 20000 sched_waking comm=shop tid=7 target_cpu=0
+             cpu1 20001 sched_wakeup comm=shop tid=7 target_cpu=0
+             cpu0 20010 {SWITCH}=0 prev_state=0 next_comm=shop next_tid=7
+             cpu0 20020 syscall_exit_futex ret=0
+             cpu0 20100 end 7 1
+             cpu0 21000 {SWITCH}=7 prev_state=1 next_comm=t next_tid=0
+             cpu1 21000 {SWITCH}=8 prev_state=1 next_comm=t next_tid=0\n"
+        )
+    };
+    let found = findings(&held(5000), Vec::new());
+    let runtime = only(&found, FindingId::RuntimeThreads);
+    assert!((0.19..0.21).contains(&runtime.share), "{}", runtime.share);
+    let said = "for the runtime's own threads: V8Worker (9) 4.000 ms.";
+    assert!(
+        runtime.explanation.contains(said),
+        "{}",
+        runtime.explanation
+    );
+    let lock = only(&found, FindingId::LockContention);
+    assert!((0.78..0.80).contains(&lock.share), "{}", lock.share);
+    assert_eq!(lock.title, "Lock: requests wait for t (8)");
+    // A part too short to tell is none of the runtime's.
+    let found = findings(&held(1500), Vec::new());
+    assert!(!has(&found, FindingId::RuntimeThreads), "{found:#?}");
+}

@@ -1,7 +1,7 @@
 //! Waits that timers end. Who sleeps is told apart from who waits for somebody until the time is up; of who looks now
 //! and then whether threads go on that a CPU quota holds back neither is told.
 
-use slowpath_findings::FindingId;
+use slowpath_findings::{FindingId, Severity};
 
 use slowpath_model::{HostId, TimeRange};
 
@@ -98,6 +98,36 @@ fn who_waits_for_somebody_until_the_time_is_up_need_not_sleep() {
         assert!(title.starts_with("Time-outs or sleep:"), "{title}");
         assert!(explanation.contains(words), "{explanation}");
     }
+}
+
+#[test]
+fn only_waits_in_futex_may_be_threads_that_a_runtime_has_parked() {
+    // Many more spans of the process end on another thread than they began on.
+    let moved: String = (10..40)
+        .map(|span| {
+            let at = 100_000 + 1000 * span;
+            format!("cpu0 {at} start 7 {span}\ncpu1 {} end 9 {span}\n", at + 500)
+        })
+        .collect();
+    let switch = "sched_switch prev_comm=t prev_tid";
+    let others = format!(
+        "cpu1 0 sched_process_fork parent_tid=1 parent_pid=1 child_tid=7 child_pid=7 child_comm=t
+         cpu1 1 sched_process_fork parent_tid=7 parent_pid=7 child_tid=9 child_pid=7 child_comm=t
+         cpu0 30000 {switch}=0 prev_state=0 next_comm=t next_tid=7
+         cpu1 30000 {switch}=0 prev_state=0 next_comm=t next_tid=9
+         {moved}
+         cpu0 200000 {switch}=7 prev_state=1 next_comm=t next_tid=0
+         cpu1 200000 {switch}=9 prev_state=1 next_comm=t next_tid=0"
+    );
+    let told = |call: &str| {
+        let found = findings(&format!("{}{others}", woken_by_a_timer(call)), Vec::new());
+        let finding = only(&found, FindingId::TimerWait);
+        (finding.explanation.contains("has parked"), finding.severity)
+    };
+    let (is_doubtful, severity) = told("futex");
+    assert_eq!((is_doubtful, severity), (true, Severity::Low));
+    let (is_doubtful, severity) = told("clock_nanosleep");
+    assert!(!is_doubtful && severity > Severity::Low, "{severity:?}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Drawn hosts and their findings. Times in drawings are in microseconds.
 //!
 //! Kernel events are drawn as in crate `slowpath-drawn`; `start THREAD SPAN` and `end THREAD SPAN`
-//! begin and end a request of trace 1 in a thread; `-- …` is of the kernel's trace.
+//! begin and end a request of trace 1 in a thread, or of another one as `TRACE:SPAN`; `attach` and `detach` tell
+//! when a thread takes it up and leaves it. `-- …` is of the kernel's trace.
 
 use std::collections::BTreeMap;
 
@@ -157,9 +158,14 @@ fn traces(drawing: &str) -> [DrawnTrace; 2] {
         };
         let at = 1000 * at.parse::<i64>().expect("a time");
         match (what, rest.split_once(' ')) {
-            ("start" | "end", Some((thread, span))) => {
+            ("start" | "end" | "attach" | "detach", Some((thread, span))) => {
+                let event = match what {
+                    "start" | "end" => format!("{what}_span"),
+                    _ => what.to_owned(),
+                };
+                let (trace, span) = span.split_once(':').unwrap_or(("1", span));
                 marks += &format!(
-                    "{stream} {at} slowpath_span:{what}_span trace_id_high=0x0 trace_id_low=0x1 \
+                    "{stream} {at} slowpath_span:{event} trace_id_high=0x0 trace_id_low=0x{trace} \
                      span_id=0x{span} @vpid=1 @vtid={thread}\n"
                 );
             }
