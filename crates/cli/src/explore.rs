@@ -11,8 +11,8 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use slowpath_explore::{
-    Begin, Change, Event, Exploration, ExploreError, Results, RunError, SignalPipe, Spec, Store,
-    Trial, change, check_functions, csv, policy, recommend, write_parquet,
+    Begin, Change, Drift, Event, Exploration, ExploreError, Results, RunError, SignalPipe, Spec,
+    Store, Trial, change, check_functions, csv, drifts, policy, recommend, write_parquet,
 };
 use slowpath_model::{counted, shown_lines};
 
@@ -86,6 +86,7 @@ struct Document<'run> {
     #[serde(flatten)]
     results: &'run Results,
     end: Option<&'run str>,
+    drift: &'run [Drift],
     conclusions: &'run [String],
     reasons: &'run [String],
 }
@@ -211,6 +212,7 @@ impl ExploreArgs {
     fn give(&self, spec: &Spec, store: &Store, form: Form) -> anyhow::Result<u8> {
         let trials = store.trials()?;
         let results = Results::new(spec, &trials);
+        let drift = drifts(spec, &trials, &store.times()?);
         let conclusions = store.conclusions()?;
         let reasons: Vec<String> = store.reasons()?.into_iter().map(|one| one.words).collect();
         let end = store.about()?.end;
@@ -226,12 +228,14 @@ impl ExploreArgs {
             }
             Form::Json => print_json(&Document {
                 results: &results,
+                drift: &drift,
                 end: end.as_deref(),
                 conclusions: &conclusions,
                 reasons: &reasons,
             })?,
             Form::Table => print(&explore_tables::text(
                 &results,
+                &drift,
                 &conclusions,
                 &reasons,
                 self.top,

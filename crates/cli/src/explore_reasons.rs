@@ -12,7 +12,7 @@ use anyhow::Context;
 use slowpath_critical_path::{Host, Hosts, critical_path_among};
 use slowpath_explore::{
     Accounts, Configuration, Ended, Exploration, ExploreError, Outcome, Reason, Results, Row,
-    RunError, SignalPipe, Standing, Value,
+    RunError, SignalPipe, Source, Standing, Value,
 };
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{HostId, ProcessId, ThreadId, TimeRange};
@@ -149,9 +149,17 @@ fn one(
     let spec = exploration.spec();
     let measure = |name: &String| ended.measures.get(name).copied();
     let work = spec.why.per.as_ref().and_then(measure);
-    let result = measure(&spec.objectives[0].metric).unwrap_or_default();
+    let metric = &spec.objectives[0].metric;
+    let is_wall = (spec.metrics.get(metric)).is_some_and(|metric| metric.source == Source::Wall);
     Ok(match of_recording(recording, work) {
-        Ok(accounts) => Ok(Recorded { result, accounts }),
+        Ok(accounts) => Ok(Recorded {
+            // The trial took what the recorder takes to start and to end, too; the recording says what the workload took.
+            result: match is_wall {
+                true => accounts.whole.seconds(),
+                false => measure(metric).unwrap_or_default(),
+            },
+            accounts,
+        }),
         Err(error) => Err(format!(
             "the recording of {configuration} cannot be read: {error:#}"
         )),

@@ -1,12 +1,16 @@
 //! Results of an exploration as text for people.
 
-use slowpath_explore::{Importance, Method, ObjectiveRow, Results, Row, Standing};
+use slowpath_explore::{Drift, Importance, Method, ObjectiveRow, Results, Row, Standing};
 
 use crate::tables::Columns;
+
+/// Of a value in a table.
+const MOST_LETTERS: usize = 32;
 
 /// Everything that was found, as text.
 pub(crate) fn text(
     results: &Results,
+    drift: &[Drift],
     conclusions: &[String],
     reasons: &[String],
     top: usize,
@@ -23,6 +27,7 @@ pub(crate) fn text(
     text += "\n\n";
     text += &table(results, top);
     text += &legend(results);
+    text += &drifted(results, drift);
     if let Some(first) = results.notes.first() {
         text += &format!(
             "Metrics of {} of {} trials lack something (--results csv has all): trial {}: {}.\n",
@@ -43,7 +48,7 @@ pub(crate) fn text(
 fn table(results: &Results, top: usize) -> String {
     let several = results.objectives.len() > 1;
     let mut heads = vec!["#".to_owned()];
-    heads.extend(results.parameters.iter().map(|name| format!("#{name}")));
+    heads.extend((results.parameters.iter()).map(|name| format!("#{}", brief(name))));
     for objective in &results.objectives {
         let unit = if objective.unit.is_empty() {
             String::new()
@@ -74,7 +79,7 @@ fn cells(results: &Results, row: &Row, several: bool) -> Vec<String> {
     let value = |name: &String| {
         row.configuration
             .get(name)
-            .map_or("–".to_owned(), ToString::to_string)
+            .map_or("–".to_owned(), |value| brief(&value.to_string()))
     };
     cells.extend(results.parameters.iter().map(value));
     for objective in &results.objectives {
@@ -156,6 +161,9 @@ fn legend(results: &Results) -> String {
         text += "; ?: too few trials to say";
     }
     text += ".\n";
+    if results.is_by_rounds {
+        text += "Configurations ran in different rounds: ranked by how long the policy kept them where it throws out, then by means less what rounds differ by; differences are of the rounds in common.\n";
+    }
     for objective in &results.objectives {
         if let Some(noise) = objective.noise {
             text += &format!(
@@ -171,12 +179,30 @@ fn legend(results: &Results) -> String {
     text
 }
 
+/// Sentences on objectives that changed with time alone, where the interval says so.
+fn drifted(results: &Results, drift: &[Drift]) -> String {
+    let told = drift.iter().filter_map(|one| {
+        let change = one.change.filter(|change| change.is_told_apart())?;
+        Some(format!(
+            "{} drifted: {:+.1} to {:+.1} % from the first trial to the last, whatever the configuration ({:.0} % interval).\n",
+            one.metric,
+            100.0 * change.low,
+            100.0 * change.high,
+            100.0 * results.confidence
+        ))
+    });
+    told.collect()
+}
+
 fn matters(importance: &Importance, objective: &ObjectiveRow) -> String {
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let shares = importance
         .parameters
         .iter()
-        .map(|(name, share)| format!("{name} {}", percent(*share)));
+        .map(|(name, share)| match share {
+            Some(share) => format!("{name} {}", percent(*share)),
+            None => format!("{name} unknown (not varied)"),
+        });
     let mut shares: Vec<String> = shares.collect();
     shares.extend(
         importance
@@ -187,8 +213,8 @@ fn matters(importance: &Importance, objective: &ObjectiveRow) -> String {
         Method::MainEffects => {
             "shares of the variance between configurations: main effects, functional ANOVA of the whole grid"
         }
-        Method::OneByOne => {
-            "shares of the variance between configurations that each parameter alone explains; not a whole grid, so these may overlap"
+        Method::Additive => {
+            "shares of the variance, each value counted once: effects that add up, fitted to what was tried; not a whole grid, so what parameters do only together is not known"
         }
     };
     format!(
@@ -211,6 +237,19 @@ fn paragraph(title: &str, sentences: &[String]) -> String {
     }
 }
 
+/// A text that leaves room for others: of a long one the begin and, as long options differ there, the end. Other forms
+/// have all of it.
+fn brief(text: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    if letters.len() <= MOST_LETTERS {
+        return text.to_owned();
+    }
+    let end = (MOST_LETTERS - 1) / 3;
+    let begin = letters[..MOST_LETTERS - 1 - end].iter();
+    let end = letters[letters.len() - end..].iter();
+    begin.chain(&['…']).chain(end).collect()
+}
+
 /// A number with four digits that count, or all before the point.
 pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
@@ -224,7 +263,14 @@ pub(crate) fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::number;
+    use super::{brief, number};
+
+    #[test]
+    fn of_long_values_the_begin_and_the_end_are_shown() {
+        assert_eq!(brief("everysec"), "everysec");
+        let long = "-XX:+UseG1GC -XX:+ParallelRefProcEnabled -XX:G1NewSizePercent=40";
+        assert_eq!(brief(long), "-XX:+UseG1GC -XX:+Par…Percent=40");
+    }
 
     #[test]
     fn numbers_have_four_digits_that_count() {

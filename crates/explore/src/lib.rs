@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod additive;
 mod columns;
 mod dashboard;
 mod exploration;
@@ -17,6 +18,7 @@ mod reason;
 mod recommend;
 mod remote;
 mod results;
+mod rounds;
 mod run;
 mod space;
 mod spec;
@@ -29,7 +31,7 @@ mod value;
 pub use columns::write_parquet;
 pub use dashboard::{
     Axis, Cell, Dashboard, Drift, HeatMap, HeatMapAsked, MetricName, NoHeatMap, NotShown, Panel,
-    ParameterRow, Progress, ReadExploration, Recommended, RecommendedFile, State, TrialRow,
+    ParameterRow, Progress, ReadExploration, Recommended, RecommendedFile, State, TrialRow, drifts,
     exploration_at,
 };
 pub use exploration::{Begin, Change, End, Event, Exploration, ExploreError, change};

@@ -80,6 +80,11 @@ impl Account {
         }
     }
 
+    /// All of it in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.total() / 1e9
+    }
+
     fn total(&self) -> f64 {
         self.by.values().map(|time| time.get() as f64).sum()
     }

@@ -2,13 +2,17 @@
 //!
 //! Plain data, made from trials alone. Definitions: docs/reference/definitions.md.
 
-use std::collections::BTreeMap;
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::columns::column_names;
 use crate::importance::{Importance, importance};
-use crate::spec::{Objective, Spec};
+use crate::policy::halving;
+use crate::rounds::without_rounds;
+use crate::spec::{Objective, PolicyChoice, Spec};
 use crate::statistics::{Difference, Sample};
 use crate::trial::{Trial, by_configuration};
 use crate::value::Configuration;
@@ -31,6 +35,10 @@ pub struct Results {
     pub parameters: Vec<String>,
     /// The best by the first objective first; those that failed come last.
     pub configurations: Vec<Row>,
+    /// Whether configurations ran in different rounds of the policy, so that they are not ranked by their means alone: what
+    /// a policy that throws configurations out kept for longer is before what it did not, and what rounds differ by, as
+    /// configurations in several of them tell, is taken off.
+    pub is_by_rounds: bool,
     /// What the first objective depends on; null where too little was tried.
     #[schema(required)]
     pub importance: Option<Importance>,
@@ -105,7 +113,7 @@ pub struct MetricRow {
 pub enum Standing {
     /// It is the best.
     Best,
-    /// The interval of the difference has 0 in it.
+    /// The interval of the difference does not say that it is worse.
     NotToldApart,
     /// It is worse, and the interval says so.
     Worse,
@@ -127,22 +135,24 @@ impl Results {
         let mut groups: Vec<Group<'_>> = groups.collect();
         let first = &spec.objectives[0];
         let confidence = spec.trials.confidence;
-        groups.sort_by(|one, two| {
-            let key = |group: &Group<'_>| (group.fails(), group.cost(first));
-            let (one, two) = (key(one), key(two));
-            one.0.cmp(&two.0).then(one.1.total_cmp(&two.1))
+        let alike = Alike::of(spec, trials);
+        let rounds = rounds_reached(spec, trials);
+        groups.sort_by_cached_key(|group| {
+            let round = rounds.get(&group.configuration.key()).copied();
+            let cost = Ordered(alike.cost(group, first));
+            (group.fails(), Reverse(round.unwrap_or(0)), cost)
         });
-        let best = groups.first().and_then(|group| group.sample(&first.metric));
-        let front = front(&groups, &spec.objectives);
+        let front = front(&groups, &spec.objectives, &alike);
         let rows = groups
             .iter()
             .zip(front)
             .enumerate()
             .map(|(place, (group, is_on_front))| {
                 let sample = group.sample(&first.metric);
-                let difference = best.zip(sample).filter(|_| place > 0);
-                let difference =
-                    difference.and_then(|(best, sample)| best.difference(&sample, confidence));
+                let difference = match place {
+                    0 => None,
+                    _ => groups[0].difference(group, &first.metric, confidence),
+                };
                 Row {
                     rank: sample.map(|_| place as u64 + 1),
                     configuration: group.configuration.clone(),
@@ -153,7 +163,7 @@ impl Results {
                         _ if place == 0 => Standing::Best,
                         (_, Fails::AtTimes, _) => Standing::Unreliable,
                         (_, _, None) => Standing::NoInterval,
-                        (_, _, Some(difference)) if difference.is_told_apart() => Standing::Worse,
+                        (_, _, Some(difference)) if is_worse(first, difference) => Standing::Worse,
                         _ => Standing::NotToldApart,
                     },
                     difference,
@@ -162,7 +172,7 @@ impl Results {
             });
         let sampled = groups
             .iter()
-            .filter_map(|group| Some((group.configuration, group.sample(&first.metric)?)));
+            .filter_map(|group| Some((group.configuration, alike.sample(group, &first.metric)?)));
         Self {
             name: spec.name.clone(),
             trials: trials.len() as u64,
@@ -180,6 +190,7 @@ impl Results {
                 .map(|parameter| parameter.name.clone())
                 .collect(),
             configurations: rows.collect(),
+            is_by_rounds: alike.are_some(),
             importance: importance(&spec.space, &sampled.collect::<Vec<_>>()),
             notes: (trials.iter())
                 .filter(|trial| !trial.notes.is_empty())
@@ -221,6 +232,78 @@ struct Group<'run> {
     trials: Vec<&'run Trial>,
 }
 
+/// Whether a difference from the best is one to the worse.
+fn is_worse(objective: &Objective, difference: Difference) -> bool {
+    difference.is_told_apart() && objective.cost(difference.estimate) > 0.0
+}
+
+/// The last round for which a policy that throws configurations out wanted each of them; none of other policies.
+fn rounds_reached(spec: &Spec, trials: &[Trial]) -> HashMap<String, u32> {
+    let (true, Some(last)) = (
+        matches!(spec.policy, PolicyChoice::Halving { .. }),
+        trials.last().map(|trial| trial.batch),
+    ) else {
+        return HashMap::new();
+    };
+    let mut rounds: HashMap<String, u32> = HashMap::new();
+    for trial in trials {
+        let round = rounds.entry(trial.configuration.key()).or_default();
+        *round = trial.batch.max(*round);
+    }
+    // The last round may not have been run whole.
+    for configuration in halving::wanted_for(spec, trials, last) {
+        rounds.insert(configuration.key(), last);
+    }
+    rounds
+}
+
+/// Metrics of objectives as if rounds did not differ.
+struct Alike(BTreeMap<String, HashMap<i64, f64>>);
+
+impl Alike {
+    fn of(spec: &Spec, trials: &[Trial]) -> Self {
+        let metrics = spec.objectives.iter().map(|objective| &objective.metric);
+        let without =
+            metrics.filter_map(|metric| Some((metric.clone(), without_rounds(trials, metric)?)));
+        Self(without.collect())
+    }
+
+    fn are_some(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    fn sample(&self, group: &Group<'_>, metric: &str) -> Option<Sample> {
+        let Some(without) = self.0.get(metric) else {
+            return group.sample(metric);
+        };
+        let values = (group.trials.iter()).filter_map(|trial| without.get(&trial.id).copied());
+        Sample::of(&values.collect::<Vec<f64>>())
+    }
+
+    fn cost(&self, group: &Group<'_>, objective: &Objective) -> f64 {
+        self.sample(group, &objective.metric)
+            .map_or(f64::INFINITY, |sample| objective.cost(sample.mean))
+    }
+}
+
+/// A number with an order.
+#[derive(Clone, Copy, PartialEq)]
+struct Ordered(f64);
+
+impl Eq for Ordered {}
+
+impl PartialOrd for Ordered {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Ordered {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
 /// How often trials fail.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fails {
@@ -247,9 +330,21 @@ impl Group<'_> {
         Sample::of(&values)
     }
 
-    fn cost(&self, objective: &Objective) -> f64 {
-        self.sample(&objective.metric)
-            .map_or(f64::INFINITY, |sample| objective.cost(sample.mean))
+    /// How far another one lies above this one, by what ran in the same rounds; by all where none was the same.
+    fn difference(&self, other: &Self, metric: &str, confidence: f64) -> Option<Difference> {
+        let rounds = |group: &Self| -> BTreeSet<u32> {
+            let good = (group.trials.iter()).filter(|trial| trial.measures.contains_key(metric));
+            good.map(|trial| trial.batch).collect()
+        };
+        let (own, others) = (rounds(self), rounds(other));
+        let common: BTreeSet<u32> = own.intersection(&others).copied().collect();
+        let sample = |group: &Self| {
+            let counts = |trial: &&&Trial| common.is_empty() || common.contains(&trial.batch);
+            let trials = group.trials.iter().filter(counts);
+            let values = trials.filter_map(|trial| trial.measures.get(metric).copied());
+            Sample::of(&values.collect::<Vec<f64>>())
+        };
+        sample(self)?.difference(&sample(other)?, confidence)
     }
 
     fn outcomes(&self) -> BTreeMap<String, u64> {
@@ -278,10 +373,13 @@ impl Group<'_> {
 }
 
 /// For each group, whether none is better in one objective and not worse in any.
-fn front(groups: &[Group<'_>], objectives: &[Objective]) -> Vec<bool> {
-    let costs = groups
-        .iter()
-        .map(|group| objectives.iter().map(|one| group.cost(one)).collect());
+fn front(groups: &[Group<'_>], objectives: &[Objective], alike: &Alike) -> Vec<bool> {
+    let costs = groups.iter().map(|group| {
+        objectives
+            .iter()
+            .map(|one| alike.cost(group, one))
+            .collect()
+    });
     let costs: Vec<Vec<f64>> = costs.collect();
     let dominates = |one: &[f64], other: &[f64]| {
         one.iter().zip(other).all(|(one, other)| one <= other)
@@ -331,10 +429,8 @@ pub fn csv(spec: &Spec, trials: &[Trial]) -> String {
         .iter()
         .map(|parameter| parameter.name.as_str())
         .collect();
-    let mut heads = vec!["trial".to_owned(), "batch".to_owned(), "outcome".to_owned()];
-    heads.extend(parameters.iter().map(|name| quoted(name)));
-    heads.extend(spec.metrics.keys().map(|name| quoted(name)));
-    heads.push("words".to_owned());
+    let heads = column_names(spec);
+    let heads: Vec<String> = heads.iter().map(|name| quoted(name)).collect();
     let mut text = heads.join(",") + "\n";
     for trial in trials {
         let mut cells = vec![

@@ -8,6 +8,9 @@ use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use utoipa::ToSchema;
 
+/// A larger number, or one below the negative of it, is none to reckon with: sums of squares have to stay finite.
+pub(crate) const LARGEST: f64 = 1e140;
+
 /// Several measurements of one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sample {
@@ -32,7 +35,7 @@ pub struct Difference {
 }
 
 impl Sample {
-    /// Of these values; `None` of none.
+    /// Of these values; `None` of none, and where they are too large to be reckoned with ([`LARGEST`]).
     pub fn of(values: &[f64]) -> Option<Self> {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
@@ -40,14 +43,14 @@ impl Sample {
             .iter()
             .map(|value| (value - mean).powi(2))
             .sum::<f64>();
-        (!values.is_empty()).then(|| Self {
+        let variance = match values.len() {
+            0 | 1 => 0.0,
+            _ => squares / (count - 1.0),
+        };
+        (mean.is_finite() && variance.is_finite()).then_some(Self {
             count: values.len() as u64,
             mean,
-            variance: if values.len() > 1 {
-                squares / (count - 1.0)
-            } else {
-                0.0
-            },
+            variance,
         })
     }
 
@@ -66,8 +69,10 @@ impl Sample {
         let (one, two) = (share(self), share(other));
         let estimate = other.mean - self.mean;
         let square = one + two;
-        let freedom = square.powi(2)
-            / (one.powi(2) / (self.count - 1) as f64 + two.powi(2) / (other.count - 1) as f64);
+        // Of shares, as squares of squares would soon be too large, or nothing.
+        let (one, two) = (one / square, two / square);
+        let freedom =
+            1.0 / (one.powi(2) / (self.count - 1) as f64 + two.powi(2) / (other.count - 1) as f64);
         // Values that are all equal leave no doubt.
         let half = match square > 0.0 {
             true => quantile(confidence, freedom)? * square.sqrt(),
@@ -181,6 +186,15 @@ mod tests {
         near(both.estimate, 0.6);
         assert!(both.high - both.estimate < slope.high - slope.estimate);
         assert_eq!(common_slope(&[vec![(1.0, 1.0), (2.0, 3.0)]], 0.95), None);
+    }
+
+    #[test]
+    fn numbers_that_are_too_large_are_not_reckoned_with() {
+        assert_eq!(Sample::of(&[1e308, 1e308, 1e308]), None);
+        assert_eq!(Sample::of(&[1e200, -1e200]), None);
+        let one = Sample::of(&[LARGEST, 0.0, 0.5 * LARGEST]).expect("finite");
+        let difference = one.difference(&one, 0.95).expect("several");
+        assert!(difference.high.is_finite() && difference.high > 0.0);
     }
 
     #[test]

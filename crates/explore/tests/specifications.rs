@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use slowpath_explore::Spec;
+use slowpath_explore::{Observed, Spec, measure};
 
 const GOOD: &str = r#"
 constraints = ["threads * 2 <= 12", "mode != 'slow' || threads < 4"]
@@ -323,4 +323,31 @@ fn metrics_of_probes_ask_for_what_their_records_have() {
         "probe = 7\ntype = \"LAT\"\n[metrics.other]\nprobe = 7\ntype = \"LAT\"\nevery = 2",
         "a.toml:30: `speed` and `other` want one probe switched in two ways",
     );
+}
+
+#[test]
+fn the_postgresql_example_measures_both_scripts_together() {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/explore-postgres/postgres.toml");
+    let (spec, _) = Spec::read(&path).unwrap_or_else(|error| panic!("{error}"));
+    // As pgbench prints it where it is given two scripts.
+    let output = "transaction type: multiple scripts\n\
+        number of transactions actually processed: 2000/2000\n\
+        latency average = 12.500 ms\n\
+        initial connection time = 20.000 ms\n\
+        tps = 640.000000 (without initial connection time)\n\
+        SQL script 1: write.sql\n \
+        - weight: 39 (targets 97.5% of total)\n \
+        - 1951 transactions (97.5% of total, tps = 624.320000)\n \
+        - latency average = 11.700 ms\n\
+        SQL script 2: report.sql\n \
+        - weight: 1 (targets 2.5% of total)\n \
+        - 49 transactions (2.5% of total, tps = 15.680000)\n \
+        - latency average = 45.100 ms\n";
+    let observed = Observed {
+        output: output.to_owned(),
+        ..Observed::default()
+    };
+    let found = measure(&spec.metrics, &observed).expect("all metrics");
+    assert_eq!((found["throughput"], found["latency"]), (640.0, 12.5));
 }

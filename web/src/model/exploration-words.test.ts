@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import {
   sentenceOfDrift,
   wordAgainst,
+  wordBrief,
   wordMean,
   wordNumber,
   wordShort,
@@ -47,4 +48,9 @@ test('drift is claimed with its interval only', () => {
     sentenceOfDrift('throughput', { estimate: (low + high) / 2, low, high }, 0.95);
   expect(drift(-0.02, 0.01)).toMatch(/^No drift of throughput is told: −2.0 to \+1.0 %/);
   expect(drift(0.01, 0.03)).toMatch(/^throughput drifts/);
+});
+
+test('of long words the begin and the end are kept', () => {
+  expect(wordBrief('everysec', 8)).toBe('everysec');
+  expect(wordBrief('-XX:+UseG1GC -XX:G1NewSizePercent=40', 24)).toBe('-XX:+UseG1GC -XX…cent=40');
 });

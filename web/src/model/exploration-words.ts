@@ -73,6 +73,14 @@ export function wordConfiguration(configuration: Configuration, names: readonly 
     .join(' ');
 }
 
+/** A text of so many letters at most: of a longer one the begin and, as long options differ there, the end. */
+export function wordBrief(text: string, most: number): string {
+  const letters = [...text];
+  if (letters.length <= most) return text;
+  const end = Math.floor((most - 1) / 3);
+  return `${letters.slice(0, most - 1 - end).join('')}…${letters.slice(letters.length - end).join('')}`;
+}
+
 export function withUnit(name: string, unit: string): string {
   return unit === '' ? name : `${name} (${unit})`;
 }
@@ -139,8 +147,8 @@ export const STATE_OF_EXPLORATION: Record<ExplorationState, string> = {
 export const METHOD_WORDS: Record<ImportanceMethod, string> = {
   'main-effects':
     'Shares of the variance between configurations: main effects, functional ANOVA of the whole grid.',
-  'one-by-one':
-    'Shares of the variance between configurations that each parameter alone explains; not a whole grid, so these may overlap.',
+  additive:
+    'Shares of the variance, each value counted once: effects that add up, fitted to what was tried; not a whole grid, so what parameters do only together is not known.',
 };
 
 export function wordGoal({ goal }: Pick<ExploredMetric, 'goal'>): string {

@@ -162,8 +162,9 @@ function exploration() {
       ],
       parameters: ['threads', 'page_size', 'mode'],
       configurations: ranked,
+      is_by_rounds: false,
       importance: {
-        method: 'one-by-one',
+        method: 'additive',
         parameters: [
           ['threads', 0.71],
           ['mode', 0.17],

@@ -250,7 +250,7 @@ fn by_importance<'spec>(spec: &'spec Spec, results: &Results) -> Vec<&'spec Para
     let known = results.importance.as_ref().map(|found| &found.parameters);
     let share = |parameter: &Parameter| {
         let found = known.and_then(|all| all.iter().find(|(name, _)| *name == parameter.name));
-        found.map_or(0.0, |(_, share)| *share)
+        found.and_then(|(_, share)| *share).unwrap_or(0.0)
     };
     let varies = |parameter: &Parameter| {
         let mut rows = results.configurations.iter();

@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 
 pub use heat_map::{Axis, Cell, HeatMap, HeatMapAsked, NoHeatMap, Panel};
 pub use recommended::{Recommended, RecommendedFile};
-pub use trials::{Drift, TrialRow};
+pub use trials::{Drift, TrialRow, drifts};
 
 use crate::exploration::is_at_work;
 use crate::results::{Results, Standing};
@@ -219,7 +219,7 @@ impl ReadExploration {
                 .collect(),
             metrics: metric_names(&spec),
             trials: trials::rows(&results, &trials, &times),
-            drift: trials::drifts(&spec, &trials, &times),
+            drift: drifts(&spec, &trials, &times),
             conclusions,
             reasons,
             recommended: best.map(|best| Recommended::of(best, folder)),

@@ -12,7 +12,7 @@ use crate::statistics::{Difference, common_slope};
 use crate::trial::{Trial, by_configuration};
 
 /// From when to when each trial ran, in nanoseconds since the epoch.
-type Times = BTreeMap<i64, (i64, i64)>;
+pub type Times = BTreeMap<i64, (i64, i64)>;
 
 /// A trial that has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
@@ -79,8 +79,8 @@ pub(super) fn rows(results: &Results, trials: &[Trial], times: &Times) -> Vec<Tr
     trials.iter().filter_map(row).collect()
 }
 
-/// For each objective, how it changed with time alone.
-pub(super) fn drifts(spec: &Spec, trials: &[Trial], times: &Times) -> Vec<Drift> {
+/// For each objective, how it changed with time alone; of times in nanoseconds, from when to when each trial ran.
+pub fn drifts(spec: &Spec, trials: &[Trial], times: &Times) -> Vec<Drift> {
     let begins = || trials.iter().filter_map(|trial| times.get(&trial.id));
     let first = begins().map(|(begin, _)| *begin).min().unwrap_or_default();
     let last = begins().map(|(begin, _)| *begin).max().unwrap_or_default();

@@ -4,6 +4,36 @@
 //! are the budget.
 
 use super::{Policy, PolicyError, Seen, Wanted, plain};
+use crate::spec::{PolicyChoice, Spec};
+use crate::trial::Trial;
+use crate::value::Configuration;
+
+/// What was wanted for a round, as the trials of earlier rounds tell.
+pub(crate) fn wanted_for(spec: &Spec, trials: &[Trial], round: u32) -> Vec<Configuration> {
+    let PolicyChoice::Halving {
+        configurations,
+        eta,
+    } = spec.policy
+    else {
+        return Vec::new();
+    };
+    let before = trials.partition_point(|trial| trial.batch < round);
+    let seen = Seen {
+        spec,
+        trials: &trials[..before],
+        batches: round,
+    };
+    let wanted = match round {
+        0 => Ok(Vec::new()),
+        _ => Halving {
+            configurations,
+            eta,
+        }
+        .next(seen),
+    };
+    let wanted = wanted.unwrap_or_default().into_iter();
+    wanted.map(|one| one.configuration).collect()
+}
 
 pub(super) struct Halving {
     pub(super) configurations: Option<u32>,

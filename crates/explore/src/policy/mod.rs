@@ -5,7 +5,7 @@
 //! here answer from these alone, so that an exploration goes on where it stopped without a memory of theirs.
 
 mod confident;
-mod halving;
+pub(crate) mod halving;
 mod knee;
 mod plain;
 mod python;

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use super::{Policy, Seen, policy};
+use crate::results::Results;
 use crate::spec::Spec;
 use crate::trial::{Failure, Outcome, Trial};
 use crate::value::{Configuration, Value};
@@ -485,4 +486,40 @@ fn optuna_comes_near_the_best_of_the_grid_in_a_quarter_of_its_trials() {
         }
     }
     assert!(far.is_empty(), "more than 3 % from the best: {far:?}");
+}
+
+#[test]
+fn what_halving_threw_out_is_not_the_best_where_the_machine_becomes_slower() {
+    let spec = spec(
+        "[parameters.a]\ntype = \"integer\"\nmin = 0\nmax = 15",
+        "[policy]\nname = \"halving\"",
+    );
+    let mut time = 0.0;
+    let (mut trials, _) = run(&spec, |one| {
+        time += 2.0;
+        1000.0 + 10.0 * number(one, "a") + time
+    });
+    let ranked = |trials: &[Trial]| -> Vec<f64> {
+        let rows = Results::new(&spec, trials).configurations.into_iter();
+        rows.map(|row| number(&row.configuration, "a")).collect()
+    };
+    assert_eq!(ranked(&trials), (0..16).map(f64::from).collect::<Vec<_>>());
+    let results = Results::new(&spec, &trials);
+    assert!(results.is_by_rounds);
+    // By what ran in the same rounds: two trials of 3 in the second, which took 40 more, and one in the first.
+    let worse = &results.configurations[3];
+    let difference = worse.difference.expect("several of both");
+    assert!(
+        difference.estimate > 0.0 && difference.low < 50.0,
+        "{difference:?}"
+    );
+    let share = results.importance.expect("known").parameters[0].1;
+    assert!(share.is_some_and(|share| share > 0.9), "{share:?}");
+    // A last round that was cut short: those that it was to have are still before what was thrown out.
+    let last = trials.last().expect("many").batch;
+    trials.retain(|trial| trial.batch < last || number(&trial.configuration, "a") == 1.0);
+    assert!(matches!(
+        ranked(&trials)[..3],
+        [0.0, 1.0, 2.0] | [1.0, 0.0, 2.0]
+    ));
 }

@@ -8,6 +8,7 @@ use regex::Regex;
 
 use super::functions::Calls;
 use crate::spec::{Function, Metric, OfCalls, Source};
+use crate::statistics::LARGEST;
 
 /// What a trial left.
 #[derive(Clone, Debug, Default)]
@@ -35,14 +36,18 @@ pub fn measure(
     observed: &Observed,
 ) -> Result<BTreeMap<String, f64>, String> {
     let one = |(name, metric): (&String, &Metric)| {
-        if let Some(collected) = observed.collected.get(name) {
-            return Ok((name.clone(), collected.clone()?));
-        }
-        let value = number(&metric.source, observed);
+        let value = match observed.collected.get(name) {
+            Some(collected) => Some(collected.clone()?),
+            None => number(&metric.source, observed),
+        };
         let value = value.filter(|value| value.is_finite());
-        value
-            .map(|value| (name.clone(), value))
-            .ok_or_else(|| missing(name, &metric.source))
+        let value = value.ok_or_else(|| missing(name, &metric.source))?;
+        match value.abs() <= LARGEST {
+            true => Ok((name.clone(), value)),
+            false => Err(format!(
+                "the metric `{name}` is {value:e}, and numbers beyond {LARGEST:e} are not reckoned with"
+            )),
+        }
     };
     metrics.iter().map(one).collect()
 }
@@ -187,6 +192,27 @@ mod tests {
         check(json("/a"), "{\n \"a\": 7\n}", Some(7.0));
         check(json("/b"), "{\"a\": 7}", None);
         check(json("/a"), "{\"a\": \"7\"}", None);
+    }
+
+    #[test]
+    fn numbers_that_are_too_large_are_no_result() {
+        let metric = Metric {
+            source: regex("v=(.*)$", Take::Last),
+            unit: String::new(),
+        };
+        let metrics = BTreeMap::from([("speed".to_owned(), metric)]);
+        let of = |output: &str| {
+            let output = output.to_owned();
+            measure(
+                &metrics,
+                &Observed {
+                    output,
+                    ..Observed::default()
+                },
+            )
+        };
+        assert!(of("v=1e308").is_err_and(|words| words.contains("`speed` is 1e308")));
+        assert!(of("v=1e100").is_ok_and(|found| found["speed"] == 1e100));
     }
 
     #[test]

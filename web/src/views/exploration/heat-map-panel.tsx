@@ -2,7 +2,7 @@
 // or a click selects the configuration of a cell. Numbers lie upwards as in a plot, other values downwards as in a list.
 import { useId, useMemo, useState, type KeyboardEvent } from 'react';
 import { shareOf } from '../../draw/heat-colours';
-import { wordMean, wordNumber, wordShort } from '../../model/exploration-words';
+import { wordBrief, wordMean, wordNumber, wordShort } from '../../model/exploration-words';
 import type { Exploration, HeatMap, HeatMapCell, HeatMapPanel as Panel } from '../../model/interface';
 import { wordNumberOf } from '../../model/wording';
 import { useTheme } from '../../parts/theme';
@@ -26,6 +26,9 @@ interface Spot {
 
 /** Narrower cells have no room for numbers. */
 const WITH_NUMBERS = 9;
+
+/** Of a label beside the cells; the whole of it is its title. */
+const MOST_LETTERS = 24;
 
 export function HeatMapPanel({ map, panel, extent, explored, choice }: HeatMapPanelProps) {
   const identity = useId();
@@ -83,7 +86,9 @@ export function HeatMapPanel({ map, panel, extent, explored, choice }: HeatMapPa
         <tbody>
           {rows.map((y) => (
             <tr key={y}>
-              <th scope="row">{map.y?.labels[y]}</th>
+              <th scope="row" title={map.y?.labels[y]}>
+                {wordBrief(map.y?.labels[y] ?? '', MOST_LETTERS)}
+              </th>
               {map.x.labels.map((_, x) => {
                 const cell = cellAt({ x, y });
                 return (
@@ -122,7 +127,7 @@ export function HeatMapPanel({ map, panel, extent, explored, choice }: HeatMapPa
             <th aria-hidden="true" />
             {map.x.labels.map((label, x) => (
               <th key={x} scope="col" title={label}>
-                {label}
+                {wordBrief(label, MOST_LETTERS)}
               </th>
             ))}
           </tr>

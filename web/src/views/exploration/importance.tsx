@@ -32,15 +32,25 @@ export function Importance({ results }: { results: ExplorationResults }) {
   );
 }
 
-function Bar({ name, share, isTogether = false }: { name: string; share: number; isTogether?: boolean }) {
+function Bar({
+  name,
+  share,
+  isTogether = false,
+}: {
+  name: string;
+  share: number | null;
+  isTogether?: boolean;
+}) {
   return (
     <div>
       <dt className={isTogether ? 'muted' : ''}>{name}</dt>
       <dd>
         <span className="importance-track" aria-hidden="true">
-          <span className={isTogether ? 'is-together' : ''} style={{ width: `${100 * share}%` }} />
+          <span className={isTogether ? 'is-together' : ''} style={{ width: `${100 * (share ?? 0)}%` }} />
         </span>
-        <span className="importance-share">{Math.round(100 * share)} %</span>
+        <span className="importance-share" title={share === null ? 'It was not varied' : undefined}>
+          {share === null ? 'unknown' : `${Math.round(100 * share)} %`}
+        </span>
       </dd>
     </div>
   );

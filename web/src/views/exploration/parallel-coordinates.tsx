@@ -3,7 +3,7 @@
 import { useMemo, useRef, useState, type KeyboardEvent, type PointerEvent } from 'react';
 import { cssColour } from '../../draw/colours';
 import { lineColour, shareOf } from '../../draw/heat-colours';
-import { wordConfiguration, wordMean } from '../../model/exploration-words';
+import { wordBrief, wordConfiguration, wordMean } from '../../model/exploration-words';
 import type { Exploration, TriedConfiguration } from '../../model/interface';
 import { wordCount } from '../../model/wording';
 import { useElementSize } from '../../parts/element-size';
@@ -28,6 +28,8 @@ const BOTTOM = 16;
 const SIDE = 64;
 /** How far from an axis a pointer still means it. */
 const REACH = 14;
+/** How wide a letter is, about. */
+const LETTER = 8;
 /** Nobody hits the very end of an axis. */
 const NEAR_END = 0.03;
 const ALL: Stretch = { from: 0, to: 1 };
@@ -43,6 +45,7 @@ export function ParallelCoordinates(props: ParallelCoordinatesProps) {
   const rows = explored.results.configurations;
   const xOf = (index: number) =>
     SIDE + (index * Math.max(0, width - 2 * SIDE)) / Math.max(1, axes.length - 1);
+  const letters = Math.floor((xOf(1) - xOf(0) - 2 * REACH) / LETTER);
   return (
     <section className="panel" aria-label="Parallel coordinates">
       <div className="panel-head">
@@ -74,6 +77,7 @@ export function ParallelCoordinates(props: ParallelCoordinatesProps) {
                 key={axis.key}
                 axis={axis}
                 x={xOf(index)}
+                letters={Math.max(4, letters)}
                 stretch={brush[axis.key] ?? null}
                 onStretch={(stretch) => onBrush(brushed(brush, axis, stretch))}
               />
@@ -171,6 +175,8 @@ function pathOf(
 interface AxisProps {
   axis: ParallelAxis;
   x: number;
+  /** How many there is room for. */
+  letters: number;
   /** Of its title, which must not leave the picture. */
   anchor: 'start' | 'middle' | 'end';
   stretch: Stretch | null;
@@ -179,7 +185,7 @@ interface AxisProps {
 
 const AWAY = { start: -SIDE + 14, middle: 0, end: SIDE - 14 };
 
-function Axis({ axis, x, anchor, stretch, onStretch }: AxisProps) {
+function Axis({ axis, x, letters, anchor, stretch, onStretch }: AxisProps) {
   const begin = useRef<number | null>(null);
   const shown = stretch ?? ALL;
   const placeOfEvent = (event: PointerEvent<SVGElement>) => {
@@ -202,13 +208,15 @@ function Axis({ axis, x, anchor, stretch, onStretch }: AxisProps) {
   return (
     <g className={`parallel-axis ${axis.isObjective ? 'is-objective' : ''}`}>
       <text x={x + AWAY[anchor]} y={16} textAnchor={anchor} className="parallel-title">
-        {axis.title}
+        <title>{axis.title}</title>
+        {wordBrief(axis.title, letters)}
         {axis.unit !== '' && <tspan className="parallel-unit"> {axis.unit}</tspan>}
       </text>
       <line x1={x} x2={x} y1={pixelOf(0)} y2={pixelOf(1)} />
       {axis.marks.map(({ at, label }) => (
         <text key={at} x={x + 7} y={pixelOf(at)} dominantBaseline="central" className="parallel-label">
-          {label}
+          <title>{label}</title>
+          {wordBrief(label, letters)}
         </text>
       ))}
       <rect

@@ -66,7 +66,7 @@ export function TrialChart({ explored, choice }: { explored: Exploration; choice
       <Chart explored={explored} choice={choice} kind={kind} metric={objective.metric} change={change} />
       <p className="muted trial-words">
         {objective.noise === null
-          ? 'No configuration was repeated, so nothing is known of the noise. '
+          ? 'No configuration has two results, so nothing is known of the noise. '
           : `Trials of one configuration differ by ${(100 * objective.noise).toFixed(1)} % (noise, one standard deviation). `}
         {sentenceOfDrift(objective.metric, change, results.confidence)}
       </p>
