@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
-use slowpath_model::{ProcessId, counted, shown};
+use slowpath_model::{ProcessId, counted, shell_word, shown};
 use slowpath_record::{
     AgentsChoice, CommandEnd, ForwardTarget, KernelChoice, Manifest, Mode, RecordError,
     RecordOptions, RedisChoice, RedisDetail, RedisServer, Rule, SpanOptions, SpansChoice,
@@ -359,7 +359,7 @@ fn summary(folder: &Path, manifest: &Manifest) -> String {
         _ if has_spans => "diagnose",
         _ => "cpu",
     };
-    text + &format!("next: slowpath {next} {folder}\n")
+    text + &format!("next: slowpath {next} {}\n", shell_word(&folder))
 }
 
 /// What became of spans: a line where some came, and warnings.

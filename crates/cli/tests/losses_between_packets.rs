@@ -29,3 +29,18 @@ fn a_loss_between_two_packets_is_nobodys_time_whichever_of_them_counts_it() {
         );
     }
 }
+
+#[test]
+fn a_counter_that_states_nothing_once_goes_on_where_it_was() {
+    let recording = packets::written(
+        "stream cpu0 0
+         packet 1000000..2000000 lost=5
+         1000000 0>101
+         packet 3000000..4000000 number=1
+         3000000 101>0
+         packet 5000000..6000000 number=2 lost=7
+         5000000 0>101",
+    );
+    let report = slowpath(&["count", "--json"], recording.path()).json();
+    assert_eq!(report["lost"], 7, "{report}");
+}

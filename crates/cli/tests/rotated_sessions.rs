@@ -156,3 +156,84 @@ fn what_was_lost_between_and_within_parts_is_told_as_in_one() {
         assert_eq!(codes(&found.stderr), codes(&expected.stderr));
     }
 }
+
+#[test]
+fn parts_stay_one_where_another_part_is_described_anew() {
+    let first = of(FIRST_OF_0, FIRST_OF_1);
+    let later = of(&LATER_OF_0.replace("number=1", "number=3"), LATER_OF_1);
+    let latest = of(
+        "\npacket 100000000..110000000 number=4\n100000000 0>7\n110000000 7>0",
+        "\npacket 100000000..110000000 number=2\n100000000 0>9\n110000000 9>0",
+    );
+    let rotated = packets::rotated(&[&first, &later, &latest]);
+    // As `lttng regenerate metadata` does.
+    let described = rotated.path().join("3/metadata");
+    let text = fs::read_to_string(&described).expect("a description");
+    let anew = text.replacen("freq = 1000000000;", "freq = 1000000000; offset = 9;", 1);
+    assert_ne!(anew, text);
+    fs::write(&described, anew).expect("written");
+    let said = slowpath(&["count"], rotated.path()).stderr;
+    assert!(said.contains("2 packets are missing"), "{said}");
+}
+
+#[test]
+fn snapshots_that_hold_others_and_share_with_others_are_one() {
+    let packet = |number: u64| {
+        let begin = 1_000_000 + number * 10_000_000;
+        format!(
+            "\npacket {begin}..{} number={number}\n{begin} 0>7\n{} 7>0",
+            begin + 5_000_000,
+            begin + 5_000_000
+        )
+    };
+    let of_0 = |numbers: std::ops::Range<u64>| -> String {
+        format!("stream cpu_0 0{}", numbers.map(packet).collect::<String>())
+    };
+    let whole = packets::written(&of_0(0..4));
+    let snapshots = packets::rotated(&[&of_0(0..2), &of_0(1..3), &of_0(1..4)]);
+    assert_eq!(answers(snapshots.path())[0].0, answers(whole.path())[0].0);
+    let said = slowpath(&["cpu"], snapshots.path()).stderr;
+    assert!(!said.contains("OverlappingTraces"), "{said}");
+}
+
+#[test]
+fn of_a_packet_that_two_snapshots_have_the_whole_one_is_read() {
+    let many = |number: u64| {
+        let begin = 1_000_000 + number * 10_000_000;
+        let ticks = format!("{} tick\n", begin + 1_000_000).repeat(100);
+        let end = begin + 5_000_000;
+        format!("\npacket {begin}..{end} number={number}\n{begin} 0>7\n{ticks}{end} 7>0\n")
+    };
+    let of_0 = |numbers: &[u64]| {
+        format!(
+            "stream cpu_0 0{}",
+            numbers
+                .iter()
+                .map(|number| many(*number))
+                .collect::<String>()
+        )
+    };
+    let whole = packets::written(&of_0(&[0, 1, 2]));
+    for damaged in ["1", "2"] {
+        let snapshots = packets::rotated(&[&of_0(&[0, 1]), &of_0(&[1, 2])]);
+        let file = snapshots.path().join(damaged).join("cpu_0");
+        let mut bytes = fs::read(&file).expect("a stream");
+        // In the middle of the packet that both have, what is no number of an event.
+        let half = bytes.len() / 2;
+        let middle = if damaged == "1" {
+            half + half / 2
+        } else {
+            half / 2
+        };
+        bytes[middle..middle + 16].fill(0xff);
+        fs::write(&file, bytes).expect("written");
+        let count = |trace: &Path| slowpath(&["count", "--by", "none", "--json"], trace).json();
+        assert_eq!(
+            count(snapshots.path())["events"],
+            count(whole.path())["events"]
+        );
+        let said = slowpath(&["count"], snapshots.path()).stderr;
+        assert!(said.contains("warning[CopiedPacket]"), "{said}");
+        assert!(!said.contains("TimeGoesBack"), "{said}");
+    }
+}

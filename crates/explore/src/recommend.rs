@@ -5,6 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use slowpath_model::shell_word;
+
 use crate::run::Filled;
 use crate::spec::{CommandLine, Spec};
 use crate::template::Template;
@@ -51,7 +53,7 @@ pub fn recommend(
         }
         let kept = path.strip_prefix("/").unwrap_or(&path);
         let kept = folder.join("files").join(kept);
-        let word = |path: &Path| quoted(&path.display().to_string());
+        let word = |path: &Path| shell_word(&path.display().to_string());
         placing += &format!("cp -- {} {} || exit 1\n", word(&kept), word(&path));
         write(kept, text)?;
     }
@@ -64,16 +66,16 @@ pub fn recommend(
             .to_owned();
     script += &format!(
         "cd {} || exit 1\n",
-        quoted(&spec_folder.display().to_string())
+        shell_word(&spec_folder.display().to_string())
     );
     script += &placing;
     for (name, template) in environment {
-        script += &format!("export {name}={}\n", quoted(&fill(template)?));
+        script += &format!("export {name}={}\n", shell_word(&fill(template)?));
     }
     script += &match command {
         CommandLine::Shell(text) => fill(text)?,
         CommandLine::Words(words) => {
-            let words = words.iter().map(|word| Ok(quoted(&fill(word)?)));
+            let words = words.iter().map(|word| Ok(shell_word(&fill(word)?)));
             format!("exec {}", words.collect::<io::Result<Vec<_>>>()?.join(" "))
         }
     };
@@ -110,26 +112,5 @@ fn value_in_toml(value: &Value) -> String {
         Value::Text(text) => serde_json::Value::from(text.as_str()).to_string(),
         Value::Float(number) => format!("{number:?}"),
         other => other.to_string(),
-    }
-}
-
-/// One word for a shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,+@%".contains(letter);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_for_a_shell() {
-        assert_eq!(quoted("--port=70"), "--port=70");
-        assert_eq!(quoted("it's $x"), r"'it'\''s $x'");
-        assert_eq!(quoted(""), "''");
     }
 }

@@ -25,4 +25,4 @@ pub use schema::{EventClass, Field, FieldKind, Schema, Scope, TracerDomain};
 pub use shown::{shown, shown_lines};
 pub use time::{Nanoseconds, TimeRange, Timestamp};
 pub use visit::{DisplayBase, EnumerationValue, FieldVisitor};
-pub use words::counted;
+pub use words::{counted, shell_word};

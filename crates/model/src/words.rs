@@ -1,4 +1,5 @@
-//! Counts in words, as diagnostics and tables have them: one is not several.
+//! Counts in words, as diagnostics and tables have them: one is not several; and words for a shell, in commands that are
+//! proposed.
 //!
 //! Numbers keep their digits as they are; where long ones are to be read by people, `views` groups them.
 
@@ -12,6 +13,22 @@ pub fn counted<N: Copy + Display + PartialEq + From<u8>>(
 ) -> String {
     let what = if count == N::from(1) { one } else { several };
     format!("{count} {what}")
+}
+
+/// One word for a POSIX shell: as it is, or in quotation marks where a letter of it means something there.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=:,+@%".contains(letter);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[test]
+fn words_for_a_shell() {
+    assert_eq!(shell_word("--port=70"), "--port=70");
+    assert_eq!(shell_word("it's $x"), r"'it'\''s $x'");
+    assert_eq!(shell_word(""), "''");
 }
 
 #[test]

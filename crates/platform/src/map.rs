@@ -9,8 +9,14 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use memmap2::{Advice, Mmap, UncheckedAdvice};
+
+/// Linux gives a process 65,530 maps (`vm.max_map_count`) unless told otherwise; without any left, it can have no memory.
+const MOST_MAPS: usize = 60_000;
+
+static MAPS: AtomicUsize = AtomicUsize::new(0);
 
 /// The bytes of a file, mapped.
 pub struct MappedFile {
@@ -21,10 +27,17 @@ impl MappedFile {
     /// Maps the file at `path`; an empty file is empty bytes.
     ///
     /// The file must not be cut shorter while it is mapped: recorders only append.
+    ///
+    /// # Errors
+    /// Where it cannot be opened or mapped, and where 60,000 others are already.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         if file.metadata()?.len() == 0 {
             return Ok(Self { map: None });
+        }
+        if MAPS.load(Relaxed) >= MOST_MAPS {
+            let what = "too many files are open at once, no more than 60,000 can be: name fewer parts of the recording";
+            return Err(io::Error::other(what));
         }
         // SAFETY: the map is read-only and private to this process. Undefined behaviour would need
         // the file's bytes to change while a slice is held; traces are written once, and a reader
@@ -35,6 +48,7 @@ impl MappedFile {
         let _ = map.advise(Advice::Sequential);
         #[cfg(target_os = "linux")]
         let _ = map.advise(Advice::HugePage);
+        MAPS.fetch_add(1, Relaxed);
         Ok(Self { map: Some(map) })
     }
 
@@ -49,6 +63,14 @@ impl MappedFile {
         let _ = unsafe {
             map.unchecked_advise_range(UncheckedAdvice::DontNeed, part.start, part.len())
         };
+    }
+}
+
+impl Drop for MappedFile {
+    fn drop(&mut self) {
+        if self.map.take().is_some() {
+            MAPS.fetch_sub(1, Relaxed);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Packets that are there twice, as where somebody copied a file of a stream beside it.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use slowpath_model::{Diagnostic, DiagnosticCode, Place, counted};
@@ -7,18 +8,24 @@ use slowpath_source::NamedBytes;
 
 use crate::packets::RawPacket;
 
-/// Leaves out of a stream what another of its files has as well, byte for byte or as far as its bytes go, and says so where
-/// that file lies in the same folder: snapshots of one session may share packets.
+/// Leaves out of a stream what another of its files has as well: byte for byte or as far as its bytes go, which is said
+/// where that file lies in the same folder (snapshots of one session may share packets); and what states the same number
+/// and times with other bytes, as one of them is damaged: of these the one that more events can be read of stays.
 pub(crate) fn leave_out_copies(
     packets: &mut Vec<RawPacket>,
     files: &[NamedBytes],
-) -> Option<Diagnostic> {
+    events: impl Fn(&RawPacket) -> u64,
+) -> Vec<Diagnostic> {
     if packets.iter().all(|packet| packet.file == packets[0].file) {
-        return None;
+        return Vec::new();
     }
     let bytes = |packet: &RawPacket| {
         let range = packet.offset as usize..(packet.offset + packet.size) as usize;
         files[packet.file].get().get(range)
+    };
+    let goes_on = |of: &RawPacket, own: &RawPacket| {
+        let bytes = bytes(of).zip(bytes(own));
+        bytes.is_some_and(|(of, own)| of.starts_with(own))
     };
     // By what packets state, which is read already.
     let mut alike: HashMap<_, Vec<usize>> = HashMap::new();
@@ -30,43 +37,54 @@ pub(crate) fn leave_out_copies(
         }
     }
     let mut is_copy = vec![false; packets.len()];
-    let mut of_folder = Vec::new();
-    for alike in alike.values() {
-        for &position in alike {
+    let (mut of_folder, mut differing) = (Vec::new(), Vec::new());
+    for ((_, stated, sequence), mut alike) in alike {
+        // The longest first, of which others may be the beginning.
+        alike.sort_by_key(|&position| (Reverse(packets[position].size), position));
+        let is_one = stated.is_some() && sequence.is_some();
+        let (first, others) = (alike[0], &alike[1..]);
+        let differs = |other: &usize| {
+            let (of, own) = (&packets[first], &packets[*other]);
+            of.file != own.file && !goes_on(of, own)
+        };
+        let damaged = is_one && others.iter().any(differs);
+        if damaged {
+            alike.sort_by_cached_key(|&position| Reverse(events(&packets[position])));
+        }
+        for (rank, &position) in alike.iter().enumerate() {
             let own = &packets[position];
-            let original = alike.iter().find(|&&other| {
-                let of = &packets[other];
-                let comes_first = of.size > own.size || of.size == own.size && other < position;
-                comes_first
-                    && of.file != own.file
-                    && bytes(of)
-                        .zip(bytes(own))
-                        .is_some_and(|(of, own)| of.starts_with(own))
-            });
-            if let Some(original) = original {
-                is_copy[position] = true;
-                let [own, of] =
-                    [own.file, packets[*original].file].map(|file| folder(&files[file]));
-                if own == of {
-                    of_folder.push(position);
-                }
+            let mut before = alike[..rank].iter().map(|before| &packets[*before]);
+            let original = before.find(|of| of.file != own.file && (damaged || goes_on(of, own)));
+            let Some(original) = original else { continue };
+            is_copy[position] = true;
+            if damaged && !goes_on(original, own) {
+                differing.push(position);
+            } else if folder(&files[own.file]) == folder(&files[original.file]) {
+                of_folder.push(position);
             }
         }
     }
-    let first = of_folder.iter().min().map(|position| &packets[*position]);
-    let place = first.map(|first| Place {
-        file: files[first.file].name.clone(),
-        byte: Some(first.offset),
-        ..Place::default()
-    });
+    let told = |mut positions: Vec<usize>, what: &str| {
+        positions.sort_unstable();
+        let first = &packets[*positions.first()?];
+        let place = Place {
+            file: files[first.file].name.clone(),
+            byte: Some(first.offset),
+            ..Place::default()
+        };
+        let count = positions.len() as u64;
+        let what = counted(count, "packet is", "packets are") + what;
+        Some(Diagnostic {
+            count: Some(count),
+            ..Diagnostic::new(DiagnosticCode::CopiedPacket, place, what)
+        })
+    };
+    let alike = told(of_folder, " in another file of the stream, too");
+    let unlike = " in another file of the stream with other content; of each the one is read that has more events";
+    let diagnostics = alike.into_iter().chain(told(differing, unlike)).collect();
     let mut copies = is_copy.into_iter();
     packets.retain(|_| !copies.next().unwrap_or(false));
-    let count = of_folder.len() as u64;
-    let what = counted(count, "packet is", "packets are") + " in another file of the stream, too";
-    Some(Diagnostic {
-        count: Some(count),
-        ..Diagnostic::new(DiagnosticCode::CopiedPacket, place?, what)
-    })
+    diagnostics
 }
 
 /// Where a file lies.

@@ -138,6 +138,13 @@ impl<'trace> CtfDecoder<'trace> {
 }
 
 impl CtfDecoder<'_> {
+    /// How many events of a packet can be read.
+    pub(crate) fn events_in(&self, packet: &RawPacket, file: &[u8]) -> u64 {
+        let mut events = 0;
+        self.each_of(packet, None, file, &mut |_: &Event<'_>| events += 1);
+        events
+    }
+
     /// The clock's value at the last event of a packet, before that of the `next` one.
     pub(crate) fn last_clock(
         &self,
@@ -145,19 +152,33 @@ impl CtfDecoder<'_> {
         next: Option<u64>,
         file: &[u8],
     ) -> Option<u64> {
-        let mut machine = self.trace.plans.enter(packet, file)?;
-        let bounds = self.trace.plans.bounds(packet, next);
         let mut last = None;
-        let mut note = |event: &Event<'_>| last = Some(event.at.ns() as u64);
+        self.each_of(packet, next, file, &mut |event: &Event<'_>| {
+            last = Some(event.at.ns() as u64);
+        });
+        last
+    }
+
+    /// Gives the events of a packet with the clock's values as their times.
+    fn each_of(
+        &self,
+        packet: &RawPacket,
+        next: Option<u64>,
+        file: &[u8],
+        note: &mut dyn EventSink,
+    ) {
+        let Some(mut machine) = self.trace.plans.enter(packet, file) else {
+            return;
+        };
+        let bounds = self.trace.plans.bounds(packet, next);
         // What is damaged is reported when the packet is decoded for its events.
         let stream = &self.streams[packet.stream_class];
         let _ = stream.events(
             &mut machine,
             bounds,
             ClockScale::CYCLES,
-            &mut Delivery(&mut note),
+            &mut Delivery(note),
         );
-        last
     }
 }
 

@@ -3,7 +3,7 @@
 //! Both run over a stream, so a loss is a difference between two packets. What was lost before the
 //! first packet that is there is nobody's: the counter may have begun long before it.
 
-use slowpath_model::{Diagnostic, DiagnosticCode, Place};
+use slowpath_model::{Diagnostic, DiagnosticCode, Place, counted};
 
 use crate::packets::RawPacket;
 
@@ -22,9 +22,11 @@ pub(crate) struct Loss {
 /// The losses of each packet of one stream.
 ///
 /// The counter is written at the end of a packet, so its growth belongs to the packet. The value of
-/// the first packet is its own growth only where it has the sequence number 0.
+/// the first packet is its own growth only where it has the sequence number 0. What is less than a value before it is no
+/// value of the counter: LTTng-UST (2.13) states 0 now and then.
 pub(crate) fn losses(packets: &[RawPacket]) -> Vec<Loss> {
     let mut before: Option<&RawPacket> = None;
+    let mut known = 0;
     let mut losses = Vec::with_capacity(packets.len());
     for packet in packets {
         let discarded = packet.discarded.unwrap_or(0);
@@ -38,7 +40,7 @@ pub(crate) fn losses(packets: &[RawPacket]) -> Vec<Loss> {
                 ..Loss::default()
             },
             Some(before) => Loss {
-                events: discarded.saturating_sub(before.discarded.unwrap_or(0)),
+                events: discarded.saturating_sub(known),
                 packets: before
                     .sequence
                     .zip(packet.sequence)
@@ -50,6 +52,7 @@ pub(crate) fn losses(packets: &[RawPacket]) -> Vec<Loss> {
             },
         });
         before = Some(packet);
+        known = known.max(discarded);
     }
     losses
 }
@@ -86,7 +89,13 @@ impl Tally {
     }
 
     /// A diagnostic that tells the sum at the stream that has most of it.
-    fn diagnostic(&self, code: DiagnosticCode, count: Option<u64>, what: &str) -> Diagnostic {
+    fn diagnostic(
+        &self,
+        code: DiagnosticCode,
+        count: Option<u64>,
+        [one, several]: [&str; 2],
+        more: &str,
+    ) -> Diagnostic {
         let place = Place {
             file: self.most_in.clone(),
             ..Place::default()
@@ -97,7 +106,11 @@ impl Tally {
         };
         Diagnostic {
             count,
-            ..Diagnostic::new(code, place, format!("{} {what}{others}", self.sum))
+            ..Diagnostic::new(
+                code,
+                place,
+                counted(self.sum, one, several) + more + &others,
+            )
         }
     }
 }
@@ -122,7 +135,8 @@ impl LossReport {
             let mut diagnostic = events.diagnostic(
                 DiagnosticCode::LostEvents,
                 Some(events.sum),
-                "events were lost",
+                ["event was lost", "events were lost"],
+                "",
             );
             if earlier.sum > 0 {
                 let more = format!(
@@ -133,13 +147,17 @@ impl LossReport {
             }
             diagnostics.push(diagnostic);
         } else if earlier.sum > 0 {
-            let what = "events were lost in or before the first packet; they are not counted, \
-                        since nothing says that the counter began with it";
-            diagnostics.push(earlier.diagnostic(DiagnosticCode::LostEvents, None, what));
+            let what = [
+                "event was lost in or before the first packet",
+                "events were lost in or before the first packet",
+            ];
+            let why = "; not counted, since nothing says that the counter began with it";
+            diagnostics.push(earlier.diagnostic(DiagnosticCode::LostEvents, None, what, why));
         }
         if packets.sum > 0 {
             let code = DiagnosticCode::LostPackets;
-            diagnostics.push(packets.diagnostic(code, Some(packets.sum), "packets are missing"));
+            let what = ["packet is missing", "packets are missing"];
+            diagnostics.push(packets.diagnostic(code, Some(packets.sum), what, ""));
         }
         diagnostics
     }

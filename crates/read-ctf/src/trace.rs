@@ -96,19 +96,25 @@ impl CtfTrace {
         };
         let is_by_lttng = trace.schema.tracer.starts_with("lttng");
         let mut streams = join_rotated_files(found, &trace.files, is_by_lttng);
-        for packets in &mut streams {
-            let copies = leave_out_copies(packets, &trace.files);
-            trace.diagnostics.extend(copies);
-        }
-        streams.sort_by_key(|packets| {
-            let first = packets.first();
-            first.map(|packet| trace.layout.streams[packet.stream_class].id)
+        // Events of one time come in this order, whatever part of a session a stream is first seen in.
+        streams.sort_by_cached_key(|packets| {
+            let first = packets.first()?;
+            let name = trace.files[first.file].name.rsplit('/').next();
+            let name = name.filter(|_| first.stream_instance.is_none());
+            let class = trace.layout.streams[first.stream_class].id;
+            Some((class, first.stream_instance, name.map(str::to_owned)))
         });
         let decoder = OnceCell::new();
+        let mut copies = Vec::new();
         for packets in &mut streams {
+            copies.extend(leave_out_copies(packets, &trace.files, |packet| {
+                let file = trace.files[packet.file].get();
+                trace.decoder_in(&decoder).events_in(packet, file)
+            }));
             trace.find_times(packets, &decoder);
         }
         drop(decoder);
+        trace.diagnostics.extend(copies);
         let mut lost = LossReport::default();
         for packets in streams {
             let file = packets.first().map(|packet| packet.file);
@@ -391,6 +397,15 @@ impl CtfTrace {
         self.streams.extend(empty);
     }
 
+    /// Compiling every class is worth it only where a packet needs it, and only once.
+    fn decoder_in<'trace, 'cell>(
+        &'trace self,
+        cell: &'cell OnceCell<CtfDecoder<'trace>>,
+    ) -> &'cell CtfDecoder<'trace> {
+        let every = || Projection::every_event(self.class_count());
+        cell.get_or_init(|| CtfDecoder::new(self, &every()))
+    }
+
     /// Finds the times that packets of a stream do not state: those of their events. A packet without a begin goes
     /// on with the clock where the one before it ended.
     fn find_times<'trace>(
@@ -408,10 +423,7 @@ impl CtfTrace {
                 packet.begin = Some(self.plans.begin_behind(clock, packet, file));
             }
             if !packet.states_end {
-                // Compiling every class is worth it only where a packet needs it, and only once.
-                let every = || Projection::every_event(self.class_count());
-                let decoder = decoder.get_or_init(|| CtfDecoder::new(self, &every()));
-                packet.end = decoder.last_clock(packet, next, file);
+                packet.end = self.decoder_in(decoder).last_clock(packet, next, file);
             }
             clock = packet.end.or(packet.begin).unwrap_or(clock);
         }

@@ -9,7 +9,7 @@ mod snapshots;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use slowpath_model::ThreadId;
+use slowpath_model::{ThreadId, shell_word};
 use slowpath_platform::process::{Guardian, Parting, machine};
 use slowpath_platform::signals::SignalPipe;
 
@@ -122,7 +122,7 @@ fn begun(options: &RecordOptions) -> String {
         Mode::Standard => format!("recording {until}"),
         Mode::Snapshot => format!(
             "recording {until}; what it holds is written by: slowpath snapshot {}",
-            options.output.display()
+            shell_word(&options.output.display().to_string())
         ),
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use slowpath_model::{Diagnostic, shown};
+use slowpath_model::{Diagnostic, shell_word, shown};
 
 use crate::Manifest;
 
@@ -86,7 +86,7 @@ pub enum OpenError {
     #[error(
         "nothing is written yet to {}: its recorder keeps the events in memory\n  hint: `slowpath snapshot {}` writes them and names the folder to read",
         named(path),
-        named(path)
+        shell_word(&named(path))
     )]
     StillInMemory {
         /// The recording.

@@ -7,10 +7,18 @@
 use std::num::NonZeroUsize;
 
 use slowpath_model::{TimeRange, TracerDomain};
-use slowpath_read_ctf::{CtfTrace, StreamFile, metadata};
+use slowpath_read_ctf::{CtfTrace, metadata};
+use slowpath_source::NamedBytes;
 
 use crate::OpenedSource;
-use crate::open::{map, stream_files};
+
+/// Parts whose descriptions go on from each other.
+struct Parts {
+    parts: Vec<OpenedSource>,
+    /// The longest description, and its text where there are several parts that may be one.
+    description: Option<NamedBytes>,
+    text: Vec<u8>,
+}
 
 /// The traces, in the order of the first part of each.
 pub(crate) fn joined(traces: Vec<OpenedSource>, jobs: NonZeroUsize) -> Vec<OpenedSource> {
@@ -27,12 +35,15 @@ pub(crate) fn joined(traces: Vec<OpenedSource>, jobs: NonZeroUsize) -> Vec<Opene
     }
     let joined = sessions.into_iter().flat_map(|mut parts| {
         parts.sort_by_key(|part| (part.begin().is_none(), part.begin()));
-        match one_trace(&parts, jobs) {
-            Some(trace) => one_source(parts, trace),
-            None => parts,
+        let mut traces = Vec::new();
+        for described in by_description(parts) {
+            traces.extend(one_source(described, jobs));
         }
+        traces
     });
-    joined.collect()
+    joined
+        .map(|trace| OpenedSource { ctf: None, ..trace })
+        .collect()
 }
 
 type Session<'trace> = (
@@ -55,37 +66,73 @@ fn session_of(trace: &OpenedSource) -> Option<Session<'_>> {
     ))
 }
 
-fn one_trace(parts: &[OpenedSource], jobs: NonZeroUsize) -> Option<CtfTrace> {
-    if parts.len() < 2 {
-        return None;
-    }
-    let mut files: Vec<StreamFile> = Vec::new();
-    let mut descriptions = Vec::new();
+/// The parts of a session by what their events are described by: a later one's description goes on where an earlier one's
+/// ends, unless it was made anew meanwhile.
+fn by_description(parts: Vec<OpenedSource>) -> Vec<Parts> {
+    let are_several = parts.len() > 1;
+    let mut found: Vec<Parts> = Vec::new();
     for part in parts {
-        descriptions.push(map(&part.path.join("metadata")).ok()?);
-        // What is wrong with them was told when each part was opened.
-        let of_part = stream_files(&part.path, part.recording.as_ref(), &mut Vec::new());
-        files.extend(of_part.ok()?);
+        let description = part.ctf.as_ref().map(|files| files.description.clone());
+        let text = (description.as_ref().filter(|_| are_several))
+            .and_then(|description| Some(metadata::text(description).ok()?.into_owned()));
+        let Some(text) = text else {
+            found.push(Parts {
+                parts: vec![part],
+                description,
+                text: Vec::new(),
+            });
+            continue;
+        };
+        let goes_on = |known: &&mut Parts| {
+            !known.text.is_empty()
+                && (known.text.starts_with(&text) || text.starts_with(&known.text))
+        };
+        match found.iter_mut().find(goes_on) {
+            Some(known) => {
+                known.parts.push(part);
+                if known.text.len() < text.len() {
+                    (known.description, known.text) = (description, text);
+                }
+            }
+            None => found.push(Parts {
+                parts: vec![part],
+                description,
+                text,
+            }),
+        }
     }
-    let texts: Option<Vec<_>> = (descriptions.iter())
-        .map(|description| Some((metadata::text(description).ok()?, description)))
-        .collect();
-    let texts = texts?;
-    // A later part's description goes on where an earlier one ends.
-    let (longest, description) = texts.iter().max_by_key(|(text, _)| text.len())?;
-    if !texts.iter().all(|(text, _)| longest.starts_with(text)) {
-        return None;
-    }
+    found
+}
+
+fn one_trace(
+    parts: &[OpenedSource],
+    description: &NamedBytes,
+    jobs: NonZeroUsize,
+) -> Option<CtfTrace> {
+    let files = parts.iter().filter_map(|part| part.ctf.as_ref());
+    let files = files.flat_map(|files| files.streams.iter().cloned());
     let recorded = parts.iter().map(|part| match &part.recording {
         Some((_, manifest)) => manifest.recorded(),
         None => TimeRange::ALL,
     });
     let recorded = recorded.reduce(TimeRange::hull)?;
     let layout = metadata::parse(description).ok()?.layout;
-    Some(CtfTrace::recorded_in(recorded, layout, files, jobs))
+    Some(CtfTrace::recorded_in(
+        recorded,
+        layout,
+        files.collect(),
+        jobs,
+    ))
 }
 
-fn one_source(parts: Vec<OpenedSource>, trace: CtfTrace) -> Vec<OpenedSource> {
+fn one_source(described: Parts, jobs: NonZeroUsize) -> Vec<OpenedSource> {
+    let Parts {
+        parts, description, ..
+    } = described;
+    let several = description.filter(|_| parts.len() > 1);
+    let Some(trace) = several.and_then(|description| one_trace(&parts, &description, jobs)) else {
+        return parts;
+    };
     let mut parts = parts.into_iter();
     let Some(mut one) = parts.next() else {
         return Vec::new();

@@ -56,6 +56,8 @@ pub struct OpenedSource {
     pub saved_processes: Vec<(ThreadId, ProcessId)>,
     /// The recording that it is part of, with its folder.
     pub recording: Option<(PathBuf, Manifest)>,
+    /// What it was made of, until all parts of its session are one.
+    pub(crate) ctf: Option<CtfFiles>,
     /// Where the other parts of its session lie, and the recordings that they are part of.
     pub later_parts: Vec<(PathBuf, Option<(PathBuf, Manifest)>)>,
     /// Names of disks by their numbers (`254:0`), as its recorder saw them.
@@ -69,11 +71,18 @@ pub struct OpenedSource {
     pub(crate) quota_notes: Option<Vec<(Timestamp, QuotaNote)>>,
 }
 
+/// The files of a trace of CTF.
+pub(crate) struct CtfFiles {
+    pub(crate) description: NamedBytes,
+    pub(crate) streams: Vec<StreamFile>,
+}
+
 impl Experiment {
     /// Adds a trace, unless it holds nothing new; it may take the place of others that hold less. Notes which traces
     /// are `overlapping`.
     fn add(&mut self, mut trace: OpenedSource, overlapping: &mut Vec<[PathBuf; 2]>) {
         let mut parts = Vec::new();
+        let mut sharing = Vec::new();
         for (known, position) in self.traces.iter_mut().zip(0..) {
             match in_common(known, &trace) {
                 None => {}
@@ -88,15 +97,17 @@ impl Experiment {
                     parts.push(position);
                 }
                 Some(InCommon::Some) => {
-                    let paths = [&trace, &*known].map(|trace| trace.path.clone());
-                    overlapping.push(paths);
+                    sharing.push([&trace, &*known].map(|trace| trace.path.clone()));
                 }
             }
         }
         let place = parts.first().copied().unwrap_or(self.traces.len());
         for part in parts.into_iter().rev() {
-            self.traces.remove(part);
+            let part = self.traces.remove(part);
+            // Whatever it shares packets with shares them with the trace that holds all that it holds.
+            overlapping.retain(|pair| !pair.contains(&part.path));
         }
+        overlapping.append(&mut sharing);
         self.traces.insert(place, trace);
     }
 
@@ -428,12 +439,19 @@ fn open_ctf(
         _ => "CTF 1.8",
     };
     let recorded = recording.map_or(TimeRange::ALL, |(_, manifest)| manifest.recorded());
+    let ctf = Some(CtfFiles {
+        description,
+        streams: files.clone(),
+    });
     let trace = CtfTrace::recorded_in(recorded, metadata.layout, files, jobs);
-    Ok(opened(format, trace))
+    Ok(OpenedSource {
+        ctf,
+        ..opened(format, trace)
+    })
 }
 
 /// The streams of a trace of CTF, those among them of which only an index or the recording tells.
-pub(crate) fn stream_files(
+fn stream_files(
     folder: &Path,
     recording: Option<&(PathBuf, Manifest)>,
     diagnostics: &mut Vec<Diagnostic>,
@@ -451,7 +469,7 @@ pub(crate) fn stream_files(
             Ok(stream) => files.push(StreamFile {
                 is_cut_off: is_short(&path, stream.get(), recording),
                 stream,
-                index: index.is_file().then(|| map(&index).ok()).flatten(),
+                index: index_at(&index),
             }),
             Err(diagnostic) => diagnostics.push(diagnostic),
         }
@@ -470,6 +488,18 @@ pub(crate) fn stream_files(
         is_cut_off: true,
     }));
     Ok(files)
+}
+
+/// An index, if there is one; small ones are not mapped, as there may be thousands and only so many maps.
+fn index_at(path: &Path) -> Option<NamedBytes> {
+    const SMALL: u64 = 1 << 16;
+    match fs::metadata(path).ok().filter(fs::Metadata::is_file)?.len() {
+        small if small <= SMALL => {
+            let bytes = fs::read(path).ok()?;
+            Some(NamedBytes::new(path.display().to_string(), bytes))
+        }
+        _ => map(path).ok(),
+    }
 }
 
 /// Whether a file has fewer bytes than its recording says.
@@ -727,6 +757,7 @@ pub(crate) fn opened(format: &'static str, source: impl Source + 'static) -> Ope
         saved_names: Vec::new(),
         saved_processes: Vec::new(),
         recording: None,
+        ctf: None,
         later_parts: Vec::new(),
         disk_names: BTreeMap::new(),
         state_dump: Vec::new(),
