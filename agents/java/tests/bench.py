@@ -41,6 +41,7 @@ STEADY = 0.04
 WARM_BLOCKS = 9
 LONGEST_WARM_SECONDS = 120
 # The agent's options that change while a service runs, and what is compared with what.
+EACH = "paths-per-second=1000000000"
 OPTIONS = {"off": "counting=off", "default": "", "counts only": "rate=0", "every response": "arms-per-second=1000000"}
 COMPARED = [("default", "off", "the agent by default, against switched off"),
             ("default", "counts only", "… of that, looking into 20 responses a second (rate 1 against 0)"),
@@ -149,8 +150,10 @@ class Planner(Service):
 
 def singles(folder):
     """What one response costs, with thirty frames between servlet and client, and nothing else done for the request."""
-    for name, options in (("nothing is counted", None), ("counted, path by Java", "rate=0,call-paths=java"),
-                          ("counted", "rate=0"), ("counted and looked into", "arms-per-second=1000000")):
+    for name, options in (("nothing is counted", None), ("counted, its call path walked by Java", "rate=0,call-paths=java," + EACH),
+                          ("counted, its call path walked by the JVM's tool interface", "rate=0," + EACH),
+                          ("counted, mostly with others", "rate=0"),
+                          ("counted and looked into", "arms-per-second=1000000")):
         agent = [] if options is None else [
             f"-javaagent:{AGENT}=report={folder}/single.jsonl,samples=1000000,remote=load.Single#fetch,{options}"]
         # Collections so often that objects are not too many to be watched.

@@ -24,7 +24,8 @@ class EachPath(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.jsonl"
             ran = subprocess.run(
-                [java, f"-javaagent:{AGENT}=report={report},remote=paths.Paths#fetch,call-paths={walker}",
+                [java, f"-javaagent:{AGENT}=report={report},remote=paths.Paths#fetch,call-paths={walker},"
+                 "paths-per-second=1000000000",
                  "-cp", CLASSES, "paths.Paths"], check=True, capture_output=True, text=True, timeout=60)
             self.assertNotIn("slowpath:", ran.stderr)
             head, *contexts = [json.loads(line) for line in report.read_text().splitlines()]
@@ -54,6 +55,21 @@ class EachPath(unittest.TestCase):
                  if frame["method"] == "twoLines"}
         source = SOURCE.read_text().splitlines()
         self.assertEqual([source[line - 1].strip() for line in sorted(lines)], ["fetch();", "return fetch();"])
+
+    def test_some_stand_for_many(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            ran = subprocess.run(["java", f"-javaagent:{AGENT}=report={report},remote=paths.Many#fetch", "-cp", CLASSES,
+                                  "paths.Many", "4"], check=True, capture_output=True, text=True, timeout=60)
+            contexts = [json.loads(line) for line in report.read_text().splitlines()[1:]]
+        truth = dict(zip(("seldom", "often"), (int(word) for word in ran.stdout.split())))
+        self.assertEqual(len(contexts), len(truth))
+        for context in contexts:
+            received = truth[context["call_path"][-2]["method"]]
+            self.assertGreater(context["standard_error"], 0)
+            self.assertAlmostEqual(context["responses"], received, delta=5 * context["standard_error"])
+            # A second that begins with each for itself, then some 200 a second at least.
+            self.assertLess(context["standard_error"], received / 4)
 
 
 if __name__ == "__main__":

@@ -191,9 +191,13 @@ fn one(row: &TransferRow) -> String {
         lost => format!(", {} lost", grouped(lost)),
     };
     let used = (row.utilisation).map_or_else(|| "unknown".to_owned(), percent);
+    let within = match row.responses_within {
+        0 => String::new(),
+        within => format!(" ± {}", grouped(within)),
+    };
     let _ = writeln!(
         text,
-        "   {} responses ({:.1} a second) with {:.1} objects each; {used} of the fields used ({} objects decided, \
+        "   {}{within} responses ({:.1} a second) with {:.1} objects each; {used} of the fields used ({} objects decided, \
          {} censored{lost})",
         grouped(row.responses),
         row.responses_per_second,

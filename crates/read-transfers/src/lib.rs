@@ -89,6 +89,9 @@ pub struct Context {
     pub by: String,
     /// All responses.
     pub responses: u64,
+    /// Of that; 0: each was counted.
+    #[serde(default)]
+    pub standard_error: f64,
     /// Those whose objects were counted.
     pub looked_into: u64,
     /// Those of them that were too large to be seen whole.

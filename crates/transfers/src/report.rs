@@ -14,6 +14,9 @@ use crate::share::Share;
 /// Fields that are read in fewer objects, by the upper bound, count as not used: there is no sharper knowledge.
 const HARDLY_USED: f64 = 0.05;
 
+/// Standard errors of a normal distribution in which 95 % lie.
+const CONFIDENCE_95: f64 = 1.96;
+
 /// All rows of some processes.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = TransfersReport)]
@@ -88,8 +91,10 @@ pub struct TransferRow {
     pub by: String,
     /// Class of the objects.
     pub class: String,
-    /// All responses in the context, exactly.
+    /// All responses in the context.
     pub responses: u64,
+    /// How far that may be off, with 95 % confidence; 0: each was counted.
+    pub responses_within: u64,
     /// Of these, by the time that the agent ran.
     pub responses_per_second: f64,
     /// Objects of the class in a response, on average.
@@ -267,6 +272,7 @@ fn row(head: &Head, context: &Context, class: &Class, placed: Option<&Placed>) -
         by: context.by.clone(),
         class: class.name.clone(),
         responses: context.responses,
+        responses_within: (CONFIDENCE_95 * context.standard_error).round() as u64,
         responses_per_second,
         objects_per_response,
         too_large: context.too_large,

@@ -182,3 +182,14 @@ fn what_agents_left_out_is_added_up() {
     };
     assert_eq!(report.left_out, expected);
 }
+
+#[test]
+fn estimated_counts_say_how_far_they_may_be_off() {
+    let mut shop = process("a 50 0 0 10");
+    assert_eq!(
+        Report::new(&[shop.clone()], 0).transfers[0].responses_within,
+        0
+    );
+    shop.contexts[0].standard_error = 10.0;
+    assert_eq!(Report::new(&[shop], 0).transfers[0].responses_within, 20);
+}

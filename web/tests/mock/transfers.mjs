@@ -155,6 +155,7 @@ export function transfers() {
       by: 'RestTemplate',
       class: `shop.planner.${one.of}`,
       responses: one.responses,
+      responses_within: 0,
       responses_per_second: one.responses / SECONDS,
       objects_per_response: one.objects,
       too_large: 0,

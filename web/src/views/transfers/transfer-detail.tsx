@@ -57,6 +57,7 @@ export function TransferDetail({ transfer }: { transfer: Transfer }) {
 function factsOf(transfer: Transfer): [string, ReactNode][] {
   const bytes = (number: number) => wordBytes(Math.round(number));
   const { wasted_bytes_per_response: wasted, bytes_per_response: all } = transfer;
+  const within = transfer.responses_within > 0 ? ` ± ${wordCount(transfer.responses_within)}` : '';
   return [
     [
       'In vain',
@@ -64,7 +65,7 @@ function factsOf(transfer: Transfer): [string, ReactNode][] {
     ],
     [
       'Responses',
-      `${wordCount(transfer.responses)}, ${transfer.responses_per_second.toFixed(1)} a second, with ` +
+      `${wordCount(transfer.responses)}${within}, ${transfer.responses_per_second.toFixed(1)} a second, with ` +
         `${transfer.objects_per_response.toFixed(1)} objects each`,
     ],
     [

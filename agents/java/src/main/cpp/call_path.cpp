@@ -14,7 +14,7 @@ constexpr jint MOST_FRAMES = 512;
 // What is asked for first on a thread. From a client down to the servlet that serves the request there are some thirty
 // frames, and a frame costs the JVM up to half a microsecond; so later it is what has sufficed lately.
 constexpr jint FIRST_FRAMES = 48;
-// CallPaths.number, CallPaths.here and Transfers.callPath.
+// CallPaths.number, CallPaths.here and Transfers.caller.
 constexpr jint OWN_FRAMES = 3;
 
 thread_local jint enough_frames = FIRST_FRAMES;

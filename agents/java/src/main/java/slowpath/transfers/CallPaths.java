@@ -1,7 +1,7 @@
 /*
- * Finds the call path of the calling thread, once for each response. A native library asks the JVM for the
- * instructions that called each other, which is quick, and makes a number of them; only a number that is new is
- * walked by Java (CallPath), which knows names. Without the library, Java walks each.
+ * Finds the call path of the calling thread, once for each response for which no other stands (Shares). A native library
+ * asks the JVM for the instructions that called each other, which is quick, and makes a number of them; only a number
+ * that is new is walked by Java (CallPath), which knows names. Without the library, Java walks each.
  */
 package slowpath.transfers;
 
@@ -13,6 +13,7 @@ final class CallPaths {
     private static final int MOST_KNOWN = 20_000;
 
     private final Options options;
+    private final Shares shares = new Shares();
     private final boolean isNative;
     private final Map<Long, CallPath> known = new ConcurrentHashMap<>();
     /** Each of them once: classes that are loaded anew have the same paths, by other numbers. */
@@ -29,12 +30,20 @@ final class CallPaths {
         return isNative && options.nativeCallPaths ? "native" : "java";
     }
 
-    /** That of the calling thread; called by {@link Transfers#callPath} alone, as the native library passes both over. */
-    CallPath here() {
+    /**
+     * The calling thread; null: another call stands for this one. While somebody records, each stands for itself.
+     * Called by {@link Transfers#caller} alone, as the native library passes both over.
+     */
+    Caller here() {
+        int standsFor = NativeEvents.isRecorded() ? 1
+                : shares.next(Math.max(options.pathsPerSecond, options.armsPerSecond));
+        if (standsFor == 0) {
+            return null;
+        }
         Thread current = Thread.currentThread();
         long number = isNative && options.nativeCallPaths ? number(current) : 0;
         if (number == 0) {
-            return CallPath.here(options.application, begin -> {});
+            return new Caller(CallPath.here(options.application, begin -> {}), standsFor);
         }
         CallPath path = known.get(number);
         if (path == null) {
@@ -48,7 +57,7 @@ final class CallPaths {
             path = before == null ? path : before;
             known.put(number, path);
         }
-        return path;
+        return new Caller(path, standsFor);
     }
 
     private static native boolean begin();

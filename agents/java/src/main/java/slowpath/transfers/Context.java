@@ -1,5 +1,5 @@
 /*
- * What arrives at one place of the program: over one call path, from one endpoint. Counts every response, and
+ * What arrives at one place of the program: over one call path, from one endpoint. Counts the responses, and
  * has a row for each class of objects that was found in those that were looked into.
  */
 package slowpath.transfers;
@@ -23,8 +23,10 @@ final class Context {
     final Endpoint endpoint;
     /** Which hook: "spring-rest-template". */
     final String by;
-    /** All of them. */
+    /** All of them: exactly where each stands for itself, else on average (Shares). */
     final LongAdder responses = new LongAdder();
+    /** Of how far that may be off: its estimate. */
+    final LongAdder variance = new LongAdder();
     /** Those that were looked into, and those of them that were too large, or of too many classes, to be seen whole. */
     final LongAdder looked = new LongAdder();
     final LongAdder tooLarge = new LongAdder();
@@ -35,6 +37,12 @@ final class Context {
         callPath = key.callPath.elements();
         endpoint = key.endpoint;
         by = key.by;
+    }
+
+    /** One that stands for so many: each of them was as likely to. */
+    void received(int standsFor) {
+        responses.add(standsFor);
+        variance.add((long) standsFor * (standsFor - 1));
     }
 
     /** Whether another response should be looked into, so that each row gets the samples that suffice. */

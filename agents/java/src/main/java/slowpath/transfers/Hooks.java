@@ -26,7 +26,7 @@ public final class Hooks {
 
     /** Where bodies, queries, cursors and messages come from; who waits for messages. */
     private static final Known<Endpoint> ENDPOINTS = new Known<>();
-    private static final Known<CallPath> CALL_PATHS = new Known<>();
+    private static final Known<Caller> CALLERS = new Known<>();
 
     private Hooks() {}
 
@@ -335,8 +335,8 @@ public final class Hooks {
     public static Consumer<Object> later(Object answer, String by) {
         Endpoint known = ENDPOINTS.of(answer);
         Endpoint endpoint = known == null ? Endpoint.UNKNOWN : known;
-        CallPath callPath = transfers.callPath();
-        return result -> attempt(() -> transfers.received(result, callPath, endpoint, by, true));
+        Caller caller = transfers.caller();
+        return result -> attempt(() -> transfers.received(result, caller, endpoint, by, true));
     }
 
     /** A command for a collection of MongoDB: what its answer will be read with. */
@@ -355,9 +355,9 @@ public final class Hooks {
 
     /** gRPC is about to wait for messages: here is who asks. */
     public static void listen(Object listener) {
-        CallPath callPath = transfers.callPath();
-        if (callPath != null) {
-            CALL_PATHS.remember(listener, callPath);
+        Caller caller = transfers.caller();
+        if (caller != null) {
+            CALLERS.remember(listener, caller);
         }
     }
 
@@ -370,10 +370,10 @@ public final class Hooks {
 
     /** The message is given to who waits for it. */
     public static void deliver(Object message, Object listener) {
-        CallPath callPath = CALL_PATHS.of(listener);
+        Caller caller = CALLERS.of(listener);
         Endpoint endpoint = ENDPOINTS.of(message);
-        if (callPath != null && endpoint != null) {
-            attempt(() -> transfers.received(message, callPath, endpoint, "gRPC", true));
+        if (caller != null && endpoint != null) {
+            attempt(() -> transfers.received(message, caller, endpoint, "gRPC", true));
         }
     }
 

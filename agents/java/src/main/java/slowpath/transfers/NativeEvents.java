@@ -59,7 +59,7 @@ final class NativeEvents {
         }
     }
 
-    private static boolean isRecorded() {
+    static boolean isRecorded() {
         return receivedSwitch != null && (int) INT.getOpaque(receivedSwitch, 0) != 0;
     }
 

@@ -1,7 +1,8 @@
 /*
  * What the user can say: on the command line (-javaagent:slowpath-transfers.jar=key=value,key=value) and in the
  * file that `config` names (key=value lines; a comma separates values). `rate`, `arms-per-second`,
- * `call-paths` and `counting` may be changed in the file while the application runs. The last two are for the benchmark.
+ * `paths-per-second`, `call-paths` and `counting` may be changed in the file while the application runs. The last two
+ * are for the benchmark.
  */
 package slowpath.transfers;
 
@@ -20,12 +21,15 @@ import java.util.TreeMap;
 
 final class Options {
     private static final Set<String> KEYS = Set.of("config", "report", "report-every", "rate", "arms-per-second",
-            "samples", "packages", "exclude", "remote", "call-paths", "counting", "backend", "aiming-share");
+            "paths-per-second", "samples", "packages", "exclude", "remote", "call-paths", "counting", "backend",
+            "aiming-share");
 
-    /** The share of responses that may be watched, 0 to 1; all are counted. */
+    /** The share of responses that may be watched, 0 to 1. */
     volatile double rate;
     /** How many responses may be looked into each second, whatever the rate. */
     volatile int armsPerSecond;
+    /** Of how many responses the call path is looked for each second, about; of those that may be looked into at least. */
+    volatile int pathsPerSecond;
     /** Whether the native library may walk stacks. */
     volatile boolean nativeCallPaths;
     /** Off: what arrives is passed over, as if the agent were not there. */
@@ -112,6 +116,7 @@ final class Options {
         boolean newCallPaths = choice(all, "call-paths", "native", "java").equals("native");
         boolean newCounting = choice(all, "counting", "on", "off").equals("on");
         armsPerSecond = (int) number(all, "arms-per-second", 20, 0, 1_000_000);
+        pathsPerSecond = (int) number(all, "paths-per-second", 200, 1, 1_000_000_000);
         isCounting = newCounting;
         rate = newRate;
         nativeCallPaths = newCallPaths;

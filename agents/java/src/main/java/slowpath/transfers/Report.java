@@ -133,6 +133,7 @@ final class Report {
                 .with("backend", backend.name()).with("call_paths", callPaths.walker())
                 .with("begin_ns", begin).with("end_ns", nanosOfEpoch())
                 .with("rate", options.rate).with("arms_per_second", options.armsPerSecond)
+                .with("paths_per_second", options.pathsPerSecond)
                 .with("samples", options.samples)
                 .with("watched_now", lifetimes.watchedNow())
                 .key("not_watched").begin('{')
@@ -161,7 +162,9 @@ final class Report {
                 .key("endpoint").begin('{').with("method", context.endpoint.method).with("url", context.endpoint.url)
                 .end('}')
                 .with("by", context.by).with("encoding", context.endpoint.encoding.name().toLowerCase(Locale.ROOT))
-                .with("responses", context.responses.sum()).with("looked_into", context.looked.sum())
+                .with("responses", context.responses.sum())
+                .with("standard_error", Math.sqrt(context.variance.sum()))
+                .with("looked_into", context.looked.sum())
                 .with("too_large", context.tooLarge.sum())
                 .key("classes").begin('[');
         for (Row row : context.rows.values()) {

@@ -1,5 +1,5 @@
 /*
- * Counts every response in its context, and has objects of a few of them watched: as the sampling rate, the cap
+ * Counts responses in their contexts, and has objects of a few of them watched: as the sampling rate, the cap
  * of each second and the contexts' own want of samples allow. What watching means, the backend knows.
  */
 package slowpath.transfers;
@@ -61,15 +61,15 @@ final class Transfers {
     void received(Object root, Endpoint endpoint, String by, boolean isNew) {
         try {
             if (options.isCounting && !Graph.isPlain(root)) {
-                received(root, callPath(), endpoint, by, isNew);
+                received(root, caller(), endpoint, by, isNew);
             }
         } catch (RuntimeException | Error cause) {
             failures.increment();
         }
     }
 
-    /** Over which call path something is asked for now; null: it cannot be had, or nothing counts. */
-    CallPath callPath() {
+    /** Who asks for something now; null: it cannot be had, nothing counts, or another stands for this one. */
+    Caller caller() {
         try {
             return options.isCounting ? callPaths.here() : null;
         } catch (RuntimeException | LinkageError | StackOverflowError cause) {
@@ -78,20 +78,26 @@ final class Transfers {
         }
     }
 
-    /** What was asked for over this call path is about to reach the application, on whatever thread. */
-    void received(Object root, CallPath callPath, Endpoint endpoint, String by, boolean isNew) {
-        if (callPath == null || Graph.isPlain(root)) {
+    /** What was asked for by this caller is about to reach the application, on whatever thread. */
+    void received(Object root, Caller caller, Endpoint endpoint, String by, boolean isNew) {
+        if (caller == null || Graph.isPlain(root)) {
             return;
         }
         ThreadState thread = ThreadState.current();
         thread.beginWork();
         try {
-            Context context = contextOf(new Context.Key(callPath, endpoint, by));
-            if (context != null) {
-                context.responses.increment();
-                NativeEvents.tell(context);
-                if (isNew && isWorthLooking(context)) {
+            Context context = contextOf(new Context.Key(caller.path, endpoint, by));
+            if (context == null) {
+                withoutContext.add(caller.standsFor);
+                return;
+            }
+            context.received(caller.standsFor);
+            NativeEvents.tell(context);
+            if (isNew && isWorthLooking(context)) {
+                if (isWithinCap()) {
                     look(root, context, thread);
+                } else {
+                    overCap.add(caller.standsFor);
                 }
             }
         } catch (RuntimeException | LinkageError | StackOverflowError cause) {
@@ -110,23 +116,16 @@ final class Transfers {
         }
     }
 
+    /** Null: there are too many. */
     private Context contextOf(Context.Key key) {
         Context context = contexts.get(key);
-        if (context == null) {
-            if (contexts.size() >= MOST_CONTEXTS) {
-                withoutContext.increment();
-                return null;
-            }
-            context = contexts.computeIfAbsent(key, added -> new Context(numbers.incrementAndGet(), added));
-        }
-        return context;
+        return context != null || contexts.size() >= MOST_CONTEXTS ? context
+                : contexts.computeIfAbsent(key, added -> new Context(numbers.incrementAndGet(), added));
     }
 
     private boolean isWorthLooking(Context context) {
         double rate = options.rate;
-        return context.isShort(options.samples)
-                && (rate >= 1 || ThreadLocalRandom.current().nextDouble() < rate)
-                && isWithinCap();
+        return context.isShort(options.samples) && (rate >= 1 || ThreadLocalRandom.current().nextDouble() < rate);
     }
 
     /** Spread over time, so that samples stand for more than each second's begin; a tenth of one may be made up. */
@@ -141,7 +140,6 @@ final class Transfers {
             }
             before = nextArm.get();
         }
-        overCap.increment();
         return false;
     }
 
