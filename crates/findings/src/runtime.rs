@@ -30,7 +30,8 @@ pub(crate) fn is_runtime(comm: &str) -> bool {
     NAMES.iter().any(|name| comm.starts_with(name))
 }
 
-/// Only what these threads did is theirs, not the rest of a wait in which they had a part. Waits for threads that a quota stopped are the quota's, which tells of them.
+/// Only what these threads did is theirs, not the rest of a wait in which they had a part. Waits for threads that a quota
+/// stopped are the quota's, which tells of them.
 pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
     let mut taken = Taken::default();
     for wait in slow.waits() {

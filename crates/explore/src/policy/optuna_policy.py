@@ -1,7 +1,8 @@
-"""The policy `optuna` of `slowpath explore`: Optuna's TPE chooses from what was measured.
+"""The policy `optuna` of `slowpath explore`: a sampler of Optuna chooses from what was measured.
 
-Needs the package optuna. Options: configurations (how many are tried), startup (how many at random first), and any
-other argument of optuna.samplers.TPESampler.
+Needs the package optuna. Options: configurations (how many are tried); sampler (tpe, gp, cma-es, nsga2); startup (how many
+at random first); prune (whether runs that are worse than the median of earlier ones at the same point are stopped); any
+other is an argument of the sampler.
 """
 
 try:
@@ -12,10 +13,20 @@ except ImportError:
     ) from None
 
 import json
+import math
 import statistics
 import warnings
 
 from slowpath_policy import Policy
+
+
+SAMPLERS = {
+    "tpe": optuna.samplers.TPESampler,
+    "gp": getattr(optuna.samplers, "GPSampler", None),
+    "cma-es": optuna.samplers.CmaEsSampler,
+    "nsga2": optuna.samplers.NSGAIISampler,
+}
+NEEDS = {"gp": "torch and scipy", "cma-es": "cmaes"}
 
 
 class Optuna(Policy):
@@ -24,15 +35,39 @@ class Optuna(Policy):
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         options = dict(self.options)
         self.wanted = options.pop("configurations", 30)
-        options.setdefault("n_startup_trials", options.pop("startup", 10))
+        self.prunes = options.pop("prune", False)
+        startup = options.pop("startup", 10)
         directions = ["maximize" if one["maximise"] else "minimize" for one in self.objectives]
-        # Without a tree of their own, parameters are modelled one by one, which loses what they do together.
-        options.setdefault("multivariate", True)
-        options.setdefault("group", True)
-        sampler = optuna.samplers.TPESampler(seed=self.seed, **options)
-        self.study = optuna.create_study(directions=directions, sampler=sampler)
+        if self.prunes and len(directions) > 1:
+            raise ValueError("`prune` needs a single objective\n  hint: leave it out, or leave out other objectives")
+        pruner = optuna.pruners.MedianPruner(n_startup_trials=startup) if self.prunes else optuna.pruners.NopPruner()
+        sampler = self.sampler(options.pop("sampler", "tpe"), startup, options)
+        self.study = optuna.create_study(directions=directions, sampler=sampler, pruner=pruner)
         self.tried = {}
+        # Optuna's trials of configurations whose results are waited for, by configuration.
+        self.asked = {}
+        # How many values of the first objective the run has told, and whether one of its configuration was stopped.
+        self.step = 0
+        self.is_hopeless = False
         self.distributions = {one["name"]: self.distribution(one) for one in self.parameters}
+
+    def sampler(self, name, startup, options):
+        made = SAMPLERS.get(name)
+        if made is None:
+            there = ", ".join(name for name, made in SAMPLERS.items() if made)
+            raise ValueError(f"there is no sampler `{name}`\n  hint: {there}")
+        if name == "tpe":
+            # Without a tree of their own, parameters are modelled one by one, which loses what they do together.
+            options.setdefault("multivariate", True)
+            options.setdefault("group", True)
+        if name != "nsga2":
+            options.setdefault("n_startup_trials", startup)
+        try:
+            return made(seed=self.seed, **options)
+        except ImportError as missing:
+            raise ImportError(
+                f"the sampler `{name}` needs {NEEDS[name]}: {missing}\n  hint: pip install them, or take the sampler `tpe`"
+            ) from None
 
     def distribution(self, parameter):
         domain = parameter["domain"]
@@ -55,15 +90,20 @@ class Optuna(Policy):
     def next(self):
         if len(self.tried) >= self.wanted:
             return None
-        # One that was tried already tells nothing new: it is told again what came of it.
+        return self.proposed() or self.another()
+
+    def proposed(self):
+        """What the sampler proposes that was not tried; None where it proposes only what was."""
         for _ in range(100):
             trial = self.study.ask()
             configuration = self.configuration(lambda parameter: self.suggested(trial, parameter))
             key = json.dumps(configuration, sort_keys=True)
-            self.study.tell(trial, state=optuna.trial.TrialState.FAIL)
             if key not in self.tried:
+                self.asked[key] = trial
                 return configuration
-        return self.another()
+            # It tells nothing new.
+            self.study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        return None
 
     def suggested(self, trial, parameter):
         name, distribution = parameter["name"], self.distributions[parameter["name"]]
@@ -87,30 +127,48 @@ class Optuna(Policy):
         domain = parameter["domain"]
         return self.random.choice(values) if values else self.random.uniform(domain["min"], domain["max"])
 
+    def stop_run(self, configuration, metric, value):
+        trial = self.asked.get(json.dumps(configuration, sort_keys=True))
+        if not self.prunes or trial is None or metric != self.objectives[0]["metric"] or not math.isfinite(value):
+            return False
+        if not self.tried.get(json.dumps(configuration, sort_keys=True)):
+            trial.report(value, self.step)
+            self.is_hopeless = trial.should_prune()
+        self.step += 1
+        return self.is_hopeless
+
     def result(self, trial):
         configuration = trial["configuration"]
         key = json.dumps(configuration, sort_keys=True)
+        if key not in self.tried and key not in self.asked and trial["trial"] is not None:
+            # One of an earlier run of the exploration: the sampler has proposed it from the same results.
+            self.proposed()
+        self.step = 0
         known = self.tried.setdefault(key, [])
         known.append([trial["metrics"].get(one["metric"]) for one in self.objectives])
         if len(known) != (self.trials if trial["trial"] is not None else 1):
             return
+        self.is_hopeless = False
         good = [values for values in known if None not in values]
+        if good:
+            self.tell(key, configuration, [statistics.fmean(column) for column in zip(*good)])
+        elif (worst := self.worst()) is not None:
+            # As bad as the worst so far, so that it is not asked for again.
+            self.tell(key, configuration, worst)
+
+    def tell(self, key, configuration, values):
+        trial = self.asked.pop(key, None)
+        if trial is not None:
+            self.study.tell(trial, values)
+            return
+        # Nobody has asked Optuna.
         places = {one["name"]: one for one in self.parameters}
         asked = {
             name: places[name]["domain"]["values"].index(value) if self.is_placed(places[name]) else value
             for name, value in configuration.items()
         }
         distributions = {name: self.distributions[name] for name in configuration}
-        if good:
-            means = [statistics.fmean(column) for column in zip(*good)]
-            told = optuna.trial.create_trial(params=asked, distributions=distributions, values=means)
-        else:
-            # As bad as the worst so far, so that it is not asked for again.
-            worst = self.worst()
-            if worst is None:
-                return
-            told = optuna.trial.create_trial(params=asked, distributions=distributions, values=worst)
-        self.study.add_trial(told)
+        self.study.add_trial(optuna.trial.create_trial(params=asked, distributions=distributions, values=values))
 
     def worst(self):
         good = [values for known in self.tried.values() for values in known if None not in values]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use super::{Policy, Seen, policy};
+use super::{Policy, Seen, Wanted, policy};
 use crate::results::Results;
 use crate::spec::Spec;
 use crate::trial::{Failure, Outcome, Trial};
@@ -32,9 +32,18 @@ fn number(configuration: &Configuration, name: &str) -> f64 {
 fn simulate(
     spec: &Spec,
     policy: &mut dyn Policy,
+    cost: impl FnMut(&Configuration) -> f64,
+) -> (Vec<Trial>, Vec<String>) {
+    go_on(spec, policy, Vec::new(), cost)
+}
+
+/// The same behind what an earlier policy has tried.
+fn go_on(
+    spec: &Spec,
+    policy: &mut dyn Policy,
+    mut trials: Vec<Trial>,
     mut cost: impl FnMut(&Configuration) -> f64,
 ) -> (Vec<Trial>, Vec<String>) {
-    let mut trials: Vec<Trial> = Vec::new();
     for batch in 0..200 {
         let wanted = policy
             .next(Seen {
@@ -426,6 +435,109 @@ fn what_was_drawn_before_is_not_drawn_again_after_a_resume() {
     assert_ne!(first, drawn(&trials.collect::<Vec<_>>()));
 }
 
+/// What Optuna chooses by, where a Python has it: that of tests (`scripts/python.sh`), else any.
+fn optuna(
+    parameters: &str,
+    seed: u64,
+    configurations: usize,
+    options: &str,
+) -> Option<(Spec, Box<dyn Policy>)> {
+    let of_tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/python/bin/python");
+    let interpreter = match of_tests.exists() {
+        true => of_tests.display().to_string(),
+        false => "python3".to_owned(),
+    };
+    let rest = format!(
+        "[trials]\nper_configuration = 1\nseed = {seed}\n[policy]\nname = \"optuna\"\ninterpreter = \"{interpreter}\"\nconfigurations = {configurations}\n{options}"
+    );
+    let spec = spec(parameters, &rest);
+    match policy(&spec) {
+        Ok(policy) => Some((spec, policy)),
+        Err(error) => {
+            use std::io::Write as _;
+            let _ = writeln!(io::stderr(), "skipped an adaptive policy: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn optuna_goes_on_as_if_it_had_not_stopped() {
+    let parameters = "[parameters.x]\ntype = \"float\"\nmin = -5\nmax = 5\n[parameters.y]\ntype = \"float\"\nmin = -5\nmax = 5";
+    let cost = |one: &Configuration| {
+        let (x, y) = (number(one, "x") - 1.3, number(one, "y") + 2.0);
+        x * x + 3.0 * y * y + x * y
+    };
+    for sampler in ["tpe", "cma-es"] {
+        let options = format!("options = {{ sampler = \"{sampler}\" }}");
+        let new = || optuna(parameters, 1, 60, &options);
+        let (Some((spec, mut one)), Some((_, mut other))) = (new(), new()) else {
+            return;
+        };
+        let (whole, _) = simulate(&spec, &mut *one, cost);
+        assert_eq!(whole.len(), 60);
+        let (again, _) = go_on(&spec, &mut *other, whole[..31].to_vec(), cost);
+        let tried = |trials: &[Trial]| -> Vec<String> {
+            let trials = trials.iter();
+            trials
+                .map(|trial| trial.configuration.to_string())
+                .collect()
+        };
+        assert_eq!(tried(&again), tried(&whole), "{sampler}");
+        let found = whole.iter().map(|trial| cost(&trial.configuration));
+        let found = found.fold(f64::INFINITY, f64::min);
+        assert!(found < 0.5, "{sampler}: {found}");
+    }
+}
+
+#[test]
+fn optuna_stops_what_is_hopeless() {
+    let parameters = "[parameters.x]\ntype = \"float\"\nmin = 0\nmax = 1";
+    let Some((spec, mut policy)) = optuna(parameters, 1, 30, "options = { prune = true }") else {
+        return;
+    };
+    let mut stopped = Vec::new();
+    let mut trials: Vec<Trial> = Vec::new();
+    loop {
+        let seen = Seen {
+            spec: &spec,
+            trials: &trials,
+            batches: trials.len() as u32,
+        };
+        let wanted = policy.next(seen).expect("an answer");
+        let Some(Wanted { configuration, .. }) = wanted.into_iter().next() else {
+            break;
+        };
+        let x = number(&configuration, "x");
+        let is_stopped = (0..10).any(|_| {
+            policy
+                .stop_run(&configuration, "time", x)
+                .expect("an answer")
+        });
+        stopped.push((x, is_stopped));
+        trials.push(Trial {
+            id: trials.len() as i64 + 1,
+            batch: trials.len() as u32,
+            measures: BTreeMap::from([("time".to_owned(), x)]),
+            configuration,
+            outcome: if is_stopped {
+                Outcome::Stopped
+            } else {
+                Outcome::Good
+            },
+            notes: String::new(),
+        });
+    }
+    let (hopeless, others): (Vec<_>, Vec<_>) =
+        stopped.into_iter().partition(|(_, is_stopped)| *is_stopped);
+    assert!(!hopeless.is_empty());
+    let best = others.iter().map(|(x, _)| *x).fold(f64::INFINITY, f64::min);
+    assert!(
+        hopeless.iter().all(|(x, _)| *x > best),
+        "{hopeless:?}, {others:?}"
+    );
+}
+
 #[test]
 fn optuna_comes_near_the_best_of_the_grid_in_a_quarter_of_its_trials() {
     let parameters = "[parameters.threads]\ntype = \"integer\"\nmin = 1\nmax = 8\n\
@@ -457,17 +569,7 @@ fn optuna_comes_near_the_best_of_the_grid_in_a_quarter_of_its_trials() {
     let grid_trials = 8 * 7 * 3;
     let mut far = Vec::new();
     for seed in 0..10 {
-        let rest = format!(
-            "[trials]\nper_configuration = 1\nseed = {seed}\n[policy]\nname = \"optuna\"\nconfigurations = {}",
-            grid_trials / 4
-        );
-        let spec = spec(parameters, &rest);
-        let Ok(mut policy) = policy(&spec) else {
-            use std::io::Write as _;
-            let _ = writeln!(
-                io::stderr(),
-                "skipped an adaptive policy: python3 has no optuna"
-            );
+        let Some((spec, mut policy)) = optuna(parameters, seed, grid_trials / 4, "") else {
             return;
         };
         let mut random = fastrand::Rng::with_seed(seed);
