@@ -92,7 +92,7 @@ fn what_was_lost_before_the_first_packet_is_told_but_not_counted() {
         &["15/728 16/728"],
         &[
             "0+0 >0+0",
-            "LostEvents s0 x?: 728 events were lost in or before the first packet; they are not \
+            "LostEvents s0 x?: 728 events were lost in or before the first packet; not \
              counted, since nothing says that the counter began with it",
         ],
     );

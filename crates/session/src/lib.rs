@@ -19,6 +19,7 @@ mod merge;
 mod missing_processors;
 mod one_session;
 mod open;
+mod open_ctf;
 mod recorded_twice;
 mod requests;
 mod span_traces;

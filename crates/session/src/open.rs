@@ -14,7 +14,6 @@ use slowpath_model::{
     TracerDomain,
 };
 use slowpath_platform::MappedFile;
-use slowpath_read_ctf::{CtfTrace, StreamFile, metadata};
 use slowpath_read_ftrace::{EventFormatFile, FolderFiles, FtraceTrace, ReadOptions};
 use slowpath_source::{FileBytes, NamedBytes, Source};
 
@@ -23,6 +22,7 @@ use crate::discover::{Found, discover, unreadable};
 use crate::doubts::doubts;
 use crate::group_quotas;
 use crate::host;
+use crate::open_ctf::{CtfFiles, open_ctf};
 use crate::{
     Manifest, NotOpened, OpenError, RecordedTransfers, SpanFile, manifest, missing_processors,
     one_session, recorded_twice, state_dump, texts_beside,
@@ -69,12 +69,6 @@ pub struct OpenedSource {
     pub(crate) snapshots_since: Timestamp,
     /// What the recorder saw of control groups' CPU quotas; `None` where it did not look.
     pub(crate) quota_notes: Option<Vec<(Timestamp, QuotaNote)>>,
-}
-
-/// The files of a trace of CTF.
-pub(crate) struct CtfFiles {
-    pub(crate) description: NamedBytes,
-    pub(crate) streams: Vec<StreamFile>,
 }
 
 impl Experiment {
@@ -417,93 +411,8 @@ fn unknown_wall_time(
     })
 }
 
-fn open_ctf(
-    folder: &Path,
-    recording: Option<&(PathBuf, Manifest)>,
-    jobs: NonZeroUsize,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Result<OpenedSource, Diagnostic> {
-    let description = map(&folder.join("metadata"))?;
-    let metadata = metadata::parse(&description)?;
-    diagnostics.extend(metadata.diagnostics);
-    let files = stream_files(folder, recording, diagnostics)?;
-    // Made by hand, a trace may consist of its description alone.
-    let environment = &metadata.layout.environment;
-    let names_tracer = environment.iter().any(|(key, _)| key == "tracer_name");
-    if files.is_empty() && names_tracer {
-        let what = "no stream is there; the description of their events is";
-        diagnostics.push(missing_stream(folder, what));
-    }
-    let format = match metadata.layout.major {
-        2 => "CTF 2",
-        _ => "CTF 1.8",
-    };
-    let recorded = recording.map_or(TimeRange::ALL, |(_, manifest)| manifest.recorded());
-    let ctf = Some(CtfFiles {
-        description,
-        streams: files.clone(),
-    });
-    let trace = CtfTrace::recorded_in(recorded, metadata.layout, files, jobs);
-    Ok(OpenedSource {
-        ctf,
-        ..opened(format, trace)
-    })
-}
-
-/// The streams of a trace of CTF, those among them of which only an index or the recording tells.
-fn stream_files(
-    folder: &Path,
-    recording: Option<&(PathBuf, Manifest)>,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Result<Vec<StreamFile>, Diagnostic> {
-    let mut files = Vec::new();
-    for path in files_in(folder).map_err(|cause| unreadable(folder, &cause))? {
-        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-            continue;
-        };
-        if name == "metadata" || name.starts_with('.') {
-            continue;
-        }
-        let index = folder.join("index").join(format!("{name}.idx"));
-        match map(&path) {
-            Ok(stream) => files.push(StreamFile {
-                is_cut_off: is_short(&path, stream.get(), recording),
-                stream,
-                index: index_at(&index),
-            }),
-            Err(diagnostic) => diagnostics.push(diagnostic),
-        }
-    }
-    let without_streams = missing_streams(folder);
-    let what = "this stream is not there; its index is";
-    diagnostics.extend((without_streams.iter()).map(|stream| missing_stream(stream, what)));
-    // Of what else is gone the name tells no processor, so that it does not count.
-    let mut gone = gone_files(folder, recording);
-    gone.extend(without_streams);
-    gone.sort();
-    gone.dedup();
-    files.extend(gone.iter().map(|path| StreamFile {
-        stream: no_bytes(path),
-        index: None,
-        is_cut_off: true,
-    }));
-    Ok(files)
-}
-
-/// An index, if there is one; small ones are not mapped, as there may be thousands and only so many maps.
-fn index_at(path: &Path) -> Option<NamedBytes> {
-    const SMALL: u64 = 1 << 16;
-    match fs::metadata(path).ok().filter(fs::Metadata::is_file)?.len() {
-        small if small <= SMALL => {
-            let bytes = fs::read(path).ok()?;
-            Some(NamedBytes::new(path.display().to_string(), bytes))
-        }
-        _ => map(path).ok(),
-    }
-}
-
 /// Whether a file has fewer bytes than its recording says.
-fn is_short(path: &Path, bytes: &[u8], recording: Option<&(PathBuf, Manifest)>) -> bool {
+pub(crate) fn is_short(path: &Path, bytes: &[u8], recording: Option<&(PathBuf, Manifest)>) -> bool {
     stated_bytes(path, recording).is_some_and(|stated| (bytes.len() as u64) < stated)
 }
 
@@ -515,7 +424,7 @@ fn stated_bytes(path: &Path, recording: Option<&(PathBuf, Manifest)>) -> Option<
 }
 
 /// The files right in `folder` of which the recording says that they have bytes, and that are not there.
-fn gone_files(folder: &Path, recording: Option<&(PathBuf, Manifest)>) -> Vec<PathBuf> {
+pub(crate) fn gone_files(folder: &Path, recording: Option<&(PathBuf, Manifest)>) -> Vec<PathBuf> {
     let Some((root, manifest)) = recording else {
         return Vec::new();
     };
@@ -526,20 +435,8 @@ fn gone_files(folder: &Path, recording: Option<&(PathBuf, Manifest)>) -> Vec<Pat
 }
 
 /// What stands for a file that is not there.
-fn no_bytes(path: &Path) -> NamedBytes {
+pub(crate) fn no_bytes(path: &Path) -> NamedBytes {
     NamedBytes::new(path.display().to_string(), [])
-}
-
-/// The streams of a CTF trace that have an index but are not there.
-fn missing_streams(folder: &Path) -> Vec<PathBuf> {
-    let indexes = files_in(&folder.join("index")).unwrap_or_default();
-    let streams = indexes.into_iter().filter_map(|index| {
-        let is_index = index
-            .extension()
-            .is_some_and(|extension| extension == "idx");
-        Some(folder.join(index.file_stem().filter(|_| is_index)?))
-    });
-    streams.filter(|stream| !stream.exists()).collect()
 }
 
 /// The files of pages that are not there though there are statistics of their processors. One that recorded nothing
@@ -587,7 +484,7 @@ fn missing_parts(path: &Path, found: &[Found]) -> Vec<Diagnostic> {
     missing.flatten().collect()
 }
 
-fn missing_stream(file: &Path, what: &str) -> Diagnostic {
+pub(crate) fn missing_stream(file: &Path, what: &str) -> Diagnostic {
     Diagnostic {
         code: DiagnosticCode::MissingStream,
         ..damaged(file, what)
@@ -777,7 +674,7 @@ fn opened_ftrace(trace: FtraceTrace) -> OpenedSource {
 }
 
 /// The plain files of a folder, in the order of their names.
-fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder)?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.is_file())
