@@ -182,6 +182,28 @@ static void tell_address(int fd, uint64_t client_id, int64_t before)
                          own.port, before);
 }
 
+void batch_tell_link(int fd, const void *link)
+{
+    /* By descriptor: the link whose ends were told last, and of which `telling` that is. Only the main thread has links. */
+    static struct {
+        const void *link;
+        uint32_t told;
+    } links[MOST_DESCRIPTORS];
+    if ((unsigned)fd >= MOST_DESCRIPTORS || (links[fd].link == link && links[fd].told == telling))
+        return;
+    int error = errno;
+    struct address peer, own;
+    read_address(getpeername, fd, &peer);
+    read_address(getsockname, fd, &own);
+    errno = error;
+    /* On its way still: it has no other end. */
+    if (!peer.port)
+        return;
+    links[fd].link = link;
+    links[fd].told = telling;
+    lttng_ust_tracepoint(slowpath_redis, bus_address, fd, peer.text, peer.port, own.text, own.port);
+}
+
 /* The descriptor's batch, made this client's; NULL: it is not recorded. */
 static struct batch *batch_of(int fd, uint64_t client_id)
 {

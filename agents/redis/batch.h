@@ -25,6 +25,8 @@ uint64_t batch_tell_kept(void);
 /* Tells the client's address if it was not of late; of one that has just connected. */
 void batch_tell_client(int fd, uint64_t client_id);
 void batch_tell_new_client(int fd, uint64_t client_id);
+/* The same of a link to another node of the cluster. */
+void batch_tell_link(int fd, const void *link);
 
 /* Around a read. The transfer is the read's. */
 void batch_read_begin(int fd, uint64_t client_id);

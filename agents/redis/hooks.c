@@ -249,6 +249,12 @@ static int fd_of_link(void *link)
     return link && link_connection >= 0 ? fd_of_connection(FIELD(void *, link, link_connection)) : -1;
 }
 
+static void tell_link(void *link)
+{
+    if (RECORDED(bus_address))
+        batch_tell_link(fd_of_link(link), link);
+}
+
 static void hook_clusterReadHandler(void *connection)
 {
     struct transfer transfer;
@@ -265,17 +271,21 @@ static int hook_clusterProcessPacket(void *link)
         learn_link(link);
     if (RECORDED(cluster_process_packet)) {
         const unsigned char *message = link_message >= 0 ? FIELD(unsigned char *, link, link_message) : NULL;
-        if (message)
+        if (message) {
+            tell_link(link);
             TELL(cluster_process_packet, fd_of_link(link), bus_type(message), bus_bytes(message),
                  bus_payload(message));
+        }
     }
     return redis_clusterProcessPacket(link);
 }
 
 static void hook_clusterSendMessage(void *link, unsigned char *message, size_t bytes)
 {
-    if (link && RECORDED(cluster_send))
+    if (link && RECORDED(cluster_send)) {
+        tell_link(link);
         TELL(cluster_send, fd_of_link(link), bus_type(message), bytes, bus_payload(message));
+    }
     redis_clusterSendMessage(link, message, bytes);
 }
 

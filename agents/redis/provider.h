@@ -208,6 +208,18 @@ SLOWPATH_REDIS_BUS_EVENT(cluster_send)
 SLOWPATH_REDIS_BUS_EVENT(broadcast_start)
 SLOWPATH_REDIS_BUS_EVENT(broadcast_end)
 
+/* Between which ends a link to another node is: told before the link's first cluster_send or
+ * cluster_process_packet of a recording and, like client_address, again about every ten seconds. */
+LTTNG_UST_TRACEPOINT_EVENT(slowpath_redis, bus_address,
+    LTTNG_UST_TP_ARGS(int32_t, fd, const char *, peer_address, uint16_t, peer_port,
+                      const char *, own_address, uint16_t, own_port),
+    LTTNG_UST_TP_FIELDS(
+        lttng_ust_field_integer(int32_t, fd, fd)
+        lttng_ust_field_string(peer_address, peer_address)
+        lttng_ust_field_integer(uint16_t, peer_port, peer_port)
+        lttng_ust_field_string(own_address, own_address)
+        lttng_ust_field_integer(uint16_t, own_port, own_port)))
+
 #endif
 
 #include <lttng/tracepoint-event.h>

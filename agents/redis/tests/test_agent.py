@@ -308,6 +308,11 @@ class OtherServers(unittest.TestCase):
             self.assertTrue({0, 1} & {e.type for e in received}, received)
             read = sum(max(e.bytes, 0) for e in recording.named("cluster_read"))
             self.assertLessEqual(sum(e.bytes for e in received), read)
+            # Every link that carried a message: one end is this node's, of one of the two that connect both.
+            links = {e.fd: (e.peer_address, e.peer_port, e.own_port) for e in recording.named("bus_address")}
+            self.assertEqual({e.fd for e in received} | {e.fd for e in sent} - {-1}, set(links))
+            self.assertEqual({address for address, _, _ in links.values()}, {"127.0.0.1"})
+            self.assertTrue(all(ports[1] == peer or ports[0] == own for _, peer, own in links.values()), links)
 
     def test_a_daemon_is_recorded_too(self):
         folder = tempfile.mkdtemp(prefix="slowpath-redis-")

@@ -141,6 +141,10 @@ fn text(told: &StoreReport, paths: &[Option<CriticalPath>], args: &RedisArgs) ->
         By::Server => redis_tables::by_server(told),
         By::Bus => redis_tables::bus(told, args.top),
     };
+    if matches!(args.by, By::Bus) && !told.hops.is_empty() {
+        text.push('\n');
+        text += &redis_tables::hops(told);
+    }
     if args.slowest > 0 && !told.slowest.is_empty() {
         text.push('\n');
         text += &redis_tables::slowest(told);

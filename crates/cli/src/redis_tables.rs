@@ -226,6 +226,40 @@ pub(crate) fn bus(told: &StoreReport, top: usize) -> String {
     columns.text()
 }
 
+/// A row for each two servers between which published messages went.
+pub(crate) fn hops(told: &StoreReport) -> String {
+    let titles = [
+        "from server",
+        "to server",
+        "#published",
+        "#bytes",
+        "#on the way: mean",
+        "#p50",
+        "#p99",
+        "#max",
+        "#delivered",
+        "#read to written: p50",
+        "#max",
+    ];
+    let mut columns = Columns::new(&titles, 0);
+    for row in &told.hops {
+        columns.row(vec![
+            row.server.to_string(),
+            row.to_server.to_string(),
+            grouped(row.messages),
+            bytes(row.bytes),
+            row.mean_ns.to_string(),
+            row.p50_ns.to_string(),
+            row.p99_ns.to_string(),
+            row.max_ns.to_string(),
+            grouped(row.delivered),
+            row.delivery_p50_ns.to_string(),
+            row.delivery_max_ns.to_string(),
+        ]);
+    }
+    columns.text()
+}
+
 /// The slowest commands, each with its parts.
 pub(crate) fn slowest(told: &StoreReport) -> String {
     let titles = [

@@ -310,11 +310,63 @@ fn what_a_cluster_makes_of_published_messages_is_told() {
     let received = bus.filter(|row| row["type"] == "publish");
     let received: u64 = received.filter_map(|row| row["received"].as_u64()).sum();
     assert_eq!(received, 600, "{told}");
+
+    // Each message is found again at both others, a moment later.
+    let hops = told["hops"].as_array().expect("rows between nodes");
+    let [one, other] = &hops[..] else {
+        panic!("two ways: {hops:?}");
+    };
+    for hop in [one, other] {
+        assert_eq!(
+            (&hop["server"], &hop["messages"]),
+            (&row["server"], &300.into()),
+            "{hop}"
+        );
+        let [p50, max] = ["p50_ns", "max_ns"].map(|key| hop[key].as_u64().expect("a time"));
+        assert!((1_000..1_000_000_000).contains(&p50) && p50 <= max, "{hop}");
+    }
+    assert_ne!(one["to_server"], other["to_server"]);
+    let (server, rows, arrows) = arrows(&recording);
+    let published: Vec<_> = arrows
+        .iter()
+        .filter(|arrow| arrow["kind"] == "publish")
+        .collect();
+    assert_eq!(published.len(), 600);
+    for arrow in published {
+        let of = |key: &str| &rows[arrow[key].as_u64().expect("a row") as usize];
+        let (from, to) = (of("from_row"), of("to_row"));
+        assert_eq!(
+            (&from["kind"], &from["server"]),
+            (&"event-loop".into(), &row["server"])
+        );
+        assert_eq!(to["kind"], "event-loop");
+        assert_ne!(to["server"], from["server"]);
+        assert!(
+            arrow["from_ns"].as_i64() < arrow["to_ns"].as_i64(),
+            "{arrow}"
+        );
+    }
+    assert_eq!(server.get("/api/store")["hops"][0]["messages"], 300);
     let text = slowpath_succeeds(&["redis"], &recording);
     let text = String::from_utf8_lossy(&text.stdout);
     let said =
         "publish amplification: 300 published messages of 2.9 KiB went to 2 other nodes each";
     assert!(text.contains(said), "{text}");
+}
+
+/// A server on the recording, its rows, and all arrows among them.
+fn arrows(recording: &Path) -> (Served, Vec<Value>, Vec<Value>) {
+    let server = Served::of(recording);
+    let end = &server.get("/api/recording")["duration_ns"];
+    let end = end.as_i64().expect("a time") + 1;
+    let list = server.get("/api/store/rows");
+    let rows = list["rows"].as_array().expect("rows").clone();
+    let all: Vec<usize> = (0..rows.len()).collect();
+    let question = json!({"rows": all, "begin_ns": 0, "end_ns": end, "limit": 100_000});
+    let told = server.post("/api/store/arrows", question);
+    assert_eq!(told["complete"], true);
+    let arrows = told["arrows"].as_array().expect("arrows").clone();
+    (server, rows, arrows)
 }
 
 /// A recording without events of the kernel.
@@ -414,6 +466,53 @@ fn the_browser_application_tells_what_the_command_line_tells() {
         commands
             .iter()
             .any(|one| one["value"].as_u64() == get.map(|at| at as u64))
+    );
+
+    // Without I/O threads, what is read comes from a connection to the event loop, and goes back.
+    let (_, _, arrows) = arrows(&recording);
+    let batches = told["servers"][0]["batches"].as_u64().expect("a number");
+    for (kind, from, to) in [
+        ("read", "connection", "event-loop"),
+        ("reply", "event-loop", "connection"),
+    ] {
+        let such = arrows.iter().filter(|arrow| arrow["kind"] == kind);
+        let ends = such.map(|arrow| {
+            ["from_row", "to_row"]
+                .map(|end| &rows[arrow[end].as_u64().expect("a row") as usize]["kind"])
+        });
+        let ends: Vec<_> = ends.collect();
+        assert!(ends.iter().all(|ends| *ends == [from, to]), "{kind}");
+        let count = ends.len() as u64;
+        assert!(
+            (batches - batches / 10..=batches).contains(&count),
+            "{count} of {batches} {kind}"
+        );
+    }
+    // What the loop did while the slowest command was under way was for its client, too.
+    let slowest = &store["slowest"][0];
+    let number = |key: &str| slowest[key].as_i64().expect("a number");
+    let (begin, length) = (number("begin_ns"), number("total_ns"));
+    let meanwhile = server.get(&format!(
+        "/api/store/command?server=1&client={}&begin_ns={begin}&end_ns={}",
+        number("client"),
+        begin + length
+    ));
+    assert_eq!(meanwhile["path"], Value::Null);
+    let did = meanwhile["meanwhile"]["did"]
+        .as_array()
+        .expect("what it did");
+    let own = did
+        .iter()
+        .find(|one| one["own"] == true && one["operation"] == "executing");
+    let own = own.unwrap_or_else(|| panic!("it executed it: {did:?}"));
+    assert_eq!(own["command"], slowest["command"]);
+    let sum: i64 = did.iter().filter_map(|one| one["total_ns"].as_i64()).sum();
+    let rest = meanwhile["meanwhile"]["rest_ns"]
+        .as_i64()
+        .expect("the rest");
+    assert!(
+        (length..length + length / 10 + 2).contains(&(sum + rest)),
+        "{meanwhile}"
     );
 
     let over_time = server.get(&format!(
@@ -560,6 +659,67 @@ fn io_threads_that_read_over_tls_are_shown_and_nothing_is_found_in_a_healthy_ser
         .map(|touch| touch["at_ns"].as_i64())
         .collect();
     assert!(times.is_sorted(), "{touches:?}");
+
+    // The same in the browser application: each step in its row, with what was asked for and got; and the way of commands
+    // leads over I/O threads.
+    let (server, shown, arrows) = arrows(&recording);
+    let origin = &server.get("/api/recording")["origin_ns"];
+    let origin: i64 = origin
+        .as_str()
+        .and_then(|digits| digits.parse().ok())
+        .expect("a time");
+    let client = &rows[0]["worst"]["client"];
+    let row = shown
+        .iter()
+        .find(|row| row["kind"] == "connection-operations" && row["number"] == *client);
+    let row = &row.expect("a row of that connection")["row"];
+    let first = times[0].expect("a time") - origin;
+    let last = times[times.len() - 1].expect("a time") - origin;
+    let question = json!({"rows": [row], "begin_ns": first, "end_ns": last + 1, "limit": 1000});
+    let operations = server.post("/api/store/operations", question);
+    let operations = operations["operations"].as_array().expect("operations");
+    let steps = operations.iter().map(|one| {
+        let at = one["at_ns"].as_i64().expect("a time") + origin;
+        json!([at, one["tid"], one["operation"], one["asked"], one["got"]])
+    });
+    let expected = touches.iter().map(|touch| {
+        let got = touch["got"].as_i64().filter(|got| *got >= 0);
+        json!([
+            touch["at_ns"],
+            touch["tid"],
+            touch["operation"],
+            touch["asked"],
+            got
+        ])
+    });
+    assert_eq!(steps.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    let kind = |arrow: &Value, end: &str| {
+        let row = arrow[end].as_u64().expect("a row") as usize;
+        shown[row]["kind"].as_str().expect("a kind").to_owned()
+    };
+    let over_threads = |wanted: &str, from: &str, to: &str| {
+        let such = arrows.iter().filter(|arrow| arrow["kind"] == wanted);
+        such.filter(|arrow| {
+            (kind(arrow, "from_row"), kind(arrow, "to_row")) == (from.to_owned(), to.to_owned())
+        })
+        .count()
+    };
+    let read = over_threads("read", "connection", "thread");
+    assert!(read > 1000, "{read}");
+    // Who reads the last part hands over to the event loop, which executes, and who writes gets it from there.
+    let handed_over = over_threads("hand-over", "thread", "event-loop");
+    assert!(
+        (100..=read).contains(&handed_over),
+        "{handed_over} of {read}"
+    );
+    let (written, got) = (
+        over_threads("reply", "thread", "connection"),
+        over_threads("hand-over", "event-loop", "thread"),
+    );
+    assert!(
+        got >= written && written > 0,
+        "{written} written, {got} handed over"
+    );
     let kinds = ["connection-read-by-several-threads", "double-free"];
     for finding in told["findings"].as_array().expect("findings") {
         assert!(

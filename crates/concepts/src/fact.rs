@@ -258,6 +258,10 @@ pub enum Fact<'packet> {
     },
     /// A message between nodes of a cluster.
     StoreBus(StoreMark, BusMessage),
+    /// Between which ends a connection between nodes of a cluster is; the mark names its descriptor.
+    StoreBusAddress(StoreMark, StoreAddress<'packet>),
+    /// A client that had nothing to be written has something now.
+    StoreReplyQueued(StoreMark),
     /// A thread of a data store does something to a connection, or all have done what there was.
     StoreOperation(StoreMark, StoreOperation),
     /// A moment of a request over HTTP; [`ServiceMessage::of`](crate::ServiceMessage::of) has what is told of it.
@@ -602,6 +606,10 @@ impl<'packet> Fact<'packet> {
             | FactKind::StoreBroadcastEnd => {
                 Self::StoreBus(StoreMark::of(event), BusMessage::of(event, kind))
             }
+            FactKind::StoreBusAddress => {
+                Self::StoreBusAddress(StoreMark::of(event), StoreAddress::of(event))
+            }
+            FactKind::StoreReplyQueued => Self::StoreReplyQueued(StoreMark::of(event)),
             FactKind::StoreTlsRead
             | FactKind::StoreReadPostponed
             | FactKind::StoreClientFreed

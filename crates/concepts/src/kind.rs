@@ -113,6 +113,10 @@ pub enum FactKind {
     StoreBroadcastStart,
     /// [`Fact::StoreBus`]: a message went out to all nodes
     StoreBroadcastEnd,
+    /// [`Fact::StoreBusAddress`]
+    StoreBusAddress,
+    /// [`Fact::StoreReplyQueued`]
+    StoreReplyQueued,
     /// [`Fact::StoreOperation`]: OpenSSL was asked for what a client sent
     StoreTlsRead,
     /// [`Fact::StoreOperation`]: reading was left to other threads

@@ -436,6 +436,18 @@ const RULES: &[Rule] = &[
         slots: STORE_BUS,
     },
     Rule {
+        kind: FactKind::StoreBusAddress,
+        names: &["slowpath_redis:bus_address"],
+        needs: &["fd", "peer_address"],
+        slots: STORE_ADDRESS,
+    },
+    Rule {
+        kind: FactKind::StoreReplyQueued,
+        names: &["slowpath_redis:insert_clientwrite_queue"],
+        needs: &["client_id"],
+        slots: STORE,
+    },
+    Rule {
         kind: FactKind::ServiceRequestSent,
         names: &["slowpath_node:http_client_request"],
         needs: SERVICE_NEEDS,

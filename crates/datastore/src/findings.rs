@@ -56,6 +56,33 @@ pub enum Finding {
     DoubleFree(DoubleFree),
     /// Replies waited until the main thread had written the append-only file, or synced it.
     AppendOnlyFileInThePath(AppendOnlyFileInThePath),
+    /// What one node of a cluster published lay unread at another one.
+    BusStall(BusStall),
+}
+
+/// Published messages that a node of a cluster had sent and another one did not read for long.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BusStall {
+    /// The number of the server that did not read.
+    pub server: u32,
+    /// The number of the one that sent.
+    pub from_server: u32,
+    /// How often for 10 ms or longer.
+    pub count: u64,
+    /// How long, all together.
+    pub stood_ns: Nanoseconds,
+    /// The longest time: since when.
+    pub begin_ns: i64,
+    /// How long.
+    pub length_ns: Nanoseconds,
+    /// Messages that were there to be read at its end.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// What the sender sent over the bus in the second since the epoch in which it sent most, to all nodes.
+    pub busiest_bytes: u64,
+    /// The longest time touches that second.
+    pub in_busiest_second: bool,
 }
 
 /// Commands whose replies waited until the main thread had written its append-only file, or synced it.

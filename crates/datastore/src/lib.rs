@@ -13,7 +13,9 @@ mod busy;
 mod calls;
 mod cycles;
 mod findings;
+mod hops;
 mod life_cycle;
+mod links;
 mod lite;
 mod pass;
 mod report;
@@ -33,10 +35,11 @@ pub use calls::{
 };
 pub use cycles::{Touch, TouchedConnection};
 pub use findings::{
-    Amplified, AppendOnlyFileInThePath, DoubleFree, Finding, HeldUp, HoldUp, LongestAppend,
-    NamedClient, Pipeline, PublishAmplification, ReadBySeveralThreads, RoundTripper, SaturatedLoop,
-    SlowCommand,
+    Amplified, AppendOnlyFileInThePath, BusStall, DoubleFree, Finding, HeldUp, HoldUp,
+    LongestAppend, NamedClient, Pipeline, PublishAmplification, ReadBySeveralThreads, RoundTripper,
+    SaturatedLoop, SlowCommand,
 };
+pub use hops::{Delivery, Hop, HopRow, Hops};
 pub use report::{
     BusyRow, ClientRow, CommandRow, CommandRun, Latency, ServerRow, StoreReport, TouchedRow,
 };
@@ -101,6 +104,22 @@ pub fn model(
             .map(|(server, number)| ServerModel::new(&server, number))
             .collect()
     }))
+}
+
+/// The published messages that went between data stores of one host, one by one, in `options.range`; servers as
+/// [`StoreReport`] numbers them.
+///
+/// Takes memory for each such message.
+pub fn hops(source: &dyn Source, options: &Options<'_>) -> Result<Outcome<Hops>, Cancelled> {
+    let asked = Asked {
+        window: options.range,
+        slowest: 0,
+        level: None,
+        keeps: Keeps::Hops,
+        appends: None,
+    };
+    let outcome = servers(source, asked, options)?;
+    Ok(outcome.map(|(servers, _)| Hops::of(&servers)))
 }
 
 /// The servers of one host, and how many events were lost.

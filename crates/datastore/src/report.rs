@@ -16,6 +16,7 @@ use crate::batch::Parts;
 use crate::bus::{BusRow, BusVolume};
 use crate::cycles::TouchedConnection;
 use crate::findings::{self, Finding, NamedClient, Names};
+use crate::hops::{Between, HopRow};
 use crate::server::{Level, Server, Servers};
 use crate::totals::{Asked, CommandTotals, Run, Totals};
 
@@ -38,6 +39,8 @@ pub struct StoreReport {
     pub slowest: Vec<CommandRun>,
     /// Messages between nodes of a cluster, server by server.
     pub bus: Vec<BusRow>,
+    /// Published messages that went from one server to another, by both.
+    pub hops: Vec<HopRow>,
     /// Connections that several threads touched in one cycle of the event loop, server by server.
     pub touched: Vec<TouchedRow>,
     /// What stands out, server by server.
@@ -227,14 +230,17 @@ pub struct CommandRun {
 
 impl StoreReport {
     pub(crate) fn new(servers: Servers, lost: u64, asked: &Asked<'_>) -> Self {
+        let between = Between::of(&servers);
         let mut report = Self {
             lost,
+            hops: between.rows(),
             ..Self::default()
         };
         let mut slowest = Vec::new();
         for (server, number) in servers.numbered() {
             if let Some(level) = server.told(asked.level) {
                 report.add(server, level, number, asked, &mut slowest);
+                report.findings.extend(between.stalls(number));
             }
         }
         slowest.sort_by_key(|(run, row)| (run.order(), row.server));

@@ -53,6 +53,8 @@ pub enum Values {
     RequestTypes,
     /// What a thread does.
     Operations,
+    /// What a thread does to a connection.
+    ConnectionOperations,
     /// Positions in [`ServerModel::commands`].
     Commands,
     /// Positions in [`ServerModel::messages`].
@@ -61,7 +63,12 @@ pub enum Values {
 
 impl Values {
     /// Those whose names are the same in every server.
-    pub const FIXED: [Self; 3] = [Self::ConnectionTypes, Self::Structures, Self::Operations];
+    pub const FIXED: [Self; 4] = [
+        Self::ConnectionTypes,
+        Self::Structures,
+        Self::Operations,
+        Self::ConnectionOperations,
+    ];
 
     /// What their names are called together; numbers have none.
     pub fn vocabulary(self) -> Option<&'static str> {
@@ -71,6 +78,7 @@ impl Values {
             Self::Structures => Some("data structure"),
             Self::RequestTypes => Some("request type"),
             Self::Operations => Some("store operation"),
+            Self::ConnectionOperations => Some("connection operation"),
             Self::Commands => Some("store command"),
             Self::Messages => Some("bus message"),
         }
@@ -82,6 +90,7 @@ impl Values {
             Self::ConnectionTypes => &["client"],
             Self::Structures => &["query-buffer", "arguments", "reply-buffer"],
             Self::Operations => &["reading", "executing", "writing"],
+            Self::ConnectionOperations => &noted::OPERATIONS,
             Self::Numbers | Self::RequestTypes | Self::Commands | Self::Messages => &[],
         }
     }

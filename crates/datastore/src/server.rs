@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 use crate::bus::Bus;
 use crate::cycles::Cycles;
 use crate::life_cycle::{Completed, LifeCycle};
+use crate::links::{Links, ServerAt};
 use crate::lite::{self, LiteBatches};
 use crate::pass::Listener;
 use crate::resources::Noted;
@@ -35,6 +36,7 @@ pub(crate) struct Address {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Servers {
     pub(crate) all: Vec<Server>,
+    pub(crate) links: Links,
 }
 
 /// One server, from its start or the recording's begin to its end.
@@ -76,19 +78,31 @@ impl Listener for Servers {
         }
         if let What::Operation(operation) = told.what {
             // Tells of no server by itself: the client that it names may be gone.
-            let server = (self.all.iter_mut()).rfind(|server| server.process == told.process);
-            if let Some(server) = server {
+            if let Some(server) = self.known(&told).map(|server| &mut self.all[server]) {
                 server.cycles.take(&told, operation, asked.window);
+                if asked.keeps == Keeps::Model {
+                    server.noted.operate(&told, operation);
+                }
             }
             return;
         }
-        self.server_of(&told, asked).take(told, asked);
+        if let What::ReplyQueued = told.what {
+            // Likewise.
+            if let Some(server) = self.known(&told) {
+                self.links.take(server, &told, asked);
+            }
+            return;
+        }
+        let server = self.server_of(&told, asked);
+        self.links.take(server, &told, asked);
+        self.all[server].take(told, asked);
     }
 
     fn finish(&mut self, asked: &Asked<'_>) {
         for server in &mut self.all {
             server.finish(asked);
         }
+        self.links.settle(asked);
     }
 }
 
@@ -99,9 +113,25 @@ impl Servers {
         told.zip(1..)
     }
 
-    fn server_of(&mut self, told: &Told, asked: &Asked<'_>) -> &mut Server {
+    /// By position, the number of each; 0 for those of which nothing is told.
+    pub(crate) fn numbers(&self) -> Vec<u32> {
+        let mut last = 0;
+        let numbers = self.all.iter().map(|server| {
+            let is_told = server.told(None).is_some();
+            last += u32::from(is_told);
+            if is_told { last } else { 0 }
+        });
+        numbers.collect()
+    }
+
+    /// The last server of the process that tells it.
+    fn known(&self, told: &Told) -> Option<ServerAt> {
         let is_its = |server: &Server| server.process == told.process;
-        let position = match self.all.iter().rposition(is_its) {
+        self.all.iter().rposition(is_its)
+    }
+
+    fn server_of(&mut self, told: &Told, asked: &Asked<'_>) -> ServerAt {
+        match self.known(told) {
             Some(known) if !self.all[known].is_contradicted_by(told) => known,
             before => {
                 let mut server = Server::new(told);
@@ -113,8 +143,7 @@ impl Servers {
                 self.all.push(server);
                 self.all.len() - 1
             }
-        };
-        &mut self.all[position]
+        }
     }
 }
 
@@ -232,6 +261,7 @@ impl Server {
         life_cycle.settle();
         self.bus.settle();
         self.cycles.settle();
+        self.noted.settle();
     }
 
     /// What a command's number means in what was told at `level`.

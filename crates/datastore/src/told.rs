@@ -29,6 +29,8 @@ pub(crate) const STORE_FACTS: &[FactKind] = &[
     FactKind::StoreBusReceived,
     FactKind::StoreBroadcastStart,
     FactKind::StoreBroadcastEnd,
+    FactKind::StoreBusAddress,
+    FactKind::StoreReplyQueued,
     FactKind::StoreTlsRead,
     FactKind::StoreReadPostponed,
     FactKind::StoreClientFreed,
@@ -93,6 +95,8 @@ pub(crate) enum What {
         bytes: i64,
     },
     Bus(Box<BusMessage>),
+    BusAddress(Box<Address>),
+    ReplyQueued,
     Operation(StoreOperation),
     Message(MessageMoment, Box<ToldMessage>),
     Command(Box<ToldCommand>),
@@ -183,6 +187,10 @@ impl Told {
             Fact::StoreWriteStart(mark) => (mark, What::WriteStart),
             Fact::StoreWriteEnd { mark, bytes } => (mark, What::WriteEnd { bytes }),
             Fact::StoreBus(mark, message) => (mark, What::Bus(Box::new(message))),
+            Fact::StoreBusAddress(mark, address) => {
+                (mark, What::BusAddress(Box::new(address_of(&address))))
+            }
+            Fact::StoreReplyQueued(mark) => (mark, What::ReplyQueued),
             Fact::StoreOperation(mark, operation) => (mark, What::Operation(operation)),
             _ => return None,
         };

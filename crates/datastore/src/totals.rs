@@ -45,6 +45,8 @@ pub(crate) enum Keeps {
     Nothing,
     /// Each batch of level lite.
     LiteBatches,
+    /// Each published message that went from one node to another (`links.rs`).
+    Hops,
     /// All that the model is made of (`resources.rs`).
     Model,
 }
@@ -52,7 +54,7 @@ pub(crate) enum Keeps {
 impl Keeps {
     fn keeps_batches(self, level: Level) -> bool {
         match self {
-            Self::Nothing => false,
+            Self::Nothing | Self::Hops => false,
             Self::LiteBatches => level == Level::Lite,
             Self::Model => true,
         }

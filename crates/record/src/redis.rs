@@ -63,6 +63,7 @@ impl RedisDetail {
                 "slowpath_redis:cluster_process_packet",
                 "slowpath_redis:broadcast_start",
                 "slowpath_redis:broadcast_end",
+                "slowpath_redis:bus_address",
             ],
             Self::LifeCycle => &[
                 "slowpath_redis:start_read_client_query",
@@ -76,6 +77,7 @@ impl RedisDetail {
                 "slowpath_redis:cluster_process_packet",
                 "slowpath_redis:broadcast_start",
                 "slowpath_redis:broadcast_end",
+                "slowpath_redis:bus_address",
             ],
             Self::Full => &["slowpath_redis:*"],
         }

@@ -20,8 +20,8 @@ use slowpath_session::{
 use slowpath_source::Joined;
 use slowpath_transfers::Report as TransfersReport;
 use slowpath_views::{
-    Clocks, EventIndex, Found, OperationName, RequestNumbers, Rows, StoreRows, TraceClocks,
-    diagnose, merge_documents, store_tables,
+    Clocks, EventIndex, Found, OperationName, RequestNumbers, Rows, StoreHops, StoreRows,
+    StoreTables, TraceClocks, diagnose, merge_documents, store_hops, store_tables,
 };
 
 use crate::exploration::Explored;
@@ -49,6 +49,14 @@ pub(crate) struct HistoryPart {
 pub(crate) struct StoreHistoryPart {
     pub(crate) opened: OpenedHistory,
     pub(crate) rows: StoreRows,
+}
+
+/// What data stores did for their clients.
+pub(crate) struct StorePart {
+    /// Of all hosts as one.
+    pub(crate) document: Value,
+    /// By host.
+    pub(crate) hosts: Vec<(String, StoreTables)>,
 }
 
 /// The requests.
@@ -81,8 +89,9 @@ pub struct Recording {
     pub(crate) operations: Part<Operations<OperationName>>,
     pub(crate) services: Part<Report>,
     pub(crate) event_index: Part<EventIndex>,
-    pub(crate) store: Part<Value>,
+    pub(crate) store: Part<StorePart>,
     pub(crate) store_history: Part<StoreHistoryPart>,
+    pub(crate) store_hops: Part<Vec<StoreHops>>,
     pub(crate) transfers: Part<TransfersReport>,
     pub(crate) count: Part<Value>,
     pub(crate) cpu: Part<Value>,
@@ -103,6 +112,7 @@ pub(crate) enum Job {
     EventIndex,
     Store,
     StoreHistory,
+    StoreHops,
     Transfers,
     Count,
     Cpu,
@@ -143,6 +153,7 @@ impl Recording {
             event_index: Part::new("event-index"),
             store: Part::new("store"),
             store_history: Part::new("store-history"),
+            store_hops: Part::new("store-hops"),
             transfers: Part::new("transfers"),
             count: Part::new("count"),
             cpu: Part::new("cpu"),
@@ -197,6 +208,7 @@ impl Recording {
             Job::EventIndex => self.event_index.want(),
             Job::Store => self.store.want(),
             Job::StoreHistory => self.store_history.want(),
+            Job::StoreHops => self.store_hops.want(),
             Job::Transfers => self.transfers.want(),
             Job::Count => self.count.want(),
             Job::Cpu => self.cpu.want(),
@@ -239,6 +251,9 @@ impl Recording {
                 Job::StoreHistory => self
                     .store_history
                     .make(|progress| self.make_store_history(progress)),
+                Job::StoreHops => self
+                    .store_hops
+                    .make(|progress| self.make_store_hops(progress)),
                 Job::Transfers => self
                     .transfers
                     .make(|progress| self.make_transfers(progress)),
@@ -271,6 +286,7 @@ impl Recording {
             self.event_index.report(),
             self.store.report(),
             self.store_history.report(),
+            self.store_hops.report(),
             self.transfers.report(),
             self.count.report(),
             self.cpu.report(),
@@ -286,6 +302,12 @@ impl Recording {
             cancel: Some(&self.cancel),
             ..Options::new(self.jobs)
         }
+    }
+
+    /// The host of that name; the first one where only data stores are known.
+    pub(crate) fn host_named(&self, name: &str) -> HostId {
+        let position = self.host_names().iter().position(|known| known == name);
+        HostId(position.unwrap_or(0) as u32)
     }
 
     fn host_names(&self) -> Vec<String> {
@@ -426,7 +448,7 @@ impl Recording {
         Ok(Report::new(&summary, Order::default(), 0))
     }
 
-    fn make_store(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Value, Unmade> {
+    fn make_store(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<StorePart, Unmade> {
         let clocks = self.clocks().map_err(without_requests)?;
         let options = self.options(progress);
         let told = store_tables(&self.experiment, clocks, SLOWEST_COMMANDS, &options);
@@ -440,7 +462,10 @@ impl Recording {
             .collect();
         let mut document = merge_documents(documents?);
         document["lost"] = lost.into();
-        Ok(document)
+        Ok(StorePart {
+            document,
+            hosts: told,
+        })
     }
 
     fn make_store_history(
@@ -459,6 +484,22 @@ impl Recording {
         let hosts = self.host_names();
         let rows = StoreRows::of(&opened.history, &hosts, &stores, clocks.clone());
         Ok(StoreHistoryPart { opened, rows })
+    }
+
+    /// One by one only where there are any.
+    fn make_store_hops(
+        &self,
+        progress: &(dyn Fn(u64, u64) + Sync),
+    ) -> Result<Vec<StoreHops>, Unmade> {
+        if let Ok(tables) = self.store.get()
+            && tables
+                .hosts
+                .iter()
+                .all(|(_, tables)| tables.hops.is_empty())
+        {
+            return Ok(Vec::new());
+        }
+        store_hops(&self.experiment, &self.options(progress)).map_err(cancelled)
     }
 
     fn make_transfers(

@@ -41,6 +41,6 @@ pub use open::{Experiment, OpenedSource, open, open_to_show};
 pub use requests::{HostRequests, RecordedRequests};
 pub use span_traces::{MarkOf, MayBeRequest, SPANS_SPILLED, span_traces};
 pub use spans::{SpanFile, span_files};
-pub use store_paths::store_paths;
+pub use store_paths::{store_paths, store_thread};
 pub use stores::InsideTraces;
 pub use transfers::{RecordedTransfers, transfers};

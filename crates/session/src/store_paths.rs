@@ -8,23 +8,17 @@ use std::collections::BTreeMap;
 use slowpath_critical_path::{CriticalPath, critical_path};
 use slowpath_datastore::{CommandRun, StoreReport};
 use slowpath_kernel::timelines::{Doing, Timelines};
-use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
+use slowpath_model::{Nanoseconds, ProcessId, ThreadId, TimeRange, Timestamp};
 
 /// For each of the slowest commands the critical path of its server's main thread, from the first read of its batch
 /// until its last reply was written; `None` where the kernel's events do not tell of that thread.
 pub fn store_paths(told: &StoreReport, lines: &Timelines) -> Vec<Option<CriticalPath>> {
     let mut threads: BTreeMap<u32, ThreadId> = BTreeMap::new();
     for server in &told.servers {
-        let main = server.pid.map(|process| ThreadId(process.0));
-        let runs = || {
-            told.slowest
-                .iter()
-                .filter(|run| run.server == server.server)
-        };
-        threads.extend(
-            main.filter(|&main| executes(lines, main, runs()))
-                .map(|main| (server.server, main)),
-        );
+        let runs = (told.slowest.iter()).filter(|run| run.server == server.server);
+        let starts = runs.map(|run| Timestamp::from_ns(run.start_ns));
+        let main = store_thread(lines, server.pid, starts);
+        threads.extend(main.map(|main| (server.server, main)));
     }
     let path_of = |run: &CommandRun| {
         let begin = Timestamp::from_ns(run.begin_ns);
@@ -34,19 +28,25 @@ pub fn store_paths(told: &StoreReport, lines: &Timelines) -> Vec<Option<Critical
     told.slowest.iter().map(path_of).collect()
 }
 
-/// Whether the thread ran when the server turned to most of these commands, as far as that is known.
-fn executes<'runs>(
+/// The main thread of the server that is this process, by when it turned to commands; `None` where the kernel's events do
+/// not tell of it.
+pub fn store_thread(
     lines: &Timelines,
-    thread: ThreadId,
-    runs: impl Iterator<Item = &'runs CommandRun>,
-) -> bool {
+    process: Option<ProcessId>,
+    starts: impl Iterator<Item = Timestamp>,
+) -> Option<ThreadId> {
+    let main = ThreadId(process?.0);
+    executes(lines, main, starts).then_some(main)
+}
+
+/// Whether the thread ran when the server turned to most of these commands, as far as that is known.
+fn executes(lines: &Timelines, thread: ThreadId, starts: impl Iterator<Item = Timestamp>) -> bool {
     if lines.threads().binary_search(&thread).is_err() {
         return false;
     }
     let (mut agree, mut differ) = (0, 0);
-    for run in runs {
-        let after = Timestamp::from_ns(run.start_ns) + Nanoseconds(1);
-        match lines.stretch_before(thread, after).doing {
+    for start in starts {
+        match lines.stretch_before(thread, start + Nanoseconds(1)).doing {
             Doing::Running { .. } => agree += 1,
             Doing::Unknown => {}
             _ => differ += 1,

@@ -45,8 +45,10 @@ pub use requests::{
 };
 pub use screens::{RowPlace, Screen, intervals, screen};
 pub use stores::{
-    StoreFinding, StoreOverTime, StoreRow, StoreRowKind, StoreRows, StoreTables, StoreTrack,
-    store_finding, store_over_time, store_steps, store_tables,
+    AtServer, StoreArrow, StoreArrowKind, StoreArrows, StoreDid, StoreFinding, StoreHops,
+    StoreMeanwhile, StoreOperation, StoreOperations, StoreOverTime, StoreRow, StoreRowKind,
+    StoreRows, StoreTables, StoreTouched, StoreTrack, store_arrows, store_finding, store_hops,
+    store_meanwhile, store_operations, store_over_time, store_steps, store_tables,
 };
 pub use threads::{CpuRow, Rows, ThreadRow, Track};
 pub use usage::{CpuUsage, Usage, usage};

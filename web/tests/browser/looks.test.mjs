@@ -26,6 +26,7 @@ const MADE_UP_PLACES = {
     '#/store?show=commands&colour=commands&chart=bytes&range=1990000000-2060000000',
     '.data-table-space',
   ],
+  'store-operations': ['#/store?show=operations&range=2060000000-2068000000', '.time-graph-canvas'],
   'threads-folded': ['#/threads?fold=yes&text=GC', '.time-graph-canvas'],
   'threads-io': ['#/threads?io=yes', '.io-lines'],
   thread: ['#/threads?thread=8&range=1295000000-1325000000&at=1301000000', '.time-graph-canvas'],

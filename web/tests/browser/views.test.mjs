@@ -262,7 +262,7 @@ describe('the application', { skip: noBrowser }, () => {
     await page.waitForURL(/range=\d+-\d+&at=\d+/);
     await settled(page);
     const grid = page.getByRole('grid', { name: 'Event loops, threads and connections over time' });
-    assert.equal(Number(await grid.getAttribute('aria-rowcount')) - 1, 7);
+    assert.equal(Number(await grid.getAttribute('aria-rowcount')) - 1, 9);
     // Nearly all of that time it was busy, and bytes are there when they are asked for.
     const chart = page.getByRole('img', { name: /^Servers in the shown time/ });
     assert.match(await chart.getAttribute('aria-label'), /\d+ % busy, up to 4 clients waiting/);
@@ -275,6 +275,47 @@ describe('the application', { skip: noBrowser }, () => {
     await page.waitForURL(/colour=commands/);
     await settled(page);
     assert.ok((await coloursIn(page, 'main .time-graph canvas')) > 3);
+    assert.deepEqual(page.complaints, []);
+  });
+
+  test(
+    'a command is followed by arrows, and to what the event loop did meanwhile',
+    { skip: onlyMock },
+    async () => {
+      const page = await browser.open('#/store?show=slowest&range=2000000000-2060000000');
+      const saved = saver(page);
+      const bar = page.locator('.graph-bar').first();
+      const lines = async () => {
+        const svg = (await saved(bar.getByRole('button', { name: 'Save SVG' }))).bytes.toString();
+        return svg.match(/<polyline/g)?.length ?? 0;
+      };
+      await settled(page);
+      // Each is read and answered, some by another thread than the one that executes.
+      const shown = await lines();
+      assert.ok(shown > 20, `${shown} arrows`);
+      await page.getByRole('button', { name: 'Arrows' }).click();
+      await page.waitForURL(/arrows=no/);
+      assert.equal(await lines(), 0);
+      const slowest = page.getByRole('grid', { name: 'Slowest commands' });
+      await slowest.locator('.data-table-row', { hasText: 'get' }).first().click();
+      const detail = page.getByRole('region', { name: 'The selected command' });
+      assert.match(await detail.locator('.state-table').innerText(), /Executing eval of others\s+4\d/);
+      await detail.getByRole('button', { name: 'Close the command' }).click();
+      await detail.waitFor({ state: 'detached' });
+      assert.deepEqual(page.complaints, []);
+    },
+  );
+
+  test('what threads did to a connection is told in order', { skip: onlyMock }, async () => {
+    const page = await browser.open('#/store?show=operations&range=2060000000-2080000000');
+    await settled(page);
+    const table = page.getByRole('grid', { name: 'What threads did to connections' });
+    const rows = await table.locator('.data-table-row').allInnerTexts();
+    assert.match(rows[0], /client 12[\s\S]*main 300\s+read_postponed/);
+    assert.match(rows[1], /client 12[\s\S]*I\/O 305\s+ssl_read\s+16\sKiB\s+34\sB/);
+    await page.getByText('in the hands of several threads').click();
+    await page.getByText('ssl_read asked 16384 B, got 34, 0 pending').waitFor();
+    await page.getByRole('row', { name: 'what threads did to it' }).waitFor();
     assert.deepEqual(page.complaints, []);
   });
 

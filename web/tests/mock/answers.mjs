@@ -3,7 +3,15 @@
 import { Refused, analysis, eventPage, number, rank, services } from './analyses.mjs';
 import { findings, recording } from './facts.mjs';
 import { ioRates, quiet, usage } from './over-time.mjs';
-import { storeRows, storeTables, storeValues, storesOverTime } from './store.mjs';
+import {
+  storeArrows,
+  storeCommand,
+  storeOperations,
+  storeRows,
+  storeTables,
+  storeValues,
+  storesOverTime,
+} from './store.mjs';
 import { transfers } from './transfers.mjs';
 import { explorationAnswer } from './exploration.mjs';
 import { DURATION, arrows, cpus, groups, requests, sum, threads } from './recording.mjs';
@@ -67,7 +75,7 @@ export function answerOf(path, query, body) {
     case 'services':
       return services();
     case 'store':
-      return store(parts[1], query);
+      return store(parts[1], query, body);
     case 'transfers':
       return transfers();
     case 'exploration':
@@ -81,8 +89,11 @@ export function answerOf(path, query, body) {
   }
 }
 
-function store(part, query) {
+function store(part, query, body) {
   if (part === 'rows') return storeRows();
+  if (part === 'command') return storeCommand(query);
+  if (part === 'arrows') return storeArrows(body);
+  if (part === 'operations') return storeOperations(body);
   return part === 'over-time' ? storesOverTime(query) : storeTables();
 }
 

@@ -1,5 +1,6 @@
-// The mock's data store: one server whose clients ask for values all the time, and an EVAL that holds them up.
-// Consistent like the rest of the made-up recording: rows, tables and counters are of the same commands.
+// The mock's data store: one server whose clients ask for values all the time, over TLS, and an EVAL that holds them up.
+// An I/O thread reads and writes for one of the clients. Consistent like the rest of the made-up recording: rows, arrows,
+// tables and counters are of the same commands.
 import { number, rank } from './analyses.mjs';
 import { DURATION } from './recording.mjs';
 
@@ -8,6 +9,10 @@ const OPERATIONS = ['reading', 'executing', 'writing'];
 const STRUCTURES = ['query-buffer', 'arguments', 'reply-buffer'];
 const COMMANDS = ['get', 'set', 'eval'];
 const CLIENTS = [11, 12, 13, 14];
+/** This one's connection is read and written by this thread. */
+const [OTHER_CLIENT, OTHER_THREAD] = [12, 305];
+const MAIN_THREAD = 300;
+const CONNECTION_OPERATIONS = ['tls-read', 'read-postponed'];
 const SLOW = { at: 2_000_000 * US, length: 48_000 * US };
 
 /** Each with its moments in order: asked, read, turned to, executed, writing, answered. */
@@ -44,11 +49,14 @@ for (
 }
 
 const stretch = (begin_ns, end_ns, value) => ({ begin_ns, end_ns, value });
-const loop = made.flatMap((one) => [
-  stretch(one.start - 12 * US, one.read, 0),
-  stretch(one.start, one.done, 1),
-  stretch(one.writing, one.end, 2),
-]);
+const isOfOther = ({ client }) => client === OTHER_CLIENT;
+const reading = (one) => stretch(one.start - 12 * US, one.read, 0);
+const writing = (one) => stretch(one.writing, one.end, 2);
+const loop = made.flatMap((one) => {
+  const executing = stretch(one.start, one.done, 1);
+  return isOfOther(one) ? [executing] : [reading(one), executing, writing(one)];
+});
+const thread = made.filter(isOfOther).flatMap((one) => [reading(one), writing(one)]);
 const ofClient = (client) => made.filter((one) => one.client === client);
 const structures = CLIENTS.map((client) =>
   ofClient(client).flatMap((one) => [
@@ -61,10 +69,17 @@ const commands = CLIENTS.map((client) =>
   ofClient(client).map((one) => stretch(one.begin, one.end, COMMANDS.indexOf(one.name))),
 );
 
+const operations = ofClient(OTHER_CLIENT).flatMap((one) => {
+  const since = reading(one).begin_ns;
+  return [stretch(since, since + 4 * US, 1), stretch(since + 4 * US, one.read, 0)];
+});
+const [LOOP_ROW, THREAD_ROW, FIRST_CLIENT_ROW] = [0, 1, 2];
+const OPERATIONS_ROW = FIRST_CLIENT_ROW + CLIENTS.length;
+
 /** By row, what it shows. */
 export const storeValues = {
-  store: [loop, ...structures],
-  'store-commands': [[], ...commands],
+  store: [loop, thread, ...structures, operations],
+  'store-commands': [[], [], ...commands, []],
 };
 
 /** @returns {import('../../src/model/interface').StoreRowList} */
@@ -72,13 +87,74 @@ export function storeRows() {
   const row = (kind, at, number) => ({ row: at, server: 1, kind, number });
   return {
     rows: [
-      row('event-loop', 0, 300),
-      ...CLIENTS.map((client, index) => row('connection', index + 1, client)),
+      row('event-loop', LOOP_ROW, MAIN_THREAD),
+      row('thread', THREAD_ROW, OTHER_THREAD),
+      ...CLIENTS.map((client, index) => row('connection', FIRST_CLIENT_ROW + index, client)),
+      row('connection-operations', OPERATIONS_ROW, OTHER_CLIENT),
     ],
     operations: OPERATIONS,
     structures: STRUCTURES,
+    connection_operations: CONNECTION_OPERATIONS,
     commands: COMMANDS,
   };
+}
+
+/** @returns {import('../../src/model/interface').StoreArrows} */
+export function storeArrows({ rows, begin_ns, end_ns, limit }) {
+  const arrows = made
+    .flatMap((one) => {
+      const connection = FIRST_CLIENT_ROW + CLIENTS.indexOf(one.client);
+      const serving = isOfOther(one) ? THREAD_ROW : LOOP_ROW;
+      const arrow = (kind, from_row, from_ns, to_row, to_ns) => ({ kind, from_row, from_ns, to_row, to_ns });
+      const since = reading(one).begin_ns;
+      return [
+        arrow('read', connection, since, serving, since),
+        arrow('hand-over', serving, one.read, LOOP_ROW, one.start),
+        arrow('hand-over', LOOP_ROW, one.done, serving, one.writing),
+        arrow('reply', serving, one.end, connection, one.end),
+      ];
+    })
+    .filter(({ from_row, to_row }) => from_row !== to_row && rows.includes(from_row) && rows.includes(to_row))
+    .filter(({ from_ns, to_ns }) => from_ns < end_ns && to_ns >= begin_ns);
+  return arrows.length > limit ? { arrows: [], complete: false } : { arrows, complete: true };
+}
+
+/** @returns {import('../../src/model/interface').StoreOperations} */
+export function storeOperations({ rows, begin_ns, end_ns, limit }) {
+  const inSight = operations.filter((one) => one.begin_ns < end_ns && one.end_ns > begin_ns);
+  const told = rows.includes(OPERATIONS_ROW) ? inSight : [];
+  return {
+    operations: told.slice(0, limit).map(({ begin_ns: at_ns, value }) => ({
+      row: OPERATIONS_ROW,
+      at_ns,
+      operation: CONNECTION_OPERATIONS[value],
+      tid: value === 0 ? OTHER_THREAD : MAIN_THREAD,
+      asked: value === 0 ? 16384 : null,
+      got: value === 0 ? 34 : null,
+    })),
+    complete: told.length <= limit,
+  };
+}
+
+/** @returns {import('../../src/model/interface').StoreCommandPath} */
+export function storeCommand(query) {
+  const [begin, end] = [number(query, 'begin_ns', 0), number(query, 'end_ns', DURATION)];
+  const client = number(query, 'client', 0);
+  const sums = new Map();
+  let rest = end - begin;
+  for (const one of made.filter((each) => each.end > begin && each.start < end)) {
+    const of = isOfOther(one) ? [] : [reading(one), writing(one)];
+    for (const { begin_ns, end_ns, value } of [...of, stretch(one.start, one.done, 1)]) {
+      const time = Math.min(end, end_ns) - Math.max(begin, begin_ns);
+      if (time <= 0) continue;
+      const did = { operation: OPERATIONS[value], command: one.name, own: one.client === client };
+      const known = sums.get(JSON.stringify(did)) ?? { ...did, count: 0, total_ns: 0 };
+      sums.set(JSON.stringify(did), { ...known, count: known.count + 1, total_ns: known.total_ns + time });
+      rest -= time;
+    }
+  }
+  const did = [...sums.values()].sort((one, other) => other.total_ns - one.total_ns);
+  return { meanwhile: { did, rest_ns: Math.max(0, rest) }, path: null };
 }
 
 function totals(group) {
@@ -123,7 +199,7 @@ export function storeTables() {
     servers: [
       {
         ...all,
-        pid: 300,
+        pid: MAIN_THREAD,
         port: 6379,
         level: 'lite',
         begin_ns: 0,
@@ -162,12 +238,29 @@ export function storeTables() {
         begin_ns: one.begin,
         start_ns: one.start,
         answered: true,
-        read_tid: 300,
+        read_tid: isOfOther(one) ? OTHER_THREAD : MAIN_THREAD,
         batch_commands: 1,
         batch_bytes_read: one.in,
         batch_bytes_written: one.out,
       })),
     bus: [],
+    hops: [],
+    touched: [
+      {
+        server: 1,
+        cycles: ofClient(OTHER_CLIENT).length,
+        connections: 1,
+        fd: 9,
+        client: OTHER_CLIENT,
+        threads: 2,
+        steps: [
+          `       0.0 µs  turn 1  thread ${MAIN_THREAD}  read_postponed`,
+          `       4.0 µs  turn 1  thread ${OTHER_THREAD}  ssl_read asked 16384 B, got 34, 0 pending`,
+        ],
+        begin_ns: operations[0].begin_ns,
+        end_ns: operations[1].begin_ns,
+      },
+    ],
     findings: [
       {
         server: 1,
@@ -180,6 +273,7 @@ export function storeTables() {
         advice: '',
         begin_ns: slow.start,
         end_ns: slow.done,
+        client: null,
       },
     ],
   };

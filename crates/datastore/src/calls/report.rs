@@ -288,7 +288,7 @@ impl<'run> Maker<'run> {
         let mut maker = Self {
             services,
             servers,
-            numbers: numbers(servers),
+            numbers: heard.servers.numbers(),
             requests: requests::join(services, &wires),
             executed: commands::join(services, &wires, servers, &heard.lost),
             called: vec![Vec::new(); services.received.len()],
@@ -511,15 +511,4 @@ impl<'run> Maker<'run> {
             replied_ns: batch.answered.then(|| batch.ended.max(done).since(done)),
         }
     }
-}
-
-/// Numbers as `slowpath redis` gives them; 0 to those of which it tells nothing.
-fn numbers(servers: &[Server]) -> Vec<u32> {
-    let mut last = 0;
-    let numbers = servers.iter().map(|server| {
-        let is_told = server.told(None).is_some();
-        last += u32::from(is_told);
-        if is_told { last } else { 0 }
-    });
-    numbers.collect()
 }

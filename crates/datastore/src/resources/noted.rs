@@ -1,16 +1,30 @@
-//! What the model needs beside batches and stretches of threads: whose connections there were, their memory, and what
-//! was sent over the bus.
+//! What the model needs beside batches and stretches of threads: whose connections there were, their memory, what threads
+//! did to them one by one, and what was sent over the bus.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use slowpath_concepts::{BusKind, BusMoment, StoreClientId};
-use slowpath_model::{TimeRange, Timestamp};
+use slowpath_concepts::{BusKind, BusMoment, StoreClientId, StoreOperation};
+use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
 
-use super::{Entity, Tree, Values, millisecond_of, milliseconds};
+use super::{
+    Entity, NOT_TOLD, Told as Values4, Tree, Values, millisecond_of, milliseconds, resource,
+};
 use crate::server::has_client;
 use crate::told::{Told, What};
+
+/// Names of what threads do to a connection, by value.
+pub(super) const OPERATIONS: [&str; 5] = [
+    "tls-read",
+    "read-postponed",
+    "freed",
+    "unwatched-in-part",
+    "unwatched",
+];
+
+/// So long is shown what a thread did where nothing is known of what came after.
+const SHOWN: Nanoseconds = Nanoseconds(1_000);
 
 /// What was noted of one server, in the order of time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -18,6 +32,8 @@ pub(crate) struct Noted {
     connections: BTreeMap<StoreClientId, Connection>,
     /// By descriptor: who had it last.
     latest: FxHashMap<i32, StoreClientId>,
+    /// Those with which something was done in this cycle of the event loop.
+    touched: BTreeSet<StoreClientId>,
     sent: Vec<Sent>,
     /// Copies of a message to all nodes go out, of which type.
     broadcast: Option<BusKind>,
@@ -31,6 +47,17 @@ struct Connection {
     end: Option<Timestamp>,
     /// Bytes of memory, each with since when.
     memory: Vec<(Timestamp, u64)>,
+    operations: Vec<Operation>,
+}
+
+/// What a thread did to a connection.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Operation {
+    at: Timestamp,
+    /// The next one, or the end of the cycle.
+    end: Option<Timestamp>,
+    thread: Option<ThreadId>,
+    what: StoreOperation,
 }
 
 /// A message to another node.
@@ -72,6 +99,7 @@ impl Noted {
             begin: told.happened(),
             end: None,
             memory: Vec::new(),
+            operations: Vec::new(),
         });
         match &told.what {
             What::Batch(part) => connection.begin = connection.begin.min(part.batch.begin),
@@ -85,6 +113,44 @@ impl Noted {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// One more operation, or the end of a cycle; they come in the order of time. Reads name no client: it is the one that
+    /// had the descriptor last.
+    pub(crate) fn operate(&mut self, told: &Told, what: StoreOperation) {
+        if what == StoreOperation::CycleEnd {
+            for client in std::mem::take(&mut self.touched) {
+                if let Some(connection) = self.connections.get_mut(&client) {
+                    connection.end_operation(told.at);
+                }
+            }
+            return;
+        }
+        let client = match has_client(told) {
+            true => Some(told.client),
+            false => self.latest.get(&told.descriptor).copied(),
+        };
+        let Some(client) = client else { return };
+        let Some(connection) = self.connections.get_mut(&client) else {
+            return;
+        };
+        connection.end_operation(told.at);
+        connection.operations.push(Operation {
+            at: told.at,
+            end: None,
+            thread: told.thread,
+            what,
+        });
+        self.touched.insert(client);
+    }
+
+    /// Events are missing: until when the last operations are what was done last is not known.
+    pub(crate) fn settle(&mut self) {
+        for client in std::mem::take(&mut self.touched) {
+            if let Some(connection) = self.connections.get_mut(&client) {
+                connection.end_operation(Timestamp::MAX);
+            }
         }
     }
 
@@ -129,7 +195,40 @@ impl Noted {
     }
 }
 
+impl Operation {
+    fn told(&self) -> (TimeRange, Values4) {
+        let bytes = |bytes: i64| bytes.max(NOT_TOLD);
+        let (what, asked, got) = match self.what {
+            StoreOperation::TlsRead { asked, got, .. } => (0, bytes(asked), bytes(got)),
+            StoreOperation::ReadPostponed => (1, NOT_TOLD, NOT_TOLD),
+            StoreOperation::Freed => (2, NOT_TOLD, NOT_TOLD),
+            StoreOperation::Unwatched { wholly: false } => (3, NOT_TOLD, NOT_TOLD),
+            // A cycle's end is of no connection.
+            StoreOperation::Unwatched { wholly: true } | StoreOperation::CycleEnd => {
+                (4, NOT_TOLD, NOT_TOLD)
+            }
+        };
+        let thread = self.thread.map_or(NOT_TOLD, |thread| thread.0.into());
+        let end = self.end.filter(|end| *end < Timestamp::MAX);
+        let range = TimeRange::new(self.at, end.unwrap_or(self.at + SHOWN));
+        (range, [what, asked, got, thread])
+    }
+}
+
 impl Connection {
+    fn end_operation(&mut self, at: Timestamp) {
+        if let Some(last) = self.operations.last_mut() {
+            last.end.get_or_insert(at);
+        }
+    }
+
+    /// Whether it is one of those for which it matters which thread did what: over TLS, or in the hands of several.
+    fn is_of_several_hands(&self) -> bool {
+        let is_tls = |one: &Operation| matches!(one.what, StoreOperation::TlsRead { .. });
+        let first = self.operations.first().map(|one| one.thread);
+        (self.operations.iter()).any(|one| is_tls(one) || Some(one.thread) != first)
+    }
+
     fn put(&self, of: Entity, last: Timestamp, tree: &mut Tree<'_>) {
         let end = self.end.unwrap_or(last);
         let life = TimeRange::new(self.begin, end);
@@ -143,5 +242,17 @@ impl Connection {
             }
         }
         tree.put_one(of, "memory", Values::Numbers, told);
+        if self.is_of_several_hands() {
+            let resources = vec![
+                resource(of, "operation", Values::ConnectionOperations, 0),
+                resource(of, "asked", Values::Numbers, 1),
+                resource(of, "got", Values::Numbers, 2),
+                resource(of, "thread", Values::Numbers, 3),
+            ];
+            tree.put(
+                resources,
+                self.operations.iter().map(Operation::told).collect(),
+            );
+        }
     }
 }

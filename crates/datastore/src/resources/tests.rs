@@ -195,3 +195,34 @@ fn the_bus_has_a_volume_by_millisecond_and_the_type_of_the_last_message() {
          1 bus volume: 1000000-2000000 130, 3000000-4000000 50",
     );
 }
+
+/// Until the next one, or the end of the cycle; reads name no client.
+#[test]
+fn what_threads_did_to_a_connection_over_tls_is_told_one_by_one() {
+    check(
+        "-- domain user
+        cpu0 1000 slowpath_redis:start_read_client_query fd=9 client_id=5 @vpid=7 @vtid=7
+        cpu0 1100 slowpath_redis:read_postponed fd=9 client_id=5 @vpid=7 @vtid=7
+        cpu0 1200 slowpath_redis:end_read_client_query fd=9 client_id=5 bytes=-1 memory=0 @vpid=7 @vtid=7
+        cpu1 1300 slowpath_redis:ssl_read fd=9 asked=16384 got=101 pending=0 @vpid=7 @vtid=8
+        cpu0 1400 slowpath_redis:before_sleep_end @vpid=7 @vtid=7
+        cpu1 1500 slowpath_redis:ssl_read fd=9 asked=16384 got=-1 pending=0 @vpid=7 @vtid=8
+        cpu0 1600 slowpath_redis:free_client fd=9 client_id=5 @vpid=7 @vtid=7
+        cpu0 1700 slowpath_redis:delete_file_event fd=9 mask=3 @vpid=7 @vtid=7",
+        "1 server process: 1000-1200 7
+         1 connection 5 asked: 1300-1400 16384, 1500-1600 16384
+         1 connection 5 got: 1300-1400 101
+         1 connection 5 operation: 1100-1300 read-postponed, 1300-1400 tls-read, 1500-1600 tls-read, 1600-1700 freed, 1700-2700 unwatched
+         1 connection 5 thread: 1100-1300 7, 1300-1400 8, 1500-1600 8, 1600-2700 7
+         1 connection 5 type: 1000-1200 client",
+    );
+    // Of a connection without TLS in the hands of one thread, nobody needs to know.
+    check(
+        "-- domain user
+        cpu0 1000 slowpath_redis:start_read_client_query fd=9 client_id=5 @vpid=7 @vtid=7
+        cpu0 1100 slowpath_redis:end_read_client_query fd=9 client_id=5 bytes=-1 memory=0 @vpid=7 @vtid=7
+        cpu0 1600 slowpath_redis:free_client fd=9 client_id=5 @vpid=7 @vtid=7",
+        "1 server process: 1000-1100 7
+         1 connection 5 type: 1000-1100 client",
+    );
+}

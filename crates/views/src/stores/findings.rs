@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 use slowpath_datastore::{
-    Amplified, AppendOnlyFileInThePath, DoubleFree, Finding, HeldUp, HoldUp, NamedClient, Pipeline,
-    PublishAmplification, ReadBySeveralThreads, SaturatedLoop, SlowCommand, StoreOperation, Touch,
+    Amplified, AppendOnlyFileInThePath, BusStall, DoubleFree, Finding, HeldUp, HoldUp, NamedClient,
+    Pipeline, PublishAmplification, ReadBySeveralThreads, SaturatedLoop, SlowCommand,
+    StoreOperation, Touch,
 };
 use slowpath_model::Nanoseconds;
 use utoipa::ToSchema;
@@ -29,6 +30,9 @@ pub struct StoreFinding {
     /// Until when.
     #[schema(required)]
     pub end_ns: Option<i64>,
+    /// The client whose connection it is about; null where it is about none, or about many.
+    #[schema(required)]
+    pub client: Option<u64>,
 }
 
 /// A finding in words; `time` says when something was.
@@ -41,6 +45,7 @@ pub fn store_finding(finding: &Finding, time: impl Fn(i64) -> String) -> StoreFi
         Finding::ConnectionReadBySeveralThreads(row) => read_by_several(row),
         Finding::DoubleFree(row) => double_free(row),
         Finding::AppendOnlyFileInThePath(row) => append_only_file(row, time),
+        Finding::BusStall(row) => bus_stall(row, time),
     }
 }
 
@@ -54,6 +59,7 @@ impl StoreFinding {
             advice: String::new(),
             begin_ns: None,
             end_ns: None,
+            client: None,
         }
     }
 
@@ -65,11 +71,12 @@ impl StoreFinding {
         }
     }
 
-    fn through(self, touches: &[Touch]) -> Self {
+    fn through(self, client: u64, touches: &[Touch]) -> Self {
         let begin = touches.first().map_or(0, |touch| touch.at_ns);
         let end = touches.last().map_or(0, |touch| touch.at_ns);
         Self {
             steps: store_steps(touches),
+            client: Some(client).filter(|client| *client != 0),
             ..self.at(begin, end - begin)
         }
     }
@@ -208,6 +215,38 @@ fn publish_amplification(row: &PublishAmplification) -> StoreFinding {
     }
 }
 
+fn bus_stall(row: &BusStall, time: impl Fn(i64) -> String) -> StoreFinding {
+    let title = format!(
+        "bus not read: what server {} published lay unread {}, {} in all",
+        row.from_server,
+        times_in_words(row.count),
+        row.stood_ns,
+    );
+    let worst = format!(
+        "at worst for {} from {}; then {} of {} were there to be read",
+        row.length_ns,
+        time(row.begin_ns),
+        number_of(row.messages, "message"),
+        bytes(row.bytes),
+    );
+    let mut volume = format!(
+        "server {} sent at most {} over the bus in a second",
+        row.from_server,
+        bytes(row.busiest_bytes)
+    );
+    if row.in_busiest_second {
+        volume += ", and that was then: what the bus carries and this delay go together";
+    }
+    let length = i64::try_from(row.length_ns.get()).unwrap_or(i64::MAX);
+    StoreFinding {
+        advice: "the event loop of the one did not write, or that of the other did not read: the time lines show what both \
+                 did then. Where the volume is the reason, sharded pub/sub or shorter messages lessen it"
+            .to_owned(),
+        ..StoreFinding::new(row.server, title, vec![worst, volume])
+    }
+    .at(row.begin_ns, length)
+}
+
 fn read_by_several(row: &ReadBySeveralThreads) -> StoreFinding {
     let title = format!(
         "connection read by several threads: {} in one turn of the event loop ({}); so on descriptor {}:",
@@ -219,7 +258,7 @@ fn read_by_several(row: &ReadBySeveralThreads) -> StoreFinding {
         advice: "what one of them frees or moves the other may still use: report it with this sequence, and set \
                  io-threads-do-reads to no until it is solved"
             .to_owned(),
-        ..StoreFinding::new(row.server, title, Vec::new()).through(&row.worst.touches)
+        ..StoreFinding::new(row.server, title, Vec::new()).through(row.worst.client.0, &row.worst.touches)
     }
 }
 
@@ -232,7 +271,8 @@ fn double_free(row: &DoubleFree) -> StoreFinding {
     );
     StoreFinding {
         advice: "the server may crash, now or later: report it with this sequence".to_owned(),
-        ..StoreFinding::new(row.server, title, Vec::new()).through(&row.touches)
+        ..StoreFinding::new(row.server, title, Vec::new())
+            .through(row.client.client.0, &row.touches)
     }
 }
 

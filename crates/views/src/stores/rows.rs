@@ -24,6 +24,8 @@ pub enum StoreRowKind {
     Thread,
     /// A client's connection.
     Connection,
+    /// What threads did to a client's connection: over TLS, or where several did.
+    ConnectionOperations,
 }
 
 /// A part of a data store, as a row.
@@ -48,7 +50,7 @@ pub struct StoreRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreTrack {
     /// Of threads: whether they read, execute or write, by its place among the operations. Of connections: where what
-    /// the client asked for lies, by its place among the structures.
+    /// the client asked for lies, by its place among the structures. Of what threads did to them, that.
     Operations,
     /// Of connections: what the client asked for, by its place among the commands.
     Commands,
@@ -75,17 +77,32 @@ pub struct StoreRows {
     pub operations: Vec<String>,
     /// Where requests lie, by value.
     pub structures: Vec<String>,
+    /// What threads do to connections, by value.
+    pub connection_operations: Vec<String>,
     /// Names of commands, by value.
     pub commands: Vec<String>,
-    shown: Vec<Shown>,
+    pub(super) shown: Vec<Shown>,
     pub(super) series: Vec<Series>,
     clocks: Clocks,
 }
 
-struct Shown {
-    host: HostId,
-    operations: AttributeId,
-    commands: Option<AttributeId>,
+/// Where the history keeps what a row shows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shown {
+    pub(super) host: HostId,
+    pub(super) operations: AttributeId,
+    pub(super) commands: Option<AttributeId>,
+    /// Of event loops and threads: the client that it does it for.
+    pub(super) clients: Option<AttributeId>,
+    pub(super) details: Details,
+}
+
+/// Of what threads do to a connection, where the history keeps the rest.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Details {
+    pub(super) thread: Option<AttributeId>,
+    pub(super) asked: Option<AttributeId>,
+    pub(super) got: Option<AttributeId>,
 }
 
 type OfServer = (Option<String>, u32);
@@ -97,6 +114,7 @@ impl StoreRows {
             rows: Vec::new(),
             operations: Vec::new(),
             structures: Vec::new(),
+            connection_operations: Vec::new(),
             commands: Vec::new(),
             shown: Vec::new(),
             series: Vec::new(),
@@ -134,6 +152,13 @@ impl StoreRows {
         let find = |of, what| attributes.get(&(of, what)).copied();
         let part = |attribute: AttributeId| history.attributes()[attribute.0 as usize].part;
         let event_loop = find(Entity::EventLoop, "operation");
+        let shown = |operations, commands, clients| Shown {
+            host,
+            operations,
+            commands,
+            clients,
+            details: Details::default(),
+        };
         let mut found = Vec::new();
         // The main thread has the event loop's values, as they are one.
         let mut main = None;
@@ -143,25 +168,46 @@ impl StoreRows {
                 (Entity::Thread(thread), "operation") if is_main() => main = Some(thread),
                 (Entity::Thread(thread), "operation") => {
                     let number = u64::try_from(thread.0).ok();
-                    found.push((StoreRowKind::Thread, number, attribute, None));
+                    let shown = shown(attribute, None, find(of, "request"));
+                    found.push((StoreRowKind::Thread, number, shown));
                 }
                 (Entity::Request(client), "data-structure") => {
-                    let command = find(of, "command");
-                    found.push((StoreRowKind::Connection, Some(client.0), attribute, command));
+                    let shown = shown(attribute, find(of, "command"), None);
+                    found.push((StoreRowKind::Connection, Some(client.0), shown));
+                }
+                (Entity::Connection(client), "operation") => {
+                    let details = Details {
+                        thread: find(of, "thread"),
+                        asked: find(of, "asked"),
+                        got: find(of, "got"),
+                    };
+                    let shown = Shown {
+                        details,
+                        ..shown(attribute, None, None)
+                    };
+                    found.push((StoreRowKind::ConnectionOperations, Some(client.0), shown));
                 }
                 _ => {}
             }
         }
-        let main = main.and_then(|thread| u64::try_from(thread.0).ok());
-        found.extend(event_loop.map(|of_loop| (StoreRowKind::EventLoop, main, of_loop, None)));
-        found.sort_by_key(|(kind, number, ..)| (*kind, *number));
-        for (kind, number, operations, commands) in found {
+        found.extend(event_loop.map(|of_loop| {
+            let clients = main.and_then(|thread| find(Entity::Thread(thread), "request"));
+            let number = main.and_then(|thread| u64::try_from(thread.0).ok());
+            (
+                StoreRowKind::EventLoop,
+                number,
+                shown(of_loop, None, clients),
+            )
+        }));
+        found.sort_by_key(|(kind, number, _)| (*kind, *number));
+        for (kind, number, shown) in found {
             let names = match kind {
                 StoreRowKind::Connection => &mut self.structures,
+                StoreRowKind::ConnectionOperations => &mut self.connection_operations,
                 _ => &mut self.operations,
             };
-            take_names(history, Some(operations), names);
-            take_names(history, commands, &mut self.commands);
+            take_names(history, Some(shown.operations), names);
+            take_names(history, shown.commands, &mut self.commands);
             self.rows.push(StoreRow {
                 row: self.rows.len(),
                 host: name.clone(),
@@ -169,11 +215,7 @@ impl StoreRows {
                 kind,
                 number,
             });
-            self.shown.push(Shown {
-                host,
-                operations,
-                commands,
-            });
+            self.shown.push(shown);
         }
         self.series.push(Series {
             server,
@@ -196,8 +238,19 @@ impl StoreRows {
         };
         Some(RowPlace {
             attribute,
-            origin: self.clocks.of_host(shown.host),
+            origin: self.origin(shown),
         })
+    }
+
+    /// How times of a row's host become offsets.
+    pub(super) fn origin(&self, shown: &Shown) -> Origin {
+        self.clocks.of_host(shown.host)
+    }
+
+    /// Rows of one server after the other: their places.
+    pub(super) fn by_server(&self) -> impl Iterator<Item = &[StoreRow]> {
+        self.rows
+            .chunk_by(|one, next| (&one.host, one.server) == (&next.host, next.server))
     }
 }
 

@@ -2,7 +2,7 @@
 // connections, on the same time axis as every other view.
 import { useCallback, useMemo, useRef, useState } from 'react';
 import type { RowSpan } from '../../draw/row-layout';
-import { pixelAt, runAt } from '../../draw/pixel-rows';
+import { pixelAt, runAt, type Run } from '../../draw/pixel-rows';
 import { useAnnotations } from '../../model/annotations';
 import { useAnswer } from '../../model/answers';
 import type { StoreRowList, StoreTables, Thread, Threads } from '../../model/interface';
@@ -22,6 +22,8 @@ import type { ThreadRow } from '../threads/thread-rows';
 import { StoreChart } from './store-chart';
 import { LEGEND, LOOKS, storeMeaning, type StoreMeaning } from './store-meaning';
 import { storeLines, type StoreLine } from './store-rows';
+import { useStoreArrows } from './use-store-arrows';
+import { useStoreOperations, wordOperation } from './use-store-operations';
 
 const NO_THREADS: Thread[] = [];
 const NAME_WIDTH = 330;
@@ -85,6 +87,20 @@ export function StoreLines({ list, told }: { list: StoreRowList; told: StoreTabl
   const ofOperations = useRowPictures('store', operations, range, bounds, sight.pixels);
   const ofConnections = useRowPictures('store-commands', connections, range, bounds, sight.pixels);
 
+  const seenRows = useMemo(() => seen.map(({ row }) => row), [seen]);
+  const arrows = useStoreArrows(lines, seenRows, range, filters.arrows !== 'no');
+
+  const seenOperations = useMemo(
+    () => seen.filter(({ kind }) => kind === 'connection-operations').map(({ row }) => row),
+    [seen],
+  );
+  const done = useStoreOperations(seenOperations, range);
+  /** What is known of what is done, by row and time. */
+  const wordsOfDone = useMemo(
+    () => new Map(done.operations.map((one) => [`${one.row} ${one.at_ns}`, wordOperation(one)])),
+    [done],
+  );
+
   const content = useCallback(
     (index: number): RowContent => {
       const line = lines[index];
@@ -93,12 +109,13 @@ export function StoreLines({ list, told }: { list: StoreRowList; told: StoreTabl
       const from = line.thread ? ofThreads : ofCommands(line.shown) ? ofConnections : ofOperations;
       const inkOf = meaning.inkOf(line);
       const runs = from.runs.get(row);
-      if (runs) return { kind: 'runs', runs, inkOf, textOf: (run) => meaning.labelOf(line, run.value) };
+      const textOf = (run: Run) => wordsOfDone.get(`${row} ${run.begin}`) ?? meaning.labelOf(line, run.value);
+      if (runs) return { kind: 'runs', runs, inkOf, textOf };
       const screen = from.screens.get(row);
       return screen ? { kind: 'screen', screen, inkOf } : NOTHING;
     },
     // eslint-disable-next-line react-hooks/exhaustive-deps
-    [lines, ofOperations, ofConnections, ofThreads, meaning, byCommand],
+    [lines, ofOperations, ofConnections, ofThreads, meaning, byCommand, wordsOfDone],
   );
   const onSight = useCallback((rows: RowSpan, pixels: number) => setSight({ rows, pixels }), []);
   const error = ofOperations.error ?? ofConnections.error ?? ofThreads.error;
@@ -121,12 +138,19 @@ export function StoreLines({ list, told }: { list: StoreRowList; told: StoreTabl
             onRange={setRange}
             at={at}
             onAt={(time) => adjust({ at: time })}
+            arrows={arrows}
             annotations={annotations}
             onSight={onSight}
             handle={graph}
             tooltip={(line, index, time) =>
               (line.shown || line.thread) && (
-                <LineTip line={line} shown={content(index)} time={time} meaning={meaning} />
+                <LineTip
+                  line={line}
+                  shown={content(index)}
+                  time={time}
+                  meaning={meaning}
+                  done={wordsOfDone}
+                />
               )
             }
           />
@@ -144,7 +168,7 @@ export function StoreLines({ list, told }: { list: StoreRowList; told: StoreTabl
                 content,
                 range,
                 bends: null,
-                arrows: [],
+                arrows: arrows?.arrows ?? [],
                 theme,
                 sight: graph.current?.inSight() ?? null,
               }))}
@@ -174,14 +198,17 @@ interface LineTipProps {
   shown: RowContent;
   time: number;
   meaning: StoreMeaning;
+  done: ReadonlyMap<string, string>;
 }
 
-function LineTip({ line, shown, time, meaning }: LineTipProps) {
+function LineTip({ line, shown, time, meaning, done }: LineTipProps) {
   const run = shown.kind === 'runs' ? runAt(shown.runs, time) : null;
   const pixel = shown.kind === 'screen' ? pixelAt(shown.screen, time) : null;
   const value = run?.value ?? pixel?.value;
   const facts: [string, string][] = [];
   if (value !== undefined) facts.push(['Is', meaning.wordsOf(line, value)]);
+  const words = run && line.shown ? done.get(`${line.shown.row} ${run.begin}`) : undefined;
+  if (words) facts.push(['Did', words]);
   if (run) {
     facts.push(['For', wordDuration(run.end - run.begin)]);
     facts.push(['From', wordTime(run.begin, Math.max(1, (run.end - run.begin) / 100))]);

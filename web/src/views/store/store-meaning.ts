@@ -31,6 +31,26 @@ export const LOOKS: Record<string, Look> = {
     like: 'BLOCKED',
     weight: 0.5,
   },
+  'tls-read': { title: 'ssl_read', meaning: 'a thread asked OpenSSL for more', like: 'TIMER', weight: 1 },
+  'read-postponed': {
+    title: 'read_postponed',
+    meaning: 'reading was left to the I/O threads',
+    like: 'WAIT_CPU',
+    weight: 0.5,
+  },
+  freed: { title: 'free_client', meaning: 'the client was freed', like: 'BLOCK_DEVICE', weight: 1 },
+  'unwatched-in-part': {
+    title: 'delete_file_event',
+    meaning: 'the event loop watches the connection less',
+    like: 'UNKNOWN',
+    weight: 0.5,
+  },
+  unwatched: {
+    title: 'delete_file_event',
+    meaning: 'the event loop watches the connection no more',
+    like: 'UNKNOWN',
+    weight: 1,
+  },
 };
 
 /** Those that are told apart by colour. */
@@ -59,14 +79,21 @@ export function storeMeaning(list: StoreRowList, theme: ThemeName, byCommand: bo
   const ofCommand = (value: number) => commands[value] ?? NO_INK;
   const ofStructure = ofNames(list.structures);
   const ofOperation = ofNames(list.operations);
+  const ofConnection = ofNames(list.connection_operations);
   const isConnection = (line: StoreLine) => line.shown?.kind === 'connection';
+  const isDoneToIt = (line: StoreLine) => line.shown?.kind === 'connection-operations';
   const showsCommand = (line: StoreLine) => byCommand && isConnection(line);
   const nameOf = (line: StoreLine, value: number) => {
     if (showsCommand(line)) return list.commands[value];
+    if (isDoneToIt(line)) return list.connection_operations[value];
     return (isConnection(line) ? list.structures : list.operations)[value];
   };
   return {
-    inkOf: (line) => (showsCommand(line) ? ofCommand : isConnection(line) ? ofStructure : ofOperation),
+    inkOf: (line) => {
+      if (showsCommand(line)) return ofCommand;
+      if (isDoneToIt(line)) return ofConnection;
+      return isConnection(line) ? ofStructure : ofOperation;
+    },
     labelOf: (line, value) => {
       const name = nameOf(line, value) ?? '';
       return showsCommand(line) ? name : (LOOKS[name]?.title ?? name);

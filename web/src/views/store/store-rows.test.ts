@@ -12,6 +12,8 @@ import { partShown, partsToShow } from './parts';
 import { nameOfClient } from './server-names';
 import { storeMeaning } from './store-meaning';
 import { storeLines } from './store-rows';
+import { arrowsOfStore } from './use-store-arrows';
+import { wordOperation } from './use-store-operations';
 
 const server = (number: number, port: number) => ({ server: number, pid: 7, port }) as StoreServer;
 const client = (of: number, number: number, total_ns: number) =>
@@ -27,6 +29,7 @@ const TOLD = {
   clients: [client(1, 5, 10), client(1, 6, 30), client(2, 5, 99)],
   findings: [],
   bus: [],
+  hops: [],
 } as unknown as StoreTables;
 
 const TOLD_OF = (host?: string) =>
@@ -50,6 +53,30 @@ describe('rows', () => {
       'Redis server 2 (process 7)',
       'Event loop',
     ]);
+  });
+
+  test('of a connection have below them what threads did to it; those that a finding is about come first', () => {
+    const rows = [
+      row(0, 1, 'connection', 5),
+      row(1, 1, 'connection', 6),
+      row(2, 1, 'connection-operations', 5),
+      row(3, 1, 'connection-operations', 6),
+    ];
+    const shown = (told: StoreTables) => storeLines(rows, told).flatMap(({ shown }) => shown?.row ?? []);
+    expect(shown(TOLD)).toEqual([1, 3, 0, 2]);
+    const found = { ...TOLD, findings: [{ server: 1, client: 5 }] } as StoreTables;
+    expect(shown(found)).toEqual([0, 2, 1, 3]);
+  });
+
+  test('have arrows between those that are shown', () => {
+    const lines = storeLines([row(0, 1, 'event-loop', 7), row(1, 1, 'connection', 6)], TOLD);
+    const arrow = (from_row: number, to_row: number) =>
+      ({ kind: 'read', from_row, from_ns: 10, to_row, to_ns: 20 }) as const;
+    const told = { arrows: [arrow(1, 0), arrow(9, 0)], complete: false };
+    expect(arrowsOfStore(told, lines)).toEqual({
+      arrows: [{ fromRow: 2, fromTime: 10, toRow: 1, toTime: 20 }],
+      incomplete: true,
+    });
   });
 
   test('of a thread that the kernel tells of too, that is the next one', () => {
@@ -83,6 +110,7 @@ describe('values', () => {
     rows: [],
     operations: ['reading', 'executing', 'writing'],
     structures: ['query-buffer', 'arguments', 'reply-buffer'],
+    connection_operations: ['tls-read', 'freed'],
     commands: ['get', 'set'],
   };
   const [, loop, , connection] = storeLines(
@@ -97,6 +125,17 @@ describe('values', () => {
     expect(meaning.inkOf(loop!)(1)).toEqual(meaning.inkOf(connection!)(1));
     expect(meaning.inkOf(loop!)(0)).not.toEqual(meaning.inkOf(connection!)(0));
     expect(meaning.inkOf(loop!)(99).weight).toBe(0);
+  });
+
+  test('of what threads did to a connection are called as Redis calls them', () => {
+    const meaning = storeMeaning(list, 'light', true);
+    const [, done] = storeLines([row(0, 1, 'connection-operations', 5)], TOLD);
+    expect(meaning.labelOf(done!, 1)).toBe('free_client');
+    const read = { row: 0, at_ns: 1, operation: 'tls-read', tid: 8, asked: 16384 };
+    expect(wordOperation({ ...read, got: 101 })).toBe('ssl_read 101\u202fB of 16\u202fKiB, thread 8');
+    expect(wordOperation({ ...read, got: null })).toBe('ssl_read nothing of 16\u202fKiB, thread 8');
+    const freed = { ...read, operation: 'freed', tid: null, asked: null, got: null };
+    expect(wordOperation(freed)).toBe('free_client');
   });
 
   test('are commands on connections where these are wanted', () => {
@@ -114,5 +153,8 @@ describe('parts', () => {
     expect(partShown(undefined, found)).toBe('findings');
     expect(partShown('clients', found)).toBe('clients');
     expect(partShown('bus', TOLD)).toBe('commands');
+    const rows = [row(0, 1, 'connection-operations', 5)];
+    expect(partShown('operations', TOLD, rows)).toBe('operations');
+    expect(partShown('operations', TOLD)).toBe('commands');
   });
 });

@@ -1,5 +1,6 @@
 // The rows of the store's time lines: of each server its event loop and its other threads, each with what the kernel
-// tells of the same thread, and connections, those whose commands took longest first. Pure.
+// tells of the same thread, and connections, those first that a finding is about, then those whose commands took longest;
+// below them what threads did to them. Pure.
 import type { StoreRow, StoreTables, Thread } from '../../model/interface';
 import type { GraphRow } from '../../parts/time-graph/graph-types';
 import { keyOfServer, nameOfClient, nameOfServer } from './server-names';
@@ -19,7 +20,9 @@ export function storeLines(
   const servers = new Map(told.servers.map((server) => [keyOfServer(server), server]));
   const clients = new Map(told.clients.map((client) => [`${keyOfServer(client)} ${client.client}`, client]));
   const clientOf = (row: StoreRow) => clients.get(`${keyOfServer(row)} ${row.number}`);
-  const timeOf = (row: StoreRow) => (row.kind === 'connection' ? (clientOf(row)?.total_ns ?? 0) : 0);
+  const timeOf = (row: StoreRow) => (isOfConnection(row) ? (clientOf(row)?.total_ns ?? 0) : 0);
+  const found = new Set(told.findings.map((finding) => `${keyOfServer(finding)} ${finding.client}`));
+  const isFound = (row: StoreRow) => isOfConnection(row) && found.has(`${keyOfServer(row)} ${row.number}`);
   const lines: StoreLine[] = [];
   const ofServers = new Map<string, StoreRow[]>();
   for (const row of rows) {
@@ -34,14 +37,17 @@ export function storeLines(
     // Event loop and threads stay first.
     const ordered = [...ofServer].sort(
       (one, other) =>
-        Number(one.kind === 'connection') - Number(other.kind === 'connection') ||
-        timeOf(other) - timeOf(one),
+        Number(isOfConnection(one)) - Number(isOfConnection(other)) ||
+        Number(isFound(other)) - Number(isFound(one)) ||
+        timeOf(other) - timeOf(one) ||
+        // What is done to a connection stands below it.
+        (isOfConnection(one) ? (one.number ?? 0) - (other.number ?? 0) : 0),
     );
     for (const row of ordered) {
       lines.push({
         key: `row ${row.row}`,
         label: labelOf(row),
-        depth: 1,
+        depth: row.kind === 'connection-operations' ? 2 : 1,
         passive: true,
         shown: row,
         thread: null,
@@ -49,7 +55,7 @@ export function storeLines(
       // A server in a container has other numbers than the kernel's: then nothing is known of it.
       const isIt = ({ host, tid, pid }: Thread) =>
         tid === row.number && pid === server?.pid && (row.host === undefined || hostName(host) === row.host);
-      const thread = row.kind === 'connection' ? undefined : threads.find(isIt);
+      const thread = isOfConnection(row) ? undefined : threads.find(isIt);
       if (thread) {
         const label = `${thread.comm || 'thread'} ${thread.tid}, by the kernel`;
         lines.push({ key: `thread ${thread.row}`, label, depth: 2, passive: true, shown: null, thread });
@@ -68,6 +74,12 @@ export function storeLines(
         const client = clientOf(row);
         return client ? nameOfClient(client) : `client ${row.number}`;
       }
+      case 'connection-operations':
+        return 'what threads did to it';
     }
   }
+}
+
+function isOfConnection({ kind }: StoreRow): boolean {
+  return kind === 'connection' || kind === 'connection-operations';
 }

@@ -9,13 +9,16 @@ import type {
   StoreServer,
   StoreTables as Tables,
 } from '../../model/interface';
+import { go, usePlace } from '../../model/place-store';
 import { useSharedRange } from '../../model/recording';
 import { withMargin } from '../../draw/time-scale';
 import { wordBytes, wordCount, wordDuration, wordShare, wordTime } from '../../model/wording';
 import { DataTable, type DataColumn } from '../../parts/data-table/data-table';
 import { PlaceLink } from '../../parts/place-link';
+import { CommandDetail } from './command-detail';
 import { PartsBar } from './parts-bar';
 import type { TableName } from './parts';
+import { StoreHops } from './store-hops';
 import { keyOfServer, nameOfClient, nameOfServer } from './server-names';
 
 export function StoreTables({ told, shown }: { told: Tables; shown: TableName }) {
@@ -31,6 +34,8 @@ export function StoreTables({ told, shown }: { told: Tables; shown: TableName })
       return <Servers rows={told.servers} />;
     case 'bus':
       return <Messages rows={told.bus} several={several} />;
+    case 'hops':
+      return <StoreHops rows={told.hops} />;
   }
 }
 
@@ -105,8 +110,14 @@ function Commands({ rows, several }: { rows: readonly StoreCommand[]; several: b
   );
 }
 
+function keyOfRun(row: StoreCommandRun): string {
+  return `${keyOfServer(row)} ${row.client} ${row.begin_ns} ${row.start_ns} ${row.command}`;
+}
+
 function Slowest({ rows, several }: { rows: readonly StoreCommandRun[]; several: boolean }) {
   const { bounds } = useSharedRange();
+  const { filters } = usePlace();
+  const selected = rows[Number(filters.command ?? Number.NaN)];
   const columns = useMemo<DataColumn<StoreCommandRun>[]>(
     () => [
       { key: 'command', title: 'Command', width: 150, value: (row) => row.command },
@@ -137,17 +148,26 @@ function Slowest({ rows, several }: { rows: readonly StoreCommandRun[]; several:
     ],
     [several, bounds],
   );
-  return (
+  const table = (
     <DataTable
       name="Slowest commands"
       rows={rows}
       columns={columns}
-      keyOf={(row) => `${keyOfServer(row)} ${row.client} ${row.begin_ns} ${row.start_ns} ${row.command}`}
+      keyOf={keyOfRun}
+      selected={selected ? keyOfRun(selected) : null}
+      onSelect={(row) => go({ filters: { command: String(rows.indexOf(row)) } })}
       firstOrder={BY_TIME}
       saveAs="store-slowest"
       heading={<h2>Slowest commands</h2>}
       empty="No command was recorded"
     />
+  );
+  if (!selected) return table;
+  return (
+    <div className="store-slowest">
+      {table}
+      <CommandDetail run={selected} />
+    </div>
   );
 }
 
