@@ -7,7 +7,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
-use slowpath_concepts::{Concepts, Fact, FactKind, Softirq};
+use slowpath_concepts::{Concepts, Fact, FactKind, NumbersInside, Softirq};
 use slowpath_engine::{Analysis, Chunk};
 use slowpath_model::{CpuId, Event, PacketId, ProcessId, StreamId, ThreadId, TimeRange, Timestamp};
 use slowpath_platform::{Kept, Shelf};
@@ -46,6 +46,7 @@ pub(super) const FACTS: &[FactKind] = &[
     FactKind::Fork,
     FactKind::Signal,
     FactKind::DumpedThread,
+    FactKind::DumpedNumbers,
 ];
 
 /// What is asked for besides where packets are to be found again on other hosts.
@@ -109,6 +110,8 @@ pub(super) struct Piece {
     pub(super) irq_names: Vec<(u32, String)>,
     /// Which process a thread belongs to, and when that was said.
     pub(super) processes: Vec<(ThreadId, i64, ProcessId)>,
+    /// Threads in namespaces of their own: how deep these lie, and the numbers of process and thread there.
+    pub(super) inside: Vec<(ThreadId, i32, ProcessId, ThreadId)>,
     /// Threads that are said to be the kernel's own, and those that programs made.
     pub(super) of_kernel: Vec<ThreadId>,
     pub(super) of_programs: Vec<ThreadId>,
@@ -199,6 +202,7 @@ impl Analysis for Gather<'_> {
                 names: Vec::new(),
                 irq_names: Vec::new(),
                 processes: Vec::new(),
+                inside: Vec::new(),
                 of_kernel: Vec::new(),
                 of_programs: Vec::new(),
                 segments: Kept::default(),
@@ -324,14 +328,17 @@ impl Analysis for Gather<'_> {
                 thread,
                 process,
                 parent,
+                inside,
                 ..
             } => {
                 state.belongs(at, thread, process);
+                state.numbered(thread, inside);
                 let is_of_kernel = [process, parent].contains(&ProcessId(MAKES_KERNEL_THREADS.0));
                 if is_of_kernel {
                     state.made(thread, true);
                 }
             }
+            Fact::DumpedNumbers { thread, inside } => state.numbered(thread, inside),
             _ => {}
         }
     }
@@ -530,6 +537,14 @@ impl Gathered {
     fn belongs(&mut self, at: i64, thread: ThreadId, process: ProcessId) {
         if let Some(piece) = self.pieces.last_mut() {
             piece.processes.push((thread, at, process));
+        }
+    }
+
+    /// A thread has these numbers in a namespace of its own.
+    fn numbered(&mut self, thread: ThreadId, inside: Option<NumbersInside>) {
+        if let (Some(piece), Some(numbers)) = (self.pieces.last_mut(), inside) {
+            let NumbersInside { level, .. } = numbers;
+            (piece.inside).push((thread, level, numbers.process, numbers.thread));
         }
     }
 
