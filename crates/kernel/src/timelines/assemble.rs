@@ -20,7 +20,7 @@ use super::gather::{Name, Piece};
 use super::in_order::InOrder;
 use super::join::{Join, Joined, Placed};
 use super::packets::packets;
-use super::record::Call;
+use super::record::{Call, Word};
 use super::segment::Share;
 use super::{CpuLine, Known, ThreadLine, Timelines};
 
@@ -239,14 +239,14 @@ impl Assembly<'_> {
         let mut writer = self.shelf.writer(count);
         let runs = by_cpu().map(|parts| parts.iter().flat_map(Part::runs));
         let runs = InOrder::new(runs, |run: &Run| (run.begin, run.end)).map(|(_, run)| run);
-        let mut call = Call::UNSEEN;
+        let (mut call, mut word) = (Call::UNSEEN, Word::UNKNOWN);
         let mut add = |mut run: Run| {
             // A run without a system call's entry or exit ends in the call in which the run before
             // ended.
             if run.call == Call::UNSEEN {
-                run.call = call;
+                (run.call, run.word) = (call, word);
             }
-            call = run.call;
+            (call, word) = (run.call, run.word);
             writer.push(run.row());
         };
         if parts.iter().flat_map(Part::runs).any(|run| run.in_part) {

@@ -166,6 +166,7 @@ impl Timelines {
             interleaved: interleaved(source, false),
             packets_recorded: concepts.has(FactKind::PacketReceived)
                 || concepts.has(FactKind::SegmentReceived),
+            goes_on: gather::goes_on(&concepts),
         };
         let outcome = slowpath_engine::run(source, &projection, &gather, options)?;
         let range = outcome.state.as_ref().and_then(|state| state.range());
