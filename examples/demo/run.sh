@@ -9,6 +9,8 @@ cd "$(dirname "$0")/../.."
 slowpath=${SLOWPATH:-target/release/slowpath}
 build=examples/demo/build
 kept=tests/fixtures/demo-recording
+# As somebody would call it from here.
+called=${slowpath#"$PWD/"}
 
 bold= plain=
 if [ -t 1 ]; then bold=$(printf '\033[1m') plain=$(printf '\033[0m'); fi
@@ -18,7 +20,7 @@ caption() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 show() {
     most=$1
     shift
-    printf '$ slowpath %s\n' "$*"
+    printf '$ %s %s\n' "$called" "$*"
     "$slowpath" "$@" >"$build/answer"
     lines=$(wc -l <"$build/answer")
     if [ "$lines" -le "$most" ]; then
@@ -46,7 +48,7 @@ fi
 rm -rf "$recording"
 
 caption "1. Record a small order service for five seconds."
-printf '$ slowpath record -o %s -- %s/orders …\n' "$recording" "$build"
+printf '$ %s record -o %s -- %s/orders …\n' "$called" "$recording" "$build"
 if sh examples/demo/build.sh &&
     "$slowpath" record -o "$recording" -- "$build/orders" "$truth" "$build/data" &&
     [ "$(value tracer "$recording/slowpath.json")" != none ]; then
@@ -94,7 +96,7 @@ caption "The program's own record, to hold this against, is in $truth."
 caption "$((number + 1)). The same in the browser."
 if [ -t 1 ] && [ -t 0 ]; then
     [ -z "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] || open=--open
-    printf '$ slowpath serve %s\n' "$recording"
+    printf '$ %s serve %s\n' "$called" "$recording"
     exec "$slowpath" serve "$recording" ${open:-}
 fi
-printf '$ slowpath serve %s     # then open http://localhost:7447/\n' "$recording"
+printf '$ %s serve %s     # then open http://localhost:7447/\n' "$called" "$recording"

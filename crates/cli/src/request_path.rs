@@ -6,7 +6,7 @@
 use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
-use slowpath_critical_path::{Correction, Links, Segment};
+use slowpath_critical_path::{Correction, CriticalPath, Links, Segment, Segments, State};
 use slowpath_model::{SpanId, ThreadId, Timestamp, TraceId, shown};
 use slowpath_requests::{RequestPath, SpanKey};
 
@@ -53,7 +53,7 @@ pub(crate) fn run(
             if number > 0 {
                 writeln!(output)?;
             }
-            write_for_people(&mut output, *chosen, &path, hosts.len() > 1)?;
+            write_for_people(&mut output, *chosen, path, hosts.len() > 1)?;
         }
         output.flush()
     };
@@ -65,9 +65,10 @@ pub(crate) fn run(
 fn write_for_people(
     output: &mut impl Write,
     chosen: Chosen<'_>,
-    path: &RequestPath,
+    path: RequestPath,
     several_hosts: bool,
 ) -> io::Result<()> {
+    let blockers = path.blockers();
     let request = chosen.request();
     let SpanKey { trace, span } = request.key;
     writeln!(output, "Request {span} of trace {trace}")?;
@@ -78,8 +79,8 @@ fn write_for_people(
     if several_hosts {
         writeln!(output, "host {}", shown(&chosen.host.name))?;
     }
-    writeln!(output, "{}", path.path)?;
-    for (other, length) in path.blockers() {
+    writeln!(output, "{}", with_others(chosen, path))?;
+    for (other, length) in blockers {
         let other = chosen.all.described(other);
         writeln!(
             output,
@@ -88,6 +89,26 @@ fn write_for_people(
         )?;
     }
     Ok(())
+}
+
+/// The path with the request that a thread works for meanwhile told where it does, if that is another one.
+fn with_others(chosen: Chosen<'_>, path: RequestPath) -> CriticalPath {
+    let RequestPath { path, blocked_by } = path;
+    let mut segments = Segments::default();
+    for (mut segment, other) in path.segments.iter().zip(blocked_by) {
+        // Where it serves this one, too, the state itself says so.
+        let other = other.filter(|_| segment.state != State::BlockedByRequest);
+        if let Some(other) = other {
+            let other = chosen.all.described(other);
+            let before = match segment.detail.is_empty() {
+                true => String::new(),
+                false => format!("{}, ", segment.detail),
+            };
+            segment.detail = format!("{before}for {other}").into();
+        }
+        segments.push(&segment);
+    }
+    CriticalPath { segments, ..path }
 }
 
 /// A request's path as a JSON document.

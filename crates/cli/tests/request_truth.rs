@@ -376,6 +376,14 @@ fn one_request_s_path_is_what_its_summary_sums_up() {
             .filter_map(|segment| segment.blocked_by.as_ref())
             .collect();
         assert_eq!(others, found.blocked_by.iter().collect());
+        // For people it is told in the line of the time in which a thread worked for another.
+        let printed = slowpath_succeeds(&["critical-path", "--span", &found.span_id], &trace);
+        let text = String::from_utf8_lossy(&printed.stdout).into_owned();
+        let (time_line, _) = text.split_once("\nSummary").expect("the summary");
+        for other in others {
+            let told = format!("for request {}", other.span_id);
+            assert!(time_line.contains(&told), "{told} in {text}");
+        }
     }
     let unknown = slowpath(&["critical-path", "--span", "1"], &trace);
     assert_eq!(unknown.status, Some(2));

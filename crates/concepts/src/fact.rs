@@ -183,6 +183,15 @@ pub enum Fact<'packet> {
         comm: &'packet [u8],
         /// Which table of descriptors it uses, where the tracer says so.
         table: Option<u64>,
+        /// Its numbers in a namespace below that of the host, where the tracer says them here (LTTng before 2.12).
+        inside: Option<NumbersInside>,
+    },
+    /// The numbers of a thread that was there when the tracer looked in a namespace below that of the host.
+    DumpedNumbers {
+        /// The thread.
+        thread: ThreadId,
+        /// Its numbers there; none where that is the host's own namespace.
+        inside: Option<NumbersInside>,
     },
     /// A descriptor that was open when the tracer looked.
     DumpedDescriptor {
@@ -282,6 +291,17 @@ pub struct SpanMark {
     pub thread: Option<ThreadId>,
     /// Its process as its own namespace numbers it, where recorded (context `vpid`).
     pub process: Option<ProcessId>,
+}
+
+/// How a namespace of its own, as in a container, numbers a thread and its process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NumbersInside {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its process.
+    pub process: ProcessId,
+    /// How many namespaces lie between that of the host and this one, and this one.
+    pub level: i32,
 }
 
 /// Whose a dumped descriptor is.
@@ -416,6 +436,16 @@ impl<'packet> Fact<'packet> {
         let process = |n| {
             let present = event.has(slot(n));
             present.then(|| ProcessId(event.signed(slot(n)) as i32))
+        };
+        // The number of the namespace's level is 0 of the host's own.
+        let inside = |[there, process_there, level]: [u16; 3]| {
+            let is_told = [there, process_there, level].map(|n| event.has(slot(n))) == [true; 3];
+            let numbers = is_told.then(|| NumbersInside {
+                thread: thread(there),
+                process: ProcessId(event.signed(slot(process_there)) as i32),
+                level: event.signed(slot(level)) as i32,
+            });
+            numbers.filter(|numbers| numbers.level > 0)
         };
         let table = |n| event.has(slot(n)).then(|| event.unsigned(slot(n)));
         let span = || SpanMark {
@@ -555,6 +585,11 @@ impl<'packet> Fact<'packet> {
                 parent: ProcessId(event.signed(slot(2)) as i32),
                 comm: text(3),
                 table: table(4),
+                inside: inside([5, 6, 7]),
+            },
+            FactKind::DumpedNumbers => Self::DumpedNumbers {
+                thread: thread(0),
+                inside: inside([1, 2, 3]),
             },
             FactKind::DumpedDescriptor => Self::DumpedDescriptor {
                 owner: match table(0) {

@@ -75,6 +75,8 @@ pub enum FactKind {
     DumpBegin,
     /// [`Fact::DumpedThread`]
     DumpedThread,
+    /// [`Fact::DumpedNumbers`]
+    DumpedNumbers,
     /// [`Fact::DumpedDescriptor`]
     DumpedDescriptor,
     /// [`Fact::DumpedDisk`]

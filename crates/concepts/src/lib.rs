@@ -17,7 +17,8 @@ mod syscall;
 mod syscall_table;
 
 pub use fact::{
-    BlockDevice, BlockRequest, DescriptorOwner, Direction, Fact, Packet, Segment, Softirq, SpanMark,
+    BlockDevice, BlockRequest, DescriptorOwner, Direction, Fact, NumbersInside, Packet, Segment,
+    Softirq, SpanMark,
 };
 pub use kind::FactKind;
 pub use service::{

@@ -289,7 +289,16 @@ const RULES: &[Rule] = &[
             &["ppid"],
             &["name"],
             &["file_table_address"],
+            &["vtid"],
+            &["vpid"],
+            &["ns_level"],
         ],
+    },
+    Rule {
+        kind: FactKind::DumpedNumbers,
+        names: &["lttng_statedump_process_pid_ns"],
+        needs: &[],
+        slots: &[&["tid"], &["vtid"], &["vpid"], &["ns_level"]],
     },
     Rule {
         kind: FactKind::DumpedDescriptor,

@@ -32,6 +32,8 @@ pub struct SyscallEntry<'packet> {
     pub other_fd: Option<i32>,
     /// What it is asked to do (`fcntl`).
     pub command: Option<u64>,
+    /// The address of the word that it waits at, or wakes who waits there (`futex`).
+    pub word: Option<u64>,
     /// The file's name as it was given.
     pub path: Option<&'packet [u8]>,
     /// The calling thread, where the event says so itself.
@@ -78,12 +80,13 @@ impl ClassKind {
     }
 }
 
-/// Slots of entries that are named: `fd`, `other_fd`, `command`, `path`.
-const ENTRY_FIELDS: [&[&str]; 4] = [
+/// Slots of entries that are named: `fd`, `other_fd`, `command`, `path`, `word`.
+const ENTRY_FIELDS: [&[&str]; 5] = [
     &["fd", "sockfd", "in_fd", "fd_in", "fdin", "fildes", "oldfd"],
     &["out_fd", "fd_out", "fdout", "newfd"],
     &["cmd"],
     &["filename", "pathname"],
+    &["uaddr"],
 ];
 const PATH: usize = 3;
 /// Slots of contexts, behind those of any payload: thread, process.
@@ -98,8 +101,8 @@ pub(crate) struct Calls {
     names: Vec<String>,
     ids: FxHashMap<String, SyscallId>,
     by_number: Vec<Option<SyscallId>>,
-    /// By call: positions of `fd`, `other_fd` and `command` among the arguments of numbered events.
-    positions: Vec<[Option<u16>; 3]>,
+    /// By call: positions of `fd`, `other_fd`, `command` and `word` among the arguments of numbered events.
+    positions: Vec<[Option<u16>; 4]>,
 }
 
 /// One event class that is about system calls, resolved.
@@ -200,6 +203,7 @@ impl Calls {
             fd: None,
             other_fd: None,
             command: None,
+            word: None,
             path: None,
             thread: number(CONTEXT).map(ThreadId),
             process: number(CONTEXT + 1).map(slowpath_model::ProcessId),
@@ -211,14 +215,16 @@ impl Calls {
                 entry.other_fd = number(1);
                 entry.command = event.has(slot(2)).then(|| event.unsigned(slot(2)));
                 entry.path = event.has(slot(3)).then(|| event.text(slot(3)));
+                entry.word = event.has(slot(4)).then(|| event.unsigned(slot(4)));
             }
             Naming::Numbered => {
                 entry.call = (*self.by_number.get(event.unsigned(slot(0)) as usize)?)?;
-                let [fd, other_fd, command] = self.positions[entry.call.index()]
+                let [fd, other_fd, command, word] = self.positions[entry.call.index()]
                     .map(|position| element::<8>(event, 1, position?));
                 entry.fd = fd.map(|fd| fd as i32);
                 entry.other_fd = other_fd.map(|fd| fd as i32);
                 entry.command = command;
+                entry.word = word;
             }
             Naming::Unnamed => return None,
         }
@@ -351,19 +357,20 @@ fn context_field(class: &EventClass, names: &[&str]) -> Option<FieldId> {
     Some(found?.0)
 }
 
-/// Where a call has `fd`, `other_fd` and `command` among its arguments (from the kernel's
+/// Where a call has `fd`, `other_fd`, `command` and `word` among its arguments (from the kernel's
 /// prototypes).
-fn argument_positions(call: &str) -> [Option<u16>; 3] {
+fn argument_positions(call: &str) -> [Option<u16>; 4] {
     match call {
         "read" | "write" | "pread64" | "pwrite64" | "readv" | "writev" | "preadv" | "pwritev"
         | "preadv2" | "pwritev2" | "sendto" | "recvfrom" | "sendmsg" | "recvmsg" | "sendmmsg"
         | "recvmmsg" | "vmsplice" | "close" | "dup" | "fsync" | "fdatasync" => {
-            [Some(0), None, None]
+            [Some(0), None, None, None]
         }
-        "dup2" | "dup3" | "tee" => [Some(0), Some(1), None],
-        "sendfile" | "sendfile64" => [Some(1), Some(0), None],
-        "splice" | "copy_file_range" => [Some(0), Some(2), None],
-        "fcntl" => [Some(0), None, Some(1)],
-        _ => [None; 3],
+        "dup2" | "dup3" | "tee" => [Some(0), Some(1), None, None],
+        "sendfile" | "sendfile64" => [Some(1), Some(0), None, None],
+        "splice" | "copy_file_range" => [Some(0), Some(2), None, None],
+        "fcntl" => [Some(0), None, Some(1), None],
+        "futex" => [None, None, None, Some(0)],
+        _ => [None; 4],
     }
 }

@@ -54,13 +54,13 @@ struct Row {
 
 impl Row {
     /// Whether the next segment belongs into the line as well: short interruptions are told in the line
-    /// of the run that they interrupt.
+    /// of the run that they interrupt, but not what it does for one request in that of another.
     fn goes_on(&self, next: &Segment, short: Nanoseconds) -> bool {
         let own = &self.segment;
         let is_short = next.state == State::Interrupted && next.range.length() < short;
         own.state == State::Running
             && (own.host, own.thread, own.depth) == (next.host, next.thread, next.depth)
-            && (next.state == State::Running || is_short)
+            && (is_short || next.state == State::Running && own.detail == next.detail)
     }
 
     fn add(&mut self, next: &Segment) {

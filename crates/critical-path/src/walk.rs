@@ -248,11 +248,14 @@ impl<'lines> Walk<'_, 'lines> {
     }
 
     /// When a wait for a lock really began: who waits with a timeout (Java's monitors, Python's
-    /// interpreter lock) wakes in between, finds the lock taken and waits again; so does whom a signal
-    /// interrupts. A wait that ends with its own time is no look at a lock: `after_timeouts` is false.
+    /// interpreter lock) wakes in between, finds the lock taken and waits again, at the same word of memory; so does
+    /// whom a signal interrupts. A wait that ends with its own time is no look at a lock: `after_timeouts` is false.
     fn tried_since(&self, wait: &Wait<'_>, after_timeouts: bool) -> Timestamp {
         /// The look at the lock takes less, unless it is interrupted for long.
         const LOOK: Nanoseconds = Nanoseconds(100_000);
+        /// Where it is known to be for the same word, it may have looked more than once: Java's threads spin before
+        /// they wait again.
+        const LOOKS: Nanoseconds = Nanoseconds(1_000_000);
         /// The handler of a signal takes less (a profiler's walks the stack), and so does a processor to come. Who
         /// does other things for longer meanwhile does not only wait for the lock.
         const BETWEEN: Nanoseconds = Nanoseconds(5_000_000);
@@ -262,7 +265,8 @@ impl<'lines> Walk<'_, 'lines> {
         let (mut since, mut at) = (wait.begin, wait.begin);
         let (mut ran, mut ready) = (Nanoseconds::ZERO, Nanoseconds::ZERO);
         let is_lock = is_for_a_lock(wait);
-        while is_lock && at > frame.until && ran.max(ready) <= BETWEEN {
+        let word = self.lines.futex_since(frame.thread, wait.begin);
+        while is_lock && at > frame.until && ran <= BETWEEN {
             let stretch = self.lines.stretch_before(frame.thread, at);
             at = stretch.range.begin.max(frame.until);
             match stretch.doing {
@@ -273,13 +277,26 @@ impl<'lines> Walk<'_, 'lines> {
                     uninterruptible,
                     call,
                     ..
-                } if call == wait.call
-                    && (wake.by_signal
-                        || after_timeouts
+                } if call == wait.call => {
+                    let word_before = self.lines.futex_since(frame.thread, stretch.range.begin);
+                    let looked = match word.zip(word_before) {
+                        Some((word, before)) => {
+                            let between = TimeRange::new(stretch.range.end, since);
+                            word == before
+                                && ran <= LOOKS
+                                && !self.lines.made_other_calls(frame.thread, between)
+                        }
+                        None => ran <= LOOK && ready <= BETWEEN,
+                    };
+                    let was_timeout = || {
+                        after_timeouts
                             && call == Some("futex")
-                            && ran <= LOOK
-                            && self.is_timeout(wake, uninterruptible)) =>
-                {
+                            && looked
+                            && self.is_timeout(wake, uninterruptible)
+                    };
+                    if !(was_timeout() || wake.by_signal && ready <= BETWEEN) {
+                        break;
+                    }
                     (since, ran, ready) = (at, Nanoseconds::ZERO, Nanoseconds::ZERO);
                 }
                 _ => break,

@@ -76,6 +76,16 @@ impl Plan {
         let tracer = choose_tracer(options.kernel, talk)?;
         let (tracefs, kernel_events) = match tracer {
             Tracer::Ftrace => {
+                if !processes::are_numbered_as_in_events() {
+                    talk(
+                        "this runs in a namespace of processes of its own, as in a container: kernel events call threads by \
+                         the numbers of the host, which are not known here. Names of threads are those that the \
+                         tracer has; files and control groups of processes are not recorded",
+                    );
+                    talk(
+                        "hint: record on the host, or let the container share its processes (docker run --pid=host)",
+                    );
+                }
                 let tracefs = tracefs::find_or_mount()?;
                 let available = ftrace::available_events(&tracefs)?;
                 (

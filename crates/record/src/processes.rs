@@ -60,6 +60,25 @@ pub(crate) fn sees_all_groups() -> bool {
     fs::metadata("/proc/self/ns/cgroup").is_ok_and(|namespace| namespace.ino() == OUTERMOST)
 }
 
+/// Whether processes have the numbers here by which the kernel's events call them: `/proc` is not that of a container, nor
+/// is this process in one that shows no other.
+pub(crate) fn are_numbered_as_in_events() -> bool {
+    /// Number of the first namespace of processes (`PROC_PID_INIT_INO` of the kernel).
+    const OUTERMOST: u64 = 0xEFFF_FFFC;
+    let is_outermost = |namespace: fs::Metadata| namespace.ino() == OUTERMOST;
+    // No namespace but the first has threads of the kernel's own.
+    let maker = task_stat(ProcessId(2), ThreadId(2));
+    fs::metadata("/proc/self/ns/pid").map_or(true, is_outermost)
+        || maker.is_some_and(|stat| stat.comm == "kthreadd" && stat.parent == ProcessId(0))
+}
+
+/// This process, as the kernel's events call it, where that is known.
+pub(crate) fn this_in_events() -> Option<ThreadId> {
+    let own = fs::read_link("/proc/self").ok()?;
+    let own = own.to_str()?.parse().ok().map(ThreadId);
+    own.filter(|_| are_numbered_as_in_events())
+}
+
 /// The number that a process has in its own namespace, where that is another one than here.
 pub(crate) fn number_inside(process: ProcessId) -> Option<ProcessId> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;

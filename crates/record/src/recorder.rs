@@ -9,7 +9,7 @@ mod snapshots;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use slowpath_model::{ThreadId, shell_word};
+use slowpath_model::shell_word;
 use slowpath_platform::process::{Guardian, Parting, machine};
 use slowpath_platform::signals::SignalPipe;
 
@@ -24,6 +24,7 @@ use crate::lttng::Session;
 use crate::manifest::{self, Accounts, Cost, KernelPart, Manifest, Mode, Tracer, UserSpacePart};
 use crate::options::RecordOptions;
 use crate::plan::Plan;
+use crate::processes;
 use crate::room_left::RoomLeft;
 use crate::spans::SpanReceiver;
 use crate::state_dump::{self, StateDump};
@@ -238,7 +239,7 @@ impl Recording {
             instance.set_up(&Setup {
                 events: &plan.kernel_events,
                 buffer_bytes_per_cpu: plan.buffer_bytes_per_cpu,
-                silent: ThreadId(std::process::id() as i32),
+                silent: processes::this_in_events(),
             })?;
             describe(instance, &self.folder, &plan.kernel_events).map_err(RecordError::system(
                 "the events' formats could not be saved",

@@ -42,6 +42,8 @@ pub(crate) struct StateDump {
     command: Option<ProcessId>,
     /// Control groups in which processes were seen that were new, or had moved.
     entered: BTreeSet<String>,
+    /// Processes have numbers here by which the kernel's events call others: what is said of them would be told of those.
+    is_of_others: bool,
 }
 
 #[derive(Debug)]
@@ -76,6 +78,7 @@ impl StateDump {
             known: BTreeMap::new(),
             command: None,
             entered: BTreeSet::new(),
+            is_of_others: !processes::are_numbered_as_in_events(),
         }
     }
 
@@ -196,6 +199,9 @@ impl StateDump {
         of_process: bool,
     ) -> io::Result<()> {
         self.entered.extend(known.group.clone());
+        if self.is_of_others {
+            return Ok(());
+        }
         let line = Line {
             at_ns: monotonic_ns(),
             tid,

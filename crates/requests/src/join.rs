@@ -284,9 +284,9 @@ impl Join<'_> {
             if of_host.by_another_name {
                 by_another_name += u64::from(of_service.is_none());
             } else {
-                process = number(&span, &["process.pid", "pid"]).map(ProcessId);
-                process = process.and_then(|told| processes[host].only_process(told, window));
-                thread = processes[host].only_thread(&span, process, window);
+                let told = number(&span, &["process.pid", "pid"]).map(ProcessId);
+                process = told.and_then(|told| processes[host].only_process(told, window));
+                thread = processes[host].only_thread(&span, told, process, window);
             }
             for (at, kind) in [
                 (window.begin, SpanEventKind::Start),
@@ -566,10 +566,12 @@ impl<'lines> Processes<'lines> {
     /// The thread that a span's attributes leave no doubt about: the only one of its process that
     /// lived at that time and has the name that the span says. Where several have, the span's thread
     /// number decides; alone it does not count, as some languages number threads themselves. The kernel's own
-    /// threads serve no spans: who names one has numbers of its own, as in a container.
+    /// threads serve no spans: who names one has numbers of its own, as in a container; of a process that is `told` by
+    /// such a number a thread is, too.
     fn only_thread(
         &self,
         span: &Span,
+        told: Option<ProcessId>,
         process: Option<ProcessId>,
         window: TimeRange,
     ) -> Option<ThreadId> {
@@ -588,8 +590,14 @@ impl<'lines> Processes<'lines> {
         match fitting.collect::<Vec<_>>().as_slice() {
             [only] => Some(*only),
             several => {
-                let tid = number(span, &["thread.id"]).map(ThreadId);
-                tid.filter(|tid| several.contains(tid))
+                let tid = number(span, &["thread.id"]).map(ThreadId)?;
+                let inside = lines.threads_numbered_inside(told?, tid);
+                let mut inside = inside.iter().copied().filter(|tid| several.contains(tid));
+                match (inside.next(), inside.next()) {
+                    (None, _) if told == process => Some(tid).filter(|tid| several.contains(tid)),
+                    (only, None) => only,
+                    _ => None,
+                }
             }
         }
     }

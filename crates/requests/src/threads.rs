@@ -71,7 +71,9 @@ pub(crate) fn resolve(events: &mut [SpanEvent], lines: &Timelines) {
             continue;
         }
         let told = (event.process(), event.thread());
-        let thread = ran(event).or_else(|| always.get(&told).copied().flatten());
+        let thread = ran(event)
+            .or_else(|| always.get(&told).copied().flatten())
+            .or_else(|| dumped(event, lines));
         if is_shared(event) {
             let key = event.key();
             if let Some(process) = thread.and_then(|thread| lines.process(thread, event.at)) {
@@ -81,6 +83,22 @@ pub(crate) fn resolve(events: &mut [SpanEvent], lines: &Timelines) {
         }
         event.told_by(thread);
     }
+}
+
+/// The thread that has the numbers of an event's context by a state dump, if only one that lived then has.
+fn dumped(event: &SpanEvent, lines: &Timelines) -> Option<ThreadId> {
+    let (process, thread) = (event.process()?, event.thread()?);
+    let inside = lines.threads_numbered_inside(process, thread);
+    let outside = Some(thread).filter(|_| lines.process(thread, event.at) == Some(process));
+    let lived = |thread: &ThreadId| {
+        let life = lines.life(*thread);
+        life.begin <= event.at && event.at <= life.end
+    };
+    let mut known = outside
+        .into_iter()
+        .chain(inside.iter().copied())
+        .filter(lived);
+    known.next().filter(|_| known.next().is_none())
 }
 
 /// By thread as told.

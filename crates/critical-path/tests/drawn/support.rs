@@ -9,6 +9,7 @@
 //! 0 140 irq 5 name / irqend 5         softirq 3 / softirqend 3     timer / timerend
 //! 0 150 raise 3            queue 0x1 lo    loop 0x1 lo    receive 0x1 lo
 //! 0 155 send a.b 7         arrive a.b 7   (a TCP segment from host a to host b by its number)
+//! 0 160 call futex 0x10    (at this word; without one, the trace does not tell)
 //! 0 160 call futex         ret futex        interrupted futex     signal a (to thread a)     signal a process (of a)
 //! -- lost 3 cpu0           as in slowpath-drawn
 //! ```
@@ -131,10 +132,16 @@ fn events(line: &str, tracer: Tracer) -> Vec<String> {
         "queue" => vec![packet(net[0])],
         "loop" => vec![packet(net[1])],
         "receive" => vec![packet(net[2])],
-        "call" => vec![match tracer {
-            Tracer::Lttng => format!("syscall_entry_{} fd=1", argument(0)),
-            Tracer::Ftrace => format!("sys_enter_{} __syscall_nr=0", argument(0)),
-        }],
+        "call" => {
+            let mut event = match tracer {
+                Tracer::Lttng => format!("syscall_entry_{} fd=1", argument(0)),
+                Tracer::Ftrace => format!("sys_enter_{} __syscall_nr=0", argument(0)),
+            };
+            if !argument(1).is_empty() {
+                event += &format!(" uaddr={}", argument(1));
+            }
+            vec![event]
+        }
         "ret" => vec![match tracer {
             Tracer::Lttng => format!("syscall_exit_{} ret=0", argument(0)),
             Tracer::Ftrace => format!("sys_exit_{} __syscall_nr=0 ret=0", argument(0)),

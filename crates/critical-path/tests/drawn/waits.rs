@@ -69,6 +69,93 @@ fn a_lock_that_is_tried_for_with_a_timeout_is_waited_for_all_the_time() {
     );
 }
 
+/// a waits at `first` until a timer wakes it at 200,000, does what `between` says, waits at `then` from 800,000 on, and
+/// has what b gives it at 900,000.
+fn waits_at_two_words(first: &str, between: &str, then: &str, expected: &str) {
+    let drawing = format!(
+        "1      0 switch - b
+         0      0 switch - a
+         0 100000 call futex {first}
+         0 110000 switch a:S -
+         0 199000 timer
+         0 200000 wake a
+         0 201000 timerend
+         {between}
+         0 790000 call futex {then}
+         0 800000 switch a:S -
+         1 900000 wake a
+         0 910000 switch - a
+         0 920000 ret futex
+         0 950000 switch a:S -"
+    );
+    check(&drawing, "a", (100_000, 950_000), expected);
+}
+
+#[test]
+fn what_is_known_to_be_one_lock_may_be_looked_at_for_longer() {
+    // It spins for 0.55 ms, wakes who waits for the mutex of its condition, and waits again.
+    let spins = "0 250000 switch - a
+         0 251000 ret futex
+         0 252000 call futex 0x7f001200
+         0 253000 ret futex";
+    let waited = "100000..110000 a RUNNING
+           110000..900000 b RUNNING
+         900000..910000 a WAIT_CPU
+         910000..950000 a RUNNING";
+    waits_at_two_words("0x7f001228", spins, "0x7f001228", waited);
+    // The other word of the same condition.
+    waits_at_two_words("0x7f001228", spins, "0x7f00122c", waited);
+    let without_words = "100000..110000 a RUNNING
+         110000..200000 a TIMER (in futex, timer)
+         200000..250000 a WAIT_CPU
+         250000..800000 a RUNNING
+           800000..900000 b RUNNING
+         900000..910000 a WAIT_CPU
+         910000..950000 a RUNNING";
+    waits_at_two_words("", spins, "", without_words);
+    waits_at_two_words("0x7f001228", spins, "", without_words);
+    // It has no processor for most of the time.
+    let waits_for_cpu = "0 760000 switch - a
+         0 770000 ret futex";
+    waits_at_two_words("0x7f001228", waits_for_cpu, "0x7f001228", waited);
+}
+
+#[test]
+fn a_sleep_right_before_a_wait_for_a_lock_is_a_sleep() {
+    // Java's Thread.sleep waits at a word of its own.
+    let wakes = "0 760000 switch - a
+         0 770000 ret futex";
+    let slept = "100000..110000 a RUNNING
+         110000..200000 a TIMER (in futex, timer)
+         200000..760000 a WAIT_CPU
+         760000..800000 a RUNNING
+           800000..900000 b RUNNING
+         900000..910000 a WAIT_CPU
+         910000..950000 a RUNNING";
+    waits_at_two_words("0x7f001528", wakes, "0x7f001228", slept);
+    // Who looks at something else meanwhile does not only wait.
+    let polls = format!("{wakes}\n0 775000 call read\n0 776000 ret read");
+    waits_at_two_words("0x7f001228", &polls, "0x7f001228", slept);
+    // So where it loses its processor in between.
+    let polls = format!(
+        "{wakes}\n0 775000 call read\n0 776000 ret read\n0 780000 switch a:R -\n0 785000 switch - a"
+    );
+    waits_at_two_words(
+        "0x7f001228",
+        &polls,
+        "0x7f001228",
+        "100000..110000 a RUNNING
+         110000..200000 a TIMER (in futex, timer)
+         200000..760000 a WAIT_CPU
+         760000..780000 a RUNNING
+         780000..785000 a PREEMPTED
+         785000..800000 a RUNNING
+           800000..900000 b RUNNING
+         900000..910000 a WAIT_CPU
+         910000..950000 a RUNNING",
+    );
+}
+
 #[test]
 fn who_tries_for_a_lock_may_wake_its_holder_meanwhile() {
     check(

@@ -4,7 +4,7 @@
 //! Both in parallel, processor by processor and thread by thread. Lines are written to a shelf as
 //! they come, so that memory does not grow with them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ use super::gather::{Name, Piece};
 use super::in_order::InOrder;
 use super::join::{Join, Joined, Placed};
 use super::packets::packets;
-use super::record::Call;
+use super::record::{Call, Word};
 use super::segment::Share;
 use super::{CpuLine, Known, ThreadLine, Timelines};
 
@@ -48,6 +48,10 @@ impl Assembly<'_> {
         processes.sort_unstable();
         processes.dedup_by_key(|(thread, _, process)| (*thread, *process));
 
+        // A thread calls itself as the innermost does.
+        let inside: BTreeSet<_> = (pieces.iter())
+            .flat_map(|piece| piece.inside.iter().copied())
+            .collect();
         let mut of_kernel: FxHashSet<ThreadId> = (pieces.iter())
             .flat_map(|piece| piece.of_kernel.iter().copied())
             .collect();
@@ -90,7 +94,7 @@ impl Assembly<'_> {
             })
             .collect();
         lost.sort_unstable();
-        Ok(Timelines {
+        let mut lines = Timelines {
             known: self.known,
             lost: apart(lost),
             names,
@@ -114,8 +118,17 @@ impl Assembly<'_> {
             of_kernel,
             of_programs,
             inside: FxHashMap::default(),
+            threads_inside: FxHashMap::default(),
             sleeping_without_calls: OnceLock::new(),
-        })
+        };
+        let mut inside = inside.into_iter().rev().peekable();
+        while let Some((thread, level, process_there, there)) = inside.next() {
+            lines.add_inside(thread, process_there, there);
+            while (inside.next_if(|(other, above, ..)| *other == thread && *above < level))
+                .is_some()
+            {}
+        }
+        Ok(lines)
     }
 
     /// Does `work` with all items, several at a time; the results are in the order of the items.
@@ -226,14 +239,14 @@ impl Assembly<'_> {
         let mut writer = self.shelf.writer(count);
         let runs = by_cpu().map(|parts| parts.iter().flat_map(Part::runs));
         let runs = InOrder::new(runs, |run: &Run| (run.begin, run.end)).map(|(_, run)| run);
-        let mut call = Call::UNSEEN;
+        let (mut call, mut word) = (Call::UNSEEN, Word::UNKNOWN);
         let mut add = |mut run: Run| {
             // A run without a system call's entry or exit ends in the call in which the run before
             // ended.
             if run.call == Call::UNSEEN {
-                run.call = call;
+                (run.call, run.word) = (call, word);
             }
-            call = run.call;
+            (call, word) = (run.call, run.word);
             writer.push(run.row());
         };
         if parts.iter().flat_map(Part::runs).any(|run| run.in_part) {

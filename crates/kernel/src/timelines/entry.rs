@@ -7,7 +7,7 @@ use slowpath_concepts::SwitchOut;
 use slowpath_model::ThreadId;
 
 use super::record::{
-    BUFFER_MASK, Call, THREAD_BITS, switch_out_code, switch_out_of, thread_bits, thread_of,
+    BUFFER_MASK, Call, THREAD_BITS, Word, switch_out_code, switch_out_of, thread_bits, thread_of,
 };
 
 /// A [`Run`], packed.
@@ -38,6 +38,10 @@ pub(super) struct Run {
     pub(super) interrupted: bool,
     /// System call that it was in at the end.
     pub(super) call: Call,
+    /// The word of memory that the call is about, if that is `futex`.
+    pub(super) word: Word,
+    /// Before, it made calls of other kinds.
+    pub(super) others: bool,
     /// Why it ended; `None` where the trace ends or events are missing.
     pub(super) left: Option<SwitchOut>,
 }
@@ -143,9 +147,11 @@ impl Run {
         let word = u64::from(self.cpu)
             | u64::from(self.in_part) << 32
             | left << 33
-            | u64::from(self.call.0) << 36
-            | u64::from(self.begun_unseen) << 52
-            | u64::from(self.interrupted) << 53;
+            | u64::from(self.begun_unseen) << 36
+            | u64::from(self.interrupted) << 37
+            | u64::from(self.others) << 38
+            | u64::from(self.call.0 & CALL_MASK) << CALL_AT
+            | u64::from(self.word.0) << WORD_AT;
         [self.begin.cast_unsigned(), self.end.cast_unsigned(), word]
     }
 
@@ -157,14 +163,20 @@ impl Run {
             end: end.cast_signed(),
             cpu: word as u32,
             in_part: word >> 32 & 1 != 0,
-            begun_unseen: word >> 52 & 1 != 0,
-            interrupted: word >> 53 & 1 != 0,
-            call: Call((word >> 36) as u16),
+            begun_unseen: word >> 36 & 1 != 0,
+            interrupted: word >> 37 & 1 != 0,
+            others: word >> 38 & 1 != 0,
+            call: Call((word >> CALL_AT) as u16 & CALL_MASK),
+            word: Word((word >> WORD_AT) as u16),
             left: (left != NOT_LEFT).then(|| switch_out_of(left)),
         }
     }
 }
 
+const CALL_AT: u32 = 39;
+const CALL_MASK: u16 = (1 << Call::BITS) - 1;
+const WORD_AT: u32 = CALL_AT + Call::BITS;
+const _: () = assert!(WORD_AT + Word::BITS == u64::BITS);
 /// No code of a [`SwitchOut`].
 const NOT_LEFT: u64 = 7;
 const CPU_BITS: u32 = 27;
@@ -336,6 +348,11 @@ mod tests {
                 begun_unseen: left.is_some(),
                 interrupted: left.is_none(),
                 call: Call::named(2045),
+                word: match left {
+                    None => Word::UNKNOWN,
+                    Some(_) => Word((1 << Word::BITS) - 1),
+                },
+                others: left.is_none(),
                 left,
             };
             assert_eq!(Run::from_row(&run.row()), run);

@@ -7,7 +7,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
-use slowpath_concepts::{Concepts, Fact, FactKind, Softirq};
+use slowpath_concepts::{Concepts, Fact, FactKind, NumbersInside, Softirq, SwitchOut, SyscallId};
 use slowpath_engine::{Analysis, Chunk};
 use slowpath_model::{CpuId, Event, PacketId, ProcessId, StreamId, ThreadId, TimeRange, Timestamp};
 use slowpath_platform::{Kept, Shelf};
@@ -16,7 +16,7 @@ use slowpath_source::Packet;
 use crate::contexts::Contexts;
 
 use super::MAKES_KERNEL_THREADS;
-use super::record::{Call, Interrupt, Kind, Record, Runner, thread_bits, thread_of};
+use super::record::{Call, Interrupt, Kind, Record, Runner, Word, thread_bits, thread_of};
 use super::scan::{Known, Scanner};
 use super::segment::Segment;
 use crate::network::{SegmentSeen, connection, identity};
@@ -46,6 +46,7 @@ pub(super) const FACTS: &[FactKind] = &[
     FactKind::Fork,
     FactKind::Signal,
     FactKind::DumpedThread,
+    FactKind::DumpedNumbers,
 ];
 
 /// What is asked for besides where packets are to be found again on other hosts.
@@ -55,6 +56,13 @@ pub(super) const FACTS_OF_SEGMENTS: &[FactKind] =
 /// What a call returns that a signal interrupted: `EINTR`, and the four codes by which the kernel knows how to begin
 /// it again (`include/linux/errno.h`).
 const INTERRUPTED: [i64; 5] = [-4, -512, -513, -514, -516];
+
+/// `futex`, and the call by which it goes on after a signal.
+pub(super) fn goes_on(concepts: &Concepts) -> Vec<SyscallId> {
+    let names = (0..).map(SyscallId).zip(concepts.syscall_names());
+    let meant = names.filter(|(_, name)| ["futex", "restart_syscall"].contains(&name.as_str()));
+    meant.map(|(call, _)| call).collect()
+}
 
 /// A thread's name as the kernel keeps it: at most 15 bytes, zeros behind.
 pub(super) type Name = [u8; 16];
@@ -77,6 +85,8 @@ pub(super) struct Gather<'run> {
     pub(super) interleaved: FxHashSet<CpuId>,
     /// The trace says which packets are received.
     pub(super) packets_recorded: bool,
+    /// `futex`, and the call by which it goes on after a signal.
+    pub(super) goes_on: Vec<SyscallId>,
 }
 
 /// What chunks told, in no particular order.
@@ -109,6 +119,8 @@ pub(super) struct Piece {
     pub(super) irq_names: Vec<(u32, String)>,
     /// Which process a thread belongs to, and when that was said.
     pub(super) processes: Vec<(ThreadId, i64, ProcessId)>,
+    /// Threads in namespaces of their own: how deep these lie, and the numbers of process and thread there.
+    pub(super) inside: Vec<(ThreadId, i32, ProcessId, ThreadId)>,
     /// Threads that are said to be the kernel's own, and those that programs made.
     pub(super) of_kernel: Vec<ThreadId>,
     pub(super) of_programs: Vec<ThreadId>,
@@ -144,6 +156,9 @@ struct Open {
     /// The last packet lost events: perhaps after its last event.
     lost_after: bool,
     call: Call,
+    /// The word of memory that the call is about, and whether the running thread made calls of other kinds before.
+    word: Word,
+    others: bool,
     /// Somebody may have been woken since the running thread entered a call or left one.
     woke: bool,
     /// Where records are not read: the thread of the last one's context, if no switch came since.
@@ -166,6 +181,13 @@ struct Open {
     tail: Vec<Record>,
     /// What comes next can be read at once.
     reads: bool,
+}
+
+impl Open {
+    /// Nothing is known of the calls of the thread that runs.
+    fn forget_calls(&mut self) {
+        (self.call, self.word, self.others) = (Call::UNSEEN, Word::UNKNOWN, false);
+    }
 }
 
 impl Analysis for Gather<'_> {
@@ -199,6 +221,7 @@ impl Analysis for Gather<'_> {
                 names: Vec::new(),
                 irq_names: Vec::new(),
                 processes: Vec::new(),
+                inside: Vec::new(),
                 of_kernel: Vec::new(),
                 of_programs: Vec::new(),
                 segments: Kept::default(),
@@ -207,7 +230,7 @@ impl Analysis for Gather<'_> {
         self.lost_after(state);
         let begin = packet.range.begin.ns();
         if packet.lost_events > 0 || packet.lost_packets > 0 {
-            state.open.call = Call::UNSEEN;
+            state.open.forget_calls();
             self.lost(state, begin);
         }
         state.open.lost_after = packet.lost_events > 0;
@@ -239,8 +262,9 @@ impl Analysis for Gather<'_> {
             } => {
                 let prev = state.runner(at, prev, prev_comm);
                 let next = state.runner(at, next, next_comm);
-                let call = std::mem::take(&mut state.open.call);
                 let left = prev_state;
+                self.futex(state, at, left == SwitchOut::Runnable);
+                let call = std::mem::take(&mut state.open.call);
                 self.push(
                     state,
                     at,
@@ -301,7 +325,15 @@ impl Analysis for Gather<'_> {
                 let buffer = packet.buffer;
                 self.push(state, at, Kind::PacketReceived { buffer });
             }
-            Fact::SyscallEntry(entry) => self.call(state, at, Call::named(entry.call.index())),
+            Fact::SyscallEntry(entry) => {
+                self.call(state, at, Call::named(entry.call.index()));
+                let is_other = !self.goes_on.contains(&entry.call);
+                state.open.word = entry.word.map_or(Word::UNKNOWN, Word::at);
+                state.open.others |= is_other;
+                if state.open.interleaved && (is_other || state.open.word.is_known()) {
+                    self.futex(state, at, true);
+                }
+            }
             Fact::SyscallExit(exit) => {
                 if INTERRUPTED.contains(&exit.ret) && state.open.call == Call::UNSEEN {
                     self.push(state, at, Kind::Interrupted);
@@ -324,14 +356,17 @@ impl Analysis for Gather<'_> {
                 thread,
                 process,
                 parent,
+                inside,
                 ..
             } => {
                 state.belongs(at, thread, process);
+                state.numbered(thread, inside);
                 let is_of_kernel = [process, parent].contains(&ProcessId(MAKES_KERNEL_THREADS.0));
                 if is_of_kernel {
                     state.made(thread, true);
                 }
             }
+            Fact::DumpedNumbers { thread, inside } => state.numbered(thread, inside),
             _ => {}
         }
     }
@@ -340,6 +375,7 @@ impl Analysis for Gather<'_> {
         let call = state.open.call;
         if let (Some(last), true) = (state.last_event(), call != Call::UNSEEN) {
             self.push(state, last, Kind::Call(call));
+            self.futex(state, last, true);
         }
         self.lost_after(state);
         self.note_last(state);
@@ -389,6 +425,16 @@ impl Gather<'_> {
         }
     }
 
+    /// What is known of the calls that the running thread made so far, if somebody may ask for it: where it waits at a
+    /// word of memory, or `goes_on` after what comes next.
+    fn futex(&self, state: &mut Gathered, at: i64, goes_on: bool) {
+        let word = std::mem::take(&mut state.open.word);
+        let others = std::mem::take(&mut state.open.others);
+        if word.is_known() || others && goes_on {
+            self.push(state, at, Kind::Futex { word, others });
+        }
+    }
+
     /// An event happened in the context of `thread`; notes that where it is news.
     #[inline]
     fn in_context(&self, state: &mut Gathered, before: Option<i64>, at: i64, thread: ThreadId) {
@@ -402,7 +448,7 @@ impl Gather<'_> {
             _ => open.context,
         };
         if running != Some(thread) {
-            open.call = Call::UNSEEN;
+            open.forget_calls();
             if let Some(before) = before {
                 self.push(state, before, Kind::Seen);
             }
@@ -413,7 +459,7 @@ impl Gather<'_> {
     /// The packet that ends here lost events, perhaps after its last one.
     fn lost_after(&self, state: &mut Gathered) {
         if std::mem::take(&mut state.open.lost_after) {
-            state.open.call = Call::UNSEEN;
+            state.open.forget_calls();
             self.lost(state, state.open.last_at);
         }
     }
@@ -530,6 +576,14 @@ impl Gathered {
     fn belongs(&mut self, at: i64, thread: ThreadId, process: ProcessId) {
         if let Some(piece) = self.pieces.last_mut() {
             piece.processes.push((thread, at, process));
+        }
+    }
+
+    /// A thread has these numbers in a namespace of its own.
+    fn numbered(&mut self, thread: ThreadId, inside: Option<NumbersInside>) {
+        if let (Some(piece), Some(numbers)) = (self.pieces.last_mut(), inside) {
+            let NumbersInside { level, .. } = numbers;
+            (piece.inside).push((thread, level, numbers.process, numbers.thread));
         }
     }
 

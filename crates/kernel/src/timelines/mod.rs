@@ -81,6 +81,8 @@ pub struct Timelines {
     of_programs: FxHashSet<ThreadId>,
     /// By the number that a process has in a namespace of its own: those that it has here.
     inside: FxHashMap<ProcessId, Vec<ProcessId>>,
+    /// The same of threads, as far as a state dump tells: by the numbers of the process and of the thread there.
+    threads_inside: FxHashMap<(ProcessId, ThreadId), Vec<ThreadId>>,
     /// Found when they are asked for.
     sleeping_without_calls: OnceLock<FxHashSet<ThreadId>>,
 }
@@ -164,6 +166,7 @@ impl Timelines {
             interleaved: interleaved(source, false),
             packets_recorded: concepts.has(FactKind::PacketReceived)
                 || concepts.has(FactKind::SegmentReceived),
+            goes_on: gather::goes_on(&concepts),
         };
         let outcome = slowpath_engine::run(source, &projection, &gather, options)?;
         let range = outcome.state.as_ref().and_then(|state| state.range());
@@ -220,10 +223,7 @@ impl Timelines {
             .filter(|thread| !self.of_programs.contains(thread));
         self.of_kernel.extend(still);
         for (there, here) in inside {
-            let known = self.inside.entry(*there).or_default();
-            if !known.contains(here) {
-                known.push(*here);
-            }
+            self.add_process_inside(*there, *here);
         }
         for (thread, text) in names {
             let name = gather::name_from(text.as_bytes());
@@ -244,6 +244,33 @@ impl Timelines {
     /// The processes that have this number in a namespace of their own, as in a container, and another one here.
     pub fn numbered_inside(&self, number: ProcessId) -> &[ProcessId] {
         self.inside.get(&number).map_or(&[], Vec::as_slice)
+    }
+
+    /// The threads that have these numbers in a namespace of their own, as in a container, as far as a state dump tells.
+    pub fn threads_numbered_inside(&self, process: ProcessId, thread: ThreadId) -> &[ThreadId] {
+        let known = self.threads_inside.get(&(process, thread));
+        known.map_or(&[], Vec::as_slice)
+    }
+
+    /// A thread that was there has these numbers in a namespace of its own.
+    fn add_inside(&mut self, thread: ThreadId, process_there: ProcessId, there: ThreadId) {
+        let is_first = there.0 == process_there.0;
+        let process = self.process(thread, Timestamp::MIN);
+        let Some(process) = process.or_else(|| is_first.then_some(ProcessId(thread.0))) else {
+            return;
+        };
+        if (process, thread) != (process_there, there) {
+            self.add_process_inside(process_there, process);
+            let known = self.threads_inside.entry((process_there, there));
+            known.or_default().push(thread);
+        }
+    }
+
+    fn add_process_inside(&mut self, there: ProcessId, here: ProcessId) {
+        let known = self.inside.entry(there).or_default();
+        if !known.contains(&here) {
+            known.push(here);
+        }
     }
 
     /// The time that the trace covers, from its first to its last event; nothing is known outside.

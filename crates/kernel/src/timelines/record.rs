@@ -58,6 +58,9 @@ pub(super) enum Kind {
     Seen,
     /// The running thread entered a system call, or left one.
     CallEdge,
+    /// The word of memory that the running thread's call is about, and whether it made calls of other kinds before,
+    /// since it began to run.
+    Futex { word: Word, others: bool },
 }
 
 /// A thread on a processor.
@@ -81,6 +84,29 @@ pub enum Interrupt {
     Ipi,
 }
 
+/// The word of memory that a futex is, by a number that two words have in common once in 16,384 times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Word(pub(super) u16);
+
+impl Word {
+    /// There is none, or the trace does not tell.
+    pub(super) const UNKNOWN: Self = Self(0);
+    pub(super) const BITS: u32 = 14;
+
+    /// A condition of the C library has two words side by side, which take turns whenever it is signalled
+    /// (`__g_signals` of glibc): these count as one.
+    pub(super) fn at(address: u64) -> Self {
+        /// 2⁶⁴ divided by the golden ratio: what is alike is spread (Fibonacci hashing).
+        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let spread = (address >> 3).wrapping_mul(SPREAD) >> (u64::BITS - Self::BITS);
+        Self((spread as u16).max(1))
+    }
+
+    pub(super) fn is_known(self) -> bool {
+        self != Self::UNKNOWN
+    }
+}
+
 /// The system call that a thread is in, as far as one processor's events tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Call(pub(super) u16);
@@ -91,7 +117,8 @@ impl Call {
     /// In user space: the last call has returned.
     pub(super) const NONE: Self = Self(1);
     const FIRST: u16 = 2;
-    const LIMIT: u16 = 1 << 11;
+    pub(super) const BITS: u32 = 11;
+    const LIMIT: u16 = 1 << Self::BITS;
 
     /// The call at position `name` of a list of names.
     pub(super) fn named(name: usize) -> Self {
@@ -158,6 +185,9 @@ impl Record {
             Kind::Runs(thread) => (12, thread_bits(thread)),
             Kind::Seen => (13, 0),
             Kind::CallEdge => (13, 1),
+            Kind::Futex { word, others } => {
+                (13, 2 | u64::from(others) << 2 | u64::from(word.0) << 3)
+            }
             Kind::Interrupted => (14, 0),
             Kind::Signal { thread, to_process } => (
                 15,
@@ -209,6 +239,10 @@ impl Record {
             11 => Kind::Forked(thread),
             12 => Kind::Runs(thread),
             13 if payload & 1 != 0 => Kind::CallEdge,
+            13 if payload & 2 != 0 => Kind::Futex {
+                word: Word((payload >> 3) as u16),
+                others: payload & 4 != 0,
+            },
             13 => Kind::Seen,
             14 => Kind::Interrupted,
             15 => Kind::Signal {
@@ -327,6 +361,10 @@ mod tests {
             Kind::Runs(largest),
             Kind::Seen,
             Kind::CallEdge,
+            Kind::Futex {
+                word: Word::at(0x7f00_0000_1238),
+                others: true,
+            },
         ] {
             let record = Record::new(-5, kind);
             assert_eq!((record.at, record.kind()), (-5, kind));

@@ -10,7 +10,7 @@ use slowpath_concepts::{Softirq, SwitchOut};
 use slowpath_model::ThreadId;
 
 use super::entry::{Interruption, Run, Sender, Stage, Step, StepKind, Wake, Waker};
-use super::record::{Call, Interrupt, Kind, Record, Runner, interrupt_bits};
+use super::record::{Call, Interrupt, Kind, Record, Runner, Word, interrupt_bits};
 use super::segment::Found;
 
 /// The kernel tells of a signal in the same breath, after it has woken who takes it.
@@ -45,6 +45,9 @@ pub(super) struct Known {
     interrupts: Vec<(u32, i64)>,
     lost_since: Option<i64>,
     pub(super) carried_call: Call,
+    /// What is known of the calls that `current` made since it began to run.
+    word: Word,
+    others: bool,
     /// The packet being received by the innermost softirq: its position among all that are in
     /// `found` (negative, as it were, for earlier ones) and its buffer.
     receipt: Option<(u32, u64)>,
@@ -62,6 +65,8 @@ impl Known {
             interrupts: Vec::new(),
             lost_since: None,
             carried_call: Call::UNSEEN,
+            word: Word::UNKNOWN,
+            others: false,
             receipt: None,
         }
     }
@@ -159,6 +164,10 @@ impl Scanner {
             Kind::PacketReceived { buffer } => self.packet_received(buffer),
             Kind::Call(call) => self.knows.carried_call = call,
             Kind::CallEdge => self.knows.woken = None,
+            Kind::Futex { word, others } => {
+                self.knows.word = word;
+                self.knows.others |= others;
+            }
             // Only the first call that a run returns from tells of the wait before it.
             Kind::Interrupted => {
                 self.knows.interrupted |= self.knows.carried_call == Call::UNSEEN;
@@ -197,6 +206,7 @@ impl Scanner {
         self.knows.since = self.knows.now;
         self.knows.begun_unseen = false;
         self.knows.interrupted = false;
+        (self.knows.word, self.knows.others) = (Word::UNKNOWN, false);
     }
 
     /// The thread that runs.
@@ -235,6 +245,7 @@ impl Scanner {
         self.knows.interrupted = false;
         self.knows.current = Some(Runner::unnamed(thread));
         self.knows.carried_call = Call::UNSEEN;
+        (self.knows.word, self.knows.others) = (Word::UNKNOWN, false);
         self.knows.interrupts.clear();
         self.knows.receipt = None;
         self.knows.woken = None;
@@ -274,6 +285,8 @@ impl Scanner {
                 begun_unseen: self.knows.begun_unseen && !in_part,
                 interrupted: self.knows.interrupted && !in_part,
                 call,
+                word: self.knows.word,
+                others: self.knows.others,
                 left,
             },
         );

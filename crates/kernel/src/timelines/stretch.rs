@@ -227,6 +227,25 @@ impl Timelines {
         }
     }
 
+    /// The word of memory at which a thread waits from `since` on, if it does so in `futex` and the trace tells: by a
+    /// number that words seldom have in common.
+    pub fn futex_since(&self, thread: ThreadId, since: Timestamp) -> Option<u16> {
+        let (runs, _) = self.line(thread);
+        let past = runs.partition_point(|row| Run::from_row(row).begin < since.ns());
+        let run = run_before(runs, past).filter(|run| run.end == since.ns())?;
+        run.word.is_known().then_some(run.word.0)
+    }
+
+    /// Whether a thread is known to have made system calls within `during`, from where it began to run to where it
+    /// ended, that are not for futexes.
+    pub fn made_other_calls(&self, thread: ThreadId, during: TimeRange) -> bool {
+        let (runs, _) = self.line(thread);
+        let first = runs.partition_point(|row| Run::from_row(row).end <= during.begin.ns());
+        let mut runs = runs[first..].iter().map(Run::from_row);
+        let mut within = runs.by_ref().take_while(|run| run.begin < during.end.ns());
+        within.any(|run| run.others)
+    }
+
     /// Whether a thread is one of the kernel's own: by who made it, where a state dump tells; elsewhere it has slept, and
     /// never in a system call, in which every thread of a program sleeps sooner or later. Where neither a dump nor all
     /// calls were recorded, none is.

@@ -269,6 +269,7 @@ fn states_may_travel_as_text() {
         shelf: &shelf,
         interleaved: Default::default(),
         packets_recorded: true,
+        goes_on: gather::goes_on(&concepts),
     };
     let decoder = trace.decoder(&projection);
     let mut merged = Gathered::default();

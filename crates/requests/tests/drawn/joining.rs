@@ -254,6 +254,27 @@ fn a_process_of_a_container_is_told_from_one_of_the_host_with_its_number() {
 }
 
 #[test]
+fn numbers_of_a_container_are_those_that_a_state_dump_tells() {
+    // Threads a and b are of process 80 (P), which its container calls 81 (Q), and them x and y.
+    let drawing = format!(
+        "0 0 dump a P x Q\n0 0 dump b P y Q\n{}",
+        TWO_OF_A_PROCESS.trim()
+    );
+    let placed = |attributes: &str| {
+        let (found, _) = joined(&drawing, &format!("1.1 1000..2000 shop GET {attributes}"));
+        let thread = found.requests.all()[0].first_thread();
+        thread.map(|thread| thread.0)
+    };
+    assert_eq!(placed("process.pid=81 thread.name=a"), Some(97));
+    assert_eq!(placed("process.pid=81 thread.id=121"), Some(98));
+    assert_eq!(placed("process.pid=80 thread.id=98"), Some(98));
+    // What the host calls so is another matter.
+    assert_eq!(placed("process.pid=81 thread.id=98"), None);
+    assert_eq!(placed("process.pid=80 thread.id=121"), None);
+    assert_eq!(placed("process.pid=82 thread.name=a"), None);
+}
+
+#[test]
 fn the_kernels_own_threads_serve_no_spans() {
     // Neither makes a call: who says that 97 serves it has numbers of its own, as in a container.
     let Found { mut lines, .. } = Drawing::parse(TWO_OF_A_PROCESS).find(1, u64::MAX);

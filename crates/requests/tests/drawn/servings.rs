@@ -177,6 +177,16 @@ fn where_nothing_is_known_a_number_of_another_namespace_is_who_ran_at_other_time
         "1.1 100..200: a 100..200 (Start, Whole)\n1.2 500..600: a 500..600 (Start, Whole)",
     );
     assert_shows(&drawn(""), "1.2 500..600: (Nothing, Whole)");
+    // Nor did it tell anything then, but the tracer looked which numbers it has.
+    assert_shows(
+        &drawn("0 100 dump a a x \u{1}"),
+        "1.2 500..600: a 500..600 (Start, Whole)",
+    );
+    // So has another container's.
+    assert_shows(
+        &drawn("0 100 dump a a x \u{1}\n0 100 dump b b x \u{1}\n2 100 wake b"),
+        "1.2 500..600: (Nothing, Whole)",
+    );
 }
 
 #[test]

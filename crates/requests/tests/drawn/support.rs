@@ -7,6 +7,7 @@
 //!                       there; - is the idle thread
 //! 0 110 wake a          whoever runs on processor 0 wakes a
 //! 0 120 call futex      0 130 ret futex    0 140 timer    0 150 timerend
+//! 0 150 dump a P x Q    the state dump tells that a is of process P, and that its namespace calls them x and Q
 //! 0 160 start a 1.2     thread a starts span 2 of trace 1; likewise end, attach, detach
 //! 0 160 start a 1.2 P   the same in process P; else all threads are of one process
 //! 0 160 start ? 1.2     the event does not tell its thread
@@ -74,6 +75,18 @@ impl Drawing {
                     let who = format!("comm={} tid={} target_cpu=0", argument(0), tid(argument(0)));
                     kernel += &format!("cpu{cpu} {at} sched_waking {who}\n");
                     format!("sched_wakeup {who}")
+                }
+                "dump" => {
+                    let [a, p, x, q] = [0, 1, 2, 3].map(|n| tid(argument(n)));
+                    let name = format!("{at} lttng_statedump_process");
+                    kernel += &format!(
+                        "cpu{cpu} {name}_state tid={a} pid={p} ppid=1 name={}\n\
+                         cpu{cpu} {name}_pid_ns tid={a} vtid={x} vpid={q} vppid=0 ns_level=1\n",
+                        argument(0)
+                    );
+                    format!(
+                        "lttng_statedump_process_pid_ns tid={a} vtid={a} vpid={p} vppid=1 ns_level=0"
+                    )
                 }
                 "call" => format!("syscall_entry_{} fd=1", argument(0)),
                 "ret" => format!("syscall_exit_{} ret=0", argument(0)),
