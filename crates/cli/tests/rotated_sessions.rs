@@ -165,15 +165,21 @@ fn parts_stay_one_where_another_part_is_described_anew() {
         "\npacket 100000000..110000000 number=4\n100000000 0>7\n110000000 7>0",
         "\npacket 100000000..110000000 number=2\n100000000 0>9\n110000000 9>0",
     );
-    let rotated = packets::rotated(&[&first, &later, &latest]);
-    // As `lttng regenerate metadata` does.
-    let described = rotated.path().join("3/metadata");
-    let text = fs::read_to_string(&described).expect("a description");
-    let anew = text.replacen("freq = 1000000000;", "freq = 1000000000; offset = 9;", 1);
-    assert_ne!(anew, text);
-    fs::write(&described, anew).expect("written");
-    let said = slowpath(&["count"], rotated.path()).stderr;
+    let described_anew = |part: &str| {
+        let rotated = packets::rotated(&[&first, &later, &latest]);
+        // As `lttng regenerate metadata` does.
+        let described = rotated.path().join(part).join("metadata");
+        let text = fs::read_to_string(&described).expect("a description");
+        let anew = text.replacen("freq = 1000000000;", "freq = 1000000000; offset = 9;", 1);
+        assert_ne!(anew, text);
+        fs::write(&described, anew).expect("written");
+        slowpath(&["count"], rotated.path()).stderr
+    };
+    let said = described_anew("3");
     assert!(said.contains("2 packets are missing"), "{said}");
+    // What such a part in the middle holds is not missing on both sides of it.
+    let said = described_anew("2");
+    assert!(!said.contains("missing"), "{said}");
 }
 
 #[test]

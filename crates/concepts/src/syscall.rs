@@ -34,6 +34,8 @@ pub struct SyscallEntry<'packet> {
     pub command: Option<u64>,
     /// The address of the word that it waits at, or wakes who waits there (`futex`).
     pub word: Option<u64>,
+    /// Whether it waits no longer than until a time (`futex`).
+    pub is_timed: Option<bool>,
     /// The file's name as it was given.
     pub path: Option<&'packet [u8]>,
     /// The calling thread, where the event says so itself.
@@ -80,13 +82,14 @@ impl ClassKind {
     }
 }
 
-/// Slots of entries that are named: `fd`, `other_fd`, `command`, `path`, `word`.
-const ENTRY_FIELDS: [&[&str]; 5] = [
+/// Slots of entries that are named: `fd`, `other_fd`, `command`, `path`, `word`, and the time of `is_timed`.
+const ENTRY_FIELDS: [&[&str]; 6] = [
     &["fd", "sockfd", "in_fd", "fd_in", "fdin", "fildes", "oldfd"],
     &["out_fd", "fd_out", "fdout", "newfd"],
     &["cmd"],
     &["filename", "pathname"],
     &["uaddr"],
+    &["utime"],
 ];
 const PATH: usize = 3;
 /// Slots of contexts, behind those of any payload: thread, process.
@@ -101,8 +104,8 @@ pub(crate) struct Calls {
     names: Vec<String>,
     ids: FxHashMap<String, SyscallId>,
     by_number: Vec<Option<SyscallId>>,
-    /// By call: positions of `fd`, `other_fd`, `command` and `word` among the arguments of numbered events.
-    positions: Vec<[Option<u16>; 4]>,
+    /// By call: positions of `fd`, `other_fd`, `command`, `word` and its time among the arguments of numbered events.
+    positions: Vec<[Option<u16>; 5]>,
 }
 
 /// One event class that is about system calls, resolved.
@@ -204,6 +207,7 @@ impl Calls {
             other_fd: None,
             command: None,
             word: None,
+            is_timed: None,
             path: None,
             thread: number(CONTEXT).map(ThreadId),
             process: number(CONTEXT + 1).map(slowpath_model::ProcessId),
@@ -216,15 +220,17 @@ impl Calls {
                 entry.command = event.has(slot(2)).then(|| event.unsigned(slot(2)));
                 entry.path = event.has(slot(3)).then(|| event.text(slot(3)));
                 entry.word = event.has(slot(4)).then(|| event.unsigned(slot(4)));
+                entry.is_timed = event.has(slot(5)).then(|| event.unsigned(slot(5)) != 0);
             }
             Naming::Numbered => {
                 entry.call = (*self.by_number.get(event.unsigned(slot(0)) as usize)?)?;
-                let [fd, other_fd, command, word] = self.positions[entry.call.index()]
+                let [fd, other_fd, command, word, until] = self.positions[entry.call.index()]
                     .map(|position| element::<8>(event, 1, position?));
                 entry.fd = fd.map(|fd| fd as i32);
                 entry.other_fd = other_fd.map(|fd| fd as i32);
                 entry.command = command;
                 entry.word = word;
+                entry.is_timed = until.map(|until| until != 0);
             }
             Naming::Unnamed => return None,
         }
@@ -357,20 +363,20 @@ fn context_field(class: &EventClass, names: &[&str]) -> Option<FieldId> {
     Some(found?.0)
 }
 
-/// Where a call has `fd`, `other_fd`, `command` and `word` among its arguments (from the kernel's
+/// Where a call has `fd`, `other_fd`, `command`, `word` and its time among its arguments (from the kernel's
 /// prototypes).
-fn argument_positions(call: &str) -> [Option<u16>; 4] {
+fn argument_positions(call: &str) -> [Option<u16>; 5] {
     match call {
         "read" | "write" | "pread64" | "pwrite64" | "readv" | "writev" | "preadv" | "pwritev"
         | "preadv2" | "pwritev2" | "sendto" | "recvfrom" | "sendmsg" | "recvmsg" | "sendmmsg"
         | "recvmmsg" | "vmsplice" | "close" | "dup" | "fsync" | "fdatasync" => {
-            [Some(0), None, None, None]
+            [Some(0), None, None, None, None]
         }
-        "dup2" | "dup3" | "tee" => [Some(0), Some(1), None, None],
-        "sendfile" | "sendfile64" => [Some(1), Some(0), None, None],
-        "splice" | "copy_file_range" => [Some(0), Some(2), None, None],
-        "fcntl" => [Some(0), None, Some(1), None],
-        "futex" => [None, None, None, Some(0)],
-        _ => [None; 4],
+        "dup2" | "dup3" | "tee" => [Some(0), Some(1), None, None, None],
+        "sendfile" | "sendfile64" => [Some(1), Some(0), None, None, None],
+        "splice" | "copy_file_range" => [Some(0), Some(2), None, None, None],
+        "fcntl" => [Some(0), None, Some(1), None, None],
+        "futex" => [None, None, None, Some(0), Some(3)],
+        _ => [None; 5],
     }
 }

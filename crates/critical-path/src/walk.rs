@@ -280,9 +280,12 @@ impl<'lines> Walk<'_, 'lines> {
                 } if call == wait.call => {
                     let word_before = self.lines.futex_since(frame.thread, stretch.range.begin);
                     let looked = match word.zip(word_before) {
-                        Some((word, before)) => {
+                        // Who waits without a time-out now does not try again and again: Java's threads have one word
+                        // for all that they wait for by `LockSupport`.
+                        Some(((word, is_timed), (before, _))) => {
                             let between = TimeRange::new(stretch.range.end, since);
                             word == before
+                                && is_timed
                                 && ran <= LOOKS
                                 && !self.lines.made_other_calls(frame.thread, between)
                         }

@@ -86,7 +86,7 @@ codes! {
     LostEvents, Warning, "The tracer had no room for some events and counted them.",
         "record with larger buffers or fewer events";
     LostPackets, Warning, "Whole packets are missing between two packets of a stream.",
-        "record with larger buffers, and open all parts of a rotated session; a snapshot overwrites old packets by design";
+        "record with larger buffers; a snapshot overwrites old packets by design";
     LostSpans, Warning, "The recorder received spans that it could not keep: the disk was full or too slow.",
         "requests are missing or known in part; record onto a faster disk or one with room, or send fewer spans";
     OtherProcessor, Warning, "Packets name another processor than most of their stream, which is of one; they are read as the others are.",

@@ -10,7 +10,7 @@ use crate::packets::RawPacket;
 
 /// Leaves out of a stream what another of its files has as well: byte for byte or as far as its bytes go, which is said
 /// where that file lies in the same folder (snapshots of one session may share packets); and what states the same number
-/// and times with other bytes, as one of them is damaged: of these the one that more events can be read of stays.
+/// and times with other bytes, as one of them is damaged: of these one that more files have stays, or of which more events can be read.
 pub(crate) fn leave_out_copies(
     packets: &mut Vec<RawPacket>,
     files: &[NamedBytes],
@@ -41,7 +41,8 @@ pub(crate) fn leave_out_copies(
     for ((_, stated, sequence), mut alike) in alike {
         // The longest first, of which others may be the beginning.
         alike.sort_by_key(|&position| (Reverse(packets[position].size), position));
-        let is_one = stated.is_some() && sequence.is_some();
+        let takes_time = stated.is_some_and(|(begin, end)| begin < end);
+        let is_one = stated.is_some() && (sequence.is_some() || takes_time);
         let (first, others) = (alike[0], &alike[1..]);
         let differs = |other: &usize| {
             let (of, own) = (&packets[first], &packets[*other]);
@@ -49,7 +50,16 @@ pub(crate) fn leave_out_copies(
         };
         let damaged = is_one && others.iter().any(differs);
         if damaged {
-            alike.sort_by_cached_key(|&position| Reverse(events(&packets[position])));
+            // What several files have is whole, most likely.
+            let all = alike.clone();
+            alike.sort_by_cached_key(|&position| {
+                let own = &packets[position];
+                let same = |other: &&usize| {
+                    let other = &packets[**other];
+                    goes_on(own, other) || goes_on(other, own)
+                };
+                Reverse((all.iter().filter(same).count(), events(own)))
+            });
         }
         for (rank, &position) in alike.iter().enumerate() {
             let own = &packets[position];
@@ -80,7 +90,7 @@ pub(crate) fn leave_out_copies(
         })
     };
     let alike = told(of_folder, " in another file of the stream, too");
-    let unlike = " in another file of the stream with other content; of each the one is read that has more events";
+    let unlike = " in another file of the stream with other content; of each one is read that more files have, or that has more events";
     let diagnostics = alike.into_iter().chain(told(differing, unlike)).collect();
     let mut copies = is_copy.into_iter();
     packets.retain(|_| !copies.next().unwrap_or(false));

@@ -87,7 +87,8 @@ fn by_description(parts: Vec<OpenedSource>) -> Vec<Parts> {
             !known.text.is_empty()
                 && (known.text.starts_with(&text) || text.starts_with(&known.text))
         };
-        match found.iter_mut().find(goes_on) {
+        // Not over a part of another description: what lies in that one would be missing between its neighbours.
+        match found.last_mut().filter(goes_on) {
             Some(known) => {
                 known.parts.push(part);
                 if known.text.len() < text.len() {

@@ -9,7 +9,7 @@
 //! 0 140 irq 5 name / irqend 5         softirq 3 / softirqend 3     timer / timerend
 //! 0 150 raise 3            queue 0x1 lo    loop 0x1 lo    receive 0x1 lo
 //! 0 155 send a.b 7         arrive a.b 7   (a TCP segment from host a to host b by its number)
-//! 0 160 call futex 0x10    (at this word; without one, the trace does not tell)
+//! 0 160 call futex 0x10    (at this word; without one, the trace does not tell; `untimed`: without a time-out)
 //! 0 160 call futex         ret futex        interrupted futex     signal a (to thread a)     signal a process (of a)
 //! -- lost 3 cpu0           as in slowpath-drawn
 //! ```
@@ -139,6 +139,9 @@ fn events(line: &str, tracer: Tracer) -> Vec<String> {
             };
             if !argument(1).is_empty() {
                 event += &format!(" uaddr={}", argument(1));
+            }
+            if argument(2) == "untimed" {
+                event += " utime=0";
             }
             vec![event]
         }

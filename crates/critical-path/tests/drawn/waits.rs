@@ -114,6 +114,9 @@ fn what_is_known_to_be_one_lock_may_be_looked_at_for_longer() {
          910000..950000 a RUNNING";
     waits_at_two_words("", spins, "", without_words);
     waits_at_two_words("0x7f001228", spins, "", without_words);
+    // It reads a clock by a system call.
+    let reads_clock = format!("{spins}\n0 254000 call clock_gettime\n0 255000 ret clock_gettime");
+    waits_at_two_words("0x7f001228", &reads_clock, "0x7f001228", waited);
     // It has no processor for most of the time.
     let waits_for_cpu = "0 760000 switch - a
          0 770000 ret futex";
@@ -133,6 +136,8 @@ fn a_sleep_right_before_a_wait_for_a_lock_is_a_sleep() {
          900000..910000 a WAIT_CPU
          910000..950000 a RUNNING";
     waits_at_two_words("0x7f001528", wakes, "0x7f001228", slept);
+    // So where both are at one word, as with Java's LockSupport, and the lock is waited for without a time-out.
+    waits_at_two_words("0x7f001228", wakes, "0x7f001228 untimed", slept);
     // Who looks at something else meanwhile does not only wait.
     let polls = format!("{wakes}\n0 775000 call read\n0 776000 ret read");
     waits_at_two_words("0x7f001228", &polls, "0x7f001228", slept);

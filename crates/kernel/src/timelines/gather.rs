@@ -57,10 +57,19 @@ pub(super) const FACTS_OF_SEGMENTS: &[FactKind] =
 /// it again (`include/linux/errno.h`).
 const INTERRUPTED: [i64; 5] = [-4, -512, -513, -514, -516];
 
-/// `futex`, and the call by which it goes on after a signal.
+/// What who waits for a lock calls between two looks at it: `futex`, the call by which it goes on after a signal, clocks
+/// (where the C library cannot read them itself), and what gives the processor away.
 pub(super) fn goes_on(concepts: &Concepts) -> Vec<SyscallId> {
+    const CALLS: [&str; 6] = [
+        "futex",
+        "restart_syscall",
+        "clock_gettime",
+        "gettimeofday",
+        "sched_yield",
+        "getcpu",
+    ];
     let names = (0..).map(SyscallId).zip(concepts.syscall_names());
-    let meant = names.filter(|(_, name)| ["futex", "restart_syscall"].contains(&name.as_str()));
+    let meant = names.filter(|(_, name)| CALLS.contains(&name.as_str()));
     meant.map(|(call, _)| call).collect()
 }
 
@@ -85,7 +94,7 @@ pub(super) struct Gather<'run> {
     pub(super) interleaved: FxHashSet<CpuId>,
     /// The trace says which packets are received.
     pub(super) packets_recorded: bool,
-    /// `futex`, and the call by which it goes on after a signal.
+    /// What who waits for a lock calls between two looks at it.
     pub(super) goes_on: Vec<SyscallId>,
 }
 
@@ -328,7 +337,10 @@ impl Analysis for Gather<'_> {
             Fact::SyscallEntry(entry) => {
                 self.call(state, at, Call::named(entry.call.index()));
                 let is_other = !self.goes_on.contains(&entry.call);
-                state.open.word = entry.word.map_or(Word::UNKNOWN, Word::at);
+                // Where that is not told, it may be.
+                let is_timed = entry.is_timed.unwrap_or(true);
+                let word = entry.word.map(|address| Word::at(address, is_timed));
+                state.open.word = word.unwrap_or(Word::UNKNOWN);
                 state.open.others |= is_other;
                 if state.open.interleaved && (is_other || state.open.word.is_known()) {
                     self.futex(state, at, true);

@@ -228,12 +228,13 @@ impl Timelines {
     }
 
     /// The word of memory at which a thread waits from `since` on, if it does so in `futex` and the trace tells: by a
-    /// number that words seldom have in common.
-    pub fn futex_since(&self, thread: ThreadId, since: Timestamp) -> Option<u16> {
+    /// number that words seldom have in common; and whether it waits no longer than until a time.
+    pub fn futex_since(&self, thread: ThreadId, since: Timestamp) -> Option<(u16, bool)> {
         let (runs, _) = self.line(thread);
         let past = runs.partition_point(|row| Run::from_row(row).begin < since.ns());
         let run = run_before(runs, past).filter(|run| run.end == since.ns())?;
-        run.word.is_known().then_some(run.word.0)
+        let word = run.word;
+        word.is_known().then(|| (word.number(), word.is_timed()))
     }
 
     /// Whether a thread is known to have made system calls within `during`, from where it began to run to where it
