@@ -58,6 +58,8 @@ const values = (duration) => ({
   buckets: [20],
   pixels: [30],
   row: [1],
+  server: [1],
+  client: [1],
   id: [0],
   rows: [[0, 1, 2, 3]],
   touching: [1],
