@@ -291,7 +291,7 @@ fn nonsense_in_the_form_of_the_description_is_answered_as_it_says() {
     let questions = described(&description);
     let mut chance = Chance(0x511);
     let mut answered = BTreeSet::new();
-    for turn in 0..30 * questions.len() {
+    for turn in 0..90 * questions.len() {
         let question = &questions[turn % questions.len()];
         let (path, body) = question.made_up(&mut chance);
         let answer = server.ask(&question.method, &path, "", &body);
