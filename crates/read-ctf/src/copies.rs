@@ -10,7 +10,8 @@ use crate::packets::RawPacket;
 
 /// Leaves out of a stream what another of its files has as well: byte for byte or as far as its bytes go, which is said
 /// where that file lies in the same folder (snapshots of one session may share packets); and what states the same number
-/// and times with other bytes, as one of them is damaged: of these one that more files have stays, or of which more events can be read.
+/// and times with other bytes, as one of them is damaged: of these one stays that more files have, or of which more events
+/// can be read.
 pub(crate) fn leave_out_copies(
     packets: &mut Vec<RawPacket>,
     files: &[NamedBytes],
