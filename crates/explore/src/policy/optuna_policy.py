@@ -128,10 +128,12 @@ class Optuna(Policy):
         return self.random.choice(values) if values else self.random.uniform(domain["min"], domain["max"])
 
     def stop_run(self, configuration, metric, value):
-        trial = self.asked.get(json.dumps(configuration, sort_keys=True))
+        key = json.dumps(configuration, sort_keys=True)
+        trial = self.asked.get(key)
         if not self.prunes or trial is None or metric != self.objectives[0]["metric"] or not math.isfinite(value):
             return False
-        if not self.tried.get(json.dumps(configuration, sort_keys=True)):
+        # Of several runs of a configuration the first one decides.
+        if key not in self.tried:
             trial.report(value, self.step)
             self.is_hopeless = trial.should_prune()
         self.step += 1
