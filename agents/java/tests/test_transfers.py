@@ -349,7 +349,7 @@ class ByRegisters(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.jsonl"
             ran = subprocess.run(["java", f"-javaagent:{AGENT}=report={report},report-every=0.2,arms-per-second=1000,"
-                                  "backend=watchpoints,remote=corners.Trapped#fetch", "-cp", CLASSES, "corners.Trapped"],
+                                  "aiming-share=0.5,backend=watchpoints,remote=corners.Trapped#fetch", "-cp", CLASSES, "corners.Trapped"],
                                  check=True, stderr=subprocess.PIPE, text=True, timeout=60)
             self.assertIn("slowpath: reads are not seen any more: the program has taken SIGTRAP for itself", ran.stderr)
             row = read_report(report)[1][0]["classes"][0]
