@@ -243,3 +243,36 @@ fn of_a_packet_that_two_snapshots_have_the_whole_one_is_read() {
         assert!(!said.contains("TimeGoesBack"), "{said}");
     }
 }
+
+#[test]
+fn a_part_that_lies_whole_in_another_part_is_read_where_that_one_is_damaged() {
+    let packet = |number: u64| {
+        let begin = 1_000_000 + number * 10_000_000;
+        let ticks = format!("{} tick\n", begin + 1_000_000).repeat(100);
+        let end = begin + 5_000_000;
+        format!("\npacket {begin}..{end} number={number}\n{begin} 0>7\n{ticks}{end} 7>0\n")
+    };
+    let of_0 = |numbers: &[u64]| {
+        let packets: String = numbers.iter().map(|number| packet(*number)).collect();
+        format!("stream cpu_0 0{packets}")
+    };
+    // Damages the middle of a packet, by position, where packets are of one size.
+    let damage = |part: &Path, position: usize, of: usize| {
+        let file = part.join("cpu_0");
+        let mut bytes = fs::read(&file).expect("a stream");
+        let middle = bytes.len() * (2 * position + 1) / (2 * of);
+        bytes[middle..middle + 16].fill(0xff);
+        fs::write(&file, bytes).expect("written");
+    };
+    let events = |trace: &Path| {
+        slowpath(&["count", "--by", "none", "--json"], trace).json()["events"].clone()
+    };
+    let whole = events(packets::written(&of_0(&[0, 1, 2])).path());
+    let parts = packets::rotated(&[&of_0(&[0, 1, 2]), &of_0(&[1])]);
+    damage(&parts.path().join("1"), 1, 3);
+    assert_eq!(events(parts.path()), whole);
+    let copies = packets::rotated(&[&of_0(&[0, 1, 2]), &of_0(&[0, 1, 2])]);
+    damage(&copies.path().join("1"), 0, 3);
+    damage(&copies.path().join("2"), 2, 3);
+    assert_eq!(events(copies.path()), whole);
+}

@@ -2,16 +2,17 @@
 //! snapshot of what the other went on to record.
 //!
 //! Packets are compared by processor and begin, which no two packets of one tracer share by accident;
-//! events are counted only where all packets are alike. Parts of a rotated session, and traces of
-//! several domains, have no packet in common. Pages whose `slowpath.json` is lost tell neither their host
-//! nor wall time: they are compared by the tracer's own clock.
+//! events are counted only where all packets are alike, and in parts of one session. Parts of a rotated
+//! session, and traces of several domains, have no packet in common. Pages whose `slowpath.json` is lost
+//! tell neither their host nor wall time: they are compared by the tracer's own clock.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use slowpath_model::{CpuId, EventClassId, Projection, TimeRange, Timestamp, TracerDomain};
 use slowpath_source::{Packet, Source, Stream};
 
-use crate::{Manifest, OpenedSource};
+use crate::{Manifest, OpenedSource, one_session};
 
 /// What two traces have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,11 +34,20 @@ pub(crate) fn in_common(first: &OpenedSource, second: &OpenedSource) -> Option<I
         true => [first, second].map(InItsClock::own),
         false => [first, second].map(InItsClock::as_it_is),
     };
+    // Parts of one session will be one trace, which has each packet from the part that holds most of it.
+    let will_be_one = one_session::are_of_one(first, second);
     if has_same_packets(&one, &other) {
+        let holds_more = |trace: &InItsClock<'_>, than: &InItsClock<'_>| {
+            let mut events = trace.events().iter().zip(than.events());
+            events.any(|(events, less)| events > less)
+        };
+        if will_be_one && holds_more(&one, &other) && holds_more(&other, &one) {
+            return Some(InCommon::Some);
+        }
         // Of two that hold the same, the one that tells more besides.
         let tells = |trace: &OpenedSource| u64::from(trace.recording.is_some());
-        let one = (events(one.source), tells(first));
-        return Some(match one < (events(other.source), tells(second)) {
+        let one = (one.all_events(), tells(first));
+        return Some(match one < (other.all_events(), tells(second)) {
             true => InCommon::FirstIsPart,
             false => InCommon::SecondIsPart,
         });
@@ -58,11 +68,11 @@ pub(crate) fn in_common(first: &OpenedSource, second: &OpenedSource) -> Option<I
     if !is_any_shared(&streams_of_one, &streams_of_other) {
         return None;
     }
-    let second_is_part = is_held(&other, &one, &streams_of_one);
-    let first_is_part = is_held(&one, &other, &streams_of_other);
+    let second_is_part = is_held(&other, &one, &streams_of_one, will_be_one);
+    let first_is_part = is_held(&one, &other, &streams_of_other, will_be_one);
     Some(match (first_is_part, second_is_part) {
         // The same packets, of which one does not describe all events.
-        (true, true) if events(one.source) < events(other.source) => InCommon::FirstIsPart,
+        (true, true) if one.all_events() < other.all_events() => InCommon::FirstIsPart,
         (_, true) => InCommon::SecondIsPart,
         (true, false) => InCommon::FirstIsPart,
         (false, false) => InCommon::Some,
@@ -92,6 +102,7 @@ fn lost_its_manifest(trace: &OpenedSource) -> bool {
 struct InItsClock<'trace> {
     source: &'trace dyn Source,
     offset_ns: i64,
+    events: OnceCell<Vec<u64>>,
 }
 
 impl<'trace> InItsClock<'trace> {
@@ -99,6 +110,7 @@ impl<'trace> InItsClock<'trace> {
         Self {
             source: &*trace.source,
             offset_ns: 0,
+            events: OnceCell::new(),
         }
     }
 
@@ -109,6 +121,7 @@ impl<'trace> InItsClock<'trace> {
         Self {
             source: &*trace.source,
             offset_ns: manifest.map_or(0, Manifest::monotonic_offset_ns),
+            events: OnceCell::new(),
         }
     }
 
@@ -118,6 +131,24 @@ impl<'trace> InItsClock<'trace> {
 
     fn range(&self, packet: &Packet) -> TimeRange {
         TimeRange::new(self.at(packet.range.begin), self.at(packet.range.end))
+    }
+
+    /// How many events can be read, by packet.
+    fn events(&self) -> &[u64] {
+        self.events.get_or_init(|| {
+            let classes = self.source.schema().event_classes.len();
+            let decoder = self.source.decoder(&Projection::every_event(classes));
+            let packets = self.source.packets().iter().map(|packet| {
+                let mut events = 0;
+                decoder.tally(packet.id, &mut |_: EventClassId, count| events += count);
+                events
+            });
+            packets.collect()
+        })
+    }
+
+    fn all_events(&self) -> u64 {
+        self.events().iter().sum()
     }
 }
 
@@ -133,17 +164,6 @@ fn has_same_packets(one: &InItsClock<'_>, other: &InItsClock<'_>) -> bool {
         && classes(one) == classes(other)
         && one.source.packets().len() == other.source.packets().len()
         && packets(one) == packets(other)
-}
-
-/// How many events can be read.
-fn events(source: &dyn Source) -> u64 {
-    let classes = source.schema().event_classes.len();
-    let decoder = source.decoder(&Projection::every_event(classes));
-    let mut events = 0;
-    for packet in source.packets() {
-        decoder.tally(packet.id, &mut |_: EventClassId, count| events += count);
-    }
-    events
 }
 
 fn hull(trace: &InItsClock<'_>) -> TimeRange {
@@ -168,8 +188,13 @@ fn is_any_shared(one: &ByBegin, other: &ByBegin) -> bool {
 }
 
 /// Whether every packet of `part` lies in a packet of `whole`, of the stream with which its own one
-/// shares some.
-fn is_held(part: &InItsClock<'_>, whole: &InItsClock<'_>, streams_of_whole: &ByBegin) -> bool {
+/// shares some, and, where they are counted, as many events in each that both hold.
+fn is_held(
+    part: &InItsClock<'_>,
+    whole: &InItsClock<'_>,
+    streams_of_whole: &ByBegin,
+    are_counted: bool,
+) -> bool {
     part.source.streams().iter().all(|stream| {
         let packets = packets_of(part.source, stream);
         let key = |packet: &Packet| (packet.cpu, part.at(packet.range.begin));
@@ -184,8 +209,14 @@ fn is_held(part: &InItsClock<'_>, whole: &InItsClock<'_>, streams_of_whole: &ByB
             let known = after.checked_sub(1).map(|position| &of_whole[position]);
             known.is_some_and(|known| {
                 let known_range = whole.range(known);
+                let holds_events = || {
+                    let events =
+                        |of: &InItsClock<'_>, packet: &Packet| of.events()[packet.id.index()];
+                    !are_counted || events(whole, known) >= events(part, packet)
+                };
                 known_range.end >= range.end
-                    && (known_range.begin < range.begin || known.size >= packet.size)
+                    && (known_range.begin < range.begin
+                        || known.size >= packet.size && holds_events())
             })
         })
     })

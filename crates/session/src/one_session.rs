@@ -24,10 +24,7 @@ struct Parts {
 pub(crate) fn joined(traces: Vec<OpenedSource>, jobs: NonZeroUsize) -> Vec<OpenedSource> {
     let mut sessions: Vec<Vec<OpenedSource>> = Vec::new();
     for trace in traces {
-        let of_same = sessions.iter_mut().find(|parts| {
-            let session = session_of(&parts[0]);
-            session.is_some() && session == session_of(&trace)
-        });
+        let of_same = (sessions.iter_mut()).find(|parts| are_of_one(&parts[0], &trace));
         match of_same {
             Some(parts) => parts.push(trace),
             None => sessions.push(vec![trace]),
@@ -44,6 +41,12 @@ pub(crate) fn joined(traces: Vec<OpenedSource>, jobs: NonZeroUsize) -> Vec<Opene
     joined
         .map(|trace| OpenedSource { ctf: None, ..trace })
         .collect()
+}
+
+/// Whether they will be one trace, unless their descriptions contradict each other.
+pub(crate) fn are_of_one(first: &OpenedSource, second: &OpenedSource) -> bool {
+    let session = session_of(first);
+    session.is_some() && session == session_of(second)
 }
 
 type Session<'trace> = (
