@@ -377,13 +377,13 @@ fn killed_at_any_moment_it_goes_on_and_counts_nothing_twice() {
     assert_eq!(killed.failed, 0, "{killed:?}");
 }
 
-/// Two minutes: `cargo test -p slowpath-cli --test explore -- --ignored --nocapture two_hundred`.
+/// Half a minute: `cargo test -p slowpath-cli --test explore -- --ignored --nocapture two_hundred`.
 #[test]
-#[ignore = "takes two minutes"]
+#[ignore = "takes half a minute"]
 fn two_hundred_kills_of_explorer_and_system_leave_no_wrong_result() {
     let killed = killed_at_random(25, 200, 2);
-    assert_eq!(killed.explorers + killed.systems, 200, "{killed:?}");
-    assert!(killed.failed <= killed.systems, "{killed:?}");
+    assert!(killed.explorers + killed.systems >= 200, "{killed:?}");
+    assert!((1..=killed.systems).contains(&killed.failed), "{killed:?}");
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr(), "{killed:?}");
 }
@@ -405,7 +405,7 @@ fn killed_at_random(per_configuration: u64, most: u64, system_each: u64) -> Kill
         "{NUMBERS}[system]\ncommand = '''setsid env -i sh -c 'echo $$ > {{{{scratch}}}}/up; exec sleep {sleeper}' >/dev/null 2>&1 & '''\n\
          ready = {{ command = \"test -s {{{{scratch}}}}/up\" }}\nstop = \"kill $(cat {{{{scratch}}}}/up) || true\"\n\
          [commands]\nbefore = [\"echo changed > state\"]\nrestore = [\"echo restored > state; echo once >> restored\"]\n\
-         [workload]\ncommand = \"echo {{{{trial}}}} >> ran; sleep 0.02; kill -0 $(cat {{{{scratch}}}}/up) && echo cost {{{{a}}}}\"\n\
+         [workload]\ncommand = \"echo {{{{trial}}}} >> ran; sleep 0.02; grep -q sleep /proc/$(cat {{{{scratch}}}}/up)/cmdline && echo cost {{{{a}}}}\"\n\
          {COST}[trials]\nper_configuration = {per_configuration}\n",
     ));
     let mut chance = Chance(7);
