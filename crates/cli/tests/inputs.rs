@@ -77,6 +77,23 @@ fn nothing_to_read_is_said_with_a_hint() {
 }
 
 #[test]
+fn names_that_nothing_has_are_refused_with_a_hint() {
+    let folder = with_trace();
+    for (filter, said) in [("--event", "no event has"), ("--stream", "no stream has")] {
+        let refused = slowpath(&["events", filter, "nope*"], folder.path());
+        assert_eq!(refused.status, Some(2), "{}", refused.stderr);
+        let stderr = &refused.stderr;
+        assert!(
+            stderr.contains(said) && stderr.contains("nope*"),
+            "{stderr}"
+        );
+        assert!(stderr.contains("hint:"), "{stderr}");
+        let one_of_two = slowpath(&["events", filter, "nope*", filter, "*"], folder.path());
+        assert_eq!(one_of_two.status, Some(0), "{}", one_of_two.stderr);
+    }
+}
+
+#[test]
 fn a_reader_that_stops_reading_is_no_error() {
     let folder = with_trace();
     let exports = ["otlp", "folded", "arrow", "parquet", "perfetto"]

@@ -60,6 +60,7 @@ pub fn run(args: &EventsArgs) -> anyhow::Result<Report> {
     let wanted: Vec<Projection> = sources.iter().map(|source| args.wanted(*source)).collect();
     let range = args.input.range(&experiment)?;
     args.check_pid(&sources)?;
+    args.check_names(&sources)?;
     if args.format == Form::Null {
         anyhow::ensure!(
             args.stream.is_empty() && args.pid.is_empty(),
@@ -118,6 +119,24 @@ impl EventsArgs {
         Ok(())
     }
 
+    /// Refuses --event and --stream where no name matches.
+    fn check_names(&self, sources: &[&dyn Source]) -> anyhow::Result<()> {
+        let mut classes = (sources.iter()).flat_map(|source| &source.schema().event_classes);
+        anyhow::ensure!(
+            self.event.is_empty() || classes.any(|class| matches_any(&self.event, &class.name)),
+            "no event has a name that matches {}\n  hint: `slowpath count` lists the names of all events",
+            self.event.join(" or ")
+        );
+        let mut streams = sources.iter().flat_map(|source| source.streams());
+        anyhow::ensure!(
+            self.stream.is_empty()
+                || streams.any(|stream| matches_any(&self.stream, file_of(&stream.name))),
+            "no stream has a name that matches {}\n  hint: streams are named as their files are",
+            self.stream.join(" or ")
+        );
+        Ok(())
+    }
+
     /// Event classes whose names match, without fields: printing walks them itself.
     fn wanted(&self, source: &dyn Source) -> Projection {
         let schema = source.schema();
@@ -143,10 +162,8 @@ struct Filter {
 
 impl Filter {
     fn new(args: &EventsArgs, experiment: &Experiment) -> Self {
-        let wanted = |name: &str| {
-            let file = name.rsplit('/').next().unwrap_or(name);
-            args.stream.is_empty() || matches_any(&args.stream, file)
-        };
+        let wanted =
+            |name: &str| args.stream.is_empty() || matches_any(&args.stream, file_of(name));
         let streams = |trace: &OpenedSource| {
             let streams = trace.source.streams().iter();
             streams.map(|stream| wanted(&stream.name)).collect()
@@ -170,6 +187,11 @@ impl Filter {
         source.visit(place.packet, place.position, &mut seen);
         self.pids.iter().any(|pid| seen.ids.contains(pid))
     }
+}
+
+/// The name of a stream's file.
+fn file_of(stream: &str) -> &str {
+    stream.rsplit('/').next().unwrap_or(stream)
 }
 
 mod context_ids {
