@@ -77,7 +77,8 @@ impl<'run> Diagnosis<'run> {
             (host.diagnostics.get(host.id.index())).and_then(|of_host| Missing::of(of_host));
         let is_cut = missing.is_some_and(|missing| missing.is_cut());
         let slow = lines.map(|lines| {
-            let recorded = Recorded::of(lines, is_cut, host.rings.contains_key(&host.id));
+            let rings = host.rings.get(&host.id).map_or(&[][..], Vec::as_slice);
+            let recorded = Recorded::of(lines, is_cut, rings);
             Slow::of(host.all, host.id, lines, host.window, &recorded)
         });
         let slow = slow.filter(|slow| slow.total > Nanoseconds::ZERO);

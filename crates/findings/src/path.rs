@@ -84,21 +84,25 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// Each processor's `ring` may begin at another time; but what `is_cut` off or damaged is not left out in
-    /// silence: that its time is unknown has to be told.
-    pub(crate) fn of(lines: &Timelines, is_cut: bool, ring: bool) -> Self {
+    /// Each processor's part of the `rings` may begin at another time; but what `is_cut` off or damaged is not left
+    /// out in silence: that its time is unknown has to be told.
+    pub(crate) fn of(lines: &Timelines, is_cut: bool, rings: &[TimeRange]) -> Self {
         let (whole, everywhere) = (lines.range(), recorded_everywhere(lines));
         let unknown = lines.processors().flat_map(|cpu| lines.unknown_on(cpu));
-        let between = unknown.filter(|gap| whole.begin < gap.begin && gap.end < whole.end);
+        // Within a ring only a moment is unknown here and there, where the tracer misses a switch.
+        let is_between = |gap: &TimeRange| {
+            let is_new = |ring: &TimeRange| gap.begin <= ring.begin && ring.begin <= gap.end;
+            whole.begin < gap.begin && gap.end < whole.end && rings.iter().any(is_new)
+        };
         Self {
-            range: match (is_cut, ring) {
+            range: match (is_cut, rings) {
                 (false, _) => everywhere,
-                (true, false) => whole,
-                (true, true) => TimeRange::new(everywhere.begin, whole.end),
+                (true, []) => whole,
+                (true, _) => TimeRange::new(everywhere.begin, whole.end),
             },
-            gaps: match ring && !is_cut {
-                true => TimeRange::union(between.collect()),
-                false => Vec::new(),
+            gaps: match is_cut {
+                true => Vec::new(),
+                false => TimeRange::union(unknown.filter(is_between).collect()),
             },
         }
     }

@@ -268,8 +268,8 @@ fn unexplained(
         return None;
     }
     let of_rings = longest_first.iter().filter_map(|piece| {
-        let filled = rings.get(&piece.segment.host)?;
-        Some(not_held(slow, piece, filled))
+        let filled = TimeRange::union(rings.get(&piece.segment.host)?.clone());
+        Some(not_held(slow, piece, &filled))
     });
     let (overwritten, outside): (Vec<_>, Vec<_>) = of_rings.unzip();
     let [overwritten, outside]: [Nanoseconds; 2] =

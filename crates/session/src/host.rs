@@ -21,7 +21,7 @@ use slowpath_model::{
 };
 use slowpath_source::{Joined, Source};
 
-use crate::{Experiment, Manifest, OpenedSource, group_quotas, state_dump};
+use crate::{Experiment, OpenedSource, group_quotas, state_dump};
 
 /// The kernel traces of one host.
 pub struct HostKernels<'experiment> {
@@ -263,11 +263,17 @@ impl<'experiment> HostKernels<'experiment> {
         state_dump::control_groups(&self.traces)
     }
 
-    /// When the rings in memory were filled that snapshots were taken of; empty where there are none.
+    /// When the rings in memory were filled that snapshots were taken of, in order; empty where there are none.
     pub fn rings(&self) -> Vec<TimeRange> {
-        let recordings = self.traces.iter();
-        let manifests = recordings.filter_map(|trace| Some(&trace.recording.as_ref()?.1));
-        TimeRange::union(manifests.filter_map(Manifest::ring).collect())
+        let recordings = self.traces.iter().flat_map(|trace| {
+            let later = trace.later_parts.iter().map(|(_, recording)| recording);
+            std::iter::once(&trace.recording).chain(later).flatten()
+        });
+        let mut rings: Vec<TimeRange> = recordings
+            .filter_map(|(_, manifest)| manifest.ring())
+            .collect();
+        rings.sort_unstable_by_key(|ring| (ring.begin, ring.end));
+        rings
     }
 
     /// The CPU quotas of control groups, as the kernel told the recorder; `None` where it did not ask.
