@@ -26,12 +26,19 @@ pub(crate) struct Loss {
 /// value of the counter: LTTng-UST (2.13) states 0 now and then.
 pub(crate) fn losses(packets: &[RawPacket]) -> Vec<Loss> {
     let mut before: Option<&RawPacket> = None;
+    let mut known_sequence = None;
     let mut known = 0;
+    let mut read_since = 0;
     let mut losses = Vec::with_capacity(packets.len());
-    for packet in packets {
+    for (position, packet) in packets.iter().enumerate() {
+        let sequence = packet
+            .sequence
+            .filter(|_| !is_out_of_line(packets, position));
         let discarded = packet.discarded.unwrap_or(0);
+        let is_too_much = is_too_much(before, packet, known);
+        let discarded = if is_too_much { known } else { discarded };
         losses.push(match before {
-            None if packet.sequence == Some(0) => Loss {
+            None if sequence == Some(0) => Loss {
                 events: discarded,
                 ..Loss::default()
             },
@@ -39,22 +46,70 @@ pub(crate) fn losses(packets: &[RawPacket]) -> Vec<Loss> {
                 earlier_events: discarded,
                 ..Loss::default()
             },
-            Some(before) => Loss {
+            Some(_) => Loss {
                 events: discarded.saturating_sub(known),
-                packets: before
-                    .sequence
-                    .zip(packet.sequence)
-                    .map_or(0, |(earlier, later)| {
-                        let between = later.saturating_sub(earlier).saturating_sub(1);
-                        between.saturating_sub(packet.left_out_before)
-                    }),
+                packets: known_sequence.zip(sequence).map_or(0, |(earlier, later)| {
+                    let between = u64::saturating_sub(later, earlier).saturating_sub(1);
+                    between.saturating_sub(packet.left_out_before + read_since)
+                }),
                 earlier_events: 0,
             },
         });
         before = Some(packet);
         known = known.max(discarded);
+        // The next number is compared with the last one that was believed.
+        let is_damaged = sequence.is_none() && packet.sequence.is_some();
+        read_since = if is_damaged {
+            read_since + 1 + packet.left_out_before
+        } else {
+            0
+        };
+        known_sequence = if is_damaged { known_sequence } else { sequence };
     }
     losses
+}
+
+/// Whether a packet's number cannot be its own, as it does not lie between those of its neighbours, which are in order.
+fn is_out_of_line(packets: &[RawPacket], position: usize) -> bool {
+    let number = |position: usize| packets.get(position)?.sequence;
+    let before = position.checked_sub(1).and_then(number);
+    let numbers = before.zip(number(position)).zip(number(position + 1));
+    numbers.is_some_and(|((before, own), next)| before < next && !(before..=next).contains(&own))
+}
+
+/// Whether a packet says that more events were discarded since the one before than its clock has ticks.
+fn is_too_much(before: Option<&RawPacket>, packet: &RawPacket, known: u64) -> bool {
+    // Some clocks are slower than events come.
+    const MOST_BY_SLOW_CLOCKS: u64 = u32::MAX as u64;
+    let ends = before.and_then(|before| before.end).zip(packet.end);
+    let ticks = ends.map(|(earlier, later)| later.saturating_sub(earlier));
+    let grown = packet.discarded.unwrap_or(0).saturating_sub(known);
+    ticks.is_some_and(|ticks| grown > ticks.max(MOST_BY_SLOW_CLOCKS))
+}
+
+/// What packets state of losses that cannot be: for the first such packet of a stream, in words; and how many there are.
+pub(crate) fn damaged(packets: &[RawPacket]) -> Option<(&RawPacket, String, u64)> {
+    let mut known = 0;
+    let mut first = None;
+    let mut count = 0;
+    for (position, packet) in packets.iter().enumerate() {
+        let before = position.checked_sub(1).map(|before| &packets[before]);
+        let discarded = packet.discarded.unwrap_or(0);
+        let what = if is_out_of_line(packets, position) {
+            let number = packet.sequence.unwrap_or(0);
+            format!("the packet's number, {number}, does not lie between those of its neighbours")
+        } else if is_too_much(before, packet, known) {
+            format!(
+                "the packet says that {discarded} events were lost, more than can have come since the one before"
+            )
+        } else {
+            known = known.max(discarded);
+            continue;
+        };
+        count += 1;
+        first.get_or_insert((packet, what));
+    }
+    first.map(|(packet, what)| (packet, what, count))
 }
 
 /// The losses of a trace's streams, for one diagnostic of each kind.

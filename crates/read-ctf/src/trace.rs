@@ -15,7 +15,7 @@ use crate::copies::{folder, leave_out_copies};
 use crate::decode::{ClockScale, CtfDecoder};
 use crate::fields::{fields, scopes};
 use crate::layout::{EnvironmentValue, TraceLayout};
-use crate::losses::{LossReport, losses};
+use crate::losses::{LossReport, damaged, losses};
 use crate::order::{leave_out_of_order, was_recorded};
 use crate::packets::{PacketPlans, RawPacket, is_bookkeeping};
 use crate::processor;
@@ -187,6 +187,17 @@ impl CtfTrace {
         let name = self.files[first.file].name.clone();
         let losses = losses(&packets);
         lost.add_stream(&name, &losses);
+        if let Some((packet, what, count)) = damaged(&packets) {
+            let place = Place {
+                file: self.files[packet.file].name.clone(),
+                byte: Some(packet.offset),
+                ..Place::default()
+            };
+            self.diagnostics.push(Diagnostic {
+                count: Some(count),
+                ..Diagnostic::new(DiagnosticCode::InvalidPacket, place, what)
+            });
+        }
         // What followed the one before it is missing, or was left out before the first one.
         let mut after_cut = lacks_begin;
         let mut behind_loss = false;

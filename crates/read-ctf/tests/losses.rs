@@ -60,6 +60,25 @@ fn check(layout: &str, streams: &[&str], expected: &[&str]) {
 }
 
 #[test]
+fn a_number_that_does_not_fit_is_damaged_and_nothing_is_missing_for_it() {
+    let what = |number: u64| {
+        format!(
+            "InvalidPacket s0 at byte 9 x1: the packet's number, {number}, does not lie between those of its neighbours"
+        )
+    };
+    let missing = "LostPackets s0 x1: 1 packet is missing";
+    check(LAYOUT, &["0/0 9/0 2/0 3/0"], &["0+0 0+0 0+0 0+0", &what(9)]);
+    check(LAYOUT, &["4/0 1/0 6/0"], &["0+0 0+0 0+0", &what(1)]);
+    check(
+        LAYOUT,
+        &["4/0 9/0 7/0"],
+        &["0+0 0+0 0+1", &what(9), missing],
+    );
+    // The last one may be right.
+    check(LAYOUT, &["0/0 1/0 3/0"], &["0+0 0+0 0+1", missing]);
+}
+
+#[test]
 fn a_loss_is_the_growth_from_packet_to_packet() {
     check(LAYOUT, &["0/0 1/0 2/0"], &["0+0 0+0 0+0"]);
     check(
