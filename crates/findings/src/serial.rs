@@ -2,7 +2,8 @@
 //!
 //! Known from the spans of tracing systems: parts of one request, of the same operation, of the same
 //! callee as far as the spans tell it, at least three in a row without overlap. Whether they could
-//! overlap only the program's author knows; so this is advice, not a verdict.
+//! overlap only the program's author knows; so this is advice, not a verdict. Parts that call nobody and mostly
+//! compute would take as long at the same time, on their thread.
 
 use std::collections::BTreeMap;
 
@@ -64,6 +65,10 @@ pub(crate) fn findings(slow: &Slow<'_>) -> Vec<Finding> {
         for ((call, calls), group) in groups.into_iter().zip(0..) {
             let apart = |pair: &[RequestId]| window(&pair[0]).end <= window(&pair[1]).begin;
             if calls.len() < LEAST_CALLS || !calls.windows(2).all(apart) {
+                continue;
+            }
+            let is_work = call.1.is_empty() && !calls.iter().any(|part| is_client(slow, *part));
+            if is_work && mostly_compute(slow, &calls) {
                 continue;
             }
             let longest = calls.iter().map(|call| window(call).length()).max();
@@ -185,6 +190,25 @@ impl Serial {
         let id = FindingId::SerialCalls;
         (self.taken).finding(slow, id, title, explanation, evidence, advice)
     }
+}
+
+fn is_client(slow: &Slow<'_>, part: RequestId) -> bool {
+    let told = slow.requests.get(part).told.as_ref();
+    told.is_some_and(|told| matches!(told.kind, SpanKind::Client | SpanKind::Producer))
+}
+
+/// Whether the threads of these parts run, or could, in most of their time.
+fn mostly_compute(slow: &Slow<'_>, parts: &[RequestId]) -> bool {
+    let (mut computed, mut all) = (Nanoseconds::ZERO, Nanoseconds::ZERO);
+    for &part in parts {
+        let request = slow.requests.get(part);
+        all += request.window.length();
+        if let [thread] = request.threads()[..] {
+            let states = slow.lines.states(thread, request.window);
+            computed += states.running + states.runnable;
+        }
+    }
+    computed.get() * 2 > all.get()
 }
 
 /// The spans that serve a call, of all hosts, by the span that makes it: with their services.

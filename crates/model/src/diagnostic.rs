@@ -67,8 +67,8 @@ codes! {
         "the metadata may be older than the stream; copy both again";
     UnknownEventClass, Error, "An event has an id that the metadata does not describe; the rest of its packet is skipped.",
         "the metadata may be older than the stream; copy both again";
-    InvalidPacket, Error, "A packet's header, size or time makes no sense; it is skipped, and the rest of its stream as well where no index says how to go on.",
-        "the file is damaged from this place on";
+    InvalidPacket, Error, "A packet's header, size, time or number makes no sense; what it is about is skipped, and where no index says how to go on the rest of the stream as well.",
+        "the file is damaged there; copy it again";
     TooManyPackets, Error, "Packets are so small that listing them would take more memory than the trace is worth; the rest of the stream is skipped.",
         "the file is damaged, or not a stream of this trace";
     ForeignStream, Error, "A packet is of another trace than the metadata; the rest of its stream is skipped.",

@@ -53,6 +53,39 @@ fn calls_of_one_service_are_told_without_a_thread_that_nobody_knows() {
 }
 
 #[test]
+fn parts_that_compute_are_no_calls() {
+    let internal = |words: &str| -> Vec<Span> {
+        let part = |n: i64| {
+            let (begin, end) = (1000 + n * 12_000, 11_000 + n * 12_000);
+            span(&format!(
+                "{} {begin}..{end} shop GET internal parent=1 {words}",
+                n + 2
+            ))
+        };
+        let whole = span("1 10..50000 shop /cart server");
+        std::iter::once(whole).chain((0..3).map(part)).collect()
+    };
+    // The events of the thread that the spans are of.
+    let on_thread = "cpu0 1000 start 7 2
+    cpu0 11000 end 7 2
+    cpu0 13000 start 7 3
+    cpu0 23000 end 7 3
+    cpu0 25000 start 7 4
+    cpu0 35000 end 7 4
+    ";
+    let computing = SERVED.replace("cpu0 50000", &format!("{on_thread}cpu0 50000"));
+    let title = |drawing: &str, words: &str| {
+        let mut found = findings(drawing, internal(words));
+        found.retain(|finding| finding.id == FindingId::SerialCalls);
+        found.first().map(|finding| finding.title.clone())
+    };
+    assert_eq!(title(&computing, ""), None);
+    assert!(title(&computing, "peer.service=db").is_some());
+    // Nobody knows what they do.
+    assert!(title(SERVED, "").is_some());
+}
+
+#[test]
 fn calls_of_several_services_are_not_the_same_call() {
     let to = |host: &str| format!("server.address={host} server.port=80");
     let hosts = ["svc1", "svc2", "svc3"].map(to);
