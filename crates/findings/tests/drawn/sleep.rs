@@ -3,7 +3,7 @@
 
 use slowpath_findings::{FindingId, Severity};
 
-use slowpath_model::{HostId, TimeRange};
+use slowpath_model::{HostId, TimeRange, Timestamp};
 
 use crate::support::{Drawn, findings, only};
 
@@ -174,7 +174,12 @@ fn it_is_told_how_many_that_took_as_long_are_not_recorded_whole() {
     // The snapshot before holds the first request, and what followed until 160 ms.
     let earlier = "cpu1 150000 sched_switch prev_comm=t prev_tid=0 prev_state=0 next_comm=t next_tid=8
                    cpu1 160000 sched_switch prev_comm=t prev_tid=8 prev_state=1 next_comm=t next_tid=0\n";
-    assert_eq!(asked(earlier, &[TimeRange::ALL]), (1, 1));
+    let at = Timestamp::from_ns(160_000_000);
+    let rings =
+        [(Timestamp::MIN, at), (at, Timestamp::MAX)].map(|(from, to)| TimeRange::new(from, to));
+    assert_eq!(asked(earlier, &rings), (1, 1));
+    // Within a ring a switch may be missing.
+    assert_eq!(asked(earlier, &[TimeRange::ALL]), (1, 0));
     // What a tracer lost is told of otherwise.
     assert_eq!(asked(earlier, &[]), (1, 0));
 }
