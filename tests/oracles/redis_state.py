@@ -122,7 +122,8 @@ def commands(facts, server, batch, types):
     request, connection = ("request", batch["client"]), ("connection", batch["client"])
     since, answered = batch["begin"], batch["written"] is not None
     for position, (number, begin, length) in enumerate(batch["commands"]):
-        name = server.names.get(number, f"command {number}")
+        # Single events tell the names themselves.
+        name = number if isinstance(number, str) else server.names.get(number, f"command {number}")
         end = begin + length
         until = max(end, batch["last"]) if answered and position + 1 == len(batch["commands"]) else end
         lies_in = (("query-buffer", since, begin), ("arguments", begin, end), ("reply-buffer", end, until))

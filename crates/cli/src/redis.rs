@@ -81,12 +81,14 @@ pub fn run(args: &RedisArgs) -> anyhow::Result<Report> {
     let kernels = experiment.hosts();
     let mut documents = Vec::new();
     let mut lost: u64 = 0;
+    let mut has_servers = false;
     for host in &hosts {
         let kernel = host.kernel(&kernels);
         let outcome = (host.stores(kernel, args.slowest, level, &options))
             .map_err(|Cancelled| interrupted())?;
         report = report.with(outcome.diagnostics);
         let told = outcome.state.unwrap_or_default();
+        has_servers |= !told.servers.is_empty();
         let paths = paths(&told, kernel, &run)?;
         lost = lost.saturating_add(told.lost);
         if args.json {
@@ -97,10 +99,16 @@ pub fn run(args: &RedisArgs) -> anyhow::Result<Report> {
             documents.push((host.name.as_str(), document));
             continue;
         }
+        if told.servers.is_empty() {
+            continue;
+        }
         if hosts.len() > 1 {
             print(&format!("host {}\n", host.name))?;
         }
         print(&text(&told, &paths, args))?;
+    }
+    if !has_servers {
+        return Err(report.nothing(nothing_said(level)));
     }
     if args.json {
         let mut document = merge_documents(documents);
@@ -108,6 +116,17 @@ pub fn run(args: &RedisArgs) -> anyhow::Result<Report> {
         print_json(&document)?;
     }
     Ok(report)
+}
+
+/// Why there is no server, though something was recorded inside of one.
+fn nothing_said(level: Option<Level>) -> String {
+    match level {
+        Some(_) => "nothing was recorded of this level of detail, or not within the window\n  hint: without --level \
+                    what there is is told; `slowpath record --redis-detail` says what is recorded",
+        None => "no server did anything while it was recorded, or not within the window\n  hint: with `--redis launch` \
+                 COMMAND has to start the server itself; of one that runs, name its PID",
+    }
+    .to_owned()
 }
 
 fn interrupted() -> anyhow::Error {

@@ -33,7 +33,7 @@ fn server(row: &ServerRow) -> String {
     };
     format!(
         "server {}: {}, {length} from {} (nanoseconds since the epoch), by {level}\n  {} of {}, \
-         {} without a reply; {} read, {} written\n  event loop: {:.1} % busy with clients: reading {}, executing {}, \
+         {} without a reply; {} read, {} written\n  event loop: {}{:.1} % busy with clients: reading {}, executing {}, \
          writing {}\n{}",
         row.server,
         process(row),
@@ -43,6 +43,12 @@ fn server(row: &ServerRow) -> String {
         grouped(row.unanswered),
         bytes(row.bytes_read),
         bytes(row.bytes_written),
+        // What is read or written in several turns is not told.
+        if row.level == Level::Lite {
+            "at least "
+        } else {
+            ""
+        },
         row.busy.percent,
         share(row.busy.reading_ns),
         share(row.busy.executing_ns),
