@@ -11,8 +11,8 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use slowpath_explore::{
-    Begin, Change, Drift, Event, Exploration, ExploreError, Results, RunError, SignalPipe, Spec,
-    Store, Trial, change, check_functions, csv, drifts, policy, recommend, write_parquet,
+    Begin, Change, Drift, Event, Exploration, ExploreError, Outcome, Results, RunError, SignalPipe,
+    Spec, Store, Trial, change, check_functions, csv, drifts, policy, recommend, write_parquet,
 };
 use slowpath_model::{counted, shown_lines};
 
@@ -308,9 +308,13 @@ impl Progress {
         if !trial.notes.is_empty() {
             self.line(&format!("trial {}: {}", trial.id, trial.notes));
         }
+        let stopped = match trial.outcome {
+            Outcome::Stopped => ", stopped early",
+            _ => "",
+        };
         let result = match trial.measures.get(&self.metric) {
             Some(value) if !self.is_watched => format!(
-                "{} {} {}",
+                "{} {} {}{stopped}",
                 self.metric,
                 explore_tables::number(*value),
                 self.unit

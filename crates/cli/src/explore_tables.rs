@@ -100,12 +100,17 @@ fn cells(results: &Results, row: &Row, several: bool) -> Vec<String> {
         .best()
         .and_then(|best| best.metrics.get(&results.objectives[0].metric));
     cells.push(against(row, best.map(|best| best.mean)));
-    cells.push(match row.standing {
+    let standing = match row.standing {
         Standing::Best => "best".to_owned(),
         Standing::NotToldApart => "≈ best".to_owned(),
         Standing::Worse => String::new(),
         Standing::NoInterval => "?".to_owned(),
         Standing::Unreliable | Standing::Failed => failures(row),
+    };
+    cells.push(match row.outcomes.get("stopped") {
+        Some(_) if row.rank.is_none() && failures(row).is_empty() => "stopped early".to_owned(),
+        Some(_) => [&standing, "stopped early"].join(" ").trim().to_owned(),
+        None => standing,
     });
     if several {
         cells.push(if row.is_on_front {

@@ -169,7 +169,11 @@ impl Exploration {
         };
         let exists = folder.join(FILE_NAME).exists();
         match begin {
-            Begin::New if exists => return Err(already_there(folder)),
+            Begin::New if exists => {
+                // One that runs cannot be gone on with.
+                let _lock = lock(&folder.canonicalize().map_err(unusable)?)?;
+                return Err(already_there(folder));
+            }
             Begin::Resume if !exists => return Err(ExploreError::Nothing(folder.to_owned())),
             _ => {}
         }

@@ -83,6 +83,9 @@ const LEVELS: [&[(&str, Operator)]; 5] = [
     ],
 ];
 
+/// The level of comparisons.
+const COMPARISONS: usize = 2;
+
 impl Expression {
     /// Reads an expression.
     ///
@@ -136,7 +139,13 @@ impl Parser<'_> {
             return self.single(depth);
         }
         let mut left = self.level(level + 1, depth)?;
+        let mut is_compared = false;
         while let Some(operator) = self.operator(LEVELS[level]) {
+            if level == COMPARISONS && is_compared {
+                let what = "comparisons cannot be chained; write `1 < n && n < 3` for `1 < n < 3`";
+                return Err(what.to_owned());
+            }
+            is_compared = true;
             self.operators += 1;
             if self.operators > MOST_OPERATORS {
                 return Err(format!("it has more than {MOST_OPERATORS} operators"));
@@ -186,7 +195,12 @@ impl Parser<'_> {
                 Ok(Node::Constant(Value::Text(word.to_owned())))
             }
             '0'..='9' | '.' => {
-                let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '.';
+                let mut last = ' ';
+                let is_part = |letter: char| {
+                    let is_sign = matches!(letter, '+' | '-') && matches!(last, 'e' | 'E');
+                    last = letter;
+                    letter.is_ascii_alphanumeric() || letter == '.' || is_sign
+                };
                 let word = self.take(is_part);
                 let number = match word.parse::<i64>() {
                     Ok(whole) => Some(Value::Integer(whole)),
@@ -215,7 +229,7 @@ impl Parser<'_> {
 }
 
 impl<'text> Parser<'text> {
-    fn take(&mut self, is_part: impl Fn(char) -> bool) -> &'text str {
+    fn take(&mut self, mut is_part: impl FnMut(char) -> bool) -> &'text str {
         let end = self.rest.find(|letter| !is_part(letter));
         let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         self.rest = rest;
@@ -263,8 +277,13 @@ fn kind(node: &Node, kind_of: &dyn Fn(&str) -> Option<Kind>) -> Result<Kind, Str
             Ok(Kind::Truth)
         }
         Node::Two(Operator::Equal | Operator::Unequal, left, right) => {
-            kind(left, kind_of)?;
-            kind(right, kind_of)?;
+            let is_word = |node: &Node| Ok::<_, String>(matches!(kind(node, kind_of)?, Kind::Text));
+            if is_word(left)? != is_word(right)? {
+                let (left, right) = (named(left), named(right));
+                return Err(format!(
+                    "{left} can never be {right}: one is a word, the other none"
+                ));
+            }
             Ok(Kind::Truth)
         }
         Node::Two(operator, left, right) => {

@@ -14,7 +14,7 @@ use crate::policy::halving;
 use crate::rounds::without_rounds;
 use crate::spec::{Objective, PolicyChoice, Spec};
 use crate::statistics::{Difference, Sample};
-use crate::trial::{Trial, by_configuration};
+use crate::trial::{Outcome, Trial, by_configuration, complete};
 use crate::value::Configuration;
 
 /// All that was found.
@@ -33,7 +33,7 @@ pub struct Results {
     pub objectives: Vec<ObjectiveRow>,
     /// Names of parameters, in the specification's order.
     pub parameters: Vec<String>,
-    /// The best by the first objective first; those that failed come last.
+    /// The best by the first objective first; those that the policy stopped and those that failed come last.
     pub configurations: Vec<Row>,
     /// Whether configurations ran in different rounds of the policy, so that they are not ranked by their means alone: what
     /// a policy that throws configurations out kept for longer is before what it did not, and what rounds differ by, as
@@ -117,7 +117,7 @@ pub enum Standing {
     NotToldApart,
     /// It is worse, and the interval says so.
     Worse,
-    /// There are too few trials to say.
+    /// There are too few trials to say, or the policy stopped them.
     NoInterval,
     /// Some of its trials failed.
     Unreliable,
@@ -128,6 +128,8 @@ pub enum Standing {
 impl Results {
     /// Of these trials.
     pub fn new(spec: &Spec, trials: &[Trial]) -> Self {
+        let rounds = rounds_reached(spec, trials);
+        let trials = &*complete(trials);
         let groups = by_configuration(trials).into_iter().map(|trials| Group {
             configuration: &trials[0].configuration,
             trials,
@@ -136,11 +138,11 @@ impl Results {
         let first = &spec.objectives[0];
         let confidence = spec.trials.confidence;
         let alike = Alike::of(spec, trials);
-        let rounds = rounds_reached(spec, trials);
         groups.sort_by_cached_key(|group| {
             let round = rounds.get(&group.configuration.key()).copied();
             let cost = Ordered(alike.cost(group, first));
-            (group.fails(), Reverse(round.unwrap_or(0)), cost)
+            let has_none = group.sample(&first.metric).is_none();
+            (has_none, group.fails(), Reverse(round.unwrap_or(0)), cost)
         });
         let front = front(&groups, &spec.objectives, &alike);
         let rows = groups
@@ -159,6 +161,7 @@ impl Results {
                     outcomes: group.outcomes(),
                     metrics: group.metrics(spec, confidence),
                     standing: match (sample, group.fails(), difference) {
+                        (None, ..) if group.is_stopped() => Standing::NoInterval,
                         (None, ..) => Standing::Failed,
                         _ if place == 0 => Standing::Best,
                         (_, Fails::AtTimes, _) => Standing::Unreliable,
@@ -321,6 +324,10 @@ impl Group<'_> {
         }
     }
 
+    fn is_stopped(&self) -> bool {
+        (self.trials.iter()).any(|trial| trial.outcome == Outcome::Stopped)
+    }
+
     fn sample(&self, metric: &str) -> Option<Sample> {
         let values: Vec<f64> = self
             .trials
@@ -372,7 +379,7 @@ impl Group<'_> {
     }
 }
 
-/// For each group, whether none is better in one objective and not worse in any.
+/// For each group, whether none is better in one objective and not worse in any; of those that never fail only such count.
 fn front(groups: &[Group<'_>], objectives: &[Objective], alike: &Alike) -> Vec<bool> {
     let costs = groups.iter().map(|group| {
         objectives
@@ -385,10 +392,14 @@ fn front(groups: &[Group<'_>], objectives: &[Objective], alike: &Alike) -> Vec<b
         one.iter().zip(other).all(|(one, other)| one <= other)
             && one.iter().zip(other).any(|(one, other)| one < other)
     };
-    let is_on_front = |own: &Vec<f64>| {
-        own.iter().all(|cost| cost.is_finite()) && !costs.iter().any(|other| dominates(other, own))
+    let is_on_front = |(group, own): (&Group<'_>, &Vec<f64>)| {
+        let counts =
+            |other: &Group<'_>| group.fails() != Fails::Never || other.fails() == Fails::Never;
+        let mut others = groups.iter().zip(&costs);
+        own.iter().all(|cost| cost.is_finite())
+            && !others.any(|(other, costs)| counts(other) && dominates(costs, own))
     };
-    costs.iter().map(is_on_front).collect()
+    groups.iter().zip(&costs).map(is_on_front).collect()
 }
 
 fn objective_row(spec: &Spec, objective: &Objective, groups: &[Group<'_>]) -> ObjectiveRow {

@@ -1,5 +1,6 @@
 //! A trial: one configuration run once, and what came of it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::value::Configuration;
@@ -115,6 +116,21 @@ impl Outcome {
             }
         }
     }
+}
+
+/// Trials without the numbers of those that a policy stopped, unless none ran to its end.
+pub(crate) fn complete(trials: &[Trial]) -> Cow<'_, [Trial]> {
+    let any = |outcome: Outcome| trials.iter().any(|trial| trial.outcome == outcome);
+    if !(any(Outcome::Good) && any(Outcome::Stopped)) {
+        return Cow::Borrowed(trials);
+    }
+    let mut trials = trials.to_vec();
+    for trial in &mut trials {
+        if trial.outcome == Outcome::Stopped {
+            trial.measures.clear();
+        }
+    }
+    Cow::Owned(trials)
 }
 
 /// Trials of one configuration each, in the order in which configurations were first tried.

@@ -16,7 +16,7 @@ use slowpath_platform::signals::SignalPipe;
 
 use crate::spec::{PolicyChoice, Spec};
 use crate::statistics::Sample;
-use crate::trial::{Trial, by_configuration};
+use crate::trial::{Trial, by_configuration, complete};
 use crate::value::Configuration;
 
 pub use python::PythonPolicyProcess;
@@ -173,12 +173,13 @@ impl Seen<'_> {
             let costs: Vec<f64> = values.map(|value| objective.cost(*value)).collect();
             Tried {
                 configuration: trials[0].configuration.clone(),
-                failed: (trials.len() - costs.len()) as u32,
+                failed: trials.iter().filter(|one| one.is_failed()).count() as u32,
                 batch: trials.iter().map(|one| one.batch).max().unwrap_or(0),
                 costs,
             }
         };
-        by_configuration(self.trials).into_iter().map(of).collect()
+        let trials = complete(self.trials);
+        by_configuration(&trials).into_iter().map(of).collect()
     }
 }
 

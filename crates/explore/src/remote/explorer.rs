@@ -2,7 +2,7 @@
 //!
 //! Each thing to do has a number of its own. When the connection is cut, the same number is asked for again over a new one, so that it
 //! is done once and its result counts once. Where the agent cannot be reached for longer than the specification's patience,
-//! the trial has failed.
+//! the trial does not count.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,7 +22,6 @@ use super::message::{
 use crate::run::{Ended, RunError, StopRun};
 use crate::spec::{RemoteAgent, Spec};
 use crate::store::Planned;
-use crate::trial::{Failure, Outcome};
 
 /// How long one attempt to connect may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
@@ -112,7 +111,6 @@ impl<'run> Remote<'run> {
         limit: Option<Duration>,
         stop_run: Option<StopRun<'_>>,
     ) -> Result<Ended, RunError> {
-        let begin = Instant::now();
         let task = Task::Trial {
             id: planned.id,
             batch: planned.batch,
@@ -124,18 +122,12 @@ impl<'run> Remote<'run> {
             Some(Ok(Some(ended))) => Ok(ended),
             Some(Ok(None)) => Err(self.error("it did not understand".to_owned(), "")),
             Some(Err(what)) => Err(self.error(what, "")),
-            None => Ok(Ended {
-                outcome: Outcome::Failed {
-                    kind: Failure::Unreachable,
-                    what: format!(
-                        "the agent at {} could not be reached for {:?}",
-                        self.agent.address, self.agent.patience
-                    ),
-                },
-                measures: BTreeMap::new(),
-                notes: String::new(),
-                took: begin.elapsed(),
-            }),
+            // The configuration has no part in that.
+            None => {
+                let what = format!("it could not be reached for {:?}", self.agent.patience);
+                let hint = "the trial does not count: --resume goes on, and runs it again";
+                Err(self.error(what, hint))
+            }
         }
     }
 
