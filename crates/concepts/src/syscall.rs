@@ -36,6 +36,9 @@ pub struct SyscallEntry<'packet> {
     pub word: Option<u64>,
     /// Whether it waits no longer than until a time (`futex`).
     pub is_timed: Option<bool>,
+    /// Whether it waits at a word that holds 2: that of a mutex which is locked and waited for (`futex`; Drepper,
+    /// *Futexes Are Tricky*, section 6).
+    pub is_for_mutex: bool,
     /// The file's name as it was given.
     pub path: Option<&'packet [u8]>,
     /// The calling thread, where the event says so itself.
@@ -82,14 +85,17 @@ impl ClassKind {
     }
 }
 
-/// Slots of entries that are named: `fd`, `other_fd`, `command`, `path`, `word`, and the time of `is_timed`.
-const ENTRY_FIELDS: [&[&str]; 6] = [
+/// Slots of entries that are named: `fd`, `other_fd`, `command`, `path`, `word`, the time of `is_timed`, and what
+/// `is_for_mutex` follows from.
+const ENTRY_FIELDS: [&[&str]; 8] = [
     &["fd", "sockfd", "in_fd", "fd_in", "fdin", "fildes", "oldfd"],
     &["out_fd", "fd_out", "fdout", "newfd"],
     &["cmd"],
     &["filename", "pathname"],
     &["uaddr"],
     &["utime"],
+    &["op"],
+    &["val"],
 ];
 const PATH: usize = 3;
 /// Slots of contexts, behind those of any payload: thread, process.
@@ -104,8 +110,9 @@ pub(crate) struct Calls {
     names: Vec<String>,
     ids: FxHashMap<String, SyscallId>,
     by_number: Vec<Option<SyscallId>>,
-    /// By call: positions of `fd`, `other_fd`, `command`, `word` and its time among the arguments of numbered events.
-    positions: Vec<[Option<u16>; 5]>,
+    /// By call: positions of `fd`, `other_fd`, `command`, `word`, its time, operation and value among the arguments of
+    /// numbered events.
+    positions: Vec<[Option<u16>; 7]>,
 }
 
 /// One event class that is about system calls, resolved.
@@ -208,6 +215,7 @@ impl Calls {
             command: None,
             word: None,
             is_timed: None,
+            is_for_mutex: false,
             path: None,
             thread: number(CONTEXT).map(ThreadId),
             process: number(CONTEXT + 1).map(slowpath_model::ProcessId),
@@ -221,16 +229,22 @@ impl Calls {
                 entry.path = event.has(slot(3)).then(|| event.text(slot(3)));
                 entry.word = event.has(slot(4)).then(|| event.unsigned(slot(4)));
                 entry.is_timed = event.has(slot(5)).then(|| event.unsigned(slot(5)) != 0);
+                entry.is_for_mutex = event.has(slot(6))
+                    && event.has(slot(7))
+                    && is_for_mutex(event.unsigned(slot(6)), event.unsigned(slot(7)));
             }
             Naming::Numbered => {
                 entry.call = (*self.by_number.get(event.unsigned(slot(0)) as usize)?)?;
-                let [fd, other_fd, command, word, until] = self.positions[entry.call.index()]
-                    .map(|position| element::<8>(event, 1, position?));
+                let [fd, other_fd, command, word, until, operation, value] = self.positions
+                    [entry.call.index()]
+                .map(|position| element::<8>(event, 1, position?));
                 entry.fd = fd.map(|fd| fd as i32);
                 entry.other_fd = other_fd.map(|fd| fd as i32);
                 entry.command = command;
                 entry.word = word;
                 entry.is_timed = until.map(|until| until != 0);
+                entry.is_for_mutex = (operation.zip(value))
+                    .is_some_and(|(operation, value)| is_for_mutex(operation, value));
             }
             Naming::Unnamed => return None,
         }
@@ -254,6 +268,16 @@ impl Calls {
             process: number(CONTEXT + 1).map(slowpath_model::ProcessId),
         })
     }
+}
+
+/// Whether an operation on a futex waits until it no longer holds 2.
+fn is_for_mutex(operation: u64, value: u64) -> bool {
+    /// `FUTEX_WAIT` and `FUTEX_WAIT_BITSET`.
+    const WAITS: [u64; 2] = [0, 9];
+    /// Behind `FUTEX_PRIVATE_FLAG` and `FUTEX_CLOCK_REALTIME`.
+    const OPERATION: u64 = 0x7f;
+    // Both arguments are 32 bits wide.
+    WAITS.contains(&(operation & OPERATION)) && value & 0xffff_ffff == 2
 }
 
 fn class_kind(class: &EventClass) -> Option<ClassKind> {
@@ -363,20 +387,24 @@ fn context_field(class: &EventClass, names: &[&str]) -> Option<FieldId> {
     Some(found?.0)
 }
 
-/// Where a call has `fd`, `other_fd`, `command`, `word` and its time among its arguments (from the kernel's
-/// prototypes).
-fn argument_positions(call: &str) -> [Option<u16>; 5] {
-    match call {
+/// Where a call has `fd`, `other_fd`, `command`, `word`, its time, operation and value among its arguments (from the
+/// kernel's prototypes).
+fn argument_positions(call: &str) -> [Option<u16>; 7] {
+    let [fd, other_fd, command] = match call {
         "read" | "write" | "pread64" | "pwrite64" | "readv" | "writev" | "preadv" | "pwritev"
         | "preadv2" | "pwritev2" | "sendto" | "recvfrom" | "sendmsg" | "recvmsg" | "sendmmsg"
         | "recvmmsg" | "vmsplice" | "close" | "dup" | "fsync" | "fdatasync" => {
-            [Some(0), None, None, None, None]
+            [Some(0), None, None]
         }
-        "dup2" | "dup3" | "tee" => [Some(0), Some(1), None, None, None],
-        "sendfile" | "sendfile64" => [Some(1), Some(0), None, None, None],
-        "splice" | "copy_file_range" => [Some(0), Some(2), None, None, None],
-        "fcntl" => [Some(0), None, Some(1), None, None],
-        "futex" => [None, None, None, Some(0), Some(3)],
-        _ => [None; 5],
-    }
+        "dup2" | "dup3" | "tee" => [Some(0), Some(1), None],
+        "sendfile" | "sendfile64" => [Some(1), Some(0), None],
+        "splice" | "copy_file_range" => [Some(0), Some(2), None],
+        "fcntl" => [Some(0), None, Some(1)],
+        _ => [None; 3],
+    };
+    let [word, until, operation, value] = match call {
+        "futex" => [Some(0), Some(3), Some(1), Some(2)],
+        _ => [None; 4],
+    };
+    [fd, other_fd, command, word, until, operation, value]
 }

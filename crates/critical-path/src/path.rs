@@ -133,11 +133,19 @@ pub enum LinkKind {
     Creation,
     /// `from` sends the packet that wakes `to`, or that `to` delivers.
     Packet,
+    /// `from` gives up a mutex that `to` waits for; another thread has it next.
+    Release,
 }
 
 impl LinkKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Wait, Self::WakeUp, Self::Creation, Self::Packet];
+    pub const ALL: [Self; 5] = [
+        Self::Wait,
+        Self::WakeUp,
+        Self::Creation,
+        Self::Packet,
+        Self::Release,
+    ];
 
     /// The name in every output.
     pub fn name(self) -> &'static str {
@@ -146,6 +154,7 @@ impl LinkKind {
             Self::WakeUp => "wake-up",
             Self::Creation => "creation",
             Self::Packet => "packet",
+            Self::Release => "release",
         }
     }
 }

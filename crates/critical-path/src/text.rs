@@ -175,6 +175,7 @@ impl CriticalPath {
             LinkKind::WakeUp => format!("{from} wakes {to}"),
             LinkKind::Creation => format!("{from} creates {to}"),
             LinkKind::Packet => format!("{from} has sent a packet to {to}"),
+            LinkKind::Release => format!("{from} gives up what {to} waits for"),
         };
         let call = match &link.call {
             Some(call) => format!(" in {call}"),

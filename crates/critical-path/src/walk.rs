@@ -3,10 +3,11 @@
 //! Threads that wait for each other lie on a stack, the one that was asked about at the bottom. The
 //! path is always in the topmost one. While it is there, all others are blocked (or look for a moment
 //! whether they still have to be), so none can be met again; time only goes back, so the walk ends. On
-//! another host the walk goes by that host's clock; what it finds is told by the clock of the host that
+//! A mutex may go through several hands while a thread waits for it: then the path comes back to that thread whenever it
+//! was handed over, and goes to the one that had it before. On another host the walk goes by that host's clock; what it finds is told by the clock of the host that
 //! was asked about.
 
-use slowpath_kernel::timelines::{Doing, Stretch, Timelines, WakeUp, Waker};
+use slowpath_kernel::timelines::{Doing, Mutex, Stretch, Timelines, WakeUp, Waker};
 use slowpath_model::{CpuId, HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 
 use crate::bare::{BareLink, BarePath, Cause, Detail, Piece};
@@ -50,6 +51,7 @@ pub fn bare_path<'lines>(
             below: window.begin,
             entry: LinkKind::Wait,
             call: None,
+            queue: None,
         }],
         path: BarePath::default(),
     };
@@ -70,6 +72,18 @@ struct Frame<'lines> {
     entry: LinkKind,
     /// The system call in which the thread below waits meanwhile.
     call: Option<&'lines str>,
+    /// The wait of this thread that the path is in, where others had what it is for before.
+    queue: Option<Queue<'lines>>,
+}
+
+/// A wait for a mutex.
+#[derive(Clone, Copy)]
+struct Queue<'lines> {
+    mutex: Mutex,
+    wait: Wait<'lines>,
+    waker: ThreadId,
+    /// When it began, with what was tried for with time-outs before.
+    since: Timestamp,
 }
 
 struct Walk<'walk, 'lines> {
@@ -100,7 +114,8 @@ struct Sender<'lines> {
 /// A wait that ended, to be followed to what ended it.
 #[derive(Clone, Copy)]
 struct Wait<'lines> {
-    /// When it began, but not before the path came here.
+    /// When it began, and the same, but not before the path came here.
+    whole: Timestamp,
     begin: Timestamp,
     wake: WakeUp,
     uninterruptible: bool,
@@ -120,7 +135,12 @@ impl<'lines> Walk<'_, 'lines> {
             self.leave_frame();
             return true;
         }
+        if let Some(queue) = frame.queue.filter(|queue| queue.since < self.cursor) {
+            self.enter_holder(queue);
+            return true;
+        }
         let stretch = self.lines.stretch_before(frame.thread, self.cursor);
+        let whole = stretch.range.begin;
         let begin = stretch.range.begin.max(frame.until);
         if frame.entry == LinkKind::Packet && self.deliver(stretch, begin) {
             return true;
@@ -135,6 +155,7 @@ impl<'lines> Walk<'_, 'lines> {
                 stopped,
                 call,
             } => self.follow(Wait {
+                whole,
                 begin,
                 wake,
                 uninterruptible,
@@ -143,6 +164,7 @@ impl<'lines> Walk<'_, 'lines> {
                 link: LinkKind::WakeUp,
             }),
             Doing::Unborn { creation } => self.follow(Wait {
+                whole,
                 begin,
                 wake: creation,
                 uninterruptible: false,
@@ -222,8 +244,16 @@ impl<'lines> Walk<'_, 'lines> {
                 self.wait_segment(&wait, State::Timer, Cause::None);
             }
             Waker::Thread(waker) => {
-                let until = self.tried_since(&wait, true);
-                self.enter(waker, &wait, until, wait.link);
+                let since = self.tried_since(&wait, true);
+                match self.lines.mutex_since(self.topmost(), wait.whole) {
+                    Some(mutex) => self.enter_holder(Queue {
+                        mutex,
+                        wait,
+                        waker,
+                        since,
+                    }),
+                    None => self.enter(waker, &wait, since, wait.link),
+                }
             }
             Waker::Packet {
                 sender: (sender, sent),
@@ -245,6 +275,34 @@ impl<'lines> Walk<'_, 'lines> {
                 Cause::Words("woken by an interrupt that is not in the trace"),
             ),
         }
+    }
+
+    /// Goes to the thread that had a mutex at the cursor, and there back to when another one gave it up.
+    fn enter_holder(&mut self, queue: Queue<'lines>) {
+        let Queue {
+            mutex, wait, since, ..
+        } = queue;
+        let waiter = self.topmost();
+        let hand_overs = |from, until| {
+            let all = self.lines.hand_overs(mutex, from, until);
+            all.filter(|one| one.by != waiter)
+        };
+        let given_up = hand_overs(self.cursor, wait.wake.begin).next();
+        let (holder, link) = match given_up {
+            Some(hand_over) => (hand_over.by, LinkKind::Release),
+            None => (queue.waker, wait.link),
+        };
+        // Strictly before: the walk goes back.
+        let got = hand_overs(since, self.cursor).rfind(|one| one.by != holder);
+        if let Some(frame) = self.frames.last_mut() {
+            frame.queue = got.map(|_| queue);
+        }
+        let until = got.map_or(since, |hand_over| hand_over.at);
+        let begin = match got {
+            Some(hand_over) => hand_over.at,
+            None => wait.begin.min(self.cursor),
+        };
+        self.enter(holder, &Wait { begin, ..wait }, until, link);
     }
 
     /// When a wait for a lock really began: who waits with a timeout (Java's monitors, Python's
@@ -282,10 +340,10 @@ impl<'lines> Walk<'_, 'lines> {
                     let looked = match word.zip(word_before) {
                         // Who waits without a time-out now does not try again and again: Java's threads have one word
                         // for all that they wait for by `LockSupport`.
-                        Some(((word, is_timed), (before, _))) => {
+                        Some((futex, before)) => {
                             let between = TimeRange::new(stretch.range.end, since);
-                            word == before
-                                && is_timed
+                            futex.word == before.word
+                                && futex.is_timed
                                 && ran <= LOOKS
                                 && !self.lines.made_other_calls(frame.thread, between)
                         }
@@ -378,6 +436,7 @@ impl<'lines> Walk<'_, 'lines> {
             below: wait.begin,
             entry: LinkKind::Wait,
             call: wait.call,
+            queue: None,
         });
         (self.lines, self.cursor) = (sender.lines, sender.sent);
     }
@@ -460,6 +519,9 @@ impl<'lines> Walk<'_, 'lines> {
             while self.topmost() != thread {
                 self.leave_frame();
             }
+            if let Some(frame) = self.frames.last_mut() {
+                frame.queue = None;
+            }
             return;
         }
         if self.is_waiting(host, thread) {
@@ -490,6 +552,7 @@ impl<'lines> Walk<'_, 'lines> {
             below: until,
             entry,
             call,
+            queue: None,
         });
     }
 

@@ -184,9 +184,24 @@ impl<'run> Waiting<'run> {
         segments: &'a [Segment],
         depth: u32,
     ) -> impl Iterator<Item = (Wait, Option<RequestOfHost>)> + 'a {
-        let groups =
-            segments.chunk_by(move |one, next| (one.depth > depth) == (next.depth > depth));
+        let groups = segments.chunk_by(move |one, next| {
+            let is_same = (one.depth > depth) == (next.depth > depth);
+            is_same && !self.is_given_up(one, depth)
+        });
         groups.filter_map(move |group| self.wait(group, depth))
+    }
+
+    /// Whether the holder of what a thread at `depth` waits for gives it up at the end of a piece, and another one has it
+    /// then.
+    fn is_given_up(&self, piece: &Segment, depth: u32) -> bool {
+        let at = piece.range.end;
+        let later = self.links.partition_point(|link| link.at < at);
+        let mut links = self.links[later..].iter().take_while(|link| link.at == at);
+        piece.depth == depth + 1
+            && links.any(|link| {
+                link.kind == LinkKind::Release
+                    && (link.hosts[0], link.from) == (piece.host, piece.thread)
+            })
     }
 
     /// The wait of a thread at `depth` that a part of the path is, if it is one.

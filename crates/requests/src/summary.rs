@@ -200,7 +200,7 @@ fn summarise<'lines>(host: HostId, path: &Parts<'lines>) -> Summary<'lines> {
     summary.blocked_by = sums((path.parts.iter()).map(|part| (part.blocked_by, part.piece.range)));
     let waits = path
         .parts
-        .chunk_by(is_same_wait)
+        .chunk_by(|part, next| is_same_wait(part, next) && !is_given_up(part, &path.links))
         .filter_map(|run| wait(run, &path.links));
     let mut waits: Vec<Wait<'lines>> = waits.collect();
     let rank = |wait: &Wait<'_>| (std::cmp::Reverse(wait.range.length()), wait.range.begin);
@@ -227,6 +227,18 @@ fn is_same_wait(part: &Part<'_>, next: &Part<'_>) -> bool {
         part.blocked_by.filter(|_| blocks)
     };
     !could_run(part) && !could_run(next) && other(part) == other(next)
+}
+
+/// Whether what is waited for is given up at the end of a part, and another thread has it then.
+fn is_given_up(part: &Part<'_>, links: &[BareLink<'_>]) -> bool {
+    let (at, piece) = (part.piece.range.end, part.piece);
+    let later = links.partition_point(|link| link.at < at);
+    let mut links = links[later..].iter().take_while(|link| link.at == at);
+    piece.depth == 1
+        && links.any(|link| {
+            link.kind == LinkKind::Release
+                && (link.hosts[0], link.from) == (piece.host, piece.thread)
+        })
 }
 
 /// The wait that a run of parts is, if it is one.

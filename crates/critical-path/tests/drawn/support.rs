@@ -9,16 +9,19 @@
 //! 0 140 irq 5 name / irqend 5         softirq 3 / softirqend 3     timer / timerend
 //! 0 150 raise 3            queue 0x1 lo    loop 0x1 lo    receive 0x1 lo
 //! 0 155 send a.b 7         arrive a.b 7   (a TCP segment from host a to host b by its number)
-//! 0 160 call futex 0x10    (at this word; without one, the trace does not tell; `untimed`: without a time-out)
+//! 0 160 call futex 0x10    (at this word; without one, the trace does not tell; `untimed`: without a time-out;
+//!                          `mutex`: for a mutex, without a time-out; `timed-mutex`: with one)
 //! 0 160 call futex         ret futex        interrupted futex     signal a (to thread a)     signal a process (of a)
 //! -- lost 3 cpu0           as in slowpath-drawn
 //! ```
+//!
+//! Threads a to t are of one process, u to z of none that is known.
 
 use slowpath_critical_path::{CriticalPath, critical_path};
 use slowpath_drawn::DrawnTrace;
 use slowpath_engine::Options;
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{ThreadId, TimeRange, Timestamp};
+use slowpath_model::{ProcessId, ThreadId, TimeRange, Timestamp};
 
 /// Whose event names the drawing is told in.
 #[derive(Clone, Copy, Debug)]
@@ -140,9 +143,12 @@ fn events(line: &str, tracer: Tracer) -> Vec<String> {
             if !argument(1).is_empty() {
                 event += &format!(" uaddr={}", argument(1));
             }
-            if argument(2) == "untimed" {
-                event += " utime=0";
-            }
+            event += match argument(2) {
+                "untimed" => " utime=0",
+                "mutex" => " utime=0 op=128 val=2",
+                "timed-mutex" => " utime=1 op=393 val=2",
+                _ => "",
+            };
             vec![event]
         }
         "ret" => vec![match tracer {
@@ -195,7 +201,10 @@ pub fn timelines(trace: &DrawnTrace, jobs: usize, chunk_bytes: u64) -> Timelines
         ..Options::default()
     };
     let outcome = Timelines::build(trace, &options).expect("nobody cancels");
-    outcome.state.expect("the drawing has events")
+    let mut lines = outcome.state.expect("the drawing has events");
+    let of_process = (b'a'..=b't').map(|letter| (ThreadId(letter.into()), ProcessId(97)));
+    lines.add_saved(&[], &of_process.collect::<Vec<_>>(), &[], &[]);
+    lines
 }
 
 /// The path of a thread called by a letter.

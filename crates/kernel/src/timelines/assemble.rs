@@ -120,6 +120,7 @@ impl Assembly<'_> {
             inside: FxHashMap::default(),
             threads_inside: FxHashMap::default(),
             sleeping_without_calls: OnceLock::new(),
+            hand_overs: OnceLock::new(),
         };
         let mut inside = inside.into_iter().rev().peekable();
         while let Some((thread, level, process_there, there)) = inside.next() {

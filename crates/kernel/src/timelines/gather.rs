@@ -339,7 +339,8 @@ impl Analysis for Gather<'_> {
                 let is_other = !self.goes_on.contains(&entry.call);
                 // Where that is not told, it may be.
                 let is_timed = entry.is_timed.unwrap_or(true);
-                let word = entry.word.map(|address| Word::at(address, is_timed));
+                let word =
+                    (entry.word).map(|address| Word::at(address, is_timed, entry.is_for_mutex));
                 state.open.word = word.unwrap_or(Word::UNKNOWN);
                 state.open.others |= is_other;
                 if state.open.interleaved && (is_other || state.open.word.is_known()) {

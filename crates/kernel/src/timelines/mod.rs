@@ -12,6 +12,7 @@
 mod assemble;
 mod entry;
 mod gather;
+mod hand_overs;
 mod in_order;
 mod join;
 mod occupants;
@@ -43,10 +44,11 @@ use assemble::Assembly;
 use entry::{Interruption, RunRow, Sending, WakeRow};
 use gather::{Gather, Name};
 
+pub use hand_overs::{HandOver, Mutex};
 pub use occupants::Occupants;
 pub use record::Interrupt;
 pub use states::ThreadStates;
-pub use stretch::{Doing, Stretch, WakeUp, Waker};
+pub use stretch::{Doing, Futex, Stretch, WakeUp, Waker};
 
 /// `kthreadd`, which makes all other threads of the kernel's own.
 pub const MAKES_KERNEL_THREADS: ThreadId = ThreadId(2);
@@ -85,6 +87,8 @@ pub struct Timelines {
     threads_inside: FxHashMap<(ProcessId, ThreadId), Vec<ThreadId>>,
     /// Found when they are asked for.
     sleeping_without_calls: OnceLock<FxHashSet<ThreadId>>,
+    /// The same, in order.
+    hand_overs: OnceLock<Vec<(Mutex, HandOver)>>,
 }
 
 /// What is known about the trace as a whole.

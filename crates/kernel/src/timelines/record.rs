@@ -84,8 +84,8 @@ pub enum Interrupt {
     Ipi,
 }
 
-/// The word of memory that a futex is, by a number that two words have in common once in 8,192 times; and whether the wait
-/// there has a time-out.
+/// The word of memory that a futex is, by a number that two words have in common once in 4,096 times; and whether the wait
+/// there has a time-out, and is for a mutex.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Word(pub(super) u16);
 
@@ -96,19 +96,23 @@ impl Word {
 
     /// A condition of the C library has two words side by side, which take turns whenever it is signalled
     /// (`__g_signals` of glibc): these count as one.
-    pub(super) fn at(address: u64, is_timed: bool) -> Self {
+    pub(super) fn at(address: u64, is_timed: bool, is_for_mutex: bool) -> Self {
         /// 2⁶⁴ divided by the golden ratio: what is alike is spread (Fibonacci hashing).
         const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let spread = (address >> 3).wrapping_mul(SPREAD) >> (u64::BITS - Self::BITS + 1);
-        Self((spread as u16).max(1) << 1 | u16::from(is_timed))
+        let spread = (address >> 3).wrapping_mul(SPREAD) >> (u64::BITS - Self::BITS + 2);
+        Self((spread as u16).max(1) << 2 | u16::from(is_for_mutex) << 1 | u16::from(is_timed))
     }
 
     pub(super) fn is_timed(self) -> bool {
         self.0 & 1 != 0
     }
 
+    pub(super) fn is_for_mutex(self) -> bool {
+        self.0 & 2 != 0
+    }
+
     pub(super) fn number(self) -> u16 {
-        self.0 >> 1
+        self.0 >> 2
     }
 
     pub(super) fn is_known(self) -> bool {
@@ -371,7 +375,7 @@ mod tests {
             Kind::Seen,
             Kind::CallEdge,
             Kind::Futex {
-                word: Word::at(0x7f00_0000_1238, true),
+                word: Word::at(0x7f00_0000_1238, true, true),
                 others: true,
             },
         ] {

@@ -99,6 +99,17 @@ pub enum Waker {
     Unknown,
 }
 
+/// The word of memory at which a thread waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Futex {
+    /// A number that words seldom have in common.
+    pub word: u16,
+    /// It waits no longer than until a time.
+    pub is_timed: bool,
+    /// It is that of a mutex.
+    pub is_for_mutex: bool,
+}
+
 impl Timelines {
     /// What `thread` was doing right before `at`: the stretch that begins before `at` and ends at
     /// or after it.
@@ -227,14 +238,17 @@ impl Timelines {
         }
     }
 
-    /// The word of memory at which a thread waits from `since` on, if it does so in `futex` and the trace tells: by a
-    /// number that words seldom have in common; and whether it waits no longer than until a time.
-    pub fn futex_since(&self, thread: ThreadId, since: Timestamp) -> Option<(u16, bool)> {
+    /// The word of memory at which a thread waits from `since` on, if it does so in `futex` and the trace tells.
+    pub fn futex_since(&self, thread: ThreadId, since: Timestamp) -> Option<Futex> {
         let (runs, _) = self.line(thread);
         let past = runs.partition_point(|row| Run::from_row(row).begin < since.ns());
         let run = run_before(runs, past).filter(|run| run.end == since.ns())?;
         let word = run.word;
-        word.is_known().then(|| (word.number(), word.is_timed()))
+        word.is_known().then(|| Futex {
+            word: word.number(),
+            is_timed: word.is_timed(),
+            is_for_mutex: word.is_for_mutex(),
+        })
     }
 
     /// Whether a thread is known to have made system calls within `during`, from where it began to run to where it
