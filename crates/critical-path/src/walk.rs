@@ -2,10 +2,10 @@
 //!
 //! Threads that wait for each other lie on a stack, the one that was asked about at the bottom. The
 //! path is always in the topmost one. While it is there, all others are blocked (or look for a moment
-//! whether they still have to be), so none can be met again; time only goes back, so the walk ends. On
-//! A mutex may go through several hands while a thread waits for it: then the path comes back to that thread whenever it
-//! was handed over, and goes to the one that had it before. On another host the walk goes by that host's clock; what it finds is told by the clock of the host that
-//! was asked about.
+//! whether they still have to be), so none can be met again; time only goes back, so the walk ends. A
+//! mutex may go through several hands while a thread waits for it: then the path comes back to that
+//! thread whenever it was handed over, and goes to the one that had it before. On another host the walk
+//! goes by that host's clock; what it finds is told by the clock of the host that was asked about.
 
 use slowpath_kernel::timelines::{Doing, Mutex, Stretch, Timelines, WakeUp, Waker};
 use slowpath_model::{CpuId, HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};

@@ -2,6 +2,7 @@
 
 mod graph;
 mod hosts;
+mod mutexes;
 mod outputs;
 mod properties;
 mod signals;
