@@ -207,13 +207,13 @@ fn check_parquet(place: &Place, csv: &str) {
     assert_eq!(numbers(rows), numbers(expected));
 }
 
-/// Each trial counts the threads of the load that its explorer has beside it.
+/// Each trial counts the threads of the load that its explorer has beside it, once they have given themselves a name.
 #[test]
 fn load_runs_beside_the_workload_and_no_longer() {
     let place = Place::with(&format!(
         "[parameters.neighbours]\ntype = \"integer\"\nvalues = [0, 3]\n\
          [load]\ncpu = \"{{{{neighbours}}}}\"\ndisk = 1\nmemory_mib = 16\n\
-         [workload]\ncommand = \"echo cost $(cat /proc/$PPID/task/*/comm | grep -c '^load$')\"\n\
+         [workload]\ncommand = \"sleep 0.3; echo cost $(cat /proc/$PPID/task/*/comm | grep -c '^load$')\"\n\
          {COST}[trials]\nper_configuration = 1\n"
     ));
     assert_eq!(place.explore(&["--no-reasons"]).status, Some(0));
