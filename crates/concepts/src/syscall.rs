@@ -37,7 +37,7 @@ pub struct SyscallEntry<'packet> {
     /// Whether it waits no longer than until a time (`futex`).
     pub is_timed: Option<bool>,
     /// Whether it waits at a word that holds 2: that of a mutex which is locked and waited for (`futex`; Drepper,
-    /// *Futexes Are Tricky*, section 6).
+    /// *Futexes Are Tricky*, `mutex3`).
     pub is_for_mutex: bool,
     /// The file's name as it was given.
     pub path: Option<&'packet [u8]>,
