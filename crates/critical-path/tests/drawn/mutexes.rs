@@ -1,4 +1,6 @@
-//! Mutexes that go from hand to hand while a thread waits for them: the path is in each holder in turn.
+//! A mutex that goes through several hands while a thread waits for it, drawn: the path is in each holder in turn.
+//!
+//! Every drawing is asked as LTTng and as ftrace would have told it (`support::check`).
 
 use crate::support::{Tracer, check, path, range, timelines, trace};
 

@@ -2,7 +2,7 @@
 //!
 //! Every drawing is asked as LTTng and as ftrace would have told it (`support::check`).
 
-use crate::support::{Tracer, awoken_by_a_timer, check, path, range, timelines, trace};
+use crate::support::{awoken_by_a_timer, check};
 
 #[test]
 fn a_mutex_goes_from_holder_to_waiter() {
