@@ -202,26 +202,25 @@ fn snapshots_that_hold_others_and_share_with_others_are_one() {
     assert!(!said.contains("OverlappingTraces"), "{said}");
 }
 
-#[test]
-fn of_a_packet_that_two_snapshots_have_the_whole_one_is_read() {
-    let many = |number: u64| {
+/// A stream of packets of these numbers with a hundred events each.
+fn ticking(numbers: &[u64]) -> String {
+    let packet = |number: &u64| {
         let begin = 1_000_000 + number * 10_000_000;
         let ticks = format!("{} tick\n", begin + 1_000_000).repeat(100);
         let end = begin + 5_000_000;
         format!("\npacket {begin}..{end} number={number}\n{begin} 0>7\n{ticks}{end} 7>0\n")
     };
-    let of_0 = |numbers: &[u64]| {
-        format!(
-            "stream cpu_0 0{}",
-            numbers
-                .iter()
-                .map(|number| many(*number))
-                .collect::<String>()
-        )
-    };
-    let whole = packets::written(&of_0(&[0, 1, 2]));
+    format!(
+        "stream cpu_0 0{}",
+        numbers.iter().map(packet).collect::<String>()
+    )
+}
+
+#[test]
+fn of_a_packet_that_two_snapshots_have_the_whole_one_is_read() {
+    let whole = packets::written(&ticking(&[0, 1, 2]));
     for damaged in ["1", "2"] {
-        let snapshots = packets::rotated(&[&of_0(&[0, 1]), &of_0(&[1, 2])]);
+        let snapshots = packets::rotated(&[&ticking(&[0, 1]), &ticking(&[1, 2])]);
         let file = snapshots.path().join(damaged).join("cpu_0");
         let mut bytes = fs::read(&file).expect("a stream");
         // In the middle of the packet that both have, what is no number of an event.
@@ -246,16 +245,6 @@ fn of_a_packet_that_two_snapshots_have_the_whole_one_is_read() {
 
 #[test]
 fn a_part_that_lies_whole_in_another_part_is_read_where_that_one_is_damaged() {
-    let packet = |number: u64| {
-        let begin = 1_000_000 + number * 10_000_000;
-        let ticks = format!("{} tick\n", begin + 1_000_000).repeat(100);
-        let end = begin + 5_000_000;
-        format!("\npacket {begin}..{end} number={number}\n{begin} 0>7\n{ticks}{end} 7>0\n")
-    };
-    let of_0 = |numbers: &[u64]| {
-        let packets: String = numbers.iter().map(|number| packet(*number)).collect();
-        format!("stream cpu_0 0{packets}")
-    };
     // Damages the middle of a packet, by position, where packets are of one size.
     let damage = |part: &Path, position: usize, of: usize| {
         let file = part.join("cpu_0");
@@ -267,11 +256,11 @@ fn a_part_that_lies_whole_in_another_part_is_read_where_that_one_is_damaged() {
     let events = |trace: &Path| {
         slowpath(&["count", "--by", "none", "--json"], trace).json()["events"].clone()
     };
-    let whole = events(packets::written(&of_0(&[0, 1, 2])).path());
-    let parts = packets::rotated(&[&of_0(&[0, 1, 2]), &of_0(&[1])]);
+    let whole = events(packets::written(&ticking(&[0, 1, 2])).path());
+    let parts = packets::rotated(&[&ticking(&[0, 1, 2]), &ticking(&[1])]);
     damage(&parts.path().join("1"), 1, 3);
     assert_eq!(events(parts.path()), whole);
-    let copies = packets::rotated(&[&of_0(&[0, 1, 2]), &of_0(&[0, 1, 2])]);
+    let copies = packets::rotated(&[&ticking(&[0, 1, 2]), &ticking(&[0, 1, 2])]);
     damage(&copies.path().join("1"), 0, 3);
     damage(&copies.path().join("2"), 2, 3);
     assert_eq!(events(copies.path()), whole);

@@ -24,18 +24,31 @@ pub(crate) struct Loss {
 /// The counter is written at the end of a packet, so its growth belongs to the packet. The value of
 /// the first packet is its own growth only where it has the sequence number 0. What is less than a value before it is no
 /// value of the counter: LTTng-UST (2.13) states 0 now and then.
-pub(crate) fn losses(packets: &[RawPacket]) -> Vec<Loss> {
+///
+/// Also which packets state what cannot be, by position, in words.
+pub(crate) fn losses(packets: &[RawPacket]) -> (Vec<Loss>, Vec<(usize, String)>) {
+    let mut damaged = Vec::new();
     let mut before: Option<&RawPacket> = None;
     let mut known_sequence = None;
     let mut known = 0;
     let mut read_since = 0;
     let mut losses = Vec::with_capacity(packets.len());
     for (position, packet) in packets.iter().enumerate() {
-        let sequence = packet
-            .sequence
-            .filter(|_| !is_out_of_line(packets, position));
+        let is_damaged = is_out_of_line(packets, position);
+        let sequence = packet.sequence.filter(|_| !is_damaged);
         let discarded = packet.discarded.unwrap_or(0);
         let is_too_much = is_too_much(before, packet, known);
+        if let (true, Some(number)) = (is_damaged, packet.sequence) {
+            let what = format!(
+                "the packet's number, {number}, does not lie between those of its neighbours"
+            );
+            damaged.push((position, what));
+        } else if is_too_much {
+            let what = format!(
+                "the packet says that {discarded} events were lost, more than can have come since the one before"
+            );
+            damaged.push((position, what));
+        }
         let discarded = if is_too_much { known } else { discarded };
         losses.push(match before {
             None if sequence == Some(0) => Loss {
@@ -58,7 +71,6 @@ pub(crate) fn losses(packets: &[RawPacket]) -> Vec<Loss> {
         before = Some(packet);
         known = known.max(discarded);
         // The next number is compared with the last one that was believed.
-        let is_damaged = sequence.is_none() && packet.sequence.is_some();
         read_since = if is_damaged {
             read_since + 1 + packet.left_out_before
         } else {
@@ -66,7 +78,7 @@ pub(crate) fn losses(packets: &[RawPacket]) -> Vec<Loss> {
         };
         known_sequence = if is_damaged { known_sequence } else { sequence };
     }
-    losses
+    (losses, damaged)
 }
 
 /// Whether a packet's number cannot be its own, as it does not lie between those of its neighbours, which are in order.
@@ -85,31 +97,6 @@ fn is_too_much(before: Option<&RawPacket>, packet: &RawPacket, known: u64) -> bo
     let ticks = ends.map(|(earlier, later)| later.saturating_sub(earlier));
     let grown = packet.discarded.unwrap_or(0).saturating_sub(known);
     ticks.is_some_and(|ticks| grown > ticks.max(MOST_BY_SLOW_CLOCKS))
-}
-
-/// What packets state of losses that cannot be: for the first such packet of a stream, in words; and how many there are.
-pub(crate) fn damaged(packets: &[RawPacket]) -> Option<(&RawPacket, String, u64)> {
-    let mut known = 0;
-    let mut first = None;
-    let mut count = 0;
-    for (position, packet) in packets.iter().enumerate() {
-        let before = position.checked_sub(1).map(|before| &packets[before]);
-        let discarded = packet.discarded.unwrap_or(0);
-        let what = if is_out_of_line(packets, position) {
-            let number = packet.sequence.unwrap_or(0);
-            format!("the packet's number, {number}, does not lie between those of its neighbours")
-        } else if is_too_much(before, packet, known) {
-            format!(
-                "the packet says that {discarded} events were lost, more than can have come since the one before"
-            )
-        } else {
-            known = known.max(discarded);
-            continue;
-        };
-        count += 1;
-        first.get_or_insert((packet, what));
-    }
-    first.map(|(packet, what)| (packet, what, count))
 }
 
 /// The losses of a trace's streams, for one diagnostic of each kind.

@@ -15,7 +15,7 @@ use crate::copies::{folder, leave_out_copies};
 use crate::decode::{ClockScale, CtfDecoder};
 use crate::fields::{fields, scopes};
 use crate::layout::{EnvironmentValue, TraceLayout};
-use crate::losses::{LossReport, damaged, losses};
+use crate::losses::{LossReport, losses};
 use crate::order::{leave_out_of_order, was_recorded};
 use crate::packets::{PacketPlans, RawPacket, is_bookkeeping};
 use crate::processor;
@@ -185,9 +185,11 @@ impl CtfTrace {
         let begin = self.raw_packets.len() as u32;
         let cpu = first.cpu.map(|cpu| CpuId(cpu as u32));
         let name = self.files[first.file].name.clone();
-        let losses = losses(&packets);
+        let (losses, damaged) = losses(&packets);
         lost.add_stream(&name, &losses);
-        if let Some((packet, what, count)) = damaged(&packets) {
+        let count = damaged.len() as u64;
+        if let Some((position, what)) = damaged.into_iter().next() {
+            let packet = &packets[position];
             let place = Place {
                 file: self.files[packet.file].name.clone(),
                 byte: Some(packet.offset),
