@@ -708,7 +708,7 @@ fn a_policy_stops_runs_that_have_told_enough() {
     let place = Place::with(&format!(
         "{NUMBERS}[workload]\ncommand = \"for i in 1 2 3 4 5 6 7 8 9; do echo cost {{{{a}}}}; sleep 0.2; done\"\n{COST}[trials]\nper_configuration = 1\n[policy]\nname = \"python\"\nfile = \"p.py\"\n"
     ));
-    let policy = "from slowpath_policy import Policy\nclass One(Policy):\n    def next(self):\n        return None if self.results else {'a': 2, 'b': 1}\n    def stop_run(self, configuration, metric, value):\n        return True\n    def conclusions(self):\n        return [self.results[0]['outcome']]\n";
+    let policy = "from slowpath_policy import Policy\nclass One(Policy):\n    def next(self):\n        return None if len(self.results) > 1 else {'a': 2 + len(self.results), 'b': 1}\n    def stop_run(self, configuration, metric, value):\n        return configuration['a'] == 2\n    def conclusions(self):\n        return [self.results[0]['outcome']]\n";
     fs::write(place.path("p.py"), policy).expect("written");
     let left = place.explore(&["--no-reasons"]);
     if left.stderr.contains("python3: No such file") {
@@ -717,7 +717,16 @@ fn a_policy_stops_runs_that_have_told_enough() {
     assert_eq!(left.status, Some(0), "{}", left.stderr);
     let results = place.results();
     assert_eq!(results["conclusions"][0], "stopped");
-    assert_eq!(results["configurations"][0]["outcomes"]["stopped"], 1);
+    // What ran to its end is the best there is, though the one that was stopped had told of less cost.
+    let [best, stopped] = [0, 1].map(|place| &results["configurations"][place]);
+    assert_eq!(
+        (&best["configuration"]["a"], &best["rank"]),
+        (&3.into(), &1.into())
+    );
+    assert_eq!(
+        (&stopped["outcomes"]["stopped"], &stopped["rank"]),
+        (&1.into(), &Value::Null)
+    );
 }
 
 #[test]

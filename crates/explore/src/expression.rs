@@ -420,6 +420,7 @@ mod tests {
         check("ratio * 4 == 2", "true");
         check("8 * 1024 * 1024", "8388608");
         check("1e3", "1000");
+        check("1e-3 * 1E+3", "1");
     }
 
     #[test]
@@ -432,6 +433,9 @@ mod tests {
         check("1x", "error: `1x` is no number");
         check("nothing", "error: `nothing` has no value");
         check("1 / 0", "error: it divides by 0");
+        let chained =
+            "error: comparisons cannot be chained; write `1 < n && n < 3` for `1 < n < 3`";
+        check("1 < threads < 3", chained);
         check("mode + 1", "error: `fast` is no number");
         check("threads && sync", "error: `3` is neither true nor false");
         check("9223372036854775807 + 1", "9223372036854776000");
