@@ -278,6 +278,28 @@ impl PacketPlans {
         self.header_magic && (read.is_err() || machine.role(Role::PacketMagic) != MAGIC)
     }
 
+    /// Where in `content`, from the byte `from` on, packets may begin: at each magic number, in either byte order.
+    /// None where packets have no such number.
+    pub(crate) fn magic_numbers<'a>(
+        &'a self,
+        content: &'a [u8],
+        from: usize,
+    ) -> impl Iterator<Item = usize> {
+        const FIRST_BYTE: u8 = 0xc1;
+        let rest = content.get(from..).filter(|_| self.header_magic);
+        let rest = rest.unwrap_or_default();
+        let begins = memchr::memchr_iter(FIRST_BYTE, rest);
+        let is_magic = |at: &usize| {
+            let number = rest[*at..].first_chunk::<4>();
+            number.is_some_and(|number| {
+                [u32::from_le_bytes, u32::from_be_bytes]
+                    .iter()
+                    .any(|read| u64::from(read(*number)) == MAGIC)
+            })
+        };
+        begins.filter(is_magic).map(move |at| from + at)
+    }
+
     /// Reads the header and context of the packet at `offset`. The error is what is wrong with it.
     pub(crate) fn read(
         &self,

@@ -2,7 +2,7 @@
 //!
 //! The stream itself is what counts: every packet's beginning is read. An index (see `index_file`)
 //! only says what a stream cannot say of itself: that packets are missing at its end, and where to
-//! go on behind a damaged one.
+//! go on behind a damaged one. Without it, the next magic number shows where.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -151,7 +151,7 @@ impl Scanner<'_> {
         scanned
     }
 
-    /// Goes from packet to packet, and behind a damaged one on to the next that the index lists.
+    /// Goes from packet to packet, and behind a damaged one on to the next that the index lists or that shows itself.
     fn scan(&mut self, file: usize, stream: &NamedBytes, entries: &[IndexEntry]) -> Scanned {
         let content = stream.get();
         let size = content.len() as u64;
@@ -189,10 +189,13 @@ impl Scanner<'_> {
                 Err((code, what)) => {
                     self.report(code, stream, Some(offset), what);
                     scanned.is_damaged = true;
-                    scanned.is_foreign = code == DiagnosticCode::ForeignStream;
+                    // Behind a packet of this trace, another's name is damage.
+                    scanned.is_foreign =
+                        code == DiagnosticCode::ForeignStream && scanned.packets.is_empty();
                     let next = match scanned.is_foreign {
                         true => None,
-                        false => self.next_listed(file, content, offset, entries),
+                        false => (self.next_listed(file, content, offset, entries))
+                            .or_else(|| self.next_shown(file, content, offset)),
                     };
                     let Some(next) = next else {
                         scanned.is_cut_off = true;
@@ -223,6 +226,22 @@ impl Scanner<'_> {
             read.is_ok_and(|read| agrees(entry, &read.packet, size))
         };
         Some(inside.into_iter().find(is_there)?.offset)
+    }
+
+    /// The next packet behind `offset` that begins with a magic number, and at whose end another one does or the
+    /// file ends.
+    fn next_shown(&self, file: usize, content: &[u8], offset: u64) -> Option<u64> {
+        let from = usize::try_from(offset + 1).ok()?;
+        let is_there = |&at: &u64| {
+            let Ok(read) = self.plans.read(self.layout, file, content, at) else {
+                return false;
+            };
+            let behind = content.get((at + read.packet.size) as usize..);
+            behind.is_none_or(|behind| behind.is_empty() || !self.plans.lacks_magic(behind))
+        };
+        (self.plans.magic_numbers(content, from))
+            .map(|at| at as u64)
+            .find(is_there)
     }
 
     fn report(&mut self, code: DiagnosticCode, file: &NamedBytes, byte: Option<u64>, what: String) {

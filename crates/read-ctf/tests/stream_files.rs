@@ -181,7 +181,7 @@ fn an_index_that_does_not_fit_is_not_believed() {
 }
 
 #[test]
-fn damage_behind_the_first_packet_is_seen_and_the_index_says_how_to_go_on() {
+fn damage_is_seen_and_what_follows_it_is_read() {
     let damaged = |at: usize, byte: u8| {
         let mut stream = packets(4);
         stream[PACKET_BYTES + at] = byte;
@@ -190,6 +190,7 @@ fn damage_behind_the_first_packet_is_seen_and_the_index_says_how_to_go_on() {
     let content_size = HEADER_BYTES - 8;
     for (stream, code) in [
         (damaged(0, 0), "InvalidPacket"),
+        (damaged(4, 9), "ForeignStream"),
         (damaged(20, 9), "UnknownStreamClass"),
         (damaged(content_size, 8), "InvalidPacket"),
     ] {
@@ -198,11 +199,20 @@ fn damage_behind_the_first_packet_is_seen_and_the_index_says_how_to_go_on() {
         if stream[PACKET_BYTES + content_size] == 8 {
             stream[PACKET_BYTES + content_size + 1] = 0;
         }
-        let error = format!("\nerror {code} s at byte 64");
-        check(stream.clone(), None, &format!("10:3 {error}"));
-        let rest = format!("10:3 30:3 40:3 {error}");
+        let rest = format!("10:3 30:3 40:3 \nerror {code} s at byte 64");
+        check(stream.clone(), None, &rest);
         check(stream, Some(index(4)), &rest);
     }
+    // What is said of a magic number within a packet is no packet's.
+    let mut stream = damaged(0, 0);
+    stream[PACKET_BYTES + 10..2 * PACKET_BYTES].copy_from_slice(&packet(20)[..PACKET_BYTES - 10]);
+    let rest = "10:3 30:3 40:3 \nerror InvalidPacket s at byte 64";
+    check(stream, None, rest);
+    // Nothing shows where packets begin that have no magic number.
+    let without = layout(UUID).replace("u32 magic", "u32 nothing");
+    let files = vec![("s", damaged(20, 9), None)];
+    let rest = "10:3 \nerror UnknownStreamClass s at byte 64";
+    assert_eq!(shown(&open(&without, files)), rest);
 }
 
 #[test]
@@ -241,7 +251,7 @@ fn text_beside_the_streams_is_no_damage() {
     // Streams whose first packet is damaged stay visible, and so does text in a stream's place.
     let mut stream = packets(2);
     stream[0] = 0;
-    check(stream, None, "\nerror InvalidPacket s at byte 0");
+    check(stream, None, "20:3 \nerror InvalidPacket s at byte 0");
     check(vec![0; 4096], None, "\nerror InvalidPacket s at byte 0");
     check(
         b"Recorded on a Tuesday.\n".to_vec(),
