@@ -22,5 +22,6 @@ if [ "${FUZZ_DRIVER:-auto}" != mutate ] && command -v cargo-fuzz >/dev/null 2>&1
     done
 else
     echo "fuzz-smoke: random mutations, $seconds s (for coverage-guided: rustup toolchain install nightly; cargo install cargo-fuzz)"
-    cargo run --quiet --release --manifest-path fuzz/Cargo.toml --bin mutate -- --seconds "$seconds"
+    # What the tests were built from is of use here, too.
+    cargo run --quiet --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}" --bin mutate -- --seconds "$seconds"
 fi
