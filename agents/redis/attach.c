@@ -303,10 +303,10 @@ int main(int count, char **arguments)
         give_up(NULL, "this program does not find itself");
     strcpy(slash + 1, LIBRARY);
     snprintf(seen_by_server, sizeof seen_by_server, "/proc/%d/root%s", server, library);
+    check_that_it_is_redis();
     if (access(seen_by_server, R_OK))
         give_up("build it (make -C agents/redis); the server must see it under the same path",
                 "%s: %s", seen_by_server, strerror(errno));
-    check_that_it_is_redis();
     read_ahead(library);
     /* Ended in between, we would leave the thread in the middle of what it does for us. */
     sigset_t signals;

@@ -1,6 +1,6 @@
 //! What Redis did, as tables for people: servers, commands, clients, the slowest commands.
 
-use slowpath_datastore::{BusVolume, Latency, Level, Parts, ServerRow, StoreReport};
+use slowpath_datastore::{BusVolume, Latency, Level, Parts, ServerRow, StoreReport, UNKNOWN_COMMAND};
 use slowpath_model::{Nanoseconds, Timestamp};
 use slowpath_views::{address, bytes, grouped, number_of};
 
@@ -149,7 +149,13 @@ pub(crate) fn commands(told: &StoreReport, top: usize) -> String {
         texts.extend(latency(&row.latency));
         add(&mut columns, told, row.server, texts);
     }
-    columns.text()
+    let mut text = columns.text();
+    if (told.commands.iter()).any(|row| row.command == UNKNOWN_COMMAND) {
+        text += &format!(
+            "{UNKNOWN_COMMAND}: what this Redis does not know, or ended the connection; how clients called it is not recorded\n"
+        );
+    }
+    text
 }
 
 /// A row for each client.

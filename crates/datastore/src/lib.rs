@@ -44,7 +44,7 @@ pub use report::{
     BusyRow, ClientRow, CommandRow, CommandRun, Latency, ServerRow, StoreReport, TouchedRow,
 };
 pub use resources::{Entity, NOT_TOLD, Resource, ServerModel, Together, Told, Values};
-pub use server::Level;
+pub use server::{Level, UNKNOWN_COMMAND};
 pub use slowpath_concepts::StoreOperation;
 
 use slowpath_concepts::{Concepts, FactKind};

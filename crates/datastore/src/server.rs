@@ -267,7 +267,7 @@ impl Server {
     /// What a command's number means in what was told at `level`.
     pub(crate) fn command(&self, level: Level, number: u32) -> String {
         let known = match level {
-            Level::Lite if number == 0 => return "(unknown)".to_owned(),
+            Level::Lite if number == 0 => return UNKNOWN_COMMAND.to_owned(),
             Level::Lite => self.name(number),
             Level::LifeCycle => self.events.name(number),
         };
@@ -299,6 +299,9 @@ impl Server {
 pub(crate) fn has_client(told: &Told) -> bool {
     told.descriptor >= 0 && told.client != StoreClientId::default()
 }
+
+/// What a command is called that Redis does not know, or by which its client left, at level lite.
+pub const UNKNOWN_COMMAND: &str = "(unknown)";
 
 /// The level of detail that totals are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -129,7 +129,7 @@ impl RedisAgent {
                 return Err(RecordError::NoRedis {
                     process: *server,
                     cause: "there is no such process".to_owned(),
-                    hint: String::new(),
+                    hint: those_that_run(),
                 });
             }
         }
@@ -181,10 +181,14 @@ impl RedisAgent {
         for server in &self.choice.servers {
             let failed = |said: String| {
                 let (cause, hint) = said.split_once("\nhint: ").unwrap_or((&said, ""));
+                let is_another = cause.contains("is no redis-server");
                 RecordError::NoRedis {
                     process: *server,
                     cause: cause.to_owned(),
-                    hint: hint.to_owned(),
+                    hint: match is_another {
+                        true => those_that_run(),
+                        false => hint.to_owned(),
+                    },
                 }
             };
             let said = run(&program, &[], *server).map_err(failed)?;
@@ -247,6 +251,22 @@ impl Drop for Attached {
             // One that has ended meanwhile needs nothing; in one that cannot be stopped it stays, idle.
             let _ = run(program, &["--detach"], *server);
         }
+    }
+}
+
+/// For whom named another process: which ones are servers. Empty where none is.
+fn those_that_run() -> String {
+    let names_of = |folder: std::fs::DirEntry| {
+        let name = std::fs::read_to_string(folder.path().join("comm")).ok()?;
+        let is_server = name.trim_end() == "redis-server";
+        is_server.then(|| folder.file_name().to_string_lossy().into_owned())
+    };
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let servers: Vec<String> = processes.filter_map(names_of).collect();
+    match servers.len() {
+        0 => String::new(),
+        1 => format!("redis-server is process {}", servers[0]),
+        _ => format!("those called redis-server are processes {}", servers.join(", ")),
     }
 }
 
