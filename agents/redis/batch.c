@@ -447,6 +447,19 @@ static void tell_those_that_wait(void)
     }
 }
 
+/* Whether a session has come or gone since the last look: LTTng keeps a list of those that get an event, and makes it
+ * anew then. One that comes while another goes on has been told nothing yet. */
+static int sessions_have_changed(void)
+{
+    static const void *of_names, *of_addresses;
+    const void *names = lttng_ust_tracepoint_slowpath_redis___command_name.probes;
+    const void *addresses = lttng_ust_tracepoint_slowpath_redis___client_address.probes;
+    int changed = names != of_names || addresses != of_addresses;
+    of_names = names;
+    of_addresses = addresses;
+    return changed;
+}
+
 void batch_look(int on, int batches_wanted)
 {
     int calibrated = ticks_calibrate();
@@ -458,7 +471,7 @@ void batch_look(int on, int batches_wanted)
         return;
     }
     uint64_t now = clock_ns(CLOCK_MONOTONIC_COARSE);
-    if (!was_on || now - told_at > TELL_AGAIN_NS) {
+    if (sessions_have_changed() || !was_on || now - told_at > TELL_AGAIN_NS) {
         told_at = now;
         telling++;
     }

@@ -177,6 +177,20 @@ class Events(unittest.TestCase):
             names = [e.name for e in recording.named(before, after)][:2]
             self.assertEqual(names, [before, after])
 
+    def test_a_session_that_comes_while_another_goes_on_is_told_names_and_addresses(self):
+        client = self.server.client()
+        with Recording(self.server, *LITE):
+            client.do("GET", "a")
+            second = Recording(self.server, *LITE)
+            second.start()
+            self.server.turn()
+            client.do("GET", "a")
+            self.server.turn()
+            second.stop()
+        second.events = second.read(self.server.pid)
+        (batch,) = second.batches(client)
+        self.assertEqual(batch.names, ["get"])
+
     def test_switched_on_and_off_under_load(self):
         with Load(self.server) as load:
             for turn in range(6):
