@@ -61,4 +61,4 @@ test-jaeger: build ## Send an export to a real Jaeger and ask it back (builds Ja
 
 clean: ## Remove everything that was built or recorded here
 	$(CARGO) clean
-	rm -rf .cache *-recording benches/data examples/demo/build fuzz/target
+	rm -rf .cache *-recording benches/data examples/demo/build

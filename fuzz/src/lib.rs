@@ -83,7 +83,7 @@ pub const TARGETS: &[Target] = &[
         name: "exploration",
         seeds: || {
             let examples = ["explore-redis/redis.toml", "explore-sqlite/small.toml"];
-            examples.map(|name| example(name)).into()
+            examples.map(example).into()
         },
         run: read_exploration,
     },

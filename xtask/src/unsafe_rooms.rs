@@ -59,7 +59,7 @@ pub fn check(repository: &Repository) -> Vec<Problem> {
     problems
 }
 
-/// Of a package in the workspace: `fuzz` is none, its targets are made by a macro.
+/// Of a package that the compiler can be asked about: not `fuzz`, whose targets are made by a macro.
 fn is_manifest(path: &str) -> bool {
     path.ends_with("/Cargo.toml") && !path.starts_with("fuzz/")
 }

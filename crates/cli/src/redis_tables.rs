@@ -1,6 +1,8 @@
 //! What Redis did, as tables for people: servers, commands, clients, the slowest commands.
 
-use slowpath_datastore::{BusVolume, Latency, Level, Parts, ServerRow, StoreReport, UNKNOWN_COMMAND};
+use slowpath_datastore::{
+    BusVolume, Latency, Level, Parts, ServerRow, StoreReport, UNKNOWN_COMMAND,
+};
 use slowpath_model::{Nanoseconds, Timestamp};
 use slowpath_views::{address, bytes, grouped, number_of};
 

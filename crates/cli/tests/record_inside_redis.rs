@@ -709,10 +709,7 @@ fn io_threads_that_read_over_tls_are_shown_and_nothing_is_found_in_a_healthy_ser
     assert!(read > 100, "{read}");
     // Who reads the last part hands over to the event loop, which executes, and who writes gets it from there.
     let handed_over = over_threads("hand-over", "thread", "event-loop");
-    assert!(
-        (1..=read).contains(&handed_over),
-        "{handed_over} of {read}"
-    );
+    assert!((1..=read).contains(&handed_over), "{handed_over} of {read}");
     let (written, got) = (
         over_threads("reply", "thread", "connection"),
         over_threads("hand-over", "event-loop", "thread"),

@@ -266,7 +266,10 @@ fn those_that_run() -> String {
     match servers.len() {
         0 => String::new(),
         1 => format!("redis-server is process {}", servers[0]),
-        _ => format!("those called redis-server are processes {}", servers.join(", ")),
+        _ => format!(
+            "those called redis-server are processes {}",
+            servers.join(", ")
+        ),
     }
 }
 

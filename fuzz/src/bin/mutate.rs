@@ -166,10 +166,13 @@ fn keep(target: &str, input: &[u8]) -> PathBuf {
     path
 }
 
+/// Since when an input is being tried.
+type Tried = (Instant, Vec<u8>);
+
 /// The input being tried, so that one that never ends can be kept.
 #[derive(Clone)]
 struct Watched {
-    current: Arc<Mutex<Option<(Instant, Vec<u8>)>>>,
+    current: Arc<Mutex<Option<Tried>>>,
 }
 
 impl Watched {
