@@ -681,18 +681,21 @@ impl<'wanted> Compiler<'wanted> {
     }
 }
 
-/// The size in bytes of a fixed-size element without padding, where it is whole bytes.
+/// The size in bytes of a fixed-size element without padding, where it is whole bytes at a byte's place.
 pub(crate) fn byte_elements(element: &FieldLayout) -> Option<u64> {
     match element {
         FieldLayout::Integer(integer)
             if integer.bits.is_multiple_of(8)
+                && integer.alignment.is_multiple_of(8)
                 && u64::from(integer.bits).is_multiple_of(integer.alignment)
                 && integer.keep.is_none() =>
         {
             Some(u64::from(integer.bits) / 8)
         }
         FieldLayout::Float(float)
-            if u64::from(float.bits).is_multiple_of(float.alignment) && float.bits >= 8 =>
+            if float.bits.is_multiple_of(8)
+                && float.alignment.is_multiple_of(8)
+                && u64::from(float.bits).is_multiple_of(float.alignment) =>
         {
             Some(u64::from(float.bits) / 8)
         }

@@ -40,6 +40,8 @@ enum Shape {
     Words,
     /// A length and a sequence of 4-bit numbers.
     Nibbles,
+    /// A length, a 3-bit number, and a sequence of bytes right behind it: at no byte's place.
+    PackedBytes,
     /// A tag and a variant of a 5-bit number, a string, and a structure.
     Choice,
     /// As many bytes as the event header's `id` says.
@@ -72,6 +74,7 @@ fn shape() -> impl Strategy<Value = Shape> {
         1 => prop_oneof![0..20u64, 200..300u64].prop_map(Shape::Bytes),
         1 => Just(Shape::Words),
         1 => Just(Shape::Nibbles),
+        1 => Just(Shape::PackedBytes),
         1 => Just(Shape::Choice),
     ];
     let nested = prop::collection::vec(flat.clone(), 0..4).prop_map(Shape::Structure);
@@ -187,7 +190,7 @@ fn alignment(shape: &Shape) -> u64 {
     match shape {
         Shape::Integer { align, .. } | Shape::Float { align, .. } => *align,
         Shape::Text | Shape::Bytes(_) | Shape::BytesByHeader => 8,
-        Shape::Words | Shape::Nibbles | Shape::Choice => 8,
+        Shape::Words | Shape::Nibbles | Shape::PackedBytes | Shape::Choice => 8,
         Shape::Structure(members) => members.iter().map(alignment).max().unwrap_or(1),
     }
 }
@@ -209,6 +212,7 @@ fn tsdl(shapes: &[Shape]) -> String {
             Shape::Bytes(length) => write!(text, "integer {{ size = 8; }} f{number}[{length}]; "),
             Shape::Words => write!(text, "integer {{ size = 8; }} n{number}; integer {{ size = 16; align = 8; }} f{number}[n{number}]; "),
             Shape::Nibbles => write!(text, "integer {{ size = 8; }} n{number}; integer {{ size = 4; }} f{number}[n{number}]; "),
+            Shape::PackedBytes => write!(text, "integer {{ size = 8; }} n{number}; integer {{ size = 3; }} p{number}; integer {{ size = 8; align = 1; }} f{number}[n{number}]; "),
             Shape::Choice => write!(text, "enum : integer {{ size = 8; }} {{ A, B, C }} t{number}; variant <t{number}> {{ integer {{ size = 5; }} A; string B; struct {{ integer {{ size = 8; }} x; integer {{ size = 64; align = 32; }} y; }} C; }} f{number}; "),
             Shape::BytesByHeader => write!(text, "integer {{ size = 8; }} f{number}[stream.event.header.id]; "),
             Shape::Structure(members) => write!(text, "{} f{number}; ", tsdl(members)),
@@ -273,14 +277,20 @@ fn fill(
                 }
                 note(name, Value::Elements(elements));
             }
-            Shape::Words | Shape::Nibbles => {
+            Shape::Words | Shape::Nibbles | Shape::PackedBytes => {
                 let length = random.below(5);
                 writer.number(length, 8, 8);
                 note(format!("{prefix}n{number}"), Value::Number(length));
                 let (bits, alignment) = match shape {
                     Shape::Words => (16, 8),
+                    Shape::PackedBytes => (8, 1),
                     _ => (4, 1),
                 };
+                if let Shape::PackedBytes = shape {
+                    let value = random.below(8);
+                    writer.number(value, 3, 1);
+                    note(format!("{prefix}p{number}"), Value::Number(value));
+                }
                 let mut elements = Vec::new();
                 for _ in 0..length {
                     let value = random.below(1 << bits);
