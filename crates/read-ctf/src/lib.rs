@@ -20,6 +20,7 @@ mod order;
 mod packets;
 mod plan;
 mod processor;
+mod resume;
 mod scan;
 mod shift;
 mod trace;

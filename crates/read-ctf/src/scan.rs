@@ -13,6 +13,7 @@ use slowpath_source::NamedBytes;
 use crate::index_file::{self, IndexEntry};
 use crate::layout::TraceLayout;
 use crate::packets::{PacketPlans, RawPacket};
+use crate::resume::{Search, agrees};
 use crate::trace::StreamFile;
 
 /// The packets of one file.
@@ -133,7 +134,10 @@ impl Scanner<'_> {
         }
         let fits = listed.as_deref().map_err(String::clone);
         if let Err(what) = fits.and_then(|entries| compare(entries, &scanned, size)) {
-            self.report(DiagnosticCode::InvalidIndex, index, None, what);
+            // What a damaged stream has of its index is no fault of that.
+            if !scanned.is_damaged || listed.is_err() {
+                self.report(DiagnosticCode::InvalidIndex, index, None, what);
+            }
             return scanned;
         }
         let missing = entries.iter().filter(|entry| entry.offset >= size).count();
@@ -151,16 +155,23 @@ impl Scanner<'_> {
         scanned
     }
 
-    /// Goes from packet to packet, and behind a damaged one on to the next that the index lists or that shows itself.
+    /// Goes from packet to packet, and behind a damaged one on to the next.
     fn scan(&mut self, file: usize, stream: &NamedBytes, entries: &[IndexEntry]) -> Scanned {
         let content = stream.get();
+        let search = Search {
+            plans: self.plans,
+            layout: self.layout,
+            file,
+            content,
+            entries,
+        };
         let size = content.len() as u64;
         let mut scanned = Scanned::default();
         let mut left = size / BYTES_PER_PACKET;
         let mut offset = 0;
         while offset < size {
             match self.plans.read(self.layout, file, content, offset) {
-                Ok(read) => {
+                Ok(mut read) => {
                     if left > 0 {
                         left -= 1;
                     } else if self.listed.spare_packets < self.spare_packets {
@@ -177,6 +188,11 @@ impl Scanner<'_> {
                         scanned.is_cut_off = true;
                         break;
                     }
+                    if let Some(what) = search.set_right(&mut read) {
+                        let code = DiagnosticCode::InvalidPacket;
+                        self.report(code, stream, Some(offset), what);
+                        scanned.is_damaged = true;
+                    }
                     if let Some(what) = read.cut {
                         let code = DiagnosticCode::TruncatedPacket;
                         self.report(code, stream, Some(offset), what);
@@ -187,15 +203,24 @@ impl Scanner<'_> {
                     scanned.packets.push(read.packet);
                 }
                 Err((code, what)) => {
-                    self.report(code, stream, Some(offset), what);
                     scanned.is_damaged = true;
+                    let before = scanned.packets.last_mut();
+                    let before = before.filter(|packet| packet.offset + packet.size == offset);
+                    if let Some(before) = before
+                        && let Some(what) = search.shorten(before)
+                    {
+                        let code = DiagnosticCode::TruncatedPacket;
+                        self.report(code, stream, Some(before.offset), what);
+                        offset = before.offset + before.size;
+                        continue;
+                    }
+                    self.report(code, stream, Some(offset), what);
                     // Behind a packet of this trace, another's name is damage.
                     scanned.is_foreign =
                         code == DiagnosticCode::ForeignStream && scanned.packets.is_empty();
                     let next = match scanned.is_foreign {
                         true => None,
-                        false => (self.next_listed(file, content, offset, entries))
-                            .or_else(|| self.next_shown(file, content, offset)),
+                        false => search.next(offset),
                     };
                     let Some(next) = next else {
                         scanned.is_cut_off = true;
@@ -206,42 +231,6 @@ impl Scanner<'_> {
             }
         }
         scanned
-    }
-
-    /// The next packet behind `offset` that the index lists and the stream has.
-    fn next_listed(
-        &self,
-        file: usize,
-        content: &[u8],
-        offset: u64,
-        entries: &[IndexEntry],
-    ) -> Option<u64> {
-        let size = content.len() as u64;
-        let first = entries.partition_point(|entry| entry.offset <= offset);
-        let inside = entries[first..]
-            .iter()
-            .take_while(|entry| entry.offset < size);
-        let is_there = |entry: &&IndexEntry| {
-            let read = self.plans.read(self.layout, file, content, entry.offset);
-            read.is_ok_and(|read| agrees(entry, &read.packet, size))
-        };
-        Some(inside.into_iter().find(is_there)?.offset)
-    }
-
-    /// The next packet behind `offset` that begins with a magic number, and at whose end another one does or the
-    /// file ends.
-    fn next_shown(&self, file: usize, content: &[u8], offset: u64) -> Option<u64> {
-        let from = usize::try_from(offset + 1).ok()?;
-        let is_there = |&at: &u64| {
-            let Ok(read) = self.plans.read(self.layout, file, content, at) else {
-                return false;
-            };
-            let behind = content.get((at + read.packet.size) as usize..);
-            behind.is_none_or(|behind| behind.is_empty() || !self.plans.lacks_magic(behind))
-        };
-        (self.plans.magic_numbers(content, from))
-            .map(|at| at as u64)
-            .find(is_there)
     }
 
     fn report(&mut self, code: DiagnosticCode, file: &NamedBytes, byte: Option<u64>, what: String) {
@@ -309,13 +298,6 @@ fn compare(entries: &[IndexEntry], scanned: &Scanned, size: u64) -> Result<(), S
         return Err(format!("it covers {end} bytes, the stream has {size}"));
     }
     Ok(())
-}
-
-/// Whether an entry is of this packet of a stream of `size` bytes.
-fn agrees(entry: &IndexEntry, packet: &RawPacket, size: u64) -> bool {
-    entry.offset == packet.offset
-        && entry.end().min(size) == packet.offset + packet.size
-        && packet.begin.is_none_or(|begin| begin == entry.begin)
 }
 
 /// Whether a file begins as text for people: no stream of packets does.
