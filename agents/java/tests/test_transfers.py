@@ -321,6 +321,48 @@ def watched(backend, program, *arguments, methods=("fetch",), java="java"):
         return [row for context in read_report(report)[1] for row in context["classes"]]
 
 
+class Lengths(unittest.TestCase):
+    """One object of a response stands for all that are in it, where these are many or few."""
+
+    def check(self, backend, responses, many):
+        """Of each second response the only item is read, of the others none is."""
+        (row,) = watched(backend, "corners.Lengths", str(responses), str(many))
+        (field,) = row["fields"]
+        weighted = field["weighted"]
+        self.assertEqual(row["censored"], 0)
+        self.assertEqual(weighted["used"], field["used"])
+        self.assertEqual(weighted["unused"], many * field["unused"])
+        self.assertEqual(weighted["squares"], field["used"] + many ** 2 * field["unused"])
+        sizes = [len(json.dumps({"text": "x" * length}, separators=(",", ":"))) - 1 for length in (1000, 1)]
+        self.assertEqual(weighted["bytes_in_vain"], sizes[1] * many * field["unused"])
+        self.assertEqual(weighted["bytes_decided"] - weighted["bytes_in_vain"], sizes[0] * field["used"])
+        return row, weighted
+
+    def test_mask(self):
+        row, weighted = self.check("mask", 400, 99)
+        low, high = row["fields"][0]["interval"]
+        self.assertTrue(0 < low < 0.01 < high < 0.05, row)
+        self.assertEqual((row["watched"], row["decided"], row["watched_weight"]), (400, 400, row["objects"]))
+        self.assertEqual(row["utilisation"], 0.01)
+        self.assertEqual(weighted["bytes"], weighted["bytes_decided"])
+
+    @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
+    def test_watchpoints(self):
+        row, _ = self.check("watchpoints", 2000, 9)
+        self.assertGreater(row["decided"], 100)
+
+    def test_so_many_samples_as_say_what_is_asked_for(self):
+        """Where few objects stand for nearly all, these have to be as many."""
+        for many, least, most in ((1, 100, 100), (99, 190, 202)):
+            with tempfile.TemporaryDirectory() as folder:
+                report = Path(folder) / "report.jsonl"
+                subprocess.run(["java", f"-javaagent:{AGENT}=report={report},samples=100,arms-per-second=1000000,"
+                                "remote=corners.Lengths#fetch", "-cp", CLASSES, "corners.Lengths", "400", str(many)],
+                               check=True, stderr=subprocess.DEVNULL, timeout=60)
+                (row,) = read_report(report)[1][0]["classes"]
+                self.assertTrue(least <= row["watched"] <= most, row)
+
+
 class ByRegisters(unittest.TestCase):
     """The same program, each object in a request of its own, with a field of each watched by a debug register."""
 

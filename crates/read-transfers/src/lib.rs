@@ -141,6 +141,9 @@ pub struct Class {
     /// Of those, whose reads could not be followed, as a collector moved them.
     #[serde(default)]
     pub lost: u64,
+    /// Sum of the weights of objects that were watched ([`Weighted`]); 0 where older agents do not tell.
+    #[serde(default)]
+    pub watched_weight: u64,
     /// Its fields, inherited ones first.
     pub fields: Vec<Field>,
 }
@@ -163,8 +166,58 @@ pub struct Field {
     pub censored_used: u64,
     /// Watched objects in which it was not null.
     pub present: u64,
-    /// Bytes as JSON, name and value, of all watched objects.
+    /// Bytes as they travel, of all watched objects.
     pub bytes: u64,
+    /// The same by weight; nothing where older agents do not tell.
+    #[serde(default)]
+    pub weighted: Option<Weighted>,
+}
+
+/// Sums in which each object stands for all of its class in its response, of which it was chosen by chance: its weight
+/// is how many these are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Weighted {
+    /// Weights of decided objects in which the field was read.
+    pub used: u64,
+    /// … read by toString, hashCode or equals alone.
+    pub printed: u64,
+    /// … not read.
+    pub unused: u64,
+    /// Squares of the weights of all decided objects.
+    pub squares: u64,
+    /// Bytes times weight of watched objects.
+    pub bytes: u64,
+    /// … of decided ones.
+    pub bytes_decided: u64,
+    /// … of those of them in which it was printed or not read.
+    pub bytes_in_vain: u64,
+}
+
+impl Weighted {
+    /// Weights of objects of which it is known whether the field was used.
+    pub fn decided(&self) -> u64 {
+        [self.printed, self.unused]
+            .into_iter()
+            .fold(self.used, u64::saturating_add)
+    }
+
+    /// Whether weights of 1 and more of these objects can make these sums.
+    fn fits(&self, class: &Class, field: &Field) -> bool {
+        let parts = [
+            (field.used, self.used),
+            (field.printed, self.printed),
+            (field.unused, self.unused),
+        ];
+        let weight = u128::from(self.decided());
+        let squares = u128::from(self.squares);
+        (parts.iter()).all(|&(count, weight)| count <= weight && (count > 0 || weight == 0))
+            && self.decided() <= class.watched_weight
+            && weight <= squares
+            && squares <= weight * weight
+            && weight * weight <= squares * u128::from(field.decided())
+            && self.bytes_in_vain <= self.bytes_decided
+            && self.bytes_decided <= self.bytes
+    }
 }
 
 impl Field {
@@ -268,6 +321,13 @@ fn context(line: &[u8], watches_one_field: bool) -> Result<Context, String> {
             of_all_fields = of_all_fields
                 .zip(decided)
                 .and_then(|(sum, more)| sum.checked_add(more));
+            let fits = |weighted: &Weighted| weighted.fits(class, field);
+            if !field.weighted.as_ref().is_none_or(fits) {
+                return Err(format!(
+                    "the weights of {}.{} cannot be those of its objects",
+                    class.name, field.name
+                ));
+            }
             if !watches_one_field && decided != Some(class.decided) {
                 return Err(format!(
                     "{}.{} does not add up to {} decided objects",
