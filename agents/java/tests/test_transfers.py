@@ -728,6 +728,12 @@ class Sizes(unittest.TestCase):
             str(8 + 2 + 800_000 * (8 + 2 + 4)), str(8 + 2 + 2 + 200_002 + 2 + 1000 * 2), str(4 + 10_000_000),
             str(100_000 * 6), str(6 + 5 + names + 200_000 * 6), "7000000 of 500"])
 
+    def test_reports_go_on_when_there_is_memory_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.OutOfMemory",
+                                  Path(folder) / "report.jsonl"], check=True, capture_output=True, text=True, timeout=60)
+            self.assertEqual(ran.stdout, "true after 4\n")
+
 
 class ConfigurationFile(unittest.TestCase):
     def test_rate_is_taken_over_while_it_runs(self):

@@ -49,11 +49,13 @@ final class Report {
         while (true) {
             try {
                 Thread.sleep(options.reportEveryMillis);
+                options.reload();
+                write();
             } catch (InterruptedException cause) {
                 return;
+            } catch (Throwable cause) {
+                // Out of memory, maybe even in telling so: there may be some when the next one is due.
             }
-            options.reload();
-            write();
         }
     }
 
@@ -109,8 +111,8 @@ final class Report {
                     StandardCopyOption.ATOMIC_MOVE);
         } catch (IOException | RuntimeException | Error cause) {
             if (!saidThatItFails) {
-                saidThatItFails = true;
                 System.err.println("slowpath: no report of transfers: " + cause + " (hint: report=FILE)");
+                saidThatItFails = true; // Only now, as that takes memory.
             }
         }
     }
@@ -141,7 +143,7 @@ final class Report {
         backend.tellNotWatched(json);
         return json.end('}')
                 .with("responses_without_context", transfers.withoutContext.sum())
-                .with("failures", transfers.failures.sum() + lifetimes.failures.sum())
+                .with("failures", transfers.failures.sum() + lifetimes.failures.get())
                 .with("classes_not_rewritten", Rewriting.failures.sum())
                 .end('}');
     }
