@@ -116,7 +116,9 @@ final class Rewriting implements ClassFileTransformer {
             ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
             ClassVisitor rewriting = hooked.visitor(reader, writer);
             if (isReader) {
-                rewriting = FieldReads.visitor(loader, reader, layouts, isApplication, rewriting);
+                // Who is loaded can get no more fields.
+                boolean mayGrow = redefined == null || Watchable.class.isAssignableFrom(redefined);
+                rewriting = FieldReads.visitor(loader, reader, layouts, isApplication && mayGrow, rewriting);
             }
             if (rewriting == writer) {
                 return null;
