@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import zipfile
 from pathlib import Path
 
 import corners
@@ -565,6 +566,25 @@ class BehindAnotherAgent(unittest.TestCase):
                  "corners.Corners", "3"], env={**os.environ, **quiet}, capture_output=True, text=True, timeout=120)
             self.assertIn("objects 3\n", ran.stdout, ran.stderr)
             self.assertEqual(read_report(report)[0]["backend"], "field-mask")
+
+
+    def test_classes_that_are_loaded_before(self):
+        """Methods of theirs are hooked, once; what they read is seen; and who redefines them may."""
+        for backend in ("mask", "watchpoints") if corners.has_registers() else ("mask",):
+            with self.subTest(backend), tempfile.TemporaryDirectory() as folder:
+                other, report = Path(folder) / "early.jar", Path(folder) / "report.jsonl"
+                with zipfile.ZipFile(other, "w") as jar:
+                    jar.writestr("META-INF/MANIFEST.MF", "Premain-Class: early.Early\nCan-Redefine-Classes: true\n")
+                ran = subprocess.run(
+                    ["java", "-cp", CLASSES, f"-javaagent:{other}", f"-javaagent:{AGENT}=report={report},backend={backend},"
+                     "arms-per-second=1000000,remote=corners.Lengths#fetch", "early.Early", "200", "1"],
+                    capture_output=True, text=True, timeout=60)
+                self.assertEqual(ran.stdout, "redefined 1\n", ran.stderr)
+                head, (context,) = read_report(report)
+                self.assertEqual((context["responses"], head["classes_not_rewritten"]), (200, 0))
+                (row,) = context["classes"]
+                self.assertGreater(row["decided"], 0)
+                self.assertEqual(row["fields"][0]["unused"], 0, row)
 
 
 class WhatCannotBe(unittest.TestCase):
