@@ -599,7 +599,10 @@ class WhatCannotBe(unittest.TestCase):
         return said[-1]
 
     def test_wrong_options(self):
-        self.assertIn("there is no option 'rates'", self.run_with("rates=1"))
+        self.assertIn("there is no option 'rates' (hint: report, report-every, rate, arms-per-second, paths-per-second, "
+                      "samples, packages, exclude, remote, backend, aiming-share, config)", self.run_with("rates=1"))
+        for method in ("a.B#", "#c", "a.B", "a.B#c#d"):
+            self.assertIn(f"'remote' has {method} (hint: package.Class#method)", self.run_with(f"remote={method}"))
         self.assertIn("'rate' is 2 (hint: a number from 0.0 to 1.0)", self.run_with("rate=2"))
         self.assertIn("'backend' is hardware (hint: auto or mask or watchpoints)", self.run_with("backend=hardware"))
         self.assertIn("'call-paths' is c (hint: native or java)", self.run_with("call-paths=c"))
