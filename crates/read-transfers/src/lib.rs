@@ -13,9 +13,16 @@ use slowpath_model::{Diagnostic, DiagnosticCode, Place};
 /// The version of the format that this reads.
 const VERSION: u64 = 1;
 
-/// What a file of transfers begins with; enough of it to tell.
+/// Whether a file that begins like this is one of transfers: whether its first line is an object whose format is that,
+/// wherever in it that stands and whatever white space there is.
 pub fn is_transfers(head: &[u8]) -> bool {
-    head.starts_with(br#"{"format":"slowpath-transfers","#)
+    let line = lines(head).next().unwrap_or_default().trim_ascii_start();
+    let format = br#""slowpath-transfers""#;
+    line.starts_with(b"{")
+        && memchr::memmem::find_iter(line, format).any(|at| {
+            let key = line[..at].trim_ascii_end().strip_suffix(b":");
+            key.is_some_and(|key| key.trim_ascii_end().ends_with(br#""format""#))
+        })
 }
 
 /// A report: one process, from the agent's start on.
@@ -229,11 +236,13 @@ impl Field {
     }
 }
 
-/// Reads a report; `file` is its name for diagnostics. Lines that make no sense are left out and told.
+/// Reads a report; `file` is its name for diagnostics. Lines that make no sense are left out and told, and what follows
+/// where another report begins.
 pub fn read_transfers(file: &str, bytes: &[u8]) -> (Option<Transfers>, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     let mut transfers: Option<Transfers> = None;
     let mut at = 0;
+    let mut is_over = false;
     for (number, line) in (1..).zip(lines(bytes)) {
         let wrong = match &mut transfers {
             None => match head(line) {
@@ -244,6 +253,11 @@ pub fn read_transfers(file: &str, bytes: &[u8]) -> (Option<Transfers>, Vec<Diagn
                 }
                 Err(wrong) => Some(wrong),
             },
+            // What follows is another process's, or the same one's at another time.
+            Some(_) if is_transfers(line) => {
+                is_over = true;
+                Some("another report begins here: each has to be a file of its own".to_owned())
+            }
             Some(transfers) => match context(line, transfers.head.watches_one_field()) {
                 Ok(context) => {
                     transfers.contexts.push(context);
@@ -264,7 +278,7 @@ pub fn read_transfers(file: &str, bytes: &[u8]) -> (Option<Transfers>, Vec<Diagn
                 place,
                 wrong,
             ));
-            if transfers.is_none() {
+            if is_over || transfers.is_none() {
                 break;
             }
         }
@@ -294,7 +308,14 @@ fn head(line: &[u8]) -> Result<Head, String> {
             "it has version {version}, this slowpath reads version {VERSION}"
         ));
     }
-    parse(line)
+    let head: Head = parse(line)?;
+    if head.end_ns < head.begin_ns {
+        return Err(format!(
+            "it ends (at {} ns) before it begins (at {} ns)",
+            head.end_ns, head.begin_ns
+        ));
+    }
+    Ok(head)
 }
 
 #[derive(Deserialize)]

@@ -101,6 +101,39 @@ fn of_watchpoints_the_fields_add_up_together() {
 }
 
 #[test]
+fn keys_come_in_any_order_and_with_white_space() {
+    let format = r#""format":"slowpath-transfers","#;
+    let rest = HEAD
+        .strip_prefix("{")
+        .and_then(|head| head.strip_prefix(format));
+    let rest = rest
+        .and_then(|rest| rest.strip_suffix("}"))
+        .expect("a head");
+    for head in [
+        format!(r#"{{{rest},"format":"slowpath-transfers"}}"#),
+        format!("{{ \"format\" : \"slowpath-transfers\", {rest} }}"),
+        HEAD.replace(':', ": ").replace(',', ", "),
+        format!("  {HEAD}"),
+    ] {
+        assert!(is_transfers(head.as_bytes()), "{head}");
+        let (transfers, told) =
+            read_transfers("x.jsonl", format!("{head}\n{}\n", line(2)).as_bytes());
+        assert_eq!(told, []);
+        assert_eq!(transfers.map(|transfers| transfers.contexts.len()), Some(1));
+    }
+    for other in [
+        r#""format":"slowpath-transfers""#,
+        r#"{"program":"slowpath-transfers"}"#,
+        r#"{"format":"slowpath-other"}"#,
+        "{\"format\":\n\"slowpath-transfers\"}",
+        r#"{"text":"\"format\":\"slowpath-transfers\""}"#,
+        "",
+    ] {
+        assert!(!is_transfers(other.as_bytes()), "{other}");
+    }
+}
+
+#[test]
 fn lines_that_make_no_sense_are_left_out_and_told() {
     let check = |text: String, contexts: Option<usize>, wrong: &str| {
         let (transfers, told) = read_transfers("x.jsonl", text.as_bytes());
@@ -142,6 +175,16 @@ fn lines_that_make_no_sense_are_left_out_and_told() {
         HEAD.replace("\"version\":1,\"pid\":7", "\"version\":2"),
         None,
         "version 2",
+    );
+    check(
+        HEAD.replace("\"end_ns\":2000", "\"end_ns\":999"),
+        None,
+        "it ends (at 999 ns) before it begins (at 1000 ns)",
+    );
+    check(
+        format!("{HEAD}\n{whole}\n{HEAD}\n{whole}\n{whole}\n"),
+        Some(1),
+        "another report begins here",
     );
     check("{}\n".to_owned(), None, "does not begin");
 }
