@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import zipfile
 from pathlib import Path
 
 import corners
@@ -321,6 +322,48 @@ def watched(backend, program, *arguments, methods=("fetch",), java="java"):
         return [row for context in read_report(report)[1] for row in context["classes"]]
 
 
+class Lengths(unittest.TestCase):
+    """One object of a response stands for all that are in it, where these are many or few."""
+
+    def check(self, backend, responses, many):
+        """Of each second response the only item is read, of the others none is."""
+        (row,) = watched(backend, "corners.Lengths", str(responses), str(many))
+        (field,) = row["fields"]
+        weighted = field["weighted"]
+        self.assertEqual(row["censored"], 0)
+        self.assertEqual(weighted["used"], field["used"])
+        self.assertEqual(weighted["unused"], many * field["unused"])
+        self.assertEqual(weighted["squares"], field["used"] + many ** 2 * field["unused"])
+        sizes = [len(json.dumps({"text": "x" * length}, separators=(",", ":"))) - 1 for length in (1000, 1)]
+        self.assertEqual(weighted["bytes_in_vain"], sizes[1] * many * field["unused"])
+        self.assertEqual(weighted["bytes_decided"] - weighted["bytes_in_vain"], sizes[0] * field["used"])
+        return row, weighted
+
+    def test_mask(self):
+        row, weighted = self.check("mask", 400, 99)
+        low, high = row["fields"][0]["interval"]
+        self.assertTrue(0 < low < 0.01 < high < 0.05, row)
+        self.assertEqual((row["watched"], row["decided"], row["watched_weight"]), (400, 400, row["objects"]))
+        self.assertEqual(row["utilisation"], 0.01)
+        self.assertEqual(weighted["bytes"], weighted["bytes_decided"])
+
+    @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
+    def test_watchpoints(self):
+        row, _ = self.check("watchpoints", 2000, 9)
+        self.assertGreater(row["decided"], 100)
+
+    def test_so_many_samples_as_say_what_is_asked_for(self):
+        """Where few objects stand for nearly all, these have to be as many."""
+        for many, least, most in ((1, 100, 100), (99, 190, 202)):
+            with tempfile.TemporaryDirectory() as folder:
+                report = Path(folder) / "report.jsonl"
+                subprocess.run(["java", f"-javaagent:{AGENT}=report={report},samples=100,arms-per-second=1000000,"
+                                "remote=corners.Lengths#fetch", "-cp", CLASSES, "corners.Lengths", "400", str(many)],
+                               check=True, stderr=subprocess.DEVNULL, timeout=60)
+                (row,) = read_report(report)[1][0]["classes"]
+                self.assertTrue(least <= row["watched"] <= most, row)
+
+
 class ByRegisters(unittest.TestCase):
     """The same program, each object in a request of its own, with a field of each watched by a debug register."""
 
@@ -525,6 +568,25 @@ class BehindAnotherAgent(unittest.TestCase):
             self.assertEqual(read_report(report)[0]["backend"], "field-mask")
 
 
+    def test_classes_that_are_loaded_before(self):
+        """Methods of theirs are hooked, once; what they read is seen; and who redefines them may."""
+        for backend in ("mask", "watchpoints") if corners.has_registers() else ("mask",):
+            with self.subTest(backend), tempfile.TemporaryDirectory() as folder:
+                other, report = Path(folder) / "early.jar", Path(folder) / "report.jsonl"
+                with zipfile.ZipFile(other, "w") as jar:
+                    jar.writestr("META-INF/MANIFEST.MF", "Premain-Class: early.Early\nCan-Redefine-Classes: true\n")
+                ran = subprocess.run(
+                    ["java", "-cp", CLASSES, f"-javaagent:{other}", f"-javaagent:{AGENT}=report={report},backend={backend},"
+                     "arms-per-second=1000000,remote=corners.Lengths#fetch", "early.Early", "200", "1"],
+                    capture_output=True, text=True, timeout=60)
+                self.assertEqual(ran.stdout, "redefined 1\n", ran.stderr)
+                head, (context,) = read_report(report)
+                self.assertEqual((context["responses"], head["classes_not_rewritten"]), (200, 0))
+                (row,) = context["classes"]
+                self.assertGreater(row["decided"], 0)
+                self.assertEqual(row["fields"][0]["unused"], 0, row)
+
+
 class WhatCannotBe(unittest.TestCase):
     """The program does its work, and one line says what is missing."""
 
@@ -537,7 +599,10 @@ class WhatCannotBe(unittest.TestCase):
         return said[-1]
 
     def test_wrong_options(self):
-        self.assertIn("there is no option 'rates'", self.run_with("rates=1"))
+        self.assertIn("there is no option 'rates' (hint: report, report-every, rate, arms-per-second, paths-per-second, "
+                      "samples, packages, exclude, remote, backend, aiming-share, config)", self.run_with("rates=1"))
+        for method in ("a.B#", "#c", "a.B", "a.B#c#d"):
+            self.assertIn(f"'remote' has {method} (hint: package.Class#method)", self.run_with(f"remote={method}"))
         self.assertIn("'rate' is 2 (hint: a number from 0.0 to 1.0)", self.run_with("rate=2"))
         self.assertIn("'backend' is hardware (hint: auto or mask or watchpoints)", self.run_with("backend=hardware"))
         self.assertIn("'call-paths' is c (hint: native or java)", self.run_with("call-paths=c"))
@@ -671,6 +736,12 @@ class Failing(unittest.TestCase):
                              capture_output=True, text=True, timeout=60)
         self.assertEqual(ran.stdout.split(), ["8", "0"])
 
+    def test_reports_go_on_when_there_is_memory_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.OutOfMemory",
+                                  Path(folder) / "report.jsonl"], check=True, capture_output=True, text=True, timeout=60)
+            self.assertEqual(ran.stdout, "true after 4\n")
+
 
 class Sizes(unittest.TestCase):
     """Of what is long not all is measured, as the application waits for it."""
@@ -684,7 +755,8 @@ class Sizes(unittest.TestCase):
         self.assertEqual(said, [
             str(8 + 2 + 13_333_336), str(8 + 2 + 200_000 * 4), str(8 + 2 + 1000 * (3 + 1000 * 2)),
             str(8 + 2 + 800_000 * (8 + 2 + 4)), str(8 + 2 + 2 + 200_002 + 2 + 1000 * 2), str(4 + 10_000_000),
-            str(100_000 * 6), str(6 + 5 + names + 200_000 * 6), "7000000 of 500"])
+            str(100_000 * 6), str(6 + 5 + names + 200_000 * 6),
+            str(8 + 2 + 3 * (1 + 31) + 1 + 12), "7000000 of 500"])
 
 
 class ConfigurationFile(unittest.TestCase):

@@ -13,9 +13,16 @@ use slowpath_model::{Diagnostic, DiagnosticCode, Place};
 /// The version of the format that this reads.
 const VERSION: u64 = 1;
 
-/// What a file of transfers begins with; enough of it to tell.
+/// Whether a file that begins like this is one of transfers: whether its first line is an object whose format is that,
+/// wherever in it that stands and whatever white space there is.
 pub fn is_transfers(head: &[u8]) -> bool {
-    head.starts_with(br#"{"format":"slowpath-transfers","#)
+    let line = lines(head).next().unwrap_or_default().trim_ascii_start();
+    let format = br#""slowpath-transfers""#;
+    line.starts_with(b"{")
+        && memchr::memmem::find_iter(line, format).any(|at| {
+            let key = line[..at].trim_ascii_end().strip_suffix(b":");
+            key.is_some_and(|key| key.trim_ascii_end().ends_with(br#""format""#))
+        })
 }
 
 /// A report: one process, from the agent's start on.
@@ -141,6 +148,9 @@ pub struct Class {
     /// Of those, whose reads could not be followed, as a collector moved them.
     #[serde(default)]
     pub lost: u64,
+    /// Sum of the weights of objects that were watched ([`Weighted`]); 0 where older agents do not tell.
+    #[serde(default)]
+    pub watched_weight: u64,
     /// Its fields, inherited ones first.
     pub fields: Vec<Field>,
 }
@@ -163,8 +173,58 @@ pub struct Field {
     pub censored_used: u64,
     /// Watched objects in which it was not null.
     pub present: u64,
-    /// Bytes as JSON, name and value, of all watched objects.
+    /// Bytes as they travel, of all watched objects.
     pub bytes: u64,
+    /// The same by weight; nothing where older agents do not tell.
+    #[serde(default)]
+    pub weighted: Option<Weighted>,
+}
+
+/// Sums in which each object stands for all of its class in its response, of which it was chosen by chance: its weight
+/// is how many these are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Weighted {
+    /// Weights of decided objects in which the field was read.
+    pub used: u64,
+    /// … read by toString, hashCode or equals alone.
+    pub printed: u64,
+    /// … not read.
+    pub unused: u64,
+    /// Squares of the weights of all decided objects.
+    pub squares: u64,
+    /// Bytes times weight of watched objects.
+    pub bytes: u64,
+    /// … of decided ones.
+    pub bytes_decided: u64,
+    /// … of those of them in which it was printed or not read.
+    pub bytes_in_vain: u64,
+}
+
+impl Weighted {
+    /// Weights of objects of which it is known whether the field was used.
+    pub fn decided(&self) -> u64 {
+        [self.printed, self.unused]
+            .into_iter()
+            .fold(self.used, u64::saturating_add)
+    }
+
+    /// Whether weights of 1 and more of these objects can make these sums.
+    fn fits(&self, class: &Class, field: &Field) -> bool {
+        let parts = [
+            (field.used, self.used),
+            (field.printed, self.printed),
+            (field.unused, self.unused),
+        ];
+        let weight = u128::from(self.decided());
+        let squares = u128::from(self.squares);
+        (parts.iter()).all(|&(count, weight)| count <= weight && (count > 0 || weight == 0))
+            && self.decided() <= class.watched_weight
+            && weight <= squares
+            && squares <= weight * weight
+            && weight * weight <= squares * u128::from(field.decided())
+            && self.bytes_in_vain <= self.bytes_decided
+            && self.bytes_decided <= self.bytes
+    }
 }
 
 impl Field {
@@ -176,11 +236,13 @@ impl Field {
     }
 }
 
-/// Reads a report; `file` is its name for diagnostics. Lines that make no sense are left out and told.
+/// Reads a report; `file` is its name for diagnostics. Lines that make no sense are left out and told, and what follows
+/// where another report begins.
 pub fn read_transfers(file: &str, bytes: &[u8]) -> (Option<Transfers>, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     let mut transfers: Option<Transfers> = None;
     let mut at = 0;
+    let mut is_over = false;
     for (number, line) in (1..).zip(lines(bytes)) {
         let wrong = match &mut transfers {
             None => match head(line) {
@@ -191,6 +253,11 @@ pub fn read_transfers(file: &str, bytes: &[u8]) -> (Option<Transfers>, Vec<Diagn
                 }
                 Err(wrong) => Some(wrong),
             },
+            // What follows is another process's, or the same one's at another time.
+            Some(_) if is_transfers(line) => {
+                is_over = true;
+                Some("another report begins here: each has to be a file of its own".to_owned())
+            }
             Some(transfers) => match context(line, transfers.head.watches_one_field()) {
                 Ok(context) => {
                     transfers.contexts.push(context);
@@ -211,7 +278,7 @@ pub fn read_transfers(file: &str, bytes: &[u8]) -> (Option<Transfers>, Vec<Diagn
                 place,
                 wrong,
             ));
-            if transfers.is_none() {
+            if is_over || transfers.is_none() {
                 break;
             }
         }
@@ -241,7 +308,14 @@ fn head(line: &[u8]) -> Result<Head, String> {
             "it has version {version}, this slowpath reads version {VERSION}"
         ));
     }
-    parse(line)
+    let head: Head = parse(line)?;
+    if head.end_ns < head.begin_ns {
+        return Err(format!(
+            "it ends (at {} ns) before it begins (at {} ns)",
+            head.end_ns, head.begin_ns
+        ));
+    }
+    Ok(head)
 }
 
 #[derive(Deserialize)]
@@ -268,6 +342,13 @@ fn context(line: &[u8], watches_one_field: bool) -> Result<Context, String> {
             of_all_fields = of_all_fields
                 .zip(decided)
                 .and_then(|(sum, more)| sum.checked_add(more));
+            let fits = |weighted: &Weighted| weighted.fits(class, field);
+            if !field.weighted.as_ref().is_none_or(fits) {
+                return Err(format!(
+                    "the weights of {}.{} cannot be those of its objects",
+                    class.name, field.name
+                ));
+            }
             if !watches_one_field && decided != Some(class.decided) {
                 return Err(format!(
                     "{}.{} does not add up to {} decided objects",

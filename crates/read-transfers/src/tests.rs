@@ -30,6 +30,45 @@ fn a_report_is_read() {
     assert_eq!((field.used, field.printed, field.unused), (2, 1, 7));
 }
 
+/// The same of objects of which each stands for two.
+fn by_weight(line: &str) -> String {
+    let weighted = r#""bytes":144,"weighted":{"used":4,"printed":2,"unused":14,"squares":40,"bytes":288,"bytes_decided":240,"bytes_in_vain":192}"#;
+    line.replace(
+        r#""censored":2,"utilisation""#,
+        r#""censored":2,"watched_weight":24,"utilisation""#,
+    )
+    .replace(r#""bytes":144"#, weighted)
+}
+
+#[test]
+fn weights_are_read_where_they_are_told() {
+    let text = format!("{HEAD}\n{}\n{}\n", line(2), by_weight(&line(2)));
+    let (transfers, told) = read_transfers("x.jsonl", text.as_bytes());
+    assert_eq!(told, []);
+    let contexts = transfers.expect("it is whole").contexts;
+    let [older, newer] = [0, 1].map(|context| &contexts[context].classes[0]);
+    assert_eq!((older.watched_weight, older.fields[0].weighted), (0, None));
+    let weighted = newer.fields[0].weighted.expect("it is told");
+    assert_eq!(
+        (newer.watched_weight, weighted.decided(), weighted.squares),
+        (24, 20, 40)
+    );
+    for (right, wrong) in [
+        (r#""used":4"#, r#""used":1"#),
+        (r#""unused":14"#, r#""unused":19"#),
+        (r#""squares":40"#, r#""squares":39"#),
+        (r#""squares":40"#, r#""squares":18446744073709551615"#),
+        (r#""bytes_in_vain":192"#, r#""bytes_in_vain":241"#),
+        (r#""bytes_decided":240"#, r#""bytes_decided":289"#),
+    ] {
+        let damaged = by_weight(&line(2)).replace(right, wrong);
+        let (_, told) = read_transfers("x.jsonl", format!("{HEAD}\n{damaged}\n").as_bytes());
+        assert_eq!(told.len(), 1, "{wrong}: {told:?}");
+        let expected = "the weights of shop.Ticket.price cannot be those of its objects";
+        assert!(told[0].message.contains(expected), "{}", told[0].message);
+    }
+}
+
 #[test]
 fn of_watchpoints_the_fields_add_up_together() {
     let two_fields = line(2)
@@ -59,6 +98,39 @@ fn of_watchpoints_the_fields_add_up_together() {
     assert_eq!(class.lost, 4);
     let decided: Vec<u64> = class.fields.iter().map(Field::decided).collect();
     assert_eq!((class.decided, decided), (10, vec![4, 6]));
+}
+
+#[test]
+fn keys_come_in_any_order_and_with_white_space() {
+    let format = r#""format":"slowpath-transfers","#;
+    let rest = HEAD
+        .strip_prefix("{")
+        .and_then(|head| head.strip_prefix(format));
+    let rest = rest
+        .and_then(|rest| rest.strip_suffix("}"))
+        .expect("a head");
+    for head in [
+        format!(r#"{{{rest},"format":"slowpath-transfers"}}"#),
+        format!("{{ \"format\" : \"slowpath-transfers\", {rest} }}"),
+        HEAD.replace(':', ": ").replace(',', ", "),
+        format!("  {HEAD}"),
+    ] {
+        assert!(is_transfers(head.as_bytes()), "{head}");
+        let (transfers, told) =
+            read_transfers("x.jsonl", format!("{head}\n{}\n", line(2)).as_bytes());
+        assert_eq!(told, []);
+        assert_eq!(transfers.map(|transfers| transfers.contexts.len()), Some(1));
+    }
+    for other in [
+        r#""format":"slowpath-transfers""#,
+        r#"{"program":"slowpath-transfers"}"#,
+        r#"{"format":"slowpath-other"}"#,
+        "{\"format\":\n\"slowpath-transfers\"}",
+        r#"{"text":"\"format\":\"slowpath-transfers\""}"#,
+        "",
+    ] {
+        assert!(!is_transfers(other.as_bytes()), "{other}");
+    }
 }
 
 #[test]
@@ -103,6 +175,16 @@ fn lines_that_make_no_sense_are_left_out_and_told() {
         HEAD.replace("\"version\":1,\"pid\":7", "\"version\":2"),
         None,
         "version 2",
+    );
+    check(
+        HEAD.replace("\"end_ns\":2000", "\"end_ns\":999"),
+        None,
+        "it ends (at 999 ns) before it begins (at 1000 ns)",
+    );
+    check(
+        format!("{HEAD}\n{whole}\n{HEAD}\n{whole}\n{whole}\n"),
+        Some(1),
+        "another report begins here",
     );
     check("{}\n".to_owned(), None, "does not begin");
 }

@@ -67,8 +67,11 @@ impl Advice {
         if !sometimes.is_empty() {
             text += &format!("; some objects only: {}", named(&sometimes));
         }
-        if decided < samples && !never.is_empty() {
-            text += &format!(" (so far: {decided} of {samples} samples)");
+        // Of different weights, fewer samples than objects.
+        let effective = (fields.iter()).map(|field| field.effective_samples);
+        let effective = effective.fold(f64::INFINITY, f64::min).floor();
+        if effective < samples as f64 && !never.is_empty() {
+            text += &format!(" (so far: {effective} of {samples} samples)");
         }
         Self {
             text,

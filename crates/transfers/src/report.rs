@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use crate::advice::Advice;
 use crate::calls::Calls;
 use crate::services::{NoPath, OnServices, Placed, ServicePath, ServicePaths, places};
-use crate::share::Share;
+use crate::share::{Share, effective_samples};
 
 /// Fields that are read in fewer objects, by the upper bound, count as not used: there is no sharper knowledge.
 const HARDLY_USED: f64 = 0.05;
@@ -142,9 +142,14 @@ pub struct FieldRow {
     pub printed: u64,
     /// … in which nothing did.
     pub unused: u64,
-    /// Share of decided objects in which it was read (equation 3).
+    /// Share of objects in which it was read (equation 3), estimated from the decided ones by their weights.
     #[schema(required)]
     pub utilisation: Option<Share>,
+    /// Share in which only toString, hashCode or equals read it.
+    #[schema(required)]
+    pub printed_share: Option<f64>,
+    /// So many decided objects of equal weight would give shares as sure.
+    pub effective_samples: f64,
     /// Bytes in an object, on average; 0 where it was never there.
     pub bytes: f64,
     /// All of it in a word.
@@ -249,16 +254,15 @@ fn row(head: &Head, context: &Context, class: &Class, placed: Option<&Placed>) -
         .map(|field| field_row(class, field))
         .collect();
     let bytes: f64 = fields.iter().map(|field| field.bytes).sum();
-    let wasted: f64 = (fields.iter())
-        .filter_map(|field| Some(field.bytes * (1.0 - field.utilisation?.share)))
+    let wasted: f64 = (class.fields.iter().zip(&fields))
+        .filter_map(|(field, row)| Some(row.bytes * in_vain(field, row.utilisation?)))
         .sum();
-    let used = class
-        .fields
-        .iter()
-        .map(|field| field.used)
-        .fold(0, u64::saturating_add);
-    let decided_of_fields = class.fields.iter().map(Field::decided);
-    let all = decided_of_fields.fold(0, u64::saturating_add);
+    let sum = |weight: fn(Weights) -> u64| {
+        let weights = class.fields.iter().map(|field| weight(Weights::of(field)));
+        weights.fold(0, u64::saturating_add)
+    };
+    let used = sum(|weights| weights.used);
+    let all = sum(|weights| weights.decided);
     let advice = Advice::of(class, head.samples, &fields);
     TransferRow {
         rank: 0,
@@ -292,8 +296,47 @@ fn row(head: &Head, context: &Context, class: &Class, placed: Option<&Placed>) -
     }
 }
 
+/// Of the decided objects of a field: sums of their weights, which are all 1 where older agents do not tell them.
+struct Weights {
+    used: u64,
+    printed: u64,
+    decided: u64,
+    squares: u64,
+}
+
+impl Weights {
+    fn of(field: &Field) -> Self {
+        match &field.weighted {
+            Some(weighted) => Self {
+                used: weighted.used,
+                printed: weighted.printed,
+                decided: weighted.decided(),
+                squares: weighted.squares,
+            },
+            None => Self {
+                used: field.used,
+                printed: field.printed,
+                decided: field.decided(),
+                squares: field.decided(),
+            },
+        }
+    }
+}
+
+/// The share of a field's bytes that objects have which do not use it. Not the share of these objects, as they may be
+/// shorter or longer than those that do.
+fn in_vain(field: &Field, utilisation: Share) -> f64 {
+    match &field.weighted {
+        Some(weighted) if weighted.bytes_decided > 0 => {
+            ratio(weighted.bytes_in_vain, weighted.bytes_decided)
+        }
+        _ => 1.0 - utilisation.share,
+    }
+}
+
 fn field_row(class: &Class, field: &Field) -> FieldRow {
-    let utilisation = Share::of(field.used, field.decided());
+    let weights = Weights::of(field);
+    let utilisation = Share::of_weights(weights.used, weights.decided, weights.squares);
     let is_absent = field.present == 0 && class.watched > 0;
     let kind = match utilisation {
         _ if is_absent && field.used == 0 => Use::Absent,
@@ -312,10 +355,12 @@ fn field_row(class: &Class, field: &Field) -> FieldRow {
         printed: field.printed,
         unused: field.unused,
         utilisation,
-        bytes: if is_absent {
-            0.0
-        } else {
-            ratio(field.bytes, class.watched)
+        printed_share: utilisation.map(|_| ratio(weights.printed, weights.decided)),
+        effective_samples: effective_samples(weights.decided, weights.squares),
+        bytes: match &field.weighted {
+            _ if is_absent => 0.0,
+            Some(weighted) => ratio(weighted.bytes, class.watched_weight),
+            None => ratio(field.bytes, class.watched),
         },
         kind,
     }

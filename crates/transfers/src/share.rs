@@ -19,16 +19,23 @@ pub struct Share {
 impl Share {
     /// `hits` of `samples`; nothing where there are no samples.
     pub fn of(hits: u64, samples: u64) -> Option<Self> {
+        Self::of_weights(hits, samples, samples)
+    }
+
+    /// The share of samples of different weights, of which those that hit have the sum `hits` and all have `weight` and,
+    /// squared, `squares`; nothing where there are no samples. The interval is that of as many samples of equal weight
+    /// as say as much ([`effective_samples`]).
+    pub fn of_weights(hits: u64, weight: u64, squares: u64) -> Option<Self> {
         const Z: f64 = 1.959_964;
-        if samples == 0 {
+        let count = effective_samples(weight, squares);
+        if count == 0.0 {
             return None;
         }
-        let count = samples as f64;
-        let share = hits as f64 / count;
-        let weight = Z * Z / count;
-        let middle = (share + weight / 2.0) / (1.0 + weight);
-        let half =
-            Z / (1.0 + weight) * (share * (1.0 - share) / count + weight / (4.0 * count)).sqrt();
+        let share = hits as f64 / weight as f64;
+        let weight_of_z = Z * Z / count;
+        let middle = (share + weight_of_z / 2.0) / (1.0 + weight_of_z);
+        let half = Z / (1.0 + weight_of_z)
+            * (share * (1.0 - share) / count + weight_of_z / (4.0 * count)).sqrt();
         Some(Self {
             share,
             // Exact at the ends, where rounding would leave a trace.
@@ -37,12 +44,22 @@ impl Share {
             } else {
                 (middle - half).max(0.0)
             },
-            high: if hits == samples {
+            high: if hits == weight {
                 1.0
             } else {
                 (middle + half).min(1.0)
             },
         })
+    }
+}
+
+/// How many samples of equal weight say as much as some whose weights, and whose squares, have these sums (Kish, Survey
+/// Sampling, 1965, 11.7): as many as there are where they weigh the same, else fewer. 0 where there are none.
+pub(crate) fn effective_samples(weight: u64, squares: u64) -> f64 {
+    if squares == 0 {
+        0.0
+    } else {
+        weight as f64 * weight as f64 / squares as f64
     }
 }
 
@@ -68,5 +85,21 @@ mod tests {
         check(5, 10, 0.23659, 0.76341);
         check(1, 12, 0.01486, 0.35388);
         assert_eq!(Share::of(0, 0), None);
+    }
+
+    #[test]
+    fn samples_of_different_weights_say_less() {
+        for weight in [1, 7, 2000] {
+            let weighed = Share::of_weights(5 * weight, 385 * weight, 385 * weight * weight);
+            let counted = Share::of(5, 385);
+            assert_eq!(weighed, counted, "of equal weight, each counts once");
+        }
+        // 200 of weight 1, all of which hit, and 200 of weight 99.
+        let share = Share::of_weights(200, 20_000, 200 * (1 + 99 * 99)).expect("samples");
+        assert_eq!(share.share, 0.01);
+        let heavy = Share::of_weights(2, 200, 200).expect("samples");
+        assert!((share.high - heavy.high).abs() < 2e-3, "{share:?}");
+        assert!(share.low < 0.01 && share.high > 0.01, "{share:?}");
+        assert_eq!(Share::of_weights(0, 0, 0), None);
     }
 }

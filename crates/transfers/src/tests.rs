@@ -1,6 +1,6 @@
 //! Transfers drawn in text, a line for each field: "name used printed unused bytes", of as many objects as decided.
 
-use slowpath_read_transfers::{Transfers, read_transfers};
+use slowpath_read_transfers::{Transfers, Weighted, read_transfers};
 
 use crate::report::{LeftOut, Report, TransferRow, Use};
 
@@ -132,6 +132,103 @@ fn bytes_in_vain_are_those_of_objects_in_which_nothing_read_them() {
     );
     assert_eq!(row.call_path, ["shop.A.a(A.java:3)", "shop.B.b"]);
     assert_eq!(row.endpoint, "GET http://t/{id}");
+}
+
+#[test]
+fn an_object_stands_for_all_of_its_response() {
+    // 50 responses of one object with 1,000 bytes that are read, 50 of 99 objects with 1 byte that is not, both with a
+    // name of 10. The process is one of equal lengths but for that.
+    let mut mixed = process("text 50 0 50 510");
+    let context = &mut mixed.contexts[0];
+    context.looked_into = 100;
+    let class = &mut context.classes[0];
+    (class.objects, class.watched, class.watched_weight) = (5000, 100, 5000);
+    class.fields[0].weighted = Some(Weighted {
+        used: 50,
+        printed: 0,
+        unused: 50 * 99,
+        squares: 50 * (1 + 99 * 99),
+        bytes: 50 * 1010 + 50 * 99 * 11,
+        bytes_decided: 50 * 1010 + 50 * 99 * 11,
+        bytes_in_vain: 50 * 99 * 11,
+    });
+    let rows = Report::new(&[mixed], 0).transfers;
+    let row = &rows[0];
+    assert_eq!(
+        (row.utilisation, row.objects_per_response),
+        (Some(0.01), 50.0)
+    );
+    let near = |one: f64, other: f64| (one - other).abs() < 1e-9 * other;
+    assert!(
+        near(row.bytes_per_response, (1010.0 + 99.0 * 11.0) / 2.0),
+        "{row:?}"
+    );
+    assert!(
+        near(row.wasted_bytes_per_response, 99.0 * 11.0 / 2.0),
+        "{row:?}"
+    );
+    let field = &row.fields[0];
+    let share = field.utilisation.expect("objects are decided");
+    assert!(
+        share.low < 0.01 && 0.01 < share.high && share.high < 0.1,
+        "{share:?}"
+    );
+    // As if there were the 50 long ones and one more.
+    assert!(
+        50.0 < field.effective_samples && field.effective_samples < 52.0,
+        "{field:?}"
+    );
+    assert_eq!(
+        (field.used, field.unused, field.printed_share),
+        (50, 50, Some(0.0))
+    );
+}
+
+#[test]
+fn responses_of_equal_length_give_what_unweighted_ones_do() {
+    let drawn = "to 400 0 0 20
+                 price 100 30 270 8
+                 from 0 0 400 30";
+    let unweighted = row(drawn);
+    let mut process = process(drawn);
+    let class = &mut process.contexts[0].classes[0];
+    class.watched_weight = 7 * class.watched;
+    for field in &mut class.fields {
+        let size = field.bytes / class.watched;
+        field.weighted = Some(Weighted {
+            used: 7 * field.used,
+            printed: 7 * field.printed,
+            unused: 7 * field.unused,
+            squares: 49 * field.decided(),
+            bytes: 7 * field.bytes,
+            bytes_decided: 7 * size * field.decided(),
+            bytes_in_vain: 7 * size * (field.printed + field.unused),
+        });
+    }
+    let weighted = Report::new(&[process], 0).transfers;
+    assert_eq!(format!("{:?}", weighted[0]), format!("{unweighted:?}"));
+}
+
+#[test]
+fn samples_of_different_weights_suffice_later() {
+    let mut mixed = process("to 200 0 200 20\n from 0 0 400 20");
+    let class = &mut mixed.contexts[0].classes[0];
+    class.watched_weight = 200 * 100 + 5;
+    for field in &mut class.fields {
+        field.weighted = Some(Weighted {
+            used: field.used,
+            printed: 0,
+            unused: 200 * 100 - field.used,
+            squares: 200 * (1 + 99 * 99),
+            bytes: 100_000,
+            bytes_decided: 0,
+            bytes_in_vain: 0,
+        });
+    }
+    assert_eq!(
+        Report::new(&[mixed], 0).transfers[0].advice.text,
+        "only `to` is read: ask for that field; some objects only: `to` (so far: 204 of 385 samples)"
+    );
 }
 
 #[test]

@@ -56,7 +56,20 @@ function field([name, type, used, printed, bytes], decided) {
           : shown > 0
             ? 'printed'
             : 'never';
-  return { name, type, used: read, printed: shown, unused: decided - read - shown, utilisation, bytes, use };
+  const printed_share = utilisation === null ? null : shown / decided;
+  const unused = decided - read - shown;
+  return {
+    name,
+    type,
+    used: read,
+    printed: shown,
+    unused,
+    utilisation,
+    printed_share,
+    effective_samples: decided,
+    bytes,
+    use,
+  };
 }
 
 const made = [

@@ -30,19 +30,30 @@ test('rows on no path are told by why', () => {
   ]);
 });
 
-const field = (used: number, printed: number, unused: number): TransferredField => ({
-  name: 'price',
-  type: 'double',
-  used,
-  printed,
-  unused,
-  utilisation: used + printed + unused === 0 ? null : { share: 0.25, low: 0.1, high: 0.4 },
-  bytes: 12,
-  use: 'sometimes',
-});
+const field = (used: number, printed: number, unused: number): TransferredField => {
+  const all = used + printed + unused;
+  return {
+    name: 'price',
+    type: 'double',
+    used,
+    printed,
+    unused,
+    utilisation: all === 0 ? null : { share: used / all, low: 0.1, high: 0.4 },
+    printed_share: all === 0 ? null : printed / all,
+    effective_samples: all,
+    bytes: 12,
+    use: 'sometimes',
+  };
+};
 
-test('use is told in shares of decided objects', () => {
+test('use is told in shares of objects', () => {
   expect(useOf(field(0, 0, 0))).toBe(null);
+  const unlike = {
+    ...field(1, 1, 2),
+    utilisation: { share: 0.125, low: 0.01, high: 0.3 },
+    printed_share: 0.25,
+  };
+  expect(useOf(unlike)).toEqual({ used: 0.125, printed: 0.25, unused: 0.625, low: 0.01, high: 0.3 });
   const use = useOf(field(1, 1, 2))!;
   expect([use.used, use.printed, use.unused]).toEqual([0.25, 0.25, 0.5]);
   expect(wordUse(use)).toBe('used 25 % (10 % to 40 %), only printed 25 %, unused 50 %');

@@ -76,15 +76,15 @@ export interface Use {
   high: number;
 }
 
-/** Shares of decided objects by what use was made of a field, from 0 to 1; null where none is decided. */
+/** Shares of objects by what use was made of a field, from 0 to 1; null where none is decided. */
 export function useOf(field: TransferredField): Use | null {
-  const { used, printed, unused, utilisation } = field;
-  const all = used + printed + unused;
-  if (utilisation === null || all === 0) return null;
+  const { utilisation, printed_share: printed } = field;
+  if (utilisation === null || printed === null) return null;
   return {
-    used: used / all,
-    printed: printed / all,
-    unused: unused / all,
+    used: utilisation.share,
+    printed,
+    // Nothing where nothing is unused, which rounding might make a little.
+    unused: field.unused === 0 ? 0 : 1 - utilisation.share - printed,
     low: utilisation.low,
     high: utilisation.high,
   };

@@ -10,7 +10,11 @@ import java.lang.instrument.UnmodifiableClassException;
 import java.lang.invoke.MethodHandles;
 import java.lang.reflect.Field;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
 import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.atomic.AtomicLongFieldUpdater;
 import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
@@ -59,33 +63,53 @@ public final class Agent {
         HookedMethods hooked = new HookedMethods(options.remoteMethods);
         if (watchpoints == null) {
             hooked.addReads();
+            List<Class<?>> needed = List.of(Class.class, Field.class, MethodHandles.Lookup.class,
+                    ObjectOutputStream.class, AtomicIntegerFieldUpdater.class, AtomicLongFieldUpdater.class,
+                    AtomicReferenceFieldUpdater.class);
+            // Those that are loaded before the first transformer comes: each class is for one of the two.
+            Set<Class<?>> loaded = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
+            Rewriting ofLoaded = new Rewriting(
+                    options.application, layouts, hooked, type -> type != null && loaded.contains(type));
+            loaded.addAll(needed);
+            List<Class<?>> changed = changed(ofLoaded, instrumentation);
+            loaded.addAll(changed);
             // As other agents that change classes later may not undo the first: the added fields must stay.
-            instrumentation.addTransformer(new Rewriting(options.application, layouts, hooked), false);
+            instrumentation.addTransformer(new Rewriting(
+                    options.application, layouts, hooked, type -> type == null || !loaded.contains(type)), false);
             // Before java.lang.Class calls it: it cannot be loaded by a call that loading it makes, as where another
             // agent asks each class that is loaded for its interfaces.
             Hidden.interfaces(new Class<?>[0], Agent.class);
-            Set<Class<?>> loaded = Set.of(Class.class, Field.class, MethodHandles.Lookup.class, ObjectOutputStream.class,
-                    AtomicIntegerFieldUpdater.class, AtomicLongFieldUpdater.class, AtomicReferenceFieldUpdater.class);
-            instrumentation.addTransformer(Rewriting.ofLoaded(hooked, loaded), true);
-            instrumentation.retransformClasses(loaded.toArray(new Class<?>[0]));
+            instrumentation.addTransformer(ofLoaded, true);
+            instrumentation.retransformClasses(needed.toArray(new Class<?>[0]));
+            changed.removeAll(needed);
+            rewrite(changed, instrumentation);
         } else {
-            instrumentation.addTransformer(new Rewriting(options.application, null, hooked), true);
-            hookLoaded(hooked, instrumentation);
+            Rewriting rewriting = new Rewriting(options.application, null, hooked, type -> true);
+            instrumentation.addTransformer(rewriting, true);
+            rewrite(changed(rewriting, instrumentation), instrumentation);
         }
         lifetimes.start(watchpoints == null ? () -> {} : watchpoints::prepare);
         new Report(report, options, Hooks.transfers, Hooks.backend, lifetimes, callPaths).start();
         return options.report.toString();
     }
 
-    /** Has classes rewritten that were loaded before. */
-    private static void hookLoaded(HookedMethods hooked, Instrumentation instrumentation) {
+    /** Classes that were loaded before, as those that another agent needs are, and that have to be rewritten. */
+    private static List<Class<?>> changed(Rewriting rewriting, Instrumentation instrumentation) {
+        List<Class<?>> changed = new ArrayList<>();
         for (Class<?> loaded : instrumentation.getAllLoadedClasses()) {
-            if (hooked.hasClass(loaded)) {
-                try {
-                    instrumentation.retransformClasses(loaded);
-                } catch (UnmodifiableClassException | RuntimeException | Error cause) {
-                    Rewriting.failures.increment();
-                }
+            if (instrumentation.isModifiableClass(loaded) && rewriting.wouldChange(loaded)) {
+                changed.add(loaded);
+            }
+        }
+        return changed;
+    }
+
+    private static void rewrite(List<Class<?>> loaded, Instrumentation instrumentation) {
+        for (Class<?> type : loaded) {
+            try {
+                instrumentation.retransformClasses(type);
+            } catch (UnmodifiableClassException | RuntimeException | Error cause) {
+                Rewriting.failures.increment();
             }
         }
     }

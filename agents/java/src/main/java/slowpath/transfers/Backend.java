@@ -14,9 +14,10 @@ interface Backend {
 
     /**
      * Watches an object, if it can be.
+     * @param weight how many objects of its class its response has
      * @param ofRequest where to remember it until the request ends that the thread serves; null: there is none
      */
-    void watch(Object object, DataClass type, Row row, List<Lifetimes.Sample> ofRequest);
+    void watch(Object object, int weight, DataClass type, Row row, List<Lifetimes.Sample> ofRequest);
 
     /**
      * toString, hashCode or equals of any object begins; another one is what it is compared with, or null.

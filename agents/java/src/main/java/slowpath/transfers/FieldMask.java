@@ -43,7 +43,7 @@ final class FieldMask implements Backend {
     }
 
     @Override
-    public void watch(Object object, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
+    public void watch(Object object, int weight, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
         Watchable watchable = (Watchable) object;
         Watched marks = watchable.slowpath$watched();
         if (marks != null && !marks.becomeSample()) {
@@ -62,10 +62,11 @@ final class FieldMask implements Backend {
             marks = new Watched(values.length);
             marks.becomeSample();
         }
-        row.measure(values);
-        row.arm(marks);
+        Row.Chosen chosen = new Row.Chosen(marks, weight);
+        row.measure(chosen, values);
+        row.arm(chosen);
         watchable.slowpath$watch(marks);
-        lifetimes.add(new Sample(object, lifetimes, marks, row), ofRequest);
+        lifetimes.add(new Sample(object, lifetimes, chosen, row), ofRequest);
     }
 
     /** An entity is about to be told that it is loaded: should it be chosen, what it reads then must not be missed. */
@@ -129,18 +130,18 @@ final class FieldMask implements Backend {
     }
 
     private static final class Sample extends Lifetimes.Sample {
-        private final Watched marks;
+        private final Row.Chosen chosen;
         private final Row row;
 
-        Sample(Object object, Lifetimes lifetimes, Watched marks, Row row) {
+        Sample(Object object, Lifetimes lifetimes, Row.Chosen chosen, Row row) {
             super(object, lifetimes);
-            this.marks = marks;
+            this.chosen = chosen;
             this.row = row;
         }
 
         @Override
         void end(boolean isDead) {
-            row.decide(marks, isDead);
+            row.decide(chosen, isDead);
         }
     }
 }

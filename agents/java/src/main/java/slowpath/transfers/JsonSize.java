@@ -4,13 +4,17 @@
  */
 package slowpath.transfers;
 
+import java.util.Calendar;
 import java.util.Collection;
+import java.util.Date;
 import java.util.Map;
 import java.util.Optional;
 
 final class JsonSize {
     private static final int DEEPEST = 8;
     private static final int MOST_MEASURED = 10_000;
+    /** As Jackson writes a time of day of a date in Spring Boot, and by itself since version 3: as ISO 8601 has it. */
+    private static final int MOMENT = "'2026-01-02T03:04:05.678+00:00'".length();
 
     private final Elements elements = new Elements();
 
@@ -45,8 +49,11 @@ final class JsonSize {
         if (isArray) {
             return 2 + elements.sum(Elements.of(value), element -> 1 + of(element, depth + 1));
         }
-        if (type.startsWith("java.time.")) {
+        if (type.startsWith("java.time.") || type.equals("java.sql.Date") || type.equals("java.sql.Time")) {
             return 2 + value.toString().length();
+        }
+        if ((value instanceof Date || value instanceof Calendar) && type.startsWith("java.")) {
+            return MOMENT;
         }
         if (Graph.isOpaque(type)) {
             return 2;

@@ -11,11 +11,11 @@ import java.lang.ref.ReferenceQueue;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.atomic.AtomicLong;
 
 final class Lifetimes {
-    /** Objects of which it could not be said what became of them. */
-    final LongAdder failures = new LongAdder();
+    /** Objects of which it could not be said what became of them. To count them takes no memory, which may be what lacks. */
+    final AtomicLong failures = new AtomicLong();
 
     private static final long QUIET_MILLIS = 100;
     /** Where no end of a request is known, an object that lives so long has escaped. */
@@ -89,7 +89,7 @@ final class Lifetimes {
             } catch (InterruptedException cause) {
                 return;
             } catch (RuntimeException | Error cause) {
-                failures.increment();
+                failures.incrementAndGet();
             }
         }
     }

@@ -49,11 +49,13 @@ final class Report {
         while (true) {
             try {
                 Thread.sleep(options.reportEveryMillis);
+                options.reload();
+                write();
             } catch (InterruptedException cause) {
                 return;
+            } catch (Throwable cause) {
+                // Out of memory, maybe even in telling so: there may be some when the next one is due.
             }
-            options.reload();
-            write();
         }
     }
 
@@ -109,8 +111,8 @@ final class Report {
                     StandardCopyOption.ATOMIC_MOVE);
         } catch (IOException | RuntimeException | Error cause) {
             if (!saidThatItFails) {
-                saidThatItFails = true;
                 System.err.println("slowpath: no report of transfers: " + cause + " (hint: report=FILE)");
+                saidThatItFails = true; // Only now, as that takes memory.
             }
         }
     }
@@ -141,7 +143,7 @@ final class Report {
         backend.tellNotWatched(json);
         return json.end('}')
                 .with("responses_without_context", transfers.withoutContext.sum())
-                .with("failures", transfers.failures.sum() + lifetimes.failures.sum())
+                .with("failures", transfers.failures.sum() + lifetimes.failures.get())
                 .with("classes_not_rewritten", Rewriting.failures.sum())
                 .end('}');
     }
@@ -181,13 +183,13 @@ final class Report {
         long usedInAll = 0;
         long decidedInAll = 0;
         for (int field = 0; field < fields; field++) {
-            usedInAll += row.travels(field) ? row.used[field] : 0;
-            decidedInAll += row.travels(field) ? row.decidedOf(field) : 0;
+            usedInAll += row.travels(field) ? row.usedWeight[field] : 0;
+            decidedInAll += row.travels(field) ? row.decidedWeight(field) : 0;
         }
         json.begin('{').with("class", row.shape.className)
                 .with("responses", row.responses).with("objects", row.objects)
                 .with("watched", row.watched).with("decided", row.decided).with("censored", row.censored)
-                .with("lost", row.lost);
+                .with("lost", row.lost).with("watched_weight", row.watchedWeight);
         if (decidedInAll > 0) {
             json.with("utilisation", (double) usedInAll / decidedInAll);
         }
@@ -200,11 +202,17 @@ final class Report {
                     .with("used", row.used[field]).with("printed", row.printed[field])
                     .with("unused", row.unused[field])
                     .with("censored", row.censoredOf[field]).with("censored_used", row.censoredUsed[field])
-                    .with("present", row.present[field]).with("bytes", row.bytes[field]);
-            long decided = row.decidedOf(field);
+                    .with("present", row.present[field]).with("bytes", row.bytes[field])
+                    .key("weighted").begin('{')
+                    .with("used", row.usedWeight[field]).with("printed", row.printedWeight[field])
+                    .with("unused", row.unusedWeight[field]).with("squares", row.squares[field])
+                    .with("bytes", row.weightedBytes[field]).with("bytes_decided", row.bytesDecided[field])
+                    .with("bytes_in_vain", row.bytesInVain[field]).end('}');
+            long decided = row.decidedWeight(field);
             if (decided > 0) {
-                Wilson interval = new Wilson(row.used[field], decided);
-                json.with("utilisation", (double) row.used[field] / decided)
+                double share = (double) row.usedWeight[field] / decided;
+                Wilson interval = new Wilson(share, Row.effective(decided, row.squares[field]));
+                json.with("utilisation", share)
                         .key("interval").begin('[').value(interval.low).value(interval.high).end(']');
             }
             json.end('}');

@@ -8,9 +8,9 @@ package slowpath.transfers;
 import java.lang.instrument.ClassFileTransformer;
 import java.security.ProtectionDomain;
 import java.util.Map;
-import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Predicate;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassVisitor;
 import org.objectweb.asm.ClassWriter;
@@ -26,30 +26,33 @@ final class Rewriting implements ClassFileTransformer {
     private final Packages application;
     private final ClassLayouts layouts;
     private final HookedMethods hooked;
+    private final Predicate<Class<?>> concerned;
     private final ClassLoader platform = ClassLoader.getPlatformClassLoader();
 
-    /** @param layouts null: reads of fields are seen otherwise */
-    Rewriting(Packages application, ClassLayouts layouts, HookedMethods hooked) {
+    /**
+     * @param layouts null: reads of fields are seen otherwise
+     * @param concerned which classes it is for; asked for null where one is being loaded
+     */
+    Rewriting(Packages application, ClassLayouts layouts, HookedMethods hooked, Predicate<Class<?>> concerned) {
         this.application = application;
         this.layouts = layouts;
         this.hooked = hooked;
+        this.concerned = concerned;
     }
 
-    /** Only for methods of classes that were loaded before the agent, which is asked to rewrite them once more. */
-    static ClassFileTransformer ofLoaded(HookedMethods hooked, Set<Class<?>> loaded) {
-        return new ClassFileTransformer() {
-            @Override
-            public byte[] transform(
-                    ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain, byte[] file) {
-                if (redefined == null || !loaded.contains(redefined)) {
-                    return null;
-                }
-                ClassReader reader = new ClassReader(file);
-                ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
-                reader.accept(hooked.visitor(reader, writer), ClassReader.EXPAND_FRAMES);
-                return writer.toByteArray();
-            }
-        };
+    /** Whether a class that is loaded would be another if it were loaded now; annotated methods are not looked for. */
+    boolean wouldChange(Class<?> loaded) {
+        return hooked.hasClass(loaded) || isReader(loaded.getClassLoader(), loaded.getName());
+    }
+
+    /** Whether the class, with points in its name, may read fields of the application whose reads are to be seen so. */
+    private boolean isReader(ClassLoader loader, String name) {
+        return layouts != null && isOfProgram(loader)
+                && (application.contain(name) || application.mayBeReadBy(name));
+    }
+
+    private boolean isOfProgram(ClassLoader loader) {
+        return loader != null && loader != platform;
     }
 
     /** Whether classes of a loader find those of the agent, which the boot loader has. */
@@ -101,13 +104,11 @@ final class Rewriting implements ClassFileTransformer {
     @Override
     public byte[] transform(
             ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain, byte[] file) {
-        if (name == null) {
+        if (name == null || !concerned.test(redefined)) {
             return null;
         }
-        boolean isOfProgram = loader != null && loader != platform;
-        boolean isApplication = isOfProgram && application.contain(name.replace('/', '.'));
-        boolean isReader = layouts != null && isOfProgram
-                && (isApplication || application.mayBeReadBy(name.replace('/', '.')));
+        boolean isApplication = isOfProgram(loader) && application.contain(name.replace('/', '.'));
+        boolean isReader = isReader(loader, name.replace('/', '.'));
         if (!isApplication && !isReader && !hooked.hasClass(name)) {
             return null;
         }
@@ -116,7 +117,9 @@ final class Rewriting implements ClassFileTransformer {
             ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
             ClassVisitor rewriting = hooked.visitor(reader, writer);
             if (isReader) {
-                rewriting = FieldReads.visitor(loader, reader, layouts, isApplication, rewriting);
+                // Who is loaded can get no more fields.
+                boolean mayGrow = redefined == null || Watchable.class.isAssignableFrom(redefined);
+                rewriting = FieldReads.visitor(loader, reader, layouts, isApplication && mayGrow, rewriting);
             }
             if (rewriting == writer) {
                 return null;

@@ -158,7 +158,8 @@ final class Transfers {
             }
             row.found(found.getValue().count);
             if (row.isShort(options.samples)) {
-                backend.watch(found.getValue().one, found.getKey(), row, thread.ofRequest());
+                Graph.OfClass ofClass = found.getValue();
+                backend.watch(ofClass.one, ofClass.count, found.getKey(), row, thread.ofRequest());
             }
         }
         if (!isWhole) {

@@ -186,12 +186,12 @@ final class Watchpoints implements Backend {
     }
 
     @Override
-    public void watch(Object object, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
+    public void watch(Object object, int weight, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
         Readiness ready = readiness.get(object.getClass());
         if (ready.isReady) {
-            Object[] values = arm(object, type, row, ofRequest);
-            if (values != null) {
-                row.measure(values); // Without our lock, for which others would wait.
+            Runnable measuring = arm(object, weight, type, row, ofRequest);
+            if (measuring != null) {
+                measuring.run(); // Without our lock, for which others would wait.
             }
         } else if (ready.isRefused) {
             unseen.increment();
@@ -201,8 +201,9 @@ final class Watchpoints implements Backend {
         }
     }
 
-    /** @return the values of its fields; null: it is not watched */
-    private synchronized Object[] arm(Object object, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
+    /** @return what measures the values of its fields; null: it is not watched */
+    private synchronized Runnable arm(
+            Object object, int weight, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
         long now = System.nanoTime();
         // Who touches a field that two registers watch is told of but once.
         int register = !samples.containsKey(System.identityHashCode(object)) && isPaid(now) ? freeRegister(now) : -1;
@@ -214,8 +215,8 @@ final class Watchpoints implements Backend {
         Object[] values = type.values(object);
         Field watched = type.fields.get(field);
         long offset = offsets.of(watched);
-        Sample sample = new Sample(object, row, field);
-        row.arm(sample);
+        Sample sample = new Sample(object, weight, row, field);
+        row.arm(sample.chosen);
         lifetimes.add(sample, ofRequest);
         samples.put(sample.hash, sample);
         armed.incrementAndGet();
@@ -228,7 +229,7 @@ final class Watchpoints implements Backend {
             armed.decrementAndGet();
             sample.seen = LOST;
         }
-        return values;
+        return () -> row.measure(sample.chosen, values);
     }
 
     /** Whether another register may be aimed, however much that costs, as it does with many threads. */
@@ -290,6 +291,7 @@ final class Watchpoints implements Backend {
     private final class Sample extends Lifetimes.Sample implements Seen {
         private final WeakReference<Object> object;
         private final int hash;
+        private final Row.Chosen chosen;
         private final Row row;
         private final int field;
         private final int givenUpBefore = givenUp();
@@ -301,8 +303,9 @@ final class Watchpoints implements Backend {
         private boolean isStopped;
         private boolean isTooLong;
 
-        Sample(Object object, Row row, int field) {
+        Sample(Object object, int weight, Row row, int field) {
             super(object, lifetimes);
+            chosen = new Row.Chosen(this, weight);
             this.object = new WeakReference<>(object);
             hash = System.identityHashCode(object);
             this.row = row;
@@ -318,9 +321,9 @@ final class Watchpoints implements Backend {
         void end(boolean isDead) {
             stop();
             if ((seen & LOST) != 0) {
-                row.lose(this);
+                row.lose(chosen);
             } else {
-                row.decide(this, isDead && !isTooLong);
+                row.decide(chosen, isDead && !isTooLong);
             }
         }
 

@@ -10,13 +10,15 @@ final class Wilson {
     final double low;
     final double high;
 
-    /** @param of at least 1 */
-    Wilson(long hits, long of) {
-        double share = (double) hits / of;
+    /**
+     * @param share of samples that hit; 0 and 1 where none and all did
+     * @param of how many samples, of equal weight; more than 0
+     */
+    Wilson(double share, double of) {
         double weight = Z * Z / of;
         double center = (share + weight / 2) / (1 + weight);
         double half = Z / (1 + weight) * Math.sqrt(share * (1 - share) / of + weight / (4 * of));
-        low = hits == 0 ? 0 : Math.max(0, center - half);
-        high = hits == of ? 1 : Math.min(1, center + half);
+        low = share == 0 ? 0 : Math.max(0, center - half);
+        high = share == 1 ? 1 : Math.min(1, center + half);
     }
 }

@@ -4,8 +4,11 @@
  */
 package slowpath.transfers;
 
+import java.sql.Timestamp;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.Date;
+import java.util.GregorianCalendar;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -30,6 +33,8 @@ public final class Sizes {
         print(Encoding.ROW, new byte[10_000_000]);
         print(Encoding.PROTOBUF, Collections.nCopies(100_000, "text"));
         print(Encoding.BSON, Collections.nCopies(200_000, 7));
+        print(Encoding.JSON, List.of(new Date(), new Timestamp(0), new GregorianCalendar(),
+                java.sql.Date.valueOf("2026-01-02")));
         AtomicInteger measured = new AtomicInteger();
         System.out.println(new Elements().sum(Collections.nCopies(1_000_000, 7), number -> {
             measured.incrementAndGet();
