@@ -16,17 +16,15 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOption
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartTime(pub u64);
 
-/// When the process `pid` started; `None` when there is no such process.
+/// When the process `pid` started; `None` when there is no such process, or it has ended and only waits for its parent.
 pub fn start_time(pid: i32) -> Option<StartTime> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // Field 22; the name in field 2 may hold spaces and parentheses, so count from its end.
-    let after_name = &stat[stat.rfind(')')? + 1..];
-    after_name
-        .split_ascii_whitespace()
-        .nth(19)?
-        .parse()
-        .ok()
-        .map(StartTime)
+    let mut after_name = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
+    let state = after_name.next()?;
+    let start = after_name.nth(18)?.parse().ok()?;
+    let has_ended = matches!(state, "Z" | "X");
+    (!has_ended).then_some(StartTime(start))
 }
 
 /// Asks the process `pid` to end (SIGTERM); nothing happens where there is none or it is not ours.

@@ -317,7 +317,7 @@ impl PageStream {
         let mut bad_pages = Findings::default();
         let mut bad_chunks = Findings::default();
         let mut backwards = 0;
-        // Empty ones that have no time are no page of the kernel's.
+        // Empty ones that have no time, or something in place of records, are no page of the kernel's.
         let mut blanks: Vec<usize> = Vec::new();
         let mut after_wrong = false;
         let visit = |position: usize, page: &[u8]| {
@@ -343,7 +343,8 @@ impl PageStream {
                 });
             }
             if self.layout.is_empty(&header) && header.lost == Lost::Nothing {
-                blanks.extend((header.timestamp == 0).then_some(position));
+                let is_blank = header.timestamp == 0 || self.layout.has_content(page);
+                blanks.extend(is_blank.then_some(position));
                 return;
             }
             let at = header.timestamp;
@@ -365,7 +366,8 @@ impl PageStream {
                 bad_pages.add(DiagnosticCode::InvalidPacket, || {
                     (
                         self.place(blank),
-                        "a page without a time lies among others".into(),
+                        "a page without a time, or that states no records but has some, lies among others"
+                            .into(),
                     )
                 });
             }
@@ -403,7 +405,8 @@ impl PageStream {
         };
         self.data
             .for_each_page(self.layout.page_size, visit, damaged);
-        for blank in blanks {
+        // The last page that was read may have been used before.
+        for blank in blanks.into_iter().filter(|blank| self.has_no_time(*blank)) {
             bad_pages.add(DiagnosticCode::TruncatedPacket, || {
                 (self.place(blank), "no page with a time follows".into())
             });
@@ -419,6 +422,12 @@ impl PageStream {
             });
         }
         (runs, after_wrong)
+    }
+
+    fn has_no_time(&self, position: usize) -> bool {
+        let end = (position + self.layout.page_size).min(self.data.length());
+        let header = self.layout.header(&self.data.bytes(position..end));
+        header.is_none_or(|header| header.timestamp == 0)
     }
 
     fn time_of_last_record(&self, run: &Run) -> slowpath_model::Timestamp {

@@ -132,6 +132,12 @@ impl PageLayout {
         })
     }
 
+    /// Whether something stands where a page's first record would.
+    pub(crate) fn has_content(&self, page: &[u8]) -> bool {
+        let first = page.get(self.data_offset..self.data_offset + 4);
+        first.is_some_and(|first| first != [0; 4])
+    }
+
     /// Whether a page holds no record.
     pub(crate) fn is_empty(&self, header: &PageHeader) -> bool {
         header.end == self.data_offset
