@@ -6,6 +6,7 @@ mod kernel_wait;
 mod locks;
 mod network;
 mod placement;
+mod processes;
 mod quota;
 mod serial;
 mod sleep;
