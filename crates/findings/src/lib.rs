@@ -16,6 +16,7 @@ mod locks;
 mod network;
 mod path;
 mod period;
+mod placement;
 mod processes;
 mod quota;
 mod quota_counted;
