@@ -12,3 +12,4 @@ mod serial;
 mod sleep;
 mod stopped;
 mod support;
+mod unknown;
