@@ -21,6 +21,7 @@ type Times = BTreeMap<RequestId, Vec<TimeRange>>;
 pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
     let told_elsewhere = told_elsewhere(slow, quotas);
     let mut taken = Taken::default();
+    let mut computed: Vec<(RequestId, ThreadOfHost, TimeRange)> = Vec::new();
     let (mut operations, mut calls) = (BTreeMap::new(), BTreeMap::new());
     let mut started: BTreeSet<String> = BTreeSet::new();
     let waits = calls_of_waits(slow);
@@ -37,7 +38,15 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
             .get(&piece.request)
             .map_or(&[][..], Vec::as_slice);
         for range in without(piece.segment.range, known) {
-            taken.add(piece.request, whose, range);
+            match computed.last_mut() {
+                // Interrupts cut it in pieces.
+                Some((request, thread, last))
+                    if (*request, *thread, last.end) == (piece.request, whose, range.begin) =>
+                {
+                    last.end = range.end;
+                }
+                _ => computed.push((piece.request, whose, range)),
+            }
             taken.blame(name.clone(), range.length());
             let call = call_at(&waits, piece.request, range);
             *calls.entry(call).or_default() += range.length();
@@ -50,6 +59,9 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
         if is_started_by(slow, &piece, process) {
             started.insert(name);
         }
+    }
+    for (request, whose, range) in computed {
+        taken.add(request, whose, range);
     }
     taken.share(slow)?;
     let (most, of_most) = taken.most_blamed()?;

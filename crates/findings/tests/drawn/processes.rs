@@ -36,7 +36,10 @@ fn is_told(found: &[Finding]) -> bool {
 #[test]
 fn a_process_that_computes_is_named_with_its_share() {
     for call in ["read", "wait4", "recvfrom", "epoll_wait"] {
-        let found = findings(&waited(call, 9, ""), Vec::new());
+        // An interrupt is no end of it.
+        let interrupt = "cpu1 5000 irq_handler_entry irq=4 name=disk
+                         cpu1 5100 irq_handler_exit irq=4 ret=1";
+        let found = findings(&waited(call, 9, interrupt), Vec::new());
         let finding = only(&found, FindingId::ProcessWait);
         assert_eq!(
             finding.title,
