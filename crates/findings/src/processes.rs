@@ -11,7 +11,7 @@ use slowpath_model::{Nanoseconds, ProcessId, ThreadId, TimeRange, shown};
 use slowpath_requests::{RequestId, ThreadOfHost};
 
 use crate::finding::{Evidence, Finding, FindingId};
-use crate::path::{Piece, Slow, Taken, counted, listed, percent};
+use crate::path::{LEAST_SHARE, Piece, Slow, Taken, counted, listed, percent};
 use crate::quota::{Quota, quota_behind};
 use crate::{locks, runtime};
 
@@ -19,16 +19,24 @@ use crate::{locks, runtime};
 type Times = BTreeMap<RequestId, Vec<TimeRange>>;
 
 pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota]) -> Option<Finding> {
+    let computing = || {
+        let pieces = slow.pieces().filter(computes);
+        pieces.filter_map(|piece| Some((other_process(slow, &piece)?, piece)))
+    };
+    // What others tell is looked up where that may matter only: it takes a good while.
+    let at_most: Nanoseconds = computing()
+        .map(|(_, piece)| piece.segment.range.length())
+        .sum();
+    if (at_most.get() as f64) < LEAST_SHARE * slow.total.get() as f64 {
+        return None;
+    }
     let told_elsewhere = told_elsewhere(slow, quotas);
     let mut taken = Taken::default();
     let mut computed: Vec<(RequestId, ThreadOfHost, TimeRange)> = Vec::new();
     let (mut operations, mut calls) = (BTreeMap::new(), BTreeMap::new());
     let mut started: BTreeSet<String> = BTreeSet::new();
     let waits = calls_of_waits(slow);
-    for piece in slow.pieces().filter(computes) {
-        let Some(process) = other_process(slow, &piece) else {
-            continue;
-        };
+    for (process, piece) in computing() {
         let whose = piece.whose();
         let name = slow.thread(ThreadOfHost {
             thread: ThreadId(process.0),
