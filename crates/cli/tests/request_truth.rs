@@ -48,6 +48,8 @@ struct TrueWait {
 #[derive(Deserialize)]
 struct Holder {
     tid: i64,
+    from_ns: Option<i64>,
+    to_ns: Option<i64>,
 }
 
 #[derive(Deserialize)]
@@ -78,6 +80,8 @@ struct Span {
 
 #[derive(Deserialize)]
 struct FoundWait {
+    begin_ns: i64,
+    end_ns: i64,
     on: String,
     waker_tid: Option<i64>,
     waker_host: Option<String>,
@@ -327,6 +331,52 @@ fn who_holds_a_lock_is_named_with_its_request() {
     });
 }
 
+#[test]
+fn each_holder_of_a_lock_is_named_for_as_long_as_it_has_it_and_nobody_else() {
+    // Its record tells from when until when each one had it.
+    let Some(answers) = answers(&RECORDINGS[0]) else {
+        return;
+    };
+    let (mut told, mut right, mut blocked) = (0, 0, 0);
+    for (truth, found) in answers.truths.iter().zip(&answers.found) {
+        let mut holders: HashSet<i64> = HashSet::new();
+        for holder in truth.waits.iter().flat_map(|wait| &wait.holders) {
+            let (Some(from), Some(to)) = (holder.from_ns, holder.to_ns) else {
+                continue;
+            };
+            holders.insert(holder.tid);
+            if to - from < MILLISECOND {
+                continue;
+            }
+            // Of the longest waits, which are told.
+            for wait in &found.waits {
+                let end = wait.end_ns.min(to + answers.offset);
+                let shared = end - wait.begin_ns.max(from + answers.offset);
+                told += shared.max(0);
+                if wait.waker_tid == Some(holder.tid) {
+                    right += shared.max(0);
+                }
+            }
+        }
+        if holders.is_empty() {
+            continue;
+        }
+        for other in &found.blocked_by {
+            let is_other = |truth: &&Truth| span(&truth.trace_id, &truth.span_id) == *other;
+            let server = answers.truths.iter().find(is_other);
+            blocked += 1;
+            assert!(
+                server.is_some_and(|server| holders.contains(&server.tid)),
+                "{}: {other:?} is no request of {holders:?}",
+                found.span_id
+            );
+        }
+    }
+    assert!(told > 10_000 * MILLISECOND, "{told}");
+    assert!(1000 * right >= 995 * told, "{right} of {told}");
+    assert!(blocked > 500, "{blocked}");
+}
+
 /// A path as `critical-path --span` gives it.
 #[derive(Deserialize)]
 struct FoundPath {
@@ -519,4 +569,39 @@ fn a_request_s_path_over_two_hosts_covers_its_window() {
         assert_eq!(cursor, path.end_ns);
     }
     assert!(over_both > 40, "{over_both}");
+}
+
+#[test]
+fn a_client_s_own_time_is_the_same_alone_and_its_path_has_what_servers_slept() {
+    let Some(folder) = two_hosts() else {
+        return;
+    };
+    let requests = |folder: &Path| -> Document {
+        let printed = slowpath_succeeds(&["requests", "--json"], folder);
+        serde_json::from_slice(&printed.stdout).expect("the document")
+    };
+    let alone = requests(&folder.join("client")).requests;
+    let alone: HashMap<&str, &Found> = alone.iter().map(|of| (&*of.span_id, of)).collect();
+    let both = requests(&folder).requests;
+    let of_host = |host: &'static str| {
+        both.iter()
+            .filter(move |of| of.host.as_deref() == Some(host))
+    };
+    let slept = |found: &Found| found.summary.get("TIMER").copied().unwrap_or_default();
+    let served: HashMap<&str, i64> = of_host("server")
+        .map(|found| (&*found.trace_id, slept(found)))
+        .collect();
+    let (mut clients, mut on_paths, mut on_server) = (0, 0, 0);
+    for found in of_host("client") {
+        assert_eq!(found.own_summary, alone[&*found.span_id].own_summary);
+        let of_server = served.get(&*found.trace_id).copied().unwrap_or_default();
+        (clients, on_paths) = (clients + 1, on_paths + slept(found));
+        on_server += of_server;
+    }
+    assert_eq!(clients, 888);
+    // No more than the servers slept, and but for the clients whose answer came before they slept, as much.
+    assert!(
+        on_paths <= on_server && 100 * on_paths > 90 * on_server,
+        "{on_paths} of {on_server}"
+    );
 }

@@ -184,8 +184,13 @@ impl<'lines> Walk<'_, 'lines> {
             }
             Doing::Dead => self.segment(begin, State::Unknown, words("the thread has ended")),
             Doing::Unknown => {
-                let why = words("events lost or outside of the trace");
-                self.segment(begin, State::Unknown, why);
+                let range = TimeRange::new(begin, self.cursor);
+                let missed = self.lines.beside_missing_switches(self.topmost(), range);
+                let why = match missed > Nanoseconds::ZERO {
+                    true => "a switch is missing: it ran for a part of this time",
+                    false => "events lost or outside of the trace",
+                };
+                self.segment(begin, State::Unknown, words(why));
             }
         }
         true

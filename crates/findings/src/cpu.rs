@@ -10,6 +10,7 @@ use slowpath_model::{CpuId, Nanoseconds, ProcessId, ThreadId, TimeRange, Timesta
 
 use crate::finding::{Evidence, Finding, FindingId};
 use crate::path::{Piece, Slow, Taken, counted, listed, percent, wants_cpu};
+use crate::placement::{Contended, Placement, idle_elsewhere};
 use crate::quota::{Counted, Quota, Regime, quota_behind, quotas};
 use crate::stalls::{SILENCE, STALL};
 
@@ -100,8 +101,7 @@ pub(crate) fn findings(
     });
     let times: Vec<(CpuId, TimeRange)> = times.collect();
     let occupants = slow.lines.occupants(&times);
-    let (mut contention, mut placement) = (Taken::default(), Taken::default());
-    let mut preferred = Preferred::default();
+    let (mut placement, mut by_others) = (Placement::default(), Vec::new());
     // Nobody ran there for most of the time.
     let is_idle = |cpu: CpuId, range: TimeRange| {
         let ran = occupants.during(cpu, range).map(|(_, time)| time);
@@ -149,29 +149,37 @@ pub(crate) fn findings(
         others.retain(|part| part.length() >= SHORT);
         for range in others {
             if is_idle(wait.cpu, range) {
-                placement.add(request, whose, range);
                 // A processor that was idle may have fetched the thread; on a busy one it has waited.
-                if let Some(to) = wait.moved_to.filter(|to| !is_idle(*to, range)) {
-                    let (who, from) = (slow.thread(whose), wait.cpu);
-                    placement.blame(
-                        format!("{who} from processor {from} to {to}"),
-                        range.length(),
-                    );
-                }
+                let busy = wait.moved_to.filter(|to| !is_idle(*to, range));
+                placement.add_idle(slow, request, whose, range, wait.cpu, busy);
             } else {
-                contention.add(request, whose, range);
-                for (other, time) in occupants.during(wait.cpu, range) {
-                    contention.blame(slow.thread(slow.own(other)), time);
-                    preferred.add(slow, priorities, [other, thread], time);
-                }
+                by_others.push(Contended {
+                    request,
+                    whose,
+                    cpu: wait.cpu,
+                    range,
+                });
             }
+        }
+    }
+    let (mut contention, mut preferred) = (Taken::default(), Preferred::default());
+    let idle = idle_elsewhere(slow.lines, &by_others);
+    for (one, idle) in by_others.iter().zip(idle) {
+        if let Some(idle) = idle {
+            placement.add_contended(one, idle);
+            continue;
+        }
+        contention.add(one.request, one.whose, one.range);
+        for (other, time) in occupants.during(one.cpu, one.range) {
+            contention.blame(slow.thread(slow.own(other)), time);
+            preferred.add(slow, priorities, [other, one.whose.thread], time);
         }
     }
     let mut findings: Vec<Finding> = (quotas.iter().zip(by_quota))
         .filter_map(|(quota, taken)| held_back(slow, &quotas, quota, taken))
         .collect();
     findings.extend(contended(slow, contention, &preferred));
-    findings.extend(misplaced(slow, placement));
+    findings.extend(placement.finding(slow));
     (findings, quotas)
 }
 
@@ -428,39 +436,6 @@ fn contended(slow: &Slow<'_>, mut taken: Taken, preferred: &Preferred) -> Option
                   priority (nice, cpu.weight), or use fewer threads.";
     let id = FindingId::CpuContention;
     taken.finding(slow, id, title, explanation, evidence, advice)
-}
-
-fn misplaced(slow: &Slow<'_>, mut taken: Taken) -> Option<Finding> {
-    let title = "CPU placement: ready threads wait although their processor idles".to_owned();
-    let moves = match taken.most_blamed() {
-        Some(_) => format!(
-            " Some had been moved from there to a processor that others used: {}.",
-            taken.blamed()
-        ),
-        None => String::new(),
-    };
-    let explanation = format!(
-        "{} waited {} in all for a processor although nobody ran on the last one they \
-         used, and no quota shows that stopped them.{moves}",
-        taken.slow_requests(),
-        taken.total
-    );
-    let what = "ready, but not running for";
-    let evidence = match taken.most_blamed() {
-        Some(_) => taken.evidence_by(slow, what, "move to a busy processor"),
-        None => taken.evidence(slow, what),
-    };
-    let advice = "Look for threads bound to processors (taskset, cpusets), for control groups \
-                  with a quota that is rarely used up, and for a virtual machine whose processors \
-                  are stopped by its host.";
-    taken.finding(
-        slow,
-        FindingId::CpuPlacement,
-        title,
-        explanation,
-        evidence,
-        advice,
-    )
 }
 
 #[cfg(test)]

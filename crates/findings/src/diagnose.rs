@@ -20,7 +20,8 @@ use crate::finding::Finding;
 use crate::path::{Recorded, Slow};
 use crate::unknown::Missing;
 use crate::{
-    blocked, cpu, disk, kernel_wait, locks, network, runtime, serial, sleep, stopped, unknown,
+    blocked, cpu, disk, kernel_wait, locks, network, processes, runtime, serial, sleep, stopped,
+    unknown,
 };
 
 /// What is known of a host.
@@ -160,6 +161,7 @@ impl<'run> Diagnosis<'run> {
         findings.extend(stopped::finding(slow));
         findings.extend(blocked::finding(slow, &quotas));
         findings.extend(runtime::finding(slow, &quotas));
+        findings.extend(processes::finding(slow, &quotas));
         findings.extend(serial::findings(slow));
         findings.extend(unknown::findings(slow, &missing, host.rings, &unseen));
         findings.sort_by(|one, other| {

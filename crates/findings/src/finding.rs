@@ -23,6 +23,8 @@ pub enum FindingId {
     NetworkWait,
     /// A time to come.
     TimerWait,
+    /// Another process that computes.
+    ProcessWait,
     /// Another device, or work of the kernel.
     KernelWait,
     /// A signal stopped the thread.
@@ -50,6 +52,7 @@ impl FindingId {
             Self::DiskWait => "disk-wait",
             Self::NetworkWait => "network-wait",
             Self::TimerWait => "timer-wait",
+            Self::ProcessWait => "process-wait",
             Self::KernelWait => "kernel-wait",
             Self::StoppedBySignal => "stopped-by-signal",
             Self::BlockedByRequest => "blocked-by-request",

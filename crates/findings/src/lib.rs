@@ -16,6 +16,8 @@ mod locks;
 mod network;
 mod path;
 mod period;
+mod placement;
+mod processes;
 mod quota;
 mod quota_counted;
 mod quota_estimate;

@@ -14,7 +14,7 @@ use crate::runtime::is_runtime;
 use crate::waits::Wait;
 
 /// Waits for locks that others gave up. Who waits for its own work in another thread waits for no lock; that thread may.
-fn waits<'run>(slow: &'run Slow<'_>) -> impl Iterator<Item = Wait> + 'run {
+pub(crate) fn waits<'run>(slow: &'run Slow<'_>) -> impl Iterator<Item = Wait> + 'run {
     (slow.waits_looked_into()).filter(|wait| {
         call_of(wait).is_some() && !is_runtime(&wait.holder_comm) && !slow.is_for_own_work(wait)
     })

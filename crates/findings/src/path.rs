@@ -291,6 +291,11 @@ impl Taken {
         listed(&self.parts, 4)
     }
 
+    /// How many are blamed.
+    pub(crate) fn blamed_count(&self) -> usize {
+        self.parts.len()
+    }
+
     /// Who or what took most of it, if anybody is blamed.
     pub(crate) fn most_blamed(&self) -> Option<(&str, Nanoseconds)> {
         let (name, length) = self.parts.iter().max_by_key(|(_, length)| **length)?;

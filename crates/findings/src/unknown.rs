@@ -289,6 +289,26 @@ fn unexplained(
              read, or between two of these."
         );
     }
+    let missed: Nanoseconds = longest_first
+        .iter()
+        .map(|piece| at_missing_switches(slow, piece))
+        .sum();
+    let of_missed = match is_much(missed) {
+        true => format!(
+            " {missed} of it lies where a switch to a thread is missing that ran, between events that are there: the tracer \
+             does not see every switch from the idle thread, in virtual machines above all."
+        ),
+        false => String::new(),
+    };
+    // Where that is most of it, nothing else is to blame.
+    let is_missed = missed.get() * 2 > unknown.get();
+    let why = match is_missed {
+        true => "",
+        false => {
+            ": the requests reach beyond the recording of the kernel, or the events \
+             that end waits and start threads were not recorded"
+        }
+    };
     let evidence = longest_first.iter().take(MOST_EVIDENCE).map(|piece| {
         let whose = piece.whose();
         let here = whose.host == slow.host;
@@ -311,8 +331,7 @@ fn unexplained(
         title: "Unknown time: the recording does not tell where it went".to_owned(),
         explanation: format!(
             "{unknown} of {} of the slow requests' time is unknown, and no events that were lost \
-             explain that: the requests reach beyond the recording of the kernel, or the events \
-             that end waits and start threads were not recorded.{of_rings}",
+             explain that{why}.{of_rings}{of_missed}",
             slow.total
         ),
         evidence: evidence.collect(),
@@ -324,6 +343,10 @@ fn unexplained(
             [_, true] => {
                 "Begin to record before the requests, and open snapshots that follow each other together."
             }
+            [false, false] if is_missed => {
+                "Record system calls and block requests with the scheduler, as `slowpath record` does unless told otherwise: \
+                 what threads do then tells that they run. What lies before the first of these stays unknown."
+            }
             [false, false] => {
                 "Record the scheduler and interrupts, as `slowpath record` does unless told otherwise, from \
                  before the requests until after them."
@@ -333,6 +356,14 @@ fn unexplained(
         range: slow.lines.range(),
         share,
     })
+}
+
+/// As much of a piece as lies where its thread ran for an unknown part of the time.
+fn at_missing_switches(slow: &Slow<'_>, piece: &Piece) -> Nanoseconds {
+    let segment = &piece.segment;
+    let lines = slow.all.hosts().lines(segment.host);
+    let missed = lines.map(|lines| lines.beside_missing_switches(segment.thread, segment.recorded));
+    missed.unwrap_or_default().min(segment.range.length())
 }
 
 /// As much of a piece as lies where the ring of some processor did not hold events: while it was `filled`, so

@@ -116,7 +116,10 @@ impl Slow<'_> {
     }
 
     /// What the thread of a piece worked for meanwhile, by the clock of the path, in the order of time.
-    fn worked_for(&self, piece: &Segment) -> impl Iterator<Item = (TimeRange, RequestOfHost)> {
+    pub(crate) fn worked_for(
+        &self,
+        piece: &Segment,
+    ) -> impl Iterator<Item = (TimeRange, RequestOfHost)> {
         let (host, recorded, shown) = (piece.host, piece.recorded, piece.range);
         let at = move |at: Timestamp| match at == recorded.end {
             true => shown.end,

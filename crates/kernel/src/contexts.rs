@@ -3,7 +3,7 @@
 //! ftrace always does (`common_pid`), LTTng where the context `tid` was added. It is evidence besides
 //! the switches, some of which virtual machines keep away from the tracer.
 
-use slowpath_concepts::context_thread;
+use slowpath_concepts::{Concepts, FactKind, context_thread};
 use slowpath_model::{Event, EventClass, EventClassId, Projection, Schema, Slot, ThreadId};
 
 /// Where events tell the thread in whose context they happened.
@@ -18,6 +18,20 @@ impl Contexts {
     pub(crate) fn of_wanted(schema: &Schema, projection: &mut Projection) -> Self {
         let wanted = projection.clone();
         Self::of(schema, projection, |class| wanted.fields(class).is_some())
+    }
+
+    /// The same, and the contexts of facts of these kinds, with nothing else of their events.
+    pub(crate) fn of_wanted_and(
+        schema: &Schema,
+        projection: &mut Projection,
+        others: &[FactKind],
+    ) -> Self {
+        let wanted = projection.clone();
+        let others = Concepts::resolve(schema, others);
+        let is_wanted = |projection: &Projection, class| projection.fields(class).is_some();
+        Self::of(schema, projection, |class| {
+            is_wanted(&wanted, class) || is_wanted(others.projection(), class)
+        })
     }
 
     /// Adds to `projection` every event that has a context, with it.

@@ -641,7 +641,17 @@ fn a_trace_of_chosen_threads_only_still_explains_them() {
          0 300 wake a",
         "x",
         (150, 250),
-        "150..200 x UNKNOWN (events lost or outside of the trace)
+        "150..200 x UNKNOWN (a switch is missing: it ran for a part of this time)
          200..250 x UNKNOWN (still waiting at the end of the trace)",
+    );
+    check(
+        "0   0 switch - a
+         0  10 switch a:R b
+         0  20 switch b:S a
+         -- lost 3 cpu0
+         0 200 switch a:S -",
+        "a",
+        (50, 200),
+        "50..200 a UNKNOWN (events lost or outside of the trace)",
     );
 }

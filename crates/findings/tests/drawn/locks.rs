@@ -309,3 +309,98 @@ fn what_a_runtime_does_meanwhile_is_no_lock_and_the_rest_is_no_runtime() {
     let found = findings(&held(1500), Vec::new());
     assert!(!has(&found, FindingId::RuntimeThreads), "{found:#?}");
 }
+
+/// Thread 7 waits for a mutex that thread 8 gives up at 8 ms, to thread 9, which gives it up at 20 ms.
+#[test]
+fn each_holder_of_a_mutex_in_turn_is_told_with_its_own_time() {
+    let fork = |thread: u32| {
+        format!(
+            "cpu0 0 sched_process_fork parent_tid=7 parent_pid=7 child_tid={thread} child_pid=7 child_comm=t\n"
+        )
+    };
+    const CALL: &str = "syscall_entry_futex uaddr=0x7f001228 utime=0 op=128";
+    let drawing = |value: u32| {
+        format!(
+            "{}{}{}
+             cpu0 1 {SWITCH}=0 prev_state=0 next_comm=shop next_tid=7
+             cpu1 1 {SWITCH}=0 prev_state=0 next_comm=t next_tid=8
+             cpu2 1 {SWITCH}=0 prev_state=0 next_comm=t next_tid=9
+             cpu0 10 start 7 1
+             cpu2 50 {CALL} val={value}
+             cpu2 60 {SWITCH}=9 prev_state=1 next_comm=t next_tid=0
+             cpu0 100 {CALL} val={value}
+             cpu0 110 {SWITCH}=7 prev_state=1 next_comm=t next_tid=0
+             cpu1 8000 sched_waking comm=t tid=9 target_cpu=2
+             cpu1 8001 sched_wakeup comm=t tid=9 target_cpu=2
+             cpu2 8010 {SWITCH}=0 prev_state=0 next_comm=t next_tid=9
+             cpu2 8020 syscall_exit_futex ret=0
+             cpu2 20000 sched_waking comm=shop tid=7 target_cpu=0
+             cpu2 20001 sched_wakeup comm=shop tid=7 target_cpu=0
+             cpu0 20010 {SWITCH}=0 prev_state=0 next_comm=shop next_tid=7
+             cpu0 20020 syscall_exit_futex ret=0
+             cpu0 20100 end 7 1
+             cpu0 21000 {SWITCH}=7 prev_state=1 next_comm=t next_tid=0
+             cpu1 21000 {SWITCH}=8 prev_state=1 next_comm=t next_tid=0
+             cpu2 21000 {SWITCH}=9 prev_state=1 next_comm=t next_tid=0\n",
+            fork(7),
+            fork(8),
+            fork(9)
+        )
+    };
+    let told = |value| {
+        let found = findings(&drawing(value), Vec::new());
+        let finding = only(&found, FindingId::LockContention);
+        assert!((0.98..1.0).contains(&finding.share), "{}", finding.share);
+        let evidence = finding.evidence.iter();
+        let holders = evidence.filter(|evidence| evidence.text.contains("was waited for"));
+        let words = |text: &str| text.split("; meanwhile").next().unwrap_or("").to_owned();
+        let holders = holders.map(|evidence| words(&evidence.text)).collect();
+        (finding.title.clone(), holders)
+    };
+    let expected = |title: &str, holders: &[&str]| {
+        let holders: Vec<String> = holders.iter().map(|&holder| holder.to_owned()).collect();
+        (title.to_owned(), holders)
+    };
+    let each = [
+        "t (9) was waited for 1 time, 12.000 ms in all",
+        "t (8) was waited for 1 time, 7.890 ms in all",
+    ];
+    let title = "Locks: requests wait for t (9) and 1 other holder";
+    assert_eq!(told(2), expected(title, &each));
+    // At a word of another value it is no mutex: nothing tells who had what 9 gave.
+    let last = ["t (9) was waited for 1 time, 19.890 ms in all"];
+    assert_eq!(told(0), expected("Lock: requests wait for t (9)", &last));
+}
+
+#[test]
+fn a_pool_s_thread_that_loses_its_processor_between_tasks_is_a_queue_but_for_that() {
+    // Thread 8 works for two others, and hog has its processor for 4 ms in between. No other one idles.
+    let busy = format!(
+        "cpu2 0 {SWITCH}=0 prev_state=0 next_comm=o next_tid=19
+         cpu0 200 {SWITCH}=0 prev_state=0 next_comm=o next_tid=20
+         cpu1 490 start 8 2:5
+         cpu1 500 attach 8 2:5
+         cpu1 3000 detach 8 2:5
+         cpu1 3010 end 8 2:5
+         cpu1 3020 {SWITCH}=8 prev_state=0 next_comm=hog next_tid=9
+         cpu1 7020 {SWITCH}=9 prev_state=0 next_comm=t next_tid=8
+         cpu1 7030 start 8 3:5
+         cpu1 7040 attach 8 3:5
+         cpu1 9500 detach 8 3:5
+         cpu1 9510 end 8 3:5"
+    );
+    let drawing = handed_over(&busy).replace(
+        &format!("cpu0 20010 {SWITCH}=0"),
+        &format!("cpu0 20010 {SWITCH}=20"),
+    );
+    let found = findings(&drawing, Vec::new());
+    let told = |id, words: &str| {
+        let explanation = &only(&found, id).explanation;
+        assert!(explanation.contains(words), "{explanation}");
+    };
+    let queue = "waited 4.960 ms in all for a thread that worked for others";
+    told(FindingId::BlockedByRequest, queue);
+    let contention = "waited 4.000 ms in all for a processor that others used";
+    told(FindingId::CpuContention, contention);
+    assert!(!has(&found, FindingId::LockContention), "{found:#?}");
+}

@@ -117,3 +117,59 @@ fn what_a_quota_leaves_of_a_wait_is_judged_by_who_ran_in_that_time() {
     let is_placement = |finding: &Finding| finding.id == FindingId::CpuPlacement;
     assert!(!found.iter().any(is_placement), "{found:#?}");
 }
+
+/// Thread 7 loses processor 0 to thread 8 from 1 to 11 ms, while `other` happens on processor 1.
+fn kept_from(other: &str) -> String {
+    format!(
+        "cpu0 0 sched_switch prev_comm=batch prev_tid=8 prev_state=1 next_comm=shop next_tid=7
+         cpu0 10 start 7 1
+         cpu1 20 sched_switch prev_comm=cron prev_tid=9 prev_state=1 next_comm=swapper/1 next_tid=0
+         {other}
+         cpu0 1000 sched_switch prev_comm=shop prev_tid=7 prev_state=0 next_comm=batch next_tid=8
+         cpu0 11000 sched_switch prev_comm=batch prev_tid=8 prev_state=1 next_comm=shop next_tid=7
+         cpu0 11500 end 7 1
+         cpu0 12000 sched_switch prev_comm=shop prev_tid=7 prev_state=1 next_comm=swapper/0 next_tid=0
+         cpu1 13000 sched_switch prev_comm=swapper/1 prev_tid=0 prev_state=0 next_comm=cron next_tid=9"
+    )
+}
+
+#[test]
+fn where_another_processor_idles_no_more_of_them_are_asked_for() {
+    let found = findings(&kept_from(""), Vec::new());
+    let finding = only(&found, FindingId::CpuPlacement);
+    assert_eq!(
+        finding.title,
+        "CPU placement: ready threads wait for a busy processor while another one idles"
+    );
+    let advice = &finding.advice;
+    assert!(
+        advice.contains("More processors would not help") && advice.contains("taskset"),
+        "{advice}"
+    );
+    let told = evidence(finding);
+    assert!(
+        told.contains(&"by processor that idled: processor 1 10.000 ms"),
+        "{told:?}"
+    );
+    let ran = "shop (7) waited 10.000 ms so; in the whole recording it ran on processor 0 only";
+    assert!(told.contains(&ran), "{told:?}");
+    let is_contention = |finding: &Finding| finding.id == FindingId::CpuContention;
+    assert!(!found.iter().any(is_contention), "{found:#?}");
+}
+
+#[test]
+fn one_that_is_busy_or_unknown_is_not_said_to_idle() {
+    let busy = "cpu1 900 sched_switch prev_comm=swapper/1 prev_tid=0 prev_state=0 next_comm=cron next_tid=9
+         cpu1 9000 sched_switch prev_comm=cron prev_tid=9 prev_state=1 next_comm=swapper/1 next_tid=0";
+    // Who was switched to there is not in the trace.
+    let unknown = kept_from("").replace(
+        "cpu1 13000 sched_switch prev_comm=swapper/1 prev_tid=0 prev_state=0",
+        "cpu1 13000 sched_switch prev_comm=batch prev_tid=10 prev_state=1",
+    );
+    for drawing in [kept_from(busy), unknown] {
+        let found = findings(&drawing, Vec::new());
+        only(&found, FindingId::CpuContention);
+        let is_placement = |finding: &Finding| finding.id == FindingId::CpuPlacement;
+        assert!(!found.iter().any(is_placement), "{found:#?}");
+    }
+}

@@ -53,6 +53,10 @@ pub(super) const FACTS: &[FactKind] = &[
 pub(super) const FACTS_OF_SEGMENTS: &[FactKind] =
     &[FactKind::SegmentQueued, FactKind::SegmentReceived];
 
+/// Facts that tell nothing but in whose context they happened. A thread that waits for its page to come from a disk makes no
+/// system call: where a switch to it is missing, that it asks the disk is all that tells that it runs.
+pub(super) const FACTS_OF_CONTEXTS: &[FactKind] = &[FactKind::BlockInsert, FactKind::BlockIssue];
+
 /// What a call returns that a signal interrupted: `EINTR`, and the four codes by which the kernel knows how to begin
 /// it again (`include/linux/errno.h`).
 const INTERRUPTED: [i64; 5] = [-4, -512, -513, -514, -516];
@@ -247,20 +251,25 @@ impl Analysis for Gather<'_> {
     }
 
     fn event(&self, state: &mut Gathered, event: &Event<'_>) {
-        let Some(fact) = self.concepts.fact(event) else {
+        let fact = self.concepts.fact(event);
+        let context = self.contexts.thread(event);
+        if fact.is_none() && context.is_none() {
             return;
-        };
+        }
         let at = event.at.ns();
         let before = state.last_event().filter(|_| !state.open.first);
         state.saw(event.at);
-        if let Some(thread) = self.contexts.thread(event)
-            && !matches!(fact, Fact::Switch { .. })
+        if let Some(thread) = context
+            && !matches!(fact, Some(Fact::Switch { .. }))
         {
             self.in_context(state, before, at, known(thread));
         }
         if std::mem::take(&mut state.open.first) || state.open.interleaved {
             self.push(state, at, Kind::Seen);
         }
+        let Some(fact) = fact else {
+            return;
+        };
         match fact {
             Fact::Switch {
                 prev,

@@ -165,7 +165,11 @@ impl Timelines {
         let mut projection = concepts.projection().clone();
         let gather = Gather {
             concepts: &concepts,
-            contexts: Contexts::of_wanted(source.schema(), &mut projection),
+            contexts: Contexts::of_wanted_and(
+                source.schema(),
+                &mut projection,
+                gather::FACTS_OF_CONTEXTS,
+            ),
             shelf: found,
             interleaved: interleaved(source, false),
             packets_recorded: concepts.has(FactKind::PacketReceived)

@@ -52,6 +52,16 @@ impl Timelines {
         })
     }
 
+    /// How much of `range` lies where a thread ran for an unknown part of the time, as a switch is missing from the trace.
+    pub fn beside_missing_switches(&self, thread: ThreadId, range: TimeRange) -> Nanoseconds {
+        let (runs, _) = self.line(thread);
+        let first = runs.partition_point(|row| Run::from_row(row).end <= range.begin.ns());
+        let runs = runs[first..].iter().map(Run::from_row);
+        let within = runs.take_while(|run| run.begin < range.end.ns());
+        let in_part = within.filter(|run| run.in_part);
+        (in_part.map(|run| super::range(run.begin, run.end).intersect(range).length())).sum()
+    }
+
     /// Times right before runs of a thread in which it was ready and may have run already: the processor
     /// was idle, and the switch to the thread is missing.
     pub fn perhaps_ran(&self, thread: ThreadId) -> impl Iterator<Item = TimeRange> {

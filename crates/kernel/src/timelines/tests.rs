@@ -237,6 +237,53 @@ fn a_gap_is_from_the_last_event_to_the_next_whatever_these_tell() {
 }
 
 #[test]
+fn who_asks_a_disk_runs_where_the_switch_to_it_is_missing() {
+    // Thread 7 waits for a page, is woken on an idle processor, and waits for the next one: the tracer misses each switch
+    // from the idle thread.
+    let turn = |at: i64| {
+        format!(
+            "cpu0 {} irq_softirq_entry vec=4 @tid=0
+             cpu0 {} sched_waking comm=a tid=7 target_cpu=0 @tid=0
+             cpu0 {} sched_wakeup comm=a tid=7 target_cpu=0 @tid=0
+             cpu0 {} irq_softirq_exit vec=4 @tid=0
+             cpu0 {} block_rq_insert dev=1 sector=8 nr_sector=8 bytes=4096 @tid=7
+             cpu0 {} block_rq_issue dev=1 sector=8 nr_sector=8 bytes=4096 @tid=7
+             cpu0 {} sched_switch prev_comm=a prev_tid=7 prev_state=2 next_comm=swapper/0 next_tid=0 @tid=7\n",
+            at + 20,
+            at + 21,
+            at + 22,
+            at + 23,
+            at + 30,
+            at + 31,
+            at + 40,
+        )
+    };
+    let first = "cpu0 40 sched_switch prev_comm=a prev_tid=7 prev_state=2 next_comm=swapper/0 next_tid=0 @tid=7\n";
+    let drawing = format!("{first}{}{}", turn(40), turn(80));
+    let told = |drawing: &str| {
+        let trace = DrawnTrace::parse(drawing).unwrap();
+        let expected = built(&trace, usize::MAX, 1);
+        for seed in 0..20 {
+            let cut = trace.recut_at_random(seed, 1 + seed % 5);
+            assert_eq!(built(&cut, 0, 2), expected);
+        }
+        let lines = Timelines::build(&trace, &Options::default()).unwrap();
+        let states = lines.state.unwrap().states(ThreadId(7), range(40, 120));
+        let lengths = [
+            states.running,
+            states.runnable,
+            states.blocked,
+            states.unknown,
+        ];
+        lengths.map(|length| length.get())
+    };
+    assert_eq!(told(&drawing), [20, 16, 44, 0]);
+    let blind = drawing.lines().filter(|line| !line.contains("block_"));
+    let blind: String = blind.map(|line| format!("{line}\n")).collect();
+    assert_eq!(told(&blind)[0], 0);
+}
+
+#[test]
 fn several_streams_of_a_processor_tell_the_same_as_one() {
     let expected = built(&DrawnTrace::parse(DRAWING).unwrap(), usize::MAX, 1);
     for others in [&[" net_", "irq"][..], &[" syscall_"]] {

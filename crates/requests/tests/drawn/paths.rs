@@ -58,6 +58,68 @@ fn a_holder_of_a_lock_that_serves_another_request_is_named() {
 }
 
 #[test]
+fn who_had_a_mutex_in_turn_is_named_each_with_its_request() {
+    let found = found(
+        "0   1 dump a P a P
+         0   2 dump b P b P
+         0   3 dump c P c P
+         0   4 switch - a
+         1   4 switch - b
+         2   4 switch - c
+         1  20 start b 2.1 P
+         2  40 start c 3.1 P
+         2  50 call futex mutex
+         2  60 switch c:S -
+         0 100 start a 1.1 P
+         0 105 call futex mutex
+         0 110 switch a:S -
+         1 200 wake c
+         2 210 switch - c
+         2 220 ret futex
+         2 300 wake a
+         0 310 switch - a
+         0 320 ret futex
+         0 400 end a 1.1 P
+         1 500 end b 2.1 P
+         2 500 end c 3.1 P
+         0 600 switch a:S -
+         1 600 switch b:S -
+         2 600 switch c:S -",
+    );
+    assert_shows(
+        &found.path("1.1"),
+        "100..110 a RUNNING
+           110..200 b RUNNING for 2.1
+           200..210 c WAIT_CPU for 3.1
+           210..300 c RUNNING for 3.1
+         300..310 a WAIT_CPU
+         310..400 a RUNNING",
+    );
+    let summary = (found.requests).summary(Some(&found.lines), found.id("1.1"));
+    let host = HostId(0);
+    let of = |span: &str, length| {
+        let request = found.id(span);
+        let length = slowpath_model::Nanoseconds(length);
+        (RequestOfHost { host, request }, length)
+    };
+    assert_eq!(summary.blocked_by, [of("3.1", 100), of("2.1", 90)]);
+    let waits = summary.waits.iter().map(|wait| {
+        let (begin, end) = (wait.range.begin.ns(), wait.range.end.ns());
+        (wait.on.waker(), begin, end, wait.call)
+    });
+    let waker = |letter| {
+        let thread = ThreadId(tid(letter));
+        Some(ThreadOfHost { host, thread })
+    };
+    let expected = [
+        (waker("c"), 200, 300, Some("futex")),
+        (waker("b"), 110, 200, Some("futex")),
+    ];
+    assert_eq!(waits.collect::<Vec<_>>(), expected);
+    assert_eq!(summary.own.by_name()["BLOCKED"], 190);
+}
+
+#[test]
 fn what_a_wait_was_mostly_for_is_added_up_whatever_interrupts_it() {
     let found = found(
         "0   0 switch - a

@@ -7,6 +7,7 @@
 //!                       there; - is the idle thread
 //! 0 110 wake a          whoever runs on processor 0 wakes a
 //! 0 120 call futex      0 130 ret futex    0 140 timer    0 150 timerend
+//! 0 120 call futex mutex     it waits for a mutex, the only one
 //! 0 150 dump a P x Q    the state dump tells that a is of process P, and that its namespace calls them x and Q
 //! 0 160 start a 1.2     thread a starts span 2 of trace 1; likewise end, attach, detach
 //! 0 160 start a 1.2 P   the same in process P; else all threads are of one process
@@ -88,6 +89,10 @@ impl Drawing {
                         "lttng_statedump_process_pid_ns tid={a} vtid={a} vpid={p} vppid=1 ns_level=0"
                     )
                 }
+                "call" if argument(1) == "mutex" => format!(
+                    "syscall_entry_{} fd=1 uaddr=0x7f001228 utime=0 op=128 val=2",
+                    argument(0)
+                ),
                 "call" => format!("syscall_entry_{} fd=1", argument(0)),
                 "ret" => format!("syscall_exit_{} ret=0", argument(0)),
                 // Events of the processor, from about then to the next one.

@@ -1,0 +1,71 @@
+//! Time of which the recording does not tell where it went: what is said to be the reason.
+
+use slowpath_findings::FindingId;
+
+use crate::support::{findings, only};
+
+/// Thread 7 waits for one page after the other, and is woken after 5 ms of 10: each switch to it from the idle thread is
+/// missing.
+fn pages(asks_disk: bool) -> String {
+    let turn = |ms: u32| {
+        let at = ms * 1000;
+        let asks = match asks_disk {
+            true => format!(
+                "cpu0 {} block_rq_issue dev=1 sector=8 nr_sector=8 bytes=4096 @tid=7\n",
+                at + 5010
+            ),
+            false => String::new(),
+        };
+        format!(
+            "cpu0 {} irq_softirq_entry vec=4 @tid=0
+             cpu0 {} sched_waking comm=shop tid=7 target_cpu=0 @tid=0
+             cpu0 {} sched_wakeup comm=shop tid=7 target_cpu=0 @tid=0
+             cpu0 {} irq_softirq_exit vec=4 @tid=0
+             {asks}cpu0 {} sched_switch prev_comm=shop prev_tid=7 prev_state=2 next_comm=swapper/0 next_tid=0 @tid=7\n",
+            at + 5000,
+            at + 5001,
+            at + 5002,
+            at + 5003,
+            at + 10000
+        )
+    };
+    let turns: String = [0, 10, 20, 30].map(turn).concat();
+    format!(
+        "cpu0 0 sched_switch prev_comm=swapper/0 prev_tid=0 prev_state=0 next_comm=shop next_tid=7 @tid=0
+         cpu0 10 start 7 1
+         cpu0 20 sched_switch prev_comm=shop prev_tid=7 prev_state=2 next_comm=swapper/0 next_tid=0 @tid=7
+         {turns}
+         cpu0 40000 end 7 1
+         cpu0 41000 irq_softirq_entry vec=4 @tid=0"
+    )
+}
+
+#[test]
+fn where_switches_are_missing_nothing_else_is_blamed() {
+    let found = findings(&pages(false), Vec::new());
+    let finding = only(&found, FindingId::UnknownTime);
+    let explanation = &finding.explanation;
+    assert!(
+        explanation.contains("a switch to a thread is missing")
+            && !explanation.contains("beyond the recording"),
+        "{explanation}"
+    );
+    assert!(
+        finding
+            .advice
+            .starts_with("Record system calls and block requests"),
+        "{}",
+        finding.advice
+    );
+}
+
+#[test]
+fn who_asks_a_disk_is_known_to_run_and_then_waits_for_it() {
+    let found = findings(&pages(true), Vec::new());
+    let is_unknown = found
+        .iter()
+        .any(|finding| finding.id == FindingId::UnknownTime);
+    assert!(!is_unknown, "{found:#?}");
+    let share = only(&found, FindingId::DiskWait).share;
+    assert!((0.45..0.55).contains(&share), "{share}");
+}
