@@ -5,6 +5,7 @@ import {
   wordAgainst,
   wordBrief,
   wordMean,
+  wordNoMean,
   wordNumber,
   wordShort,
   wordTrials,
@@ -41,6 +42,11 @@ test('means and differences', () => {
 test('how many trials have a result', () => {
   expect(wordTrials({ outcomes: { good: 2, stopped: 1 } })).toBe('3');
   expect(wordTrials({ outcomes: { good: 2, 'timed-out': 1 } })).toBe('2 of 3');
+});
+
+test('what was stopped has not failed', () => {
+  expect(wordNoMean(2)).toBe('2 trials failed');
+  expect(wordNoMean(0)).toBe('stopped early');
 });
 
 test('drift is claimed with its interval only', () => {
