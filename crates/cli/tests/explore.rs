@@ -6,81 +6,14 @@
 mod support;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::chance::Chance;
+use support::exploring::{COST, Left, NUMBERS, Place};
 use support::{python, skip, wait_until};
-
-const NUMBERS: &str = "[parameters.a]\ntype = \"integer\"\nmin = 1\nmax = 4\n[parameters.b]\ntype = \"integer\"\nmin = 1\nmax = 3\n";
-const COST: &str =
-    "[metrics.cost]\nregex = 'cost ([0-9.]+)'\n[[objectives]]\nminimise = \"cost\"\n";
-
-/// A folder with a specification.
-struct Place {
-    folder: tempfile::TempDir,
-}
-
-/// What an explorer left.
-struct Left {
-    status: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl Place {
-    fn with(specification: &str) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        fs::write(folder.path().join("s.toml"), specification).expect("written");
-        Self { folder }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_slowpath"));
-        command
-            .arg("explore")
-            .arg(self.path("s.toml"))
-            .arg("-o")
-            .arg(self.path("x"))
-            .args(arguments);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
-    }
-
-    fn explore(&self, arguments: &[&str]) -> Left {
-        let output = self.command(arguments).output().expect("slowpath runs");
-        let left = Left {
-            status: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        };
-        assert!(!left.stderr.contains("panicked at"), "{}", left.stderr);
-        left
-    }
-
-    fn results(&self) -> Value {
-        let left = self.explore(&["--results", "json"]);
-        serde_json::from_str(&left.stdout)
-            .unwrap_or_else(|_| panic!("no JSON: {} {}", left.stdout, left.stderr))
-    }
-
-    fn lines(&self, name: &str) -> Vec<String> {
-        fs::read_to_string(self.path(name))
-            .unwrap_or_default()
-            .lines()
-            .map(str::to_owned)
-            .collect()
-    }
-}
 
 /// The processes whose arguments are as `is_meant` wants, each behind a zero byte.
 fn processes(is_meant: impl Fn(&str) -> bool) -> Vec<String> {
