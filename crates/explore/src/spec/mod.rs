@@ -171,6 +171,11 @@ pub struct Load {
     pub memory_mib: Option<Template>,
 }
 
+impl Load {
+    /// So many threads of a kind there may be.
+    pub(crate) const MOST_THREADS: u64 = 1024;
+}
+
 /// A metric and which way it is better.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Objective {

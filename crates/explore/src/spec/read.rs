@@ -90,10 +90,13 @@ impl Spec {
         folder: &Path,
         load: &dyn Fn(&Path) -> io::Result<String>,
     ) -> Result<Self, SpecError> {
-        let raw: Result<RawSpec, Wrong> = toml::from_str(text).map_err(|error| Wrong {
-            at: error.span(),
-            what: error.message().to_owned(),
-            hint: String::new(),
+        let raw: Result<RawSpec, Wrong> = toml::from_str(text).map_err(|error| {
+            let (what, hint) = readable(error.message());
+            Wrong {
+                at: error.span(),
+                what,
+                hint,
+            }
         });
         let checked = raw.and_then(|raw| Checker { folder, load }.check(raw, name));
         checked.map_err(|wrong| SpecError {
@@ -102,6 +105,18 @@ impl Spec {
             what: wrong.what,
             hint: wrong.hint,
         })
+    }
+}
+
+/// What TOML's reader objects to, and what can be done.
+fn readable(message: &str) -> (String, String) {
+    let number = message.split_once("integer `").map(|(_, behind)| behind);
+    match number.and_then(|behind| behind.split_once("` as i128")) {
+        Some((number, _)) => (
+            format!("the number {number} has more than 64 bits"),
+            "a float that is so large has a point or an exponent: 1e20".to_owned(),
+        ),
+        None => (message.to_owned(), String::new()),
     }
 }
 
