@@ -37,6 +37,8 @@ test('means and differences', () => {
   expect(wordAgainst({ estimate: -2, low: -3, high: -1 }, 100)).toBe('−3.0 to −1.0 %');
   expect(wordAgainst({ estimate: 2, low: -1, high: 5 }, -100)).toBe('−1.0 to +5.0 %');
   expect(wordAgainst(null, 100)).toBe('');
+  // Of a best of 0 nothing is a share.
+  expect(wordAgainst({ estimate: 2, low: -1, high: 5 }, 0)).toBe('-1.000 to +5.000');
 });
 
 test('how many trials have a result', () => {

@@ -51,8 +51,9 @@ export function wordMean({
 
 /** "+1.2 to +3.4 %" of the best. */
 export function wordAgainst(difference: MeanDifference | null, best: number | undefined): string {
-  if (difference === null || best === undefined || best === 0) return '';
+  if (difference === null || best === undefined) return '';
   const { low, high } = difference;
+  if (best === 0) return [low, high].map((part) => (part < 0 ? '' : '+') + wordNumber(part)).join(' to ');
   return `${wordPercent(low / Math.abs(best))} to ${wordPercent(high / Math.abs(best))} %`;
 }
 

@@ -247,6 +247,17 @@ fn a_knee_is_found_without_trying_every_value() {
     );
 }
 
+#[test]
+fn beyond_a_best_value_of_0_what_is_lost_is_no_share() {
+    let rest = "[policy]\nname = \"knee\"\nparameter = \"n\"\n[trials]\nper_configuration = 2";
+    let parameters = "[parameters.n]\ntype = \"integer\"\nmin = 1\nmax = 20";
+    let (_, conclusions) = run(&spec(parameters, rest), |one| {
+        (number(one, "n") - 7.0).abs() / 4.0
+    });
+    let expected = "beyond n=7 it becomes worse: n=20 by 3.2500 (95 % interval 3.2500 to 3.2500)";
+    assert_eq!(conclusions[1], expected);
+}
+
 /// A policy in Python: the text of its file, and what follows `[policy]`.
 fn in_python(text: &str, parameters: &str, rest: &str) -> (tempfile::TempDir, Spec) {
     let folder = tempfile::tempdir().expect("a folder");
