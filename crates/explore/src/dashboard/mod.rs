@@ -237,6 +237,15 @@ impl ReadExploration {
     }
 }
 
+/// The specification of the exploration in `folder` as its trials have it, whatever its file says by now.
+///
+/// # Errors
+/// See [`NotShown`].
+pub fn as_it_began(folder: &Path) -> Result<Spec, NotShown> {
+    let about = Store::open(folder)?.about()?;
+    Ok(spec_of(&about, folder)?)
+}
+
 /// The specification that the store holds. Its name, where it has none, is that of the folder, which `slowpath explore`
 /// names after the specification.
 fn spec_of(about: &About, folder: &Path) -> Result<Spec, SpecError> {
