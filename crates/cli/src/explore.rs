@@ -25,7 +25,7 @@ use crate::output::{finish, print, print_json};
 
 /// Try configurations of a system, and say which one is fast, and why.
 ///
-/// SPEC says in TOML which parameters there are, how to apply them, what to run and what to measure
+/// SPEC says in TOML or XML which parameters there are, how to apply them, what to run and what to measure
 /// (docs/guide/explore.md). Trials are kept in a folder; what was interrupted goes on with --resume.
 #[derive(Args)]
 pub struct ExploreArgs {

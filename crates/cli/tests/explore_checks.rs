@@ -100,3 +100,43 @@ fn results_are_told_though_the_specification_was_edited() {
     let said = "4 trials of 4 configurations";
     assert!(left.stdout.contains(said), "{}", left.stdout);
 }
+
+#[test]
+fn a_specification_in_xml_is_explored() {
+    let text = r#"<exploration>
+  <parameter name="a" type="integer" min="1" max="4"/>
+  <parameter name="b" type="category"><values><value>x</value><value>&lt;y&gt;</value></values></parameter>
+  <constraint>a &lt; 4 || b == 'x'</constraint>
+  <file path="{{scratch}}/out" template="out.in"/>
+  <workload command="cat {{scratch}}/out"/>
+  <metric name="cost"><regex>cost ([0-9.]+)</regex></metric>
+  <objective minimise="cost"/>
+  <trials per_configuration="1"/>
+</exploration>
+"#;
+    let place = Place::with(text);
+    fs::write(place.path("out.in"), "cost {{a}} of {{b}}\n").expect("written");
+    let left = place.explore(&["--check"]);
+    assert!(
+        left.stdout.contains("2 parameters, 7 configurations"),
+        "{}",
+        left.stdout
+    );
+    let left = place.explore(&["--no-reasons", "--trials", "3"]);
+    assert_eq!(left.status, Some(0), "{}", left.stderr);
+    let left = place.explore(&["--resume", "--no-reasons"]);
+    assert_eq!(left.status, Some(0), "{}", left.stderr);
+    fs::write(place.path("s.toml"), text.replace("max=\"4\"", "max=\"9\"")).expect("written");
+    // With the template of then, which only the folder has.
+    fs::write(place.path("out.in"), "{{a}}").expect("written");
+    let results = place.results();
+    assert_eq!(results["trials"], 7);
+    let best = &results["configurations"][0];
+    assert_eq!(
+        (
+            &best["configuration"]["a"],
+            &best["metrics"]["cost"]["mean"]
+        ),
+        (&1.into(), &1.0.into())
+    );
+}
