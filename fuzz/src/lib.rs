@@ -83,7 +83,9 @@ pub const TARGETS: &[Target] = &[
         name: "exploration",
         seeds: || {
             let examples = ["explore-redis/redis.toml", "explore-sqlite/small.toml"];
-            examples.map(example).into()
+            let mut seeds: Vec<Vec<u8>> = examples.map(example).into();
+            seeds.push(of_crate("explore/tests/specification.xml"));
+            seeds
         },
         run: read_exploration,
     },
@@ -119,6 +121,11 @@ fn agent(name: &str) -> Vec<u8> {
     fs::read(agents.join(name)).expect("it is in the repository")
 }
 
+fn of_crate(name: &str) -> Vec<u8> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+    fs::read(crates.join(name)).expect("it is in the repository")
+}
+
 /// Memory that a program with probes shares: everything that is done with it. It has no records without end.
 fn read_probes(input: &[u8]) {
     let Ok(memory) = SharedMemory::of_bytes(input) else {
@@ -141,7 +148,7 @@ fn read_probes(input: &[u8]) {
     }
 }
 
-/// A specification of an exploration, down to its grid and a configuration at random.
+/// A specification of an exploration, in TOML or XML, down to its grid and a configuration at random.
 fn read_exploration(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let load = |_: &Path| Ok("threads {{threads}}".to_owned());

@@ -11,8 +11,9 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use slowpath_explore::{
-    Begin, Change, Drift, Event, Exploration, ExploreError, Outcome, Results, RunError, SignalPipe,
-    Spec, Store, Trial, change, check_functions, csv, drifts, policy, recommend, write_parquet,
+    Begin, Change, Drift, Event, Exploration, ExploreError, GridError, Outcome, Results, RunError,
+    Seen, SignalPipe, Spec, Store, Trial, as_it_began, change, check_functions, csv, drifts,
+    policy, recommend, write_parquet,
 };
 use slowpath_model::{counted, shown_lines};
 
@@ -24,7 +25,7 @@ use crate::output::{finish, print, print_json};
 
 /// Try configurations of a system, and say which one is fast, and why.
 ///
-/// SPEC says in TOML which parameters there are, how to apply them, what to run and what to measure
+/// SPEC says in TOML or XML which parameters there are, how to apply them, what to run and what to measure
 /// (docs/guide/explore.md). Trials are kept in a folder; what was interrupted goes on with --resume.
 #[derive(Args)]
 pub struct ExploreArgs {
@@ -116,7 +117,14 @@ pub fn run(args: &ExploreArgs) -> anyhow::Result<u8> {
                 "slowpath: {} judges the trials otherwise than when they ran: by its objectives, confidence and [why] of now",
                 path.display()
             ),
-            Change::Trials => return Err(ExploreError::Changed(folder).into()),
+            Change::Trials => {
+                eprintln!(
+                    "slowpath: {} has changed since the exploration in {} began, or a template of it has: what follows is of the specification as it was then",
+                    path.display(),
+                    folder.display()
+                );
+                return args.give(&as_it_began(&folder)?, &store, form);
+            }
         }
         return args.give(&spec, &store, form);
     }
@@ -175,13 +183,23 @@ pub fn run(args: &ExploreArgs) -> anyhow::Result<u8> {
 
 /// Says what a specification comes to.
 fn check(spec: &Spec) -> anyhow::Result<u8> {
-    let grid = spec.space.grid();
-    let size = match &grid {
+    let size = match spec.space.grid() {
         Ok(grid) => counted(grid.len() as u64, "configuration", "configurations"),
-        Err(_) => "no grid".to_owned(),
+        Err(error @ GridError::Empty) => return Err(error.into()),
+        Err(GridError::Continuous(_)) => "no grid".to_owned(),
+        Err(GridError::TooLarge) => "more configurations than a grid has".to_owned(),
     };
-    // Whatever the policy lacks is told as an error.
-    drop(policy(spec)?);
+    // Whatever the policy lacks is told as an error. Those in Python may do anything when they are asked.
+    let mut policy = policy(spec)?;
+    if policy.process().is_none() {
+        let seen = Seen {
+            spec,
+            trials: &[],
+            batches: 0,
+        };
+        policy.next(seen)?;
+    }
+    drop(policy);
     check_functions(spec)?;
     print(&format!(
         "{}: {}, {size}; {} each unless the policy wants otherwise\n",

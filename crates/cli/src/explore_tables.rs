@@ -1,6 +1,6 @@
 //! Results of an exploration as text for people.
 
-use slowpath_explore::{Drift, Importance, Method, ObjectiveRow, Results, Row, Standing};
+use slowpath_explore::{Drift, Importance, Method, ObjectiveRow, Results, Row, Standing, Value};
 
 use crate::tables::Columns;
 
@@ -79,7 +79,7 @@ fn cells(results: &Results, row: &Row, several: bool) -> Vec<String> {
     let value = |name: &String| {
         row.configuration
             .get(name)
-            .map_or("–".to_owned(), |value| brief(&value.to_string()))
+            .map_or("–".to_owned(), |value| brief(&shown(value)))
     };
     cells.extend(results.parameters.iter().map(value));
     for objective in &results.objectives {
@@ -133,7 +133,7 @@ fn failures(row: &Row) -> String {
     told.join(", ")
 }
 
-/// The interval of the difference as shares of the best.
+/// The interval of the difference as shares of the best; in the metric's own numbers where the best is 0.
 fn against(row: &Row, best: Option<f64>) -> String {
     match (row.difference, best) {
         (Some(difference), Some(best)) if best != 0.0 => {
@@ -143,6 +143,13 @@ fn against(row: &Row, best: Option<f64>) -> String {
                 percent(difference.low),
                 percent(difference.high)
             )
+        }
+        (Some(difference), Some(_)) => {
+            let signed = |part: f64| match part >= 0.0 {
+                true => format!("+{}", number(part)),
+                false => number(part),
+            };
+            format!("{} to {}", signed(difference.low), signed(difference.high))
         }
         _ => String::new(),
     }
@@ -242,6 +249,17 @@ fn paragraph(title: &str, sentences: &[String]) -> String {
     }
 }
 
+/// A value of a parameter, a float with nine digits that count: what arithmetic leaves behind them tells nobody anything.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Float(float) => {
+            let rounded = format!("{float:.8e}").parse::<f64>();
+            rounded.unwrap_or(*float).to_string()
+        }
+        other => other.to_string(),
+    }
+}
+
 /// A text that leaves room for others: of a long one the begin and, as long options differ there, the end. Other forms
 /// have all of it.
 fn brief(text: &str) -> String {
@@ -268,7 +286,19 @@ pub(crate) fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{brief, number};
+    use slowpath_explore::Value;
+
+    use super::{brief, number, shown};
+
+    #[test]
+    fn floats_are_shown_without_what_arithmetic_left() {
+        let floats = [0.1 + 0.2, 0.05 + 0.9 / 27.0, 0.5, 1e6, 0.123_456_789_012];
+        let all = floats.map(|float| shown(&Value::Float(float)));
+        assert_eq!(
+            all,
+            ["0.3", "0.0833333333", "0.5", "1000000", "0.123456789"]
+        );
+    }
 
     #[test]
     fn of_long_values_the_begin_and_the_end_are_shown() {

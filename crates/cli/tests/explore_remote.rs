@@ -368,7 +368,12 @@ fn strangers_are_told_to_stay_away() {
     };
     networks.write(SLOW, &agent("5s"));
     let left = text(&networks.explore("x", &[]).stderr);
-    assert!(left.contains("it cannot be reached"), "{left}");
+    assert!(
+        left.contains("error: the agent at 10.213.77.2:7400: it cannot be reached"),
+        "{left}"
+    );
+    // Nothing has run there, so that there is nothing to restore.
+    assert!(!left.contains("restored"), "{left}");
     let running = networks.agent();
     fs::write(networks.path("token"), "another token that is long").expect("written");
     let left = networks.explore("y", &[]);
@@ -377,6 +382,27 @@ fn strangers_are_told_to_stay_away() {
         "{}",
         text(&left.stderr)
     );
+    assert!(!text(&left.stderr).contains("restored"));
     assert_eq!(networks.ran(), 0);
+    drop(running);
+}
+
+#[test]
+fn an_agent_that_is_busy_says_so() {
+    let Some(networks) = Networks::new() else {
+        return;
+    };
+    networks.write(SLOW, &agent("5s"));
+    let running = networks.agent();
+    let first = networks.command("x", &["--no-reasons"]).spawn();
+    let first = first.expect("it starts");
+    wait_until("a trial", || networks.ran() == 1);
+    let left = text(&networks.explore("y", &[]).stderr);
+    let words =
+        "it refuses: it works for another exploration\n  hint: wait until that one has ended";
+    assert!(left.contains(words) && !left.contains("restored"), "{left}");
+    let left = first.wait_with_output().expect("it ends");
+    assert!(left.status.success(), "{}", text(&left.stderr));
+    assert_eq!(networks.ran(), 3, "nothing has disturbed it");
     drop(running);
 }

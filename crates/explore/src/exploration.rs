@@ -280,15 +280,17 @@ impl Exploration {
             token: &self.token,
         };
         let mut runner = Place::of(&whose, self.spared(policy), signals)?;
+        let was_changed = self.store.about()?.needs_restore;
         let ended = rounds(&self.spec, &mut self.store, policy, &mut runner, watch)
             .map_err(|error| or_interrupted(error, signals));
-        // Whatever happened.
-        let restored = match self.store.about()?.needs_restore {
+        // Whatever happened; of an agent that was never reached, what an earlier run changed stays to be restored.
+        let may_have_run = runner.may_have_run();
+        let restored = match self.store.about()?.needs_restore && may_have_run {
             true => runner.restore(),
             false => Ok(()),
         };
         drop(runner);
-        if restored.is_ok() {
+        if restored.is_ok() && (may_have_run || !was_changed) {
             self.store.restored()?;
         }
         let end = both(ended, restored)?;

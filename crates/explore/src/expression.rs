@@ -110,6 +110,13 @@ impl Expression {
         names
     }
 
+    /// Every name that is compared with a constant for being equal or not, with that constant.
+    pub fn compared(&self) -> Vec<(&str, &Value)> {
+        let mut compared = Vec::new();
+        collect_compared(&self.0, &mut compared);
+        compared
+    }
+
     /// The kind of its value, names having the kinds that `kind_of` gives.
     ///
     /// # Errors
@@ -253,6 +260,23 @@ fn collect_names<'node>(node: &'node Node, names: &mut Vec<&'node str>) {
     }
 }
 
+fn collect_compared<'node>(node: &'node Node, compared: &mut Vec<(&'node str, &'node Value)>) {
+    match node {
+        Node::Constant(_) | Node::Name(_) => {}
+        Node::Not(inner) | Node::Negative(inner) => collect_compared(inner, compared),
+        Node::Two(operator, left, right) => {
+            if matches!(operator, Operator::Equal | Operator::Unequal)
+                && let (Node::Name(name), Node::Constant(value))
+                | (Node::Constant(value), Node::Name(name)) = (&**left, &**right)
+            {
+                compared.push((name, value));
+            }
+            collect_compared(left, compared);
+            collect_compared(right, compared);
+        }
+    }
+}
+
 fn kind(node: &Node, kind_of: &dyn Fn(&str) -> Option<Kind>) -> Result<Kind, String> {
     let named = |node: &Node| match node {
         Node::Constant(value) => format!("`{value}`"),
@@ -281,7 +305,7 @@ fn kind(node: &Node, kind_of: &dyn Fn(&str) -> Option<Kind>) -> Result<Kind, Str
             if is_word(left)? != is_word(right)? {
                 let (left, right) = (named(left), named(right));
                 return Err(format!(
-                    "{left} can never be {right}: one is a word, the other none"
+                    "{left} cannot be compared with {right}: one is a word, the other none"
                 ));
             }
             Ok(Kind::Truth)

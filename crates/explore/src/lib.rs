@@ -31,8 +31,8 @@ mod value;
 pub use columns::write_parquet;
 pub use dashboard::{
     Axis, Cell, Dashboard, Drift, HeatMap, HeatMapAsked, MetricName, NoHeatMap, NotShown, Panel,
-    ParameterRow, Progress, ReadExploration, Recommended, RecommendedFile, State, TrialRow, drifts,
-    exploration_at,
+    ParameterRow, Progress, ReadExploration, Recommended, RecommendedFile, State, TrialRow,
+    as_it_began, drifts, exploration_at,
 };
 pub use exploration::{Begin, Change, End, Event, Exploration, ExploreError, change};
 pub use importance::{Importance, Method};

@@ -129,6 +129,16 @@ fn what_is_wrong_with_parameters_is_told() {
     );
     check(
         "max = 8",
+        "max = 99999999999999999999",
+        "a.toml:7: the number 99999999999999999999 has more than 64 bits\n  hint: a float",
+    );
+    check(
+        "values = [1, 2, 4]",
+        "values = [1, 18446744073709551615]",
+        "a.toml:13: the value 18446744073709552000 does not fit the type of `depth`\n  hint: whole numbers have",
+    );
+    check(
+        "max = 8",
         "",
         "a.toml:4: `threads` has neither `values` nor both",
     );
@@ -185,6 +195,51 @@ fn what_is_wrong_with_parameters_is_told() {
 }
 
 #[test]
+fn constraints_that_mean_nothing_are_told() {
+    check(
+        "mode != 'slow'",
+        "mode != 'slwo'",
+        "a.toml:2: the constraint compares `mode` with 'slwo', which it never is\n  hint: its values are: fast, slow",
+    );
+    check(
+        "mode != 'slow'",
+        "!('fst' == mode)",
+        "a.toml:2: the constraint compares `mode` with 'fst', which it never is",
+    );
+    for operator in ["==", "!="] {
+        check(
+            "mode != 'slow'",
+            &format!("mode {operator} 3"),
+            "a.toml:2: the constraint cannot hold: `mode` cannot be compared with `3`: one is a word, the other none\n",
+        );
+        check(
+            "threads * 2 <= 12",
+            &format!("threads {operator} '2'"),
+            "a.toml:2: the constraint cannot hold: `threads` cannot be compared with `2`: one is a word, the other none\n",
+        );
+    }
+    let divided =
+        "a.toml:2: the constraint has no value with threads=4: it divides by 0\n  hint: guard it";
+    check("threads * 2 <= 12", "12 / (threads - 4) < 9", divided);
+    check(
+        "threads * 2 <= 12",
+        "1 / 0 < 2",
+        "a.toml:2: the constraint never has a value: it divides by 0",
+    );
+    let wide = GOOD.replace("max = 8", "max = 1000000\n");
+    let error = parse(&wide.replace("threads * 2", "8 / (threads - 1)")).expect_err("0");
+    assert!(error.contains("with threads=1: it divides by 0"), "{error}");
+    // Guarded, by itself or by another one.
+    for good in [
+        "threads != 4 && 12 / (threads - 4) < 9\", \"threads > 0",
+        "12 / (threads - 4) < 9\", \"threads != 4",
+    ] {
+        let spec = parse(&GOOD.replacen("threads * 2 <= 12", good, 1));
+        assert!(spec.is_ok(), "{spec:?}");
+    }
+}
+
+#[test]
 fn what_is_wrong_with_commands_and_files_is_told() {
     check(
         "{{depth * 2}}",
@@ -205,6 +260,22 @@ fn what_is_wrong_with_commands_and_files_is_told() {
         "{ port = 7000 }",
         "{}",
         "a.toml:24: `ready` needs one way to tell\n  hint: { port = 7000 }",
+    );
+    for port in ["0", "65536", "\"127.0.0.1:70000\"", "\"redis\"", "-1"] {
+        let what = format!(
+            "a.toml:24: `{}` is no port\n  hint: a number",
+            port.trim_matches('"')
+        );
+        check("{ port = 7000 }", &format!("{{ port = {port} }}"), &what);
+    }
+    for port in ["65535", "\"db:7000\"", "\"{{7000 + threads}}\""] {
+        let spec = parse(&GOOD.replacen("port = 7000", &format!("port = {port}"), 1));
+        assert!(spec.is_ok(), "{spec:?}");
+    }
+    check(
+        "[workload]",
+        "[load]\ncpu = 1025\n[workload]",
+        "a.toml:27: a load has 1024 threads of a kind at most",
     );
     check(
         "\"server.conf.in\"",

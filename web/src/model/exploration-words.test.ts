@@ -5,6 +5,7 @@ import {
   wordAgainst,
   wordBrief,
   wordMean,
+  wordNoMean,
   wordNumber,
   wordShort,
   wordTrials,
@@ -36,11 +37,18 @@ test('means and differences', () => {
   expect(wordAgainst({ estimate: -2, low: -3, high: -1 }, 100)).toBe('−3.0 to −1.0 %');
   expect(wordAgainst({ estimate: 2, low: -1, high: 5 }, -100)).toBe('−1.0 to +5.0 %');
   expect(wordAgainst(null, 100)).toBe('');
+  // Of a best of 0 nothing is a share.
+  expect(wordAgainst({ estimate: 2, low: -1, high: 5 }, 0)).toBe('-1.000 to +5.000');
 });
 
 test('how many trials have a result', () => {
   expect(wordTrials({ outcomes: { good: 2, stopped: 1 } })).toBe('3');
   expect(wordTrials({ outcomes: { good: 2, 'timed-out': 1 } })).toBe('2 of 3');
+});
+
+test('what was stopped has not failed', () => {
+  expect(wordNoMean(2)).toBe('2 trials failed');
+  expect(wordNoMean(0)).toBe('stopped early');
 });
 
 test('drift is claimed with its interval only', () => {

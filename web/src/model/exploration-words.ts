@@ -10,6 +10,7 @@ import type {
   ParameterValue,
   TriedConfiguration,
 } from './interface';
+import { wordNumberOf } from './wording';
 
 /** A number with four digits that count, or all before the point; a tie goes to the even digit. */
 export function wordNumber(value: number): string {
@@ -50,8 +51,9 @@ export function wordMean({
 
 /** "+1.2 to +3.4 %" of the best. */
 export function wordAgainst(difference: MeanDifference | null, best: number | undefined): string {
-  if (difference === null || best === undefined || best === 0) return '';
+  if (difference === null || best === undefined) return '';
   const { low, high } = difference;
+  if (best === 0) return [low, high].map((part) => (part < 0 ? '' : '+') + wordNumber(part)).join(' to ');
   return `${wordPercent(low / Math.abs(best))} to ${wordPercent(high / Math.abs(best))} %`;
 }
 
@@ -99,6 +101,11 @@ export function wordTrials({ outcomes }: Pick<TriedConfiguration, 'outcomes'>): 
   const all = Object.values(outcomes).reduce((sum, count) => sum + count, 0);
   const good = GOOD_OUTCOMES.reduce((sum, name) => sum + (outcomes[name] ?? 0), 0);
   return good === all ? String(all) : `${good} of ${all}`;
+}
+
+/** Why a place of a heat map has no mean; trials that the policy stopped count for nothing where others ran to their end. */
+export function wordNoMean(failed: number): string {
+  return failed > 0 ? `${wordNumberOf(failed, 'trial')} failed` : 'stopped early';
 }
 
 /** How a configuration stands to the best, as the table of the command has it. */

@@ -9,6 +9,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 pub mod chance;
+pub mod exploring;
 pub mod inside;
 pub mod packets;
 pub mod probed;

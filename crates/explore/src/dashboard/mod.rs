@@ -23,7 +23,7 @@ pub use trials::{Drift, TrialRow, drifts};
 use crate::exploration::is_at_work;
 use crate::results::{Results, Standing};
 use crate::space::Parameter;
-use crate::spec::{Spec, SpecError};
+use crate::spec::{self, Spec, SpecError};
 use crate::store::{About, FILE_NAME, Reason, Store, StoreError};
 use crate::value::{Configuration, ParameterValue, Value};
 
@@ -237,6 +237,15 @@ impl ReadExploration {
     }
 }
 
+/// The specification of the exploration in `folder` as its trials have it, whatever its file says by now.
+///
+/// # Errors
+/// See [`NotShown`].
+pub fn as_it_began(folder: &Path) -> Result<Spec, NotShown> {
+    let about = Store::open(folder)?.about()?;
+    Ok(spec_of(&about, folder)?)
+}
+
 /// The specification that the store holds. Its name, where it has none, is that of the folder, which `slowpath explore`
 /// names after the specification.
 fn spec_of(about: &About, folder: &Path) -> Result<Spec, SpecError> {
@@ -254,7 +263,11 @@ fn spec_of(about: &About, folder: &Path) -> Result<Spec, SpecError> {
 
 /// The texts of template files, as they were when the exploration began.
 fn templates(about: &About) -> BTreeMap<PathBuf, String> {
-    let table: toml::Table = toml::from_str(&about.specification).unwrap_or_default();
+    let text = match spec::is_xml(&about.specification) {
+        true => spec::in_toml(&about.specification).map_or(String::new(), |xml| xml.text),
+        false => about.specification.clone(),
+    };
+    let table: toml::Table = toml::from_str(&text).unwrap_or_default();
     let files = table.get("files").and_then(toml::Value::as_array);
     let files = files.into_iter().flatten().zip(&about.files);
     files

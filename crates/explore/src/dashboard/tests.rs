@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::*;
-use crate::trial::{Failure, Outcome};
+use crate::trial::{Failure, Outcome, Trial};
 
 const SPEC: &str = "[parameters.x]\ntype = \"integer\"\nvalues = [1, 2]\n\
                     [[files]]\npath = \"{{scratch}}/a\"\ncontent = \"x {{x}}\"\n\
@@ -94,6 +94,47 @@ fn drift_is_told_from_what_configurations_do() {
     assert!(none.estimate.abs() < 1e-9, "{none:?}");
     let some = change(0.3);
     assert!(some.low > 0.1 && some.high < 0.5, "{some:?}");
+}
+
+#[test]
+fn trials_that_were_stopped_count_in_no_picture() {
+    let place = Path::new("");
+    let load = |_: &Path| Ok(String::new());
+    let spec = Spec::parse(SPEC, "", "s", place, &load).expect("a specification");
+    let mut trials = Vec::new();
+    let mut times = BTreeMap::new();
+    // Each third one is stopped after a part of what it would have done, the later the earlier.
+    for id in 1..=18 {
+        let (outcome, speed) = match id % 3 {
+            0 => (Outcome::Stopped, 100.0 / id as f64),
+            _ => (Outcome::Good, 100.0),
+        };
+        times.insert(id, (id * 1000, id * 1000 + 500));
+        trials.push(Trial {
+            id,
+            batch: 0,
+            configuration: one(1 + id % 2),
+            outcome,
+            measures: [("speed".to_owned(), speed)].into(),
+            notes: String::new(),
+        });
+    }
+    let change = |trials: &[Trial]| drifts(&spec, trials, &times).remove(0).change;
+    let found = change(&trials).expect("enough trials");
+    assert!(found.estimate.abs() < 1e-9, "{found:?}");
+    let results = Results::new(&spec, &trials);
+    let map = heat_map::heat_map(&spec, &results, &HeatMapAsked::default()).expect("a map");
+    let cells = map.panels[0].cells.iter();
+    let seen: Vec<_> = cells.map(|cell| (cell.count, cell.mean)).collect();
+    assert_eq!(seen, [(6, Some(100.0)), (6, Some(100.0))]);
+    for row in trials::rows(&results, &trials, &times) {
+        let deviation = row.deviations.get("speed").copied();
+        assert_eq!(deviation, (row.outcome == "good").then_some(0.0), "{row:?}");
+        assert!(row.measures.contains_key("speed"), "what was seen is shown");
+    }
+    // Where none ran to its end, parts are all there is.
+    trials.retain(|trial| trial.outcome == Outcome::Stopped);
+    assert!(change(&trials).is_some_and(|change| change.high < 0.0));
 }
 
 #[test]

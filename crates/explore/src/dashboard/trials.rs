@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use crate::results::Results;
 use crate::spec::Spec;
 use crate::statistics::{Difference, common_slope};
-use crate::trial::{Trial, by_configuration};
+use crate::trial::{Outcome, Trial, by_configuration, complete};
 
 /// From when to when each trial ran, in nanoseconds since the epoch.
 pub type Times = BTreeMap<i64, (i64, i64)>;
@@ -34,7 +34,8 @@ pub struct TrialRow {
     pub duration_ms: Option<i64>,
     /// What was measured, by metric; empty where it failed.
     pub measures: BTreeMap<String, f64>,
-    /// By metric, how far it lies from the mean of its configuration, as a share of that; none of what was run once.
+    /// By metric, how far it lies from the mean of its configuration, as a share of that; none of what was run once, and of
+    /// a trial that was stopped where others ran to their end.
     pub deviations: BTreeMap<String, f64>,
 }
 
@@ -55,12 +56,15 @@ pub(super) fn rows(results: &Results, trials: &[Trial], times: &Times) -> Vec<Tr
         .map(|(place, row)| (row.configuration.key(), place))
         .collect();
     let first = times.values().map(|(begin, _)| *begin).min();
+    let is_any_good = trials.iter().any(|trial| trial.outcome == Outcome::Good);
     let ms = |from: i64, to: i64| to.saturating_sub(from) / 1_000_000;
     let row = |trial: &Trial| {
         let place = *places.get(&trial.configuration.key())?;
         let known = &results.configurations[place].metrics;
+        // The mean is of complete trials alone, which a part of one cannot be compared with.
+        let is_part = is_any_good && trial.outcome == Outcome::Stopped;
         let deviation = |(name, value): (&String, &f64)| {
-            let metric = known.get(name)?;
+            let metric = known.get(name).filter(|_| !is_part)?;
             let is_repeated = metric.count > 1 && metric.mean != 0.0;
             is_repeated.then(|| (name.clone(), value / metric.mean - 1.0))
         };
@@ -81,6 +85,7 @@ pub(super) fn rows(results: &Results, trials: &[Trial], times: &Times) -> Vec<Tr
 
 /// For each objective, how it changed with time alone; of times in nanoseconds, from when to when each trial ran.
 pub fn drifts(spec: &Spec, trials: &[Trial], times: &Times) -> Vec<Drift> {
+    let trials = &*complete(trials);
     let begins = || trials.iter().filter_map(|trial| times.get(&trial.id));
     let first = begins().map(|(begin, _)| *begin).min().unwrap_or_default();
     let last = begins().map(|(begin, _)| *begin).max().unwrap_or_default();

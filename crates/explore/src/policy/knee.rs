@@ -5,7 +5,7 @@
 //! Right for curves that rise to a best value and fall or stay behind it. All other parameters have their defaults.
 
 use super::{Policy, PolicyError, Seen, Wanted, each};
-use crate::statistics::Sample;
+use crate::statistics::{Difference, Sample};
 use crate::value::{Configuration, Value};
 
 pub(super) struct Knee {
@@ -77,13 +77,18 @@ impl Policy for Knee {
         if let Some(end) = points.last().filter(|end| end.place > best.place) {
             let confidence = seen.spec.trials.confidence;
             let difference = best.cost.difference(&end.cost, confidence);
-            let loss = |cost: f64| cost / best.cost.mean.abs() * 100.0;
             told.push(match difference {
                 Some(difference) if difference.low > 0.0 => format!(
-                    "beyond {name}={} it becomes worse: {name}={} by {:.1} % ({:.0} % interval {:.1} to {:.1} %)",
-                    value(best), value(*end), loss(difference.estimate), confidence * 100.0, loss(difference.low), loss(difference.high)
+                    "beyond {name}={} it becomes worse: {name}={} by {}",
+                    value(best),
+                    value(*end),
+                    loss(difference, best.cost.mean, confidence)
                 ),
-                _ => format!("{name}={} cannot be told from {name}={}", value(*end), value(best)),
+                _ => format!(
+                    "{name}={} cannot be told from {name}={}",
+                    value(*end),
+                    value(best)
+                ),
             });
         }
         Ok(told)
@@ -163,6 +168,18 @@ impl Knee {
         middles.dedup();
         middles
     }
+}
+
+/// A difference as a share of the best, in the metric's own numbers where the best is 0; and its interval.
+fn loss(difference: Difference, best: f64, confidence: f64) -> String {
+    let (scale, digits, unit) = match best {
+        0.0 => (1.0, 4, ""),
+        _ => (100.0 / best.abs(), 1, " %"),
+    };
+    let [estimate, low, high] = [difference.estimate, difference.low, difference.high]
+        .map(|part| format!("{:.digits$}", part * scale));
+    let confidence = confidence * 100.0;
+    format!("{estimate}{unit} ({confidence:.0} % interval {low} to {high}{unit})")
 }
 
 /// 0, 1, 3, 7, … and the last.

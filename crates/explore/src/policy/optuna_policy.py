@@ -5,19 +5,20 @@ at random first); prune (whether runs that are worse than the median of earlier 
 other is an argument of the sampler.
 """
 
+from slowpath_policy import Mistake, Policy
+
 try:
     import optuna
 except ImportError:
-    raise ImportError(
+    raise Mistake(
         "this Python has no optuna\n  hint: `pip install optuna`, or name a Python that has it by `interpreter` in [policy]"
     ) from None
 
+import importlib
 import json
 import math
 import statistics
 import warnings
-
-from slowpath_policy import Policy
 
 
 SAMPLERS = {
@@ -26,7 +27,8 @@ SAMPLERS = {
     "cma-es": optuna.samplers.CmaEsSampler,
     "nsga2": optuna.samplers.NSGAIISampler,
 }
-NEEDS = {"gp": "torch and scipy", "cma-es": "cmaes"}
+# Imported by Optuna when they are first used, long after the exploration has begun.
+NEEDS = {"gp": ["torch", "scipy"], "cma-es": ["cmaes"]}
 
 
 class Optuna(Policy):
@@ -39,7 +41,8 @@ class Optuna(Policy):
         startup = options.pop("startup", 10)
         directions = ["maximize" if one["maximise"] else "minimize" for one in self.objectives]
         if self.prunes and len(directions) > 1:
-            raise ValueError("`prune` needs a single objective\n  hint: leave it out, or leave out other objectives")
+            raise Mistake("`prune` needs a single objective\n  hint: leave it out, or leave out other objectives")
+        self.distributions = {one["name"]: self.distribution(one) for one in self.parameters}
         pruner = optuna.pruners.MedianPruner(n_startup_trials=startup) if self.prunes else optuna.pruners.NopPruner()
         sampler = self.sampler(options.pop("sampler", "tpe"), startup, options)
         self.study = optuna.create_study(directions=directions, sampler=sampler, pruner=pruner)
@@ -49,13 +52,12 @@ class Optuna(Policy):
         # How many values of the first objective the run has told, and whether one of its configuration was stopped.
         self.step = 0
         self.is_hopeless = False
-        self.distributions = {one["name"]: self.distribution(one) for one in self.parameters}
 
     def sampler(self, name, startup, options):
         made = SAMPLERS.get(name)
         if made is None:
             there = ", ".join(name for name, made in SAMPLERS.items() if made)
-            raise ValueError(f"there is no sampler `{name}`\n  hint: {there}")
+            raise Mistake(f"there is no sampler `{name}`\n  hint: {there}")
         if name == "tpe":
             # Without a tree of their own, parameters are modelled one by one, which loses what they do together.
             options.setdefault("multivariate", True)
@@ -63,11 +65,28 @@ class Optuna(Policy):
         if name != "nsga2":
             options.setdefault("n_startup_trials", startup)
         try:
-            return made(seed=self.seed, **options)
+            for module in NEEDS.get(name, []):
+                importlib.import_module(module)
         except ImportError as missing:
-            raise ImportError(
-                f"the sampler `{name}` needs {NEEDS[name]}: {missing}\n  hint: pip install them, or take the sampler `tpe`"
+            needs = " and ".join(NEEDS[name])
+            raise Mistake(
+                f"the sampler `{name}` needs {needs}: {missing}\n  hint: pip install {' '.join(NEEDS[name])}, or take the sampler `tpe`"
             ) from None
+        if name == "cma-es":
+            self.refuse_what_cma_es_cannot()
+        return made(seed=self.seed, **options)
+
+    def refuse_what_cma_es_cannot(self):
+        """Optuna would draw such parameters at random, each by itself, and say so where nobody reads it."""
+        for one in self.parameters:
+            name = one["name"]
+            if isinstance(self.distributions[name], optuna.distributions.CategoricalDistribution):
+                raise Mistake(f"the sampler `cma-es` takes numbers alone, and `{name}` has none\n  hint: take the sampler `tpe`")
+            if one["when"]:
+                raise Mistake(
+                    f"the sampler `cma-es` takes parameters that always have a value, and `{name}` has a `when`\n"
+                    "  hint: take the sampler `tpe`"
+                )
 
     def distribution(self, parameter):
         domain = parameter["domain"]

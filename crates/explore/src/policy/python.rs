@@ -151,7 +151,11 @@ impl PythonPolicyProcess {
                 line.trim_end()
             ))
         })?;
-        match answer.get("error").and_then(Json::as_str) {
+        let told = |key: &str| answer.get(key).and_then(Json::as_str);
+        if let Some(mistake) = told("mistake") {
+            return Err(PolicyError(format!("the policy: {mistake}")));
+        }
+        match told("error") {
             Some(error) => Err(PolicyError(format!("the policy in Python failed: {error}"))),
             None => Ok(answer),
         }

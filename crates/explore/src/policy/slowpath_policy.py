@@ -11,6 +11,7 @@ if sys.path[:1] == [""]:
 
 import importlib.util
 import json
+import math
 import os
 import random
 import traceback
@@ -65,6 +66,10 @@ class Policy:
         return value if value is None or not objective["maximise"] else -value
 
 
+class Mistake(Exception):
+    """What whoever wrote the policy or the specification can mend; told in its own words alone."""
+
+
 def load(path, text=None):
     """The policy in a file, or in the text of one: the last class there that extends Policy."""
     if text is None:
@@ -81,7 +86,7 @@ def load(path, text=None):
         if isinstance(value, type) and issubclass(value, base) and value is not base
     ]
     if not found:
-        raise TypeError(f"{path} has no class that extends slowpath_policy.Policy")
+        raise Mistake(f"{path} has no class that extends slowpath_policy.Policy")
     return found[-1]()
 
 
@@ -89,10 +94,37 @@ def proposed(answer):
     """What `next` gave, as a list of configurations with their numbers of trials."""
     if answer is None:
         return []
-    if isinstance(answer, dict) or isinstance(answer, tuple):
+    if isinstance(answer, (dict, tuple)):
         answer = [answer]
-    pairs = (one if isinstance(one, tuple) else (one, None) for one in answer)
-    return [{"configuration": configuration, "trials": trials} for configuration, trials in pairs]
+    if isinstance(answer, (str, bytes)) or not hasattr(answer, "__iter__"):
+        raise wrong(answer, "`next` gives")
+    return [one_proposed(one) for one in answer]
+
+
+def one_proposed(one):
+    configuration, trials = one if isinstance(one, tuple) and len(one) == 2 else (one, None)
+    if not isinstance(configuration, dict):
+        raise wrong(one, "`next` gives" if one is configuration else "a pair of `next` has")
+    for name, value in configuration.items():
+        if not isinstance(name, str):
+            raise Mistake(f"`next` gives {name!r} as the name of a parameter\n  hint: names are words")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise Mistake(f"`next` gives {value} as `{name}`, which is no value of a parameter")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise Mistake(f"`next` gives {value} as `{name}`, which has more than 64 bits")
+    if isinstance(trials, bool) or not (trials is None or isinstance(trials, int) and 1 <= trials < 2**32):
+        raise Mistake(f"`next` wants {trials!r} trials of a configuration\n  hint: (configuration, n), where n is 1 or more")
+    return {"configuration": configuration, "trials": trials}
+
+
+def wrong(given, who):
+    """That something is no configuration."""
+    shown = repr(given)
+    shown = shown if len(shown) <= 200 else shown[:200] + "…"
+    return Mistake(
+        f"{who} {shown}, which is no configuration\n  hint: `next` gives a configuration, a list of them, or None; "
+        "a configuration is a dictionary of values by parameter, or a pair (configuration, n)"
+    )
 
 
 def answer(policy, question):
@@ -135,6 +167,8 @@ def main():
             if policy is None:
                 policy = load(*sys.argv[1:])
             said = json.dumps(answer(policy, json.loads(line)), allow_nan=False)
+        except Mistake as mistake:
+            said = json.dumps({"mistake": str(mistake)})
         except Exception as error:  # Whatever it is, the explorer says it.
             traceback.print_exc()
             said = json.dumps({"error": f"{type(error).__name__}: {error}"})

@@ -247,6 +247,17 @@ fn a_knee_is_found_without_trying_every_value() {
     );
 }
 
+#[test]
+fn beyond_a_best_value_of_0_what_is_lost_is_no_share() {
+    let rest = "[policy]\nname = \"knee\"\nparameter = \"n\"\n[trials]\nper_configuration = 2";
+    let parameters = "[parameters.n]\ntype = \"integer\"\nmin = 1\nmax = 20";
+    let (_, conclusions) = run(&spec(parameters, rest), |one| {
+        (number(one, "n") - 7.0).abs() / 4.0
+    });
+    let expected = "beyond n=7 it becomes worse: n=20 by 3.2500 (95 % interval 3.2500 to 3.2500)";
+    assert_eq!(conclusions[1], expected);
+}
+
 /// A policy in Python: the text of its file, and what follows `[policy]`.
 fn in_python(text: &str, parameters: &str, rest: &str) -> (tempfile::TempDir, Spec) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -321,9 +332,25 @@ fn mistakes_of_a_policy_in_python_are_told() {
     check("return {'a': 1.5, 'b': 2}", "`a` cannot be 1.5");
     check(
         "return {'a': float('nan'), 'b': 2}",
-        "failed: ValueError: Out of range float values are not JSON compliant",
+        "the policy: `next` gives nan as `a`, which is no value of a parameter",
     );
-    check("return 'ab'", "is not understood\n  hint: `next` gives");
+    check(
+        "return 'ab'",
+        "the policy: `next` gives 'ab', which is no configuration\n  hint: `next` gives a configuration, a list",
+    );
+    check(
+        "return ['ab']",
+        "`next` gives 'ab', which is no configuration",
+    );
+    check("return 7", "`next` gives 7, which is no configuration");
+    let pair = "`next` wants 0 trials of a configuration\n  hint: (configuration, n), where n is 1";
+    check("return ({'a': 1, 'b': 2}, 0)", pair);
+    check("return ({'a': 1, 'b': 2}, 1.5)", "`next` wants 1.5 trials");
+    check("return ('ab', 2)", "a pair of `next` has ('ab', 2), which");
+    check(
+        "return {'a': 2**70, 'b': 2}",
+        "as `a`, which has more than 64 bits",
+    );
     let (_folder, spec) = in_python("x = 1\n", TWO, "");
     let error = policy(&spec)
         .err()
@@ -459,6 +486,54 @@ fn optuna(
             None
         }
     }
+}
+
+#[test]
+fn samplers_that_cannot_work_are_told_before_anything_runs() {
+    let of_tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/python/bin/python");
+    let interpreter = match of_tests.exists() {
+        true => of_tests.display().to_string(),
+        false => "python3".to_owned(),
+    };
+    let told = |parameters: &str, sampler: &str| {
+        let rest = format!(
+            "[policy]\nname = \"optuna\"\ninterpreter = \"{interpreter}\"\noptions = {{ sampler = \"{sampler}\" }}\n"
+        );
+        let told = policy(&spec(parameters, &rest)).map(drop);
+        told.err().map_or(String::new(), |error| error.0)
+    };
+    let numbers = "[parameters.a]\ntype = \"integer\"\nvalues = [1, 2, 8]\n";
+    let missing = told(numbers, "tpe");
+    if !missing.is_empty() {
+        use std::io::Write as _;
+        let words = "the policy: this Python has no optuna\n  hint: `pip install optuna`";
+        assert!(missing.starts_with(words) || missing.contains("cannot be started"));
+        let _ = writeln!(io::stderr(), "skipped samplers of Optuna: {missing}");
+        return;
+    }
+    // Which of these packages there are differs from machine to machine.
+    let gp = told(numbers, "gp");
+    let needs = "the policy: the sampler `gp` needs torch and scipy: No module named";
+    assert!(gp.is_empty() || gp.starts_with(needs), "{gp}");
+    let cma_es = told(numbers, "cma-es");
+    let needs = "the policy: the sampler `cma-es` needs cmaes: No module named";
+    assert!(cma_es.is_empty() || cma_es.starts_with(needs), "{cma_es}");
+    if cma_es.is_empty() {
+        let words = "[parameters.m]\ntype = \"category\"\nvalues = [\"x\", \"y\"]\n";
+        let told_words = told(&format!("{numbers}{words}"), "cma-es");
+        assert!(
+            told_words.contains("takes numbers alone, and `m` has none"),
+            "{told_words}"
+        );
+        let at_times = "[parameters.b]\ntype = \"integer\"\nmin = 1\nmax = 9\nwhen = { a = 8 }\n";
+        let told_times = told(&format!("{numbers}{at_times}"), "cma-es");
+        assert!(told_times.contains("`b` has a `when`"), "{told_times}");
+    }
+    let none = told(numbers, "no-such");
+    assert!(
+        none.starts_with("the policy: there is no sampler `no-such`\n  hint: "),
+        "{none}"
+    );
 }
 
 #[test]

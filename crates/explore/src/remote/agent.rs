@@ -19,8 +19,8 @@ use slowpath_platform::signals::{EndSignal, SignalPipe, Trigger};
 use slowpath_platform::wait::wait_readable;
 
 use super::message::{
-    ALIVE, ANY, Channel, Hello, Inbox, MOST_OF_STRANGERS, Number, Order, Report, SILENCE,
-    Specification, Task, Trialled, VERSION, WRITE_LIMIT, Welcome, write,
+    ALIVE, ANY, BUSY, Channel, Hello, Inbox, MOST_OF_STRANGERS, Number, OTHER_TOKEN, Order, Report,
+    SILENCE, Specification, Task, Trialled, VERSION, WRITE_LIMIT, Welcome, write,
 };
 use crate::run::{self, Runner};
 use crate::spec::Spec;
@@ -257,7 +257,7 @@ fn converse(
 /// Why somebody may not come in.
 fn refusal(door: &Door, hello: &Hello) -> Option<String> {
     if hello.token != door.token {
-        return Some("its token is another one".to_owned());
+        return Some(OTHER_TOKEN.to_owned());
     }
     if hello.version != VERSION {
         return Some(format!(
@@ -271,9 +271,7 @@ fn refusal(door: &Door, hello: &Hello) -> Option<String> {
     }
     let mut owner = locked(&door.owner);
     match &*owner {
-        Some(owner) if *owner != hello.exploration => {
-            Some("it works for another exploration".to_owned())
-        }
+        Some(owner) if *owner != hello.exploration => Some(BUSY.to_owned()),
         _ => {
             *owner = Some(hello.exploration.clone());
             None

@@ -16,8 +16,8 @@ use slowpath_platform::signals::SignalPipe;
 use slowpath_platform::wait::wait_readable;
 
 use super::message::{
-    ALIVE, ANY, Channel, Hello, Inbox, Number, Order, Report, SILENCE, Specification, Task,
-    VERSION, WRITE_LIMIT, Welcome, write,
+    ALIVE, ANY, BUSY, Channel, Hello, Inbox, Number, OTHER_TOKEN, Order, Report, SILENCE,
+    Specification, Task, VERSION, WRITE_LIMIT, Welcome, write,
 };
 use crate::run::{Ended, RunError, StopRun};
 use crate::spec::{RemoteAgent, Spec};
@@ -40,6 +40,8 @@ pub(crate) struct Remote<'run> {
     output: PathBuf,
     /// Whether the agent was unreachable for longer than anybody waits.
     is_lost: bool,
+    /// Whether it has ever let this explorer in: before, it does nothing for it.
+    is_welcome: bool,
 }
 
 /// Connections to the agent.
@@ -98,6 +100,7 @@ impl<'run> Remote<'run> {
             link: None,
             output: PathBuf::from("output"),
             is_lost: false,
+            is_welcome: false,
         })
     }
 
@@ -144,6 +147,11 @@ impl<'run> Remote<'run> {
             )),
             Err(error) => Err(error.to_string()),
         }
+    }
+
+    /// Whether the agent may have run anything.
+    pub(crate) fn may_have_run(&self) -> bool {
+        self.is_welcome
     }
 
     /// Where the output of trials is, there.
@@ -268,13 +276,21 @@ impl<'run> Remote<'run> {
         };
         match welcome.refused {
             Some(why) => {
-                let hint =
-                    "token_file of [agent] names a file with the token that the agent was given";
+                let hint = match &*why {
+                    OTHER_TOKEN => {
+                        "token_file of [agent] names a file with the token that the agent was given"
+                    }
+                    BUSY => {
+                        "wait until that one has ended, or start another agent at another port; then --resume goes on"
+                    }
+                    _ => "",
+                };
                 Err(Cut::Error(self.error(format!("it refuses: {why}"), hint)))
             }
             None => {
                 // What it says from now on is read where there is something.
                 stream.set_read_timeout(Some(Duration::from_millis(1)))?;
+                self.is_welcome = true;
                 self.output = PathBuf::from(welcome.output);
                 Ok((stream, inbox))
             }

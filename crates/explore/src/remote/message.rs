@@ -59,6 +59,10 @@ pub(super) struct Welcome {
     pub(super) output: String,
 }
 
+/// Reasons of an agent for which there is something to be done.
+pub(super) const OTHER_TOKEN: &str = "its token is another one";
+pub(super) const BUSY: &str = "it works for another exploration";
+
 /// What the explorer wants.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -77,6 +77,14 @@ impl<'run> Place<'run> {
         }
     }
 
+    /// Whether anything may have run: an agent that was never reached has changed nothing.
+    pub(crate) fn may_have_run(&self) -> bool {
+        match self {
+            Self::Here(_) => true,
+            Self::There(remote) => remote.may_have_run(),
+        }
+    }
+
     /// Where the output of trials is.
     pub(crate) fn output_folder(&self) -> PathBuf {
         match self {

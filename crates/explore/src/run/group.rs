@@ -98,6 +98,11 @@ impl Group {
             .collect()
     }
 
+    /// Whether anybody is in a part now.
+    pub(crate) fn holds_any(&self, part: Part) -> bool {
+        !self.of_part(part).is_empty()
+    }
+
     fn of_part(&self, part: Part) -> Vec<i32> {
         let list = fs::read_to_string(self.folder.join(part.name()).join("cgroup.procs"));
         list.unwrap_or_default()

@@ -74,6 +74,16 @@ pub(crate) fn find(signs: &Signs) -> BTreeSet<i32> {
     meant.map(|(pid, _)| *pid).collect()
 }
 
+/// Whether there are any but this process and its descendants.
+pub(crate) fn are_any_beside(signs: &Signs, other: Option<i32>) -> bool {
+    let stats = stats();
+    let is_of =
+        |pid: i32, other: i32| pid == other || descends(&stats, pid, other, &BTreeSet::new());
+    find(signs)
+        .into_iter()
+        .any(|pid| other.is_none_or(|other| !is_of(pid, other)))
+}
+
 fn descends(
     stats: &BTreeMap<i32, Stat>,
     mut pid: i32,

@@ -21,8 +21,6 @@ const FILE_BLOCKS: usize = 64;
 const PAGE_BYTES: usize = 4096;
 /// How often memory is used, so that none of it leaves for a swap device.
 const TOUCH: Duration = Duration::from_millis(100);
-/// Threads of one kind.
-const MOST_THREADS: u64 = 1024;
 
 /// Load that goes on until it is ended or dropped.
 pub(super) struct Running {
@@ -45,8 +43,9 @@ impl Running {
             number.map_err(|_| format!("`{what}` of [load] is `{text}`, which is no whole number"))
         };
         let threads = |what, template| match number(what, template)? {
-            many if many > MOST_THREADS => Err(format!(
-                "`{what}` of [load] is {many}; there may be {MOST_THREADS} threads"
+            many if many > Load::MOST_THREADS => Err(format!(
+                "`{what}` of [load] is {many}; there may be {} threads",
+                Load::MOST_THREADS
             )),
             few => Ok(few),
         };

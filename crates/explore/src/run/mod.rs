@@ -316,6 +316,9 @@ impl<'run> Runner<'run> {
             self.workload(planned, "workload", &measured, limit, running, stop_run)?;
         let (calls, mut notes) = functions.end().map_err(RunError::Watch)?;
         observed.calls = calls;
+        if let (Some(running), Some(system)) = (&system, &spec.system) {
+            self.is_still_there(system, running.as_ref(), &filled)?;
+        }
         let collected = self.collector.take().map(|one| one.end(observed.wall));
         let collected = collected.unwrap_or_default();
         observed.collected = collected.numbers;

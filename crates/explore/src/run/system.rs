@@ -1,13 +1,14 @@
 //! The system of a trial: started and waited for, stopped, asked whether it goes on by itself.
 
 use std::fs::File;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::child::{Child, Program, Waited, While};
 use super::filling::Filled;
 use super::group::Part;
-use super::{Broken, RunError, Runner, Step, how, ready};
-use crate::spec::System;
+use super::{Broken, RunError, Runner, Step, how, leftovers, ready};
+use crate::spec::{Ready, System};
 use crate::store::Planned;
 use crate::trial::Failure;
 
@@ -37,6 +38,10 @@ impl Runner<'_> {
             if child.has_ended() {
                 let status = child.status().map_err(RunError::Watch)?;
                 // One that goes on in the background has nothing left to wait for but its own sign.
+                if status.success() && !self.goes_on_without(system, None) {
+                    let last = ready::last_line(&path);
+                    return Err(Broken::Failed(Failure::SystemEnded, left_nothing(&last)));
+                }
                 if !status.success() || system.ready.is_none() && system.stop.is_none() {
                     let what = format!(
                         "the system ended with {} before it was ready{}",
@@ -100,14 +105,55 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Whether the program that started the system has ended well, and the system goes on without it: it has a `stop`.
-    pub(super) fn is_in_background(&self, system: Option<&mut Child>) -> Result<bool, RunError> {
-        let has_stop = (self.spec.system.as_ref()).is_some_and(|system| system.stop.is_some());
-        match system {
-            Some(child) if has_stop && child.has_ended() => {
-                Ok(child.status().map_err(RunError::Watch)?.success())
+    /// Whether the program that started the system has ended well, and the system goes on without it beside this workload:
+    /// it has a `stop`.
+    pub(super) fn is_in_background(
+        &self,
+        child: Option<&mut Child>,
+        workload: &Child,
+    ) -> Result<bool, RunError> {
+        let system = self.spec.system.as_ref();
+        let system = system.filter(|system| system.stop.is_some());
+        match (child, system) {
+            (Some(child), Some(system)) if child.has_ended() => {
+                let status = child.status().map_err(RunError::Watch)?;
+                Ok(status.success() && self.goes_on_without(system, Some(workload)))
             }
             _ => Ok(false),
+        }
+    }
+
+    /// Whether there may be a system though the program that started it has ended: it has left a process, or runs where
+    /// only its own sign can tell (a container, a service).
+    fn goes_on_without(&self, system: &System, workload: Option<&Child>) -> bool {
+        has_sign(system) || self.has_left_any(workload)
+    }
+
+    /// Whether any process of the trial runs beside this workload.
+    fn has_left_any(&self, workload: Option<&Child>) -> bool {
+        let group = self.group.as_ref();
+        group.is_some_and(|group| group.holds_any(Part::System))
+            || leftovers::are_any_beside(&self.signs, workload.map(Child::pid))
+    }
+
+    /// Asks a system that was ready once more for its sign where the program that started it has ended since, and left no
+    /// process.
+    pub(super) fn is_still_there(
+        &mut self,
+        system: &System,
+        child: Option<&Child>,
+        filled: &Filled<'_>,
+    ) -> Step<()> {
+        if !child.is_some_and(Child::has_ended) || !has_sign(system) || self.has_left_any(None) {
+            return Ok(());
+        }
+        let failed = |what: String| Broken::Failed(Failure::SystemEnded, what);
+        let mut ready = ready::Waiting::new(system.ready.as_ref(), filled).map_err(failed)?;
+        match ready.is_met(Path::new(""), |program| self.succeeds(program))? {
+            true => Ok(()),
+            false => Err(failed(
+                "the system ended with status 0 while the workload ran".to_owned(),
+            )),
         }
     }
 
@@ -130,4 +176,16 @@ impl Runner<'_> {
             _ => Ok(false),
         }
     }
+}
+
+/// Whether the system's sign of readiness is one that it gives as long as it runs.
+fn has_sign(system: &System) -> bool {
+    matches!(system.ready, Some(Ready::Port(_) | Ready::Command(_)))
+}
+
+/// Of a system of which the last line is this.
+pub(super) fn left_nothing(last: &str) -> String {
+    format!(
+        "the system ended with status 0 and left no process{last}; where it runs elsewhere, as in a container, a port or a command in `ready` tells so"
+    )
 }

@@ -11,7 +11,7 @@ use super::child::{Child, Program, Waited, While};
 use super::group::Part;
 use super::looking::Looking;
 use super::measure::Observed;
-use super::{Broken, RunError, Runner, Step, StopRun, how, leftovers, ready};
+use super::{Broken, RunError, Runner, Step, StopRun, how, leftovers, ready, system};
 use crate::store::Planned;
 use crate::trial::{Failure, Outcome};
 
@@ -59,7 +59,9 @@ impl Runner<'_> {
                 ..self.meanwhile()
             });
             let waited = waited.map_err(RunError::Watch)?;
-            if waited != Waited::OtherEnded || !self.is_in_background(system.as_deref_mut())? {
+            if waited != Waited::OtherEnded
+                || !self.is_in_background(system.as_deref_mut(), &child)?
+            {
                 break waited;
             }
             system = None;
@@ -82,7 +84,7 @@ impl Runner<'_> {
         let cpu_after = self.cpu(system.as_deref());
         let errors = self.output(planned, &format!("{name}.err"));
         // A system that ends often takes the workload with it.
-        let is_in_background = self.is_in_background(system.as_deref_mut())?;
+        let is_in_background = self.is_in_background(system.as_deref_mut(), &child)?;
         let system_end = match &mut system {
             Some(child) if child.has_ended() && !is_in_background => {
                 Some(child.status().map_err(RunError::Watch)?)
@@ -91,13 +93,15 @@ impl Runner<'_> {
         };
         if let (Some(status), false) = (system_end, matches!(waited, Waited::Signal(_))) {
             let last = ready::last_line(&self.output(planned, "system.log"));
-            return Err(failed(
-                Failure::SystemEnded,
-                format!(
+            let has_stop = (self.spec.system.as_ref()).is_some_and(|one| one.stop.is_some());
+            let what = match has_stop && status.success() {
+                true => system::left_nothing(&last),
+                false => format!(
                     "the system ended with {} while the workload ran{last}",
                     how(status)
                 ),
-            ));
+            };
+            return Err(failed(Failure::SystemEnded, what));
         }
         let outcome = outcome(waited, name, &errors, limit)?;
         let text = fs::read(&path).map_err(|cause| self.unusable(&path, cause))?;

@@ -250,7 +250,15 @@ impl Filling<'_> {
                 port: Some(port),
                 line: None,
                 command: None,
-            } => Ok(Ready::Port(self.template(&port.to_string(), at)?)),
+            } => {
+                let template = self.template(&port.to_string(), at.clone())?;
+                if !may_be_port(&template) {
+                    let what = format!("`{port}` is no port");
+                    let hint = "a number from 1 to 65535, or host:7000";
+                    return Err(Wrong::new(at, what, hint));
+                }
+                Ok(Ready::Port(template))
+            }
             RawReady {
                 port: None,
                 line: Some(line),
@@ -270,23 +278,31 @@ impl Filling<'_> {
     }
 
     fn load(&self, raw: RawLoad) -> Result<Load, Wrong> {
-        let one = |value: Option<Spanned<Value>>| -> Result<_, Wrong> {
+        let one = |value: Option<Spanned<Value>>, most: u64| -> Result<_, Wrong> {
             let Some(value) = value else {
                 return Ok(None);
             };
             let template = self.template(&value.get_ref().to_string(), value.span())?;
             let is_fixed = template.names().is_empty();
             let number = template.fill(&|_| None).map(|text| text.parse::<u64>());
-            if is_fixed && !matches!(number, Ok(Ok(_))) {
-                let hint = "0 or more, or \"{{name}}\" of a parameter";
-                return Err(Wrong::new(value.span(), "a load is a whole number", hint));
+            match number {
+                Ok(Ok(number)) if number > most => {
+                    let what = format!("a load has {most} threads of a kind at most");
+                    return Err(Wrong::new(value.span(), what, ""));
+                }
+                Ok(Ok(_)) => {}
+                _ if is_fixed => {
+                    let hint = "0 or more, or \"{{name}}\" of a parameter";
+                    return Err(Wrong::new(value.span(), "a load is a whole number", hint));
+                }
+                _ => {}
             }
             Ok(Some(template))
         };
         Ok(Load {
-            cpu: one(raw.cpu)?,
-            disk: one(raw.disk)?,
-            memory_mib: one(raw.memory_mib)?,
+            cpu: one(raw.cpu, Load::MOST_THREADS)?,
+            disk: one(raw.disk, Load::MOST_THREADS)?,
+            memory_mib: one(raw.memory_mib, u64::MAX)?,
         })
     }
 
@@ -298,6 +314,15 @@ impl Filling<'_> {
             timeout: duration_or(raw.timeout, 300)?,
         })
     }
+}
+
+/// Whether a port, or that of `host:port`, is one, or depends on parameters.
+fn may_be_port(template: &Template) -> bool {
+    let Ok(text) = template.fill(&|_| None) else {
+        return true;
+    };
+    let port = text.rsplit_once(':').map_or(&*text, |(_, port)| port);
+    port.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
 fn pattern(text: &str, at: Range<usize>) -> Result<Pattern, Wrong> {

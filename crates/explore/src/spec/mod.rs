@@ -9,6 +9,7 @@ mod metric;
 mod probe;
 mod raw;
 mod read;
+mod xml;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ pub use function::{Function, OfCalls, TimeUnit};
 pub use metric::{Metric, Source, Take};
 pub use probe::{Aggregate, ProbeMetric, ProbeName};
 pub use read::SpecError;
+pub(crate) use xml::{in_toml, is_meant as is_xml};
 
 use crate::space::Space;
 use crate::template::Template;
@@ -169,6 +171,11 @@ pub struct Load {
     pub disk: Option<Template>,
     /// Memory that is in use, in MiB.
     pub memory_mib: Option<Template>,
+}
+
+impl Load {
+    /// So many threads of a kind there may be.
+    pub(crate) const MOST_THREADS: u64 = 1024;
 }
 
 /// A metric and which way it is better.

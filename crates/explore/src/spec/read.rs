@@ -9,6 +9,7 @@ use std::path::Path;
 use super::Spec;
 use super::check::Checker;
 use super::raw::RawSpec;
+use super::xml;
 
 /// Why a specification cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,8 +68,9 @@ impl Spec {
             file: file.clone(),
             line: None,
             what: format!("it cannot be read: {cause}"),
-            hint: "name a specification in TOML; docs/guide/explore.md says what stands in it"
-                .to_owned(),
+            hint:
+                "name a specification in TOML or XML; docs/guide/explore.md says what stands in it"
+                    .to_owned(),
         })?;
         let folder = match path.parent() {
             Some(parent) if parent != Path::new("") => parent,
@@ -79,7 +81,7 @@ impl Spec {
         Ok((Self::parse(&text, &file, &name, folder, &load)?, text))
     }
 
-    /// Makes a specification of its text. `load` gives the text of a template file.
+    /// Makes a specification of its text, TOML or XML. `load` gives the text of a template file.
     ///
     /// # Errors
     /// The first thing that is wrong.
@@ -90,18 +92,47 @@ impl Spec {
         folder: &Path,
         load: &dyn Fn(&Path) -> io::Result<String>,
     ) -> Result<Self, SpecError> {
-        let raw: Result<RawSpec, Wrong> = toml::from_str(text).map_err(|error| Wrong {
-            at: error.span(),
-            what: error.message().to_owned(),
-            hint: String::new(),
-        });
-        let checked = raw.and_then(|raw| Checker { folder, load }.check(raw, name));
-        checked.map_err(|wrong| SpecError {
+        let told = |line, what, hint| SpecError {
             file: file.to_owned(),
-            line: wrong.at.map(|at| line_of(text, at.start)),
-            what: wrong.what,
-            hint: wrong.hint,
-        })
+            line,
+            what,
+            hint,
+        };
+        let xml = match xml::is_meant(text) {
+            true => Some(xml::in_toml(text).map_err(|error| {
+                let hint = "docs/guide/explore.md says what stands in it".to_owned();
+                told(Some(error.line), error.what, hint)
+            })?),
+            false => None,
+        };
+        let in_toml = xml.as_ref().map_or(text, |xml| &xml.text);
+        let raw: Result<RawSpec, Wrong> = toml::from_str(in_toml).map_err(|error| {
+            let (what, hint) = readable(error.message());
+            Wrong {
+                at: error.span(),
+                what,
+                hint,
+            }
+        });
+        let line = |at: Range<usize>| {
+            let line = line_of(in_toml, at.start);
+            let of_xml = xml.as_ref().and_then(|xml| xml.lines.get(line - 1));
+            of_xml.copied().unwrap_or(line)
+        };
+        let checked = raw.and_then(|raw| Checker { folder, load }.check(raw, name));
+        checked.map_err(|wrong| told(wrong.at.map(line), wrong.what, wrong.hint))
+    }
+}
+
+/// What TOML's reader objects to, and what can be done.
+fn readable(message: &str) -> (String, String) {
+    let number = message.split_once("integer `").map(|(_, behind)| behind);
+    match number.and_then(|behind| behind.split_once("` as i128")) {
+        Some((number, _)) => (
+            format!("the number {number} has more than 64 bits"),
+            "a float that is so large has a point or an exponent: 1e20".to_owned(),
+        ),
+        None => (message.to_owned(), String::new()),
     }
 }
 

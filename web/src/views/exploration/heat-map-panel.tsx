@@ -2,7 +2,7 @@
 // or a click selects the configuration of a cell. Numbers lie upwards as in a plot, other values downwards as in a list.
 import { useId, useMemo, useState, type KeyboardEvent } from 'react';
 import { shareOf } from '../../draw/heat-colours';
-import { wordBrief, wordMean, wordNumber, wordShort } from '../../model/exploration-words';
+import { wordBrief, wordMean, wordNoMean, wordNumber, wordShort } from '../../model/exploration-words';
 import type { Exploration, HeatMap, HeatMapCell, HeatMapPanel as Panel } from '../../model/interface';
 import { wordNumberOf } from '../../model/wording';
 import { useTheme } from '../../parts/theme';
@@ -113,7 +113,7 @@ export function HeatMapPanel({ map, panel, extent, explored, choice }: HeatMapPa
                   >
                     <span aria-hidden="true">
                       {cell && cell.mean !== null && columns <= WITH_NUMBERS && wordShort(cell.mean)}
-                      {cell && cell.mean === null && '✕'}
+                      {cell && cell.mean === null && (cell.failed > 0 ? '✕' : '–')}
                     </span>
                     <span className="visually-hidden">
                       {wordSpot(map, { x, y })}: {wordCell(cell)}
@@ -151,7 +151,7 @@ function classOf(cell: HeatMapCell | null, choice: Choice, isAt: boolean): strin
     isAt && 'is-at',
     cell?.configurations.includes(0) && cell.mean !== null && 'is-best',
     choice.isChosen && cell?.configurations.includes(choice.place) && 'is-chosen',
-    cell && cell.mean === null && 'is-failed',
+    cell && cell.mean === null && cell.failed > 0 && 'is-failed',
     cell && cell.mean !== null && cell.failed > 0 && 'is-flawed',
     cell && 'is-tried',
   ];
@@ -166,7 +166,7 @@ function wordSpot(map: HeatMap, { x, y }: Spot): string {
 function wordCell(cell: HeatMapCell | null): string {
   if (cell === null) return 'not tried';
   const failed = cell.failed > 0 ? `, ${cell.failed} failed` : '';
-  if (cell.mean === null) return wordNumberOf(cell.failed, 'trial') + ' failed';
+  if (cell.mean === null) return wordNoMean(cell.failed);
   const several = cell.configurations.length > 1;
   const mean = wordMean({ mean: cell.mean, half_width: cell.half_width });
   return `${mean}${several ? ` (mean of ${cell.configurations.length} configurations)` : ''}, ${wordNumberOf(cell.count, 'trial')}${failed}`;
@@ -198,6 +198,10 @@ function CellFacts({ cell, map, explored }: CellFactsProps) {
       ]);
     }
   }
-  facts.push(['Trials', `${cell.count}${cell.failed > 0 ? `, and ${cell.failed} failed` : ''}`]);
+  const isStopped = cell.mean === null && cell.failed === 0;
+  facts.push([
+    'Trials',
+    isStopped ? wordNoMean(0) : `${cell.count}${cell.failed > 0 ? `, and ${cell.failed} failed` : ''}`,
+  ]);
   return <Facts facts={facts} />;
 }

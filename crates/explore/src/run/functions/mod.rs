@@ -156,7 +156,7 @@ impl Probes {
                     return Err(Unusable {
                         what: format!(
                             "calls in {} cannot be timed: it was compiled by Go, whose stacks move",
-                            place.path.display()
+                            place.shown
                         ),
                         hint: "type = \"CNT\" and \"TPT\" are possible".to_owned(),
                     });

@@ -20,6 +20,8 @@ use crate::spec::Function;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) path: PathBuf,
+    /// The path as messages name it.
+    pub(super) shown: String,
     /// Where in the file: one, or more where several functions have the name.
     pub(super) offsets: BTreeSet<u64>,
     /// Compiled by Go, which moves stacks: returns cannot be seen there without harm.
@@ -30,7 +32,7 @@ pub(super) struct Place {
 pub(super) fn find(function: &Function, folder: &Path) -> Result<Place, Unusable> {
     let Function { binary, name } = function;
     let path = locate(binary, folder)?;
-    let shown = path.display().to_string();
+    let shown = shown(binary, &path);
     let unusable = |what: String, hint: &str| Unusable {
         what,
         hint: hint.to_owned(),
@@ -59,11 +61,12 @@ pub(super) fn find(function: &Function, folder: &Path) -> Result<Place, Unusable
         .filter_map(|address| offset_of(&file, *address))
         .collect();
     if offsets.is_empty() {
-        return Err(found.missing(name, &shown));
+        return Err(found.missing(name, &shown, &path));
     }
     let is_go = file.section_by_name(".gopclntab").is_some();
     Ok(Place {
         path,
+        shown,
         offsets,
         is_go,
     })
@@ -107,7 +110,8 @@ impl Found {
         }
     }
 
-    fn missing(&self, name: &str, shown: &str) -> Unusable {
+    fn missing(&self, name: &str, shown: &str, path: &Path) -> Unusable {
+        let path = path.display();
         let similar: Vec<&str> = self.similar.iter().map(String::as_str).collect();
         let similar = similar.join(", ");
         let (what, hint) = if self.is_chosen_at_start {
@@ -126,7 +130,7 @@ impl Found {
             (
                 format!("{shown} uses `{name}` of another file"),
                 format!(
-                    "name the library that has it, as `ldd {shown}` lists them: binary = \"libc.so.6\""
+                    "name the library that has it, as `ldd {path}` lists them: binary = \"libc.so.6\""
                 ),
             )
         } else if self.count == 0 {
@@ -139,13 +143,22 @@ impl Found {
                 format!("{shown} has no function `{name}`"),
                 match similar.is_empty() {
                     true => format!(
-                        "the compiler may have inlined it, or `strip` taken its name; `nm -D {shown}` and `nm {shown}` list what there is"
+                        "the compiler may have inlined it, or `strip` taken its name; `nm -D {path}` and `nm {path}` list what there is"
                     ),
                     false => format!("there are: {similar}"),
                 },
             )
         };
         Unusable { what, hint }
+    }
+}
+
+/// A file, with the name that the user gave where that is another one's: `redis-server` may be a link to
+/// `redis-check-rdb`.
+fn shown(binary: &str, path: &Path) -> String {
+    match Path::new(binary).file_name() == path.file_name() {
+        true => path.display().to_string(),
+        false => format!("{binary} ({})", path.display()),
     }
 }
 
@@ -270,6 +283,20 @@ mod tests {
             "nm -D",
         );
         check("sh", "write", "uses `write` of another file", "libc.so.6");
+    }
+
+    #[test]
+    fn a_link_is_named_with_what_it_leads_to() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = std::env::current_exe().expect("this program");
+        let link = folder.path().join("redis-server");
+        std::os::unix::fs::symlink(&program, &link).expect("linked");
+        let words = of(&link.display().to_string(), "no_such_function").expect_err("none");
+        let both = format!("{} ({})", link.display(), program.display());
+        assert!(words.starts_with(&both), "{words}");
+        let words = of(&program.display().to_string(), "no_such_function").expect_err("none");
+        let alone = format!("{} has no", program.display());
+        assert!(words.starts_with(&alone), "{words}");
     }
 
     #[test]

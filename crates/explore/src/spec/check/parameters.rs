@@ -1,6 +1,6 @@
 //! Checks parameters, their conditions, and constraints.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use toml::Spanned;
@@ -10,7 +10,11 @@ use super::super::read::Wrong;
 use super::GIVEN_NAMES;
 use crate::expression::{Expression, Kind};
 use crate::space::{Domain, Parameter, Space};
-use crate::value::Value;
+use crate::value::{Configuration, Value};
+
+/// So many values of a parameter, and combinations of several, are looked at to see whether a constraint can be computed.
+const MOST_OF_A_PARAMETER: usize = 100;
+const MOST_LOOKED_AT: usize = 10_000;
 
 type RawParameters = BTreeMap<Spanned<String>, Spanned<RawParameter>>;
 
@@ -24,6 +28,7 @@ pub(super) fn space(raw: RawParameters, constraints: Vec<Spanned<String>>) -> Re
         let parameter = one(name.into_inner(), parameter.into_inner(), &at, &space)?;
         space.parameters.push(parameter);
     }
+    let mut places = Vec::new();
     for text in constraints {
         let parsed = Expression::parse(text.get_ref()).map_err(|error| {
             let what = format!("the constraint cannot be read: {error}");
@@ -55,9 +60,88 @@ pub(super) fn space(raw: RawParameters, constraints: Vec<Spanned<String>>) -> Re
                 "a comparison, or several with `&&` and `||`; words are only equal or not",
             ));
         }
+        if let Some((name, value, values)) = never_equal(&parsed, &space) {
+            return Err(Wrong::new(
+                text.span(),
+                format!("the constraint compares `{name}` with '{value}', which it never is"),
+                format!("its values are: {}", values.join(", ")),
+            ));
+        }
+        places.push(text.span());
         space.constraints.push(parsed);
     }
+    for (constraint, at) in space.constraints.iter().zip(places) {
+        if let Some((beside, why)) = not_computed(constraint, &space) {
+            return Err(Wrong::new(
+                at,
+                match beside.0.is_empty() {
+                    true => format!("the constraint never has a value: {why}"),
+                    false => format!("the constraint has no value with {beside}: {why}"),
+                },
+                "guard it: `b != 0 && a / b < 2`, where the right side counts only when the left one holds",
+            ));
+        }
+    }
     Ok(space)
+}
+
+/// A category that is compared with what is none of its values: its name, the other one, its own.
+fn never_equal(constraint: &Expression, space: &Space) -> Option<(String, String, Vec<String>)> {
+    constraint.compared().into_iter().find_map(|(name, value)| {
+        let (Domain::Values { values }, Value::Text(word)) =
+            (&space.parameter(name)?.domain, value)
+        else {
+            return None;
+        };
+        let is_known = values.iter().any(|known| known.is_same(value));
+        let values = || values.iter().map(ToString::to_string).collect();
+        (!is_known).then(|| (name.to_owned(), word.clone(), values()))
+    })
+}
+
+/// Values with which a constraint cannot be computed though no other one forbids them, and why. Of many values only the
+/// default, the ends and 0 are looked at.
+fn not_computed(constraint: &Expression, space: &Space) -> Option<(Configuration, String)> {
+    let names: BTreeSet<&str> = constraint.names().into_iter().collect();
+    let mut all = vec![Configuration::default()];
+    for name in names {
+        let parameter = space.parameter(name)?;
+        let values = telling_values(parameter);
+        if all.len() * values.len() > MOST_LOOKED_AT {
+            return None;
+        }
+        let with = |one: &Configuration| -> Vec<Configuration> {
+            let with = |value: &Value| {
+                let mut one = one.clone();
+                one.0.insert(name.to_owned(), value.clone());
+                one
+            };
+            values.iter().map(with).collect()
+        };
+        all = all.iter().flat_map(with).collect();
+    }
+    all.into_iter().find_map(|one| {
+        let value = |of: &Expression| of.value(&|name| one.get(name).cloned());
+        let why = value(constraint).err()?;
+        let mut others = space.constraints.iter();
+        let is_forbidden = others.any(|other| value(other) == Ok(Value::Boolean(false)));
+        (!is_forbidden).then_some((one, why))
+    })
+}
+
+fn telling_values(parameter: &Parameter) -> Vec<Value> {
+    let grid = parameter.domain.grid();
+    if let Some(few) = grid.filter(|grid| grid.len() <= MOST_OF_A_PARAMETER) {
+        return few;
+    }
+    let ends = match parameter.domain {
+        Domain::Integer { min, max, .. } => vec![Value::Integer(min), Value::Integer(max)],
+        Domain::Float { min, max, .. } => vec![Value::Float(min), Value::Float(max)],
+        Domain::Values { .. } => Vec::new(),
+    };
+    let mut values = [ends, vec![Value::Integer(0), parameter.default.clone()]].concat();
+    values.retain(|value| parameter.domain.contains(value));
+    values
 }
 
 fn one(
@@ -226,7 +310,12 @@ fn listed(name: &str, kind: RawType, values: &[Value]) -> Result<Domain, Objecti
         _ => true,
     };
     if let Some(value) = values.iter().find(does_not_fit) {
-        let hint = "numbers of a category stand in quotes";
+        let hint = match (kind, value) {
+            (RawType::Integer, Value::Float(_)) => {
+                "whole numbers have no point, and 64 bits at most"
+            }
+            _ => "numbers of a category stand in quotes",
+        };
         return Err((
             format!("the value {value} does not fit the type of `{name}`"),
             hint,

@@ -1,0 +1,142 @@
+//! What `slowpath explore` refuses before anything runs, and how it says what it has found out.
+
+mod support;
+
+use std::fs;
+
+use support::exploring::{COST, NUMBERS, Place};
+use support::wait_until;
+
+#[test]
+fn what_can_never_work_is_refused_by_a_check() {
+    let refused = |specification: &str, words: &str| {
+        let left = Place::with(specification).explore(&["--check"]);
+        assert_eq!(left.status, Some(2), "{specification}: {}", left.stdout);
+        assert!(left.stderr.contains(words), "{}", left.stderr);
+    };
+    let rest = format!("[workload]\ncommand = \"echo cost 1\"\n{COST}");
+    let nothing = "no configuration satisfies all constraints\n  hint: ";
+    refused(
+        &format!("constraints = [\"a > 9\"]\n{NUMBERS}{rest}"),
+        nothing,
+    );
+    let both = "constraints = [\"a > b\", \"b > a\"]\n";
+    let random = "[policy]\nname = \"random\"\n";
+    refused(&format!("{both}{NUMBERS}{rest}{random}"), nothing);
+    // Not the policy's either.
+    let float = "[parameters.f]\ntype = \"float\"\nmin = 0\nmax = 1\n";
+    refused(
+        &format!("{float}{rest}"),
+        "the parameter `f` has no `steps`",
+    );
+    let defaults = "constraints = [\"a + b > 2\"]\n";
+    let one = "[policy]\nname = \"one-at-a-time\"\n";
+    refused(
+        &format!("{defaults}{NUMBERS}{rest}{one}"),
+        "the defaults (a=1 b=1) do not satisfy all constraints",
+    );
+    let left = Place::with(&format!("{float}{rest}{random}")).explore(&["--check"]);
+    assert_eq!(left.status, Some(0), "{}", left.stderr);
+    assert!(
+        left.stdout.contains("1 parameter, no grid"),
+        "{}",
+        left.stdout
+    );
+}
+
+#[test]
+fn a_second_explorer_says_who_works_there() {
+    let place = Place::with(&format!(
+        "{NUMBERS}[workload]\ncommand = \"echo > began; sleep 60\"\n{COST}"
+    ));
+    let mut first = place.command(&["--no-reasons"]).spawn().expect("it starts");
+    wait_until("a trial", || place.path("began").exists());
+    let ways: [&[&str]; 3] = [&[], &["--resume"], &["--overwrite"]];
+    for arguments in ways {
+        let left = place.explore(arguments);
+        assert_eq!(left.status, Some(2), "{arguments:?}");
+        let words = format!("another explorer (process {}) works in ", first.id());
+        assert!(
+            left.stderr.contains(&words) && left.stderr.contains("hint: wait for it"),
+            "{arguments:?}: {}",
+            left.stderr
+        );
+    }
+    // To look at what it has found is something else.
+    assert_eq!(place.results()["trials"], 0);
+    first.kill().expect("killed");
+    first.wait().expect("it ended");
+}
+
+#[test]
+fn a_best_of_0_has_differences_and_floats_are_short() {
+    let place = Place::with(&format!(
+        "[parameters.f]\ntype = \"float\"\nmin = 0.1\nmax = 0.4\nsteps = 4\n\
+         [workload]\ncommand = '''awk 'BEGIN {{ print \"cost\", ({{{{f}}}} < 0.15 ? 0 : {{{{f}}}} * 10) }}' '''\n\
+         {COST}[trials]\nper_configuration = 2\n"
+    ));
+    let left = place.explore(&["--no-reasons"]);
+    assert_eq!(left.status, Some(0), "{}", left.stderr);
+    assert!(left.stdout.contains("+4.000 to +4.000"), "{}", left.stdout);
+    let digits = left.stdout.split(|letter: char| !letter.is_ascii_digit());
+    let longest = digits.map(str::len).max();
+    assert!(longest < Some(10), "{}", left.stdout);
+}
+
+#[test]
+fn results_are_told_though_the_specification_was_edited() {
+    let text = format!("{NUMBERS}[workload]\ncommand = \"echo cost {{{{a}}}}\"\n{COST}");
+    let place = Place::with(&text);
+    let left = place.explore(&["--no-reasons", "--trials", "4"]);
+    assert_eq!(left.status, Some(0), "{}", left.stderr);
+    let edited = text
+        .replace("max = 3", "max = 5")
+        .replace("cost {{a}}", "cost 7");
+    fs::write(place.path("s.toml"), edited).expect("written");
+    let left = place.explore(&["--results", "table"]);
+    assert_eq!(left.status, Some(0), "{}", left.stderr);
+    let told = "s.toml has changed since the exploration in ";
+    assert!(left.stderr.contains(told), "{}", left.stderr);
+    let said = "4 trials of 4 configurations";
+    assert!(left.stdout.contains(said), "{}", left.stdout);
+}
+
+#[test]
+fn a_specification_in_xml_is_explored() {
+    let text = r#"<exploration>
+  <parameter name="a" type="integer" min="1" max="4"/>
+  <parameter name="b" type="category"><values><value>x</value><value>&lt;y&gt;</value></values></parameter>
+  <constraint>a &lt; 4 || b == 'x'</constraint>
+  <file path="{{scratch}}/out" template="out.in"/>
+  <workload command="cat {{scratch}}/out"/>
+  <metric name="cost"><regex>cost ([0-9.]+)</regex></metric>
+  <objective minimise="cost"/>
+  <trials per_configuration="1"/>
+</exploration>
+"#;
+    let place = Place::with(text);
+    fs::write(place.path("out.in"), "cost {{a}} of {{b}}\n").expect("written");
+    let left = place.explore(&["--check"]);
+    assert!(
+        left.stdout.contains("2 parameters, 7 configurations"),
+        "{}",
+        left.stdout
+    );
+    let left = place.explore(&["--no-reasons", "--trials", "3"]);
+    assert_eq!(left.status, Some(0), "{}", left.stderr);
+    let left = place.explore(&["--resume", "--no-reasons"]);
+    assert_eq!(left.status, Some(0), "{}", left.stderr);
+    fs::write(place.path("s.toml"), text.replace("max=\"4\"", "max=\"9\"")).expect("written");
+    // With the template of then, which only the folder has.
+    fs::write(place.path("out.in"), "{{a}}").expect("written");
+    let results = place.results();
+    assert_eq!(results["trials"], 7);
+    let best = &results["configurations"][0];
+    assert_eq!(
+        (
+            &best["configuration"]["a"],
+            &best["metrics"]["cost"]["mean"]
+        ),
+        (&1.into(), &1.0.into())
+    );
+}

@@ -1,0 +1,69 @@
+//! What results say of trials that are given: which configurations are on the front where some fail.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use slowpath_explore::{Configuration, Failure, Outcome, Results, Spec, Trial};
+
+const SPEC: &str = "[parameters.a]\ntype = \"integer\"\nmin = 1\nmax = 9\n\
+    [workload]\ncommand = \"true\"\n[metrics.time]\nregex = '(1)'\n[metrics.memory]\nregex = '(2)'\n\
+    [[objectives]]\nminimise = \"time\"\n[[objectives]]\nminimise = \"memory\"\n";
+
+/// A trial of `a`: its time and memory, nothing where it failed.
+type Tried = (i64, Option<(f64, f64)>);
+
+/// Which of them lie on the front, by `a`.
+fn front(tried: &[Tried]) -> Vec<i64> {
+    let load = |_: &Path| Err(io::ErrorKind::NotFound.into());
+    let spec = Spec::parse(SPEC, "", "s", Path::new(""), &load).expect("a specification");
+    let trial = |(id, (a, found)): (i64, &Tried)| Trial {
+        id,
+        batch: 0,
+        configuration: Configuration::from_key(&format!("{{\"a\":{a}}}")).expect("JSON"),
+        outcome: match found {
+            Some(_) => Outcome::Good,
+            None => Outcome::Failed {
+                kind: Failure::Workload,
+                what: "it failed".to_owned(),
+            },
+        },
+        measures: found.map_or(BTreeMap::new(), |(time, memory)| {
+            [("time".to_owned(), time), ("memory".to_owned(), memory)].into()
+        }),
+        notes: String::new(),
+    };
+    let trials: Vec<Trial> = (1..).zip(tried).map(trial).collect();
+    let results = Results::new(&spec, &trials);
+    let rows = results.configurations.iter();
+    let found = rows.filter(|row| row.is_on_front);
+    let mut found: Vec<i64> = found
+        .filter_map(|row| row.configuration.get("a")?.number())
+        .map(|a| a as i64)
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn what_fails_at_times_dominates_nothing_that_never_does() {
+    let good = [
+        (1, Some((5.0, 5.0))),
+        (2, Some((9.0, 1.0))),
+        (3, Some((6.0, 6.0))),
+    ];
+    assert_eq!(front(&good), [1, 2], "1 is better than 3 in both");
+    // Better than all, but for the trial that failed.
+    let with_failing = [&good[..], &[(4, Some((1.0, 0.5))), (4, None)]].concat();
+    assert_eq!(front(&with_failing), [1, 2, 4]);
+    // Among those that fail all count, and what never fails dominates what does.
+    let worse = [
+        (5, Some((2.0, 0.7))),
+        (5, None),
+        (6, Some((7.0, 7.0))),
+        (6, None),
+    ];
+    assert_eq!(front(&[&with_failing[..], &worse].concat()), [1, 2, 4]);
+    let always = [(7, None), (7, None)];
+    assert_eq!(front(&[&good[..], &always].concat()), [1, 2]);
+}
