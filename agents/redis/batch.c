@@ -35,6 +35,8 @@ struct batch {
     uint8_t open, commands, encrypted;
     uint32_t read_thread, write_thread;
     uint64_t begin, last, read_end, write_start, bytes_read, bytes_written;
+    /* Since when a command of it has been put off, as clients are paused; 0: none is. */
+    uint64_t postponed;
     /* In one place, as most batches have one command and memory is far away. */
     struct {
         uint64_t start, end;
@@ -285,6 +287,15 @@ static void keep(const struct batch *batch, int fd, enum batch_end why, uint64_t
 #undef OFFSET
 }
 
+static void open_batch(struct batch *batch, uint64_t now)
+{
+    batch->open = 1;
+    batch->commands = 0;
+    batch->read_thread = batch->write_thread = 0;
+    batch->begin = batch->last = now;
+    batch->read_end = batch->write_start = batch->bytes_read = batch->bytes_written = batch->postponed = 0;
+}
+
 /* In the main thread alone, so that a client's batches and address are told in their order. */
 static void tell(struct batch *batch, int fd, enum batch_end why, uint64_t now)
 {
@@ -293,6 +304,12 @@ static void tell(struct batch *batch, int fd, enum batch_end why, uint64_t now)
     if (kept.batches == MOST_BATCHES || kept.all_commands + batch->commands > MOST_COMMANDS_TOLD)
         batch_tell_kept();
     keep(batch, fd, why, now);
+    uint64_t postponed = batch->postponed;
+    if (__builtin_expect(postponed && why != BATCH_CLIENT_FREED, 0)) {
+        /* The commands before the one that is put off were answered. */
+        open_batch(batch, postponed);
+        batch->postponed = postponed;
+    }
 }
 
 int batch_turn_end(void)
@@ -304,15 +321,6 @@ int batch_turn_end(void)
     }
     left_count = 0;
     return kept.batches != 0;
-}
-
-static void open_batch(struct batch *batch, uint64_t now)
-{
-    batch->open = 1;
-    batch->commands = 0;
-    batch->read_thread = batch->write_thread = 0;
-    batch->begin = batch->last = now;
-    batch->read_end = batch->write_start = batch->bytes_read = batch->bytes_written = 0;
 }
 
 /* Bytes that were read since the last look belong to the batch that is open now. */
@@ -348,7 +356,7 @@ void batch_read_end(const struct transfer *transfer, uint64_t client_id)
         batch->last = now;
     }
     /* Nothing was there after all, or the I/O threads shall read it. */
-    if (!batch->bytes_read && !batch->commands && !batch->bytes_written)
+    if (!batch->bytes_read && !batch->commands && !batch->bytes_written && !batch->postponed)
         batch->open = 0;
 }
 
@@ -373,8 +381,15 @@ struct batch *batch_command_begin(int fd, uint64_t client_id)
     if (reading)
         take_bytes(batch, transfer, now);
     batch->last = now;
+    batch->postponed = 0;
     batch->command[batch->commands].start = now;
     return batch;
+}
+
+void batch_command_postponed(struct batch *batch, uint64_t client_id)
+{
+    if (batch->client_id == client_id && batch->recording == recording && batch->open)
+        batch->postponed = batch->command[batch->commands].start;
 }
 
 void batch_command_end(struct batch *batch, uint64_t client_id, void *command)
@@ -411,7 +426,7 @@ void batch_write_end(const struct transfer *transfer, uint64_t client_id, int mo
         batch->write_thread = thread_id();
     }
     batch->last = ticks_now();
-    if (more || (!batch->commands && !batch->bytes_written))
+    if (more || (!batch->commands && (!batch->bytes_written || batch->postponed)))
         return;
     if (is_main)
         tell(batch, transfer->fd, BATCH_WRITTEN, batch->last);
@@ -441,7 +456,7 @@ static void tell_those_that_wait(void)
     uint64_t now = ticks_now();
     for (int fd = 0; fd <= highest_fd; fd++) {
         struct batch *batch = &batches[fd];
-        if (batch->open && batch->recording == recording && now > batch->last &&
+        if (batch->open && batch->recording == recording && !batch->postponed && now > batch->last &&
             ns_of_ticks(now - batch->last) > WAITED_NS)
             tell(batch, fd, BATCH_WAITED, now);
     }

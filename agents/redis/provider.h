@@ -44,7 +44,8 @@
  *   commands       how many of the elements of the arrays below are its own
  *   command        numbers that command_name explains, in the order in which the client sent them; 0: a
  *                  command that Redis does not know, or one that ended the connection
- *   start          offset: Redis turned to the command; that includes parsing it
+ *   start          offset: Redis turned to the command; that includes parsing it. Where CLIENT PAUSE or a failover
+ *                  put it off, when it turned to it again
  *   duration       execution, in the same unit, without the time a blocking command waits */
 #define SLOWPATH_REDIS_OF_BATCHES(type, name) \
     lttng_ust_field_sequence(type, name, told->name, uint8_t, told->batches)
@@ -143,7 +144,8 @@ LTTNG_UST_TRACEPOINT_EVENT(slowpath_redis, write_to_client_end,
 
 /* ---- full: these and all above ------------------------------------------------------------------- */
 
-/* A command was parsed; it is checked, queued by MULTI, refused or executed. */
+/* A command was parsed; it is checked, queued by MULTI, refused or executed; or put off, as clients are paused, and
+ * told again when they go on. */
 SLOWPATH_REDIS_CLIENT_EVENT(start_process_command)
 SLOWPATH_REDIS_CLIENT_EVENT(end_process_command)
 /* The client has replies to write and had none before. */

@@ -127,6 +127,32 @@ class Events(unittest.TestCase):
         self.assertEqual([name for batch in batches for name in batch.names], ["client|reply", "set"])
         self.assertEqual(sum(batch.bytes_read for batch in batches), silent.sent)
 
+    def test_commands_that_are_put_off_are_told_once(self):
+        with Recording(self.server, *LITE) as recording:
+            alone, piped, leaving, pausing = (self.server.client() for _ in range(4))
+            pausing.do("CLIENT", "PAUSE", 1300, "WRITE")
+            alone.send(command("SET", "put", "off"))
+            piped.send(command("GET", "put") + command("SET", "put", "off") * 2)
+            self.assertEqual(piped.reply(), b"$-1")
+            leaving.send(command("SET", "put", "never"))
+            time.sleep(0.1)
+            leaving.close()
+            self.assertEqual([alone.reply(), piped.reply(), piped.reply()], [b"+OK"] * 3)
+            pausing.do("DEL", "put")
+        (batch,) = recording.batches(alone)
+        self.assertEqual((batch.names, batch.ended_by, batch.bytes_read), (["set"], 0, alone.sent))
+        self.assertEqual(batch.bytes_written, alone.received)
+        self.assertGreater(batch.start[0], 1_000_000_000)
+        self.assertLess(batch.duration[0], 300_000_000)
+        batches = recording.batches(piped)
+        self.assertEqual([batch.names for batch in batches], [["get"], ["set", "set"]])
+        self.assertEqual([batch.ended_by for batch in batches], [0, 0])
+        self.assertEqual(sum(batch.bytes_read for batch in batches), piped.sent)
+        self.assertEqual(sum(batch.bytes_written for batch in batches), piped.received)
+        self.assertGreater(batches[1].start[0], 1_000_000_000)
+        (batch,) = recording.batches(leaving)
+        self.assertEqual((batch.names, batch.ended_by, batch.bytes_read), ([], 3, leaving.sent))
+
     def test_the_life_cycle_agrees_with_the_client(self):
         with Recording(self.server, *LIFECYCLE, "client_address") as recording:
             client = self.server.client()
