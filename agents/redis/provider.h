@@ -82,10 +82,12 @@ LTTNG_UST_TRACEPOINT_EVENT(slowpath_redis, command_name,
 /* Whose connection it is: told when it is opened and, like command_name, while it is used. Empty address
  * and port 0: a Unix socket.
  *   bytes_before   what Redis had read of the connection before the client's batch that is told next; 0: it
- *                  was just opened; -1: not known (an older TLS connection, a Unix socket) */
+ *                  was just opened; -1: not known (an older TLS connection, a Unix socket)
+ *   outgoing       1: this server opened it, as a replica to its primary: no replies are wanted there; 0 */
 LTTNG_UST_TRACEPOINT_EVENT(slowpath_redis, client_address,
     LTTNG_UST_TP_ARGS(int32_t, fd, uint64_t, client_id, const char *, peer_address, uint16_t, peer_port,
-                      const char *, own_address, uint16_t, own_port, int64_t, bytes_before),
+                      const char *, own_address, uint16_t, own_port, int64_t, bytes_before,
+                      uint8_t, outgoing),
     LTTNG_UST_TP_FIELDS(
         lttng_ust_field_integer(int32_t, fd, fd)
         lttng_ust_field_integer(uint64_t, client_id, client_id)
@@ -93,7 +95,8 @@ LTTNG_UST_TRACEPOINT_EVENT(slowpath_redis, client_address,
         lttng_ust_field_integer(uint16_t, peer_port, peer_port)
         lttng_ust_field_string(own_address, own_address)
         lttng_ust_field_integer(uint16_t, own_port, own_port)
-        lttng_ust_field_integer(int64_t, bytes_before, bytes_before)))
+        lttng_ust_field_integer(int64_t, bytes_before, bytes_before)
+        lttng_ust_field_integer(uint8_t, outgoing, outgoing)))
 
 /* ---- life cycle of a request (start_/end_read_client_query, call_command_*, write_to_client_*) ---- */
 

@@ -354,6 +354,43 @@ class OtherServers(unittest.TestCase):
             self.assertEqual({address for address, _, _ in links.values()}, {"127.0.0.1"})
             self.assertTrue(all(ports[1] == peer or ports[0] == own for _, peer, own in links.values()), links)
 
+    def test_what_a_primary_sends_is_told_at_once_and_wants_no_reply(self):
+        with Server(agent=False) as primary, Server() as replica:
+            replica.settle()
+            client = replica.client()
+            client.do("REPLICAOF", "127.0.0.1", primary.port)
+            is_up = lambda: b"master_link_status:up" in client.do("INFO", "replication")
+            until(is_up, "the replica follows")
+            writer = primary.client()
+            with Recording(replica, *LITE) as recording:
+                for number in range(50):
+                    writer.do("SET", "key", number)
+                until(lambda: client.do("GET", "key") == b"49", "all has come")
+                # Whatever has not been told by then is lost: no second passes.
+                replica.turn()
+                recording.stop()
+                recording.stop = lambda: None
+            links = {e.client_id for e in recording.named("client_address") if e.outgoing}
+            clients = {e.own_port for e in recording.named("client_address") if not e.outgoing}
+            self.assertEqual((len(links), clients), (1, {replica.port}))
+            names = {e.number: e.fields["command"] for e in recording.named("command_name")}
+            batches = [e for e in recording.named("batch") if e.client_id in links and e.fields["command"]]
+            told = Counter(names[number] for batch in batches for number in batch.fields["command"])
+            self.assertEqual(told["set"], 50)
+            for batch in batches:
+                self.assertEqual((batch.ended_by, batch.bytes_written), (4, 0), batch)
+                self.assertLess(batch.ended, 500_000_000)
+            # The link comes again, as the client that it was.
+            replicas = lambda: re.findall(rb"\bid=(\d+)", writer.do("CLIENT", "LIST", "TYPE", "REPLICA"))
+            lost = replicas()
+            writer.do("CLIENT", "KILL", "TYPE", "REPLICA")
+            until(lambda: replicas() not in (lost, []) and is_up(), "the link is lost and comes again")
+            with Recording(replica, "*") as recording:
+                writer.do("SET", "key", "again")
+                until(lambda: client.do("GET", "key") == b"again", "it has come")
+            again = {e.client_id for e in recording.named("client_address") if e.outgoing}
+            self.assertEqual(again, links)
+
     def test_a_daemon_is_recorded_too(self):
         folder = tempfile.mkdtemp(prefix="slowpath-redis-")
         port, pidfile = free_port(), os.path.join(folder, "pid")

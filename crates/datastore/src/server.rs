@@ -3,6 +3,9 @@
 //! Events come here in the order of time. In the life of a process a client number is never used twice, and
 //! the number of a command always means the same; where an event contradicts that, the server was restarted.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -11,6 +14,7 @@ use slowpath_concepts::StoreClientId;
 use slowpath_model::Timestamp;
 use utoipa::ToSchema;
 
+use crate::batch::Batch;
 use crate::bus::Bus;
 use crate::cycles::Cycles;
 use crate::life_cycle::{Completed, LifeCycle};
@@ -30,6 +34,8 @@ pub(crate) struct Address {
     pub(crate) own_port: u16,
     /// What had been read of the connection before the client's next batch, in bytes.
     pub(crate) bytes_before: Option<u64>,
+    /// The server opened the connection, to its primary.
+    pub(crate) is_to_primary: bool,
 }
 
 /// All servers of a host, in the order in which they were seen first.
@@ -207,8 +213,10 @@ impl Server {
         if told.is_of_life_cycle() {
             let totals = &mut self.life_cycle;
             totals.is_recorded = true;
-            match self.events.take(&told, &mut totals.work, asked) {
-                Some(Completed::Batch(batch)) => {
+            let is_to_primary = is_to_primary(&self.addresses, told.client);
+            match (self.events).take(&told, is_to_primary, &mut totals.work, asked) {
+                Some(Completed::Batch(mut batch)) => {
+                    batch.answered &= !is_to_primary;
                     totals.take(self.process, batch, Level::LifeCycle, asked);
                 }
                 Some(Completed::Inside(command)) if asked.window.contains(told.at) => {
@@ -226,7 +234,11 @@ impl Server {
                 let lite = &mut self.lite;
                 lite.is_recorded = true;
                 lite::add_work(&mut lite.work, asked, process, &part);
-                let take = |batch| lite.take(self.process, batch, Level::Lite, asked);
+                let addresses = &self.addresses;
+                let take = |mut batch: Batch| {
+                    batch.answered &= !is_to_primary(addresses, batch.client);
+                    lite.take(self.process, batch, Level::Lite, asked);
+                };
                 self.batches.take(*part, take);
             }
             What::Bus(message) => self.bus.take(&message, told.at, asked.window),
@@ -251,12 +263,17 @@ impl Server {
             lite,
             life_cycle,
             process,
+            addresses,
             ..
         } = self;
+        let of_client = |mut batch: Batch| {
+            batch.answered &= !is_to_primary(addresses, batch.client);
+            batch
+        };
         self.batches
-            .finish(|batch| lite.take(*process, batch, Level::Lite, asked));
+            .finish(|batch| lite.take(*process, of_client(batch), Level::Lite, asked));
         self.events
-            .finish(|batch| life_cycle.take(*process, batch, Level::LifeCycle, asked));
+            .finish(|batch| life_cycle.take(*process, of_client(batch), Level::LifeCycle, asked));
         lite.settle();
         life_cycle.settle();
         self.bus.settle();
@@ -293,6 +310,13 @@ impl Server {
         };
         recorded.filter(|&level| asked.is_none_or(|asked| asked == level))
     }
+}
+
+/// Whether the client is the server's own connection to its primary, whose commands want no replies: what it writes there
+/// says how far it has come.
+fn is_to_primary(addresses: &FxHashMap<StoreClientId, Address>, client: StoreClientId) -> bool {
+    let address = addresses.get(&client);
+    address.is_some_and(|address| address.is_to_primary)
 }
 
 /// Whether it is about a connected client.

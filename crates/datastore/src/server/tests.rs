@@ -1,0 +1,47 @@
+//! Replicas: their connections to a primary want no replies, are no clients' and come again.
+
+use crate::tests::check;
+
+/// What the primary sends at once, and what the replica writes then: how far it has come.
+const LITE: &str = "
+    -- domain user
+    cpu0 100 slowpath_redis:command_name number=3 command=set @vpid=7 @vtid=7
+    cpu0 110 slowpath_redis:client_address fd=9 client_id=5 peer_address=::1 peer_port=6379 own_address=::1 own_port=3000 outgoing=1 @vpid=7 @vtid=7
+    cpu0 2000 slowpath_redis:batches client_id=[5,5] fd=[9,9] age=[1000,500] read_thread=[7,7] write_thread=[0,7] ended_by=[4,0] unit_ns=[1,1] read_end=[10,5] write_start=[0,400] ended=[60,450] bytes_read=[40,20] bytes_written=[0,30] commands=[2,1] command=[3,3,3] start=[10,30,5] duration=[20,30,10] @vpid=7 @vtid=7
+";
+
+#[test]
+fn what_a_primary_sends_wants_no_reply() {
+    let report = check(
+        LITE,
+        "1 set 5: 30? = 10 + 0 + 20 + 0 + 0
+         1 set 5: 60? = 10 + 20 + 30 + 0 + 0
+         1 set 5: 15? = 5 + 0 + 10 + 0 + 0",
+    );
+    let server = &report.servers[0];
+    assert_eq!((server.unanswered, server.bytes_written), (3, 30));
+}
+
+const LIFE_CYCLE: &str = "
+    -- domain user
+    cpu0 100 slowpath_redis:client_address fd=9 client_id=5 peer_address=::1 peer_port=6379 own_address=::1 own_port=3000 outgoing=1 @vpid=7 @vtid=7
+    cpu0 110 slowpath_redis:start_read_client_query fd=9 client_id=5 @vpid=7 @vtid=7
+    cpu0 120 slowpath_redis:call_command_start fd=9 client_id=5 command=set @vpid=7 @vtid=7
+    cpu0 130 slowpath_redis:call_command_end fd=9 client_id=5 command=set @vpid=7 @vtid=7
+    cpu0 140 slowpath_redis:end_read_client_query fd=9 client_id=5 bytes=40 memory=1 @vpid=7 @vtid=7
+    cpu0 500 slowpath_redis:start_read_client_query fd=9 client_id=5 @vpid=7 @vtid=7
+    cpu0 510 slowpath_redis:call_command_start fd=9 client_id=5 command=set @vpid=7 @vtid=7
+    cpu0 520 slowpath_redis:call_command_end fd=9 client_id=5 command=set @vpid=7 @vtid=7
+    cpu0 530 slowpath_redis:end_read_client_query fd=9 client_id=5 bytes=40 memory=1 @vpid=7 @vtid=7
+    cpu0 900 slowpath_redis:write_to_client_start fd=9 client_id=5 @vpid=7 @vtid=7
+    cpu0 910 slowpath_redis:write_to_client_end fd=9 client_id=5 bytes=30 @vpid=7 @vtid=7
+";
+
+#[test]
+fn single_events_of_what_a_primary_sends_want_no_reply() {
+    check(
+        LIFE_CYCLE,
+        "1 set 5: 20? = 10 + 0 + 10 + 0 + 0
+         1 set 5: 20? = 10 + 0 + 10 + 0 + 0",
+    );
+}
