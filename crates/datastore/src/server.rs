@@ -178,11 +178,14 @@ impl Server {
     /// Whether what `told` says cannot be of the same process.
     fn is_contradicted_by(&self, told: &Told) -> bool {
         let had_it = self.clients.get(&told.descriptor);
-        if has_client(told) && had_it.is_some_and(|had_it| *had_it > told.client) {
+        // Redis takes a lost link to its primary up again with the number that it had as a client.
+        let comes_again = is_to_primary(&self.addresses, told.client);
+        let is_older = had_it.is_some_and(|had_it| *had_it > told.client);
+        if has_client(told) && is_older && !comes_again {
             return true;
         }
         match &told.what {
-            What::ReadStart => self.closed.contains(&told.client),
+            What::ReadStart => !comes_again && self.closed.contains(&told.client),
             What::Name { number, command } => {
                 let known = self.names.get(number);
                 known.is_some_and(|known| known != command)
@@ -192,7 +195,12 @@ impl Server {
                 known.is_some_and(|known| {
                     // Of a connection that is going down it cannot be asked any more.
                     let both_known = known.peer_port != 0 && address.peer_port != 0;
-                    both_known && known.peer_port != address.peer_port
+                    let is_same = match (known.is_to_primary, address.is_to_primary) {
+                        (false, false) => known.peer_port == address.peer_port,
+                        // After a failover it is another primary.
+                        (known, now) => known && now,
+                    };
+                    both_known && !is_same
                 })
             }
             _ => false,
@@ -203,6 +211,9 @@ impl Server {
         self.last = self.last.max(told.happened());
         if has_client(&told) {
             self.clients.insert(told.descriptor, told.client);
+            if matches!(told.what, What::ReadStart) && is_to_primary(&self.addresses, told.client) {
+                self.cycles.comes_again(told.client);
+            }
         }
         if matches!(told.what, What::ReadEnd { bytes: 0, .. }) {
             self.closed.insert(told.client);

@@ -45,3 +45,40 @@ fn single_events_of_what_a_primary_sends_want_no_reply() {
          1 set 5: 20? = 10 + 0 + 10 + 0 + 0",
     );
 }
+
+/// The link is lost, a later client gets its descriptor and leaves, and the link comes again over that, or another.
+#[test]
+fn a_replica_that_takes_its_link_up_again_is_the_same_server() {
+    let lost = "
+        cpu0 1000 slowpath_redis:start_read_client_query fd=9 client_id=5 @vpid=7 @vtid=7
+        cpu0 1010 slowpath_redis:free_client fd=9 client_id=5 @vpid=7 @vtid=7
+        cpu0 1020 slowpath_redis:delete_file_event fd=9 mask=3 @vpid=7 @vtid=7
+        cpu0 1030 slowpath_redis:end_read_client_query fd=9 client_id=5 bytes=0 memory=0 @vpid=7 @vtid=7
+        cpu0 1040 slowpath_redis:before_sleep_end @vpid=7 @vtid=7
+        cpu0 1100 slowpath_redis:client_address fd=10 client_id=8 peer_address=::1 peer_port=4000 own_address=::1 own_port=6380 outgoing=0 @vpid=7 @vtid=7";
+    let again = "
+        cpu0 2000 slowpath_redis:start_read_client_query fd=10 client_id=5 @vpid=7 @vtid=7
+        cpu0 2005 slowpath_redis:client_address fd=10 client_id=5 peer_address=::1 peer_port=6381 own_address=::1 own_port=3002 outgoing=1 @vpid=7 @vtid=7
+        cpu0 2010 slowpath_redis:call_command_start fd=10 client_id=5 command=set @vpid=7 @vtid=7
+        cpu0 2020 slowpath_redis:call_command_end fd=10 client_id=5 command=set @vpid=7 @vtid=7
+        cpu0 2030 slowpath_redis:end_read_client_query fd=10 client_id=5 bytes=40 memory=1 @vpid=7 @vtid=7
+        cpu0 2040 slowpath_redis:free_client fd=10 client_id=5 @vpid=7 @vtid=7";
+    let report = check(
+        &format!("{LIFE_CYCLE}{lost}{again}"),
+        "1 set 5: 20? = 10 + 0 + 10 + 0 + 0
+         1 set 5: 20? = 10 + 0 + 10 + 0 + 0
+         1 set 5: 20? = 10 + 0 + 10 + 0 + 0",
+    );
+    assert_eq!(report.findings, [], "it was not freed twice");
+    // A client with its number that connects to the server is another server's.
+    let restarted = "
+        cpu0 2005 slowpath_redis:client_address fd=10 client_id=5 peer_address=::1 peer_port=4001 own_address=::1 own_port=6380 outgoing=0 @vpid=7 @vtid=7
+        cpu0 2010 slowpath_redis:call_command_start fd=10 client_id=5 command=get @vpid=7 @vtid=7
+        cpu0 2020 slowpath_redis:call_command_end fd=10 client_id=5 command=get @vpid=7 @vtid=7";
+    check(
+        &format!("{LIFE_CYCLE}{restarted}"),
+        "1 set 5: 20? = 10 + 0 + 10 + 0 + 0
+         1 set 5: 20? = 10 + 0 + 10 + 0 + 0
+         2 get 5: 10? = 0 + 0 + 10 + 0 + 0",
+    );
+}
