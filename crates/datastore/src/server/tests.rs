@@ -1,6 +1,8 @@
 //! Replicas: their connections to a primary want no replies, are no clients' and come again.
 
-use crate::tests::check;
+use slowpath_model::TimeRange;
+
+use crate::tests::{ask, check};
 
 /// What the primary sends at once, and what the replica writes then: how far it has come.
 const LITE: &str = "
@@ -81,4 +83,34 @@ fn a_replica_that_takes_its_link_up_again_is_the_same_server() {
          1 set 5: 20? = 10 + 0 + 10 + 0 + 0
          2 get 5: 10? = 0 + 0 + 10 + 0 + 0",
     );
+}
+
+#[test]
+fn a_servers_port_is_that_of_most_clients() {
+    let address = |client: u64, port: u16, outgoing: u8| {
+        format!(
+            "cpu0 {client} slowpath_redis:client_address fd={client} client_id={client} peer_address=::1 peer_port=1 \
+             own_address=::1 own_port={port} outgoing={outgoing} @vpid=7 @vtid=7\n"
+        )
+    };
+    let check = |ports: &[(u16, u8)], expected: u16| {
+        let addresses = (10..).zip(ports);
+        let addresses =
+            addresses.map(|(client, &(port, outgoing))| address(client, port, outgoing));
+        let text = format!(
+            "-- domain user\n{}cpu0 1000 slowpath_redis:batch client_id=99 fd=99 ended_by=0 unit_ns=1 ended=1 \
+             bytes_read=9 bytes_written=9 command=[3] start=[0] duration=[1] @vpid=7 @vtid=7",
+            addresses.collect::<String>()
+        );
+        let report = ask(&text, TimeRange::ALL);
+        assert_eq!(report.servers[0].port, expected, "{ports:?}");
+    };
+    check(&[], 0);
+    // Its own link to a primary has any port.
+    check(&[(40_000, 1)], 0);
+    check(&[(40_000, 1), (50_000, 0)], 50_000);
+    check(&[(40_000, 1), (41_000, 1), (50_000, 0)], 50_000);
+    // Earlier agents do not tell such links apart.
+    check(&[(40_000, 0), (50_000, 0), (50_000, 0)], 50_000);
+    check(&[(6380, 0), (6379, 0)], 6379);
 }
