@@ -240,9 +240,11 @@ impl StoreReport {
         for (server, number) in servers.numbered() {
             if let Some(level) = server.told(asked.level) {
                 report.add(server, level, number, asked, &mut slowest);
-                report.findings.extend(between.stalls(number));
             }
         }
+        let is_told = |server| report.servers.iter().any(|row| row.server == server);
+        let stall = between.stall(is_told);
+        report.findings.extend(stall);
         slowest.sort_by_key(|(run, row)| (run.order(), row.server));
         slowest.truncate(asked.slowest);
         report.slowest = slowest.into_iter().map(|(_, row)| row).collect();
