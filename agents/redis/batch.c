@@ -33,8 +33,12 @@ struct batch {
     /* When its address was told last: of which `telling` that is; likewise of a recording. */
     uint32_t told, recording;
     uint8_t open, commands, encrypted;
+    /* Who opened the connection. */
+    enum __attribute__((packed)) { BY_UNKNOWN, BY_CLIENT, BY_SERVER } opened;
     uint32_t read_thread, write_thread;
     uint64_t begin, last, read_end, write_start, bytes_read, bytes_written;
+    /* Since when a command of it has been put off, as clients are paused; 0: none is. */
+    uint64_t postponed;
     /* In one place, as most batches have one command and memory is far away. */
     struct {
         uint64_t start, end;
@@ -154,6 +158,46 @@ static void read_address(int (*ask)(int, struct sockaddr *, socklen_t *), int fd
     }
 }
 
+/* Ports on which this process was found to listen, a bit for each: I/O threads may add some, too. */
+static uint32_t ports_listened_on[(UINT16_MAX + 1) / 32];
+/* Listening sockets are looked for among descriptors up to so many above the clients'. */
+#define DESCRIPTORS_ABOVE 1024
+
+static int is_listened_on(uint16_t port)
+{
+    return __atomic_load_n(&ports_listened_on[port / 32], __ATOMIC_RELAXED) >> port % 32 & 1;
+}
+
+/* Connections that clients opened are at a port that this process listens on. Others it has opened itself: clients of
+ * that kind are links to a primary. */
+static int has_opened(const struct address *own)
+{
+    /* A Unix socket. */
+    if (!own->port)
+        return 0;
+    for (int fd = 0; !is_listened_on(own->port) && fd <= highest_fd + DESCRIPTORS_ABOVE; fd++) {
+        int listens = 0;
+        socklen_t size = sizeof listens;
+        if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) || !listens)
+            continue;
+        struct address at;
+        read_address(getsockname, fd, &at);
+        __atomic_fetch_or(&ports_listened_on[at.port / 32], 1u << at.port % 32, __ATOMIC_RELAXED);
+    }
+    return !is_listened_on(own->port);
+}
+
+static int is_opened_by_server(struct batch *batch, int fd, const struct address *own)
+{
+    if (batch->opened == BY_UNKNOWN) {
+        struct address here;
+        if (!own)
+            read_address(getsockname, fd, &here);
+        batch->opened = has_opened(own ? own : &here) ? BY_SERVER : BY_CLIENT;
+    }
+    return batch->opened == BY_SERVER;
+}
+
 /* By the kernel's account of the connection, which knows nothing of what OpenSSL made of it. */
 static int64_t bytes_before(const struct batch *batch, int fd)
 {
@@ -171,15 +215,15 @@ static int64_t bytes_before(const struct batch *batch, int fd)
     return (int64_t)connection.tcpi_bytes_received - waiting - (int64_t)batch->bytes_read;
 }
 
-static void tell_address(int fd, uint64_t client_id, int64_t before)
+static void tell_address(struct batch *batch, int fd, int64_t before)
 {
     /* It is of the batch that is told next; and the descriptor may have been another client's. */
     batch_tell_kept();
     struct address peer, own;
     read_address(getpeername, fd, &peer);
     read_address(getsockname, fd, &own);
-    lttng_ust_tracepoint(slowpath_redis, client_address, fd, client_id, peer.text, peer.port, own.text,
-                         own.port, before);
+    lttng_ust_tracepoint(slowpath_redis, client_address, fd, batch->client_id, peer.text, peer.port, own.text,
+                         own.port, before, is_opened_by_server(batch, fd, &own));
 }
 
 void batch_tell_link(int fd, const void *link)
@@ -231,7 +275,7 @@ void batch_tell_client(int fd, uint64_t client_id)
         lttng_ust_tracepoint_enabled(slowpath_redis, client_address)) {
         int error = errno;
         batch->told = telling;
-        tell_address(fd, client_id, bytes_before(batch, fd));
+        tell_address(batch, fd, bytes_before(batch, fd));
         errno = error;
     }
 }
@@ -244,7 +288,7 @@ void batch_tell_new_client(int fd, uint64_t client_id)
     int error = errno;
     batch->told = telling;
     /* Where no batches are put together yet, nobody knows how much will have been read when they are. */
-    tell_address(fd, client_id, batch_recording ? 0 : -1);
+    tell_address(batch, fd, batch_recording ? 0 : -1);
     errno = error;
 }
 
@@ -285,6 +329,15 @@ static void keep(const struct batch *batch, int fd, enum batch_end why, uint64_t
 #undef OFFSET
 }
 
+static void open_batch(struct batch *batch, uint64_t now)
+{
+    batch->open = 1;
+    batch->commands = 0;
+    batch->read_thread = batch->write_thread = 0;
+    batch->begin = batch->last = now;
+    batch->read_end = batch->write_start = batch->bytes_read = batch->bytes_written = batch->postponed = 0;
+}
+
 /* In the main thread alone, so that a client's batches and address are told in their order. */
 static void tell(struct batch *batch, int fd, enum batch_end why, uint64_t now)
 {
@@ -293,6 +346,12 @@ static void tell(struct batch *batch, int fd, enum batch_end why, uint64_t now)
     if (kept.batches == MOST_BATCHES || kept.all_commands + batch->commands > MOST_COMMANDS_TOLD)
         batch_tell_kept();
     keep(batch, fd, why, now);
+    uint64_t postponed = batch->postponed;
+    if (__builtin_expect(postponed && why != BATCH_CLIENT_FREED, 0)) {
+        /* The commands before the one that is put off were answered. */
+        open_batch(batch, postponed);
+        batch->postponed = postponed;
+    }
 }
 
 int batch_turn_end(void)
@@ -304,15 +363,6 @@ int batch_turn_end(void)
     }
     left_count = 0;
     return kept.batches != 0;
-}
-
-static void open_batch(struct batch *batch, uint64_t now)
-{
-    batch->open = 1;
-    batch->commands = 0;
-    batch->read_thread = batch->write_thread = 0;
-    batch->begin = batch->last = now;
-    batch->read_end = batch->write_start = batch->bytes_read = batch->bytes_written = 0;
 }
 
 /* Bytes that were read since the last look belong to the batch that is open now. */
@@ -336,6 +386,16 @@ void batch_read_begin(int fd, uint64_t client_id)
         open_batch(batch, ticks_now());
 }
 
+static int wants_no_reply(struct batch *batch, int fd)
+{
+    if (__builtin_expect(batch->opened != BY_UNKNOWN, 1))
+        return batch->opened == BY_SERVER;
+    int error = errno;
+    int is_to_primary = is_opened_by_server(batch, fd, NULL);
+    errno = error;
+    return is_to_primary;
+}
+
 void batch_read_end(const struct transfer *transfer, uint64_t client_id)
 {
     struct batch *batch = batch_of(transfer->fd, client_id);
@@ -347,8 +407,12 @@ void batch_read_end(const struct transfer *transfer, uint64_t client_id)
         take_bytes(batch, &untold, now);
         batch->last = now;
     }
+    if (batch->commands && is_main && wants_no_reply(batch, transfer->fd)) {
+        tell(batch, transfer->fd, BATCH_UNANSWERED, batch->last);
+        return;
+    }
     /* Nothing was there after all, or the I/O threads shall read it. */
-    if (!batch->bytes_read && !batch->commands && !batch->bytes_written)
+    if (!batch->bytes_read && !batch->commands && !batch->bytes_written && !batch->postponed)
         batch->open = 0;
 }
 
@@ -373,8 +437,15 @@ struct batch *batch_command_begin(int fd, uint64_t client_id)
     if (reading)
         take_bytes(batch, transfer, now);
     batch->last = now;
+    batch->postponed = 0;
     batch->command[batch->commands].start = now;
     return batch;
+}
+
+void batch_command_postponed(struct batch *batch, uint64_t client_id)
+{
+    if (batch->client_id == client_id && batch->recording == recording && batch->open)
+        batch->postponed = batch->command[batch->commands].start;
 }
 
 void batch_command_end(struct batch *batch, uint64_t client_id, void *command)
@@ -411,7 +482,7 @@ void batch_write_end(const struct transfer *transfer, uint64_t client_id, int mo
         batch->write_thread = thread_id();
     }
     batch->last = ticks_now();
-    if (more || (!batch->commands && !batch->bytes_written))
+    if (more || (!batch->commands && (!batch->bytes_written || batch->postponed)))
         return;
     if (is_main)
         tell(batch, transfer->fd, BATCH_WRITTEN, batch->last);
@@ -441,7 +512,7 @@ static void tell_those_that_wait(void)
     uint64_t now = ticks_now();
     for (int fd = 0; fd <= highest_fd; fd++) {
         struct batch *batch = &batches[fd];
-        if (batch->open && batch->recording == recording && now > batch->last &&
+        if (batch->open && batch->recording == recording && !batch->postponed && now > batch->last &&
             ns_of_ticks(now - batch->last) > WAITED_NS)
             tell(batch, fd, BATCH_WAITED, now);
     }

@@ -36,6 +36,8 @@ void batch_read_end(const struct transfer *transfer, uint64_t client_id);
  * unknown. */
 struct batch *batch_command_begin(int fd, uint64_t client_id);
 void batch_command_end(struct batch *batch, uint64_t client_id, void *command);
+/* Instead of the end: Redis has put the command off and will begin it again. */
+void batch_command_postponed(struct batch *batch, uint64_t client_id);
 
 /* Around a write; `more`: replies are left. */
 void batch_write_begin(int fd, uint64_t client_id);

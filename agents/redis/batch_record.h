@@ -21,6 +21,8 @@ enum batch_end {
     BATCH_WAITED = 2,
     /* The connection is gone. */
     BATCH_CLIENT_FREED = 3,
+    /* No reply is wanted: this server is a replica, and the client its connection to the primary. */
+    BATCH_UNANSWERED = 4,
 };
 
 /* A column for each field; those of commands hold each batch's commands one after the other. */

@@ -21,6 +21,7 @@
 static void (*redis_readQueryFromClient)(void *connection);
 static int (*redis_postponeClientRead)(void *client);
 static int (*redis_processCommand)(void *client);
+static void (*redis_blockClient)(void *client, int why);
 static void (*redis_call)(void *client, int flags);
 static int (*redis_prepareClientToWrite)(void *client);
 static int (*redis_writeToClient)(void *client, int handler_installed);
@@ -76,6 +77,21 @@ static int hook_postponeClientRead(void *client)
     return postponed;
 }
 
+/* The client whose command processCommand put off in its last turn, as clients are paused (CLIENT PAUSE, a failover):
+ * it is processed again when they go on. */
+static void *postponed_client;
+static const uint8_t *processCommand_code;
+static size_t processCommand_bytes;
+
+static void hook_blockClient(void *client, int why)
+{
+    /* Commands that block are executed, and call it from elsewhere. */
+    const uint8_t *caller = __builtin_return_address(0);
+    if ((size_t)(caller - processCommand_code) < processCommand_bytes)
+        postponed_client = client;
+    redis_blockClient(client, why);
+}
+
 static int hook_processCommand(void *client)
 {
     if (__builtin_expect(learning != LEARNED, 0)) {
@@ -91,8 +107,11 @@ static int hook_processCommand(void *client)
     if (told)
         TELL(start_process_command, fd, client_id);
     struct batch *batch = batch_recording ? batch_command_begin(fd, client_id) : NULL;
+    postponed_client = NULL;
     int result = redis_processCommand(client);
-    if (batch && batch_recording)
+    if (batch && batch_recording && __builtin_expect(postponed_client == client, 0))
+        batch_command_postponed(batch, client_id);
+    else if (batch && batch_recording)
         /* Not 0: the client may be gone. */
         batch_command_end(batch, client_id, result ? NULL : sent_command_of_client(client));
     if (told)
@@ -368,7 +387,7 @@ static int hook_SSL_write(void *ssl, const void *from, int size)
 /* ---- which of them are needed ---------------------------------------------------------------------- */
 
 #define HOOKED_FUNCTIONS(with) \
-    with(readQueryFromClient) with(postponeClientRead) with(processCommand) with(call) \
+    with(readQueryFromClient) with(postponeClientRead) with(processCommand) with(blockClient) with(call) \
     with(prepareClientToWrite) with(writeToClient) with(createClient) with(freeClient) \
     with(aeCreateFileEvent) with(aeDeleteFileEvent) with(beforeSleep) \
     with(handleClientsWithPendingReadsUsingThreads) with(clusterReadHandler) \
@@ -393,8 +412,8 @@ uint32_t hooks_wanted(void)
 {
     uint32_t wanted = 0;
     if (RECORDED(batches))
-        wanted |= NEEDS(readQueryFromClient) | NEEDS(processCommand) | NEEDS(writeToClient) |
-                  NEEDS(createClient) | NEEDS(freeClient);
+        wanted |= NEEDS(readQueryFromClient) | NEEDS(processCommand) | NEEDS(blockClient) |
+                  NEEDS(writeToClient) | NEEDS(createClient) | NEEDS(freeClient);
     if (RECORDED(start_read_client_query) | RECORDED(end_read_client_query))
         wanted |= NEEDS(readQueryFromClient) | NEEDS(freeClient) | NEEDS(createClient);
     if (RECORDED(call_command_start) | RECORDED(call_command_end))
@@ -438,6 +457,7 @@ reason hooks_prepare(void)
     size_t size;
     clientHasPendingReplies = (void *)image_function("clientHasPendingReplies", &size);
     getClientMemoryUsage = (void *)image_function("getClientMemoryUsage", &size);
+    processCommand_code = image_function("processCommand", &processCommand_bytes);
     reason failed = detours_prepare(detours, HOOKED);
     if (failed)
         return failed;

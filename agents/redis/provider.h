@@ -44,7 +44,8 @@
  *   commands       how many of the elements of the arrays below are its own
  *   command        numbers that command_name explains, in the order in which the client sent them; 0: a
  *                  command that Redis does not know, or one that ended the connection
- *   start          offset: Redis turned to the command; that includes parsing it
+ *   start          offset: Redis turned to the command; that includes parsing it. Where CLIENT PAUSE or a failover
+ *                  put it off, when it turned to it again
  *   duration       execution, in the same unit, without the time a blocking command waits */
 #define SLOWPATH_REDIS_OF_BATCHES(type, name) \
     lttng_ust_field_sequence(type, name, told->name, uint8_t, told->batches)
@@ -81,10 +82,12 @@ LTTNG_UST_TRACEPOINT_EVENT(slowpath_redis, command_name,
 /* Whose connection it is: told when it is opened and, like command_name, while it is used. Empty address
  * and port 0: a Unix socket.
  *   bytes_before   what Redis had read of the connection before the client's batch that is told next; 0: it
- *                  was just opened; -1: not known (an older TLS connection, a Unix socket) */
+ *                  was just opened; -1: not known (an older TLS connection, a Unix socket)
+ *   outgoing       1: this server opened it, as a replica to its primary: no replies are wanted there; 0 */
 LTTNG_UST_TRACEPOINT_EVENT(slowpath_redis, client_address,
     LTTNG_UST_TP_ARGS(int32_t, fd, uint64_t, client_id, const char *, peer_address, uint16_t, peer_port,
-                      const char *, own_address, uint16_t, own_port, int64_t, bytes_before),
+                      const char *, own_address, uint16_t, own_port, int64_t, bytes_before,
+                      uint8_t, outgoing),
     LTTNG_UST_TP_FIELDS(
         lttng_ust_field_integer(int32_t, fd, fd)
         lttng_ust_field_integer(uint64_t, client_id, client_id)
@@ -92,7 +95,8 @@ LTTNG_UST_TRACEPOINT_EVENT(slowpath_redis, client_address,
         lttng_ust_field_integer(uint16_t, peer_port, peer_port)
         lttng_ust_field_string(own_address, own_address)
         lttng_ust_field_integer(uint16_t, own_port, own_port)
-        lttng_ust_field_integer(int64_t, bytes_before, bytes_before)))
+        lttng_ust_field_integer(int64_t, bytes_before, bytes_before)
+        lttng_ust_field_integer(uint8_t, outgoing, outgoing)))
 
 /* ---- life cycle of a request (start_/end_read_client_query, call_command_*, write_to_client_*) ---- */
 
@@ -143,7 +147,8 @@ LTTNG_UST_TRACEPOINT_EVENT(slowpath_redis, write_to_client_end,
 
 /* ---- full: these and all above ------------------------------------------------------------------- */
 
-/* A command was parsed; it is checked, queued by MULTI, refused or executed. */
+/* A command was parsed; it is checked, queued by MULTI, refused or executed; or put off, as clients are paused, and
+ * told again when they go on. */
 SLOWPATH_REDIS_CLIENT_EVENT(start_process_command)
 SLOWPATH_REDIS_CLIENT_EVENT(end_process_command)
 /* The client has replies to write and had none before. */

@@ -127,6 +127,32 @@ class Events(unittest.TestCase):
         self.assertEqual([name for batch in batches for name in batch.names], ["client|reply", "set"])
         self.assertEqual(sum(batch.bytes_read for batch in batches), silent.sent)
 
+    def test_commands_that_are_put_off_are_told_once(self):
+        with Recording(self.server, *LITE) as recording:
+            alone, piped, leaving, pausing = (self.server.client() for _ in range(4))
+            pausing.do("CLIENT", "PAUSE", 1300, "WRITE")
+            alone.send(command("SET", "put", "off"))
+            piped.send(command("GET", "put") + command("SET", "put", "off") * 2)
+            self.assertEqual(piped.reply(), b"$-1")
+            leaving.send(command("SET", "put", "never"))
+            time.sleep(0.1)
+            leaving.close()
+            self.assertEqual([alone.reply(), piped.reply(), piped.reply()], [b"+OK"] * 3)
+            pausing.do("DEL", "put")
+        (batch,) = recording.batches(alone)
+        self.assertEqual((batch.names, batch.ended_by, batch.bytes_read), (["set"], 0, alone.sent))
+        self.assertEqual(batch.bytes_written, alone.received)
+        self.assertGreater(batch.start[0], 1_000_000_000)
+        self.assertLess(batch.duration[0], 300_000_000)
+        batches = recording.batches(piped)
+        self.assertEqual([batch.names for batch in batches], [["get"], ["set", "set"]])
+        self.assertEqual([batch.ended_by for batch in batches], [0, 0])
+        self.assertEqual(sum(batch.bytes_read for batch in batches), piped.sent)
+        self.assertEqual(sum(batch.bytes_written for batch in batches), piped.received)
+        self.assertGreater(batches[1].start[0], 1_000_000_000)
+        (batch,) = recording.batches(leaving)
+        self.assertEqual((batch.names, batch.ended_by, batch.bytes_read), ([], 3, leaving.sent))
+
     def test_the_life_cycle_agrees_with_the_client(self):
         with Recording(self.server, *LIFECYCLE, "client_address") as recording:
             client = self.server.client()
@@ -327,6 +353,43 @@ class OtherServers(unittest.TestCase):
             self.assertEqual({e.fd for e in received} | {e.fd for e in sent} - {-1}, set(links))
             self.assertEqual({address for address, _, _ in links.values()}, {"127.0.0.1"})
             self.assertTrue(all(ports[1] == peer or ports[0] == own for _, peer, own in links.values()), links)
+
+    def test_what_a_primary_sends_is_told_at_once_and_wants_no_reply(self):
+        with Server(agent=False) as primary, Server() as replica:
+            replica.settle()
+            client = replica.client()
+            client.do("REPLICAOF", "127.0.0.1", primary.port)
+            is_up = lambda: b"master_link_status:up" in client.do("INFO", "replication")
+            until(is_up, "the replica follows")
+            writer = primary.client()
+            with Recording(replica, *LITE) as recording:
+                for number in range(50):
+                    writer.do("SET", "key", number)
+                until(lambda: client.do("GET", "key") == b"49", "all has come")
+                # Whatever has not been told by then is lost: no second passes.
+                replica.turn()
+                recording.stop()
+                recording.stop = lambda: None
+            links = {e.client_id for e in recording.named("client_address") if e.outgoing}
+            clients = {e.own_port for e in recording.named("client_address") if not e.outgoing}
+            self.assertEqual((len(links), clients), (1, {replica.port}))
+            names = {e.number: e.fields["command"] for e in recording.named("command_name")}
+            batches = [e for e in recording.named("batch") if e.client_id in links and e.fields["command"]]
+            told = Counter(names[number] for batch in batches for number in batch.fields["command"])
+            self.assertEqual(told["set"], 50)
+            for batch in batches:
+                self.assertEqual((batch.ended_by, batch.bytes_written), (4, 0), batch)
+                self.assertLess(batch.ended, 500_000_000)
+            # The link comes again, as the client that it was.
+            replicas = lambda: re.findall(rb"\bid=(\d+)", writer.do("CLIENT", "LIST", "TYPE", "REPLICA"))
+            lost = replicas()
+            writer.do("CLIENT", "KILL", "TYPE", "REPLICA")
+            until(lambda: replicas() not in (lost, []) and is_up(), "the link is lost and comes again")
+            with Recording(replica, "*") as recording:
+                writer.do("SET", "key", "again")
+                until(lambda: client.do("GET", "key") == b"again", "it has come")
+            again = {e.client_id for e in recording.named("client_address") if e.outgoing}
+            self.assertEqual(again, links)
 
     def test_a_daemon_is_recorded_too(self):
         folder = tempfile.mkdtemp(prefix="slowpath-redis-")

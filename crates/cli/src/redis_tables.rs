@@ -245,7 +245,7 @@ pub(crate) fn hops(told: &StoreReport) -> String {
     let titles = [
         "from server",
         "to server",
-        "#published",
+        "#published, found at both",
         "#bytes",
         "#on the way: mean",
         "#p50",

@@ -537,7 +537,8 @@ const STORE_ADDRESS: &[&[&str]] = store_slots!(
     &["peer_port"],
     &["own_address"],
     &["own_port"],
-    &["bytes_before"]
+    &["bytes_before"],
+    &["outgoing"]
 );
 /// What they are is in arrays: `store.rs`.
 const STORE_BATCHES: &[&[&str]] = &[&["vpid"], &["vtid"], &["pid_ns"]];

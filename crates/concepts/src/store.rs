@@ -106,6 +106,8 @@ pub enum BatchEnd {
     Full,
     /// Nothing happened for a second.
     Waited,
+    /// No reply is wanted.
+    Unanswered,
     /// The connection is gone, or a reason that is not known here.
     Gone,
 }
@@ -123,6 +125,9 @@ pub struct StoreAddress<'packet> {
     pub own_port: u16,
     /// What had been read of the connection before the batch that is told next, in bytes, where known.
     pub bytes_before: Option<u64>,
+    /// Whether the data store itself opened the connection: to the primary whose replica it is. It wants no replies to
+    /// what comes over that. Earlier agents do not tell.
+    pub is_to_primary: bool,
 }
 
 impl<'packet> StoreAddress<'packet> {
@@ -134,6 +139,7 @@ impl<'packet> StoreAddress<'packet> {
             own_port: event.unsigned(slot(8)) as u16,
             bytes_before: (event.has(slot(9)).then(|| event.signed(slot(9))))
                 .and_then(|bytes| u64::try_from(bytes).ok()),
+            is_to_primary: event.unsigned(slot(10)) != 0,
         }
     }
 }
@@ -339,6 +345,7 @@ impl StoreBatches {
                 0 => BatchEnd::Written,
                 1 => BatchEnd::Full,
                 2 => BatchEnd::Waited,
+                4 => BatchEnd::Unanswered,
                 _ => BatchEnd::Gone,
             },
             unit_ns: number("unit_ns"),

@@ -135,6 +135,11 @@ impl Cycles {
         }
     }
 
+    /// A freed client has another connection now.
+    pub(crate) fn comes_again(&mut self, client: StoreClientId) {
+        self.freed.remove(&client);
+    }
+
     /// The descriptor's connection, touched in this cycle. Until that ends, nobody else can have the descriptor but a
     /// client that is named: reads name none.
     fn connection_of(&mut self, told: &Told) -> &mut Connection {

@@ -56,13 +56,26 @@ pub enum Finding {
     DoubleFree(DoubleFree),
     /// Replies waited until the main thread had written the append-only file, or synced it.
     AppendOnlyFileInThePath(AppendOnlyFileInThePath),
-    /// What one node of a cluster published lay unread at another one.
+    /// What nodes of a cluster published lay unread at others.
     BusStall(BusStall),
 }
 
-/// Published messages that a node of a cluster had sent and another one did not read for long.
+/// Published messages that nodes of a cluster had sent and others did not read for long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BusStall {
+    /// The number of the server that did not read for longest.
+    pub server: u32,
+    /// How often for 10 ms or longer, over all links.
+    pub count: u64,
+    /// How long, all together.
+    pub stood_ns: Nanoseconds,
+    /// The links, that first which stood for longest, all together.
+    pub links: Vec<StalledLink>,
+}
+
+/// What one node published and another one did not read for long.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StalledLink {
     /// The number of the server that did not read.
     pub server: u32,
     /// The number of the one that sent.

@@ -1,6 +1,7 @@
 //! Published messages on their way between the nodes of a cluster, as plain data: how long they took from node to node
 //! and on to clients, one by one where that is asked for, and where they lay unread.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use slowpath_model::Nanoseconds;
 use utoipa::ToSchema;
 
 use crate::bus::BusVolume;
-use crate::findings::{BusStall, Finding};
+use crate::findings::{BusStall, Finding, StalledLink};
 use crate::links::Sum;
 use crate::server::Servers;
 
@@ -159,26 +160,39 @@ impl Between {
         rows.collect()
     }
 
-    /// Where what others published lay unread for long at a server.
-    pub(crate) fn stalls(&self, server: u32) -> impl Iterator<Item = Finding> {
-        let its = self.sums.iter().filter(move |((_, to), _)| *to == server);
-        its.filter_map(move |(&(from_server, _), sum)| {
-            let worst = sum.worst?;
-            let busiest = self.volumes.get(&from_server).copied().unwrap_or_default();
-            let (begin, end) = (worst.since.ns(), (worst.since + worst.length).ns());
-            let second = busiest.busiest_begin_ns;
-            Some(Finding::BusStall(BusStall {
-                server,
-                from_server,
-                count: sum.stood,
-                stood_ns: sum.stood_for,
-                begin_ns: begin,
-                length_ns: worst.length,
-                messages: worst.messages,
-                bytes: worst.bytes,
-                busiest_bytes: busiest.busiest_bytes,
-                in_busiest_second: begin < second.saturating_add(SECOND) && end > second,
-            }))
-        })
+    /// Where what servers published lay unread for long at those that are `told`. One finding, as all links have the same remedy.
+    pub(crate) fn stall(&self, told: impl Fn(u32) -> bool) -> Option<Finding> {
+        let links = self.stalled().filter(|link| told(link.server));
+        let mut links: Vec<StalledLink> = links.collect();
+        links.sort_by_key(|link| (Reverse(link.stood_ns), link.server, link.from_server));
+        Some(Finding::BusStall(BusStall {
+            server: links.first()?.server,
+            count: links.iter().map(|link| link.count).sum(),
+            stood_ns: links.iter().map(|link| link.stood_ns).sum(),
+            links,
+        }))
+    }
+
+    fn stalled(&self) -> impl Iterator<Item = StalledLink> {
+        self.sums
+            .iter()
+            .filter_map(|(&(from_server, server), sum)| {
+                let worst = sum.worst?;
+                let busiest = self.volumes.get(&from_server).copied().unwrap_or_default();
+                let (begin, end) = (worst.since.ns(), (worst.since + worst.length).ns());
+                let second = busiest.busiest_begin_ns;
+                Some(StalledLink {
+                    server,
+                    from_server,
+                    count: sum.stood,
+                    stood_ns: sum.stood_for,
+                    begin_ns: begin,
+                    length_ns: worst.length,
+                    messages: worst.messages,
+                    bytes: worst.bytes,
+                    busiest_bytes: busiest.busiest_bytes,
+                    in_busiest_second: begin < second.saturating_add(SECOND) && end > second,
+                })
+            })
     }
 }

@@ -37,7 +37,7 @@ pub use cycles::{Touch, TouchedConnection};
 pub use findings::{
     Amplified, AppendOnlyFileInThePath, BusStall, DoubleFree, Finding, HeldUp, HoldUp,
     LongestAppend, NamedClient, Pipeline, PublishAmplification, ReadBySeveralThreads, RoundTripper,
-    SaturatedLoop, SlowCommand,
+    SaturatedLoop, SlowCommand, StalledLink,
 };
 pub use hops::{Delivery, Hop, HopRow, Hops};
 pub use report::{

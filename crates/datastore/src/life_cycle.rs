@@ -52,10 +52,11 @@ pub(crate) enum Completed {
 }
 
 impl LifeCycle {
-    /// One more event; what is complete by it.
+    /// One more event; what is complete by it. Where its client `wants_no_reply`, batches end with their reads.
     pub(crate) fn take(
         &mut self,
         told: &Told,
+        wants_no_reply: bool,
         work: &mut Work,
         asked: &Asked<'_>,
     ) -> Option<Completed> {
@@ -70,7 +71,8 @@ impl LifeCycle {
                 let open = self.open.get_mut(&client)?;
                 open.read(told, (*bytes).max(0).cast_unsigned(), work, asked);
                 let closed = *bytes == 0;
-                let is_over = closed || open.batch.is_empty();
+                let is_executed = wants_no_reply && !open.batch.commands.is_empty();
+                let is_over = closed || is_executed || open.batch.is_empty();
                 let batch = is_over.then(|| self.close(client));
                 batch.flatten().map(Completed::Batch)
             }

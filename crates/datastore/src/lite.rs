@@ -43,7 +43,7 @@ impl LiteBatches {
                 whole.batch.answered = whole.batch.bytes_written > 0;
                 done(whole.batch);
             }
-            BatchEnd::Gone => done(whole.batch),
+            BatchEnd::Gone | BatchEnd::Unanswered => done(whole.batch),
         }
     }
 

@@ -75,7 +75,7 @@ pub struct ServerRow {
     /// Its process, as its own namespace numbers it.
     #[schema(required)]
     pub pid: Option<ProcessId>,
-    /// The port on which its clients reached it; 0: a Unix socket, or not told.
+    /// The port on which most of its clients reached it; 0: Unix sockets, or not told.
     pub port: u16,
     /// What its numbers are made of.
     pub level: Level,
@@ -240,9 +240,11 @@ impl StoreReport {
         for (server, number) in servers.numbered() {
             if let Some(level) = server.told(asked.level) {
                 report.add(server, level, number, asked, &mut slowest);
-                report.findings.extend(between.stalls(number));
             }
         }
+        let is_told = |server| report.servers.iter().any(|row| row.server == server);
+        let stall = between.stall(is_told);
+        report.findings.extend(stall);
         slowest.sort_by_key(|(run, row)| (run.order(), row.server));
         slowest.truncate(asked.slowest);
         report.slowest = slowest.into_iter().map(|(_, row)| row).collect();
@@ -331,6 +333,20 @@ impl About<'_> {
         })
     }
 
+    /// The port at which most clients reached it.
+    fn port(&self) -> u16 {
+        let addresses = self.server.addresses.values();
+        let reached = addresses.filter(|address| !address.is_to_primary && address.own_port != 0);
+        let mut ports: BTreeMap<u16, u64> = BTreeMap::new();
+        for address in reached {
+            *ports.entry(address.own_port).or_default() += 1;
+        }
+        let most = ports
+            .into_iter()
+            .max_by_key(|&(port, count)| (count, Reverse(port)));
+        most.map_or(0, |(port, _)| port)
+    }
+
     fn row(&self, totals: &Totals, asked: &Asked<'_>) -> ServerRow {
         let seen = TimeRange::new(self.server.first, self.server.last);
         let window = asked.window.intersect(seen);
@@ -343,15 +359,10 @@ impl About<'_> {
             .values()
             .for_each(|command| all.merge(command.clone()));
         let clients = || totals.clients.values();
-        let ports = self
-            .server
-            .addresses
-            .values()
-            .map(|address| address.own_port);
         ServerRow {
             server: self.number,
             pid: self.server.process.number,
-            port: ports.filter(|&port| port != 0).min().unwrap_or_default(),
+            port: self.port(),
             level: self.level,
             begin_ns: window.begin.ns(),
             end_ns: window.end.ns(),

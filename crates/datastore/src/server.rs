@@ -3,6 +3,9 @@
 //! Events come here in the order of time. In the life of a process a client number is never used twice, and
 //! the number of a command always means the same; where an event contradicts that, the server was restarted.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -11,6 +14,7 @@ use slowpath_concepts::StoreClientId;
 use slowpath_model::Timestamp;
 use utoipa::ToSchema;
 
+use crate::batch::Batch;
 use crate::bus::Bus;
 use crate::cycles::Cycles;
 use crate::life_cycle::{Completed, LifeCycle};
@@ -30,6 +34,8 @@ pub(crate) struct Address {
     pub(crate) own_port: u16,
     /// What had been read of the connection before the client's next batch, in bytes.
     pub(crate) bytes_before: Option<u64>,
+    /// The server opened the connection, to its primary.
+    pub(crate) is_to_primary: bool,
 }
 
 /// All servers of a host, in the order in which they were seen first.
@@ -172,11 +178,14 @@ impl Server {
     /// Whether what `told` says cannot be of the same process.
     fn is_contradicted_by(&self, told: &Told) -> bool {
         let had_it = self.clients.get(&told.descriptor);
-        if has_client(told) && had_it.is_some_and(|had_it| *had_it > told.client) {
+        // Redis takes a lost link to its primary up again with the number that it had as a client.
+        let comes_again = is_to_primary(&self.addresses, told.client);
+        let is_older = had_it.is_some_and(|had_it| *had_it > told.client);
+        if has_client(told) && is_older && !comes_again {
             return true;
         }
         match &told.what {
-            What::ReadStart => self.closed.contains(&told.client),
+            What::ReadStart => !comes_again && self.closed.contains(&told.client),
             What::Name { number, command } => {
                 let known = self.names.get(number);
                 known.is_some_and(|known| known != command)
@@ -186,7 +195,12 @@ impl Server {
                 known.is_some_and(|known| {
                     // Of a connection that is going down it cannot be asked any more.
                     let both_known = known.peer_port != 0 && address.peer_port != 0;
-                    both_known && known.peer_port != address.peer_port
+                    let is_same = match (known.is_to_primary, address.is_to_primary) {
+                        (false, false) => known.peer_port == address.peer_port,
+                        // After a failover it is another primary.
+                        (known, now) => known && now,
+                    };
+                    both_known && !is_same
                 })
             }
             _ => false,
@@ -197,6 +211,9 @@ impl Server {
         self.last = self.last.max(told.happened());
         if has_client(&told) {
             self.clients.insert(told.descriptor, told.client);
+            if matches!(told.what, What::ReadStart) && is_to_primary(&self.addresses, told.client) {
+                self.cycles.comes_again(told.client);
+            }
         }
         if matches!(told.what, What::ReadEnd { bytes: 0, .. }) {
             self.closed.insert(told.client);
@@ -207,8 +224,10 @@ impl Server {
         if told.is_of_life_cycle() {
             let totals = &mut self.life_cycle;
             totals.is_recorded = true;
-            match self.events.take(&told, &mut totals.work, asked) {
-                Some(Completed::Batch(batch)) => {
+            let is_to_primary = is_to_primary(&self.addresses, told.client);
+            match (self.events).take(&told, is_to_primary, &mut totals.work, asked) {
+                Some(Completed::Batch(mut batch)) => {
+                    batch.answered &= !is_to_primary;
                     totals.take(self.process, batch, Level::LifeCycle, asked);
                 }
                 Some(Completed::Inside(command)) if asked.window.contains(told.at) => {
@@ -226,7 +245,11 @@ impl Server {
                 let lite = &mut self.lite;
                 lite.is_recorded = true;
                 lite::add_work(&mut lite.work, asked, process, &part);
-                let take = |batch| lite.take(self.process, batch, Level::Lite, asked);
+                let addresses = &self.addresses;
+                let take = |mut batch: Batch| {
+                    batch.answered &= !is_to_primary(addresses, batch.client);
+                    lite.take(self.process, batch, Level::Lite, asked);
+                };
                 self.batches.take(*part, take);
             }
             What::Bus(message) => self.bus.take(&message, told.at, asked.window),
@@ -251,12 +274,17 @@ impl Server {
             lite,
             life_cycle,
             process,
+            addresses,
             ..
         } = self;
+        let of_client = |mut batch: Batch| {
+            batch.answered &= !is_to_primary(addresses, batch.client);
+            batch
+        };
         self.batches
-            .finish(|batch| lite.take(*process, batch, Level::Lite, asked));
+            .finish(|batch| lite.take(*process, of_client(batch), Level::Lite, asked));
         self.events
-            .finish(|batch| life_cycle.take(*process, batch, Level::LifeCycle, asked));
+            .finish(|batch| life_cycle.take(*process, of_client(batch), Level::LifeCycle, asked));
         lite.settle();
         life_cycle.settle();
         self.bus.settle();
@@ -293,6 +321,13 @@ impl Server {
         };
         recorded.filter(|&level| asked.is_none_or(|asked| asked == level))
     }
+}
+
+/// Whether the client is the server's own connection to its primary, whose commands want no replies: what it writes there
+/// says how far it has come.
+fn is_to_primary(addresses: &FxHashMap<StoreClientId, Address>, client: StoreClientId) -> bool {
+    let address = addresses.get(&client);
+    address.is_some_and(|address| address.is_to_primary)
 }
 
 /// Whether it is about a connected client.

@@ -88,7 +88,7 @@ fn by_hand(
 
 /// `server command client: latency = reading + queueing + executing + waiting + writing`, in the order in
 /// which commands were turned to; `?` where no reply was seen.
-fn check(text: &str, expected: &str) -> StoreReport {
+pub(crate) fn check(text: &str, expected: &str) -> StoreReport {
     let report = ask(text, TimeRange::ALL);
     assert_eq!(shown(&report), lines(expected));
     adds_up(&report);

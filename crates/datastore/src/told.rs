@@ -234,6 +234,7 @@ fn address_of(address: &StoreAddress<'_>) -> Address {
         own_address: text(address.own_address),
         own_port: address.own_port,
         bytes_before: address.bytes_before,
+        is_to_primary: address.is_to_primary,
     }
 }
 

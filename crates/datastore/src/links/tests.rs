@@ -3,7 +3,7 @@
 use slowpath_model::TimeRange;
 
 use crate::tests::ask;
-use crate::{BusStall, Finding, HopRow, StoreReport};
+use crate::{Finding, HopRow, StalledLink, StoreReport};
 
 const PUBLISH: u16 = 4;
 const PING: u16 = 0;
@@ -58,14 +58,19 @@ fn joined(report: &StoreReport) -> Option<[u64; 4]> {
     report.hops.first().map(row)
 }
 
-fn stalls(report: &StoreReport) -> Vec<&BusStall> {
-    fn stall(finding: &Finding) -> Option<&BusStall> {
-        match finding {
-            Finding::BusStall(stall) => Some(stall),
-            _ => None,
+fn stalls(report: &StoreReport) -> &[StalledLink] {
+    match &report.findings[..] {
+        [] => &[],
+        [Finding::BusStall(stall)] => {
+            assert_eq!(stall.server, stall.links[0].server);
+            assert_eq!(
+                stall.count,
+                stall.links.iter().map(|link| link.count).sum::<u64>()
+            );
+            &stall.links
         }
+        others => panic!("one finding at most: {others:?}"),
     }
-    report.findings.iter().filter_map(stall).collect()
 }
 
 #[test]
@@ -130,7 +135,7 @@ fn what_was_published_and_not_read_for_long_stands_out() {
     );
     // That a ping waited is nothing.
     assert_eq!(joined(&report).map(|[messages, ..]| messages), Some(2));
-    let [stall] = stalls(&report)[..] else {
+    let [stall] = stalls(&report) else {
         panic!("one stall: {:?}", report.findings);
     };
     assert_eq!((stall.from_server, stall.server, stall.count), (1, 2, 1));
@@ -140,4 +145,40 @@ fn what_was_published_and_not_read_for_long_stands_out() {
     );
     assert_eq!((stall.messages, stall.bytes), (2, 2 * 2364));
     assert!(stall.in_busiest_second);
+}
+
+/// However many links stood still: each has the same remedy.
+#[test]
+fn stalls_of_several_links_are_one_finding() {
+    let mut text = "-- domain user\n".to_owned();
+    for (node, fd, own, peer) in [(7, 20, 5001, 17002), (8, 30, 17002, 5001)] {
+        text += &format!(
+            "cpu0 1 slowpath_redis:bus_address fd={fd} peer_address=::1 peer_port={peer} own_address=::1 own_port={own} \
+             @vpid={node} @vtid={node}\n"
+        );
+    }
+    // Node 7's message waits for 20 ms, node 8's for 30 ms.
+    for (at, event, node, fd) in [
+        (20, "cluster_send", 7, 20),
+        (20, "cluster_send", 8, 30),
+        (40, "cluster_process_packet", 8, 30),
+        (50, "cluster_process_packet", 7, 20),
+    ] {
+        text += &format!(
+            "cpu0 {at}000000 slowpath_redis:{event} fd={fd} type=4 bytes=2364 payload=100 @vpid={node} @vtid={node}\n"
+        );
+    }
+    text += "cpu0 90000000 slowpath_redis:cluster_send fd=20 type=0 bytes=9 payload=-1 @vpid=7 @vtid=7\n";
+    let report = ask(&text, TimeRange::ALL);
+    let links = stalls(&report).iter();
+    let links: Vec<_> = links
+        .map(|link| {
+            (
+                link.from_server,
+                link.server,
+                link.length_ns.get() / 1_000_000,
+            )
+        })
+        .collect();
+    assert_eq!(links, [(2, 1, 30), (1, 2, 20)]);
 }

@@ -42,6 +42,8 @@ pub(crate) struct Noted {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Connection {
     descriptor: i32,
+    /// What it was before, where the data store took a lost connection up again.
+    before: Vec<TimeRange>,
     begin: Timestamp,
     /// The client closed it, or another has its descriptor.
     end: Option<Timestamp>,
@@ -91,16 +93,24 @@ impl Noted {
         let before = self.latest.insert(told.descriptor, told.client);
         if let Some(before) = before.filter(|before| *before != told.client)
             && let Some(connection) = self.connections.get_mut(&before)
+            && connection.descriptor == told.descriptor
         {
             connection.end.get_or_insert(told.happened());
         }
         let connection = (self.connections.entry(told.client)).or_insert_with(|| Connection {
             descriptor: told.descriptor,
+            before: Vec::new(),
             begin: told.happened(),
             end: None,
             memory: Vec::new(),
             operations: Vec::new(),
         });
+        let begin = match &told.what {
+            What::Batch(part) => Some(part.batch.begin),
+            What::ReadStart => Some(told.at),
+            _ => None,
+        };
+        connection.take_up(told.descriptor, begin);
         match &told.what {
             What::Batch(part) => connection.begin = connection.begin.min(part.batch.begin),
             What::ReadEnd { bytes, memory } => {
@@ -216,6 +226,19 @@ impl Operation {
 }
 
 impl Connection {
+    /// Something began over it then. Where it had ended before, it goes on with another descriptor.
+    fn take_up(&mut self, descriptor: i32, begin: Option<Timestamp>) {
+        if let (Some(begin), Some(end)) = (begin, self.end)
+            && begin > end
+        {
+            self.before.push(TimeRange::new(self.begin, end));
+            self.memory.push((end, 0));
+            self.descriptor = descriptor;
+            self.begin = begin;
+            self.end = None;
+        }
+    }
+
     fn end_operation(&mut self, at: Timestamp) {
         if let Some(last) = self.operations.last_mut() {
             last.end.get_or_insert(at);
@@ -231,8 +254,9 @@ impl Connection {
 
     fn put(&self, of: Entity, last: Timestamp, tree: &mut Tree<'_>) {
         let end = self.end.unwrap_or(last);
-        let life = TimeRange::new(self.begin, end);
-        tree.put_one(of, "type", Values::ConnectionTypes, vec![(life, 0)]);
+        let lives = [TimeRange::new(self.begin, end)];
+        let lives = self.before.iter().chain(&lives).map(|life| (*life, 0));
+        tree.put_one(of, "type", Values::ConnectionTypes, lives.collect());
         let mut told = Vec::new();
         let mut memory = self.memory.iter().peekable();
         while let Some(&(since, bytes)) = memory.next() {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use slowpath_datastore::{
     Amplified, AppendOnlyFileInThePath, BusStall, DoubleFree, Finding, HeldUp, HoldUp, NamedClient,
-    Pipeline, PublishAmplification, ReadBySeveralThreads, SaturatedLoop, SlowCommand,
+    Pipeline, PublishAmplification, ReadBySeveralThreads, SaturatedLoop, SlowCommand, StalledLink,
     StoreOperation, Touch,
 };
 use slowpath_model::Nanoseconds;
@@ -215,20 +215,72 @@ fn publish_amplification(row: &PublishAmplification) -> StoreFinding {
     }
 }
 
+/// So many links are told of each by itself.
+const MOST_LINKS: usize = 5;
+
 fn bus_stall(row: &BusStall, time: impl Fn(i64) -> String) -> StoreFinding {
+    let whose = match &row.links[..] {
+        [link] => format!("what server {} published", link.from_server),
+        links => format!(
+            "published messages, on {}",
+            number_of(links.len() as u64, "link")
+        ),
+    };
     let title = format!(
-        "bus not read: what server {} published lay unread {}, {} in all",
-        row.from_server,
+        "bus not read: {whose} lay unread {}, {} in all",
         times_in_words(row.count),
         row.stood_ns,
     );
-    let worst = format!(
+    let (told, more) = row.links.split_at(row.links.len().min(MOST_LINKS));
+    let mut evidence = match told {
+        [link] => vec![stalled_at_worst(link, &time), sent_at_most(link)],
+        links => links.iter().map(|link| stalled_link(link, &time)).collect(),
+    };
+    let stood: Nanoseconds = more.iter().map(|link| link.stood_ns).sum();
+    evidence.extend((!more.is_empty()).then(|| {
+        format!(
+            "{} more, {stood} in all",
+            number_of(more.len() as u64, "link")
+        )
+    }));
+    let found = StoreFinding {
+        advice: "the event loop of the one did not write, or that of the other did not read: the time lines show what both \
+                 did then. Where the volume is the reason, sharded pub/sub or shorter messages lessen it"
+            .to_owned(),
+        ..StoreFinding::new(row.server, title, evidence)
+    };
+    match row.links.first() {
+        Some(longest) => {
+            let length = i64::try_from(longest.length_ns.get()).unwrap_or(i64::MAX);
+            found.at(longest.begin_ns, length)
+        }
+        None => found,
+    }
+}
+
+fn stalled_link(link: &StalledLink, time: impl Fn(i64) -> String) -> String {
+    format!(
+        "server {} to {}: {}, {} in all, {}; {}",
+        link.from_server,
+        link.server,
+        times_in_words(link.count),
+        link.stood_ns,
+        stalled_at_worst(link, time),
+        sent_at_most(link),
+    )
+}
+
+fn stalled_at_worst(row: &StalledLink, time: impl Fn(i64) -> String) -> String {
+    format!(
         "at worst for {} from {}; then {} of {} were there to be read",
         row.length_ns,
         time(row.begin_ns),
         number_of(row.messages, "message"),
         bytes(row.bytes),
-    );
+    )
+}
+
+fn sent_at_most(row: &StalledLink) -> String {
     let mut volume = format!(
         "server {} sent at most {} over the bus in a second",
         row.from_server,
@@ -237,14 +289,7 @@ fn bus_stall(row: &BusStall, time: impl Fn(i64) -> String) -> StoreFinding {
     if row.in_busiest_second {
         volume += ", and that was then: what the bus carries and this delay go together";
     }
-    let length = i64::try_from(row.length_ns.get()).unwrap_or(i64::MAX);
-    StoreFinding {
-        advice: "the event loop of the one did not write, or that of the other did not read: the time lines show what both \
-                 did then. Where the volume is the reason, sharded pub/sub or shorter messages lessen it"
-            .to_owned(),
-        ..StoreFinding::new(row.server, title, vec![worst, volume])
-    }
-    .at(row.begin_ns, length)
+    volume
 }
 
 fn read_by_several(row: &ReadBySeveralThreads) -> StoreFinding {
