@@ -30,12 +30,22 @@ pub(crate) struct StoreRow {
     clients: Told,
     threads: Vec<ThreadRow>,
     connections: Vec<ClientRow>,
+    /// Connections to other nodes of the cluster.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    links: Vec<LinkRow>,
     requests: Vec<ClientRow>,
 }
 
 #[derive(Serialize)]
 struct ThreadRow {
     tid: i32,
+    #[serde(flatten)]
+    told: Told,
+}
+
+#[derive(Serialize)]
+struct LinkRow {
+    fd: i32,
     #[serde(flatten)]
     told: Told,
 }
@@ -91,6 +101,7 @@ impl StoreRow {
                 client: client.0,
                 told,
             }),
+            Entity::Link(fd) => self.links.push(LinkRow { fd, told }),
             Entity::Request(client) => self.requests.push(ClientRow {
                 client: client.0,
                 told,
@@ -134,7 +145,8 @@ impl StoreRow {
             volume(&self.bus, "volume"),
             " sent in this millisecond",
         );
-        say("; last message: ", as_text(&self.bus, "type"), "");
+        say("; last message: ", as_text(&self.bus, "message"), "");
+        say(" ", as_text(&self.bus, "type"), "");
         text.push('\n');
         text + &self.thread_table() + &self.client_table()
     }
@@ -178,7 +190,12 @@ impl StoreRow {
                 of_request("data_structure"),
             ]);
         }
-        match self.connections.is_empty() {
+        for row in &self.links {
+            let mut texts = vec![format!("fd {}", row.fd), as_text(&row.told, "type")];
+            texts.resize(titles.len(), String::new());
+            clients.row(texts);
+        }
+        match self.connections.is_empty() && self.links.is_empty() {
             true => String::new(),
             false => clients.text(),
         }

@@ -9,7 +9,7 @@ mod request_type;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 use slowpath_concepts::StoreClientId;
@@ -20,6 +20,7 @@ pub(crate) use noted::Noted;
 use crate::batch::Batch;
 use crate::busy::{self, Doing, Operation};
 use crate::server::{Level, Server};
+use crate::totals::Totals;
 
 /// Whose resource it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +29,8 @@ pub enum Entity {
     Server,
     /// A client's connection.
     Connection(StoreClientId),
+    /// A connection to another node of the cluster, by its descriptor.
+    Link(i32),
     /// What a client asked for, over its connection; one at a time.
     Request(StoreClientId),
     /// The bus to the other nodes of a cluster.
@@ -49,6 +52,8 @@ pub enum Values {
     ConnectionTypes,
     /// Where a request, or what a connection brought, lies in the server.
     Structures,
+    /// Between whom something goes.
+    BusTypes,
     /// Whether a request reads or writes: positions in [`ServerModel::commands`].
     RequestTypes,
     /// What a thread does.
@@ -63,8 +68,9 @@ pub enum Values {
 
 impl Values {
     /// Those whose names are the same in every server.
-    pub const FIXED: [Self; 4] = [
+    pub const FIXED: [Self; 5] = [
         Self::ConnectionTypes,
+        Self::BusTypes,
         Self::Structures,
         Self::Operations,
         Self::ConnectionOperations,
@@ -75,6 +81,7 @@ impl Values {
         match self {
             Self::Numbers => None,
             Self::ConnectionTypes => Some("connection type"),
+            Self::BusTypes => Some("bus type"),
             Self::Structures => Some("data structure"),
             Self::RequestTypes => Some("request type"),
             Self::Operations => Some("store operation"),
@@ -87,7 +94,8 @@ impl Values {
     /// The names by value, where they are the same in every server.
     pub fn names(self) -> &'static [&'static str] {
         match self {
-            Self::ConnectionTypes => &["client"],
+            Self::ConnectionTypes => &["client", "internal-link", "replica-link"],
+            Self::BusTypes => &["node-to-node", "primary-to-replica"],
             Self::Structures => &["query-buffer", "arguments", "reply-buffer"],
             Self::Operations => &["reading", "executing", "writing"],
             Self::ConnectionOperations => &noted::OPERATIONS,
@@ -95,6 +103,18 @@ impl Values {
         }
     }
 }
+
+/// Values of [`Values::ConnectionTypes`].
+const CLIENT: i64 = 0;
+const INTERNAL_LINK: i64 = 1;
+const REPLICA_LINK: i64 = 2;
+
+/// Values of [`Values::BusTypes`].
+const NODE_TO_NODE: i64 = 0;
+const PRIMARY_TO_REPLICA: i64 = 1;
+
+/// What a replica alone sends to its primary.
+const OF_REPLICAS: [&str; 3] = ["psync", "sync", "replconf"];
 
 /// Values of [`Values::Structures`].
 const QUERY_BUFFER: i64 = 0;
@@ -153,6 +173,7 @@ impl ServerModel {
         let mut tree = Tree {
             server,
             level,
+            replicas: replicas(server, level, totals),
             together: Vec::new(),
             commands: Names::default(),
             messages: Names::default(),
@@ -162,7 +183,13 @@ impl ServerModel {
             let number = (life, process.0.into());
             tree.put_one(Entity::Server, "process", Values::Numbers, vec![number]);
         }
-        server.noted.put(server.last, &mut tree);
+        let is_of_replica = |(client, _): &(&StoreClientId, _)| tree.replicas.contains(*client);
+        let to_replicas = (totals.kept.iter().filter(is_of_replica))
+            .flat_map(|(_, batches)| batches)
+            .filter(|batch| batch.bytes_written > 0)
+            .map(|batch| batch.write_start.unwrap_or(batch.begin));
+        let to_replicas: Vec<Timestamp> = to_replicas.collect();
+        server.noted.put(server.last, &to_replicas, &mut tree);
         for (&client, batches) in &totals.kept {
             tree.client(client, batches);
         }
@@ -204,16 +231,42 @@ impl Names {
     }
 }
 
+/// Clients that sent what replicas send.
+fn replicas(server: &Server, level: Level, totals: &Totals) -> BTreeSet<StoreClientId> {
+    let mut known: FxHashMap<u32, bool> = FxHashMap::default();
+    let mut is_of_replica = |command| {
+        let named = || OF_REPLICAS.contains(&server.command(level, command).as_str());
+        *known.entry(command).or_insert_with(named)
+    };
+    let mut replicas = BTreeSet::new();
+    for (&client, batches) in &totals.kept {
+        let mut commands = batches.iter().flat_map(|batch| &batch.commands);
+        if commands.any(|executed| is_of_replica(executed.command)) {
+            replicas.insert(client);
+        }
+    }
+    replicas
+}
+
 /// What is known of a server's resources so far.
 struct Tree<'run> {
     server: &'run Server,
     level: Level,
+    /// Clients that are its replicas.
+    replicas: BTreeSet<StoreClientId>,
     together: Vec<Together>,
     commands: Names,
     messages: Names,
 }
 
 impl Tree<'_> {
+    fn connection_type(&self, client: StoreClientId) -> i64 {
+        match self.replicas.contains(&client) || self.server.is_to_primary(client) {
+            true => REPLICA_LINK,
+            false => CLIENT,
+        }
+    }
+
     fn put(&mut self, resources: Vec<Resource>, mut intervals: Vec<(TimeRange, Told)>) {
         intervals.retain(|(range, _)| range.begin < range.end);
         if !intervals.is_empty() {

@@ -292,6 +292,10 @@ impl Server {
         self.noted.settle();
     }
 
+    pub(crate) fn is_to_primary(&self, client: StoreClientId) -> bool {
+        is_to_primary(&self.addresses, client)
+    }
+
     /// What a command's number means in what was told at `level`.
     pub(crate) fn command(&self, level: Level, number: u32) -> String {
         let known = match level {

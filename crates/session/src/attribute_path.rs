@@ -67,6 +67,9 @@ fn store(path: &str) -> Option<OfHost<'_>> {
     Some((host, Subject::Store { server, of }))
 }
 
+/// Before the descriptor of a connection to another node, as clients' connections have numbers, too.
+const LINK: &str = "link-";
+
 /// What is before it, the server's, and what of the server it is.
 fn entity(path: &str) -> Option<(&str, Entity)> {
     let (above, last) = path.rsplit_once('/')?;
@@ -78,6 +81,9 @@ fn entity(path: &str) -> Option<(&str, Entity)> {
     }
     let client = || Some(StoreClientId(last.parse().ok()?));
     match above.rsplit_once('/') {
+        Some((server, "connections")) if last.starts_with(LINK) => {
+            Some((server, Entity::Link(last[LINK.len()..].parse().ok()?)))
+        }
         Some((server, "connections")) => Some((server, Entity::Connection(client()?))),
         Some((server, "requests")) => Some((server, Entity::Request(client()?))),
         // Else it is a thread of the kernel.
@@ -109,6 +115,9 @@ impl fmt::Display for AttributePath<'_> {
                 match of {
                     Entity::Server => {}
                     Entity::Connection(client) => write!(formatter, "/connections/{}", client.0)?,
+                    Entity::Link(descriptor) => {
+                        write!(formatter, "/connections/{LINK}{descriptor}")?;
+                    }
                     Entity::Request(client) => write!(formatter, "/requests/{}", client.0)?,
                     Entity::Thread(thread) => write!(formatter, "/threads/{}", thread.0)?,
                     Entity::Bus => formatter.write_str("/bus")?,
@@ -134,6 +143,7 @@ mod tests {
             "a/b/cpus/0/thread",
             "stores/1/process",
             "stores/2/connections/18446744073709551615/memory",
+            "stores/2/connections/link-20/type",
             "stores/2/requests/7/data-structure",
             "stores/2/threads/315/operation",
             "shop/stores/1/bus/volume",
@@ -162,6 +172,7 @@ mod tests {
             "",
             "stores/process",
             "stores/1/connections/x/memory",
+            "stores/1/connections/link-/type",
             "xstores/1/process",
             "connections/1/memory",
             "state",

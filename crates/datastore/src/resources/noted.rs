@@ -9,9 +9,10 @@ use slowpath_concepts::{BusKind, BusMoment, StoreClientId, StoreOperation};
 use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
 
 use super::{
-    Entity, NOT_TOLD, Told as Values4, Tree, Values, millisecond_of, milliseconds, resource,
+    Entity, INTERNAL_LINK, NODE_TO_NODE, NOT_TOLD, PRIMARY_TO_REPLICA, Told as Values4, Tree,
+    Values, millisecond_of, milliseconds, resource,
 };
-use crate::server::has_client;
+use crate::server::{Address, has_client};
 use crate::told::{Told, What};
 
 /// Names of what threads do to a connection, by value.
@@ -34,9 +35,21 @@ pub(crate) struct Noted {
     latest: FxHashMap<i32, StoreClientId>,
     /// Those with which something was done in this cycle of the event loop.
     touched: BTreeSet<StoreClientId>,
+    /// By descriptor: connections to other nodes, one after the other.
+    links: BTreeMap<i32, Vec<Link>>,
     sent: Vec<Sent>,
     /// Copies of a message to all nodes go out, of which type.
     broadcast: Option<BusKind>,
+}
+
+/// A connection to another node.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Link {
+    /// Its ends.
+    address: Address,
+    begin: Timestamp,
+    /// A client has its descriptor.
+    end: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -87,8 +100,15 @@ impl Noted {
                 BusMoment::Received => {}
             }
         }
+        if let What::BusAddress(address) = &told.what {
+            self.link(told.descriptor, address, told.at);
+        }
         if !has_client(told) {
             return;
+        }
+        let links = self.links.get_mut(&told.descriptor);
+        if let Some(link) = links.and_then(|links| links.last_mut()) {
+            link.end.get_or_insert(told.happened());
         }
         let before = self.latest.insert(told.descriptor, told.client);
         if let Some(before) = before.filter(|before| *before != told.client)
@@ -123,6 +143,19 @@ impl Noted {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn link(&mut self, descriptor: i32, address: &Address, begin: Timestamp) {
+        let links = self.links.entry(descriptor).or_default();
+        let is_it = |link: &Link| link.end.is_none() && link.address == *address;
+        if !links.last().is_some_and(is_it) {
+            let address = address.clone();
+            links.push(Link {
+                address,
+                begin,
+                end: None,
+            });
         }
     }
 
@@ -171,11 +204,36 @@ impl Noted {
     }
 
     /// Adds all of it; nothing is known after `last`.
-    pub(super) fn put(&self, last: Timestamp, tree: &mut Tree<'_>) {
+    pub(super) fn put(&self, last: Timestamp, to_replicas: &[Timestamp], tree: &mut Tree<'_>) {
         for (&client, connection) in &self.connections {
-            connection.put(Entity::Connection(client), last, tree);
+            connection.put(client, last, tree);
+        }
+        for (&descriptor, links) in &self.links {
+            let next = links.iter().skip(1).map(|link| link.begin).chain([last]);
+            let lives = links.iter().zip(next).map(|(link, next)| {
+                let end = link.end.unwrap_or(next).max(link.begin);
+                (TimeRange::new(link.begin, end), INTERNAL_LINK)
+            });
+            let of = Entity::Link(descriptor);
+            tree.put_one(of, "type", Values::ConnectionTypes, lives.collect());
         }
         self.put_bus(last, tree);
+        self.put_bus_types(last, to_replicas, tree);
+    }
+
+    fn put_bus_types(&self, last: Timestamp, to_replicas: &[Timestamp], tree: &mut Tree<'_>) {
+        let to_nodes = self.sent.iter().map(|sent| (sent.at, NODE_TO_NODE));
+        let to_replicas = to_replicas.iter().map(|at| (*at, PRIMARY_TO_REPLICA));
+        let mut sent: Vec<(Timestamp, i64)> = to_nodes.chain(to_replicas).collect();
+        sent.sort_unstable();
+        let mut runs = sent.chunk_by(|a, b| a.1 == b.1).peekable();
+        let mut types = Vec::new();
+        while let Some(run) = runs.next() {
+            let (begin, kind) = run[0];
+            let end = runs.peek().map_or(last, |next| next[0].0);
+            types.push((TimeRange::new(begin, end.max(begin)), kind));
+        }
+        tree.put_one(Entity::Bus, "type", Values::BusTypes, types);
     }
 
     fn put_bus(&self, last: Timestamp, tree: &mut Tree<'_>) {
@@ -201,7 +259,7 @@ impl Noted {
             let name = tree.messages.number(name);
             types.push((TimeRange::new(sent[0].at, end), name));
         }
-        tree.put_one(Entity::Bus, "type", Values::Messages, types);
+        tree.put_one(Entity::Bus, "message", Values::Messages, types);
     }
 }
 
@@ -252,10 +310,11 @@ impl Connection {
         (self.operations.iter()).any(|one| is_tls(one) || Some(one.thread) != first)
     }
 
-    fn put(&self, of: Entity, last: Timestamp, tree: &mut Tree<'_>) {
+    fn put(&self, client: StoreClientId, last: Timestamp, tree: &mut Tree<'_>) {
+        let (of, kind) = (Entity::Connection(client), tree.connection_type(client));
         let end = self.end.unwrap_or(last);
         let lives = [TimeRange::new(self.begin, end)];
-        let lives = self.before.iter().chain(&lives).map(|life| (*life, 0));
+        let lives = self.before.iter().chain(&lives).map(|life| (*life, kind));
         tree.put_one(of, "type", Values::ConnectionTypes, lives.collect());
         let mut told = Vec::new();
         let mut memory = self.memory.iter().peekable();

@@ -78,6 +78,7 @@ fn shown(server: &ServerModel, resource: &Resource, together: &Together) -> Stri
     let of = match resource.of {
         Entity::Server => "server".to_owned(),
         Entity::Connection(client) => format!("connection {}", client.0),
+        Entity::Link(fd) => format!("link {fd}"),
         Entity::Request(client) => format!("request {}", client.0),
         Entity::Bus => "bus".to_owned(),
         Entity::Thread(thread) => format!("thread {}", thread.0),
@@ -191,8 +192,46 @@ fn the_bus_has_a_volume_by_millisecond_and_the_type_of_the_last_message() {
         cpu0 3000002 slowpath_redis:broadcast_end fd=-1 type=4 bytes=50 payload=3 @vpid=7 @vtid=7
         cpu0 3000500 slowpath_redis:cluster_process_packet fd=14 type=1 bytes=900 payload=-1 @vpid=7 @vtid=7",
         "1 server process: 1000100-3000500 7
-         1 bus type: 1000100-3000001 ping, 3000001-3000500 publish broadcast
+         1 bus message: 1000100-3000001 ping, 3000001-3000500 publish broadcast
+         1 bus type: 1000100-3000500 node-to-node
          1 bus volume: 1000000-2000000 130, 3000000-4000000 50",
+    );
+}
+
+/// Links to other nodes have no client; links of replicas are clients that say so, or that the server opened itself.
+#[test]
+fn links_are_told_apart_from_clients() {
+    check(
+        "-- domain user
+        cpu0 100 slowpath_redis:command_name number=3 command=replconf @vpid=7 @vtid=7
+        cpu0 110 slowpath_redis:client_address fd=9 client_id=4 peer_address=a peer_port=1 own_address=b own_port=2 outgoing=1 @vpid=7 @vtid=7
+        cpu0 200 slowpath_redis:bus_address fd=14 peer_address=a peer_port=3 own_address=b own_port=4 @vpid=7 @vtid=7
+        cpu0 210 slowpath_redis:cluster_send fd=14 type=0 bytes=100 payload=-1 @vpid=7 @vtid=7
+        cpu1 300 slowpath_redis:batch client_id=5 fd=10 read_thread=7 ended_by=0 unit_ns=1 read_end=10 write_start=0 ended=20 bytes_read=21 bytes_written=0 command=[3] start=[10] duration=[10] @vpid=7 @vtid=7
+        cpu1 400 slowpath_redis:batch client_id=5 fd=10 write_thread=7 ended_by=0 unit_ns=1 read_end=0 write_start=10 ended=20 bytes_read=0 bytes_written=9 @vpid=7 @vtid=7
+        cpu0 500 slowpath_redis:bus_address fd=14 peer_address=a peer_port=3 own_address=b own_port=4 @vpid=7 @vtid=7
+        cpu0 600 slowpath_redis:client_address fd=14 client_id=6 peer_address=a peer_port=5 own_address=b own_port=2 @vpid=7 @vtid=7
+        cpu0 700 slowpath_redis:client_address fd=15 client_id=7 peer_address=a peer_port=6 own_address=b own_port=2 @vpid=7 @vtid=7",
+        "1 server process: 100-700 7
+         1 connection 4 type: 110-700 replica-link
+         1 connection 5 data-structure: 280-300 query-buffer, 380-400 reply-buffer
+         1 connection 5 type: 280-700 replica-link
+         1 connection 6 type: 600-700 client
+         1 link 14 type: 200-600 internal-link
+         1 request 5 command: 280-300 replconf
+         1 request 5 connection: 280-300 10
+         1 request 5 data-structure: 280-290 query-buffer, 290-300 arguments
+         1 request 5 type: 280-300 other
+         1 bus message: 210-700 ping
+         1 bus type: 210-390 node-to-node, 390-700 primary-to-replica
+         1 bus volume: 0-1000000 100
+         1 thread 7 operation: 280-290 reading, 290-300 executing, 390-400 writing
+         1 thread 7 request: 280-300 5, 390-400 5
+         1 loop busy: 0-1000000 30
+         1 loop operation: 280-290 reading, 290-300 executing, 390-400 writing
+         1 loop waiting: 280-300 1
+         1 clients read: 0-1000000 21
+         1 clients written: 0-1000000 9",
     );
 }
 
