@@ -310,7 +310,12 @@ impl Recording {
             self.manifest.kernel.events = session.enable_kernel(&plan.kernel_events, buffer)?;
         }
         if !plan.user_space_events.is_empty() {
-            session.enable_user_space(&plan.user_space_events, plan.user_space_sub_buffer)?;
+            let of_servers = plan.redis.filter()?;
+            let events = plan.user_space_events.iter().map(|event| {
+                let filter = of_servers.as_deref().filter(|_| plan.redis.has(event));
+                (event.as_str(), filter)
+            });
+            session.enable_user_space(events, plan.user_space_sub_buffer)?;
         }
         Ok(session)
     }

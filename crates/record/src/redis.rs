@@ -4,6 +4,8 @@
 //! A server that runs is left as it was when the recording ends. One into which the agent was brought before
 //! keeps it: nobody else's recording is disturbed, and idle it costs nothing that can be measured.
 
+mod filter;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -20,6 +22,8 @@ use crate::lttng;
 const LIBRARY: &str = "redis/build/libslowpath_redis.so";
 const ATTACH: &str = "redis/build/slowpath-redis-attach";
 const PRELOAD: &str = "LD_PRELOAD";
+/// Before the names of its events.
+const PROVIDER: &str = "slowpath_redis:";
 /// An idle server notices a recording within a tenth of a second.
 const NOTICED: Duration = Duration::from_millis(200);
 /// A process tells a new daemon of itself 5 s after the one before has ended, or somewhat later.
@@ -155,6 +159,29 @@ impl RedisAgent {
     pub(crate) fn events(&self) -> impl Iterator<Item = String> {
         let wanted = self.folder.is_some().then(|| self.choice.detail.events());
         wanted.unwrap_or_default().iter().map(ToString::to_string)
+    }
+
+    /// Which servers' events are recorded, of all that have the agent: those named, and where the command may start
+    /// some, all that are not there before. `None`: all.
+    ///
+    /// # Errors
+    /// What LTTng answered.
+    pub(crate) fn filter(&self) -> Result<Option<String>, String> {
+        let named = &self.choice.servers;
+        if self.folder.is_none() {
+            return Ok(None);
+        }
+        if !self.choice.launched {
+            return Ok(Some(filter::only(named)));
+        }
+        let mut others = lttng::processes_with_events(PROVIDER)?;
+        others.retain(|process| !named.contains(process));
+        Ok(filter::all_but(&others))
+    }
+
+    /// Whether `event` is the agent's, by its name or glob.
+    pub(crate) fn has(&self, event: &str) -> bool {
+        self.folder.is_some() && event.starts_with(PROVIDER)
     }
 
     /// What makes servers that the command starts load the agent; `theirs` is what is loaded now.
