@@ -1,4 +1,5 @@
-//! Which servers a recording of Redis has, where the machine has several: all that were named, and no other.
+//! Which servers a recording of Redis has, where the machine has several and others record them, too: all that were
+//! named, or the user is told; and no other.
 //!
 //! Needs LTTng, redis and the agent, which it builds; skips visibly where one is missing.
 
@@ -6,7 +7,9 @@ mod support;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
 use support::inside::{record, recorder};
 use support::redis_servers::{
     REQUESTS, Server, agents, alone, benchmark, free_port, gets, recorded_processes, redis,
@@ -108,6 +111,95 @@ fn a_server_in_a_namespace_of_processes_is_recorded() {
 }
 
 #[test]
+fn a_recording_goes_on_when_another_one_that_brought_the_agent_ends() {
+    let Some(agents) = agents() else { return };
+    let _alone = alone();
+    let (server, port) = running();
+    let folder = tempfile::tempdir().expect("a folder");
+    let process = server.0.id().to_string();
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    let (begun, ended) = (place("begun"), place("ended"));
+    let wait_for = |file: &str| format!("until [ -e {file} ]; do sleep 0.05; done");
+    // The first ends when the second has begun, which goes on when the first has ended.
+    let until_begun = wait_for(&begun);
+    let arguments = ["--redis", &process, "--", "sh", "-c", &until_begun];
+    let mut first = recorder(&agents, &folder.path().join("first"), &arguments);
+    let mut first = first.stderr(Stdio::piped()).spawn().expect("a recorder");
+    let mut said = BufReader::new(first.stderr.take().expect("its words")).lines();
+    let attached = format!("attached to process {process}");
+    assert!(said.any(|line| line.is_ok_and(|line| line.contains(&attached))));
+    let script = format!(
+        "touch {begun}; {}; {}",
+        wait_for(&ended),
+        benchmark(&port).join(" ")
+    );
+    let second = folder.path().join("second");
+    let arguments = ["--redis", &process, "--", "sh", "-c", &script];
+    let mut recorder = recorder(&agents, &second, &arguments);
+    let recorder = recorder
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn();
+    let recorder = recorder.expect("a recorder");
+    assert!(first.wait().is_ok_and(|end| end.success()));
+    std::fs::write(&ended, "").expect("a file");
+    let run = recorder.wait_with_output().expect("its end");
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{said}");
+    assert_eq!(gets(&second), REQUESTS, "{said}");
+    // Then the agent leaves.
+    let status = || {
+        let mut ask = Command::new(agents.join("redis/build/slowpath-redis-attach"));
+        let run = ask
+            .args(["--status", &process])
+            .output()
+            .expect("its words");
+        String::from_utf8_lossy(&run.stdout).trim().to_owned()
+    };
+    let begin = Instant::now();
+    while status() != "away" {
+        let waited = begin.elapsed();
+        assert!(waited < Duration::from_secs(10), "{}", status());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_server_that_cannot_be_recorded_is_named() {
+    let Some(agents) = agents() else { return };
+    let _alone = alone();
+    let port = free_port();
+    let mut unshare = Command::new("unshare");
+    let hide = "mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /dev/shm";
+    unshare.args(["--mount", "sh", "-c", hide]);
+    if !unshare.status().is_ok_and(|run| run.success()) {
+        support::skip("mount namespaces are not permitted here");
+        return;
+    }
+    let mut unshare = Command::new("unshare");
+    let script = format!(
+        "{hide}; exec redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no"
+    );
+    let server = unshare.args(["--mount", "sh", "-c", &script]);
+    let server = Server(server.stdout(Stdio::null()).spawn().expect("a server"));
+    wait_for(&port);
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = folder.path().join("unreached");
+    let process = server.0.id();
+    let said = record(
+        &agents,
+        &recording,
+        &["--redis", &process.to_string(), "--", "true"],
+    );
+    let expected = format!("process {process} has not told LTTng of itself in 15 s: nothing of it");
+    assert!(said.contains(&expected), "{said}");
+    assert!(!said.contains("first events"), "{said}");
+    let told = std::fs::read(recording.join("slowpath.json")).expect("what it says of itself");
+    let told: Value = serde_json::from_slice(&told).expect("JSON");
+    assert_eq!(told["ust"]["missing_servers"], json!([process]), "{said}");
+}
+
+#[test]
 fn a_server_is_recorded_whole_after_a_recorder_was_killed() {
     let Some(agents) = agents() else { return };
     let _alone = alone();
@@ -144,12 +236,20 @@ fn what_is_no_server_is_refused_and_leaves_nothing_behind() {
     let folder = tempfile::tempdir().expect("a folder");
     let recording = folder.path().join("none");
     let own = std::process::id().to_string();
+    let port = free_port();
+    let mut renamed = redis(&port);
+    renamed.args(["--rename-command", "CLIENT", "KUNDE"]);
+    let server = Server(renamed.stderr(Stdio::null()).spawn().expect("redis-server"));
+    wait_for(&port);
+    let renamed = server.0.id().to_string();
     for (server, why) in [
         (
             own.as_str(),
             "is no redis-server that exports its functions",
         ),
         ("2147483647", "there is no such process"),
+        // It says so only once it has learned.
+        (renamed.as_str(), "is CLIENT renamed?"),
     ] {
         let run = Command::new(env!("CARGO_BIN_EXE_slowpath"))
             .args(["record", "--kernel", "none", "--redis", server, "-o"])
