@@ -42,11 +42,16 @@ static int attentive = 1;
 static unsigned turns;
 /* Has the event loop begun? Before, Redis forks to become a daemon; after, to save. */
 static int looked;
+/* At the last look: did a session record its events? */
+static int recorded;
+/* It is to leave once none does. */
+static int leaving;
 
 static void leave(void)
 {
     hooks_place(0);
     batch_look(0, 0);
+    recorded = leaving = 0;
     imported_restore(&import_epoll_wait);
     imported_restore(&import_fork);
 }
@@ -92,8 +97,14 @@ static void __attribute__((noinline, cold)) look(void)
         refuse(failed);
         return;
     }
-    if (learning == LEARNED)
-        batch_look(wanted != 0, hooks_want_batches());
+    if (learning != LEARNED)
+        return;
+    recorded = wanted != 0;
+    batch_look(recorded, hooks_want_batches());
+    if (leaving && !recorded) {
+        state = AWAY;
+        leave();
+    }
 }
 
 /* Batches are kept over waits that end soon, and told when one does not. Where requests are rare, each is
@@ -206,6 +217,7 @@ EXPORTED int slowpath_redis_start(void)
 {
     /* Who calls this has found the event loop running. */
     looked = 1;
+    leaving = 0;
     if (state == PRESENT)
         return SLOWPATH_REDIS_PRESENT_ALREADY;
     return begin() ? SLOWPATH_REDIS_REFUSED : 0;
@@ -224,6 +236,25 @@ EXPORTED int slowpath_redis_stop(void)
         leave();
     }
     return 0;
+}
+
+EXPORTED int slowpath_redis_stop_when_idle(void)
+{
+    if (state != PRESENT || !hooks_wanted())
+        return slowpath_redis_stop();
+    leaving = 1;
+    return SLOWPATH_REDIS_LATER;
+}
+
+EXPORTED int slowpath_redis_status(void)
+{
+    if (state == AWAY)
+        return SLOWPATH_REDIS_IS_AWAY;
+    if (state == REFUSED)
+        return SLOWPATH_REDIS_IS_REFUSED;
+    if (learning != LEARNED)
+        return SLOWPATH_REDIS_IS_LEARNING;
+    return recorded ? SLOWPATH_REDIS_IS_RECORDED : SLOWPATH_REDIS_IS_IDLE;
 }
 
 __attribute__((constructor)) static void loaded(void)

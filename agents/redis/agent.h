@@ -17,4 +17,18 @@ EXPORTED const char *slowpath_redis_refusal(void);
 /* Takes everything away from the program. It may be started again. */
 EXPORTED int slowpath_redis_stop(void);
 
+/* The same, but where a session records its events only once none does, unless it is started again before. */
+#define SLOWPATH_REDIS_LATER 1
+EXPORTED int slowpath_redis_stop_when_idle(void);
+
+/* How far it is. */
+enum slowpath_redis_status {
+    SLOWPATH_REDIS_IS_AWAY,
+    SLOWPATH_REDIS_IS_REFUSED,
+    SLOWPATH_REDIS_IS_LEARNING,
+    SLOWPATH_REDIS_IS_IDLE, /* it waits for a session that records its events */
+    SLOWPATH_REDIS_IS_RECORDED,
+};
+EXPORTED int slowpath_redis_status(void);
+
 #endif

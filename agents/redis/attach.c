@@ -1,6 +1,6 @@
-/* slowpath-redis-attach: brings the agent into a running redis-server, or has it leave. Stops the main
+/* slowpath-redis-attach: brings the agent into a running redis-server, has it leave, or asks how far it is. Stops the main
  * thread alone, while that waits for events: it then holds no lock and is in none of Redis's functions.
- * There it has the thread call dlopen and the agent's start, or its stop, and lets it go on as if nothing
+ * There it has the thread call dlopen and a function of the agent, and lets it go on as if nothing
  * had happened. x86-64 Linux only, and only where the server uses the same C library file as this program.
  * Not part of the agent: it needs nothing of the server but the right to trace it. */
 #define _GNU_SOURCE
@@ -27,6 +27,8 @@
 
 #define LIBRARY "libslowpath_redis.so"
 #define SECONDS_TO_FIND_IT_WAITING 10
+/* Who only asks can ask again. */
+#define SECONDS_TO_ASK 1
 /* What a signal handler or the interrupted function may use below the stack pointer, and our texts. */
 #define STACK_LEFT_ALONE 1024
 #define TEXT_BYTES 8192
@@ -149,13 +151,13 @@ static int signal_of(int status)
 }
 
 /* Interrupts the main thread until that happens in epoll_wait; leaves it stopped there. */
-static void stop_while_waiting(struct user_regs_struct *registers)
+static void stop_while_waiting(struct user_regs_struct *registers, int seconds)
 {
     double begin = milliseconds();
     if (ptrace(PTRACE_SEIZE, server, 0, 0))
         give_up("you must be root or the server's user, and kernel.yama.ptrace_scope must allow it",
                 "process %d cannot be traced: %s", server, strerror(errno));
-    while (milliseconds() - begin < SECONDS_TO_FIND_IT_WAITING * 1e3) {
+    while (milliseconds() - begin < seconds * 1e3) {
         int status, passed_on = 0;
         if (ptrace(PTRACE_INTERRUPT, server, 0, 0))
             give_up(NULL, "process %d cannot be stopped: %s", server, strerror(errno));
@@ -173,7 +175,7 @@ static void stop_while_waiting(struct user_regs_struct *registers)
         usleep(20 + rand() % 200);
     }
     give_up("is it loading, or stuck in a command?", "process %d did not wait for events within %d s", server,
-            SECONDS_TO_FIND_IT_WAITING);
+            seconds);
 }
 
 /* Has the stopped thread call a function, with its stack as it was and the registers restored by the
@@ -209,24 +211,36 @@ static unsigned long call(const struct user_regs_struct *saved, unsigned long fu
     }
 }
 
-/* ---- attach and detach ---------------------------------------------------------------------------- */
+/* ---- attach, detach and ask ---------------------------------------------------------------------------- */
 
 struct functions {
     unsigned long setenv, dlopen, dlsym, dlerror;
 };
 
-/* Whether the agent was at work before. */
-static int was_present;
+enum task { ATTACH, DETACH, DETACH_WHEN_IDLE, ASK, TASKS };
+static const struct {
+    const char *option, *function;
+} tasks[TASKS] = {
+    [ATTACH] = {"", "slowpath_redis_start"},
+    [DETACH] = {"--detach", "slowpath_redis_stop"},
+    [DETACH_WHEN_IDLE] = {"--detach-when-idle", "slowpath_redis_stop_when_idle"},
+    [ASK] = {"--status", "slowpath_redis_status"},
+};
+
+/* What the agent's function answered, and whether the agent was loaded before. */
+static int answer, was_loaded;
+/* Why the agent refused. */
+static char refusal[512];
 
 /* NULL, or what failed. */
 static const char *work(const struct user_regs_struct *saved, const struct functions *there, const char *library,
-                        int detach)
+                        enum task task)
 {
     static char said[512];
     unsigned long text = saved->rsp - STACK_LEFT_ALONE - TEXT_BYTES;
     unsigned long path = text + 64, name = path + PATH_MAX;
     write_memory(path, library, strlen(library) + 1);
-    if (!detach) {
+    if (task == ATTACH) {
         /* Else LTTng would wait for its daemon, and the server with it. */
         static const char variable[] = "LTTNG_UST_REGISTER_TIMEOUT";
         write_memory(text, variable, sizeof variable);
@@ -234,27 +248,42 @@ static const char *work(const struct user_regs_struct *saved, const struct funct
         call(saved, there->setenv, text, text + 32, 1);
     }
     unsigned long handle = call(saved, there->dlopen, path, RTLD_NOW | RTLD_NOLOAD, 0);
-    int was_loaded = handle != 0;
-    if (!was_loaded && !detach)
+    was_loaded = handle != 0;
+    if (!was_loaded && task == ATTACH)
         handle = call(saved, there->dlopen, path, RTLD_NOW, 0);
     if (!handle) {
         read_text(call(saved, there->dlerror, 0, 0, 0), said, sizeof said);
-        return detach ? "the agent is not in this process" : said;
+        return task == ATTACH ? said : "the agent is not in this process";
     }
-    const char *wanted = detach ? "slowpath_redis_stop" : "slowpath_redis_start";
+    const char *wanted = tasks[task].function;
     write_memory(name, wanted, strlen(wanted) + 1);
     unsigned long function = call(saved, there->dlsym, handle, name, 0);
     if (!function)
-        return "another library of this name is loaded there";
-    int answer = call(saved, function, 0, 0, 0);
-    was_present = was_loaded && answer == SLOWPATH_REDIS_PRESENT_ALREADY;
-    if (answer != SLOWPATH_REDIS_REFUSED)
+        return "another version of the agent is loaded there, until the server is started anew";
+    answer = call(saved, function, 0, 0, 0);
+    int is_refused = (task == ATTACH && answer == SLOWPATH_REDIS_REFUSED) ||
+                     (task == ASK && answer == SLOWPATH_REDIS_IS_REFUSED);
+    if (!is_refused)
         return NULL;
     const char *reason = "slowpath_redis_refusal";
     write_memory(name, reason, strlen(reason) + 1);
     function = call(saved, there->dlsym, handle, name, 0);
-    read_text(function ? call(saved, function, 0, 0, 0) : 0, said, sizeof said);
-    return said;
+    read_text(function ? call(saved, function, 0, 0, 0) : 0, refusal, sizeof refusal);
+    return task == ASK ? NULL : refusal;
+}
+
+static void tell(enum task task, double waited, double stood_still)
+{
+    static const char *const is[] = {"away", "refused", "learning", "idle", "recorded"};
+    if (task == ASK)
+        printf("%s%s%s\n", is[answer], refusal[0] ? ": " : "", refusal);
+    else if (task == ATTACH && was_loaded && answer == SLOWPATH_REDIS_PRESENT_ALREADY)
+        printf("the agent is in process %d already\n", server);
+    else if (task == DETACH_WHEN_IDLE && answer == SLOWPATH_REDIS_LATER)
+        printf("process %d is recorded: the agent leaves it when no session records it any more\n", server);
+    else
+        printf("%s process %d, which stood still for %.1f ms (%.1f ms until it waited for events)\n",
+               task == ATTACH ? "attached to" : "detached from", server, stood_still, waited);
 }
 
 /* Every build that the agent can hook exports this function, and no other program does. */
@@ -287,12 +316,15 @@ static void read_ahead(const char *path)
 
 int main(int count, char **arguments)
 {
-    int detach = count == 3 && !strcmp(arguments[1], "--detach");
+    enum task task = count == 3 ? TASKS - 1 : ATTACH;
+    while (task != ATTACH && strcmp(arguments[1], tasks[task].option))
+        task--;
     char *end = "";
-    server = count == 2 + detach ? strtol(arguments[count - 1], &end, 10) : 0;
+    server = count == 2 + (task != ATTACH) ? strtol(arguments[count - 1], &end, 10) : 0;
     if (server <= 0 || *end) {
-        fprintf(stderr, "usage: slowpath-redis-attach [--detach] PID\n"
-                        "Brings slowpath's agent into the running redis-server PID, or has it leave.\n");
+        fprintf(stderr, "usage: slowpath-redis-attach [--detach | --detach-when-idle | --status] PID\n"
+                        "Brings slowpath's agent into the running redis-server PID, has it leave, at once or when no\n"
+                        "session records it, or says how far it is: away, refused, learning, idle or recorded.\n");
         return 2;
     }
     /* Beside this program. */
@@ -317,18 +349,14 @@ int main(int count, char **arguments)
 
     struct user_regs_struct saved;
     double begin = milliseconds();
-    stop_while_waiting(&saved);
+    stop_while_waiting(&saved, task == ASK ? SECONDS_TO_ASK : SECONDS_TO_FIND_IT_WAITING);
     double stopped = milliseconds();
     before = &saved;
-    const char *failed = work(&saved, &there, library, detach);
+    const char *failed = work(&saved, &there, library, task);
     let_go();
     double released = milliseconds();
     if (failed)
         give_up(NULL, "%s", failed);
-    if (was_present)
-        printf("the agent is in process %d already\n", server);
-    else
-        printf("%s process %d, which stood still for %.1f ms (%.1f ms until it waited for events)\n",
-           detach ? "detached from" : "attached to", server, released - stopped, stopped - begin);
+    tell(task, stopped - begin, released - stopped);
     return 0;
 }

@@ -34,6 +34,8 @@ function create(native) {
 
     /** The context of the server request that is being served, 0 where none is known. */
     currentContext: () => (contexts && contexts.getStore()) || 0,
+    /** The same where `resource`, an AsyncResource, was made. */
+    contextAt: (resource) => resource.runInAsyncScope(recording.currentContext),
     /** What runs from here on, and what it starts, belongs to `context`. */
     enterContext: (context) => contexts.enterWith(context),
     connectionOf: (socket, isNew) => connectionOf(socket, recording, isNew),

@@ -4,8 +4,8 @@
 // and bytes and reads the name; keys and values stay where they are.
 'use strict';
 
-const Module = require('module');
 const net = require('net');
+const { followFiles } = require('./modules.cjs');
 
 const COMMAND = Symbol('slowpath.command');
 
@@ -16,7 +16,7 @@ function follow(recording) {
     recording.tellRedis(command, connection, connection.nextNumber(), connection.offset);
     connection.offset += command.bytes;
   };
-  const files = [
+  followFiles(recording, [
     [
       /[/\\]ioredis[/\\]built[/\\]Command\.js$/,
       (exports) => followIoredis(exports?.default, recording, newCommand, send),
@@ -29,15 +29,7 @@ function follow(recording) {
       /[/\\]@redis[/\\]client[/\\]dist[/\\]lib[/\\](client[/\\]RESP2|RESP)[/\\]encoder\.js$/,
       (exports) => followEncoder(exports, recording, newCommand, send),
     ],
-  ];
-
-  const load = Module._extensions['.js'];
-  Module._extensions['.js'] = function (module, filename) {
-    load.apply(this, arguments);
-    for (const [pattern, followFile] of files) {
-      if (pattern.test(filename)) recording.guarded(() => followFile(module.exports))();
-    }
-  };
+  ]);
 }
 
 /** ioredis makes a Command where the application asks, and turns it into bytes just before it writes. */

@@ -146,6 +146,30 @@ test('a recording that begins and ends in the middle tells by bytes which reques
   assert.equal(talk, '');
 });
 
+test('requests that wait in a pool of undici belong to who asked, not to whose answer made room', { skip }, async () => {
+  const EACH = 40;
+  let pools;
+  const { events } = await recorded(async () => {
+    pools = await service('pools.mjs');
+    const user = client(pools.port, EACH);
+    await pause(600); // it has noticed
+    for (const name of pools.names) {
+      const asked = Array.from({ length: EACH }, (_, i) => user.ask(`${name}/${i}`));
+      assert.deepEqual(new Set(await Promise.all(asked)), new Set([200]), name);
+    }
+    user.close();
+    assert.equal(await pools.stop(), '');
+  });
+  const served = named(events, 'http_server_receive').filter(({ local_port }) => local_port === pools.port);
+  const pathOfContext = new Map(served.map(({ context, path }) => [context, path]));
+  for (const name of pools.names) {
+    const made = named(events, 'http_client_request').filter(({ path }) => path.startsWith(`${name}/`));
+    assert.equal(made.length, EACH, name);
+    const ofOthers = made.filter(({ cause, path }) => pathOfContext.get(cause) !== path);
+    assert.equal(ofOthers.length, 0, `${name}: ${ofOthers.length} of ${EACH}`);
+  }
+});
+
 test('TLS, threads, and requests that are given up', { skip }, async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'slowpath-node-'));
   const [KEY, CERTIFICATE] = ['key', 'certificate'].map((name) => path.join(folder, name));

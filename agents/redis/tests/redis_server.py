@@ -322,6 +322,13 @@ def attach(server, *options):
     return float(re.search(r"still for ([0-9.]+) ms", run.stdout).group(1))
 
 
+def ask(server):
+    """How far the agent is."""
+    run = subprocess.run([ATTACH, "--status", str(server.pid)], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
 def tls_files(folder):
     """A certificate for this test alone."""
     key, certificate = os.path.join(folder, "key.pem"), os.path.join(folder, "certificate.pem")

@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 from load import EVERY_KIND, Load
-from redis_server import ATTACH, LITE, Recording, Server, attach, change_code, until
+from redis_server import ATTACH, LITE, Recording, Server, ask, attach, change_code, until
 
 IO_THREADS = ("--io-threads", "2", "--io-threads-do-reads", "yes")
 
@@ -68,6 +68,30 @@ class Attaching(unittest.TestCase):
                 self.assertEqual(again.stdout, f"the agent is in process {server.pid} already\n")
                 attach(server, "--detach")
 
+    def test_it_leaves_when_nobody_records_the_server_any_more(self):
+        with Server(agent=False) as server:
+            attach(server)
+            until(lambda: ask(server) == "idle", "the agent has learned")
+            with Recording(server, *LITE) as recording:
+                self.assertEqual(ask(server), "recorded")
+                said = subprocess.run([ATTACH, "--detach-when-idle", str(server.pid)], capture_output=True, text=True,
+                                      check=True)  # fmt: skip
+                self.assertIn("leaves it when no session records it any more", said.stdout)
+                client = server.client()
+                client.do("GET", "key")
+                client.close()
+            self.assertIn("get", [name for batch in recording.batches(client) for name in batch.names])
+            until(lambda: ask(server) == "away", "it has left")
+
+            # Who comes meanwhile keeps it.
+            attach(server)
+            with Recording(server, *LITE):
+                subprocess.run([ATTACH, "--detach-when-idle", str(server.pid)], capture_output=True, check=True)
+                subprocess.run([ATTACH, str(server.pid)], capture_output=True, check=True)
+            until(lambda: ask(server) == "idle", "it stays")
+            attach(server, "--detach-when-idle")
+            self.assertEqual(ask(server), "away")
+
     def test_what_cannot_be_attached_to_goes_on(self):
         with Server("--rename-command", "CLIENT", "KUNDE", agent=False) as server:
             attach(server)
@@ -75,6 +99,7 @@ class Attaching(unittest.TestCase):
             said = subprocess.run([ATTACH, str(server.pid)], capture_output=True, text=True)
             self.assertEqual(said.returncode, 1)
             self.assertIn("is CLIENT renamed?", said.stderr)
+            self.assertRegex(ask(server), "^refused: .*is CLIENT renamed?")
             self.assertEqual(server.client().do("PING"), b"+PONG")
         sleeper = subprocess.Popen(["sleep", "60"])
         said = subprocess.run([ATTACH, "--detach", str(sleeper.pid)], capture_output=True, text=True)

@@ -1,182 +1,18 @@
-//! Redis servers recorded from inside, one that runs and one that the command starts: every request of a client
-//! is told, keys and values are not, and the server is afterwards as it was.
+//! Redis servers that the command starts, recorded from inside: every request of a client is told, and what stands out;
+//! keys and values are not. Which servers a recording has: record_named_redis.rs.
 //!
 //! Needs LTTng, redis and the agent, which it builds; skips visibly where one is missing.
 
 mod support;
 
-use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
-use support::inside::{agents_with, record, recorder};
+use support::inside::record;
+use support::redis_servers::{REQUESTS, agents, alone, benchmark, free_port, free_ports, gets};
 use support::server::Server as Served;
 use support::{oracle_says, slowpath_succeeds};
-
-const REQUESTS: u64 = 3_000;
-
-/// A recording has every server that the agent is in: tests with servers run one after the other.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn agents() -> Option<PathBuf> {
-    agents_with("redis", "libslowpath_redis.so", "redis-benchmark")
-}
-
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn free_port() -> String {
-    let [port] = free_ports();
-    port
-}
-
-/// Ports of which no two are the same.
-fn free_ports<const N: usize>() -> [String; N] {
-    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
-    listeners.map(|listener| {
-        let address = listener.local_addr().expect("an address");
-        address.port().to_string()
-    })
-}
-
-fn redis(port: &str) -> Command {
-    let mut command = Command::new("redis-server");
-    command.args([
-        "--port",
-        port,
-        "--bind",
-        "127.0.0.1",
-        "--save",
-        "",
-        "--appendonly",
-        "no",
-    ]);
-    command.stdout(Stdio::null());
-    command
-}
-
-fn wait_for(port: &str) {
-    let address: SocketAddr = format!("127.0.0.1:{port}").parse().expect("an address");
-    let begin = Instant::now();
-    while TcpStream::connect(address).is_err() {
-        assert!(
-            begin.elapsed() < Duration::from_secs(20),
-            "redis-server does not answer"
-        );
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// A server that answers, and its port.
-fn running() -> (Server, String) {
-    let port = free_port();
-    let server = Server(redis(&port).spawn().expect("redis-server"));
-    wait_for(&port);
-    (server, port)
-}
-
-/// How many GET the recording has.
-fn gets(recording: &Path) -> u64 {
-    let text = slowpath_succeeds(&["events"], recording);
-    let text = String::from_utf8_lossy(&text.stdout);
-    assert!(!text.contains("key:"), "a key was recorded");
-    let numbers: Vec<&str> = (text.lines())
-        .filter(|line| line.contains("slowpath_redis:command_name") && line.contains("\"get\""))
-        .filter_map(|line| line.split("number = ").nth(1)?.split(',').next())
-        .collect();
-    assert!(!numbers.is_empty(), "nothing explains what a get is");
-    let is_get = |command: &&str| command.split("] = ").nth(1) == Some(numbers[0]);
-    (text.lines())
-        .filter(|line| line.contains("slowpath_redis:batches"))
-        .filter_map(|line| line.split(" command = [ ").nth(1)?.split(" ]").next())
-        .map(|commands| commands.split(", ").filter(is_get).count() as u64)
-        .sum()
-}
-
-fn benchmark(port: &str) -> Vec<String> {
-    let requests = REQUESTS.to_string();
-    let words = [
-        "redis-benchmark",
-        "-q",
-        "-c",
-        "5",
-        "-p",
-        port,
-        "-t",
-        "get",
-        "-r",
-        "9",
-        "-n",
-        &requests,
-    ];
-    words.map(Into::into).into()
-}
-
-#[test]
-fn a_server_that_runs_is_recorded_and_left_as_it_was() {
-    let Some(agents) = agents() else { return };
-    let _alone = alone();
-    let (server, port) = running();
-    let folder = tempfile::tempdir().expect("a folder");
-    let process = server.0.id().to_string();
-    let benchmark = benchmark(&port);
-    let mut arguments = vec!["--redis", &process, "--"];
-    arguments.extend(benchmark.iter().map(String::as_str));
-    for name in ["first", "again"] {
-        let recording = folder.path().join(name);
-        let said = record(&agents, &recording, &arguments);
-        // The second time, too: it was taken away in between.
-        assert!(
-            said.contains(&format!("attached to process {process}")),
-            "{said}"
-        );
-        assert!(said.contains("\nnext: slowpath redis "), "{said}");
-        assert_eq!(gets(&recording), REQUESTS);
-    }
-}
-
-#[test]
-fn a_server_is_recorded_whole_after_a_recorder_was_killed() {
-    let Some(agents) = agents() else { return };
-    let _alone = alone();
-    let (server, port) = running();
-    let folder = tempfile::tempdir().expect("a folder");
-    let process = server.0.id().to_string();
-    let mut killed = recorder(
-        &agents,
-        &folder.path().join("killed"),
-        &["--redis", &process],
-    );
-    let mut killed = killed.stderr(Stdio::piped()).spawn().expect("a recorder");
-    let mut said = BufReader::new(killed.stderr.take().expect("its words")).lines();
-    assert!(said.any(|line| line.is_ok_and(|line| line.contains("recording until Ctrl-C"))));
-    let benchmark = benchmark(&port);
-    let run = || Command::new(&benchmark[0]).args(&benchmark[1..]).output();
-    assert!(run().is_ok_and(|run| run.status.success()));
-    killed.kill().expect("killed");
-    killed.wait().expect("its end");
-
-    // It goes on, and what the killed one left in it is no hindrance.
-    assert!(run().is_ok_and(|run| run.status.success()));
-    let mut arguments = vec!["--redis", &process, "--"];
-    arguments.extend(benchmark.iter().map(String::as_str));
-    let recording = folder.path().join("next");
-    record(&agents, &recording, &arguments);
-    assert_eq!(gets(&recording), REQUESTS);
-}
 
 #[test]
 fn a_server_that_the_command_starts_is_recorded() {
@@ -724,31 +560,5 @@ fn io_threads_that_read_over_tls_are_shown_and_nothing_is_found_in_a_healthy_ser
             !kinds.iter().any(|kind| finding["kind"] == *kind),
             "{finding}"
         );
-    }
-}
-
-#[test]
-fn what_is_no_server_is_refused_and_leaves_nothing_behind() {
-    let Some(agents) = agents() else { return };
-    let folder = tempfile::tempdir().expect("a folder");
-    let recording = folder.path().join("none");
-    let own = std::process::id().to_string();
-    for (server, why) in [
-        (
-            own.as_str(),
-            "is no redis-server that exports its functions",
-        ),
-        ("2147483647", "there is no such process"),
-    ] {
-        let run = Command::new(env!("CARGO_BIN_EXE_slowpath"))
-            .args(["record", "--kernel", "none", "--redis", server, "-o"])
-            .arg(&recording)
-            .env("SLOWPATH_AGENTS", &agents)
-            .output()
-            .expect("a recorder");
-        let said = String::from_utf8_lossy(&run.stderr);
-        assert_eq!(run.status.code(), Some(2), "{said}");
-        assert!(said.contains(why) && said.contains("hint: "), "{said}");
-        assert!(!recording.exists(), "{said}");
     }
 }

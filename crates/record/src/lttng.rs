@@ -104,10 +104,11 @@ impl Session {
         }
     }
 
-    /// Enables applications' events by name or glob, with process, thread and program name.
-    pub(crate) fn enable_user_space(
+    /// Enables applications' events by name or glob, where a filter says so only some of them; with process, thread
+    /// and program name.
+    pub(crate) fn enable_user_space<'a>(
         &self,
-        events: &[String],
+        events: impl Iterator<Item = (&'a str, Option<&'a str>)>,
         sub_buffer: u64,
     ) -> Result<(), String> {
         if self.mode == Mode::Standard {
@@ -115,8 +116,9 @@ impl Session {
             self.lttng_for("enable-channel", &timer)?;
         }
         self.channel("--userspace", sub_buffer)?;
-        for event in events {
-            let arguments = ["--userspace", "--channel", CHANNEL, event];
+        for (event, filter) in events {
+            let mut arguments = vec!["--userspace", "--channel", CHANNEL, event];
+            arguments.extend(filter.iter().flat_map(|filter| ["--filter", *filter]));
             match self.lttng_for("enable-event", &arguments) {
                 // For LTTng, `a**` is `a*`.
                 Err(cause) if !cause.contains("already enabled") => return Err(cause),
@@ -249,9 +251,19 @@ pub(crate) fn session_names() -> Result<Vec<String>, String> {
 
 /// The processes that have told the daemon of their events.
 pub(crate) fn registered_processes() -> Result<Vec<ProcessId>, String> {
+    processes_with_events("")
+}
+
+/// Those of them that have events whose names begin with `provider`.
+pub(crate) fn processes_with_events(provider: &str) -> Result<Vec<ProcessId>, String> {
     let list = lttng(&["--mi", "xml", "list", "--userspace"])?;
     let processes = list.split("<pid>").skip(1);
-    let numbers = processes.filter_map(|process| elements(process, "id").next()?.parse().ok());
+    let has_some = |process: &&str| {
+        let names = process.split_once("<events>").map_or("", |(_, rest)| rest);
+        provider.is_empty() || elements(names, "name").any(|name| name.starts_with(provider))
+    };
+    let numbers = (processes.filter(has_some))
+        .filter_map(|process| elements(process, "id").next()?.parse().ok());
     Ok(numbers.map(ProcessId).collect())
 }
 

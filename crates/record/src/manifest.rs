@@ -139,6 +139,9 @@ pub struct UserSpacePart {
     pub events: Vec<String>,
     /// Events and packets that LTTng discarded.
     pub lost_events: u64,
+    /// Redis servers that were to be recorded, and were not or no more when the recording ended.
+    #[serde(default)]
+    pub missing_servers: Vec<ProcessId>,
 }
 
 /// What became of spans that were sent here.

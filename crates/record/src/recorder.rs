@@ -249,17 +249,21 @@ impl Recording {
         let control = ControlSocket::listen(&self.folder)
             .map_err(RecordError::system("no socket for snapshot requests"))?;
         self.receiver = SpanReceiver::start(&options.spans, &self.folder, self.mode, talk)?;
-        let in_servers = plan.redis.attach(talk)?;
-        in_servers.wait_until_known(&options.redis, &signals, talk);
+        let mut servers = plan.redis.attach(talk)?;
+        servers.wait_until_ready(&signals, talk)?;
         self.start(options)?;
-        in_servers.settle(&options.redis);
+        servers.settle(&signals, talk);
         // A command's start shows that tracing has begun.
         if options.command.is_empty() {
             talk(&begun(options));
         }
         let ended = watch::watch(self, options, plan, signals, &control, talk)?;
+        let missing = servers.missing(talk);
+        if let Some(part) = &mut self.manifest.ust {
+            part.missing_servers = missing;
+        }
         let finished = self.finish(&ended);
-        drop(in_servers);
+        drop(servers);
         let command_end = ended.wait_for_command(talk);
         finished?;
         // Only now: a command that is told to end sends its last spans then.
@@ -310,7 +314,12 @@ impl Recording {
             self.manifest.kernel.events = session.enable_kernel(&plan.kernel_events, buffer)?;
         }
         if !plan.user_space_events.is_empty() {
-            session.enable_user_space(&plan.user_space_events, plan.user_space_sub_buffer)?;
+            let of_servers = plan.redis.filter()?;
+            let events = plan.user_space_events.iter().map(|event| {
+                let filter = of_servers.as_deref().filter(|_| plan.redis.has(event));
+                (event.as_str(), filter)
+            });
+            session.enable_user_space(events, plan.user_space_sub_buffer)?;
         }
         Ok(session)
     }
@@ -390,6 +399,7 @@ fn first_manifest(options: &RecordOptions, plan: &Plan, instance: Option<&Instan
     let user_space = UserSpacePart {
         events: plan.user_space_events.clone(),
         lost_events: 0,
+        missing_servers: Vec::new(),
     };
     Manifest {
         format_version: manifest::FORMAT_VERSION,

@@ -1,33 +1,30 @@
 //! Recording inside redis-server: the agent of agents/redis is brought into servers that run and into those
 //! that the command starts, and which of its events are recorded.
 //!
-//! A server that runs is left as it was when the recording ends. One into which the agent was brought before
-//! keeps it: nobody else's recording is disturbed, and idle it costs nothing that can be measured.
+//! A server that runs is left as it was when the recording, or the last of those that overlap, ends. One into which the
+//! agent was brought before keeps it: nobody else's recording is disturbed, and idle it costs nothing that can be
+//! measured.
+
+mod filter;
+mod servers;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::time::{Duration, Instant};
 
 use slowpath_model::ProcessId;
-use slowpath_platform::process::helper;
-use slowpath_platform::signals::SignalPipe;
 
 use crate::agents;
 use crate::error::RecordError;
 use crate::lttng;
 
+pub(crate) use servers::Servers;
+
 const LIBRARY: &str = "redis/build/libslowpath_redis.so";
 const ATTACH: &str = "redis/build/slowpath-redis-attach";
 const PRELOAD: &str = "LD_PRELOAD";
-/// An idle server notices a recording within a tenth of a second.
-const NOTICED: Duration = Duration::from_millis(200);
-/// A process tells a new daemon of itself 5 s after the one before has ended, or somewhat later.
-const PATIENCE: Duration = Duration::from_secs(15);
-/// Who waits longer wants to know what for.
-const SWIFT: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(50);
-
+/// Before the names of its events.
+const PROVIDER: &str = "slowpath_redis:";
 /// Which Redis servers are recorded from inside, and how closely.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RedisChoice {
@@ -157,6 +154,29 @@ impl RedisAgent {
         wanted.unwrap_or_default().iter().map(ToString::to_string)
     }
 
+    /// Which servers' events are recorded, of all that have the agent: those named, and where the command may start
+    /// some, all that are not there before. `None`: all.
+    ///
+    /// # Errors
+    /// What LTTng answered.
+    pub(crate) fn filter(&self) -> Result<Option<String>, String> {
+        let named = &self.choice.servers;
+        if self.folder.is_none() {
+            return Ok(None);
+        }
+        if !self.choice.launched {
+            return Ok(Some(filter::only(named)));
+        }
+        let mut others = lttng::processes_with_events(PROVIDER)?;
+        others.retain(|process| !named.contains(process));
+        Ok(filter::all_but(&others))
+    }
+
+    /// Whether `event` is the agent's, by its name or glob.
+    pub(crate) fn has(&self, event: &str) -> bool {
+        self.folder.is_some() && event.starts_with(PROVIDER)
+    }
+
     /// What makes servers that the command starts load the agent; `theirs` is what is loaded now.
     pub(crate) fn variable(&self, theirs: Option<OsString>) -> Option<(&'static str, OsString)> {
         let folder = self.folder.as_ref().filter(|_| self.choice.launched)?;
@@ -172,85 +192,9 @@ impl RedisAgent {
     ///
     /// # Errors
     /// What kept it out of one; the others are left as they were.
-    pub(crate) fn attach(&self, talk: &mut dyn FnMut(&str)) -> Result<Attached, RecordError> {
-        let mut attached = Attached(Vec::new());
-        let Some(folder) = &self.folder else {
-            return Ok(attached);
-        };
-        let program = folder.join(ATTACH);
-        for server in &self.choice.servers {
-            let failed = |said: String| {
-                let (cause, hint) = said.split_once("\nhint: ").unwrap_or((&said, ""));
-                let is_another = cause.contains("is no redis-server");
-                RecordError::NoRedis {
-                    process: *server,
-                    cause: cause.to_owned(),
-                    hint: match is_another {
-                        true => those_that_run(),
-                        false => hint.to_owned(),
-                    },
-                }
-            };
-            let said = run(&program, &[], *server).map_err(failed)?;
-            talk(&said);
-            if said.starts_with("attached to ") {
-                attached.0.push((program.clone(), *server));
-            }
-        }
-        Ok(attached)
-    }
-}
-
-/// Servers that the agent leaves when this is dropped.
-pub(crate) struct Attached(Vec<(PathBuf, ProcessId)>);
-
-impl Attached {
-    /// Before events are recorded: waits until LTTng can record the servers that run. An agent that was there
-    /// before looks every few seconds for the daemon after the one that it knew has ended. A signal ends the wait.
-    pub(crate) fn wait_until_known(
-        &self,
-        choice: &RedisChoice,
-        signals: &SignalPipe,
-        talk: &mut dyn FnMut(&str),
-    ) {
-        let begin = Instant::now();
-        let mut has_said_so = false;
-        for server in &choice.servers {
-            while !lttng::registered_processes().is_ok_and(|known| known.contains(server)) {
-                let waited = begin.elapsed();
-                if waited > PATIENCE {
-                    talk(&format!(
-                        "process {} has not told LTTng of itself in {} s: its first events may be missing",
-                        server.0,
-                        PATIENCE.as_secs()
-                    ));
-                    break;
-                }
-                if waited > SWIFT && !has_said_so {
-                    talk("waiting until LTTng knows the servers");
-                    has_said_so = true;
-                }
-                if signals.interrupts_sleep(PAUSE) {
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Once events are recorded: waits until the agent, wherever it is in a server that runs, has noticed.
-    pub(crate) fn settle(&self, choice: &RedisChoice) {
-        if !choice.servers.is_empty() {
-            std::thread::sleep(NOTICED);
-        }
-    }
-}
-
-impl Drop for Attached {
-    fn drop(&mut self) {
-        for (program, server) in &self.0 {
-            // One that has ended meanwhile needs nothing; in one that cannot be stopped it stays, idle.
-            let _ = run(program, &["--detach"], *server);
-        }
+    pub(crate) fn attach(&self, talk: &mut dyn FnMut(&str)) -> Result<Servers, RecordError> {
+        let program = self.folder.clone().unwrap_or_default().join(ATTACH);
+        Servers::attach(program, &self.choice.servers, talk)
     }
 }
 
@@ -270,24 +214,6 @@ fn those_that_run() -> String {
             "those called redis-server are processes {}",
             servers.join(", ")
         ),
-    }
-}
-
-/// Runs the program for a server; what it said, or why it failed.
-fn run(program: &Path, options: &[&str], server: ProcessId) -> Result<String, String> {
-    let run = helper(program)
-        .args(options)
-        .arg(server.0.to_string())
-        .output()
-        .map_err(|cause| format!("{}: {cause}", program.display()))?;
-    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    match run.status.success() {
-        true => Ok(said(&run.stdout)),
-        false => {
-            let said = said(&run.stderr);
-            let named = said.strip_prefix("slowpath-redis-attach: ");
-            Err(named.unwrap_or(&said).to_owned())
-        }
     }
 }
 

@@ -14,6 +14,7 @@ pub mod inside;
 pub mod packets;
 pub mod probed;
 pub mod questions;
+pub mod redis_servers;
 pub mod server;
 
 use std::collections::hash_map::DefaultHasher;
