@@ -240,6 +240,9 @@ impl<'lines> Walk<'_, 'lines> {
         match wake.by {
             // Who let it go on did not work for it.
             _ if wait.stopped => self.wait_segment(&wait, State::Blocked, Cause::Stopped),
+            Waker::Thread(waker) if wake.for_signal && self.is_ended_by(waker, &wait) => {
+                self.enter(waker, &wait, wait.begin, wait.link);
+            }
             // It was given up before or while the handler ran: nobody woke the thread for that.
             _ if wake.for_signal && is_for_a_lock(&wait) => {
                 let begin = self.tried_since(&wait, true);
@@ -369,6 +372,34 @@ impl<'lines> Walk<'_, 'lines> {
             }
         }
         since
+    }
+
+    /// Whether the wait is the last that the topmost thread does, as another one ends their process (`exit_group`): the
+    /// kernel wakes it for a signal that nobody takes, and it makes no call any more. Nobody had what it waited for.
+    fn is_ended_by(&self, waker: ThreadId, wait: &Wait<'_>) -> bool {
+        let (thread, woken) = (self.topmost(), wait.wake.begin);
+        let process = |thread| self.lines.process(thread, woken);
+        let ended = self.lines.life(thread).end;
+        if process(thread).is_none()
+            || process(thread) != process(waker)
+            || ended == self.lines.range().end
+            || self.lines.last_call(thread).is_some()
+        {
+            return false;
+        }
+        let rest = TimeRange::new(woken, ended.max(woken));
+        let waits_again = || {
+            let mut at = ended;
+            while at > self.cursor {
+                let stretch = self.lines.stretch_before(thread, at);
+                if matches!(stretch.doing, Doing::Blocked { call: Some(_), .. }) {
+                    return stretch.range.begin >= self.cursor;
+                }
+                at = stretch.range.begin;
+            }
+            false
+        };
+        !self.lines.made_other_calls(thread, rest) && !waits_again()
     }
 
     fn is_timeout(&self, wake: WakeUp, uninterruptible: bool) -> bool {

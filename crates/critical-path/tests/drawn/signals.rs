@@ -1,6 +1,6 @@
 //! Waits that signals interrupt: who ended them, and who is waited for.
 
-use crate::support::{awoken_by_a_timer, check};
+use crate::support::{Tracer, awoken_by_a_timer, check, path, range, shown, timelines, trace};
 
 #[test]
 fn a_wait_that_signals_interrupt_is_for_whoever_ends_the_last_piece() {
@@ -214,4 +214,52 @@ fn who_is_stopped_waits_to_be_let_go_on_and_then_for_the_lock_as_before() {
          400..410 a WAIT_CPU
          410..500 a RUNNING",
     );
+}
+
+#[test]
+fn a_thread_whose_process_another_one_ends_leads_to_that_one() {
+    // u waits for the end of a process: a computes, and ends it; b, which was idle, dies last and wakes u.
+    let drawing = |then: &str| {
+        format!(
+            "0   0 switch - b
+         1   0 switch - a
+         2   0 switch - u
+         0  20 call futex
+         0  30 switch b:S -
+         2  40 call wait4
+         2  50 switch u:S -
+         1 300 call exit_group
+         1 310 wake b
+         1 320 switch a:X -
+         0 330 switch - b
+         0 332 interrupted futex
+         {then}
+         2 360 switch - u
+         2 362 ret wait4
+         2 500 switch u:S -"
+        )
+    };
+    check(
+        &drawing("0 340 wake u\n 0 350 switch b:X -"),
+        "u",
+        (10, 500),
+        "10..50 u RUNNING
+             50..310 a RUNNING
+           310..330 b WAIT_CPU
+           330..340 b RUNNING
+         340..360 u WAIT_CPU
+         360..500 u RUNNING",
+    );
+    // It goes on after a signal, makes another call, and ends on its own.
+    for then in [
+        "0 334 call futex\n 0 336 switch b:S -\n 1 338 wake b\n 0 339 switch - b\n 0 340 wake u\n 0 350 switch b:X -",
+        "0 335 call exit\n 0 340 wake u\n 0 350 switch b:X -",
+    ] {
+        let drawn = trace(&drawing(then), Tracer::Ftrace);
+        let told = shown(&path(&timelines(&drawn, 1, u64::MAX), "u", range(10, 500)));
+        assert!(
+            told.contains("50..310 b BLOCKED (in futex, interrupted by a signal)"),
+            "{told}"
+        );
+    }
 }

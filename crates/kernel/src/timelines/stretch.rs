@@ -261,6 +261,11 @@ impl Timelines {
         within.any(|run| run.others)
     }
 
+    /// The system call in which a thread was when it ran last: `exit`, where it ended of itself.
+    pub fn last_call(&self, thread: ThreadId) -> Option<&str> {
+        self.call_at_the_end(self.line(thread).0)
+    }
+
     /// Whether a thread is one of the kernel's own: by who made it, where a state dump tells; elsewhere it has slept, and
     /// never in a system call, in which every thread of a program sleeps sooner or later. Where neither a dump nor all
     /// calls were recorded, none is.
