@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use slowpath_critical_path::{Link, LinkKind, Segment};
+use slowpath_critical_path::{LOCK_CALLS, Link, LinkKind, Segment};
 use slowpath_model::{TimeRange, Timestamp};
 use slowpath_requests::{RequestId, RequestOfHost, RequestPath, ThreadOfHost};
 
@@ -37,6 +37,11 @@ impl Wait {
     pub(crate) fn is_of(&self, request: RequestOfHost) -> bool {
         self.whom == request
     }
+
+    /// Whether it was in a call in which threads wait for locks.
+    fn is_for_lock(&self) -> bool {
+        (LOCK_CALLS.iter()).any(|(call, _)| self.call.as_deref() == Some(call))
+    }
 }
 
 impl Slow<'_> {
@@ -61,6 +66,43 @@ impl Slow<'_> {
             }
             found
         })
+    }
+
+    /// The waits for locks of other processes that requests wait for, which are not known to work for any request: on a
+    /// file, for a semaphore, or for what another process holds. Between its own threads a process hands over work by
+    /// `futex` as well, which is none.
+    pub(crate) fn lock_waits_of_peers(&self) -> impl Iterator<Item = Wait> {
+        self.paths.iter().flat_map(|(request, path)| {
+            let waiting = Waiting::of(self, *request, path);
+            let mut asked = waiting.waits();
+            let (mut looked_at, mut found) = (0, Vec::new());
+            while looked_at < asked.len() {
+                let wait = &asked[looked_at];
+                if wait.served.is_none() && !wait.is_for_lock() && self.is_for_a_peer(wait) {
+                    let (locks, others): (Vec<Wait>, Vec<Wait>) = (waiting.waits_of_holder(wait))
+                        .into_iter()
+                        .partition(|inner| {
+                            inner.is_for_lock()
+                                && (inner.call.as_deref() != Some("futex")
+                                    || self.is_for_a_peer(inner))
+                        });
+                    found.extend(locks);
+                    asked.extend(others);
+                }
+                looked_at += 1;
+            }
+            found
+        })
+    }
+
+    /// Whether a wait was for a thread that is known to be of another process.
+    fn is_for_a_peer(&self, wait: &Wait) -> bool {
+        let process = |of: ThreadOfHost| {
+            let lines = self.all.hosts().lines(of.host)?;
+            Some((of.host, lines.process(of.thread, wait.range.end)?))
+        };
+        let (own, other) = (process(wait.waiter), process(wait.holder));
+        own.is_some() && other.is_some() && own != other
     }
 
     /// Whether a wait was for work that the holder did for the same request as the waiter.
@@ -179,6 +221,13 @@ impl<'run> Waiting<'run> {
                 })
             })
             .collect()
+    }
+
+    /// Those of the holder, which is not known to have worked for any.
+    fn waits_of_holder(&self, wait: &Wait) -> Vec<Wait> {
+        let waits = self.waits_among(&wait.pieces, wait.depth + 1);
+        let of_holder = waits.filter(|(found, whom)| found.waiter == wait.holder && whom.is_none());
+        of_holder.map(|(found, _)| found).collect()
     }
 
     /// The waits of threads at a depth, and whom these worked for, where that is known.

@@ -144,3 +144,52 @@ fn a_server_that_works_for_others_first_is_a_queue_for_that_time() {
     assert!(queue > 0.2 && computed > 0.2, "{queue} {computed}");
     assert!(queue + computed <= 1.0, "{queue} {computed}");
 }
+
+#[test]
+fn a_lock_that_the_peer_waits_for_is_told_as_one() {
+    // Thread 9 asks 11, which is of a third process and computes, for what it holds.
+    let meanwhile = |call: &str, process: u32| {
+        format!(
+            "cpu2 1 sched_process_fork parent_tid={process} parent_pid={process} child_tid=11 child_pid={process} child_comm=batch
+             cpu2 20 {SWITCH}=swapper/2 prev_tid=0 prev_state=0 next_comm=batch next_tid=11
+             cpu1 2000 syscall_entry_{call} fd=3
+             cpu1 2010 {SWITCH}=resize prev_tid=9 prev_state=1 next_comm=swapper/1 next_tid=0
+             cpu2 17000 sched_waking comm=resize tid=9 target_cpu=1
+             cpu2 17001 sched_wakeup comm=resize tid=9 target_cpu=1
+             cpu1 17010 {SWITCH}=swapper/1 prev_tid=0 prev_state=0 next_comm=resize next_tid=9
+             cpu1 17020 syscall_exit_{call} ret=0
+             cpu2 21000 {SWITCH}=batch prev_tid=11 prev_state=1 next_comm=swapper/2 next_tid=0"
+        )
+    };
+    for (call, process) in [("flock", 11), ("fcntl", 11), ("semop", 9), ("futex", 11)] {
+        let found = findings(
+            &waited("recvfrom", 9, &meanwhile(call, process)),
+            Vec::new(),
+        );
+        let lock = only(&found, FindingId::LockContention);
+        assert!(
+            lock.title.starts_with("Lock: requests wait for batch"),
+            "{}",
+            lock.title
+        );
+        assert!((0.7..0.76).contains(&lock.share), "{}", lock.share);
+        let computes = only(&found, FindingId::ProcessWait);
+        assert!((0.15..0.26).contains(&computes.share), "{}", computes.share);
+    }
+    // Within a process that may be a queue; and in another call it is a question.
+    for (call, process) in [("futex", 9), ("read", 11)] {
+        let found = findings(
+            &waited("recvfrom", 9, &meanwhile(call, process)),
+            Vec::new(),
+        );
+        assert!(
+            only(&found, FindingId::ProcessWait).share > 0.9,
+            "{found:#?}"
+        );
+        assert!(
+            found
+                .iter()
+                .all(|finding| finding.id != FindingId::LockContention)
+        );
+    }
+}
