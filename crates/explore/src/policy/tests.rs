@@ -118,6 +118,32 @@ fn the_grid_is_all_and_random_is_a_part_of_it() {
 }
 
 #[test]
+fn random_finds_what_constraints_leave_of_a_large_space() {
+    let parameters: String = ["a", "b", "c", "d", "e", "f"]
+        .map(|name| format!("[parameters.{name}]\ntype = \"integer\"\nmin = 1\nmax = 64\n"))
+        .concat();
+    let random = |constraint: &str, name: &str| {
+        let parameters = format!("constraints = [\"{constraint}\"]\n{parameters}");
+        let rest = format!(
+            "[policy]\nname = \"{name}\"\nconfigurations = 20\n[trials]\nper_configuration = 1"
+        );
+        run(&spec(&parameters, &rest), |_| 1.0)
+    };
+    for name in ["random", "halving"] {
+        let (trials, conclusions) = random("a + b + c + d + e + f <= 46", name);
+        assert_eq!((keys(&trials).len(), conclusions.len()), (20, 0), "{name}");
+    }
+    // One change alone satisfies no other constraint but these; the defaults do.
+    let (trials, conclusions) = random(
+        "a * b * c * d * e * f == 1 || (a + b + c + d + e + f) == 384",
+        "random",
+    );
+    assert_eq!(keys(&trials).len(), 1);
+    let expected = "only 1 of 20 configurations that satisfy all constraints were found at random";
+    assert_eq!(conclusions, [expected]);
+}
+
+#[test]
 fn one_at_a_time_varies_each_from_the_defaults() {
     let parameters = TWO.replacen("max = 9", "max = 9\ndefault = 4", 1);
     let (trials, _) = run(
