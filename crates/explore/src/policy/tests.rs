@@ -274,13 +274,25 @@ fn a_knee_is_found_without_trying_every_value() {
 }
 
 #[test]
+fn a_knee_tells_small_numbers_as_tables_do() {
+    let rest = "[policy]\nname = \"knee\"\nparameter = \"n\"\n[trials]\nper_configuration = 2";
+    let parameters = "[parameters.n]\ntype = \"integer\"\nmin = 1\nmax = 20";
+    for (unit, expected) in [(1e-5, "time 0.00002000"), (1e-12, "time 2.000e-12")] {
+        let (_, conclusions) = run(&spec(parameters, rest), |one| {
+            unit * (2.0 + (number(one, "n") - 7.0).abs())
+        });
+        assert!(conclusions[0].ends_with(expected), "{conclusions:?}");
+    }
+}
+
+#[test]
 fn beyond_a_best_value_of_0_what_is_lost_is_no_share() {
     let rest = "[policy]\nname = \"knee\"\nparameter = \"n\"\n[trials]\nper_configuration = 2";
     let parameters = "[parameters.n]\ntype = \"integer\"\nmin = 1\nmax = 20";
     let (_, conclusions) = run(&spec(parameters, rest), |one| {
         (number(one, "n") - 7.0).abs() / 4.0
     });
-    let expected = "beyond n=7 it becomes worse: n=20 by 3.2500 (95 % interval 3.2500 to 3.2500)";
+    let expected = "beyond n=7 it becomes worse: n=20 by 3.250 (95 % interval 3.250 to 3.250)";
     assert_eq!(conclusions[1], expected);
 }
 
