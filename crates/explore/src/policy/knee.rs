@@ -112,7 +112,7 @@ impl Knee {
         let line: Vec<Configuration> = values
             .iter()
             .map(with)
-            .filter(|one| space.satisfies(one))
+            .filter(|one| one.get(&self.parameter).is_some() && space.satisfies(one))
             .collect();
         match line.is_empty() {
             true => Err(PolicyError(format!(
