@@ -63,3 +63,41 @@ fn of_a_system_that_runs_elsewhere_its_sign_decides() {
     let csv = explored(&system("test -e here", "sleep 0.5"), workload, 1);
     assert!(csv.contains("system-ended"), "{csv}");
 }
+
+#[test]
+fn whether_its_starter_was_faster_than_its_sign_decides_nothing() {
+    // With and without `stop`, the starter gone before the sign is seen, and while the workload runs.
+    for (stop, end) in [("true", "true"), ("", "true"), ("", "sleep 0.4")] {
+        let stop = match stop {
+            "" => String::new(),
+            stop => format!("stop = \"{stop}\""),
+        };
+        let signed = format!(
+            "command = \"touch here; {end}\"\nready = {{ command = \"test -e here && sleep 0.1\" }}\n{stop}"
+        );
+        let csv = explored(&signed, "sleep 0.8; echo cost 1", 0);
+        assert!(csv.contains(",good,"), "{signed}: {csv}");
+        let csv = explored(&signed, "rm here; sleep 0.8; echo cost 1", 1);
+        assert!(csv.contains("system-ended"), "{signed}: {csv}");
+        // A workload that fails without its system is not to blame.
+        let csv = explored(&signed, "rm here; sleep 0.8; exit 3", 1);
+        assert!(csv.contains("system-ended"), "{signed}: {csv}");
+
+        let printing =
+            format!("command = \"sleep 60 & echo up; {end}\"\nready = {{ line = \"up\" }}\n{stop}");
+        let csv = explored(&printing, "sleep 0.8; echo cost 1", 0);
+        assert!(csv.contains(",good,"), "{printing}: {csv}");
+    }
+}
+
+#[test]
+fn a_system_with_neither_ready_nor_stop_is_known_by_its_processes() {
+    let system = "command = \"setsid sleep 60 >/dev/null 2>&1 & true\"";
+    let csv = explored(system, "sleep 0.3; echo cost 1", 0);
+    assert!(csv.contains(",good,"), "{csv}");
+    let csv = explored("command = \"true\"", "sleep 0.5; echo cost 1", 1);
+    assert!(
+        csv.contains(GONE) && csv.contains("a command in `stop` ends it"),
+        "{csv}"
+    );
+}

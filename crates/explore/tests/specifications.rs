@@ -397,6 +397,24 @@ fn metrics_of_probes_ask_for_what_their_records_have() {
 }
 
 #[test]
+fn a_knee_along_a_parameter_that_is_not_there_by_default_is_refused() {
+    let text = |default: &str| {
+        format!(
+            "[parameters.m]\ntype = \"category\"\nvalues = [\"x\", \"y\"]\ndefault = \"{default}\"\n\
+             [parameters.a]\ntype = \"integer\"\nmin = 1\nmax = 8\nwhen = {{ m = \"y\" }}\n\
+             [policy]\nname = \"knee\"\nparameter = \"a\"\n[workload]\ncommand = \"true\"\n\
+             [metrics.time]\nmeasure = \"wall\"\n[[objectives]]\nminimise = \"time\"\n"
+        )
+    };
+    let load = |_: &Path| Err(io::ErrorKind::NotFound.into());
+    let parse = |text: &str| Spec::parse(text, "a.toml", "a", Path::new("."), &load);
+    assert!(parse(&text("y")).is_ok());
+    let error = parse(&text("x")).expect_err("`a` has no value").to_string();
+    let expected = "`a` has no value beside the defaults of the others\n  hint: give the parameters in its `when`";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
 fn the_postgresql_example_measures_both_scripts_together() {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/explore-postgres/postgres.toml");

@@ -76,4 +76,11 @@ impl Policy for Halving {
         });
         Ok(wanted.collect())
     }
+
+    fn conclusions(&mut self, seen: Seen<'_>) -> Result<Vec<String>, PolicyError> {
+        let short = self
+            .configurations
+            .map(|count| plain::shortfall(seen, count));
+        Ok(short.flatten().into_iter().collect())
+    }
 }

@@ -58,7 +58,7 @@ impl Policy for Knee {
         let objective = &seen.spec.objectives[0];
         let metric = &objective.metric;
         // Turned back into the metric's own numbers.
-        let of = |point: Point| (objective.cost(point.cost.mean) * 1e4).round() / 1e4;
+        let of = |point: Point| rounded(objective.cost(point.cost.mean));
         let mut told = vec![match best.place == knee.place {
             true => format!(
                 "{name}={} is the best value, and the knee: {metric} {}",
@@ -112,7 +112,7 @@ impl Knee {
         let line: Vec<Configuration> = values
             .iter()
             .map(with)
-            .filter(|one| space.satisfies(one))
+            .filter(|one| one.get(&self.parameter).is_some() && space.satisfies(one))
             .collect();
         match line.is_empty() {
             true => Err(PolicyError(format!(
@@ -172,14 +172,25 @@ impl Knee {
 
 /// A difference as a share of the best, in the metric's own numbers where the best is 0; and its interval.
 fn loss(difference: Difference, best: f64, confidence: f64) -> String {
-    let (scale, digits, unit) = match best {
-        0.0 => (1.0, 4, ""),
-        _ => (100.0 / best.abs(), 1, " %"),
-    };
-    let [estimate, low, high] = [difference.estimate, difference.low, difference.high]
-        .map(|part| format!("{:.digits$}", part * scale));
+    let parts = [difference.estimate, difference.low, difference.high];
+    let unit = if best == 0.0 { "" } else { " %" };
+    let [estimate, low, high] = parts.map(|part| match best {
+        0.0 => rounded(part),
+        _ => format!("{:.1}", part * 100.0 / best.abs()),
+    });
     let confidence = confidence * 100.0;
     format!("{estimate}{unit} ({confidence:.0} % interval {low} to {high}{unit})")
+}
+
+/// With four digits that count, or all before the point, as tables of results have numbers.
+fn rounded(value: f64) -> String {
+    let size = value.abs();
+    let digits = match size {
+        _ if size == 0.0 => 0,
+        _ if !(1e-6..1e15).contains(&size) => return format!("{value:.3e}"),
+        _ => (3 - size.log10().floor() as i32).max(0),
+    };
+    format!("{value:.*}", digits as usize)
 }
 
 /// 0, 1, 3, 7, … and the last.

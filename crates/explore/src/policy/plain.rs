@@ -33,9 +33,33 @@ impl Policy for Random {
             _ => Ok(Vec::new()),
         }
     }
+
+    fn conclusions(&mut self, seen: Seen<'_>) -> Result<Vec<String>, PolicyError> {
+        Ok(shortfall(seen, self.configurations).into_iter().collect())
+    }
 }
 
-/// So many configurations at random, no two of them equal; fewer where there are no more.
+/// What is to be said where fewer configurations were found than wanted, though there may be more.
+pub(super) fn shortfall(seen: Seen<'_>, count: u32) -> Option<String> {
+    let space = &seen.spec.space;
+    let tried = seen.tried().len();
+    if tried >= count as usize || space.grid().is_ok() {
+        return None;
+    }
+    // Fewer may also have been tried because the exploration ended before.
+    let found = distinct(space, count, seen.spec.trials.seed).map_or(0, |found| found.len());
+    (found < count as usize).then(|| {
+        format!(
+            "only {found} of {count} configurations that satisfy all constraints were found at random"
+        )
+    })
+}
+
+/// So many steps from configuration to configuration are tried for each parameter and each one that is wanted.
+const MOST_STEPS: usize = 1000;
+
+/// So many configurations at random, no two of them equal; fewer where there are no more, or constraints rule out so much
+/// that no more are found.
 pub(super) fn distinct(
     space: &Space,
     count: u32,
@@ -61,11 +85,55 @@ pub(super) fn distinct(
             found.push(configuration);
         }
     }
+    if found.len() < count as usize {
+        walk(space, count as usize, &mut random, &mut keys, &mut found);
+    }
     match found.is_empty() {
         true => Err(PolicyError(
             "no configuration was found that satisfies all constraints\n  hint: look at `constraints`".to_owned(),
         )),
         false => Ok(found),
+    }
+}
+
+/// Adds what is met on a way at random from what was found, or from the defaults, each step being a change of one or two
+/// parameters that leaves all constraints satisfied.
+fn walk(
+    space: &Space,
+    count: usize,
+    random: &mut fastrand::Rng,
+    keys: &mut BTreeSet<String>,
+    found: &mut Vec<Configuration>,
+) {
+    let defaults = space.defaults();
+    if space.satisfies(&defaults) && keys.insert(defaults.key()) {
+        found.push(defaults);
+    }
+    let Some(mut here) = found.last().cloned() else {
+        return;
+    };
+    let parameters = space.parameters.len();
+    // Neighbours are much alike: one is taken after as many changes as there are parameters.
+    let mut changes = 0;
+    for _ in 0..(MOST_STEPS * parameters * count).min(1_000_000) {
+        if found.len() >= count {
+            return;
+        }
+        let changed = [random.usize(..parameters), random.usize(..parameters)];
+        let changed = changed.map(|place| &space.parameters[place].name);
+        let next = space.configuration(|parameter| match here.get(&parameter.name) {
+            Some(value) if !changed.contains(&&parameter.name) => value.clone(),
+            _ => parameter.domain.sample(random),
+        });
+        if !space.satisfies(&next) || next == here {
+            continue;
+        }
+        here = next;
+        changes += 1;
+        if changes >= parameters && keys.insert(here.key()) {
+            changes = 0;
+            found.push(here.clone());
+        }
     }
 }
 

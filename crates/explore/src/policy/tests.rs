@@ -118,6 +118,32 @@ fn the_grid_is_all_and_random_is_a_part_of_it() {
 }
 
 #[test]
+fn random_finds_what_constraints_leave_of_a_large_space() {
+    let parameters: String = ["a", "b", "c", "d", "e", "f"]
+        .map(|name| format!("[parameters.{name}]\ntype = \"integer\"\nmin = 1\nmax = 64\n"))
+        .concat();
+    let random = |constraint: &str, name: &str| {
+        let parameters = format!("constraints = [\"{constraint}\"]\n{parameters}");
+        let rest = format!(
+            "[policy]\nname = \"{name}\"\nconfigurations = 20\n[trials]\nper_configuration = 1"
+        );
+        run(&spec(&parameters, &rest), |_| 1.0)
+    };
+    for name in ["random", "halving"] {
+        let (trials, conclusions) = random("a + b + c + d + e + f <= 46", name);
+        assert_eq!((keys(&trials).len(), conclusions.len()), (20, 0), "{name}");
+    }
+    // One change alone satisfies no other constraint but these; the defaults do.
+    let (trials, conclusions) = random(
+        "a * b * c * d * e * f == 1 || (a + b + c + d + e + f) == 384",
+        "random",
+    );
+    assert_eq!(keys(&trials).len(), 1);
+    let expected = "only 1 of 20 configurations that satisfy all constraints were found at random";
+    assert_eq!(conclusions, [expected]);
+}
+
+#[test]
 fn one_at_a_time_varies_each_from_the_defaults() {
     let parameters = TWO.replacen("max = 9", "max = 9\ndefault = 4", 1);
     let (trials, _) = run(
@@ -248,13 +274,25 @@ fn a_knee_is_found_without_trying_every_value() {
 }
 
 #[test]
+fn a_knee_tells_small_numbers_as_tables_do() {
+    let rest = "[policy]\nname = \"knee\"\nparameter = \"n\"\n[trials]\nper_configuration = 2";
+    let parameters = "[parameters.n]\ntype = \"integer\"\nmin = 1\nmax = 20";
+    for (unit, expected) in [(1e-5, "time 0.00002000"), (1e-12, "time 2.000e-12")] {
+        let (_, conclusions) = run(&spec(parameters, rest), |one| {
+            unit * (2.0 + (number(one, "n") - 7.0).abs())
+        });
+        assert!(conclusions[0].ends_with(expected), "{conclusions:?}");
+    }
+}
+
+#[test]
 fn beyond_a_best_value_of_0_what_is_lost_is_no_share() {
     let rest = "[policy]\nname = \"knee\"\nparameter = \"n\"\n[trials]\nper_configuration = 2";
     let parameters = "[parameters.n]\ntype = \"integer\"\nmin = 1\nmax = 20";
     let (_, conclusions) = run(&spec(parameters, rest), |one| {
         (number(one, "n") - 7.0).abs() / 4.0
     });
-    let expected = "beyond n=7 it becomes worse: n=20 by 3.2500 (95 % interval 3.2500 to 3.2500)";
+    let expected = "beyond n=7 it becomes worse: n=20 by 3.250 (95 % interval 3.250 to 3.250)";
     assert_eq!(conclusions[1], expected);
 }
 

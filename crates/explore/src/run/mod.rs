@@ -302,23 +302,26 @@ impl<'run> Runner<'run> {
             limit.min(spec.workload.timeout)
         });
         for _ in 0..spec.workload.warm_up {
-            let running = system.as_mut().and_then(Option::as_mut);
-            self.workload(planned, "warm-up", &workload, limit, running, None)?;
+            self.workload(planned, "warm-up", &workload, limit, system.as_mut(), None)?;
         }
         let mut measured = Program {
             words: [wrapped, &workload.words].concat(),
             ..workload
         };
         self.collect(&filled, &mut measured)?;
-        let running = system.as_mut().and_then(Option::as_mut);
         functions.begin().map_err(RunError::Watch)?;
-        let (outcome, mut observed) =
-            self.workload(planned, "workload", &measured, limit, running, stop_run)?;
-        let (calls, mut notes) = functions.end().map_err(RunError::Watch)?;
-        observed.calls = calls;
-        if let (Some(running), Some(system)) = (&system, &spec.system) {
-            self.is_still_there(system, running.as_ref(), &filled)?;
+        let running = system.as_mut();
+        let ran = self.workload(planned, "workload", &measured, limit, running, stop_run);
+        if let Err(Broken::Error(error)) = ran {
+            return Err(error.into());
         }
+        let (calls, mut notes) = functions.end().map_err(RunError::Watch)?;
+        // A system that ends often takes the workload with it.
+        if let (Some(running), Some(system)) = (&mut system, &spec.system) {
+            self.is_still_there(system, running, &filled)?;
+        }
+        let (outcome, mut observed) = ran?;
+        observed.calls = calls;
         let collected = self.collector.take().map(|one| one.end(observed.wall));
         let collected = collected.unwrap_or_default();
         observed.collected = collected.numbers;

@@ -13,13 +13,14 @@ use crate::store::Planned;
 use crate::trial::Failure;
 
 impl Runner<'_> {
-    /// Starts the system and waits until it is ready; `None` where it runs on in the background by itself.
+    /// Starts the system and waits until it is ready. What is returned may have ended: the system then goes on in the
+    /// background.
     pub(super) fn start_system(
         &mut self,
         system: &System,
         planned: &Planned,
         filled: &Filled<'_>,
-    ) -> Step<Option<Child>> {
+    ) -> Step<Child> {
         let failed = |what: String| Broken::Failed(Failure::Apply, what);
         let program = filled
             .program(&system.command, &system.environment)
@@ -39,10 +40,10 @@ impl Runner<'_> {
                 let status = child.status().map_err(RunError::Watch)?;
                 // One that goes on in the background has nothing left to wait for but its own sign.
                 if status.success() && !self.goes_on_without(system, None) {
-                    let last = ready::last_line(&path);
-                    return Err(Broken::Failed(Failure::SystemEnded, left_nothing(&last)));
+                    let what = left_nothing(system, &ready::last_line(&path));
+                    return Err(Broken::Failed(Failure::SystemEnded, what));
                 }
-                if !status.success() || system.ready.is_none() && system.stop.is_none() {
+                if !status.success() {
                     let what = format!(
                         "the system ended with {} before it was ready{}",
                         how(status),
@@ -52,7 +53,7 @@ impl Runner<'_> {
                 }
             }
             if ready.is_met(&path, |program| self.succeeds(program))? {
-                return Ok((!child.has_ended()).then_some(child));
+                return Ok(child);
             }
             if begin.elapsed() > system.ready_timeout {
                 let what = format!(
@@ -73,48 +74,40 @@ impl Runner<'_> {
     pub(super) fn stop_system(
         &mut self,
         system: &System,
-        mut running: Option<Child>,
+        mut running: Child,
         filled: &Filled<'_>,
         log: &File,
     ) -> Step<()> {
-        match (&system.stop, &running) {
-            (Some(stop), _) => {
-                // Where that fails, it is ended in other ways.
-                if let Err(Broken::Error(error)) =
-                    self.command(stop, filled, log, system.stop_timeout)
-                {
-                    return Err(error.into());
-                }
-            }
-            (None, Some(child)) => child.terminate(),
-            (None, None) => {}
-        }
-        if let Some(child) = &mut running {
-            let limit = system.stop_timeout;
-            if let Waited::Signal(signal) = child
-                .wait(While {
-                    limit,
-                    ..self.meanwhile()
-                })
-                .map_err(RunError::Watch)?
+        if let Some(stop) = &system.stop {
+            // Where that fails, it is ended in other ways.
+            if let Err(Broken::Error(error)) = self.command(stop, filled, log, system.stop_timeout)
             {
-                return Err(RunError::Interrupted(signal).into());
+                return Err(error.into());
             }
-            child.kill();
+        } else if !running.has_ended() {
+            running.terminate();
         }
+        let limit = system.stop_timeout;
+        if let Waited::Signal(signal) = running
+            .wait(While {
+                limit,
+                ..self.meanwhile()
+            })
+            .map_err(RunError::Watch)?
+        {
+            return Err(RunError::Interrupted(signal).into());
+        }
+        running.kill();
         Ok(())
     }
 
-    /// Whether the program that started the system has ended well, and the system goes on without it beside this workload:
-    /// it has a `stop`.
+    /// Whether the program that started the system has ended well, and the system goes on without it beside this workload.
     pub(super) fn is_in_background(
         &self,
         child: Option<&mut Child>,
         workload: &Child,
     ) -> Result<bool, RunError> {
-        let system = self.spec.system.as_ref();
-        let system = system.filter(|system| system.stop.is_some());
-        match (child, system) {
+        match (child, self.spec.system.as_ref()) {
             (Some(child), Some(system)) if child.has_ended() => {
                 let status = child.status().map_err(RunError::Watch)?;
                 Ok(status.success() && self.goes_on_without(system, Some(workload)))
@@ -136,15 +129,18 @@ impl Runner<'_> {
             || leftovers::are_any_beside(&self.signs, workload.map(Child::pid))
     }
 
-    /// Asks a system that was ready once more for its sign where the program that started it has ended since, and left no
-    /// process.
+    /// Asks a system that was ready once more for its sign where the program that started it has ended well since, or had
+    /// before: what is left of its processes may be on its way out.
     pub(super) fn is_still_there(
         &mut self,
         system: &System,
-        child: Option<&Child>,
+        child: &mut Child,
         filled: &Filled<'_>,
     ) -> Step<()> {
-        if !child.is_some_and(Child::has_ended) || !has_sign(system) || self.has_left_any(None) {
+        if !child.has_ended() || !has_sign(system) {
+            return Ok(());
+        }
+        if !child.status().map_err(RunError::Watch)?.success() {
             return Ok(());
         }
         let failed = |what: String| Broken::Failed(Failure::SystemEnded, what);
@@ -152,7 +148,8 @@ impl Runner<'_> {
         match ready.is_met(Path::new(""), |program| self.succeeds(program))? {
             true => Ok(()),
             false => Err(failed(
-                "the system ended with status 0 while the workload ran".to_owned(),
+                "the system ended while the workload ran: it no longer gives the sign in `ready`"
+                    .to_owned(),
             )),
         }
     }
@@ -184,8 +181,12 @@ fn has_sign(system: &System) -> bool {
 }
 
 /// Of a system of which the last line is this.
-pub(super) fn left_nothing(last: &str) -> String {
+pub(super) fn left_nothing(system: &System, last: &str) -> String {
+    let stop = match (&system.ready, &system.stop) {
+        (None, None) => ", and a command in `stop` ends it",
+        _ => "",
+    };
     format!(
-        "the system ended with status 0 and left no process{last}; where it runs elsewhere, as in a container, a port or a command in `ready` tells so"
+        "the system ended with status 0 and left no process{last}; where it runs elsewhere, as in a container, a port or a command in `ready` tells so{stop}"
     )
 }

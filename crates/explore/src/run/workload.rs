@@ -50,10 +50,15 @@ impl Runner<'_> {
             stop_run,
         });
         let mut look = looking.as_mut().map(|looking| move || looking.look());
+        // A system that was in the background already is asked for when the workload has ended.
+        let mut in_background = match &mut system {
+            Some(child) if child.has_ended() => child.status().map_err(RunError::Watch)?.success(),
+            _ => false,
+        };
         let mut waited = loop {
             let waited = child.wait(While {
                 limit: limit.saturating_sub(begin.elapsed()),
-                other: system.as_deref(),
+                other: system.as_deref().filter(|_| !in_background),
                 outputs: &outputs,
                 look: look.as_mut().map(|look| look as &mut dyn FnMut() -> bool),
                 ..self.meanwhile()
@@ -64,7 +69,7 @@ impl Runner<'_> {
             {
                 break waited;
             }
-            system = None;
+            in_background = true;
         };
         let wall = begin.elapsed();
         if let Some(collector) = &self.collector {
@@ -93,10 +98,9 @@ impl Runner<'_> {
         };
         if let (Some(status), false) = (system_end, matches!(waited, Waited::Signal(_))) {
             let last = ready::last_line(&self.output(planned, "system.log"));
-            let has_stop = (self.spec.system.as_ref()).is_some_and(|one| one.stop.is_some());
-            let what = match has_stop && status.success() {
-                true => system::left_nothing(&last),
-                false => format!(
+            let what = match &self.spec.system {
+                Some(system) if status.success() => system::left_nothing(system, &last),
+                _ => format!(
                     "the system ended with {} while the workload ran{last}",
                     how(status)
                 ),

@@ -111,6 +111,12 @@ pub(super) fn choice(
                     "use the policy grid",
                 ));
             }
+            if space.defaults().get(&name).is_none() {
+                return Err(wrong(
+                    format!("`{name}` has no value beside the defaults of the others"),
+                    "give the parameters in its `when` a `default` that it needs",
+                ));
+            }
             PolicyChoice::Knee {
                 parameter: name,
                 tolerance: share("tolerance", raw.tolerance, 0.05)?,
