@@ -1,4 +1,4 @@
-"""Names of parameters that reflection tells stay when the agent rewrites classes that are loaded; in each Java runtime (JAVAS)."""
+"""Names of parameters that reflection tells stay when the agent rewrites loaded classes, in each Java runtime (JAVAS)."""
 import subprocess
 import tempfile
 import unittest
