@@ -151,8 +151,28 @@ pub struct Class {
     /// Sum of the weights of objects that were watched ([`Weighted`]); 0 where older agents do not tell.
     #[serde(default)]
     pub watched_weight: u64,
+    /// Responses looked into, by how many of these objects they have; none where older agents do not tell.
+    #[serde(default)]
+    pub lengths: Vec<Length>,
     /// Its fields, inherited ones first.
     pub fields: Vec<Field>,
+}
+
+/// Responses that have about the same number of such objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Length {
+    /// As many at least, and fewer than twice as many.
+    pub least: u64,
+    /// How many were looked into.
+    pub responses: u64,
+    /// Objects in them.
+    pub objects: u64,
+    /// Sum of the squares of the numbers of objects.
+    pub squares: u64,
+    /// Their objects that are decided.
+    pub decided: u64,
+    /// Sum of the weights of those.
+    pub decided_weight: u64,
 }
 
 /// A field of such objects.

@@ -4,10 +4,14 @@ use serde::Serialize;
 use slowpath_read_transfers::{Class, Field};
 use utoipa::ToSchema;
 
+use crate::departure;
 use crate::report::{FieldRow, Use};
 
 /// More names than these are counted instead.
 const MOST_NAMED: usize = 5;
+
+/// Where more of all objects are in lengths of responses that samples do not stand for, that is told.
+const MUCH: f64 = 0.05;
 
 /// What to change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -72,6 +76,13 @@ impl Advice {
         let effective = effective.fold(f64::INFINITY, f64::min).floor();
         if effective < samples as f64 && !never.is_empty() {
             text += &format!(" (so far: {effective} of {samples} samples)");
+        }
+        let others = departure::of_class(class);
+        if others > MUCH {
+            text += &format!(
+                " ({:.0} % of all objects are in longer or shorter responses than those looked at)",
+                100.0 * others
+            );
         }
         Self {
             text,

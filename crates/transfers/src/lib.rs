@@ -8,6 +8,7 @@
 
 mod advice;
 mod calls;
+mod departure;
 mod endpoint;
 mod report;
 mod services;

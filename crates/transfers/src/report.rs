@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use crate::advice::Advice;
 use crate::calls::Calls;
+use crate::departure;
 use crate::services::{NoPath, OnServices, Placed, ServicePath, ServicePaths, places};
 use crate::share::{Share, effective_samples};
 
@@ -336,7 +337,9 @@ fn in_vain(field: &Field, utilisation: Share) -> f64 {
 
 fn field_row(class: &Class, field: &Field) -> FieldRow {
     let weights = Weights::of(field);
-    let utilisation = Share::of_weights(weights.used, weights.decided, weights.squares);
+    let is_unanimous = field.used == 0 || field.unused + field.printed == 0;
+    let utilisation = Share::of_weights(weights.used, weights.decided, weights.squares)
+        .map(|share| share.widened(departure::of_field(class, field, is_unanimous)));
     let is_absent = field.present == 0 && class.watched > 0;
     let kind = match utilisation {
         _ if is_absent && field.used == 0 => Use::Absent,

@@ -51,6 +51,15 @@ impl Share {
             },
         })
     }
+
+    /// The same with an interval that is wider by this much in both directions.
+    pub(crate) fn widened(self, by: f64) -> Self {
+        Self {
+            low: (self.low - by).max(0.0),
+            high: (self.high + by).min(1.0),
+            ..self
+        }
+    }
 }
 
 /// How many samples of equal weight say as much as some whose weights, and whose squares, have these sums (Kish, Survey

@@ -1,8 +1,9 @@
 //! Transfers drawn in text, a line for each field: "name used printed unused bytes", of as many objects as decided.
 
-use slowpath_read_transfers::{Transfers, Weighted, read_transfers};
+use slowpath_read_transfers::{Length, Transfers, Weighted, read_transfers};
 
 use crate::report::{LeftOut, Report, TransferRow, Use};
+use crate::share::Share;
 
 /// A process that ran for ten seconds, with a context of 100 responses, 50 of them looked into, two objects in each. Where
 /// not as many objects are decided of each field, it is one field of each object that was watched.
@@ -289,4 +290,66 @@ fn estimated_counts_say_how_far_they_may_be_off() {
     );
     shop.contexts[0].standard_error = 10.0;
     assert_eq!(Report::new(&[shop], 0).transfers[0].responses_within, 20);
+}
+
+#[test]
+fn lengths_that_no_sample_has_widen_the_interval() {
+    // 400 responses of one object, which does not use it, were watched. Of those counted, 4,000 have one and `long` 1,000.
+    let lengths = |long: u64| {
+        let length = |least, responses, decided| Length {
+            least,
+            responses,
+            objects: responses * least,
+            squares: responses * least * least,
+            decided,
+            decided_weight: decided * least,
+        };
+        let mut process = process("to 0 0 400 20\n from 200 0 200 20");
+        let class = &mut process.contexts[0].classes[0];
+        class.lengths = vec![length(1, 4000, 400), length(1000, long, 0)];
+        Report::new(&[process], 0).transfers.remove(0)
+    };
+    let shares = |row: &TransferRow| -> Vec<Share> {
+        (row.fields.iter())
+            .filter_map(|field| field.utilisation)
+            .collect()
+    };
+    let same = lengths(0);
+    let plain = row("to 0 0 400 20\n from 200 0 200 20");
+    assert_eq!(format!("{same:?}"), format!("{plain:?}"));
+    // Of the objects half are in the four long ones: by chance there may be more.
+    let other = lengths(4);
+    let [to, from] = shares(&other)[..] else {
+        panic!("two fields are known: {other:?}")
+    };
+    assert_eq!((to.share, to.low), (0.0, 0.0));
+    assert!(0.7 < to.high && to.high < 0.8, "{to:?}");
+    assert_eq!((from.share, from.low, from.high), (0.5, 0.0, 1.0));
+    assert_eq!(
+        (other.fields[0].kind, other.advice.text.as_str()),
+        (
+            Use::NotYet,
+            "nothing has read `to` so far, in 400 objects, which are too few to be sure; some objects only: `from` \
+             (50 % of all objects are in longer or shorter responses than those looked at)"
+        )
+    );
+}
+
+#[test]
+fn where_samples_of_each_length_say_the_same_their_mixture_hardly_counts() {
+    // Half of the samples are of long responses, but nine of ten objects.
+    let mut process = process("to 0 0 400 20");
+    let length = |least, objects, decided| Length {
+        least,
+        responses: objects / least,
+        objects,
+        squares: objects * least,
+        decided,
+        decided_weight: decided * least,
+    };
+    process.contexts[0].classes[0].lengths = vec![length(1, 1000, 360), length(9, 9000, 40)];
+    let row = Report::new(&[process], 0).transfers.remove(0);
+    let share = row.fields[0].utilisation.expect("objects are decided");
+    assert!(0.01 < share.high && share.high < 0.05, "{share:?}");
+    assert_eq!(row.fields[0].kind, Use::Never);
 }

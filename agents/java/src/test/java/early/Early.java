@@ -2,6 +2,8 @@
  * An agent of others that comes before ours: classes are loaded before ours can rewrite them, and are redefined when ours
  * is there. Then the program goes on as corners.Lengths does.
  *   java -javaagent:early.jar -javaagent:OURS early.Early RESPONSES MANY
+ * Or other classes are loaded before, for another program:
+ *   java -javaagent:early.jar=CLASS,... -javaagent:OURS PROGRAM
  */
 package early;
 
@@ -23,8 +25,9 @@ public final class Early {
 
     public static void premain(String arguments, Instrumentation own) throws ClassNotFoundException {
         instrumentation = own;
-        for (Class<?> type : List.of(Data.class, Lengths.class)) {
-            Class.forName(type.getName());
+        for (String name : arguments == null ? List.of(Data.class.getName(), Lengths.class.getName())
+                : List.of(arguments.split(","))) {
+            Class.forName(name);
         }
     }
 

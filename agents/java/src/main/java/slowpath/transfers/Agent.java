@@ -44,10 +44,11 @@ public final class Agent {
         CallPaths callPaths = new CallPaths(options, isNative);
         ClassLayouts layouts = new ClassLayouts(options.application);
         Lifetimes lifetimes = new Lifetimes();
+        ParameterNames names = new ParameterNames(instrumentation);
         Watchpoints watchpoints = null;
         if (isRunning || options.backend.equals("watchpoints")) {
             watchpoints = new Watchpoints(options, layouts, lifetimes);
-            String refused = isNative ? watchpoints.start(instrumentation) : "the native library is missing";
+            String refused = isNative ? watchpoints.start(instrumentation, names) : "the native library is missing";
             if (refused != null && isRunning) {
                 throw new IllegalArgumentException("no watchpoints: " + refused);
             }
@@ -82,11 +83,11 @@ public final class Agent {
             instrumentation.addTransformer(ofLoaded, true);
             instrumentation.retransformClasses(needed.toArray(new Class<?>[0]));
             changed.removeAll(needed);
-            rewrite(changed, instrumentation);
+            rewrite(changed, names);
         } else {
             Rewriting rewriting = new Rewriting(options.application, null, hooked, type -> true);
             instrumentation.addTransformer(rewriting, true);
-            rewrite(changed(rewriting, instrumentation), instrumentation);
+            rewrite(changed(rewriting, instrumentation), names);
         }
         lifetimes.start(watchpoints == null ? () -> {} : watchpoints::prepare);
         new Report(report, options, Hooks.transfers, Hooks.backend, lifetimes, callPaths).start();
@@ -104,10 +105,10 @@ public final class Agent {
         return changed;
     }
 
-    private static void rewrite(List<Class<?>> loaded, Instrumentation instrumentation) {
+    private static void rewrite(List<Class<?>> loaded, ParameterNames names) {
         for (Class<?> type : loaded) {
             try {
-                instrumentation.retransformClasses(type);
+                names.retransform(type);
             } catch (UnmodifiableClassException | RuntimeException | Error cause) {
                 Rewriting.failures.increment();
             }

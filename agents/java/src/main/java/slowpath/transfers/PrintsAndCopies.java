@@ -19,13 +19,13 @@ import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
 final class PrintsAndCopies implements ClassFileTransformer {
-    private final Instrumentation instrumentation;
+    private final ParameterNames names;
     private final ClassLayouts layouts;
     private final Set<Class<?>> classes = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
-    PrintsAndCopies(Instrumentation instrumentation, ClassLayouts layouts) {
+    PrintsAndCopies(Instrumentation instrumentation, ParameterNames names, ClassLayouts layouts) {
         this.layouts = layouts;
-        this.instrumentation = instrumentation;
+        this.names = names;
         instrumentation.addTransformer(this, true);
     }
 
@@ -34,7 +34,7 @@ final class PrintsAndCopies implements ClassFileTransformer {
         for (Class<?> ancestor = type; ancestor.getClassLoader() != null; ancestor = ancestor.getSuperclass()) {
             try {
                 if (classes.add(ancestor)) {
-                    instrumentation.retransformClasses(ancestor);
+                    names.retransform(ancestor);
                 }
             } catch (UnmodifiableClassException | RuntimeException | Error cause) {
                 classes.remove(ancestor);

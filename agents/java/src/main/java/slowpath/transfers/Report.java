@@ -193,7 +193,15 @@ final class Report {
         if (decidedInAll > 0) {
             json.with("utilisation", (double) usedInAll / decidedInAll);
         }
-        json.key("fields").begin('[');
+        json.key("lengths").begin('[');
+        for (Row.Length length : row.lengths) {
+            if (length != null) {
+                json.begin('{').with("least", length.least).with("responses", length.responses)
+                        .with("objects", length.objects).with("squares", length.squares)
+                        .with("decided", length.decided).with("decided_weight", length.decidedWeight).end('}');
+            }
+        }
+        json.end(']').key("fields").begin('[');
         for (int field = 0; field < fields; field++) {
             if (!row.travels(field)) {
                 continue;

@@ -47,6 +47,8 @@ final class Row {
     /** Of censored objects, by field: in which it was watched; used nevertheless. */
     final long[] censoredOf;
     final long[] censoredUsed;
+    /** By how many objects of the class are in a response: {@link #length}. */
+    final Length[] lengths = new Length[Integer.SIZE];
     /** Of watched objects, by field: sum of bytes as they travel, and how many had another value than null. */
     final long[] bytes;
     final long[] present;
@@ -133,6 +135,36 @@ final class Row {
     synchronized void found(int objectsOfResponse) {
         responses++;
         objects += objectsOfResponse;
+        Length length = length(objectsOfResponse);
+        length.responses++;
+        length.objects += objectsOfResponse;
+        length.squares += (long) objectsOfResponse * objectsOfResponse;
+    }
+
+    /** That of responses with so many objects, or up to twice as many as a power of two. */
+    private Length length(int objectsOfResponse) {
+        int power = Integer.SIZE - 1 - Integer.numberOfLeadingZeros(objectsOfResponse);
+        if (lengths[power] == null) {
+            lengths[power] = new Length(1 << power);
+        }
+        return lengths[power];
+    }
+
+    /** Responses of about the same number of objects. */
+    static final class Length {
+        /** They have as many objects at least, and fewer than twice as many. */
+        final int least;
+        /** Of those looked into: how many, their objects, and the sum of the squares of how many each has. */
+        long responses;
+        long objects;
+        long squares;
+        /** Their objects that are decided, and the sum of their weights. */
+        long decided;
+        long decidedWeight;
+
+        Length(int least) {
+            this.least = least;
+        }
     }
 
     /** An object is watched from now on. */
@@ -187,6 +219,9 @@ final class Row {
         boolean known = dead && !seen.isCopied();
         if (known) {
             decided++;
+            Length length = length(object.weight);
+            length.decided++;
+            length.decidedWeight += object.weight;
         } else {
             censored++;
         }

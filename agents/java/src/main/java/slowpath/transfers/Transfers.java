@@ -31,6 +31,8 @@ final class Transfers {
     private final Map<Context.Key, Context> contexts = new ConcurrentHashMap<>();
     private final AtomicInteger numbers = new AtomicInteger();
     private final AtomicLong nextArm = new AtomicLong(System.nanoTime());
+    /** The same of responses whose objects are counted only, as there are samples enough: do these stand for others? */
+    private final AtomicLong nextCount = new AtomicLong(System.nanoTime());
 
     Transfers(Options options, Backend backend, Lifetimes lifetimes, CallPaths callPaths) {
         this.options = options;
@@ -93,8 +95,12 @@ final class Transfers {
             }
             context.received(caller.standsFor);
             NativeEvents.tell(context);
-            if (isNew && isWorthLooking(context)) {
-                if (isWithinCap()) {
+            if (isNew && isWithinRate()) {
+                if (!context.isShort(options.samples)) {
+                    if (!context.rows.isEmpty() && isWithinCap(nextCount)) {
+                        look(root, context, thread);
+                    }
+                } else if (isWithinCap(nextArm)) {
                     look(root, context, thread);
                 } else {
                     overCap.add(caller.standsFor);
@@ -123,22 +129,22 @@ final class Transfers {
                 : contexts.computeIfAbsent(key, added -> new Context(numbers.incrementAndGet(), added));
     }
 
-    private boolean isWorthLooking(Context context) {
+    private boolean isWithinRate() {
         double rate = options.rate;
-        return context.isShort(options.samples) && (rate >= 1 || ThreadLocalRandom.current().nextDouble() < rate);
+        return rate >= 1 || ThreadLocalRandom.current().nextDouble() < rate;
     }
 
     /** Spread over time, so that samples stand for more than each second's begin; a tenth of one may be made up. */
-    private boolean isWithinCap() {
+    private boolean isWithinCap(AtomicLong due) {
         int perSecond = options.armsPerSecond;
         long now = System.nanoTime();
-        long before = nextArm.get();
+        long before = due.get();
         while (perSecond > 0 && now - before >= 0) {
             long next = Math.max(before, now - 100_000_000L) + 1_000_000_000L / perSecond;
-            if (nextArm.compareAndSet(before, next)) {
+            if (due.compareAndSet(before, next)) {
                 return true;
             }
-            before = nextArm.get();
+            before = due.get();
         }
         return false;
     }

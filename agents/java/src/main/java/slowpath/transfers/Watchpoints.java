@@ -74,12 +74,12 @@ final class Watchpoints implements Backend {
     }
 
     /** @return null, or a sentence that says why there are no registers */
-    String start(Instrumentation instrumentation) {
+    String start(Instrumentation instrumentation, ParameterNames names) {
         try {
             offsets = new Offsets();
             String missing = open(
                     isCollector("ZGC", "Shenandoah"), isCollector("ZGC", "Shenandoah", "G1"), options.aimingShare);
-            printsAndCopies = missing == null ? new PrintsAndCopies(instrumentation, layouts) : null;
+            printsAndCopies = missing == null ? new PrintsAndCopies(instrumentation, names, layouts) : null;
             return missing;
         } catch (ReflectiveOperationException | LinkageError cause) {
             return cause.toString();
