@@ -4,11 +4,16 @@
  */
 package slowpath.transfers;
 
+import java.net.URI;
+import java.time.Year;
 import java.util.Calendar;
 import java.util.Collection;
 import java.util.Date;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalDouble;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
 
 final class JsonSize {
     private static final int DEEPEST = 8;
@@ -46,10 +51,16 @@ final class JsonSize {
         if (value instanceof byte[]) {
             return 2 + (((byte[]) value).length + 2) / 3 * 4L; // In Base64.
         }
+        if (value instanceof char[]) {
+            return 2 + utf8(new String((char[]) value));
+        }
         if (isArray) {
             return 2 + elements.sum(Elements.of(value), element -> 1 + of(element, depth + 1));
         }
-        if (type.startsWith("java.time.") || type.equals("java.sql.Date") || type.equals("java.sql.Time")) {
+        if (value instanceof Year) {
+            return value.toString().length();
+        }
+        if (value instanceof URI || type.startsWith("java.time.") || type.equals("java.sql.Date") || type.equals("java.sql.Time")) {
             return 2 + value.toString().length();
         }
         if ((value instanceof Date || value instanceof Calendar) && type.startsWith("java.")) {
@@ -68,7 +79,20 @@ final class JsonSize {
         if (value instanceof Optional) {
             return of(((Optional<?>) value).orElse(null), depth + 1);
         }
+        if (value instanceof OptionalInt) {
+            return ofNumber(((OptionalInt) value).stream().boxed().findAny());
+        }
+        if (value instanceof OptionalLong) {
+            return ofNumber(((OptionalLong) value).stream().boxed().findAny());
+        }
+        if (value instanceof OptionalDouble) {
+            return ofNumber(((OptionalDouble) value).stream().boxed().findAny());
+        }
         return 2 + value.toString().length();
+    }
+
+    private static long ofNumber(Optional<? extends Number> number) {
+        return String.valueOf(number.orElse(null)).length();
     }
 
     /** With quotes. */

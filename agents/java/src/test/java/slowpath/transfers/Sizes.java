@@ -4,13 +4,18 @@
  */
 package slowpath.transfers;
 
+import java.net.URI;
 import java.sql.Timestamp;
+import java.time.Year;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.Date;
 import java.util.GregorianCalendar;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalDouble;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.stream.Collectors;
@@ -35,6 +40,10 @@ public final class Sizes {
         print(Encoding.BSON, Collections.nCopies(200_000, 7));
         print(Encoding.JSON, List.of(new Date(), new Timestamp(0), new GregorianCalendar(),
                 java.sql.Date.valueOf("2026-01-02")));
+        for (Object value : List.of(Year.of(2026), "text".toCharArray(), URI.create("http://shop/1"), OptionalInt.of(17),
+                OptionalLong.empty(), OptionalDouble.of(1.5))) {
+            print(Encoding.JSON, value);
+        }
         AtomicInteger measured = new AtomicInteger();
         System.out.println(new Elements().sum(Collections.nCopies(1_000_000, 7), number -> {
             measured.incrementAndGet();
