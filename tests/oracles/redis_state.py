@@ -23,7 +23,7 @@ class Facts:
         self.pid, self.all, self.connections, self.by_descriptor = pid, [], {}, {}
         self.first = self.last = None
         self.reads, self.writes, self.calls, self.sent, self.broadcast = {}, {}, [], [], None
-        self.busy = []
+        self.busy, self.links, self.outgoing = [], {}, set()
 
     def did(self, thread, operation, client, begin, end):
         self.all.append((("thread", thread), "operation", begin, end, operation))
@@ -53,12 +53,22 @@ def note(facts, name, event):
         facts.broadcast = told["type"]
     elif name == "broadcast_end":
         facts.broadcast = None
+    elif name == "bus_address":
+        ends = [told[of + what] for of in ("peer_", "own_") for what in ("address", "port")]
+        lives = facts.links.setdefault(fd, [])
+        if not lives or lives[-1]["end"] or lives[-1]["ends"] != ends:
+            lives.append({"ends": ends, "begin": now, "end": None})
+    elif name == "client_address" and told.get("outgoing"):
+        facts.outgoing.add(client)
     elif name == "cluster_send":
         facts.sent.append((now, told["type"], told["type"] == facts.broadcast, told["bytes"]))
     facts.first = first if facts.first is None else min(facts.first, first)
     facts.last = now if facts.last is None else max(facts.last, now)
     if fd < 0 or not client:
         return
+    # A client has the descriptor of what was a link to another node.
+    if facts.links.get(fd):
+        facts.links[fd][-1]["end"] = facts.links[fd][-1]["end"] or now
     before = facts.by_descriptor.get(fd)
     if before not in (None, client):
         facts.connections[before].setdefault("end", now)
@@ -95,13 +105,25 @@ def operation(facts, name, told, now, thread):
 
 def settle(facts, server, types):
     """Adds what batches and connections tell."""
+    replicas = set(facts.outgoing)
+    for batch in server.batches:
+        if any(name_of(server, command[0]) in ("psync", "sync", "replconf") for command in batch["commands"]):
+            replicas.add(batch["client"])
     for client, connection in facts.connections.items():
         of, end = ("connection", client), connection.get("end", facts.last)
-        facts.all.append((of, "type", connection["begin"], end, "client"))
+        kind = "replica-link" if client in replicas else "client"
+        facts.all.append((of, "type", connection["begin"], end, kind))
         told = connection["memory"] + [(end, 0)]
         for (begin, memory), (until, _) in zip(told, told[1:]):
             if memory:
                 facts.all.append((of, "memory", begin, until, memory))
+    for fd, lives in facts.links.items():
+        for life, following in zip(lives, [life["begin"] for life in lives[1:]] + [facts.last]):
+            facts.all.append((("link", fd), "type", life["begin"], life["end"] or following, "internal-link"))
+    served = [batch for batch in server.batches if batch["client"] in replicas - facts.outgoing and batch["out"]]
+    written = [batch["begin"] if batch["writing"] is None else batch["writing"] for batch in served]
+    facts.to_others = sorted([(sent[0], "node-to-node") for sent in facts.sent]
+                             + [(at, "primary-to-replica") for at in written])  # fmt: skip
     # Of level lite they may overlap.
     facts.busy.sort()
     latest = itertools.accumulate((end for _, end in facts.busy), max, initial=facts.first)
@@ -118,12 +140,16 @@ def settle(facts, server, types):
                 facts.all[told:] = [(*what, min(end, following["begin"]), value) for *what, end, value in facts.all[told:]]
 
 
+def name_of(server, number):
+    return number if isinstance(number, str) else server.names.get(number, f"command {number}")
+
+
 def commands(facts, server, batch, types):
     request, connection = ("request", batch["client"]), ("connection", batch["client"])
     since, answered = batch["begin"], batch["written"] is not None
     for position, (number, begin, length) in enumerate(batch["commands"]):
         # Single events tell the names themselves.
-        name = number if isinstance(number, str) else server.names.get(number, f"command {number}")
+        name = name_of(server, number)
         end = begin + length
         until = max(end, batch["last"]) if answered and position + 1 == len(batch["commands"]) else end
         lies_in = (("query-buffer", since, begin), ("arguments", begin, end), ("reply-buffer", end, until))
@@ -150,7 +176,8 @@ def state(facts, server, number, at):
     for of, what, begin, end, value in facts.all:
         if begin <= at and begin < end:
             latest[of, what] = max(latest.get((of, what), (begin, end, value)), (begin, end, value))
-    row = {"server": number, "event_loop": {}, "bus": {}, "clients": {}, "threads": {}, "connections": {}, "requests": {}}
+    parts = ("event_loop", "bus", "clients", "threads", "connections", "links", "requests")
+    row = {"server": number, **{part: {} for part in parts}}
     for (of, what), (_, end, value) in latest.items():
         if at >= end:
             continue
@@ -172,10 +199,15 @@ def state(facts, server, number, at):
     before = [sent for sent in facts.sent if sent[0] <= at < facts.last]
     if before:
         _, kind, broadcast, _ = before[-1]
-        row["bus"]["type"] = NAMES[kind] + (" broadcast" if broadcast else "")
-    told = any(row[key] for key in ("event_loop", "bus", "clients", "threads", "connections", "requests"))
-    for key, name in (("threads", "tid"), ("connections", "client"), ("requests", "client")):
+        row["bus"]["message"] = NAMES[kind] + (" broadcast" if broadcast else "")
+    if between := [kind for when, kind in facts.to_others if when <= at < facts.last]:
+        row["bus"]["type"] = between[-1]
+    told = any(row[part] for part in parts)
+    for key, name in (("threads", "tid"), ("connections", "client"), ("links", "fd"), ("requests", "client")):
         row[key] = [{name: of, **rest} for of, rest in sorted(row[key].items())]
+    # Only a cluster has them.
+    if not row["links"]:
+        del row["links"]
     return row if told or "process" in row else None
 
 

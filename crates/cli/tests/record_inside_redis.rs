@@ -432,7 +432,7 @@ fn the_state_at_any_time_is_that_of_a_replay_of_the_events() {
         }
         assert_eq!(
             told.len(),
-            7,
+            8,
             "something of everything was asked for: {told:?}"
         );
     }
