@@ -334,7 +334,7 @@ impl Progress {
             Some(value) if !self.is_watched => format!(
                 "{} {} {}{stopped}",
                 self.metric,
-                explore_tables::number(*value),
+                slowpath_explore::four_digits(*value),
                 self.unit
             ),
             Some(_) => return,

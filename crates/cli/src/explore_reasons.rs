@@ -12,14 +12,13 @@ use anyhow::Context;
 use slowpath_critical_path::{Host, Hosts, critical_path_among};
 use slowpath_explore::{
     Accounts, Configuration, Ended, Exploration, ExploreError, Outcome, Reason, Results, Row,
-    RunError, SignalPipe, Source, Standing, Value,
+    RunError, SignalPipe, Source, Standing, Value, four_digits,
 };
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{HostId, ProcessId, ThreadId, TimeRange};
 
 use crate::analyses::kernel_hosts;
 use crate::explore::typed;
-use crate::explore_tables::number;
 use crate::input::{InputArgs, Report};
 use crate::thread_states::timelines;
 
@@ -90,8 +89,8 @@ pub(crate) fn find(
                 names.1,
                 names.0,
                 objective.metric,
-                number(worse.result),
-                number(better.result)
+                four_digits(worse.result),
+                four_digits(better.result)
             )],
         };
         reasons.extend(found.into_iter().map(|words| {

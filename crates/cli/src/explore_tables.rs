@@ -1,6 +1,8 @@
 //! Results of an exploration as text for people.
 
-use slowpath_explore::{Drift, Importance, Method, ObjectiveRow, Results, Row, Standing, Value};
+use slowpath_explore::{
+    Drift, Importance, Method, ObjectiveRow, Results, Row, Standing, Value, four_digits,
+};
 
 use crate::tables::Columns;
 
@@ -84,9 +86,9 @@ fn cells(results: &Results, row: &Row, several: bool) -> Vec<String> {
     cells.extend(results.parameters.iter().map(value));
     for objective in &results.objectives {
         let metric = row.metrics.get(&objective.metric);
-        cells.push(metric.map_or("–".to_owned(), |metric| number(metric.mean)));
+        cells.push(metric.map_or("–".to_owned(), |metric| four_digits(metric.mean)));
         let half_width = metric.and_then(|metric| metric.half_width);
-        cells.push(half_width.map_or(String::new(), number));
+        cells.push(half_width.map_or(String::new(), four_digits));
     }
     let all: u64 = row.outcomes.values().sum();
     let good = row.outcomes.get("good").copied().unwrap_or(0)
@@ -146,8 +148,8 @@ fn against(row: &Row, best: Option<f64>) -> String {
         }
         (Some(difference), Some(_)) => {
             let signed = |part: f64| match part >= 0.0 {
-                true => format!("+{}", number(part)),
-                false => number(part),
+                true => format!("+{}", four_digits(part)),
+                false => four_digits(part),
             };
             format!("{} to {}", signed(difference.low), signed(difference.high))
         }
@@ -273,22 +275,11 @@ fn brief(text: &str) -> String {
     begin.chain(&['…']).chain(end).collect()
 }
 
-/// A number with four digits that count, or all before the point.
-pub(crate) fn number(value: f64) -> String {
-    let size = value.abs();
-    let digits = match size {
-        _ if size == 0.0 => 0,
-        _ if !(1e-6..1e15).contains(&size) => return format!("{value:.3e}"),
-        _ => (3 - size.log10().floor() as i32).max(0),
-    };
-    format!("{value:.*}", digits as usize)
-}
-
 #[cfg(test)]
 mod tests {
-    use slowpath_explore::Value;
+    use slowpath_explore::{Value, four_digits};
 
-    use super::{brief, number, shown};
+    use super::{brief, shown};
 
     #[test]
     fn floats_are_shown_without_what_arithmetic_left() {
@@ -319,7 +310,7 @@ mod tests {
             1e-9,
             -2.5,
         ]
-        .map(number);
+        .map(four_digits);
         assert_eq!(
             shown,
             [

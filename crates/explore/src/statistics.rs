@@ -128,6 +128,17 @@ fn quantile(confidence: f64, freedom: f64) -> Option<f64> {
     Some(distribution.inverse_cdf(0.5 + confidence / 2.0))
 }
 
+/// A number for people: with four digits that count, or all before the point.
+pub fn four_digits(value: f64) -> String {
+    let size = value.abs();
+    let digits = match size {
+        _ if size == 0.0 => 0,
+        _ if !(1e-6..1e15).contains(&size) => return format!("{value:.3e}"),
+        _ => (3 - size.log10().floor() as i32).max(0),
+    };
+    format!("{value:.*}", digits as usize)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

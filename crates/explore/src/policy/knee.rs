@@ -5,7 +5,7 @@
 //! Right for curves that rise to a best value and fall or stay behind it. All other parameters have their defaults.
 
 use super::{Policy, PolicyError, Seen, Wanted, each};
-use crate::statistics::{Difference, Sample};
+use crate::statistics::{Difference, Sample, four_digits};
 use crate::value::{Configuration, Value};
 
 pub(super) struct Knee {
@@ -58,7 +58,7 @@ impl Policy for Knee {
         let objective = &seen.spec.objectives[0];
         let metric = &objective.metric;
         // Turned back into the metric's own numbers.
-        let of = |point: Point| rounded(objective.cost(point.cost.mean));
+        let of = |point: Point| four_digits(objective.cost(point.cost.mean));
         let mut told = vec![match best.place == knee.place {
             true => format!(
                 "{name}={} is the best value, and the knee: {metric} {}",
@@ -175,22 +175,11 @@ fn loss(difference: Difference, best: f64, confidence: f64) -> String {
     let parts = [difference.estimate, difference.low, difference.high];
     let unit = if best == 0.0 { "" } else { " %" };
     let [estimate, low, high] = parts.map(|part| match best {
-        0.0 => rounded(part),
+        0.0 => four_digits(part),
         _ => format!("{:.1}", part * 100.0 / best.abs()),
     });
     let confidence = confidence * 100.0;
     format!("{estimate}{unit} ({confidence:.0} % interval {low} to {high}{unit})")
-}
-
-/// With four digits that count, or all before the point, as tables of results have numbers.
-fn rounded(value: f64) -> String {
-    let size = value.abs();
-    let digits = match size {
-        _ if size == 0.0 => 0,
-        _ if !(1e-6..1e15).contains(&size) => return format!("{value:.3e}"),
-        _ => (3 - size.log10().floor() as i32).max(0),
-    };
-    format!("{value:.*}", digits as usize)
 }
 
 /// 0, 1, 3, 7, … and the last.
