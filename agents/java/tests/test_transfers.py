@@ -374,13 +374,14 @@ class ByRegisters(unittest.TestCase):
 
     @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
     def test_aiming_share(self):
-        """Where it is used up, what moves is lost instead of followed, no matter what was read of it before."""
+        """Where it is used up, what moves is lost instead of followed, no matter what was read of it before. During the first
+        of many requests the class is made ready."""
         for share, is_lost in ((1, False), (0.001, True)):
             with self.subTest(share), tempfile.TemporaryDirectory() as folder:
                 report = Path(folder) / "report.jsonl"
                 subprocess.run(["java", "-XX:+UseSerialGC", "-Xmx32m", f"-javaagent:{AGENT}=report={report},"
                                 f"arms-per-second=1000000,aiming-share={share},backend=watchpoints,"
-                                "remote=corners.ManyThreads#fetch", "-cp", CLASSES, "corners.ManyThreads", "1500", "30"],
+                                "remote=corners.ManyThreads#fetch", "-cp", CLASSES, "corners.ManyThreads", "1500", "120"],
                                check=True, timeout=60)
                 row = read_report(report)[1][0]["classes"][0]
                 self.assertGreater(row["watched"], 0)
