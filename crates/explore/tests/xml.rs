@@ -21,6 +21,9 @@ content = "<config><threads>{{threads}}</threads></config>\n"
 [[files]]
 path = "{{scratch}}/b"
 template = "b.in"
+[[files]]
+path = "{{scratch}}/c"
+content = " c "
 [commands]
 timeout = "5s"
 before = ["mkdir -p data", ["touch", "a file"]]
@@ -28,13 +31,14 @@ restore = ["rm -r data"]
 [system]
 ready_timeout = "10s"
 command = ["server", "-t", "{{threads}}"]
-environment = { MODE = "{{mode}}" }
-ready = { port = 7000 }
+environment = { MODE = "{{mode}}", space = " " }
+ready = { command = ["redis-cli", "ping"] }
 stop = "server --stop"
 [workload]
 command = "bench"
 timeout = "90s"
 warm_up = 1
+environment = { seed = "1", port = "2" }
 [load]
 cpu = 1
 memory_mib = "{{threads * 16}}"
@@ -55,7 +59,7 @@ time = "1h"
 [policy]
 name = "optuna"
 configurations = 12
-options = { sampler = "gp", startup = 5 }
+options = { sampler = "gp", startup = 5, sizes = [1, "x"] }
 "#;
 
 fn parse(text: &str) -> Result<Spec, String> {
@@ -85,7 +89,7 @@ fn what_is_wrong_with_xml_is_told_with_its_line() {
     check(
         "</commands>",
         "</command>",
-        "a.xml:24: it is no XML: expected 'commands' tag",
+        "a.xml:27: it is no XML: expected 'commands' tag",
     );
     check(
         "<exploration",
@@ -120,25 +124,25 @@ fn what_is_wrong_with_xml_is_told_with_its_line() {
         "thread != 3",
         "a.xml:13: there is no parameter `thread`",
     );
-    check("<workload", "<work", "a.xml:31: unknown field `work`");
+    check("<load", "<loads", "a.xml:35: unknown field `loads`");
     check(
         "bench",
         "bench {{m}}",
-        "a.xml:31: there is no parameter `m`",
+        "a.xml:34: there is no parameter `m`",
     );
     check(
         "<stop>",
         "stop<stop>",
-        "a.xml:29: there is text in `system` that belongs to nothing",
+        "a.xml:32: there is text in `system` that belongs to nothing",
     );
     check(
         "server --stop",
         "server <b>--stop</b>",
-        "a.xml:29: there is text in `stop`",
+        "a.xml:32: there is text in `stop`",
     );
     check(
         "maximise=\"speed\"",
         "maximise=\"sped\"",
-        "a.xml:35: there is no metric `sped`",
+        "a.xml:38: there is no metric `sped`",
     );
 }

@@ -126,9 +126,7 @@ impl<'run> Writer<'run> {
             return Err(self.wrong(root, what));
         }
         for parameter in elements(root).filter(|one| name_of(*one) == "parameter") {
-            if let (Some(name), Some(kind)) =
-                (parameter.attribute("name"), parameter.attribute("type"))
-            {
+            if let (Some(name), Some(kind)) = (own(parameter, "name"), own(parameter, "type")) {
                 self.types.insert(name, kind);
             }
         }
@@ -140,7 +138,7 @@ impl<'run> Writer<'run> {
         self.line(root, "constraints = [");
         for constraint in elements(root).filter(|one| name_of(*one) == "constraint") {
             let text = self.text_of(constraint)?;
-            self.line(constraint, &format!("{},", quoted(text.trim())));
+            self.line(constraint, &format!("{},", quoted(&text)));
         }
         self.line(root, "]");
         for element in elements(root).filter(|one| name_of(*one) != "constraint") {
@@ -156,7 +154,7 @@ impl<'run> Writer<'run> {
         let head = match several {
             None => format!("[{}]", quoted(name)),
             Some((_, table, Several::Listed)) => format!("[[{table}]]"),
-            Some((_, table, Several::Named)) => match element.attribute("name") {
+            Some((_, table, Several::Named)) => match own(element, "name") {
                 Some(own) => format!("[{table}.{}]", quoted(own)),
                 None => return Err(self.wrong(element, format!("a {name} needs a `name`"))),
             },
@@ -164,7 +162,7 @@ impl<'run> Writer<'run> {
         self.line(element, &head);
         let is_named = several.is_some_and(|(.., several)| *several == Several::Named);
         let kind = match name {
-            "parameter" => element.attribute("type"),
+            "parameter" => own(element, "type"),
             _ => None,
         };
         self.check_text(element)?;
@@ -181,7 +179,7 @@ impl<'run> Writer<'run> {
             self.line(element, &format!("{} = {value}", quoted(key)));
         }
         let mut of_list: BTreeMap<&str, Vec<Node<'run, 'run>>> = BTreeMap::new();
-        for field in elements(element) {
+        for field in elements(element).filter(|one| !is_named || name_of(*one) != "name") {
             if LISTS.contains(&name_of(field)) && name == "commands" {
                 of_list.entry(name_of(field)).or_default().push(field);
                 continue;
@@ -222,75 +220,70 @@ impl<'run> Writer<'run> {
 
     /// What an element has: a text, a list of `value` or `word`, or fields. Values of parameters have a type.
     fn value(&self, element: Node<'run, 'run>, kind: Option<&str>) -> Step<String> {
-        let name = name_of(element);
+        let inside: Vec<Node<'run, 'run>> = elements(element).collect();
+        if are(&inside, &["variable", "option"]) {
+            self.check_text(element)?;
+            let fields = inside.iter().map(|inner| {
+                let own = inner.attribute("name").ok_or_else(|| {
+                    self.wrong(*inner, format!("a {} needs a `name`", name_of(*inner)))
+                })?;
+                Ok(format!("{} = {}", quoted(own), self.plain(*inner, kind)?))
+            });
+            let fields = fields.collect::<Step<Vec<_>>>()?;
+            return Ok(format!("{{ {} }}", fields.join(", ")));
+        }
+        if is_list(&inside) || inside.is_empty() && element.attributes().len() == 0 {
+            return self.plain(element, kind);
+        }
+        self.check_text(element)?;
+        // Variables of the environment are texts, whatever their names.
+        let field = |key: &str, text: &str| match name_of(element) {
+            "environment" => quoted(text),
+            _ => scalar(key, text),
+        };
+        let mut fields: Vec<String> = (element.attributes())
+            .map(|one| {
+                let (key, text) = (one.name(), one.value());
+                format!("{} = {}", quoted(key), field(key, text))
+            })
+            .collect();
+        for inner in inside {
+            let key = name_of(inner);
+            // A field's own fields are nothing that a specification has.
+            let value = match is_list(&elements(inner).collect::<Vec<_>>()) {
+                true => self.plain(inner, None)?,
+                false => field(key, &self.text_of(inner)?),
+            };
+            fields.push(format!("{} = {value}", quoted(key)));
+        }
+        Ok(format!("{{ {} }}", fields.join(", ")))
+    }
+
+    /// A text, or a list of `value` or `word`.
+    fn plain(&self, element: Node<'run, 'run>, kind: Option<&str>) -> Step<String> {
         let one = |key: &str, text: &str| match kind {
             Some(kind) => typed(text, kind),
             None => scalar(key, text),
         };
         let inside: Vec<Node<'run, 'run>> = elements(element).collect();
-        let are = |names: &[&str]| {
-            !inside.is_empty() && inside.iter().all(|one| names.contains(&name_of(*one)))
-        };
-        if are(&["value", "word"]) {
-            self.check_text(element)?;
-            let values = inside.iter().map(|inner| {
-                let text = self.text_of(*inner)?;
-                Ok(match (kind, name_of(*inner)) {
-                    (None, "word") => quoted(&text),
-                    (_, key) => one(key, text.trim()),
-                })
-            });
-            return Ok(format!(
-                "[{}]",
-                values.collect::<Step<Vec<_>>>()?.join(", ")
-            ));
-        }
-        if are(&["variable", "option"]) {
-            self.check_text(element)?;
-            let fields = inside.iter().map(|inner| {
-                let (key, text) = (name_of(*inner), self.text_of(*inner)?);
-                let own = inner.attribute("name");
-                let own =
-                    own.ok_or_else(|| self.wrong(*inner, format!("a {key} needs a `name`")))?;
-                Ok(format!("{} = {}", quoted(own), scalar(key, text.trim())))
-            });
-            return Ok(format!(
-                "{{ {} }}",
-                fields.collect::<Step<Vec<_>>>()?.join(", ")
-            ));
-        }
-        if inside.is_empty() && element.attributes().len() == 0 {
-            let text = self.text_of(element)?;
-            return Ok(match name {
-                // As it stands there, but for the line ends around it.
-                "content" => quoted(
-                    text.strip_prefix('\n')
-                        .unwrap_or(&text)
-                        .trim_end_matches(' '),
-                ),
-                _ => one(name, text.trim()),
-            });
+        if !is_list(&inside) {
+            return Ok(one(name_of(element), &self.text_of(element)?));
         }
         self.check_text(element)?;
-        let mut fields: Vec<String> = (element.attributes())
-            .map(|one| {
-                format!(
-                    "{} = {}",
-                    quoted(one.name()),
-                    scalar(one.name(), one.value())
-                )
+        let values = inside.iter().map(|inner| {
+            let text = self.text_of(*inner)?;
+            Ok(match (kind, name_of(*inner)) {
+                (None, "word") => quoted(&text),
+                (_, key) => one(key, &text),
             })
-            .collect();
-        for inner in inside {
-            // A field's own fields are nothing that a specification has.
-            let text = self.text_of(inner)?;
-            let key = name_of(inner);
-            fields.push(format!("{} = {}", quoted(key), scalar(key, text.trim())));
-        }
-        Ok(format!("{{ {} }}", fields.join(", ")))
+        });
+        let values = values.collect::<Step<Vec<_>>>()?;
+        Ok(format!("[{}]", values.join(", ")))
     }
 
-    /// The text of an element that has nothing else.
+    /// The text of an element that has nothing else, without space around it: what has to begin or to end with space
+    /// stands in one CDATA section. The content of a file, and a word, are as they stand there, but for the file's first
+    /// line end and what indents its end.
     fn text_of(&self, element: Node<'run, 'run>) -> Step<String> {
         if let Some(inner) = elements(element).next() {
             let what = format!(
@@ -301,7 +294,25 @@ impl<'run> Writer<'run> {
             return Err(self.wrong(inner, what));
         }
         let texts = element.children().filter(Node::is_text);
-        Ok(texts.filter_map(|text| text.text()).collect())
+        let all: String = texts.filter_map(|text| text.text()).collect();
+        let section = section(&self.source[element.range()]);
+        let section = section.filter(|section| section.trim() == all.trim());
+        let is_section = section.is_some();
+        let text = section.unwrap_or(all);
+        Ok(match name_of(element) {
+            "content" => {
+                let text = text.strip_prefix('\n').unwrap_or(&text);
+                let end = if is_section {
+                    text
+                } else {
+                    text.trim_end_matches(' ')
+                };
+                end.to_owned()
+            }
+            "word" => text,
+            _ if is_section => text,
+            _ => text.trim().to_owned(),
+        })
     }
 
     /// Beside elements and attributes no text counts.
@@ -340,6 +351,30 @@ impl<'run> Writer<'run> {
 
 fn name_of<'run>(node: Node<'run, 'run>) -> &'run str {
     node.tag_name().name()
+}
+
+fn are(inside: &[Node<'_, '_>], names: &[&str]) -> bool {
+    !inside.is_empty() && inside.iter().all(|one| names.contains(&name_of(*one)))
+}
+
+fn is_list(inside: &[Node<'_, '_>]) -> bool {
+    are(inside, &["value", "word"])
+}
+
+/// An attribute, or an element that stands in its place.
+fn own<'run>(element: Node<'run, 'run>, name: &str) -> Option<&'run str> {
+    let inside = || elements(element).find(|one| name_of(*one) == name);
+    element
+        .attribute(name)
+        .or_else(|| inside()?.text().map(str::trim))
+}
+
+/// What stands in the first CDATA section of a source.
+fn section(source: &str) -> Option<String> {
+    let (_, begun) = source.split_once("<![CDATA[")?;
+    let (inside, _) = begun.split_once("]]>")?;
+    // XML's line ends are those of Unix.
+    Some(inside.replace("\r\n", "\n"))
 }
 
 fn elements<'run>(node: Node<'run, 'run>) -> impl Iterator<Item = Node<'run, 'run>> {
