@@ -12,8 +12,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use slowpath_explore::{
     Begin, Change, Drift, Event, Exploration, ExploreError, GridError, Outcome, Results, RunError,
-    Seen, SignalPipe, Spec, Store, Trial, as_it_began, change, check_functions, csv, drifts,
-    policy, recommend, write_parquet,
+    Seen, SignalPipe, Spec, SpecError, Store, Trial, as_it_began, change, check_functions, csv,
+    drifts, policy, recommend, write_parquet,
 };
 use slowpath_model::{counted, shown_lines};
 
@@ -98,35 +98,22 @@ pub fn run(args: &ExploreArgs) -> anyhow::Result<u8> {
         return explore_agent::run(address, token_file, &args.folder());
     }
     let path = args.spec.as_deref().unwrap_or(Path::new(""));
-    let (mut spec, text) = Spec::read(path)?;
-    if let Some(trials) = args.trials {
-        spec.limits.trials = Some(trials);
-    }
-    if args.check {
-        return check(&spec);
-    }
+    let read = Spec::read(path);
     let folder = args.folder();
     if let Some(form) = args.results {
         let store = match folder.join(slowpath_explore::FILE_NAME).exists() {
             true => Store::open(&folder)?,
             false => return Err(ExploreError::Nothing(folder).into()),
         };
-        match change(&store.about()?, &spec) {
-            Change::Limits => {}
-            Change::Judgement => eprintln!(
-                "slowpath: {} judges the trials otherwise than when they ran: by its objectives, confidence and [why] of now",
-                path.display()
-            ),
-            Change::Trials => {
-                eprintln!(
-                    "slowpath: {} has changed since the exploration in {} began, or a template of it has: what follows is of the specification as it was then",
-                    path.display(),
-                    folder.display()
-                );
-                return args.give(&as_it_began(&folder)?, &store, form);
-            }
-        }
+        let spec = meant(read.map(|(spec, _)| spec), path, &folder, &store)?;
         return args.give(&spec, &store, form);
+    }
+    let (mut spec, text) = read?;
+    if let Some(trials) = args.trials {
+        spec.limits.trials = Some(trials);
+    }
+    if args.check {
+        return check(&spec);
     }
     let begin = match (args.resume, args.overwrite) {
         (true, _) => Begin::Resume,
@@ -212,6 +199,41 @@ fn check(spec: &Spec) -> anyhow::Result<u8> {
         counted(spec.trials.per_configuration, "trial", "trials"),
     ))?;
     Ok(0)
+}
+
+/// Of which specification trials that are kept are told: the file's, or what it was where it is another one now.
+fn meant(
+    read: Result<Spec, SpecError>,
+    path: &Path,
+    folder: &Path,
+    store: &Store,
+) -> anyhow::Result<Spec> {
+    let then = format!(
+        "what follows is of the specification as it was when the exploration in {} began",
+        folder.display()
+    );
+    let spec = match read {
+        Ok(spec) => spec,
+        Err(error) => {
+            eprintln!("slowpath: {error}\nslowpath: {then}");
+            return Ok(as_it_began(folder)?);
+        }
+    };
+    match change(&store.about()?, &spec) {
+        Change::Limits => {}
+        Change::Judgement => eprintln!(
+            "slowpath: {} judges the trials otherwise than when they ran: by its objectives, confidence and [why] of now",
+            path.display()
+        ),
+        Change::Trials => {
+            eprintln!(
+                "slowpath: {} has changed since then, or a template of it has: {then}",
+                path.display()
+            );
+            return Ok(as_it_began(folder)?);
+        }
+    }
+    Ok(spec)
 }
 
 impl ExploreArgs {

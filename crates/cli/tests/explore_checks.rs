@@ -92,13 +92,21 @@ fn results_are_told_though_the_specification_was_edited() {
     let edited = text
         .replace("max = 3", "max = 5")
         .replace("cost {{a}}", "cost 7");
+    let told = |why: &str| {
+        let left = place.explore(&["--results", "table"]);
+        assert_eq!(left.status, Some(0), "{}", left.stderr);
+        assert!(left.stderr.contains(why), "{}", left.stderr);
+        let said = "4 trials of 4 configurations";
+        assert!(left.stdout.contains(said), "{}", left.stdout);
+    };
     fs::write(place.path("s.toml"), edited).expect("written");
-    let left = place.explore(&["--results", "table"]);
-    assert_eq!(left.status, Some(0), "{}", left.stderr);
-    let told = "s.toml has changed since the exploration in ";
-    assert!(left.stderr.contains(told), "{}", left.stderr);
-    let said = "4 trials of 4 configurations";
-    assert!(left.stdout.contains(said), "{}", left.stdout);
+    told(
+        "s.toml has changed since then, or a template of it has: what follows is of the specification as it was when",
+    );
+    fs::write(place.path("s.toml"), "[workload").expect("written");
+    told("s.toml:1: ");
+    fs::remove_file(place.path("s.toml")).expect("removed");
+    told("s.toml: it cannot be read: No such file");
 }
 
 #[test]
