@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -32,9 +33,9 @@ struct batch {
     uint64_t client_id;
     /* When its address was told last: of which `telling` that is; likewise of a recording. */
     uint32_t told, recording;
-    uint8_t open, commands, encrypted;
-    /* Who opened the connection. */
-    enum __attribute__((packed)) { BY_UNKNOWN, BY_CLIENT, BY_SERVER } opened;
+    uint8_t open, commands, encrypted, has_sent;
+    /* Who opened the connection; a replica takes what is replicated by it. */
+    enum __attribute__((packed)) { BY_UNKNOWN, BY_CLIENT, BY_REPLICA, BY_SERVER } opened;
     uint32_t read_thread, write_thread;
     uint64_t begin, last, read_end, write_start, bytes_read, bytes_written;
     /* Since when a command of it has been put off, as clients are paused; 0: none is. */
@@ -50,6 +51,8 @@ struct name {
     void *command;
     const char *text;
     uint32_t told;
+    /* What replicas send alone. */
+    enum { OF_CLIENTS, REPLICATES, ACKNOWLEDGES } use;
 };
 
 int batch_recording;
@@ -108,6 +111,13 @@ uint64_t batch_tell_kept(void)
 
 /* ---- names and addresses -------------------------------------------------------------------------- */
 
+static int use_of(const char *text)
+{
+    if (!strcasecmp(text, "psync") || !strcasecmp(text, "sync"))
+        return REPLICATES;
+    return strcasecmp(text, "replconf") ? OF_CLIENTS : ACKNOWLEDGES;
+}
+
 static uint16_t number_of(void *command)
 {
     if (!command)
@@ -122,7 +132,7 @@ static uint16_t number_of(void *command)
         if (names_used == MOST_NAMES / 2)
             return 0;
         names_used++;
-        *name = (struct name){command, text, 0};
+        *name = (struct name){command, text, 0, use_of(text)};
     }
     /* A session switches its events on one by one. */
     if (name->told != telling && lttng_ust_tracepoint_enabled(slowpath_redis, command_name)) {
@@ -388,12 +398,12 @@ void batch_read_begin(int fd, uint64_t client_id)
 
 static int wants_no_reply(struct batch *batch, int fd)
 {
-    if (__builtin_expect(batch->opened != BY_UNKNOWN, 1))
-        return batch->opened == BY_SERVER;
-    int error = errno;
-    int is_to_primary = is_opened_by_server(batch, fd, NULL);
-    errno = error;
-    return is_to_primary;
+    if (__builtin_expect(batch->opened == BY_UNKNOWN, 0)) {
+        int error = errno;
+        is_opened_by_server(batch, fd, NULL);
+        errno = error;
+    }
+    return batch->opened >= BY_REPLICA;
 }
 
 void batch_read_end(const struct transfer *transfer, uint64_t client_id)
@@ -448,6 +458,16 @@ void batch_command_postponed(struct batch *batch, uint64_t client_id)
         batch->postponed = batch->command[batch->commands].start;
 }
 
+/* What a replica sends after its handshake has no reply; what is written to it is replicated. Who begins with REPLCONF and
+ * not with PING had its handshake before the recording. */
+static void note_replica(struct batch *batch, uint16_t number)
+{
+    int use = number ? names[number - 1].use : OF_CLIENTS;
+    if (use == REPLICATES || (use == ACKNOWLEDGES && !batch->has_sent))
+        batch->opened = BY_REPLICA;
+    batch->has_sent = 1;
+}
+
 void batch_command_end(struct batch *batch, uint64_t client_id, void *command)
 {
     /* The client may be gone, or have been told of meanwhile. */
@@ -458,6 +478,7 @@ void batch_command_end(struct batch *batch, uint64_t client_id, void *command)
     batch->last = ticks_now();
     batch->command[i].end = batch->last;
     batch->command[i].number = number_of(command);
+    note_replica(batch, batch->command[i].number);
 }
 
 void batch_write_begin(int fd, uint64_t client_id)

@@ -1,7 +1,7 @@
 // Requests over HTTP/1.1 by undici, which also is Node's `fetch`: of the copy inside Node and of any in the
 // application. Diagnostics channels tell when; for whom is known where the application asks, which is when a
-// dispatcher is given a handler: a pool whose connections are all busy keeps that, and makes the request while it
-// reads the answer to another one.
+// dispatcher is given a handler: a pool whose connections are all busy keeps that, as an interceptor of the application
+// may, and makes the request while it reads the answer to another one.
 'use strict';
 
 const { AsyncResource } = require('async_hooks');
@@ -11,14 +11,14 @@ const { pathOf } = require('./paths.cjs');
 const { subscribeWhileOn } = require('./recording.cjs');
 
 const WORK = Symbol('slowpath.work');
+/** For whom a handler is; a proxy of the handler, and what inherits from it, has that, too. */
+const CAUSE = Symbol('slowpath.cause');
 const GLOBAL_DISPATCHER = Symbol.for('undici.globalDispatcher.1');
 const UNKNOWN = 0;
 /** Handlers of retries and redirects hold the one that they are for. */
 const MOST_HANDLERS = 8;
 
 function follow(recording) {
-  /** For whom handlers are, by themselves. */
-  const causes = new WeakMap();
   /** Where `dispatch` is wrapped, and the inner function of that name. */
   const wrapped = new WeakSet();
   /** For whom the innermost dispatcher works that is under way. */
@@ -26,7 +26,7 @@ function follow(recording) {
 
   const known = (handler) => {
     for (let i = 0; i < MOST_HANDLERS && handler !== null && typeof handler === 'object'; i++) {
-      const cause = causes.get(handler);
+      const cause = handler[CAUSE];
       if (cause !== undefined) return cause;
       if (handler instanceof AsyncResource) return recording.contextAt(handler);
       handler = handler.handler;
@@ -38,14 +38,20 @@ function follow(recording) {
     const cause = known(handler) ?? current;
     if (cause !== undefined) return cause;
     // A pool, which listens to its clients, gives one what it kept since before the recording.
-    const isOfPool = typeof dispatcher.listenerCount === 'function' && dispatcher.listenerCount('drain') > 0;
+    const isPool = Object.getOwnPropertySymbols(dispatcher).some(({ description }) => description === 'clients');
+    const isOfPool = !isPool && typeof dispatcher.listenerCount === 'function' && dispatcher.listenerCount('drain') > 0;
     return isOfPool ? UNKNOWN : recording.currentContext();
   };
 
-  const begin = recording.guarded((dispatcher, handler) => {
+  const begin = recording.guarded((handler, cause) => {
+    current = cause;
+    const isNew = handler !== null && typeof handler === 'object' && handler[CAUSE] === undefined;
+    if (isNew) Reflect.defineProperty(handler, CAUSE, { value: cause });
+  });
+
+  const beginDispatch = recording.guarded((dispatcher, handler) => {
     wrapInner(dispatcher);
-    current = causeOf(dispatcher, handler);
-    if (handler !== null && typeof handler === 'object' && !causes.has(handler)) causes.set(handler, current);
+    begin(handler, causeOf(dispatcher, handler));
   });
 
   function wrap(prototype, key) {
@@ -54,7 +60,7 @@ function follow(recording) {
     const wrapper = function (options, handler) {
       if (!recording.on) return dispatch.apply(this, arguments);
       const outer = current;
-      begin(this, handler);
+      beginDispatch(this, handler);
       try {
         return dispatch.apply(this, arguments);
       } finally {
@@ -63,6 +69,31 @@ function follow(recording) {
     };
     wrapped.add(wrapper);
     Object.defineProperty(prototype, key, { ...Object.getOwnPropertyDescriptor(prototype, key), value: wrapper });
+  }
+
+  /** An interceptor; `causeNow` is for whom a handler is of which nothing is known. */
+  const interceptor = (causeNow) => (dispatch) => (options, handler) => {
+    if (!recording.on) return dispatch(options, handler);
+    const outer = current;
+    begin(handler, known(handler) ?? current ?? causeNow());
+    try {
+      return dispatch(options, handler);
+    } finally {
+      current = outer;
+    }
+  };
+  const outermost = interceptor(() => recording.currentContext());
+  // An interceptor may have kept the request until the answer to another one came.
+  const innermost = interceptor(() => UNKNOWN);
+
+  function wrapCompose(prototype) {
+    const { compose } = prototype;
+    if (wrapped.has(compose)) return;
+    const wrapper = function (...interceptors) {
+      return compose.call(this, [innermost, ...interceptors.flat(), outermost]);
+    };
+    wrapped.add(wrapper);
+    Object.defineProperty(prototype, 'compose', { ...Object.getOwnPropertyDescriptor(prototype, 'compose'), value: wrapper });
   }
 
   /** What each kind of dispatcher does itself: it gets the handler as the pool keeps it. */
@@ -88,6 +119,12 @@ function follow(recording) {
       /[/\\]undici[^/\\]*[/\\]lib[/\\](dispatcher[/\\])?dispatcher-base\.js$/,
       (DispatcherBase) => {
         if (typeof DispatcherBase?.prototype?.dispatch === 'function') wrap(DispatcherBase.prototype, 'dispatch');
+      },
+    ],
+    [
+      /[/\\]undici[^/\\]*[/\\]lib[/\\]dispatcher[/\\]dispatcher\.js$/,
+      (Dispatcher) => {
+        if (typeof Dispatcher?.prototype?.compose === 'function') wrapCompose(Dispatcher.prototype);
       },
     ],
   ]);

@@ -32,7 +32,39 @@ for (const version of ['undici5', 'undici6', ...(isOld ? [] : ['undici7'])]) {
   if (undici.interceptors && pool.compose) {
     const redirecting = new Pool(origin, { connections }).compose(undici.interceptors.redirect({ maxRedirections: 1 }));
     ways[version].redirect = async (path) => (await redirecting.request({ path, method: 'GET' })).body.text();
+    const limited = new Agent().compose(atMost(connections));
+    ways[version].interceptor = async (path) => (await itsFetch(origin + path, { dispatcher: limited })).text();
+    const heard = new Pool(origin, { connections }).on('drain', () => {});
+    ways[version].heard = async (path) => (await itsFetch(origin + path, { dispatcher: heard })).text();
   }
+}
+
+/** An interceptor of the application: so many requests at once, the others wait for those. */
+function atMost(many) {
+  const waiting = [];
+  let running = 0;
+  return (dispatch) => {
+    const next = () => {
+      if (running === many || waiting.length === 0) return;
+      running++;
+      dispatch(...waiting.shift());
+    };
+    const ended = (handler, key) => (...given) => {
+      handler[key](...given);
+      running--;
+      next();
+    };
+    const ends = ['onComplete', 'onError', 'onResponseEnd', 'onResponseError'];
+    const get = (handler, key) => {
+      if (typeof handler[key] !== 'function') return handler[key];
+      return ends.includes(key) ? ended(handler, key) : handler[key].bind(handler);
+    };
+    return (options, handler) => {
+      waiting.push([options, new Proxy(handler, { get })]);
+      next();
+      return true;
+    };
+  };
 }
 
 const front = http.createServer(async (request, response) => {

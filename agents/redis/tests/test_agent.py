@@ -391,6 +391,41 @@ class OtherServers(unittest.TestCase):
             again = {e.client_id for e in recording.named("client_address") if e.outgoing}
             self.assertEqual(again, links)
 
+    def test_what_a_replica_acknowledges_has_no_reply(self):
+        """Neither of one that was there before, nor of one that comes meanwhile, whose handshake is answered."""
+        with Server() as primary, Server(agent=False) as earlier, Server(agent=False) as later:
+            primary.settle()
+
+            def follow(replica):
+                client = replica.client()
+                client.do("REPLICAOF", "127.0.0.1", primary.port)
+                until(lambda: b"master_link_status:up" in client.do("INFO", "replication"), "the replica follows")
+
+            follow(earlier)
+            writer = primary.client()
+            with Recording(primary, *LITE) as recording:
+                follow(later)
+                for number in range(8):
+                    writer.do("SET", "key", number)
+                    time.sleep(0.4)
+            names = {e.number: e.fields["command"] for e in recording.named("command_name")}
+            told = {}
+            for batch in recording.named("batch"):
+                for number in batch.fields["command"]:
+                    told.setdefault(batch.client_id, []).append((names[number], batch))
+            acknowledged = []
+            for of_client in told.values():
+                commands = [name for name, _ in of_client]
+                handshake = commands.index("psync") if "psync" in commands else 0
+                if "replconf" in commands:
+                    acknowledged += [batch for _, batch in of_client[handshake:]]
+                    answered = [batch.ended_by for _, batch in of_client[:handshake]]
+                    self.assertEqual(set(answered), {0} if handshake else set(), of_client)
+            self.assertGreater(len({batch.client_id for batch in acknowledged}), 1)
+            for batch in acknowledged:
+                self.assertEqual((batch.ended_by, batch.bytes_written), (4, 0), batch)
+                self.assertLess(batch.ended, 200_000_000)
+
     def test_a_daemon_is_recorded_too(self):
         folder = tempfile.mkdtemp(prefix="slowpath-redis-")
         port, pidfile = free_port(), os.path.join(folder, "pid")

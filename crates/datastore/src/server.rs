@@ -63,6 +63,8 @@ pub(crate) struct Server {
     clients: FxHashMap<i32, StoreClientId>,
     /// Those that closed their connection.
     closed: FxHashSet<StoreClientId>,
+    /// Of those of whom a command was seen by itself, whether they are replicas after their handshake.
+    replicas: FxHashMap<StoreClientId, bool>,
     batches: LiteBatches,
     /// What had been read of a connection before its next batch, where that was told.
     bytes_before: FxHashMap<StoreClientId, u64>,
@@ -166,6 +168,7 @@ impl Server {
             life_cycle: Totals::default(),
             clients: FxHashMap::default(),
             closed: FxHashSet::default(),
+            replicas: FxHashMap::default(),
             batches: LiteBatches::default(),
             bytes_before: FxHashMap::default(),
             events: LifeCycle::default(),
@@ -224,10 +227,11 @@ impl Server {
         if told.is_of_life_cycle() {
             let totals = &mut self.life_cycle;
             totals.is_recorded = true;
-            let is_to_primary = is_to_primary(&self.addresses, told.client);
-            match (self.events).take(&told, is_to_primary, &mut totals.work, asked) {
+            let replicates = note_replica(&mut self.replicas, &told)
+                || is_to_primary(&self.addresses, told.client);
+            match (self.events).take(&told, replicates, &mut totals.work, asked) {
                 Some(Completed::Batch(mut batch)) => {
-                    batch.answered &= !is_to_primary;
+                    batch.answered &= !replicates;
                     totals.take(self.process, batch, Level::LifeCycle, asked);
                 }
                 Some(Completed::Inside(command)) if asked.window.contains(told.at) => {
@@ -332,6 +336,19 @@ impl Server {
 fn is_to_primary(addresses: &FxHashMap<StoreClientId, Address>, client: StoreClientId) -> bool {
     let address = addresses.get(&client);
     address.is_some_and(|address| address.is_to_primary)
+}
+
+/// Whether the client is a replica that has what is replicated written to it, and acknowledges that without a reply. Who
+/// begins with REPLCONF and not with PING had its handshake before the recording.
+fn note_replica(replicas: &mut FxHashMap<StoreClientId, bool>, told: &Told) -> bool {
+    let What::CallStart { command } = &told.what else {
+        return replicas.get(&told.client).copied().unwrap_or(false);
+    };
+    let replicates = matches!(&**command, "psync" | "sync");
+    let begins = replicas.entry(told.client);
+    let is_replica = begins.or_insert_with(|| &**command == "replconf");
+    *is_replica |= replicates;
+    *is_replica
 }
 
 /// Whether it is about a connected client.

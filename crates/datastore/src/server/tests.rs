@@ -48,6 +48,42 @@ fn single_events_of_what_a_primary_sends_want_no_reply() {
     );
 }
 
+/// Of a handshake each REPLCONF is answered; after it they acknowledge, and what is written is replicated.
+#[test]
+fn what_a_replica_acknowledges_has_no_reply() {
+    let mut at = 100;
+    let mut events = "    -- domain user\n".to_owned();
+    let mut tell = |client: u32, command: &str, writes: &[u64]| {
+        let mut event = |name: &str, more: &str| {
+            at += 10;
+            events += &format!(
+                "cpu0 {at} slowpath_redis:{name} fd={client} client_id={client} {more} @vpid=7 @vtid=7\n"
+            );
+        };
+        event("start_read_client_query", "");
+        event("call_command_start", &format!("command={command}"));
+        event("call_command_end", &format!("command={command}"));
+        event("end_read_client_query", "bytes=40 memory=1");
+        for bytes in writes {
+            event("write_to_client_start", "");
+            event("write_to_client_end", &format!("bytes={bytes}"));
+        }
+    };
+    tell(5, "ping", &[7]);
+    tell(5, "replconf", &[5]);
+    tell(5, "psync", &[30]);
+    tell(5, "replconf", &[30, 30]);
+    tell(6, "replconf", &[30]);
+    check(
+        &events,
+        "1 ping 5: 50 = 10 + 0 + 10 + 20 + 10
+         1 replconf 5: 50 = 10 + 0 + 10 + 20 + 10
+         1 psync 5: 20? = 10 + 0 + 10 + 0 + 0
+         1 replconf 5: 20? = 10 + 0 + 10 + 0 + 0
+         1 replconf 6: 20? = 10 + 0 + 10 + 0 + 0",
+    );
+}
+
 /// The link is lost, a later client gets its descriptor and leaves, and the link comes again over that, or another.
 #[test]
 fn a_replica_that_takes_its_link_up_again_is_the_same_server() {
