@@ -21,7 +21,7 @@ enum batch_end {
     BATCH_WAITED = 2,
     /* The connection is gone. */
     BATCH_CLIENT_FREED = 3,
-    /* No reply is wanted: this server is a replica, and the client its connection to the primary. */
+    /* No reply is wanted: one of the two is the other's replica. */
     BATCH_UNANSWERED = 4,
 };
 
