@@ -183,7 +183,10 @@ pub(crate) fn clients(told: &StoreReport, top: usize) -> String {
     for row in &told.clients {
         let mut texts = vec![
             row.client.0.to_string(),
-            address(&row.address, row.port),
+            match row.is_replication {
+                true => format!("{} (replication)", address(&row.address, row.port)),
+                false => address(&row.address, row.port),
+            },
             grouped(row.count),
             grouped(row.unanswered),
             bytes(row.bytes_read),

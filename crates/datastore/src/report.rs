@@ -17,6 +17,7 @@ use crate::bus::{BusRow, BusVolume};
 use crate::cycles::TouchedConnection;
 use crate::findings::{self, Finding, NamedClient, Names};
 use crate::hops::{Between, HopRow};
+use crate::resources::OF_REPLICAS;
 use crate::server::{Level, Server, Servers};
 use crate::totals::{Asked, CommandTotals, Run, Totals};
 
@@ -168,6 +169,8 @@ pub struct ClientRow {
     pub address: String,
     /// Its port.
     pub port: u16,
+    /// It is a link between a primary and its replica, whichever of the two the server is.
+    pub is_replication: bool,
     /// What it sent at once.
     pub batches: u64,
     /// Commands.
@@ -420,9 +423,12 @@ impl About<'_> {
     fn clients(&self, totals: &Totals) -> Vec<ClientRow> {
         let rows = totals.clients.iter().map(|(&client, totals)| {
             let (address, port) = self.address(client);
-            let busiest = (totals.commands.iter())
-                .map(|(&command, &count)| (count, Reverse(self.name(command))))
-                .max();
+            let commands = totals.commands.iter();
+            let named = commands.map(|(&command, &count)| (count, Reverse(self.name(command))));
+            let is_of_replica = |name: &str| OF_REPLICAS.contains(&name);
+            let is_replication = self.server.is_to_primary(client)
+                || named.clone().any(|(_, Reverse(name))| is_of_replica(&name));
+            let busiest = named.max();
             let (busiest_count, busiest) =
                 busiest.map_or_else(Default::default, |(count, Reverse(name))| (count, name));
             ClientRow {
@@ -430,6 +436,7 @@ impl About<'_> {
                 client,
                 address,
                 port,
+                is_replication,
                 batches: totals.batches,
                 count: totals.commands.values().sum(),
                 unanswered: totals.unanswered,

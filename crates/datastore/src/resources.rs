@@ -114,7 +114,7 @@ const NODE_TO_NODE: i64 = 0;
 const PRIMARY_TO_REPLICA: i64 = 1;
 
 /// What a replica alone sends to its primary.
-const OF_REPLICAS: [&str; 3] = ["psync", "sync", "replconf"];
+pub(crate) const OF_REPLICAS: [&str; 3] = ["psync", "sync", "replconf"];
 
 /// Values of [`Values::Structures`].
 const QUERY_BUFFER: i64 = 0;

@@ -224,6 +224,7 @@ export function storeTables() {
       ...totals(ofClient(client)),
       ...address(client),
       batches: ofClient(client).length,
+      is_replication: false,
       busiest: 'get',
       busiest_count: ofClient(client).filter(({ name }) => name === 'get').length,
     })),

@@ -1,5 +1,7 @@
 //! Replicas: their connections to a primary want no replies, are no clients' and come again.
 
+use std::collections::BTreeMap;
+
 use slowpath_model::TimeRange;
 
 use crate::tests::{ask, check};
@@ -74,14 +76,22 @@ fn what_a_replica_acknowledges_has_no_reply() {
     tell(5, "psync", &[30]);
     tell(5, "replconf", &[30, 30]);
     tell(6, "replconf", &[30]);
-    check(
+    tell(7, "get", &[30]);
+    let report = check(
         &events,
         "1 ping 5: 50 = 10 + 0 + 10 + 20 + 10
          1 replconf 5: 50 = 10 + 0 + 10 + 20 + 10
          1 psync 5: 20? = 10 + 0 + 10 + 0 + 0
          1 replconf 5: 20? = 10 + 0 + 10 + 0 + 0
-         1 replconf 6: 20? = 10 + 0 + 10 + 0 + 0",
+         1 replconf 6: 20? = 10 + 0 + 10 + 0 + 0
+         1 get 7: 50 = 10 + 0 + 10 + 20 + 10",
     );
+    let clients = report
+        .clients
+        .iter()
+        .map(|row| (row.client.0, row.is_replication));
+    let expected = [(5, true), (6, true), (7, false)];
+    assert_eq!(BTreeMap::from_iter(clients), BTreeMap::from(expected));
 }
 
 /// The link is lost, a later client gets its descriptor and leaves, and the link comes again over that, or another.

@@ -19,11 +19,13 @@ interface WithAddress {
   client: number;
   address: string;
   port: number;
+  is_replication?: boolean;
 }
 
 /** Without an address it came through a Unix socket, or that was not told. */
-export function nameOfClient({ client, address, port }: WithAddress): string {
-  if (address === '' && port === 0) return `client ${client}`;
+export function nameOfClient({ client, address, port, is_replication }: WithAddress): string {
+  const name = `${is_replication ? 'replication link' : 'client'} ${client}`;
+  if (address === '' && port === 0) return name;
   const host = address.includes(':') ? `[${address}]` : address;
-  return `client ${client} (${host}:${port})`;
+  return `${name} (${host}:${port})`;
 }
