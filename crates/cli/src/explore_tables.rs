@@ -5,6 +5,7 @@ use slowpath_explore::{
 };
 
 use crate::tables::Columns;
+use slowpath_model::counted;
 
 /// Of a value in a table.
 const MOST_LETTERS: usize = 32;
@@ -18,10 +19,14 @@ pub(crate) fn text(
     top: usize,
 ) -> String {
     let mut text = format!(
-        "{}: {} trials of {} configurations",
+        "{}: {} of {}",
         results.name,
-        results.trials,
-        results.configurations.len()
+        counted(results.trials, "trial", "trials"),
+        counted(
+            results.configurations.len() as u64,
+            "configuration",
+            "configurations"
+        )
     );
     if results.failed > 0 {
         text += &format!(", {} of which failed", results.failed);
@@ -32,9 +37,9 @@ pub(crate) fn text(
     text += &drifted(results, drift);
     if let Some(first) = results.notes.first() {
         text += &format!(
-            "Metrics of {} of {} trials lack something (--results csv has all): trial {}: {}.\n",
+            "Metrics of {} of {} lack something (--results csv has all): trial {}: {}.\n",
             results.notes.len(),
-            results.trials,
+            counted(results.trials, "trial", "trials"),
             first.trial,
             first.words
         );

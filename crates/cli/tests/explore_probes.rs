@@ -172,7 +172,7 @@ fn what_is_lost_is_told_and_totals_are_right_all_the_same() {
     );
     assert!(
         left.stdout
-            .contains("Metrics of 1 of 1 trials lack something"),
+            .contains("Metrics of 1 of 1 trial lack something"),
         "{}",
         left.stdout
     );
