@@ -14,11 +14,14 @@ use crate::runtime::is_runtime;
 use crate::waits::Wait;
 
 /// Waits for locks that others gave up. Who waits for its own work in another thread waits for no lock; that thread may,
-/// and so may another process that is waited for.
+/// and so may another process that is waited for, but for its last wait before it is killed.
 pub(crate) fn waits<'run>(slow: &'run Slow<'_>) -> impl Iterator<Item = Wait> + 'run {
     let waits = slow.waits_looked_into().chain(slow.lock_waits_of_peers());
     waits.filter(|wait| {
-        call_of(wait).is_some() && !is_runtime(&wait.holder_comm) && !slow.is_for_own_work(wait)
+        call_of(wait).is_some()
+            && !is_runtime(&wait.holder_comm)
+            && !slow.is_for_own_work(wait)
+            && !slow.is_cut_by_a_kill(wait)
     })
 }
 

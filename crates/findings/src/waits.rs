@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use slowpath_critical_path::{LOCK_CALLS, Link, LinkKind, Segment};
+use slowpath_kernel::timelines::Doing;
 use slowpath_model::{TimeRange, Timestamp};
 use slowpath_requests::{RequestId, RequestOfHost, RequestPath, ThreadOfHost};
 
@@ -103,6 +104,32 @@ impl Slow<'_> {
         };
         let (own, other) = (process(wait.waiter), process(wait.holder));
         own.is_some() && other.is_some() && own != other
+    }
+
+    /// Whether another process ended the waiter's, and woke it for that: it only came out of its call any more, and the
+    /// other one had nothing that it waited for.
+    pub(crate) fn is_cut_by_a_kill(&self, wait: &Wait) -> bool {
+        let (thread, woken) = (wait.waiter.thread, wait.range.end);
+        let Some(lines) = self.all.hosts().lines(wait.waiter.host) else {
+            return false;
+        };
+        let ended = lines.life(thread).end;
+        let waits_again = || {
+            let mut at = ended;
+            while at > woken {
+                let stretch = lines.stretch_before(thread, at);
+                at = stretch.range.begin;
+                if at >= woken && matches!(stretch.doing, Doing::Blocked { .. }) {
+                    return true;
+                }
+            }
+            false
+        };
+        self.is_for_a_peer(wait)
+            && (woken..lines.range().end).contains(&ended)
+            && lines.last_call(thread).is_none()
+            && !lines.made_other_calls(thread, TimeRange::new(woken, ended))
+            && !waits_again()
     }
 
     /// Whether a wait was for work that the holder did for the same request as the waiter.

@@ -2,19 +2,20 @@
 //!
 //! Algorithm 1 of Gelle, Ezzati-Jivan & Dagenais (2021), with the branches of start and end as the
 //! text has them, not the listing. A thread's spans lie on a stack, the topmost is the active one.
-//! In a process that tells when spans are attached to threads, that is what fills the stack, and a
-//! request may go from thread to thread; elsewhere the thread that starts a span serves it to its
+//! Where threads tell when spans are attached to them, that is what fills the stack, and a
+//! request may go from thread to thread; elsewhere (`tellers.rs`) the thread that starts a span serves it to its
 //! end, whichever thread ends it. Where that cannot be (`unseen.rs`), it is a guess, and nobody is said to be active: a
 //! thread that takes up another request holds up nobody then.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use slowpath_model::{ProcessId, ThreadId, TimeRange, Timestamp};
 
 use crate::events::{SpanEvent, SpanEventKind, SpanEvents};
 use crate::request::{Bound, PlacedBy, Request, RequestId, Serving, Shown, SpanKey};
+use crate::tellers::Tellers;
 use crate::unseen::{Moving, may_move, moving_unseen};
 
 /// A thread serves one request before all others.
@@ -45,6 +46,8 @@ struct Step {
     request: RequestId,
     /// Its place among all, in the order in which they were told.
     number: u32,
+    /// Whether it only follows from the span's start or end, and counts where nobody attached the span.
+    is_guess: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -60,7 +63,8 @@ enum Change {
 pub(crate) fn assign(events: Vec<SpanEvent>, trace: TimeRange) -> Assigned {
     let events: SpanEvents = events.into_iter().collect();
     let (mut requests, of_events) = spans(events.iter(), trace);
-    let mut steps = steps(&events, &of_events, &mut requests);
+    let tellers = Tellers::of(events.iter());
+    let mut steps = steps(&events, &of_events, &tellers, &mut requests);
     // These are many, and what follows is as large.
     drop((events, of_events));
     steps.sort_unstable_by_key(|step| (step.thread, step.number));
@@ -77,7 +81,7 @@ pub(crate) fn assign(events: Vec<SpanEvent>, trace: TimeRange) -> Assigned {
         let servings = &mut request.servings;
         servings.sort_by_key(|serving| (serving.range.begin, serving.thread));
     }
-    let unseen = moving_unseen(&requests);
+    let unseen = moving_unseen(&requests, tellers.left_elsewhere);
     active.retain(|piece| {
         let request = &requests[piece.request.index()];
         !may_move(request, &unseen)
@@ -199,12 +203,9 @@ fn take_open(
 fn steps(
     events: &SpanEvents,
     of_events: &[Option<RequestId>],
+    tellers: &Tellers,
     requests: &mut [Request],
 ) -> Vec<Step> {
-    let tells_threads: FxHashSet<Option<ProcessId>> = (events.iter())
-        .filter(|event| matches!(event.kind, SpanEventKind::Attach | SpanEventKind::Detach))
-        .map(|event| event.process())
-        .collect();
     // What is open, and by request the threads that it was attached to.
     let mut open: FxHashMap<(SpanKey, Option<ProcessId>), Vec<RequestId>> = FxHashMap::default();
     let mut attached: FxHashMap<RequestId, Vec<ThreadId>> = FxHashMap::default();
@@ -216,7 +217,7 @@ fn steps(
     }
     let mut steps: Vec<Step> = Vec::new();
     for (event, of_event) in events.iter().zip(of_events) {
-        let mut step = |thread: Option<ThreadId>, change, request| {
+        let mut step = |thread: Option<ThreadId>, change, request, is_guess| {
             let number = steps.len() as u32;
             steps.extend(thread.map(|thread| Step {
                 thread,
@@ -224,15 +225,15 @@ fn steps(
                 change,
                 request,
                 number,
+                is_guess,
             }));
         };
-        let is_told = tells_threads.contains(&event.process());
         match (event.kind, *of_event) {
             (SpanEventKind::Start, Some(id)) => {
                 let place = open.entry((event.key(), event.process())).or_default();
                 place.push(id);
-                if !is_told {
-                    step(event.thread(), Change::On, id);
+                if !tellers.tell_of(&requests[id.index()]) {
+                    step(event.thread(), Change::On, id, true);
                 }
             }
             (SpanEventKind::End, Some(id)) => {
@@ -244,28 +245,30 @@ fn steps(
                     }
                 }
                 for thread in attached.remove(&id).unwrap_or_default() {
-                    step(Some(thread), Change::Ended, id);
+                    step(Some(thread), Change::Ended, id, false);
                 }
-                if !tells_threads.contains(&request.process) {
+                if !tellers.tell_of(request) {
                     // One that started before the trace was started by whoever ends it, most likely.
                     let server = request.start.or(request.end);
-                    step(server.and_then(|bound| bound.thread), Change::Off, id);
+                    step(server.and_then(|bound| bound.thread), Change::Off, id, true);
                 }
             }
-            (SpanEventKind::Attach | SpanEventKind::Detach, _) => {
+            (SpanEventKind::Attach | SpanEventKind::Detach, _)
+                if tellers.tells(event.process(), event.thread()) =>
+            {
                 let place = open.get(&(event.key(), event.process()));
                 let Some(&id) = place.and_then(|place| place.last()) else {
                     continue;
                 };
                 requests[id.index()].placed_by = PlacedBy::Attach;
                 if event.kind == SpanEventKind::Detach {
-                    step(event.thread(), Change::Off, id);
+                    step(event.thread(), Change::Off, id, false);
                 } else if let Some(thread) = event.thread() {
                     let threads = attached.entry(id).or_default();
                     if !threads.contains(&thread) {
                         threads.push(thread);
                     }
-                    step(Some(thread), Change::On, id);
+                    step(Some(thread), Change::On, id, false);
                 }
             }
             _ => {}
@@ -275,13 +278,14 @@ fn steps(
         let bound = request.start.or(request.end);
         let is_known = bound.is_some_and(|bound| bound.thread.is_some());
         request.placed_by = match request.placed_by {
-            PlacedBy::Nothing if is_known && tells_threads.contains(&request.process) => {
-                PlacedBy::End
-            }
+            PlacedBy::Nothing if is_known && tellers.tell_of(request) => PlacedBy::End,
             PlacedBy::Nothing if is_known => PlacedBy::Start,
             known => known,
         };
     }
+    // Who started what others took up did not serve it.
+    let is_attached = |step: &Step| requests[step.request.index()].placed_by == PlacedBy::Attach;
+    steps.retain(|step| !(step.is_guess && is_attached(step)));
     steps
 }
 

@@ -494,6 +494,13 @@ impl Join<'_> {
                     ),
                     crossing,
                 ),
+                Sign::LeftElsewhere { moved, all } => (
+                    format!(
+                        "{moved} of the {all} times that a thread of process {process} took up a span, another one left \
+                         it, and nothing tells when it moved"
+                    ),
+                    moved,
+                ),
             };
             let code = DiagnosticCode::SpansMoveUnseen;
             self.diagnose(code, &host, message, count as u64);

@@ -19,6 +19,7 @@ mod path;
 mod request;
 mod requests;
 mod summary;
+mod tellers;
 mod threads;
 mod trees;
 mod unheard;

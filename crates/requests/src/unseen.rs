@@ -1,9 +1,10 @@
 //! Processes whose spans do not stay where they begin, though no event says when they leave: goroutines, and whatever else
 //! has several requests take turns on few threads.
 //!
-//! Two things tell: spans that end on another thread than they begin on, and spans of different traces on one thread of
-//! which the one that began first also ends first, before the other one. No thread that serves one request after the
-//! other has such. Who serves what is a guess then, and nobody is said to be active.
+//! Three things tell: spans that one thread takes up and another one leaves, spans that end on another thread than they
+//! begin on, and spans of different traces on one thread of which the one that began first also ends first, before the
+//! other one. No thread that serves one request after the other has such. Who serves what is a guess then, and nobody is
+//! said to be active.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,16 +32,40 @@ pub(crate) enum Sign {
     EndElsewhere { moved: usize, all: usize },
     /// Of so many that end where they begin, these cross others of different traces.
     TakeTurns { crossing: usize, all: usize },
+    /// So often a thread took up a span, and so often another one than that left it (`tellers.rs`).
+    LeftElsewhere { moved: usize, all: usize },
+}
+
+impl Moving {
+    /// Where one in a hundred is left elsewhere, all spans are meant: fewer are those of which events were lost.
+    pub(crate) fn left(moved: usize, all: usize) -> Option<Self> {
+        (moved > 0 && moved * 100 >= all).then_some(Self {
+            from: Nanoseconds::ZERO,
+            sign: Sign::LeftElsewhere { moved, all },
+        })
+    }
 }
 
 /// Whether a request is one of those that move unseen.
 pub(crate) fn may_move(request: &Request, unseen: &BTreeMap<ProcessId, Moving>) -> bool {
     let moving = request.process.and_then(|process| unseen.get(&process));
-    moving.is_some_and(|moving| request.window.length() >= moving.from)
+    moving.is_some_and(|moving| request.window.length() >= moving.from) && !is_followed(request)
 }
 
-/// The processes whose spans go from thread to thread, or take turns on one, without a word of when.
-pub(crate) fn moving_unseen(requests: &[Request]) -> BTreeMap<ProcessId, Moving> {
+/// Whether threads told when they served it, the one that ended it among them.
+fn is_followed(request: &Request) -> bool {
+    let ended_by = request.end.and_then(|end| end.thread);
+    let mut servers = request.servings.iter().map(|serving| serving.thread);
+    request.placed_by == PlacedBy::Attach
+        && ended_by.is_none_or(|thread| servers.any(|server| server == thread))
+}
+
+/// The processes whose spans go from thread to thread, or take turns on one, without a word of when; of those in `known`
+/// that is known.
+pub(crate) fn moving_unseen(
+    requests: &[Request],
+    known: BTreeMap<ProcessId, Moving>,
+) -> BTreeMap<ProcessId, Moving> {
     let mut spans: BTreeMap<ProcessId, Vec<&Request>> = BTreeMap::new();
     for request in requests {
         if let (PlacedBy::Start, Shown::Whole, Some(process), Some(_)) = (
@@ -56,7 +81,7 @@ pub(crate) fn moving_unseen(requests: &[Request]) -> BTreeMap<ProcessId, Moving>
         let moving = take_turns(&spans).or_else(|| end_elsewhere(&spans));
         Some((process, moving?))
     });
-    moving.collect()
+    moving.chain(known).collect()
 }
 
 /// Where one in a hundred crosses others, all are meant, and whatever lasts a shorter time: it may lie in another one

@@ -145,25 +145,27 @@ fn a_server_that_works_for_others_first_is_a_queue_for_that_time() {
     assert!(queue + computed <= 1.0, "{queue} {computed}");
 }
 
+/// Thread 9 waits in `call` for 11, which is of process `process` and computes.
+fn peer_waits(call: &str, process: u32) -> String {
+    format!(
+        "cpu2 1 sched_process_fork parent_tid={process} parent_pid={process} child_tid=11 child_pid={process} child_comm=batch
+         cpu2 20 {SWITCH}=swapper/2 prev_tid=0 prev_state=0 next_comm=batch next_tid=11
+         cpu1 2000 syscall_entry_{call} fd=3
+         cpu1 2010 {SWITCH}=resize prev_tid=9 prev_state=1 next_comm=swapper/1 next_tid=0
+         cpu2 17000 sched_waking comm=resize tid=9 target_cpu=1
+         cpu2 17001 sched_wakeup comm=resize tid=9 target_cpu=1
+         cpu1 17010 {SWITCH}=swapper/1 prev_tid=0 prev_state=0 next_comm=resize next_tid=9
+         cpu1 17020 syscall_exit_{call} ret=0
+         cpu2 21000 {SWITCH}=batch prev_tid=11 prev_state=1 next_comm=swapper/2 next_tid=0"
+    )
+}
+
 #[test]
 fn a_lock_that_the_peer_waits_for_is_told_as_one() {
-    // Thread 9 asks 11, which is of a third process and computes, for what it holds.
-    let meanwhile = |call: &str, process: u32| {
-        format!(
-            "cpu2 1 sched_process_fork parent_tid={process} parent_pid={process} child_tid=11 child_pid={process} child_comm=batch
-             cpu2 20 {SWITCH}=swapper/2 prev_tid=0 prev_state=0 next_comm=batch next_tid=11
-             cpu1 2000 syscall_entry_{call} fd=3
-             cpu1 2010 {SWITCH}=resize prev_tid=9 prev_state=1 next_comm=swapper/1 next_tid=0
-             cpu2 17000 sched_waking comm=resize tid=9 target_cpu=1
-             cpu2 17001 sched_wakeup comm=resize tid=9 target_cpu=1
-             cpu1 17010 {SWITCH}=swapper/1 prev_tid=0 prev_state=0 next_comm=resize next_tid=9
-             cpu1 17020 syscall_exit_{call} ret=0
-             cpu2 21000 {SWITCH}=batch prev_tid=11 prev_state=1 next_comm=swapper/2 next_tid=0"
-        )
-    };
+    // Thread 9 asks 11 for what it holds.
     for (call, process) in [("flock", 11), ("fcntl", 11), ("semop", 9), ("futex", 11)] {
         let found = findings(
-            &waited("recvfrom", 9, &meanwhile(call, process)),
+            &waited("recvfrom", 9, &peer_waits(call, process)),
             Vec::new(),
         );
         let lock = only(&found, FindingId::LockContention);
@@ -179,7 +181,7 @@ fn a_lock_that_the_peer_waits_for_is_told_as_one() {
     // Within a process that may be a queue; and in another call it is a question.
     for (call, process) in [("futex", 9), ("read", 11)] {
         let found = findings(
-            &waited("recvfrom", 9, &meanwhile(call, process)),
+            &waited("recvfrom", 9, &peer_waits(call, process)),
             Vec::new(),
         );
         assert!(
@@ -191,5 +193,38 @@ fn a_lock_that_the_peer_waits_for_is_told_as_one() {
                 .iter()
                 .all(|finding| finding.id != FindingId::LockContention)
         );
+    }
+}
+
+#[test]
+fn who_kills_a_peer_that_waits_for_a_lock_has_none() {
+    let drawing = |calls: &str, is_killed: bool| {
+        let drawing = waited("wait4", 9, &format!("{}\n{calls}", peer_waits("futex", 11)));
+        let leaves = |at: u32, state: u32| {
+            format!("cpu1 {at} {SWITCH}=resize prev_tid=9 prev_state={state} ")
+        };
+        match is_killed {
+            true => drawing.replace(&leaves(21000, 1), &leaves(20005, 16)),
+            false => drawing,
+        }
+    };
+    // That it works on with what it got, or ends by itself, its calls tell.
+    let read = format!(
+        "cpu1 19000 syscall_entry_read fd=3
+         cpu1 19001 syscall_exit_read ret=0
+         cpu1 19100 {SWITCH}=resize prev_tid=9 prev_state=0 next_comm=other next_tid=12
+         cpu1 19200 {SWITCH}=other prev_tid=12 prev_state=1 next_comm=resize next_tid=9"
+    );
+    let exit = "cpu1 19000 syscall_entry_exit_group fd=3";
+    for (calls, is_killed, is_lock) in [
+        ("", false, true),
+        ("", true, false),
+        (&read, true, true),
+        (exit, true, true),
+    ] {
+        let found = findings(&drawing(calls, is_killed), Vec::new());
+        let mut found = found.iter();
+        let is_told = found.any(|finding| finding.id == FindingId::LockContention);
+        assert_eq!(is_told, is_lock, "{calls} {is_killed}");
     }
 }

@@ -520,3 +520,59 @@ fn where_spans_take_turns_on_a_thread_nobody_is_said_to_be_blocked() {
     let few = many.chain([[(20, "a"), (35, "a")]]);
     assert_eq!(blocked(&spans_on(few)).1, Vec::<String>::new());
 }
+
+/// Spans of which every other one lies within one of another trace on thread a, and is said to be attached; how many of
+/// the others are left by thread b, and how many are left where they were taken up.
+fn attached(elsewhere: i32, there: i32) -> String {
+    let lines = (1..=elsewhere + there).map(|n| {
+        let (at, outer, inner) = (n * 100, 2 * n, 2 * n + 1);
+        let (processor, left_by) = if n <= elsewhere { (1, "b") } else { (0, "a") };
+        format!(
+            "0 {at} start a {outer:x}.1
+             0 {at} attach a {outer:x}.1
+             0 {} start a {inner:x}.1
+             0 {} attach a {inner:x}.1
+             0 {} detach a {inner:x}.1
+             0 {} end a {inner:x}.1
+             {processor} {} detach {left_by} {outer:x}.1
+             {processor} {} end {left_by} {outer:x}.1\n",
+            at + 10,
+            at + 10,
+            at + 30,
+            at + 30,
+            at + 50,
+            at + 50,
+        )
+    });
+    format!("{TWO_RUN}\n{}", lines.collect::<String>())
+}
+
+#[test]
+fn where_threads_leave_what_others_took_up_nobody_is_said_to_be_blocked() {
+    let told = vec!["SpansMoveUnseen 1".to_owned()];
+    assert_eq!(blocked(&attached(1, 9)), (0, told));
+    assert_eq!(blocked(&attached(0, 10)), (10, vec![]));
+    // One of many: some events were lost.
+    let (_, diagnostics) = blocked(&attached(1, 79));
+    assert_eq!(diagnostics, Vec::<String>::new());
+}
+
+#[test]
+fn spans_that_threads_tell_of_may_be_followed_beside_those_that_move_unseen() {
+    // Thread a takes up its spans, one in the other. Threads b and c are below virtual threads, whose spans they only
+    // start and end, some of them not where they began.
+    let unseen = (1..=40).map(|n| {
+        let (at, trace) = (n * 100, 1000 + n);
+        let end = if n % 3 == 0 { "end c" } else { "end b" };
+        let processor = 1 + i32::from(n % 3 == 0);
+        format!(
+            "1 {at} start b {trace:x}.1\n{processor} {} {end} {trace:x}.1\n",
+            at + 90
+        )
+    });
+    let unseen: String = unseen.collect();
+    let third = "2 0 switch - c\n2 9000 switch c:S -";
+    let drawing = format!("{}\n{third}\n{unseen}", attached(0, 10));
+    let told = vec!["SpansMoveUnseen 13".to_owned()];
+    assert_eq!(blocked(&drawing), (10, told));
+}

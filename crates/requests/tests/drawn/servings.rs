@@ -84,6 +84,68 @@ fn only_processes_that_tell_attachments_are_believed_to_tell_all() {
 }
 
 #[test]
+fn a_thread_that_never_tells_attachments_is_taken_to_serve_what_it_starts() {
+    // Thread b is one below virtual threads; thread a starts one more span, which b takes up unseen.
+    let found = servings(
+        "0 100 start a 1.1
+         0 110 attach a 1.1
+         1 120 start b 2.1
+         0 130 detach a 1.1
+         0 140 end a 1.1
+         0 150 start a 3.1
+         1 200 end b 2.1
+         1 300 end b 3.1",
+    );
+    assert_shows(
+        &found,
+        "1.1 100..140: a 110..130 (Attach, Whole)
+         2.1 120..200: b 120..200 (Start, Whole)
+         3.1 150..300: (End, Whole)",
+    );
+    // Who starts spans for others to take up serves none of them.
+    let found = servings(
+        "0 100 start a 1.1
+         1 110 attach b 1.1
+         1 130 detach b 1.1
+         0 140 end a 1.1",
+    );
+    assert_shows(&found, "1.1 100..140: b 110..130 (Attach, Whole)");
+}
+
+#[test]
+fn where_one_thread_takes_up_spans_and_another_leaves_them_none_is_believed() {
+    let found = servings(
+        "0 100 start a 1.1 P
+         0 110 attach a 1.1 P
+         1 120 start b 2.1 P
+         1 130 attach b 2.1 P
+         1 140 detach b 2.1 P
+         1 150 end b 2.1 P
+         1 160 start b 3.1 Q
+         1 170 attach b 3.1 Q
+         1 200 detach b 1.1 P
+         1 210 end b 1.1 P
+         1 220 detach b 3.1 Q
+         1 230 end b 3.1 Q",
+    );
+    assert_shows(
+        &found,
+        "1.1 100..210: a 100..210 (Start, Whole)
+         2.1 120..150: b 120..150 (Start, Whole)
+         3.1 160..230: b 170..220 (Attach, Whole)",
+    );
+    // Who leaves it later itself only shared it.
+    let found = servings(
+        "0 100 start a 1.1
+         0 110 attach a 1.1
+         1 200 detach b 1.1
+         0 210 detach a 1.1
+         0 220 end a 1.1",
+    );
+    assert_shows(&found, "1.1 100..220: a 110..210 (Attach, Whole)");
+}
+
+#[test]
 fn a_context_that_came_from_elsewhere_is_no_request_of_the_process() {
     let found = servings(
         "0 100 start a 1.1 P

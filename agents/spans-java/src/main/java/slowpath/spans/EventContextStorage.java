@@ -1,6 +1,7 @@
 /*
  * Fires attach when another span becomes current on a thread, and detach when it no longer is. Contexts
- * that change anything but the span, and those without a sampled span of this process, fire nothing.
+ * that change anything but the span, and those without a sampled span of this process, fire nothing; nor
+ * do those of virtual threads, which go from one thread of the system to another without a word.
  * While nothing records, every scope is the wrapped storage's own: nothing is allocated, nothing kept.
  */
 package slowpath.spans;
@@ -30,7 +31,7 @@ final class EventContextStorage implements ContextStorage {
             return scope;
         }
         SpanContext ids = span.getSpanContext();
-        if (!ids.isSampled() || ids.isRemote()) {
+        if (!ids.isSampled() || ids.isRemote() || VirtualThreads.isVirtual(Thread.currentThread())) {
             return scope;
         }
         return new AttachedScope(scope, ids);

@@ -75,7 +75,8 @@ public final class HandOffs {
         say("detach", query);
     }
 
-    private static void say(String event, Span span) {
+    /** Prints an event that the calling thread has just caused. */
+    static void say(String event, Span span) {
         SpanContext ids = span.getSpanContext();
         System.out.println(event + " " + digits(ids.getTraceId().substring(0, 16)) + " "
                 + digits(ids.getTraceId().substring(16)) + " " + digits(ids.getSpanId()) + " " + threadNumber());
