@@ -7,6 +7,10 @@ use crate::layout::{Content, Element, Field, Place};
 
 /// No offset or size is larger; so sums of them never overflow.
 const MOST_BYTES: usize = 1 << 24;
+/// A word that says where a field is.
+const LOCATION_BYTES: usize = 4;
+/// As many as an array of a probe may have.
+const MOST_TEXTS: usize = 64;
 
 /// One parsed `format` file.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +40,8 @@ pub(crate) fn parse_event_format(text: &str, long_size: usize) -> Result<EventFo
         } else if line.starts_with("print fmt:") {
             break;
         } else if let Some(declaration) = Declaration::parse(line)? {
-            fields.push(declaration.field(long_size));
+            let parts = declaration.parts().into_iter();
+            fields.extend(parts.map(|part| part.field(long_size)));
         }
     }
     let name = name
@@ -130,13 +135,29 @@ impl Declaration {
         }))
     }
 
+    /// Probes have arrays of texts: `__data_loc char[][3]` is that many location words, each a field of its own here.
+    fn parts(self) -> Vec<Self> {
+        let count = self.size / LOCATION_BYTES;
+        let is_array = self.dynamic.is_some() && self.size.is_multiple_of(LOCATION_BYTES);
+        if !is_array || !(2..=MOST_TEXTS).contains(&count) {
+            return vec![self];
+        }
+        let part = |index: usize| Self {
+            name: format!("{}[{index}]", self.name),
+            offset: self.offset + index * LOCATION_BYTES,
+            size: LOCATION_BYTES,
+            ..self.clone()
+        };
+        (0..count).map(part).collect()
+    }
+
     fn field(self, long_size: usize) -> Field {
         let is_array = self.brackets.is_some();
         let place = match self.dynamic {
-            Some(Dynamic::FromRecord) if self.size == 4 => Place::DataLocation {
+            Some(Dynamic::FromRecord) if self.size == LOCATION_BYTES => Place::DataLocation {
                 offset: self.offset,
             },
-            Some(Dynamic::FromField) if self.size == 4 => Place::RelativeLocation {
+            Some(Dynamic::FromField) if self.size == LOCATION_BYTES => Place::RelativeLocation {
                 offset: self.offset,
             },
             None if is_array && self.size == 0 => Place::Rest {
@@ -272,6 +293,23 @@ mod tests {
             (name, place, content),
             "{line}"
         );
+    }
+
+    #[test]
+    fn an_array_of_texts_is_a_field_for_each() {
+        let line = "field:__data_loc char[][3] words;\toffset:16;\tsize:12;\tsigned:1;";
+        let format = parse_event_format(&format!("{HEAD}\t{line}\n"), 8).expect("a format");
+        let found = format.fields.into_iter();
+        let found: Vec<_> = found
+            .map(|field| (field.name, field.place, field.content))
+            .collect();
+        let word = |index: usize| {
+            let place = Place::DataLocation {
+                offset: 16 + 4 * index,
+            };
+            (format!("words[{index}]"), place, Content::Text)
+        };
+        assert_eq!(found, [0, 1, 2].map(word));
     }
 
     #[test]
