@@ -754,11 +754,14 @@ class Sizes(unittest.TestCase):
         said = ran.stdout.splitlines()
         self.assertAlmostEqual(int(said.pop(3)), sum(len(str(number)) + 1 for number in range(1_000_000)), delta=10_000)
         self.assertEqual(said, [
-            str(8 + 2 + 13_333_336), str(8 + 2 + 200_000 * 4), str(8 + 2 + 1000 * (3 + 1000 * 2)),
-            str(8 + 2 + 800_000 * (8 + 2 + 4)), str(8 + 2 + 2 + 200_002 + 2 + 1000 * 2), str(4 + 10_000_000),
+            str(8 + 2 + 13_333_336), str(8 + 1 + 200_000 * 4), str(8 + 1 + 1000 * (2 + 1000 * 2)),
+            str(8 + 1 + 800_000 * (8 + 2 + 4)), str(8 + 1 + 2 + 200_002 + 1 + 1000 * 2), str(4 + 10_000_000),
             str(100_000 * 6), str(6 + 5 + names + 200_000 * 6),
-            str(8 + 2 + 3 * (1 + 31) + 1 + 12),
-            *(str(8 + len(value)) for value in ("2026", '"text"', '"http://shop/1"', "17", "null", "1.5")), "7000000 of 500"])
+            str(8 + 1 + 3 * (1 + 31) + 1 + 12),
+            *(str(8 + len(value)) for value in (
+                "2026", '"text"', '"http://shop/1"', "17", "null", "1.5", "[]", "[[1,2],[3,4,5]]", '{"2026-01-02":5}',
+                '"NaN"', "true", '"/tmp/x"', '"Europe/Berlin"', '"java.lang.String"', '"127.0.0.1"')),
+            "7000000 of 500"])
 
 
 class ConfigurationFile(unittest.TestCase):

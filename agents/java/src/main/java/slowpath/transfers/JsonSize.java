@@ -4,7 +4,10 @@
  */
 package slowpath.transfers;
 
+import java.io.File;
+import java.net.InetAddress;
 import java.net.URI;
+import java.net.URL;
 import java.time.Year;
 import java.util.Calendar;
 import java.util.Collection;
@@ -14,6 +17,8 @@ import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
+import java.util.TimeZone;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 final class JsonSize {
     private static final int DEEPEST = 8;
@@ -36,8 +41,8 @@ final class JsonSize {
         if (value instanceof CharSequence || value instanceof Character) {
             return 2 + utf8(value.toString());
         }
-        if (value instanceof Number || value instanceof Boolean) {
-            return value.toString().length();
+        if (value instanceof Number || value instanceof Boolean || value instanceof AtomicBoolean) {
+            return ofNumber(value);
         }
         if (value instanceof Enum) {
             return 2 + ((Enum<?>) value).name().length();
@@ -55,12 +60,21 @@ final class JsonSize {
             return 2 + utf8(new String((char[]) value));
         }
         if (isArray) {
-            return 2 + elements.sum(Elements.of(value), element -> 1 + of(element, depth + 1));
+            return inBrackets(elements.sum(Elements.of(value), element -> 1 + of(element, depth + 1)));
         }
-        if (value instanceof Year) {
+        if (value instanceof Year || isJson(type)) {
             return value.toString().length();
         }
-        if (value instanceof URI || type.startsWith("java.time.") || type.equals("java.sql.Date") || type.equals("java.sql.Time")) {
+        if (value instanceof TimeZone) {
+            return 2 + ((TimeZone) value).getID().length();
+        }
+        if (value instanceof InetAddress) {
+            return 2 + ((InetAddress) value).getHostAddress().length();
+        }
+        if (value instanceof Class) {
+            return 2 + ((Class<?>) value).getName().length();
+        }
+        if (value instanceof URI || value instanceof URL || value instanceof File || type.startsWith("java.time.") || type.equals("java.sql.Date") || type.equals("java.sql.Time")) {
             return 2 + value.toString().length();
         }
         if ((value instanceof Date || value instanceof Calendar) && type.startsWith("java.")) {
@@ -70,35 +84,48 @@ final class JsonSize {
             return 2;
         }
         if (value instanceof Collection) {
-            return 2 + elements.sum((Collection<?>) value, element -> 1 + of(element, depth + 1));
+            return inBrackets(elements.sum((Collection<?>) value, element -> 1 + of(element, depth + 1)));
         }
         if (value instanceof Map) {
-            return 2 + elements.sum(((Map<?, ?>) value).entrySet(), entry -> 2 + key(((Map.Entry<?, ?>) entry).getKey())
-                    + of(((Map.Entry<?, ?>) entry).getValue(), depth + 1));
+            return inBrackets(elements.sum(((Map<?, ?>) value).entrySet(), entry -> 2
+                    + key(((Map.Entry<?, ?>) entry).getKey()) + of(((Map.Entry<?, ?>) entry).getValue(), depth + 1)));
         }
         if (value instanceof Optional) {
             return of(((Optional<?>) value).orElse(null), depth + 1);
         }
         if (value instanceof OptionalInt) {
-            return ofNumber(((OptionalInt) value).stream().boxed().findAny());
+            return ofNumber(((OptionalInt) value).stream().boxed().findAny().orElse(null));
         }
         if (value instanceof OptionalLong) {
-            return ofNumber(((OptionalLong) value).stream().boxed().findAny());
+            return ofNumber(((OptionalLong) value).stream().boxed().findAny().orElse(null));
         }
         if (value instanceof OptionalDouble) {
-            return ofNumber(((OptionalDouble) value).stream().boxed().findAny());
+            return ofNumber(((OptionalDouble) value).stream().boxed().findAny().orElse(null));
         }
         return 2 + value.toString().length();
     }
 
-    private static long ofNumber(Optional<? extends Number> number) {
-        return String.valueOf(number.orElse(null)).length();
+    /** Of a truth, too. What JSON has no number for is a text. */
+    private static long ofNumber(Object value) {
+        String text = String.valueOf(value);
+        return text.endsWith("NaN") || text.endsWith("Infinity") ? 2 + text.length() : text.length();
+    }
+
+    /** @param elements bytes of all of them, each with a comma */
+    private static long inBrackets(long elements) {
+        return Math.max(2, 1 + elements);
+    }
+
+    /** Whether it is JSON as a library keeps it, which it writes as its text. */
+    private static boolean isJson(String type) {
+        return type.startsWith("com.fasterxml.jackson.databind.node.") || type.startsWith("tools.jackson.databind.node.")
+                || type.startsWith("com.google.gson.Json");
     }
 
     /** With quotes. */
     private long key(Object key) {
-        boolean isQuoted = key instanceof CharSequence || key instanceof Enum;
-        return of(key, DEEPEST) + (isQuoted ? 0 : 2);
+        boolean isBare = key instanceof Number || key instanceof Boolean;
+        return of(key, DEEPEST) + (isBare ? 2 : 0);
     }
 
     /** Of a long text, its begin stands for all. */

@@ -4,8 +4,11 @@
  */
 package slowpath.transfers;
 
+import java.io.File;
+import java.net.InetAddress;
 import java.net.URI;
 import java.sql.Timestamp;
+import java.time.LocalDate;
 import java.time.Year;
 import java.util.Arrays;
 import java.util.Collections;
@@ -16,6 +19,8 @@ import java.util.Map;
 import java.util.OptionalDouble;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
+import java.util.TimeZone;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.stream.Collectors;
@@ -41,7 +46,9 @@ public final class Sizes {
         print(Encoding.JSON, List.of(new Date(), new Timestamp(0), new GregorianCalendar(),
                 java.sql.Date.valueOf("2026-01-02")));
         for (Object value : List.of(Year.of(2026), "text".toCharArray(), URI.create("http://shop/1"), OptionalInt.of(17),
-                OptionalLong.empty(), OptionalDouble.of(1.5))) {
+                OptionalLong.empty(), OptionalDouble.of(1.5), List.of(), new int[][] {{1, 2}, {3, 4, 5}},
+                Map.of(LocalDate.of(2026, 1, 2), 5), Double.NaN, new AtomicBoolean(true), new File("/tmp/x"),
+                TimeZone.getTimeZone("Europe/Berlin"), String.class, InetAddress.getLoopbackAddress())) {
             print(Encoding.JSON, value);
         }
         AtomicInteger measured = new AtomicInteger();
