@@ -116,6 +116,8 @@ class EachFamily(unittest.TestCase):
                    size=len('"code":"S15","name":"Station of 15","platforms":7,'))
         self.assertEqual([field["name"] for field in self.context("rest-labelled")["classes"][0]["fields"]],
                          ["numberOfTheStation", "name", "platforms"])
+        self.check("rest-made", "RestTemplate", r"GET http://localhost:\d+/api/stations/\{id\}", "families.MadeStation",
+                   ["title"], size=len('"code":"S15","name":"Station of 15"'))
 
     def test_web_client(self):
         station = "families.Station"

@@ -755,7 +755,8 @@ class Sizes(unittest.TestCase):
         self.assertAlmostEqual(int(said.pop(3)), sum(len(str(number)) + 1 for number in range(1_000_000)), delta=10_000)
         self.assertEqual(said, [
             str(8 + 2 + 13_333_336), str(8 + 1 + 200_000 * 4), str(8 + 1 + 1000 * (2 + 1000 * 2)),
-            str(8 + 1 + 800_000 * (8 + 2 + 4)), str(8 + 1 + 2 + 200_002 + 1 + 1000 * 2), str(4 + 10_000_000),
+            str(8 + 1 + 800_000 * (8 + 2 + 4)), str(8 + 1 + 2 + 200_002 + 1 + 1000 * 2),
+            str(8 + 1 + sum(1 + 1 + 2 * (1 + row // 10) for row in range(400))), str(4 + 10_000_000),
             str(100_000 * 6), str(6 + 5 + names + 200_000 * 6),
             str(8 + 1 + 3 * (1 + 31) + 1 + 12),
             *(str(8 + len(value)) for value in (

@@ -91,9 +91,10 @@ impl Advice {
     }
 
     fn nothing_known(class: &Class) -> Self {
-        let text = match class.censored {
-            0 => "nothing is known yet: no object has been collected".to_owned(),
-            censored => format!(
+        let text = match (class.watched, class.censored) {
+            (0, _) => "nothing is known: none of its objects has been watched".to_owned(),
+            (_, 0) => "nothing is known yet: no object has been collected".to_owned(),
+            (_, censored) => format!(
                 "nothing can be said: {censored} objects outlived their requests, as those do that are kept"
             ),
         };

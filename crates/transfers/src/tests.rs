@@ -336,6 +336,30 @@ fn lengths_that_no_sample_has_widen_the_interval() {
 }
 
 #[test]
+fn samples_of_other_lengths_than_arrive_widen_the_interval_though_both_are_counted_together() {
+    // 400 responses of 64 objects were watched, which do not use it; then came `later` of 127.
+    let row = |later: u64| {
+        let mut process = process("to 0 0 400 20");
+        process.contexts[0].classes[0].lengths = vec![Length {
+            least: 64,
+            responses: 400 + later,
+            objects: 400 * 64 + later * 127,
+            squares: 400 * 64 * 64 + later * 127 * 127,
+            decided: 400,
+            decided_weight: 400 * 64,
+        }];
+        Report::new(&[process], 0).transfers.remove(0)
+    };
+    let share = |row: &TransferRow| row.fields[0].utilisation.expect("objects are decided");
+    let (same, other) = (row(0), row(1700));
+    assert!(share(&same).high < 0.02, "{same:?}");
+    assert_eq!(same.fields[0].kind, Use::Never);
+    // 1,700 * 127 of them.
+    assert!((share(&other).high - 0.894).abs() < 0.02, "{other:?}");
+    assert_eq!(other.fields[0].kind, Use::NotYet);
+}
+
+#[test]
 fn where_samples_of_each_length_say_the_same_their_mixture_hardly_counts() {
     // Half of the samples are of long responses, but nine of ten objects.
     let mut process = process("to 0 0 400 20");

@@ -116,6 +116,7 @@ final class ClassLayouts {
             @Override
             public FieldVisitor visitField(int access, String field, String type, String signature, Object value) {
                 if ((access & (Opcodes.ACC_STATIC | Opcodes.ACC_SYNTHETIC | Opcodes.ACC_TRANSIENT)) == 0
+                        && !field.endsWith("$delegate") // Kotlin's: what a property is computed by.
                         && (!isMessage || ClassLayout.ofMessage(field) != null)) {
                     fields.add(field);
                 }

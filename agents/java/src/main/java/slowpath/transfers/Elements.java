@@ -41,7 +41,13 @@ final class Elements {
         long measured = 0;
         for (; measured < most && left > 0 && next.hasNext(); measured++) {
             left--;
+            // What is inside the others shall be measured as well.
+            long others = most - measured - 1;
+            int share = (int) ((left - others) / (others + 1));
+            int rest = left - share;
+            left = Math.max(1, share);
             sum += size.applyAsLong(spread == null ? next.next() : spread.get((int) (measured * count / most)));
+            left = rest + Math.min(share, left);
         }
         return measured == 0 ? 0 : Math.round((double) sum / measured * count);
     }

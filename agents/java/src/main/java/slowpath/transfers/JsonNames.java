@@ -6,9 +6,13 @@ package slowpath.transfers;
 
 import java.lang.annotation.Annotation;
 import java.lang.reflect.AnnotatedElement;
+import java.lang.reflect.Constructor;
 import java.lang.reflect.Field;
+import java.lang.reflect.MalformedParametersException;
 import java.lang.reflect.Method;
+import java.lang.reflect.Parameter;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -24,7 +28,7 @@ final class JsonNames {
         try {
             Set<String> ignored = ignoredBy(type);
             for (Field field : fields) {
-                String name = of(field);
+                String name = of(field, type, fields);
                 names.add(name == null || ignored.contains(name) ? null : name);
             }
             return names;
@@ -33,11 +37,13 @@ final class JsonNames {
         }
     }
 
-    private static String of(Field field) {
+    private static String of(Field field, Class<?> owner, List<Field> fields) {
         String name = field.getName();
         boolean isIgnored = false;
         boolean isNamed = false;
-        for (AnnotatedElement element : accessors(field)) {
+        List<AnnotatedElement> accessors = accessors(field);
+        addParameters(accessors, field, owner, fields);
+        for (AnnotatedElement element : accessors) {
             for (Annotation annotation : element.getDeclaredAnnotations()) {
                 String type = annotation.annotationType().getName();
                 if (type.equals(JACKSON + "JsonIgnore")) {
@@ -74,6 +80,27 @@ final class JsonNames {
             // A class that its methods name is missing.
         }
         return accessors;
+    }
+
+    /** Of constructors, those with the field's name; where names are not told, of one that has the class's fields in order. */
+    private static void addParameters(
+            List<AnnotatedElement> accessors, Field field, Class<?> type, List<Field> fields) {
+        Class<?>[] types = fields.stream().map(Field::getType).toArray(Class<?>[]::new);
+        int place = fields.indexOf(field);
+        try {
+            for (Constructor<?> constructor : type.getDeclaredConstructors()) {
+                boolean hasAll = Arrays.equals(types, constructor.getParameterTypes());
+                Parameter[] parameters = constructor.getParameters();
+                for (int i = 0; i < parameters.length; i++) {
+                    boolean isNamed = parameters[i].isNamePresent();
+                    if (isNamed ? parameters[i].getName().equals(field.getName()) : hasAll && i == place) {
+                        accessors.add(parameters[i]);
+                    }
+                }
+            }
+        } catch (LinkageError | TypeNotPresentException | MalformedParametersException cause) {
+            // A class that they name is missing.
+        }
     }
 
     /** Of the class, or of the ancestor whose annotation it inherits. */

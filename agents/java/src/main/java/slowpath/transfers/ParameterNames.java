@@ -10,6 +10,7 @@ import java.lang.instrument.Instrumentation;
 import java.lang.instrument.UnmodifiableClassException;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Executable;
+import java.lang.reflect.MalformedParametersException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Parameter;
 import java.security.ProtectionDomain;
@@ -76,7 +77,12 @@ final class ParameterNames implements ClassFileTransformer {
     }
 
     private static void add(String method, Executable executable, Map<String, Parameters> named) {
-        Parameter[] told = executable.getParameters();
+        Parameter[] told;
+        try {
+            told = executable.getParameters();
+        } catch (MalformedParametersException cause) {
+            return; // Nobody can be told its names.
+        }
         Parameters parameters = new Parameters(told.length);
         boolean isTold = false;
         for (int i = 0; i < told.length; i++) {

@@ -40,6 +40,8 @@ public final class Sizes {
         print(Encoding.JSON, IntStream.range(100_000, 900_000).boxed()
                 .collect(Collectors.toMap(Function.identity(), number -> true)));
         print(Encoding.JSON, Map.of("é".repeat(100_000), numbers));
+        print(Encoding.JSON, IntStream.range(0, 400).mapToObj(row -> Collections.nCopies(1 + row / 10, 7))
+                .collect(Collectors.toList()));
         print(Encoding.ROW, new byte[10_000_000]);
         print(Encoding.PROTOBUF, Collections.nCopies(100_000, "text"));
         print(Encoding.BSON, Collections.nCopies(200_000, 7));

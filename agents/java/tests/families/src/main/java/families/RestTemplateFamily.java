@@ -21,10 +21,15 @@ final class RestTemplateFamily implements Family {
         one(number);
         extracted(number);
         labelled(number);
+        made(number);
     }
 
     private String one(int number) {
         return rest.getForObject("/stations/{id}?in={in}", Station.class, number, "a/b").getName(); // line: rest-template
+    }
+
+    private String made(int number) {
+        return rest.getForObject("/stations/{id}", MadeStation.class, number).title(); // line: rest-made
     }
 
     private String labelled(int number) {
