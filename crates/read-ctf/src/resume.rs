@@ -106,7 +106,7 @@ impl Search<'_> {
     pub(crate) fn shorten(&self, packet: &mut RawPacket) -> Option<String> {
         let end = packet.offset + packet.size;
         let is_listed = (self.entry(packet.offset)).is_some_and(|entry| entry.end() == end);
-        if is_listed {
+        if is_listed && self.is_boundary(end) {
             return None;
         }
         let at = self.first_sure(packet.offset + 1..end)?;

@@ -264,7 +264,8 @@ fn missing_bytes_take_only_their_own_packets_events_along() {
     let mut stream = packets(5);
     stream.drain(PACKET_BYTES + HEADER_BYTES + 1..2 * PACKET_BYTES);
     let rest = "10:3 20:1 30:3 40:3 50:3 \nerror TruncatedPacket s at byte 64";
-    check(stream, None, rest);
+    check(stream.clone(), None, rest);
+    check(stream, Some(index(5)), rest);
 }
 
 #[test]

@@ -406,10 +406,22 @@ impl PageStream {
         self.data
             .for_each_page(self.layout.page_size, visit, damaged);
         // The last page that was read may have been used before.
-        for blank in blanks.into_iter().filter(|blank| self.has_no_time(*blank)) {
-            bad_pages.add(DiagnosticCode::TruncatedPacket, || {
-                (self.place(blank), "no page with a time follows".into())
-            });
+        let last = blanks.last().copied();
+        for blank in blanks {
+            let has_no_time = self.has_no_time(blank);
+            if has_no_time || Some(blank) != last {
+                let (code, message) = match has_no_time {
+                    true => (
+                        DiagnosticCode::TruncatedPacket,
+                        "no page with a time follows",
+                    ),
+                    false => (
+                        DiagnosticCode::InvalidPacket,
+                        "a page states no records but has some",
+                    ),
+                };
+                bad_pages.add(code, || (self.place(blank), message.into()));
+            }
         }
         diagnostics.extend(bad_pages.0);
         diagnostics.extend(bad_chunks.0);
