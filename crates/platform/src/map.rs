@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use memmap2::{Advice, Mmap, UncheckedAdvice};
@@ -26,7 +27,8 @@ pub struct MappedFile {
 impl MappedFile {
     /// Maps the file at `path`; an empty file is empty bytes.
     ///
-    /// The file must not be cut shorter while it is mapped: recorders only append.
+    /// The file must not be cut shorter while it is mapped, and recorders of slowpath and LTTng only append. Where another
+    /// one does it all the same, the program ends with status 3 as it reads there, and says why.
     ///
     /// # Errors
     /// Where it cannot be opened or mapped, and where 60,000 others are already.
@@ -39,6 +41,7 @@ impl MappedFile {
             let what = "too many files are open at once, no more than 60,000 can be: name fewer parts of the recording";
             return Err(io::Error::other(what));
         }
+        say_what_a_cut_file_is();
         // SAFETY: the map is read-only and private to this process. Undefined behaviour would need
         // the file's bytes to change while a slice is held; traces are written once, and a reader
         // checks every length it takes from them against the slice it holds.
@@ -80,9 +83,51 @@ impl AsRef<[u8]> for MappedFile {
     }
 }
 
+/// What a program is told by SIGBUS: the page that it reads is behind the file's end, or cannot be read from the disk.
+fn say_what_a_cut_file_is() {
+    const WORDS: &[u8] =
+        b"slowpath: a file was cut shorter while it was read, or cannot be read from its disk\n  \
+        hint: is it recorded anew in the same place?\n";
+    extern "C" fn end(_: libc::c_int) {
+        // SAFETY: both calls may be made in a signal handler, and the words live for ever.
+        unsafe {
+            libc::write(libc::STDERR_FILENO, WORDS.as_ptr().cast(), WORDS.len());
+            libc::_exit(3)
+        }
+    }
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let handler = end as extern "C" fn(libc::c_int);
+        // SAFETY: the handler makes calls alone that may be made there.
+        unsafe { libc::signal(libc::SIGBUS, handler as libc::sighandler_t) };
+    });
+}
+
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
+
+    const CUT: &str = "SLOWPATH_TEST_CUT";
+
+    #[test]
+    fn who_reads_a_file_that_is_cut_is_told() {
+        if let Some(path) = std::env::var_os(CUT) {
+            let file = MappedFile::open(Path::new(&path)).unwrap();
+            File::create(&path).unwrap();
+            println!("{}", file.as_ref()[5000]);
+            return;
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, [1; 9000]).unwrap();
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        again.args(["who_reads_a_file_that_is_cut_is_told", "--nocapture"]);
+        let left = again.env(CUT, file.path()).output().unwrap();
+        let said = String::from_utf8_lossy(&left.stderr);
+        assert!(said.contains("slowpath: a file was cut shorter"), "{said}");
+        assert_eq!(left.status.code(), Some(3));
+    }
 
     #[test]
     fn maps_files_also_empty_ones() {

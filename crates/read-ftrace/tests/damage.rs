@@ -10,6 +10,7 @@ use support::drawn_pages::{DrawnFile, USUAL};
 use support::values::{Seen, all_events};
 use support::{fixture, raw_pages_folder, trace_dat};
 
+const PAGE_BYTES: usize = 4096;
 const FILES: [&str; 3] = ["everyday-v6", "everyday-v7-plain", "everyday-v7-zstd"];
 
 fn file(name: &str) -> Vec<u8> {
@@ -97,6 +98,26 @@ fn every_prefix_of_raw_pages_gives_the_events_before_its_end() {
         most = kept.len();
     }
     assert!(most + 3 > all.len());
+}
+
+/// Of the last page alone that may be: it may have been used before.
+#[test]
+fn pages_that_state_no_records_are_told_at_the_end_too() {
+    let told = |count: usize| {
+        let mut folder = raw_pages_folder();
+        folder.cpus.truncate(1);
+        let mut bytes = folder.cpus[0].1.get().to_vec();
+        let pages = bytes.len() / PAGE_BYTES;
+        for page in pages - count..pages {
+            bytes[page * PAGE_BYTES + 8..][..8].fill(0);
+        }
+        folder.cpus[0].1 = NamedBytes::new("cpu0.raw", bytes);
+        let trace = FtraceTrace::from_folder(folder, ReadOptions::default()).expect("a folder");
+        let said = trace.diagnostics().iter();
+        let said = said.filter(|said| said.message.contains("states no records"));
+        said.filter_map(|said| said.count).sum::<u64>()
+    };
+    assert_eq!([0, 1, 2, 3].map(told), [0, 0, 1, 2]);
 }
 
 /// Reads whatever can be read, to the last field.
