@@ -1,6 +1,6 @@
 //! `slowpath info`: what a recording holds: its traces, and its files of spans.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use clap::Args;
@@ -16,6 +16,7 @@ use slowpath_views::{bytes, grouped, number_of};
 use crate::input::{InputArgs, Report, Run};
 use crate::output::print;
 use crate::output::print_json;
+use crate::tables::moment;
 
 /// Show what a recording holds: traces, time, events, losses, spans.
 #[derive(Args)]
@@ -72,6 +73,7 @@ fn describe(
         .map(|(first, last)| (first.max(range.begin), last.min(range.end)))
         .filter(|(begin, end)| begin <= end);
     let size: u64 = source.packets().iter().map(|packet| packet.size).sum();
+    let streams: BTreeSet<_> = source.packets().iter().map(|one| one.stream).collect();
     let recording = trace.recording.as_ref().map(|(folder, manifest)| {
         json!({
             "path": folder.display().to_string(),
@@ -100,7 +102,7 @@ fn describe(
         "lost": counted.lost,
         "event_classes": schema.event_classes.len(),
         "packets": source.packets().len(),
-        "streams": source.streams().len(),
+        "streams": streams.len(),
         "bytes": size,
         "environment": schema.environment.iter().cloned().collect::<BTreeMap<_, _>>(),
         "recording": recording,
@@ -181,9 +183,7 @@ fn spans_as_text(document: &Value) -> String {
 fn time_as_text(document: &Value) -> Option<String> {
     let (begin, end) = (document["begin_ns"].as_i64()?, document["end_ns"].as_i64()?);
     let seconds = end.saturating_sub(begin) as f64 / 1e9;
-    Some(format!(
-        "  {seconds:.3} s from {begin} (nanoseconds since the epoch)"
-    ))
+    Some(format!("  {seconds:.3} s from {}", moment(begin)))
 }
 
 fn as_text(document: &Value) -> String {

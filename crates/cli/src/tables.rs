@@ -83,11 +83,19 @@ pub(crate) fn terminal_width() -> Option<usize> {
     Table::new().width().map(usize::from)
 }
 
+/// A time of an event in words. No tracer is older than this century: earlier times are of a clock that counts from the
+/// machine's start, as those of `trace-cmd record` without `--date`.
+pub(crate) fn moment(ns: i64) -> String {
+    const THIS_CENTURY: i64 = 978_307_200_000_000_000;
+    match ns < THIS_CENTURY {
+        true => format!("{ns} (nanoseconds of its clock, which does not count from the epoch)"),
+        false => format!("{ns} (nanoseconds since the epoch)"),
+    }
+}
+
 fn window(begin_ns: i64, end_ns: i64) -> anyhow::Result<()> {
     let length = Timestamp::from_ns(end_ns).since(Timestamp::from_ns(begin_ns));
-    print(&format!(
-        "window: {length} from {begin_ns} (nanoseconds since the epoch)\n\n"
-    ))
+    print(&format!("window: {length} from {}\n\n", moment(begin_ns)))
 }
 
 /// Prints counts.
