@@ -57,8 +57,11 @@ fn of_a_system_that_runs_elsewhere_its_sign_decides() {
         let csv = explored(&system("test -e here", end), "sleep 1; echo cost 1", 0);
         assert!(csv.contains(",good,"), "{end}: {csv}");
     }
-    let csv = explored(&system("false", "exit 0"), "echo cost 1", 1);
+    let absent = "echo asked; no-such-program-for-slowpath";
+    let csv = explored(&system(absent, "exit 0"), "echo cost 1", 1);
     assert!(csv.contains("not-ready"), "{csv}");
+    let why = "the command in `ready` ended with status 127: ";
+    assert!(csv.contains(why), "{csv}");
     let workload = "rm here; sleep 1; echo cost 1";
     let csv = explored(&system("test -e here", "sleep 0.5"), workload, 1);
     assert!(csv.contains("system-ended"), "{csv}");

@@ -74,6 +74,20 @@ impl Policy for Knee {
                 of(knee)
             ),
         }];
+        let tried = seen.tried();
+        let fails = |place: &usize| {
+            let mut tried = tried.iter();
+            tried.any(|one| one.configuration == line[*place] && one.failed > 0)
+        };
+        if let Some(place) = (best.place + 1..line.len()).find(fails) {
+            let failing = line[place]
+                .get(name)
+                .map_or(String::new(), Value::to_string);
+            told.push(format!(
+                "beyond {name}={} it fails: {name}={failing}",
+                value(best)
+            ));
+        }
         if let Some(end) = points.last().filter(|end| end.place > best.place) {
             let confidence = seen.spec.trials.confidence;
             let difference = best.cost.difference(&end.cost, confidence);

@@ -50,13 +50,14 @@ pub(super) fn shortfall(seen: Seen<'_>, count: u32) -> Option<String> {
     let found = distinct(space, count, seen.spec.trials.seed).map_or(0, |found| found.len());
     (found < count as usize).then(|| {
         format!(
-            "only {found} of {count} configurations that satisfy all constraints were found at random"
+            "only {found} of {count} configurations that satisfy all constraints were found at random; there may be more"
         )
     })
 }
 
-/// So many steps from configuration to configuration are tried for each parameter and each one that is wanted.
-const MOST_STEPS: usize = 1000;
+/// So many steps from configuration to configuration are tried: a few seconds, where hardly one leaves all constraints
+/// satisfied.
+const MOST_STEPS: usize = 1_000_000;
 
 /// So many configurations at random, no two of them equal; fewer where there are no more, or constraints rule out so much
 /// that no more are found.
@@ -115,7 +116,7 @@ fn walk(
     let parameters = space.parameters.len();
     // Neighbours are much alike: one is taken after as many changes as there are parameters.
     let mut changes = 0;
-    for _ in 0..(MOST_STEPS * parameters * count).min(1_000_000) {
+    for _ in 0..MOST_STEPS {
         if found.len() >= count {
             return;
         }

@@ -139,7 +139,7 @@ fn random_finds_what_constraints_leave_of_a_large_space() {
         "random",
     );
     assert_eq!(keys(&trials).len(), 1);
-    let expected = "only 1 of 20 configurations that satisfy all constraints were found at random";
+    let expected = "only 1 of 20 configurations that satisfy all constraints were found at random; there may be more";
     assert_eq!(conclusions, [expected]);
 }
 
@@ -229,6 +229,12 @@ fn a_knee_is_found_where_a_value_in_between_fails() {
         conclusions[0].starts_with("n=120 is the best value"),
         "{conclusions:?}"
     );
+    let (_, conclusions) = run(&spec, |one| match number(one, "n") {
+        151.0.. => f64::NAN,
+        n => 1000.0 - n,
+    });
+    assert!(conclusions[1].starts_with("beyond n="), "{conclusions:?}");
+    assert!(conclusions[1].contains(" it fails: n="), "{conclusions:?}");
 }
 
 #[test]

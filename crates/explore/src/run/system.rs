@@ -31,6 +31,8 @@ impl Runner<'_> {
         }
         let path = self.output(planned, "system.log");
         let log = self.file(planned, "system.log")?;
+        let asked = self.output(planned, "ready.log");
+        let mut why = String::new();
         let mut child = self
             .start(&program, Part::System, &log, &log)
             .map_err(failed)?;
@@ -52,14 +54,23 @@ impl Runner<'_> {
                     return Err(Broken::Failed(Failure::SystemEnded, what));
                 }
             }
-            if ready.is_met(&path, |program| self.succeeds(program))? {
+            let succeeds = |program: &Program| {
+                let failure = self.failure_of(program, &asked)?;
+                let succeeded = failure.is_none();
+                why = failure.unwrap_or_default();
+                Ok::<_, RunError>(succeeded)
+            };
+            if ready.is_met(&path, succeeds)? {
                 return Ok(child);
             }
             if begin.elapsed() > system.ready_timeout {
+                let last = match why.is_empty() {
+                    true => ready::last_line(&path),
+                    false => why,
+                };
                 let what = format!(
-                    "the system was not ready within {:?}{}",
-                    system.ready_timeout,
-                    ready::last_line(&path)
+                    "the system was not ready within {:?}{last}",
+                    system.ready_timeout
                 );
                 return Err(Broken::Failed(Failure::NotReady, what));
             }
@@ -145,7 +156,10 @@ impl Runner<'_> {
         }
         let failed = |what: String| Broken::Failed(Failure::SystemEnded, what);
         let mut ready = ready::Waiting::new(system.ready.as_ref(), filled).map_err(failed)?;
-        match ready.is_met(Path::new(""), |program| self.succeeds(program))? {
+        let unseen = Path::new("/dev/null");
+        match ready.is_met(unseen, |program| {
+            Ok::<_, RunError>(self.failure_of(program, unseen)?.is_none())
+        })? {
             true => Ok(()),
             false => Err(failed(
                 "the system ended while the workload ran: it no longer gives the sign in `ready`"
@@ -154,24 +168,36 @@ impl Runner<'_> {
         }
     }
 
-    /// Whether a command that asks whether the system is ready succeeds.
-    fn succeeds(&mut self, program: &Program) -> Result<bool, RunError> {
-        let Ok(null) = File::options().read(true).write(true).open("/dev/null") else {
-            return Ok(false);
+    /// Why a command that asks whether the system is ready does not succeed, as the end of a sentence; what it prints goes
+    /// to `log`.
+    fn failure_of(&mut self, program: &Program, log: &Path) -> Result<Option<String>, RunError> {
+        let cannot =
+            |cause: String| Some(format!("; the command in `ready` cannot be run: {cause}"));
+        let file = match File::create(log) {
+            Ok(file) => file,
+            Err(cause) => return Ok(cannot(cause.to_string())),
         };
-        let Ok(mut child) = self.start(program, Part::Workload, &null, &null) else {
-            return Ok(false);
+        let mut child = match self.start(program, Part::Workload, &file, &file) {
+            Ok(child) => child,
+            Err(cause) => return Ok(cannot(cause)),
         };
         let limit = Duration::from_secs(5);
         let waited = child.wait(While {
             limit,
             ..self.meanwhile()
         });
-        match waited.map_err(RunError::Watch)? {
-            Waited::Ended(status) => Ok(status.success()),
-            Waited::Signal(signal) => Err(RunError::Interrupted(signal)),
-            _ => Ok(false),
-        }
+        Ok(match waited.map_err(RunError::Watch)? {
+            Waited::Ended(status) if status.success() => None,
+            Waited::Ended(status) => Some(format!(
+                "; the command in `ready` ended with {}{}",
+                how(status),
+                ready::last_line(log)
+            )),
+            Waited::Signal(signal) => return Err(RunError::Interrupted(signal)),
+            _ => Some(format!(
+                "; the command in `ready` took longer than {limit:?}"
+            )),
+        })
     }
 }
 
