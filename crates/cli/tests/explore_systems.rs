@@ -2,7 +2,44 @@
 
 mod support;
 
-use support::exploring::{COST, Place};
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::exploring::{COST, NUMBERS, Place};
+
+/// A service with users of its own, and how to control it: `set a b` by its socket makes it serve as fast as that says.
+const SERVICE: &str = r#"
+import socket, sys, threading, time
+
+class Control:
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(path)
+
+    def ask(self, what):
+        self.socket.sendall((what + "\n").encode())
+        return self.socket.makefile().readline().strip()
+
+if __name__ == "__main__":
+    served, pause = 0, 0.01
+    def serve():
+        global served
+        while True:
+            served += 1
+            time.sleep(pause)
+    threading.Thread(target=serve, daemon=True).start()
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(sys.argv[1])
+    listening.listen()
+    while True:
+        user, _ = listening.accept()
+        words = user.makefile().readline().split()
+        if words[0] == "set":
+            pause = 0.002 if words[1:] == ["3", "2"] else 0.02
+        user.sendall(f"{served}\n".encode())
+        user.close()
+"#;
 
 /// The trials of an exploration with this system, as CSV.
 #[track_caller]
@@ -17,6 +54,47 @@ fn explored(system: &str, workload: &str, expected: i32) -> String {
 }
 
 const GONE: &str = "the system ended with status 0 and left no process";
+
+#[test]
+fn a_service_that_runs_already_is_configured_under_the_load_of_its_own_users() {
+    let ask = |what: &str| {
+        format!(
+            "python3 -c \"from service import Control; print(Control('control').ask('{what}'))\""
+        )
+    };
+    let place = Place::with(&format!(
+        "{NUMBERS}[commands]\nconfigure = ['''{}''']\nrestore = ['''{}''']\n[workload]\n\
+         command = '''before=$({served}); sleep 0.1; echo served $(($({served}) - before))'''\n\
+         [metrics.served]\nregex = 'served ([0-9]+)'\n[[objectives]]\nmaximise = \"served\"\n\
+         [trials]\nper_configuration = 1\n",
+        ask("set {{a}} {{b}}"),
+        ask("set 1 1"),
+        served = ask("served"),
+    ));
+    fs::write(place.path("service.py"), SERVICE).expect("written");
+    let mut service = Command::new("python3")
+        .args(["service.py", "control"])
+        .current_dir(place.path("."))
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("python3 runs");
+    let begin = Instant::now();
+    while !place.path("control").exists() && begin.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let left = place.explore(&["--no-reasons"]);
+    let still_runs = service.try_wait().expect("a child").is_none();
+    service.kill().expect("a child");
+    service.wait().expect("a child");
+    assert_eq!(left.status, Some(0), "{}", left.stderr);
+    assert!(still_runs, "it was none of the explorer's");
+    let first = left
+        .stdout
+        .lines()
+        .find(|line| line.trim_start().starts_with("1 "));
+    let words = first.map(|line| line.split_whitespace().take(3).collect::<Vec<_>>());
+    assert_eq!(words, Some(vec!["1", "3", "2"]), "{}", left.stdout);
+}
 
 #[test]
 fn a_system_that_ends_well_and_leaves_nothing_has_failed() {
