@@ -169,6 +169,35 @@ pub enum Fact<'packet> {
     },
     /// A disk has completed a request, or the first part of it.
     BlockComplete(BlockRequest),
+    /// A thread gives an operation to io_uring.
+    UringSubmitted {
+        /// Which request it becomes.
+        request: UringRequest,
+        /// Its number in `linux/io_uring.h` (`IORING_OP_READ`).
+        operation: u8,
+        /// Its file is one that was registered: no descriptor.
+        is_of_fixed_file: bool,
+        /// The thread, where the event's context says so.
+        thread: Option<ThreadId>,
+        /// Its process, where the event's context says so.
+        process: Option<ProcessId>,
+    },
+    /// An operation of io_uring looks a descriptor up, on whatever thread.
+    UringFile {
+        /// Which.
+        request: UringRequest,
+        /// The descriptor.
+        fd: i32,
+    },
+    /// An operation of io_uring has completed, on whatever thread.
+    UringCompleted {
+        /// Which.
+        request: UringRequest,
+        /// What it returns, as the system call would.
+        result: i64,
+        /// It completes again.
+        has_more: bool,
+    },
     /// The tracer begins to list what is there.
     DumpBegin,
     /// A thread that was there when the tracer looked.
@@ -334,6 +363,15 @@ pub struct BlockRequest {
     pub sectors: u32,
 }
 
+/// An operation in io_uring's hands, by addresses that are used again once it has completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct UringRequest {
+    /// Of the ring.
+    pub ring: u64,
+    /// Of the request.
+    pub request: u64,
+}
+
 /// Which way a disk request moves data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
@@ -477,6 +515,10 @@ impl<'packet> Fact<'packet> {
             sector: event.unsigned(slot(1)),
             sectors: number(2),
         };
+        let uring = || UringRequest {
+            ring: event.unsigned(slot(0)),
+            request: event.unsigned(slot(1)),
+        };
         Some(match kind {
             FactKind::Switch => Self::Switch {
                 prev: thread(0),
@@ -576,6 +618,24 @@ impl<'packet> Fact<'packet> {
                 }
             }
             FactKind::BlockComplete => Self::BlockComplete(request()),
+            FactKind::UringSubmitted => Self::UringSubmitted {
+                request: uring(),
+                operation: event.unsigned(slot(2)) as u8,
+                // IOSQE_FIXED_FILE
+                is_of_fixed_file: event.unsigned(slot(3)) & 1 != 0,
+                thread: event.has(slot(4)).then(|| thread(4)),
+                process: process(5),
+            },
+            FactKind::UringFile => Self::UringFile {
+                request: uring(),
+                fd: event.signed(slot(2)) as i32,
+            },
+            FactKind::UringCompleted => Self::UringCompleted {
+                request: uring(),
+                result: event.signed(slot(2)),
+                // IORING_CQE_F_MORE
+                has_more: event.unsigned(slot(3)) & 2 != 0,
+            },
             FactKind::DumpBegin => Self::DumpBegin,
             // Calls are not recognised by a rule: `syscall.rs`.
             FactKind::SyscallEntry | FactKind::SyscallExit => return None,

@@ -71,6 +71,12 @@ pub enum FactKind {
     BlockIssue,
     /// [`Fact::BlockComplete`]
     BlockComplete,
+    /// [`Fact::UringSubmitted`]
+    UringSubmitted,
+    /// [`Fact::UringFile`]
+    UringFile,
+    /// [`Fact::UringCompleted`]
+    UringCompleted,
     /// [`Fact::DumpBegin`]
     DumpBegin,
     /// [`Fact::DumpedThread`]

@@ -18,7 +18,7 @@ mod syscall_table;
 
 pub use fact::{
     BlockDevice, BlockRequest, DescriptorOwner, Direction, Fact, NumbersInside, Packet, Segment,
-    Softirq, SpanMark,
+    Softirq, SpanMark, UringRequest,
 };
 pub use kind::FactKind;
 pub use service::{

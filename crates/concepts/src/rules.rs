@@ -273,6 +273,32 @@ const RULES: &[Rule] = &[
         needs: &[],
         slots: REQUEST,
     },
+    // Older kernels do not say which request it is.
+    Rule {
+        kind: FactKind::UringSubmitted,
+        names: &["io_uring_submit_req"],
+        needs: &["ctx", "req", "opcode"],
+        slots: &[
+            &["ctx"],
+            &["req"],
+            &["opcode"],
+            &["flags"],
+            &["tid", "common_pid"],
+            &["pid"],
+        ],
+    },
+    Rule {
+        kind: FactKind::UringFile,
+        names: &["io_uring_file_get"],
+        needs: &["ctx", "req", "fd"],
+        slots: &[&["ctx"], &["req"], &["fd"]],
+    },
+    Rule {
+        kind: FactKind::UringCompleted,
+        names: &["io_uring_complete"],
+        needs: &["ctx", "req", "res"],
+        slots: &[&["ctx"], &["req"], &["res"], &["cflags"]],
+    },
     Rule {
         kind: FactKind::DumpBegin,
         names: &["lttng_statedump_start"],

@@ -93,6 +93,9 @@ const IO: &[&str] = &[
     "block:block_rq_insert",
     "block:block_rq_issue",
     "block:block_rq_complete",
+    "io_uring:io_uring_submit_req",
+    "io_uring:io_uring_file_get",
+    "io_uring:io_uring_complete",
 ];
 
 /// A packet is followed by its address (`skbaddr`) from the sender's queue to the receiver's

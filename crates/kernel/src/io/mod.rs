@@ -9,6 +9,7 @@ mod over_time;
 mod pass;
 mod record;
 mod resolve;
+mod uring;
 
 use std::cmp::Reverse;
 
@@ -230,7 +231,7 @@ mod tests {
     /// A trace of LTTng in short: `cpu0 10 7>8` is a switch, `cpu0 20 >read fd=3` an entry,
     /// `cpu0 30 <read ret=5` an exit, `fork 7/7 8/7` a fork by thread/process, `thread 8/7 name` a
     /// thread in a state dump.
-    fn drawn(text: &str) -> DrawnTrace {
+    pub(in crate::io) fn drawn(text: &str) -> DrawnTrace {
         let mut lines = String::new();
         for line in text.lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -276,7 +277,7 @@ mod tests {
         DrawnTrace::parse(&lines).unwrap()
     }
 
-    fn told(report: &IoReport) -> String {
+    pub(in crate::io) fn told(report: &IoReport) -> String {
         let show = |name: &str, moved: &Moved| {
             let Moved {
                 read_bytes,
@@ -301,7 +302,7 @@ mod tests {
     }
 
     /// Processes and files, each with bytes/calls read and written.
-    fn check(text: &str, expected: &str) {
+    pub(in crate::io) fn check(text: &str, expected: &str) {
         check_with(&Known::default(), text, expected);
     }
 

@@ -19,6 +19,7 @@ use slowpath_source::{Packet, Source};
 use super::calls::{Call, Effect, Entry, Return, duplicates, outcome};
 use super::record::What;
 use super::resolve::Resolver;
+use super::uring::Operation;
 use super::{FileRow, IoReport, Known, ProcessRow, file_rows, process_rows};
 use crate::answer::Answer;
 use crate::comm::Names;
@@ -81,6 +82,9 @@ const KINDS: &[FactKind] = &[
     FactKind::SyscallExit,
     FactKind::Fork,
     FactKind::Free,
+    FactKind::UringSubmitted,
+    FactKind::UringFile,
+    FactKind::UringCompleted,
     FactKind::DumpBegin,
     FactKind::DumpedThread,
     FactKind::DumpedDescriptor,
@@ -389,6 +393,38 @@ impl Analysis for Io<'_> {
                 chunk.push(at, Whose::Thread(parent), forked);
             }
             Fact::Free { thread } => chunk.push(at, Whose::Thread(thread), What::Freed),
+            Fact::UringSubmitted {
+                request,
+                operation,
+                is_of_fixed_file,
+                thread,
+                process,
+            } => {
+                let thread = chunk.whose(at, thread, process);
+                // Said of nobody first: whose it is may never be known.
+                let request = request.into();
+                chunk.push(at, Whose::Nobody, What::Replaced(request));
+                if let Some(operation) = Operation::of(operation, is_of_fixed_file) {
+                    chunk.push(at, thread, What::Submitted { request, operation });
+                }
+            }
+            Fact::UringFile { request, fd } => {
+                let request = request.into();
+                chunk.push(at, Whose::Nobody, What::LookedUp { request, fd });
+            }
+            Fact::UringCompleted {
+                request,
+                result,
+                has_more,
+            } => {
+                let completed = What::OperationCompleted {
+                    request: request.into(),
+                    value: result,
+                    counts: result >= 0 && self.window.contains(at),
+                    has_more,
+                };
+                chunk.push(at, Whose::Nobody, completed);
+            }
             Fact::DumpBegin => chunk.push(at, Whose::Nobody, What::DumpBegins),
             Fact::DumpedThread {
                 thread,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use slowpath_model::{ProcessId, ThreadId, Timestamp};
 
 use super::calls::{Call, Entry, Kind, Return, Way};
+use super::uring::{Operation, Request};
 
 /// Something that a thread did, or that the tracer told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +36,23 @@ pub(super) enum What {
     Named { fd: i32, name: Name },
     /// A descriptor is nothing from now on.
     Closed { fd: i32 },
+    /// The thread gave an operation to io_uring.
+    Submitted {
+        request: Request,
+        operation: Operation,
+    },
+    /// A request of io_uring is another one from now on, which does not matter.
+    Replaced(Request),
+    /// An operation of io_uring looked a descriptor up.
+    LookedUp { request: Request, fd: i32 },
+    /// An operation of io_uring completed.
+    OperationCompleted {
+        request: Request,
+        value: i64,
+        /// It lies in the window and did not fail.
+        counts: bool,
+        has_more: bool,
+    },
     /// The thread is of this process.
     BelongsTo(ProcessId),
     /// The thread made another one.

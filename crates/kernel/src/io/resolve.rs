@@ -14,6 +14,7 @@ use slowpath_model::{ProcessId, ThreadId, TimeRange, Timestamp};
 use super::calls::{Call, Effect, Entry, Way, outcome};
 use super::over_time::{Bytes, Medium, MovedOverTime};
 use super::record::{Name, What};
+use super::uring::Operations;
 use super::{FileCall, FileCalls, Known, Moved};
 use crate::lanes::{Record, Whose};
 
@@ -30,6 +31,7 @@ pub(super) struct Resolver {
     announced: FxHashMap<ThreadId, (u64, ProcessId)>,
     process_of: FxHashMap<ThreadId, ProcessId>,
     entered: FxHashMap<ThreadId, (Timestamp, Entry)>,
+    operations: Operations,
     processes: FxHashMap<ProcessId, Process>,
     files: Files,
     /// Calls on files by first threads of processes.
@@ -201,7 +203,7 @@ impl Resolver {
 
     fn apply(&mut self, record: Record<What>, known: &Known) {
         let Whose::Thread(thread) = record.thread else {
-            return self.apply_dump(record.what);
+            return self.apply_nobodys(record.at, record.what);
         };
         let entered = match record.what.ends_call() {
             true => self.entered.remove(&thread),
@@ -219,6 +221,11 @@ impl Resolver {
                         self.happens(record.at, thread, what);
                     }
                 }
+            }
+            What::Submitted { request, operation } => {
+                let process = self.process_of.get(&thread).copied();
+                let process = process.unwrap_or(ProcessId(thread.0));
+                self.operations.submit(request, process, operation);
             }
             What::BelongsTo(process) => {
                 self.has_contexts = true;
@@ -399,8 +406,21 @@ impl Resolver {
         of.descriptors.insert(fd, file);
     }
 
-    fn apply_dump(&mut self, what: What) {
+    fn apply_nobodys(&mut self, at: Timestamp, what: What) {
         match what {
+            What::Replaced(request) => self.operations.forget(request),
+            What::LookedUp { request, fd } => self.operations.looks_up(request, fd),
+            What::OperationCompleted {
+                request,
+                value,
+                counts,
+                has_more,
+            } => {
+                let completed = self.operations.complete(request, has_more);
+                if let Some((process, operation)) = completed.filter(|_| counts) {
+                    self.moved(at, process, operation.way, operation.descriptors(), value);
+                }
+            }
             What::DumpBegins => self.tables.clear(),
             What::DumpedOfProcess { process, fd, path } => {
                 let file = self.files.id(&path);
@@ -488,6 +508,7 @@ fn needs_process(record: &Record<What>) -> Option<ThreadId> {
     };
     match record.what {
         What::Returned { .. }
+        | What::Submitted { .. }
         | What::Moved { .. }
         | What::Called { .. }
         | What::Named { .. }
