@@ -72,16 +72,22 @@ fn evidence(findings: &[Value], id: &str) -> Vec<String> {
 
 #[test]
 fn threads_of_better_priority_that_run_instead_are_named() {
-    let (_folder, recording) = match recorded("preferred") {
-        Ok(recorded) => recorded,
-        Err(missing) => return skip(&missing),
-    };
-    let findings = findings(&recording);
-    let told = evidence(&findings, "cpu-contention");
-    let by_priority = told
-        .iter()
-        .find(|text| text.starts_with("by better priority"));
-    let by_priority = by_priority.unwrap_or_else(|| panic!("no priority in {findings:#?}"));
+    let mut findings = Vec::new();
+    let mut by_priority = String::new();
+    // Whether the favoured one comes into the slowest request's way is the scheduler's to say, mostly so.
+    for _ in 0..TRIES {
+        let (_folder, recording) = match recorded("preferred") {
+            Ok(recorded) => recorded,
+            Err(missing) => return skip(&missing),
+        };
+        findings = self::findings(&recording);
+        let told = evidence(&findings, "cpu-contention");
+        let found = (told.into_iter()).find(|text| text.starts_with("by better priority"));
+        by_priority = found.unwrap_or_else(|| panic!("no priority in {findings:#?}"));
+        if by_priority.contains("favoured") {
+            break;
+        }
+    }
     let (ran, waited) = by_priority
         .split_once("ran while these waited")
         .expect("who ran and who waited");
