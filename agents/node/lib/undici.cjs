@@ -38,9 +38,10 @@ function follow(recording) {
     const cause = known(handler) ?? current;
     if (cause !== undefined) return cause;
     // A pool, which listens to its clients, gives one what it kept since before the recording.
-    const isPool = Object.getOwnPropertySymbols(dispatcher).some(({ description }) => description === 'clients');
-    const isOfPool = !isPool && typeof dispatcher.listenerCount === 'function' && dispatcher.listenerCount('drain') > 0;
-    return isOfPool ? UNKNOWN : recording.currentContext();
+    const isHeard = typeof dispatcher.listenerCount === 'function' && dispatcher.listenerCount('drain') > 0;
+    // An application may listen to a pool.
+    const isPool = () => Object.getOwnPropertySymbols(dispatcher).some(({ description }) => description === 'clients');
+    return isHeard && !isPool() ? UNKNOWN : recording.currentContext();
   };
 
   const begin = recording.guarded((handler, cause) => {

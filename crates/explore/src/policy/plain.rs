@@ -55,8 +55,7 @@ pub(super) fn shortfall(seen: Seen<'_>, count: u32) -> Option<String> {
     })
 }
 
-/// So many steps from configuration to configuration are tried: a few seconds, where hardly one leaves all constraints
-/// satisfied.
+/// So many steps from configuration to configuration are tried, even where hardly one leaves all constraints satisfied.
 const MOST_STEPS: usize = 1_000_000;
 
 /// So many configurations at random, no two of them equal; fewer where there are no more, or constraints rule out so much
