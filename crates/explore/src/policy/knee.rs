@@ -50,8 +50,8 @@ impl Policy for Knee {
             return Ok(Vec::new());
         };
         let name = &self.parameter;
-        let value = |point: Point| {
-            line[point.place]
+        let value = |place: usize| {
+            line[place]
                 .get(name)
                 .map_or(String::new(), Value::to_string)
         };
@@ -62,14 +62,14 @@ impl Policy for Knee {
         let mut told = vec![match best.place == knee.place {
             true => format!(
                 "{name}={} is the best value, and the knee: {metric} {}",
-                value(best),
+                value(best.place),
                 of(best)
             ),
             false => format!(
                 "{name}={} is the best value ({metric} {}); the knee is at {name}={}, from where on more of it gains less than {:.0} % ({metric} {})",
-                value(best),
+                value(best.place),
                 of(best),
-                value(knee),
+                value(knee.place),
                 self.tolerance * 100.0,
                 of(knee)
             ),
@@ -80,13 +80,8 @@ impl Policy for Knee {
             tried.any(|one| one.configuration == line[*place] && one.failed > 0)
         };
         if let Some(place) = (best.place + 1..line.len()).find(fails) {
-            let failing = line[place]
-                .get(name)
-                .map_or(String::new(), Value::to_string);
-            told.push(format!(
-                "beyond {name}={} it fails: {name}={failing}",
-                value(best)
-            ));
+            let (best, failing) = (value(best.place), value(place));
+            told.push(format!("beyond {name}={best} it fails: {name}={failing}"));
         }
         if let Some(end) = points.last().filter(|end| end.place > best.place) {
             let confidence = seen.spec.trials.confidence;
@@ -94,14 +89,14 @@ impl Policy for Knee {
             told.push(match difference {
                 Some(difference) if difference.low > 0.0 => format!(
                     "beyond {name}={} it becomes worse: {name}={} by {}",
-                    value(best),
-                    value(*end),
+                    value(best.place),
+                    value(end.place),
                     loss(difference, best.cost.mean, confidence)
                 ),
                 _ => format!(
                     "{name}={} cannot be told from {name}={}",
-                    value(*end),
-                    value(best)
+                    value(end.place),
+                    value(best.place)
                 ),
             });
         }
