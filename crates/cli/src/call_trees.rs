@@ -38,8 +38,9 @@ fn service(row: &ServiceRow) -> String {
         false => "",
     };
     format!(
-        "service {}: {}{ports}: {} received, {} sent; {} sent{mixed}\n",
+        "service {}{}: {}{ports}: {} received, {} sent; {} sent{mixed}\n",
         row.service,
+        on(row.host.as_deref()),
         process(row.pid),
         number_of(row.received, "request"),
         grouped(row.calls),
@@ -63,10 +64,16 @@ fn store(row: &StoreRow) -> String {
         }
     };
     format!(
-        "Redis server {}: {}{port}: {did}\n",
+        "Redis server {}{}: {}{port}: {did}\n",
         row.server,
+        on(row.host.as_deref()),
         process(row.pid)
     )
+}
+
+/// Where something ran, if there are several hosts.
+fn on(host: Option<&str>) -> String {
+    host.map_or_else(String::new, |host| format!(" on {}", shown(host)))
 }
 
 fn process(pid: Option<ProcessId>) -> String {
@@ -105,12 +112,13 @@ pub(crate) fn tree(request: &RequestNode, top: usize) -> String {
     let sender =
         (request.sender_service).map_or_else(String::new, |sender| format!("service {sender} at "));
     let mut lines = vec![format!(
-        "{}  {} {}{}  service {}, from {}{}, at {} (nanoseconds since the epoch)",
+        "{}  {} {}{}  service {}{}, from {}{}, at {} (nanoseconds since the epoch)",
         length(request.duration_ns),
         shown(&request.method),
         shown(&request.path),
         status(request.status),
         request.service,
+        on(request.host.as_deref()),
         sender,
         address(&request.address, request.port),
         request.begin_ns,
@@ -180,8 +188,9 @@ fn call(called: &CalledNode) -> String {
             );
             let until = since(*begin_ns, request.begin_ns);
             format!(
-                "{what}  service {}: received after {until}, {served}",
-                request.service
+                "{what}  service {}{}: received after {until}, {served}",
+                request.service,
+                on(request.host.as_deref())
             )
         }
         CalledNode::Command {
@@ -210,8 +219,11 @@ fn parts(execution: &Execution) -> String {
         |replied| format!("replied after {replied}"),
     );
     format!(
-        "Redis server {}: queued for {}, executed for {}, {replied}",
-        execution.server, execution.queued_ns, execution.executed_ns
+        "Redis server {}{}: queued for {}, executed for {}, {replied}",
+        execution.server,
+        on(execution.host.as_deref()),
+        execution.queued_ns,
+        execution.executed_ns
     )
 }
 

@@ -6,7 +6,7 @@
 use clap::Args;
 use slowpath_datastore::{CallReport, calls};
 use slowpath_engine::Cancelled;
-use slowpath_views::merge_documents;
+use slowpath_source::Source;
 
 use crate::call_trees;
 use crate::input::{InputArgs, Report, how_many};
@@ -47,27 +47,17 @@ pub fn run(args: &CallsArgs) -> anyhow::Result<Report> {
         0 => usize::MAX,
         most => most,
     };
-    let mut documents = Vec::new();
-    let mut lost: u64 = 0;
-    for host in &hosts {
-        let outcome = calls(&host.source(), slowest, &options)
-            .map_err(|Cancelled| anyhow::anyhow!("interrupted"))?;
-        report = report.with(outcome.diagnostics);
-        let told = outcome.state.unwrap_or_default();
-        lost = lost.saturating_add(told.lost);
-        if args.json {
-            documents.push((host.name.as_str(), serde_json::to_value(&told)?));
-            continue;
-        }
-        if hosts.len() > 1 {
-            print(&format!("host {}\n", host.name))?;
-        }
-        print(&text(&told, args.top))?;
-    }
-    if args.json {
-        let mut document = merge_documents(documents);
-        document["lost"] = lost.into();
-        print_json(&document)?;
+    let sources: Vec<_> = hosts.iter().map(|host| host.source()).collect();
+    let named: Vec<(&str, &dyn Source)> = (hosts.iter().zip(&sources))
+        .map(|(host, source)| (host.name.as_str(), source as &dyn Source))
+        .collect();
+    let outcome = calls(&named, slowest, &options)
+        .map_err(|Cancelled| anyhow::anyhow!("interrupted"))?;
+    report = report.with(outcome.diagnostics);
+    let told = outcome.state.unwrap_or_default();
+    match args.json {
+        true => print_json(&told)?,
+        false => print(&text(&told, args.top))?,
     }
     Ok(report)
 }

@@ -4,6 +4,7 @@
 //! Made of what the agents for Node and for Redis tell. Definitions: docs/reference/definitions.md, section "calls".
 
 mod commands;
+mod hosts;
 mod report;
 mod requests;
 mod services;
@@ -23,6 +24,7 @@ use slowpath_engine::{Cancelled, Options, Outcome};
 use slowpath_model::TimeRange;
 use slowpath_source::Source;
 
+use self::hosts::Together;
 use self::services::Services;
 use crate::has_any;
 use crate::pass::{Listener, Pass};
@@ -35,28 +37,42 @@ pub fn has_service_events(source: &dyn Source) -> bool {
     has_any(source, SERVICE_FACTS)
 }
 
-/// The requests that services of one host received in `options.range`, with what they led to wherever that lies: all
-/// counted, the `slowest` as trees.
+/// The requests that services of these hosts, each with its name, received in `options.range`, with what they led to
+/// wherever that lies: all counted, the `slowest` as trees. Times are by the first host's clock, as far as what hosts
+/// sent each other tells it.
 ///
-/// Takes memory for each request and each command of the trace.
+/// Takes memory for each request and each command of the traces.
 pub fn calls(
-    source: &dyn Source,
+    hosts: &[(&str, &dyn Source)],
     slowest: usize,
     options: &Options<'_>,
 ) -> Result<Outcome<CallReport>, Cancelled> {
     let facts = [STORE_FACTS, SERVICE_FACTS].concat();
-    let concepts = Concepts::resolve(source.schema(), &facts);
-    let pass = Pass::<Heard>::new(source, &concepts, ASKED);
     let whole = Options {
         range: TimeRange::ALL,
         ..*options
     };
-    let outcome = slowpath_engine::run(source, concepts.projection(), &pass, &whole)?;
-    let (heard, lost) = pass.finish(outcome.state.unwrap_or_default());
+    let mut all = Vec::new();
+    let mut lost: u64 = 0;
+    let mut diagnostics = Vec::new();
+    let mut timings = Vec::new();
+    for (_, source) in hosts {
+        let concepts = Concepts::resolve(source.schema(), &facts);
+        let pass = Pass::<Heard>::new(*source, &concepts, ASKED);
+        let of_host = slowpath_engine::run(*source, concepts.projection(), &pass, &whole)?;
+        let (heard, lost_here) = pass.finish(of_host.state.unwrap_or_default());
+        all.push(heard);
+        lost = lost.saturating_add(lost_here);
+        diagnostics.extend(of_host.diagnostics);
+        timings.extend(of_host.timings);
+    }
+    let names: Vec<&str> = hosts.iter().map(|(name, _)| *name).collect();
+    let (told, said) = Together::of(all, &names);
+    diagnostics.extend(said);
     Ok(Outcome {
-        state: Some(CallReport::new(&heard, lost, options.range, slowest)),
-        diagnostics: outcome.diagnostics,
-        timings: outcome.timings,
+        state: Some(CallReport::new(&told, &names, lost, options.range, slowest)),
+        diagnostics,
+        timings,
     })
 }
 

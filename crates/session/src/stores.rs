@@ -56,12 +56,15 @@ impl Experiment {
         self.inside(|trace| has_store_events(&*trace.source))
     }
 
-    /// The traces that tell of services, with those of data stores beside them, by host in the order of the hosts'
-    /// names; only hosts with services.
+    /// The traces that tell of services and of data stores, by host in the order of the hosts' names; none where none
+    /// tells of services.
     pub fn with_services(&self) -> Vec<InsideTraces<'_>> {
         let is_service = |trace: &OpenedSource| has_service_events(&*trace.source);
         let mut hosts = self.inside(|trace| is_service(trace) || has_store_events(&*trace.source));
-        hosts.retain(|host| host.traces.iter().any(|trace| is_service(trace)));
+        let mut traces = hosts.iter().flat_map(|host| &host.traces);
+        if !traces.any(|trace| is_service(trace)) {
+            hosts.clear();
+        }
         hosts
     }
 

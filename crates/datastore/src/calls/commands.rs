@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use slowpath_concepts::StoreClientId;
 use slowpath_model::{TimeRange, Timestamp};
 
+use super::hosts::Store;
 use super::requests::Joined;
 use super::services::{Command, ConnectionAt, Services};
 use super::told::Endpoint;
@@ -32,7 +33,7 @@ pub(crate) struct ExecutedAt {
 pub(crate) fn join(
     services: &Services,
     wires: &Wires,
-    servers: &[Server],
+    stores: &[Store],
     lost: &[TimeRange],
 ) -> Vec<Joined<ExecutedAt>> {
     let uses = (services.commands.iter()).map(|command| (command.connection, command.at));
@@ -41,14 +42,14 @@ pub(crate) fn join(
     for (command, position) in services.commands.iter().zip(0..) {
         sent.entry(command.connection).or_default().push(position);
     }
-    let mut executed = executed_by_recorded(services, wires, servers);
-    for (connection, clients) in clients_of(servers, wires, &turns) {
+    let mut executed = executed_by_recorded(services, wires, stores);
+    for (connection, clients) in clients_of(stores, wires, &turns) {
         let Some(sent) = sent.get(&connection) else {
             continue;
         };
         for (server, client) in one_server(&clients) {
-            let batches = &servers[*server].lite.kept[client];
-            let mut counting = Counting::new(services, &servers[*server], sent, lost);
+            let batches = &stores[*server].server.lite.kept[client];
+            let mut counting = Counting::new(services, &stores[*server].server, sent, lost);
             for (batch, number) in batches.iter().zip(0..) {
                 counting.take(number, batch);
             }
@@ -74,10 +75,12 @@ pub(crate) fn join(
 fn executed_by_recorded(
     services: &Services,
     wires: &Wires,
-    servers: &[Server],
+    stores: &[Store],
 ) -> Vec<Joined<ExecutedAt>> {
-    let addresses = servers.iter().flat_map(|server| server.addresses.values());
-    let found = addresses.filter_map(|address| wires.find(&wire_of(address)?));
+    let found = stores.iter().flat_map(|store| {
+        let addresses = store.server.addresses.values();
+        addresses.filter_map(|address| wires.find(store.host, wire_of(address)?))
+    });
     let recorded: FxHashSet<WireAt> = found.collect();
     let commands = services.commands.iter().map(|command| {
         let wire = wires.of_connection(command.connection);
@@ -93,18 +96,18 @@ type Client = (usize, StoreClientId);
 
 /// For each connection over which commands were sent: who was at its other end, in the order of time.
 fn clients_of(
-    servers: &[Server],
+    stores: &[Store],
     wires: &Wires,
     turns: &Turns,
 ) -> BTreeMap<ConnectionAt, Vec<Client>> {
     let mut clients: BTreeMap<ConnectionAt, Vec<(Timestamp, Client)>> = BTreeMap::new();
-    for (server, position) in servers.iter().zip(0..) {
-        for (client, batches) in &server.lite.kept {
-            let wire = server.addresses.get(client).and_then(wire_of);
+    for (store, position) in stores.iter().zip(0..) {
+        for (client, batches) in &store.server.lite.kept {
+            let wire = store.server.addresses.get(client).and_then(wire_of);
             let (Some(wire), [first, .., last] | [first @ last]) = (wire, &batches[..]) else {
                 continue;
             };
-            let wire = wires.find(&wire);
+            let wire = wires.find(store.host, wire);
             let during = |wire| turns.during(wire, first.begin, last.ended);
             if let Some(connection) = wire.and_then(during) {
                 let known = clients.entry(connection).or_default();

@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 use slowpath_concepts::StoreClientId;
 use slowpath_model::{Nanoseconds, ProcessId, TimeRange, Timestamp};
 
-use super::Heard;
 use super::commands::{self, ExecutedAt, wire_of};
+use super::hosts::{Store, Together};
 use super::requests::{self, Joined, JoinedRequests};
 use super::services::{CallAt, Command, ConnectionAt, ReceivedAt, ServiceAt, Services};
-use super::wires::Wires;
-use crate::server::{Level, Server};
+use super::wires::{HostAt, Wires};
+use crate::server::Level;
 
 /// Requests that are nested deeper are not shown below their callers.
 const DEEPEST: usize = 256;
 
-/// What services of a host asked of each other and of data stores.
+/// What services asked of each other and of data stores.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallReport {
     /// Events that the tracer says it lost, of whatever kind.
@@ -40,6 +40,9 @@ pub struct CallReport {
 /// A process that answers or sends requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServiceRow {
+    /// Where it ran; `None` where one host is told of.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub host: Option<Box<str>>,
     /// Its number in this report, from 1.
     pub service: u32,
     /// Its process, as its own namespace numbers it.
@@ -59,7 +62,10 @@ pub struct ServiceRow {
 /// A data store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoreRow {
-    /// Its number.
+    /// Where it ran; `None` where one host is told of.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub host: Option<Box<str>>,
+    /// Its number, on its host.
     pub server: u32,
     /// Its process, as its own namespace numbers it.
     pub pid: Option<ProcessId>,
@@ -117,6 +123,9 @@ pub enum Whereabouts {
 /// A request that a service received, and what that led to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestNode {
+    /// Where it ran; `None` where one host is told of.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub host: Option<Box<str>>,
     /// The service's number.
     pub service: u32,
     /// `GET` and so on.
@@ -198,7 +207,10 @@ pub enum CalledNode {
 /// What a data store did with a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Execution {
-    /// The data store's number.
+    /// Where it ran; `None` where one host is told of.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub host: Option<Box<str>>,
+    /// The data store's number, on its host.
     pub server: u32,
     /// The client's number there.
     pub client: StoreClientId,
@@ -250,11 +262,18 @@ impl JoinRow {
 }
 
 impl CallReport {
-    pub(super) fn new(heard: &Heard, lost: u64, window: TimeRange, slowest: usize) -> Self {
-        let maker = Maker::of(heard);
+    /// `names`: of the hosts.
+    pub(super) fn new(
+        told: &Together,
+        names: &[&str],
+        lost: u64,
+        window: TimeRange,
+        slowest: usize,
+    ) -> Self {
+        let maker = Maker::of(told, names);
         Self {
             lost,
-            nameless: heard.nameless,
+            nameless: told.nameless,
             services: maker.services(window),
             stores: maker.stores(window),
             joins: maker.joins(window),
@@ -266,9 +285,8 @@ impl CallReport {
 /// Makes the report's parts of what was heard and joined.
 struct Maker<'run> {
     services: &'run Services,
-    servers: &'run [Server],
-    /// For each server its number.
-    numbers: Vec<u32>,
+    stores: &'run [Store],
+    names: &'run [&'run str],
     requests: JoinedRequests,
     executed: Vec<Joined<ExecutedAt>>,
     /// What was asked for each request, in the order of time.
@@ -282,19 +300,24 @@ enum Called {
 }
 
 impl<'run> Maker<'run> {
-    fn of(heard: &'run Heard) -> Self {
-        let (services, servers) = (&heard.services, &heard.servers.all[..]);
-        let wires = Wires::of(services);
+    fn of(told: &'run Together, names: &'run [&'run str]) -> Self {
+        let (services, stores) = (&told.services, &told.stores[..]);
+        let wires = Wires::of(services, stores);
         let mut maker = Self {
             services,
-            servers,
-            numbers: heard.servers.numbers(),
+            stores,
+            names,
             requests: requests::join(services, &wires),
-            executed: commands::join(services, &wires, servers, &heard.lost),
+            executed: commands::join(services, &wires, stores, &told.lost),
             called: vec![Vec::new(); services.received.len()],
         };
         maker.find_called();
         maker
+    }
+
+    fn host(&self, host: HostAt) -> Option<Box<str>> {
+        let is_one = self.names.len() < 2;
+        (!is_one).then(|| self.names[host.0 as usize].into())
     }
 
     fn find_called(&mut self) {
@@ -351,6 +374,7 @@ impl<'run> Maker<'run> {
         let services = self.services.services.iter().zip(1..);
         let mut rows: Vec<ServiceRow> = services
             .map(|(service, number)| ServiceRow {
+                host: self.host(service.host),
                 service: number,
                 pid: service.process.number,
                 ports: BTreeSet::new(),
@@ -379,15 +403,20 @@ impl<'run> Maker<'run> {
 
     fn stores(&self, window: TimeRange) -> Vec<StoreRow> {
         let mut rows: Vec<StoreRow> = Vec::new();
-        for (server, number) in self.servers.iter().zip(&self.numbers) {
+        // Of each row, the position of its store.
+        let mut told: Vec<usize> = Vec::new();
+        for (store, position) in self.stores.iter().zip(0..) {
+            let server = &store.server;
             let Some(level) = server.told(None) else {
                 continue;
             };
             let batches = server.lite.kept.values().flatten();
             let in_window = batches.filter(|batch| window.contains(batch.ended));
             let wires = server.addresses.values().filter_map(wire_of);
+            told.push(position);
             rows.push(StoreRow {
-                server: *number,
+                host: self.host(store.host),
+                server: store.number,
                 pid: server.process.number,
                 port: wires.map(|(_, own)| own.port).min().unwrap_or_default(),
                 level,
@@ -397,11 +426,12 @@ impl<'run> Maker<'run> {
         }
         for executed in self.executed.iter().filter_map(|executed| executed.to()) {
             let ended =
-                self.servers[executed.server].lite.kept[&executed.client][executed.batch].ended;
-            let number = self.numbers[executed.server];
-            let row = rows.iter_mut().find(|row| row.server == number);
-            if let Some(row) = row.filter(|_| window.contains(ended)) {
-                row.joined += 1;
+                self.stores[executed.server].server.lite.kept[&executed.client][executed.batch].ended;
+            let row = told.binary_search(&executed.server);
+            if let Ok(row) = row
+                && window.contains(ended)
+            {
+                rows[row].joined += 1;
             }
         }
         rows
@@ -434,7 +464,9 @@ impl<'run> Maker<'run> {
             Called::Request(call) => self.call(call, depth),
             Called::Command(position) => self.command(position),
         });
+        let host = self.services.services[connection.service.index()].host;
         RequestNode {
+            host: self.host(host),
             service: connection.service.0 + 1,
             method: received.message.method.to_string(),
             path: received.message.path.to_string(),
@@ -498,12 +530,14 @@ impl<'run> Maker<'run> {
     }
 
     fn execution(&self, command: &Command, at: ExecutedAt) -> Execution {
-        let batch = &self.servers[at.server].lite.kept[&at.client][at.batch];
+        let store = &self.stores[at.server];
+        let batch = &store.server.lite.kept[&at.client][at.batch];
         let executed = batch.commands[at.position];
         let start = executed.start.max(command.at);
         let done = start + executed.length;
         Execution {
-            server: self.numbers[at.server],
+            host: self.host(store.host),
+            server: store.number,
             client: at.client,
             start_ns: start.ns(),
             queued_ns: start.since(command.at),

@@ -152,6 +152,5 @@ fn fits(call: &Call, received: &Received) -> bool {
     let (sent, got) = (&call.message, &received.message);
     let in_time = call.at <= received.at && call.answered.is_none_or(|at| received.at <= at);
     let in_bytes = sent.version != HTTP_1 || sent.sent < got.received;
-    let same = sent.version == got.version && sent.method == got.method && sent.path == got.path;
-    in_time && in_bytes && same
+    in_time && in_bytes && sent.is_same(got)
 }

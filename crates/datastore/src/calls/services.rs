@@ -10,6 +10,7 @@ use slowpath_concepts::{ConnectionId, MessageMoment, WorkId};
 use slowpath_model::Timestamp;
 
 use super::told::{Endpoint, Mark, ToldCommand, ToldMessage};
+use super::wires::HostAt;
 use crate::told::Process;
 
 /// Positions in the lists of [`Services`].
@@ -43,7 +44,7 @@ positions!(
     CallAt
 );
 
-/// All services of a host, in the order in which they were seen first, and what they told, in the order of time.
+/// All services of a host, or of several, in the order in which they were seen first, and what they told, in the order of time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Services {
     pub(crate) services: Vec<Service>,
@@ -57,6 +58,8 @@ pub(crate) struct Services {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Service {
     pub(crate) process: Process,
+    /// Where it runs.
+    pub(crate) host: HostAt,
     /// Another process with the same number lived at the same time, in a namespace of its own: whose work is whose
     /// is not known.
     pub(crate) is_mixed: bool,
@@ -258,6 +261,7 @@ impl Services {
         let service = known.unwrap_or_else(|| {
             self.services.push(Service {
                 process,
+                host: HostAt::default(),
                 is_mixed,
                 works: FxHashMap::default(),
                 connections: FxHashMap::default(),
@@ -313,6 +317,11 @@ impl Connection {
 }
 
 impl Message {
+    /// Whether both ends tell of the same.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.version == other.version && self.method == other.method && self.path == other.path
+    }
+
     fn of(told: ToldMessage) -> Self {
         Self {
             number: told.mark.number,

@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 
 use slowpath_drawn::DrawnTrace;
 use slowpath_engine::Options;
-use slowpath_model::{TimeRange, Timestamp};
+use slowpath_model::{Diagnostic, TimeRange, Timestamp};
+use slowpath_source::Source;
 
 use super::{CallReport, CalledNode, Joinable, RequestNode, Whereabouts, calls};
 
@@ -21,7 +22,10 @@ fn ask(text: &str, window: TimeRange) -> CallReport {
             range: window,
             ..Options::default()
         };
-        calls(trace, usize::MAX, &options).unwrap().state.unwrap()
+        calls(&[("one", trace)], usize::MAX, &options)
+            .unwrap()
+            .state
+            .unwrap()
     };
     let plain = with(&whole, 1, u64::MAX);
     let random = (0..6).map(|seed| drawn.recut_at_random(seed, 2 + seed));
@@ -140,6 +144,9 @@ fn adds_up(report: &CallReport) {
     assert_eq!(joined(Joinable::Commands), executed);
 }
 
+/// Where it is written, all is on this device.
+const LOOPBACK: &str = "127.0.0.1";
+
 /// An event of a service: `CPU TIME PROCESS name FIELDS`, with what every event has.
 fn service(lines: &str) -> String {
     let mut text = "-- domain user\n".to_owned();
@@ -155,8 +162,9 @@ fn service(lines: &str) -> String {
         let mut all = fields.join(" ");
         let places = fields.iter().find_map(|field| field.strip_prefix("over="));
         if let Some((own, peer)) = places.and_then(|places| places.split_once('>')) {
+            let place = if lines.contains(LOOPBACK) { LOOPBACK } else { "10.0.0.1" };
             let address = |prefix: &str, port: &str| {
-                format!("{prefix}_address=10.0.0.1 {prefix}_port={port}")
+                format!("{prefix}_address={place} {prefix}_port={port}")
             };
             all = all.replace(
                 &format!("over={own}>{peer}"),
@@ -225,6 +233,87 @@ fn requests_at_once_stay_apart_through_services_into_the_data_store() {
     let first = &report.services[0];
     assert_eq!((first.received, first.calls, first.commands), (2, 3, 0));
     assert_eq!(Vec::from_iter(&first.ports), [&3000]);
+}
+
+/// The processes of a text, each on a host of its own whose clock is ahead by so many nanoseconds.
+fn on_hosts(text: &str, clocks: &[(&str, u64)]) -> (CallReport, Vec<Diagnostic>) {
+    let of_host = |(process, ahead): &(&str, u64)| {
+        let lines = text.lines().map(str::split_whitespace).map(Vec::from_iter);
+        let its = lines.filter(|words| words.get(2) == Some(process));
+        let mut moved: Vec<(u64, String)> = its
+            .map(|words| {
+                let at = words[1].parse::<u64>().unwrap() + ahead;
+                (at, format!("{} {at} {}\n", words[0], words[2..].join(" ")))
+            })
+            .collect();
+        moved.sort();
+        let lines: String = moved.into_iter().map(|(_, line)| line).collect();
+        DrawnTrace::parse(&service(&lines)).unwrap()
+    };
+    let traces: Vec<DrawnTrace> = clocks.iter().map(of_host).collect();
+    let hosts: Vec<(&str, &dyn Source)> = (clocks.iter().zip(&traces))
+        .map(|((name, _), trace)| (*name, trace as &dyn Source))
+        .collect();
+    let outcome = calls(&hosts, usize::MAX, &Options::default()).unwrap();
+    let report = outcome.state.unwrap();
+    adds_up(&report);
+    (report, outcome.diagnostics)
+}
+
+#[test]
+fn requests_are_followed_from_host_to_host() {
+    let (report, said) = on_hosts(SHOP, &[("7", 0), ("8", 0), ("9", 0)]);
+    assert_eq!(shown(&report), shown(&check(&service(SHOP), SHOP_TREES)));
+    assert_eq!(said, []);
+    let first = &report.requests[0];
+    assert_eq!(first.host.as_deref(), Some("7"));
+    let hosts: Vec<_> = report.stores.iter().map(|row| row.host.as_deref()).collect();
+    assert_eq!(hosts, [Some("9")]);
+}
+
+#[test]
+fn clocks_that_are_apart_are_brought_together() {
+    const SECOND: u64 = 1_000_000_000;
+    let (together, _) = on_hosts(SHOP, &[("7", 0), ("8", 0), ("9", 0)]);
+    let clocks = [
+        [0, 5 * SECOND, 5 * SECOND],
+        [5 * SECOND, 0, 0],
+        [SECOND, 0, 9 * SECOND],
+        [SECOND, 9 * SECOND, 0],
+        [0, 200, 0],
+    ];
+    for [seven, eight, nine] in clocks {
+        let (report, said) = on_hosts(SHOP, &[("7", seven), ("8", eight), ("9", nine)]);
+        assert_eq!(report.joins, together.joins, "{seven} {eight} {nine}");
+        // Whoever is more than a millisecond away from the first one.
+        let apart = [eight, nine].map(|clock| usize::from(clock.abs_diff(seven) > 1_000_000));
+        assert_eq!(said.len(), apart.iter().sum::<usize>(), "{said:?}");
+    }
+    let (_, said) = on_hosts(SHOP, &[("7", 0), ("8", 5 * SECOND), ("9", 0)]);
+    assert_eq!(
+        said[0].message,
+        "the clock of 8 is 5.000000 s ahead of that of 7, as requests and commands between hosts show: times here are by \
+         the clock of 7"
+    );
+}
+
+#[test]
+fn each_host_has_its_own_loopback_device_and_containers() {
+    let drawn = DrawnTrace::parse(&service(SHOP)).unwrap();
+    let one = calls(&[("one", &drawn)], 0, &Options::default()).unwrap();
+    let two = calls(&[("one", &drawn), ("two", &drawn)], 0, &Options::default()).unwrap();
+    let (one, two) = (one.state.unwrap(), two.state.unwrap());
+    for (alone, twice) in one.joins.iter().zip(&two.joins) {
+        assert_eq!(
+            (2 * alone.joined, 2 * alone.outside, 0),
+            (twice.joined, twice.outside, twice.uncertain)
+        );
+    }
+    let loopback = SHOP.replace(" path=", &format!(" by={LOOPBACK} path="));
+    let loopback = loopback.replace("10.0.0.1", LOOPBACK);
+    let (report, _) = on_hosts(&loopback, &[("7", 0), ("8", 0), ("9", 0)]);
+    let joined: Vec<_> = report.joins.iter().map(|row| row.joined).collect();
+    assert_eq!(joined, [0, 0, 0]);
 }
 
 #[test]

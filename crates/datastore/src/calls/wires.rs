@@ -1,13 +1,23 @@
 //! Wires: the two ends of a connection, and who had one of them when.
 //!
 //! Ports are used again, so a wire has one connection after the other; in different networks of one host (containers)
-//! the same addresses can even be used at once, by connections that this cannot tell apart.
+//! the same addresses can even be used at once, by connections that this cannot tell apart. Networks of different hosts
+//! are told apart: a wire both of whose ends are on one host is that host's own.
 
-use rustc_hash::FxHashMap;
+use std::net::IpAddr;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 use slowpath_model::Timestamp;
 
-use super::services::{ConnectionAt, Role, Services};
+use super::commands::wire_of;
+use super::hosts::Store;
+use super::services::{Connection, ConnectionAt, Role, Services};
 use super::told::Endpoint;
+
+/// A host, by its position among those that are looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct HostAt(pub(crate) u32);
 
 /// The end that sends requests or commands, and the end that receives them.
 pub(crate) type Wire = (Endpoint, Endpoint);
@@ -19,25 +29,25 @@ pub(crate) struct WireAt(u32);
 /// All wires over which services were connected.
 pub(crate) struct Wires {
     of_connection: Vec<Option<WireAt>>,
-    all: FxHashMap<Wire, WireAt>,
+    /// By the host whose own they are, if they are one's.
+    all: FxHashMap<(Option<HostAt>, Wire), WireAt>,
+    local: FxHashSet<(HostAt, Wire)>,
 }
 
 impl Wires {
-    pub(crate) fn of(services: &Services) -> Self {
+    pub(crate) fn of(services: &Services, stores: &[Store]) -> Self {
         let mut wires = Self {
             of_connection: Vec::with_capacity(services.connections.len()),
             all: FxHashMap::default(),
+            local: local(services, stores),
         };
         for connection in &services.connections {
-            let (own, peer) = (connection.own.clone(), connection.peer.clone());
-            let is_mixed = services.services[connection.service.index()].is_mixed;
-            let is_known = own.port != 0 && peer.port != 0 && !is_mixed;
-            let wire = match connection.role {
-                Role::Server => (peer, own),
-                Role::Client | Role::StoreClient => (own, peer),
-            };
+            let service = &services.services[connection.service.index()];
+            let wire = connection.wire();
+            let is_known = wire.0.port != 0 && wire.1.port != 0 && !service.is_mixed;
+            let key = wires.key(service.host, wire);
             let next = WireAt(wires.all.len() as u32);
-            let at = is_known.then(|| *wires.all.entry(wire).or_insert(next));
+            let at = is_known.then(|| *wires.all.entry(key).or_insert(next));
             wires.of_connection.push(at);
         }
         wires
@@ -48,10 +58,53 @@ impl Wires {
         self.of_connection[connection.index()]
     }
 
-    /// The one with these ends.
-    pub(crate) fn find(&self, wire: &Wire) -> Option<WireAt> {
-        self.all.get(wire).copied()
+    /// The one with these ends, as the host knows them.
+    pub(crate) fn find(&self, host: HostAt, wire: Wire) -> Option<WireAt> {
+        self.all.get(&self.key(host, wire)).copied()
     }
+
+    fn key(&self, host: HostAt, wire: Wire) -> (Option<HostAt>, Wire) {
+        let own = (host, wire);
+        let is_own = !is_between_hosts(&own.1) || self.local.contains(&own);
+        (is_own.then_some(host), own.1)
+    }
+}
+
+/// The wires of each host that it has both ends of.
+fn local(services: &Services, stores: &[Store]) -> FxHashSet<(HostAt, Wire)> {
+    let connections = services.connections.iter().map(|connection| {
+        let host = services.services[connection.service.index()].host;
+        (connection.role == Role::Server, (host, connection.wire()))
+    });
+    let of_stores = stores.iter().flat_map(|store| {
+        let wires = store.server.addresses.values().filter_map(wire_of);
+        wires.map(|wire| (true, (store.host, wire)))
+    });
+    let (servers, clients): (Vec<_>, Vec<_>) =
+        (connections.chain(of_stores)).partition(|(is_server, _)| *is_server);
+    let clients: FxHashSet<_> = clients.into_iter().map(|(_, wire)| wire).collect();
+    let both = servers.into_iter().map(|(_, wire)| wire);
+    both.filter(|wire| clients.contains(wire)).collect()
+}
+
+impl Connection {
+    /// Its ends, in the order of a wire.
+    pub(crate) fn wire(&self) -> Wire {
+        let (own, peer) = (self.own.clone(), self.peer.clone());
+        match self.role {
+            Role::Server => (peer, own),
+            Role::Client | Role::StoreClient => (own, peer),
+        }
+    }
+}
+
+/// Whether its ends can be on two hosts, by their addresses.
+pub(crate) fn is_between_hosts(wire: &Wire) -> bool {
+    let is_far = |end: &Endpoint| {
+        let address: Option<IpAddr> = end.address.parse().ok();
+        end.port != 0 && address.is_none_or(|address| !address.is_loopback())
+    };
+    is_far(&wire.0) && is_far(&wire.1)
 }
 
 /// One end of a wire while one connection had it.
