@@ -426,13 +426,27 @@ class OtherServers(unittest.TestCase):
                 self.assertEqual((batch.ended_by, batch.bytes_written), (4, 0), batch)
                 self.assertLess(batch.ended, 200_000_000)
 
+    def test_who_only_began_like_a_replica_is_answered(self):
+        """A client that says REPLCONF, or whose PSYNC is refused, and then asks as any other."""
+        with Server() as server:
+            server.settle()
+            with Recording(server, *LITE) as recording:
+                for begin in ("REPLCONF", "listening-port", "1"), ("PSYNC", "?"):
+                    client = server.client()
+                    client.do(*begin)
+                    for number in range(3):
+                        self.assertEqual(client.do("SET", "key", number), b"+OK")
+        names = {e.number: e.fields["command"] for e in recording.named("command_name")}
+        told = [batch for batch in recording.named("batch") if "set" in (names[one] for one in batch.fields["command"])]
+        self.assertEqual([(batch.ended_by, batch.bytes_written) for batch in told], [(0, len("+OK\r\n"))] * 6)
+
     def test_a_daemon_is_recorded_too(self):
         folder = tempfile.mkdtemp(prefix="slowpath-redis-")
         port, pidfile = free_port(), os.path.join(folder, "pid")
         subprocess.run(
             ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--dir", folder, "--save", "",
              "--daemonize", "yes", "--pidfile", pidfile],
-            env=dict(os.environ, LD_PRELOAD=LIBRARY, LTTNG_UST_ALLOW_BLOCKING="1"), check=True,
+            env=dict(os.environ, LD_PRELOAD=LAUNCH, LTTNG_UST_ALLOW_BLOCKING="1"), check=True,
             stdout=subprocess.DEVNULL,
         )  # fmt: skip
         server = Server.__new__(Server)
