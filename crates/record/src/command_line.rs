@@ -36,6 +36,8 @@ pub(crate) fn without_secrets<'a>(words: impl IntoIterator<Item = Cow<'a, str>>)
 struct Reader {
     /// The next word is what the one before names.
     is_secret: bool,
+    /// What ends the secret whose first part is hidden, in a script.
+    closes: Option<char>,
     /// A client of Redis has been named.
     is_client: bool,
 }
@@ -46,6 +48,7 @@ impl Reader {
             self.is_secret = false;
             return HIDDEN.to_owned();
         }
+        self.closes = None;
         let parts = word.split_inclusive(char::is_whitespace);
         parts.map(|part| self.part_without(part)).collect()
     }
@@ -59,7 +62,13 @@ impl Reader {
         let space = &part[text.len()..];
         let quotes: &[char] = &['"', '\''];
         let bare = text.trim_matches(quotes);
+        if let Some(quote) = self.closes {
+            self.closes = (!text.contains(quote)).then_some(quote);
+            return String::new();
+        }
         if std::mem::take(&mut self.is_secret) && !bare.starts_with("--") {
+            let quote = text.chars().next().filter(|first| quotes.contains(first));
+            self.closes = quote.filter(|quote| !text[1..].contains(*quote));
             return format!("{HIDDEN}{space}");
         }
         let program = bare.rsplit('/').next().unwrap_or_default();
@@ -158,6 +167,18 @@ mod tests {
                 "-c",
                 "redis-server --requirepass *** & sleep 1\n redis-cli  -a *** config set requirepass ***",
             ],
+        );
+    }
+
+    #[test]
+    fn of_many_words_in_quotes_none_is_told() {
+        check(
+            &[
+                "sh",
+                "-c",
+                "redis-cli -a 'S S' get a; app --token \"S S S\"; app -x 'b c'",
+            ],
+            &["sh", "-c", "redis-cli -a *** get a; app --token *** app -x 'b c'"],
         );
     }
 
