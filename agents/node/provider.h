@@ -51,7 +51,7 @@
  *             pipelining, the request that a server receives is the one whose `sent` at the client is
  *             below `received` while the next one's is not
  *   method    "GET"
- *   path      without scheme, host, query string and fragment; at most 511 bytes */
+ *   path      without scheme, host, parameters, query string and fragment; at most 511 bytes */
 #define SLOWPATH_NODE_HTTP_ARGS \
     LTTNG_UST_TP_ARGS(const struct place *, place, const struct http_told *, told)
 LTTNG_UST_TRACEPOINT_EVENT_CLASS(slowpath_node, http, SLOWPATH_NODE_HTTP_ARGS,
@@ -74,7 +74,7 @@ SLOWPATH_NODE_HTTP_EVENT(http_client_response)
  *   offset      bytes written to the connection before the command
  *   bytes       of the command on the wire
  *   arguments   how many follow the name
- *   command     name in lower case; empty where it does not look like the name of a command */
+ *   command     name in lower case; empty where it is no command of Redis, Valkey or their modules that is known */
 LTTNG_UST_TRACEPOINT_EVENT(slowpath_node, redis_command,
     LTTNG_UST_TP_ARGS(const struct place *, place, const struct redis_told *, told),
     LTTNG_UST_TP_FIELDS(

@@ -16,6 +16,7 @@
 
 #include "batch.h"
 #include "hooks.h"
+#include "launch.h"
 #include "layout.h"
 #include "ticks.h"
 
@@ -259,7 +260,6 @@ EXPORTED int slowpath_redis_status(void)
 
 __attribute__((constructor)) static void loaded(void)
 {
-    /* Shells that start a server inherit what is preloaded for it, and need not say what they are not. */
-    if (dlsym(RTLD_DEFAULT, "readQueryFromClient") || strstr(program_invocation_short_name, "-server"))
+    if (may_be_redis())
         begin();
 }

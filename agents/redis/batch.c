@@ -459,12 +459,15 @@ void batch_command_postponed(struct batch *batch, uint64_t client_id)
 }
 
 /* What a replica sends after its handshake has no reply; what is written to it is replicated. Who begins with REPLCONF and
- * not with PING had its handshake before the recording. */
+ * not with PING had its handshake before the recording. One that sends anything else is none: it was refused, or is a
+ * primary that asks for an acknowledgement. */
 static void note_replica(struct batch *batch, uint16_t number)
 {
     int use = number ? names[number - 1].use : OF_CLIENTS;
     if (use == REPLICATES || (use == ACKNOWLEDGES && !batch->has_sent))
         batch->opened = BY_REPLICA;
+    else if (__builtin_expect(use == OF_CLIENTS && batch->opened == BY_REPLICA, 0))
+        batch->opened = BY_UNKNOWN;
     batch->has_sent = 1;
 }
 

@@ -1,5 +1,5 @@
-// What of a request's target may be told: the path, without query string, fragment, scheme, host and the
-// user's name and password that can stand before a host.
+// What of a request's target may be told: the path, without its parameters, query string, fragment, scheme, host and
+// the user's name and password that can stand before a host.
 'use strict';
 
 const KEEPS_QUERY = process.env.SLOWPATH_NODE_QUERY === '1';
@@ -14,8 +14,19 @@ function pathOf(target) {
     if (begin < 0) return '/';
     begin += host;
   }
-  const length = target.slice(begin).search(KEEPS_QUERY ? /#/ : /[?#]/);
-  return length < 0 ? target.slice(begin) : target.slice(begin, begin + length);
+  const rest = target.slice(begin);
+  const length = rest.search(/[?#]/);
+  if (length < 0) return withoutSecrets(rest);
+  const path = withoutSecrets(rest.slice(0, length));
+  return KEEPS_QUERY && rest[length] === '?' ? path + rest.slice(length).split('#', 1)[0] : path;
+}
+
+/** Without parameters (";jsessionid=…"), and without user and password of a URL that is part of the path. */
+function withoutSecrets(path) {
+  // No pattern that looks at a character more than twice: anybody may send any path.
+  return path
+    .replace(/;[^/]*/g, '')
+    .replace(/\/\/[^/]*@/g, (authority) => (authority.includes(':') ? '//' : authority));
 }
 
 module.exports = { pathOf };

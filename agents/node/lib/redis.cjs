@@ -6,6 +6,7 @@
 
 const net = require('net');
 const { followFiles } = require('./modules.cjs');
+const { nameOf } = require('./redis-commands.cjs');
 
 const COMMAND = Symbol('slowpath.command');
 
@@ -96,12 +97,6 @@ function followEncoder(exports, recording, newCommand, send) {
     if (encoded !== undefined) isWritten(this, piece);
     return write.apply(this, arguments);
   };
-}
-
-/** Applications can send any word; only what looks like a command is told. */
-function nameOf(word) {
-  const name = String(word).toLowerCase();
-  return /^[a-z][a-z0-9._-]{0,31}$/.test(name) ? name : '';
 }
 
 module.exports = { follow };

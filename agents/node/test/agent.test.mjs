@@ -216,10 +216,29 @@ test('of a target only the path is told', () => {
     ['http://user:SECRET@host', '/'],
     ['http://host?SECRET', ''],
     ['SECRET.host:443', ''],
+    ['/a;jsessionid=SECRET/b;c=SECRET?d', '/a/b'],
+    ['//user:SECRET@host/a', '//host/a'],
+    ['/to/http://user:SEC:RET@host/a?b', '/to/http://host/a'],
+    ['/packages//@scope/name', '/packages//@scope/name'],
     ['*', ''],
     [undefined, ''],
   ]) {
     assert.equal(pathOf(target), told);
+  }
+});
+
+test('only names of commands are told', () => {
+  const { nameOf } = createRequire(import.meta.url)('../lib/redis-commands.cjs');
+  for (const [word, told] of [
+    ['GET', 'get'],
+    [Buffer.from('Json.Set'), 'json.set'],
+    ['restore-asking', 'restore-asking'],
+    ['secretkey', ''],
+    ['b840fc02d524045429941cc15f59e41cb7be6c52', ''],
+    ['ft.', ''],
+    [undefined, ''],
+  ]) {
+    assert.equal(nameOf(word), told);
   }
 });
 

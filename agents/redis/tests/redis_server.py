@@ -13,6 +13,8 @@ import time
 
 ATTACH = os.path.abspath("build/slowpath-redis-attach")
 LIBRARY = os.path.abspath("build/libslowpath_redis.so")
+# What loads it where that is wanted.
+LAUNCH = os.path.abspath("build/libslowpath_redis_launch.so")
 
 
 def until(condition, what, seconds=10):
@@ -110,7 +112,7 @@ class Server:
         if blocking:  # rather than lose events
             variables["LTTNG_UST_ALLOW_BLOCKING"] = "1"
         if agent:
-            variables["LD_PRELOAD"] = LIBRARY
+            variables["LD_PRELOAD"] = LAUNCH
         self.said = open(os.path.join(self.folder, "stderr"), "w+")
         self.process = subprocess.Popen(
             [program, port_option, str(self.port), "--bind", "127.0.0.1", "--dir", self.folder, "--save", ""]

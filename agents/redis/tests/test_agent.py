@@ -1,6 +1,7 @@
 """What the agent for Redis promises, each promise a test with a real server: its events are what the client did, it
 tells no secret, and it goes where it is not wanted. Not here: test_replies.py and test_attach.py."""
 
+import itertools
 import os
 import re
 import shutil
@@ -12,7 +13,7 @@ import unittest
 from collections import Counter
 
 from load import Load
-from redis_server import LIBRARY, LIFECYCLE, LITE, Recording, Server, command, free_port, tls_files, until
+from redis_server import LAUNCH, LIBRARY, LIFECYCLE, LITE, Recording, Server, command, free_port, tls_files, until
 
 # Of every kind; all replies are the same whenever and wherever they are executed.
 COMMANDS = [
@@ -426,13 +427,27 @@ class OtherServers(unittest.TestCase):
                 self.assertEqual((batch.ended_by, batch.bytes_written), (4, 0), batch)
                 self.assertLess(batch.ended, 200_000_000)
 
+    def test_who_only_began_like_a_replica_is_answered(self):
+        """A client that says REPLCONF, or whose PSYNC is refused, and then asks as any other."""
+        with Server() as server:
+            server.settle()
+            with Recording(server, *LITE) as recording:
+                for begin in ("REPLCONF", "listening-port", "1"), ("PSYNC", "?"):
+                    client = server.client()
+                    client.do(*begin)
+                    for number in range(3):
+                        self.assertEqual(client.do("SET", "key", number), b"+OK")
+        names = {e.number: e.fields["command"] for e in recording.named("command_name")}
+        told = [batch for batch in recording.named("batch") if "set" in (names[one] for one in batch.fields["command"])]
+        self.assertEqual([(batch.ended_by, batch.bytes_written) for batch in told], [(0, len("+OK\r\n"))] * 6)
+
     def test_a_daemon_is_recorded_too(self):
         folder = tempfile.mkdtemp(prefix="slowpath-redis-")
         port, pidfile = free_port(), os.path.join(folder, "pid")
         subprocess.run(
             ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--dir", folder, "--save", "",
              "--daemonize", "yes", "--pidfile", pidfile],
-            env=dict(os.environ, LD_PRELOAD=LIBRARY, LTTNG_UST_ALLOW_BLOCKING="1"), check=True,
+            env=dict(os.environ, LD_PRELOAD=LAUNCH, LTTNG_UST_ALLOW_BLOCKING="1"), check=True,
             stdout=subprocess.DEVNULL,
         )  # fmt: skip
         server = Server.__new__(Server)
@@ -506,15 +521,34 @@ class Refusals(unittest.TestCase):
         self.assertEqual(server.changed_code(), 0)
 
     def test_a_program_that_is_no_redis_runs_as_ever(self):
-        for name, says_why in ("sh", False), ("redis-server", True):
+        for library, name in itertools.product((LIBRARY, LAUNCH), ("sh", "redis-server")):
+            says_why = name == "redis-server"
             run = subprocess.run(
-                [name, "-c", "echo works"], executable="/bin/sh", env=dict(os.environ, LD_PRELOAD=LIBRARY),
+                [name, "-c", "echo works"], executable="/bin/sh", env=dict(os.environ, LD_PRELOAD=library),
                 capture_output=True, text=True,
             )
             self.assertEqual((run.returncode, run.stdout), (0, "works\n"))
             why = "is not traced: the program exports no function readQueryFromClient"
             self.assertEqual(why in run.stderr, says_why, run.stderr)
             self.assertEqual(run.stderr != "", says_why)
+
+    def test_what_is_launched_beside_a_server_has_no_lttng(self):
+        """Whose shells it ends when a session goes."""
+        run = subprocess.run(
+            ["cat", "/proc/self/maps"], env=dict(os.environ, LD_PRELOAD=LAUNCH), capture_output=True, text=True
+        )
+        self.assertIn(os.path.basename(LAUNCH), run.stdout)
+        self.assertNotIn("lttng", run.stdout)
+        self.assertEqual(run.stderr, "")
+
+    def test_an_agent_that_cannot_be_loaded_is_told(self):
+        with tempfile.TemporaryDirectory() as folder:
+            alone = shutil.copy(LAUNCH, folder)
+            run = subprocess.run(
+                ["redis-server", "--version"], env=dict(os.environ, LD_PRELOAD=alone), capture_output=True, text=True
+            )
+            self.assertEqual(run.returncode, 0)
+            self.assertIn("is not traced: " + os.path.join(folder, os.path.basename(LIBRARY)), run.stderr)
 
     def test_a_build_without_one_of_the_functions_is_left_alone(self):
         with tempfile.TemporaryDirectory() as folder:

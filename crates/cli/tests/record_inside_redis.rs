@@ -40,6 +40,24 @@ fn a_server_that_the_command_starts_is_recorded() {
 }
 
 #[test]
+fn what_else_the_command_starts_is_left_alone() {
+    let Some(agents) = agents() else { return };
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let maps = folder.path().join("maps");
+    // By a shell that has forked: with LTTng in it, another session's end would end it.
+    let script = format!("(cat /proc/self/maps >{}); true", maps.display());
+    record(
+        &agents,
+        &folder.path().join("recording"),
+        &["--redis", "launch", "--", "sh", "-c", &script],
+    );
+    let maps = std::fs::read_to_string(maps).expect("what is loaded");
+    assert!(maps.contains("libslowpath_redis_launch.so"), "{maps}");
+    assert!(!maps.contains("lttng"), "{maps}");
+}
+
+#[test]
 fn a_slow_command_is_told_with_the_clients_that_waited_for_it() {
     let Some(agents) = agents() else { return };
     let _alone = alone();

@@ -9,6 +9,7 @@
 mod accounts;
 mod agents;
 mod claims;
+mod command_line;
 mod control;
 mod environment;
 mod error;

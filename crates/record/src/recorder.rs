@@ -15,6 +15,7 @@ use slowpath_platform::signals::SignalPipe;
 
 use crate::accounts::AccountBook;
 use crate::claims::{self, Claim, recorder_name};
+use crate::command_line::without_secrets;
 use crate::control::ControlSocket;
 use crate::error::RecordError;
 use crate::ftrace::{self, Instance, Setup};
@@ -391,11 +392,7 @@ fn describe(instance: &Instance, folder: &Path, events: &[String]) -> io::Result
 
 fn first_manifest(options: &RecordOptions, plan: &Plan, instance: Option<&Instance>) -> Manifest {
     let now = host::now();
-    let words = options
-        .command
-        .iter()
-        .map(|word| word.to_string_lossy().into_owned());
-    let command: Vec<String> = words.collect();
+    let command = without_secrets(options.command.iter().map(|word| word.to_string_lossy()));
     let user_space = UserSpacePart {
         events: plan.user_space_events.clone(),
         lost_events: 0,

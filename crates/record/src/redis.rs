@@ -21,6 +21,8 @@ use crate::lttng;
 pub(crate) use servers::Servers;
 
 const LIBRARY: &str = "redis/build/libslowpath_redis.so";
+/// Loads it into what is a Redis, and nothing into anything else that inherits this.
+const LAUNCH: &str = "redis/build/libslowpath_redis_launch.so";
 const ATTACH: &str = "redis/build/slowpath-redis-attach";
 const PRELOAD: &str = "LD_PRELOAD";
 /// Before the names of its events.
@@ -132,7 +134,7 @@ impl RedisAgent {
         }
         let folder = agents::folder();
         let is_built = |folder: &Path| {
-            [LIBRARY, ATTACH]
+            [LIBRARY, LAUNCH, ATTACH]
                 .iter()
                 .all(|file| folder.join(file).exists())
         };
@@ -180,7 +182,7 @@ impl RedisAgent {
     /// What makes servers that the command starts load the agent; `theirs` is what is loaded now.
     pub(crate) fn variable(&self, theirs: Option<OsString>) -> Option<(&'static str, OsString)> {
         let folder = self.folder.as_ref().filter(|_| self.choice.launched)?;
-        let mut value = folder.join(LIBRARY).into_os_string();
+        let mut value = folder.join(LAUNCH).into_os_string();
         if let Some(theirs) = theirs.filter(|theirs| !theirs.is_empty()) {
             value.push(":");
             value.push(theirs);
@@ -240,7 +242,7 @@ mod tests {
             },
             folder: Some("/a".into()),
         };
-        let own = format!("/a/{LIBRARY}");
+        let own = format!("/a/{LAUNCH}");
         assert_eq!(agent(false).variable(None), None);
         let variable = |theirs: Option<&str>| agent(true).variable(theirs.map(Into::into));
         assert_eq!(variable(None), Some((PRELOAD, own.clone().into())));
