@@ -33,7 +33,9 @@ struct batch {
     uint64_t client_id;
     /* When its address was told last: of which `telling` that is; likewise of a recording. */
     uint32_t told, recording;
-    uint8_t open, commands, encrypted, has_sent;
+    /* `executing`: the command after the last of `commands` is. Where a script takes long, Redis serves others meanwhile, and
+     * writes nothing to its client. */
+    uint8_t open, commands, encrypted, has_sent, executing;
     /* Who opened the connection; a replica takes what is replicated by it. */
     enum __attribute__((packed)) { BY_UNKNOWN, BY_CLIENT, BY_REPLICA, BY_SERVER } opened;
     uint32_t read_thread, write_thread;
@@ -344,6 +346,7 @@ static void open_batch(struct batch *batch, uint64_t now)
     batch->open = 1;
     batch->commands = 0;
     batch->read_thread = batch->write_thread = 0;
+    batch->executing = 0;
     batch->begin = batch->last = now;
     batch->read_end = batch->write_start = batch->bytes_read = batch->bytes_written = batch->postponed = 0;
 }
@@ -437,6 +440,7 @@ struct batch *batch_command_begin(int fd, uint64_t client_id)
      * it ended. */
     if (reading && transfer->told && batch->open && batch->commands < MOST_COMMANDS) {
         batch->command[batch->commands].start = batch->last;
+        batch->executing = 1;
         return batch;
     }
     uint64_t now = ticks_now();
@@ -448,14 +452,17 @@ struct batch *batch_command_begin(int fd, uint64_t client_id)
         take_bytes(batch, transfer, now);
     batch->last = now;
     batch->postponed = 0;
+    batch->executing = 1;
     batch->command[batch->commands].start = now;
     return batch;
 }
 
 void batch_command_postponed(struct batch *batch, uint64_t client_id)
 {
-    if (batch->client_id == client_id && batch->recording == recording && batch->open)
-        batch->postponed = batch->command[batch->commands].start;
+    if (batch->client_id != client_id || batch->recording != recording || !batch->open)
+        return;
+    batch->executing = 0;
+    batch->postponed = batch->command[batch->commands].start;
 }
 
 /* What a replica sends after its handshake has no reply; what is written to it is replicated. Who begins with REPLCONF and
@@ -478,6 +485,7 @@ void batch_command_end(struct batch *batch, uint64_t client_id, void *command)
         batch->commands == MOST_COMMANDS)
         return;
     int i = batch->commands++;
+    batch->executing = 0;
     batch->last = ticks_now();
     batch->command[i].end = batch->last;
     batch->command[i].number = number_of(command);
@@ -536,8 +544,8 @@ static void tell_those_that_wait(void)
     uint64_t now = ticks_now();
     for (int fd = 0; fd <= highest_fd; fd++) {
         struct batch *batch = &batches[fd];
-        if (batch->open && batch->recording == recording && !batch->postponed && now > batch->last &&
-            ns_of_ticks(now - batch->last) > WAITED_NS)
+        if (batch->open && batch->recording == recording && !batch->postponed && !batch->executing &&
+            now > batch->last && ns_of_ticks(now - batch->last) > WAITED_NS)
             tell(batch, fd, BATCH_WAITED, now);
     }
 }

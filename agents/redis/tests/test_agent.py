@@ -39,6 +39,8 @@ local begin = now()
 repeat until now() - begin > 5
 """
 
+BUSY_1500_MS = BUSY_5_MS.replace("> 5", "> 1500")
+
 
 class Events(unittest.TestCase):
     @classmethod
@@ -153,6 +155,24 @@ class Events(unittest.TestCase):
         self.assertGreater(batches[1].start[0], 1_000_000_000)
         (batch,) = recording.batches(leaving)
         self.assertEqual((batch.names, batch.ended_by, batch.bytes_read), ([], 3, leaving.sent))
+
+    def test_a_script_during_which_others_are_served_is_told(self):
+        self.server.client().do("CONFIG", "SET", "busy-reply-threshold", "50")
+        with Recording(self.server, *LITE) as recording:
+            alone, piped, other = (self.server.client() for _ in range(3))
+            # Longer than the agent waits for replies.
+            for busy, before in (alone, b""), (piped, command("SET", "a", 1)):
+                busy.send(before + command("EVAL", BUSY_1500_MS, 0))
+                time.sleep(0.2)
+                self.assertTrue(other.do("GET", "a").startswith(b"-BUSY"))
+                self.assertEqual([busy.reply() for _ in range(2 if before else 1)][-1], b"$-1")
+        self.server.client().do("CONFIG", "SET", "busy-reply-threshold", "5000")
+        self.assertEqual([batch.names for batch in recording.batches(other)], [["get"]] * 2)
+        for busy, names in (alone, ["eval"]), (piped, ["set", "eval"]):
+            (batch,) = recording.batches(busy)
+            self.assertEqual((batch.names, batch.ended_by, batch.bytes_read), (names, 0, busy.sent))
+            self.assertEqual(batch.bytes_written, busy.received)
+            self.assertGreater(batch.duration[-1], 1_400_000_000)
 
     def test_the_life_cycle_agrees_with_the_client(self):
         with Recording(self.server, *LIFECYCLE, "client_address") as recording:
@@ -549,6 +569,21 @@ class Refusals(unittest.TestCase):
             )
             self.assertEqual(run.returncode, 0)
             self.assertIn("is not traced: " + os.path.join(folder, os.path.basename(LIBRARY)), run.stderr)
+    def test_a_shell_outlives_sessions_that_begin_meanwhile(self):
+        # It closes ends of pipes twice, which LTTng's descriptors in the same process would not survive.
+        pipelines = "while [ ! -e end ]; do echo x | cat | cat >/dev/null; done; grep lttng /proc/$$/maps"
+        with tempfile.TemporaryDirectory() as folder, Server() as server:
+            server.settle()
+            shell = subprocess.Popen(
+                ["bash", "-c", pipelines], cwd=folder, env=dict(os.environ, LD_PRELOAD=LAUNCH),
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            )  # fmt: skip
+            for _ in range(3):
+                with Recording(server, *LITE):
+                    pass
+            open(os.path.join(folder, "end"), "w").close()
+            said, _ = shell.communicate(timeout=20)
+            self.assertEqual((shell.returncode, said), (1, ""))
 
     def test_a_build_without_one_of_the_functions_is_left_alone(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -260,6 +260,10 @@ pub(crate) fn hops(told: &StoreReport) -> String {
     ];
     let mut columns = Columns::new(&titles, 0);
     for row in &told.hops {
+        let handed_on = |time: Nanoseconds| match row.delivered {
+            0 => "not told".to_owned(),
+            _ => time.to_string(),
+        };
         columns.row(vec![
             row.server.to_string(),
             row.to_server.to_string(),
@@ -270,8 +274,8 @@ pub(crate) fn hops(told: &StoreReport) -> String {
             row.p99_ns.to_string(),
             row.max_ns.to_string(),
             grouped(row.delivered),
-            row.delivery_p50_ns.to_string(),
-            row.delivery_max_ns.to_string(),
+            handed_on(row.delivery_p50_ns),
+            handed_on(row.delivery_max_ns),
         ]);
     }
     columns.text()

@@ -1,7 +1,8 @@
 //! The life cycle: makes batches of single events, as the agent itself does for level lite.
 //!
 //! Events of one process come here in the order of time. Commands are executed by one thread, one inside
-//! another at most, so one stack of calls is enough.
+//! another at most, so one stack of calls is enough. One inside another is mostly called by it; where a script takes
+//! long, or data is loaded, Redis serves other clients meanwhile, whose commands are their own.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,7 @@ use slowpath_model::{Nanoseconds, TimeRange, Timestamp};
 use crate::batch::{Batch, Executed};
 use crate::busy::{Doing, Operation, Work};
 use crate::lite::MOST_WRITTEN_AT_ONCE;
+use crate::server::has_client;
 use crate::told::{Told, What};
 use crate::totals::Asked;
 
@@ -42,6 +44,8 @@ struct Call {
     client: StoreClientId,
     command: u32,
     begin: Timestamp,
+    /// No other command called it.
+    is_asked: bool,
 }
 
 /// What an event completes.
@@ -68,6 +72,8 @@ impl LifeCycle {
                 left_behind.map(Completed::Batch)
             }
             What::ReadEnd { bytes, .. } => {
+                // Else it is within the time of the command that is executed.
+                let work = self.calls.is_empty().then_some(work);
                 let open = self.open.get_mut(&client)?;
                 open.read(told, (*bytes).max(0).cast_unsigned(), work, asked);
                 let closed = *bytes == 0;
@@ -78,7 +84,10 @@ impl LifeCycle {
             }
             What::CallStart { command } => {
                 let command = self.number_of(command);
-                if self.calls.is_empty() {
+                let is_asked = self.calls.is_empty()
+                    || (has_client(told) && self.calls.iter().all(|call| call.client != client));
+                if is_asked {
+                    let work = self.calls.is_empty().then_some(work);
                     let open = self.open(client, told.at);
                     open.first_bytes_are_there(told, work, asked);
                 }
@@ -86,6 +95,7 @@ impl LifeCycle {
                     client,
                     command,
                     begin: told.at,
+                    is_asked,
                 });
                 None
             }
@@ -174,7 +184,7 @@ impl LifeCycle {
         let position = self.calls.iter().rposition(is_it)?;
         let call = self.calls[position];
         self.calls.truncate(position);
-        if position > 0 {
+        if !call.is_asked {
             return Some(command);
         }
         let batch = &mut self.open(client, call.begin).batch;
@@ -184,11 +194,13 @@ impl LifeCycle {
             start: call.begin,
             length: at.since(call.begin),
         });
-        work.add(
-            told.process,
-            told.since(call.begin, Doing::Executing),
-            asked,
-        );
+        if self.calls.is_empty() {
+            work.add(
+                told.process,
+                told.since(call.begin, Doing::Executing),
+                asked,
+            );
+        }
         None
     }
 
@@ -197,7 +209,9 @@ impl LifeCycle {
         let Some(open) = self.open.get_mut(&told.client) else {
             return false;
         };
-        if let Some(begin) = open.writing_since.take() {
+        if let Some(begin) = open.writing_since.take()
+            && self.calls.is_empty()
+        {
             work.add(told.process, told.since(begin, Doing::Writing), asked);
         }
         let batch = &mut open.batch;
@@ -214,7 +228,7 @@ impl LifeCycle {
 
 impl Open {
     /// A read is over that got `bytes`.
-    fn read(&mut self, told: &Told, bytes: u64, work: &mut Work, asked: &Asked<'_>) {
+    fn read(&mut self, told: &Told, bytes: u64, work: Option<&mut Work>, asked: &Asked<'_>) {
         if bytes > 0 {
             self.first_bytes_are_there(told, work, asked);
             self.batch.bytes_read = self.batch.bytes_read.saturating_add(bytes);
@@ -224,11 +238,14 @@ impl Open {
         self.reading_since = None;
     }
 
-    fn first_bytes_are_there(&mut self, told: &Told, work: &mut Work, asked: &Asked<'_>) {
+    /// `work`: where reading is to be counted.
+    fn first_bytes_are_there(&mut self, told: &Told, work: Option<&mut Work>, asked: &Asked<'_>) {
         let Some(begin) = self.reading_since.take() else {
             return;
         };
-        work.add(told.process, told.since(begin, Doing::Reading), asked);
+        if let Some(work) = work {
+            work.add(told.process, told.since(begin, Doing::Reading), asked);
+        }
         if !self.is_read {
             self.is_read = true;
             self.batch.read_end = told.at;

@@ -293,6 +293,62 @@ fn single_events_become_commands_with_parts() {
     assert_eq!(report.servers[0].batches, 3);
 }
 
+/// A script takes so long that Redis serves others meanwhile: it refuses the GET, and executes MULTI and SCRIPT KILL.
+const WHILE_A_SCRIPT_IS_EXECUTED: &str = "
+    -- domain user
+    cpu0 100 slowpath_redis:start_read_client_query fd=9 client_id=5 @vpid=7 @vtid=7
+    cpu0 110 slowpath_redis:call_command_start fd=9 client_id=5 command=eval @vpid=7 @vtid=7
+    cpu0 120 slowpath_redis:call_command_start fd=-1 client_id=9 command=get @vpid=7 @vtid=7
+    cpu0 125 slowpath_redis:call_command_end fd=-1 client_id=9 command=get @vpid=7 @vtid=7
+    cpu1 200 slowpath_redis:start_read_client_query fd=10 client_id=6 @vpid=7 @vtid=7
+    cpu1 210 slowpath_redis:end_read_client_query fd=10 client_id=6 bytes=9 memory=1 @vpid=7 @vtid=7
+    cpu1 220 slowpath_redis:write_to_client_start fd=10 client_id=6 @vpid=7 @vtid=7
+    cpu1 230 slowpath_redis:write_to_client_end fd=10 client_id=6 bytes=30 @vpid=7 @vtid=7
+    cpu1 300 slowpath_redis:start_read_client_query fd=10 client_id=6 @vpid=7 @vtid=7
+    cpu1 310 slowpath_redis:call_command_start fd=10 client_id=6 command=multi @vpid=7 @vtid=7
+    cpu1 312 slowpath_redis:call_command_end fd=10 client_id=6 command=multi @vpid=7 @vtid=7
+    cpu1 315 slowpath_redis:end_read_client_query fd=10 client_id=6 bytes=9 memory=1 @vpid=7 @vtid=7
+    cpu1 320 slowpath_redis:write_to_client_start fd=10 client_id=6 @vpid=7 @vtid=7
+    cpu1 330 slowpath_redis:write_to_client_end fd=10 client_id=6 bytes=30 @vpid=7 @vtid=7
+    cpu0 400 slowpath_redis:start_read_client_query fd=11 client_id=7 @vpid=7 @vtid=7
+    cpu0 410 slowpath_redis:call_command_start fd=11 client_id=7 command=script|kill @vpid=7 @vtid=7
+    cpu0 415 slowpath_redis:call_command_end fd=11 client_id=7 command=script|kill @vpid=7 @vtid=7
+    cpu0 420 slowpath_redis:end_read_client_query fd=11 client_id=7 bytes=9 memory=1 @vpid=7 @vtid=7
+    cpu0 500 slowpath_redis:call_command_end fd=9 client_id=5 command=eval @vpid=7 @vtid=7
+    cpu0 505 slowpath_redis:end_read_client_query fd=9 client_id=5 bytes=50 memory=1 @vpid=7 @vtid=7
+    cpu0 510 slowpath_redis:write_to_client_start fd=11 client_id=7 @vpid=7 @vtid=7
+    cpu0 515 slowpath_redis:write_to_client_end fd=11 client_id=7 bytes=5 @vpid=7 @vtid=7
+    cpu0 520 slowpath_redis:write_to_client_start fd=9 client_id=5 @vpid=7 @vtid=7
+    cpu0 530 slowpath_redis:write_to_client_end fd=9 client_id=5 bytes=5 @vpid=7 @vtid=7
+";
+
+#[test]
+fn what_others_send_while_a_script_is_executed_is_their_own() {
+    let report = check(
+        WHILE_A_SCRIPT_IS_EXECUTED,
+        "1 eval 5: 430 = 10 + 0 + 390 + 20 + 10
+         1 multi 6: 30 = 10 + 0 + 2 + 8 + 10
+         1 script|kill 7: 115 = 10 + 0 + 5 + 95 + 5",
+    );
+    let mut counts: Vec<_> = (report.commands.iter())
+        .map(|row| (row.command.as_str(), row.count, row.inside))
+        .collect();
+    counts.sort_unstable();
+    assert_eq!(
+        counts,
+        [
+            ("eval", 1, 0),
+            ("get", 0, 1),
+            ("multi", 1, 0),
+            ("script|kill", 1, 0)
+        ]
+    );
+    // The time of the script has that of what was done meanwhile.
+    let busy = report.servers[0].busy;
+    let busy = [busy.reading_ns, busy.executing_ns, busy.writing_ns].map(|time| time.get());
+    assert_eq!(busy, [10, 390, 5 + 10]);
+}
+
 #[test]
 fn batches_count_alone_where_both_levels_were_recorded() {
     let both = format!("{LIFE_CYCLE}{}", LITE.replace("-- domain user", ""));

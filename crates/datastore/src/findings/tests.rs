@@ -149,6 +149,25 @@ fn a_slow_command_is_named_with_those_that_waited_for_it() {
 }
 
 #[test]
+fn who_is_answered_while_a_script_is_executed_did_not_wait() {
+    let mut script = slow(20_000, 70);
+    script.retain(|sent| sent.client != 6);
+    // Redis refuses what they send.
+    script.push(sent(7, [9_000, 9_010, 9_020, 9_030], &[(GET, 5)]));
+    script.push(sent(8, [15_000, 15_010, 15_020, 15_030], &[(GET, 5)]));
+    let [Finding::SlowCommand(row)] = &found(script)[..] else {
+        panic!("one slow command");
+    };
+    let waited: Vec<_> = row
+        .worst
+        .victims
+        .iter()
+        .map(|held| held.client.client.0)
+        .collect();
+    assert_eq!(waited, [1, 3, 4]);
+}
+
+#[test]
 fn who_comes_after_a_pause_did_not_wait() {
     let [Finding::SlowCommand(row)] = &found(slow(20_000, 1001))[..] else {
         panic!("one slow command");

@@ -204,10 +204,19 @@ impl Turns {
     }
 
     /// Where in the order of commands this turn begins, which is without a pause: before it are clients that an
-    /// earlier one blocked.
+    /// earlier one blocked. A command that was executed still when the one before ended takes so long that Redis served
+    /// others meanwhile.
     fn first_of_turn(&self, turn: &[Served]) -> usize {
         let ended = self.ended.unwrap_or(Timestamp::MIN);
-        let mut first = turn.partition_point(|served| served.start < ended);
+        let is_of_it = |served: &Served| served.start >= ended || served.executed > ended;
+        let mut first = turn.iter().position(is_of_it).unwrap_or(turn.len());
+        let follows = |position: usize| {
+            let (before, served) = (&turn[position - 1], &turn[position]);
+            served.start < ended && served.start.since(before.executed) <= AT_ONCE
+        };
+        while first > 0 && first < turn.len() && follows(first) {
+            first -= 1;
+        }
         let mut executed = Timestamp::MIN;
         for (position, served) in turn.iter().enumerate().skip(first) {
             if served.start.since(executed) > AT_ONCE {
@@ -346,9 +355,13 @@ impl Served {
 }
 
 impl SlowRun {
-    /// All others of its turn waited for it: those after it to be executed, those before it to be answered.
+    /// All others of its turn waited for it: those after it to be executed, those before it to be answered. Not those that
+    /// were answered while it was executed, as Redis does where a script takes long.
     fn in_turn(of: &Served, slow: Executed, turn: &[Served]) -> Self {
-        let others = turn.iter().filter(|served| served.client != of.client);
+        let ended = slow.start + slow.length;
+        let others = turn
+            .iter()
+            .filter(|served| served.client != of.client && ended.since(served.written) < AT_ONCE);
         Self {
             command: slow.command,
             client: of.client,
