@@ -13,6 +13,7 @@ const SPAN = Symbol.for('OpenTelemetry Context Key SPAN');
 function create(native) {
   let manager;
   let recording = false;
+  let turns = 0; // how often that changed
   let current; // the span told last as followed
   let outer = []; // spans of the callbacks that the running one interrupted, innermost last
   let outerIds = []; // and the async id of the callback that did so
@@ -50,6 +51,7 @@ function create(native) {
     const now = native.isRecording();
     if (now !== recording) {
       recording = now;
+      turns += 1;
       outer = [];
       outerIds = [];
       if (!now) {
@@ -68,11 +70,13 @@ function create(native) {
     registered.with = function (context) {
       if (!recording) return original.apply(this, arguments);
       const before = current;
+      const turn = turns;
       follow(spanOf(context));
       try {
         return original.apply(this, arguments);
       } finally {
-        follow(before);
+        // What was followed in an earlier recording is nothing to go back to.
+        if (turn === turns) follow(before);
       }
     };
     isRecording(); // the first request is to be followed from its beginning

@@ -2,6 +2,7 @@
 // themselves: see ../spans-native.
 import assert from 'node:assert/strict';
 import http from 'node:http';
+import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import {
   assertProperlyNested,
@@ -86,6 +87,61 @@ test('a recording that begins and ends while the application runs', { skip }, as
     assertStartsAndEnds(events, starts);
     assert.ok(events.some((event) => event.name === 'attach'));
   }
+});
+
+test('what an earlier recording followed is not followed in the next one', async () => {
+  const require = createRequire(import.meta.url);
+  let recorded = true;
+  let told = [];
+  const native = {
+    ids: new Uint32Array(6),
+    isRecording: () => recorded,
+    start() {},
+    end() {},
+    follow: () => told.push(native.ids[5]),
+  };
+  class Span {
+    constructor(id) {
+      this.id = id;
+    }
+    spanContext() {
+      return { traceId: '1'.padStart(32, '0'), spanId: this.id.padStart(16, '0') };
+    }
+    isRecording() {
+      return true;
+    }
+    end() {}
+  }
+  class Tracer {
+    startSpan(id) {
+      return new Span(id);
+    }
+  }
+  const tracer = new Tracer();
+  const contextOf = (span) => ({ getValue: () => span });
+  let active = contextOf(undefined);
+  const manager = { active: () => active, with: (context, body) => body() };
+  const follower = require('../lib/follower.js').create(native);
+  require('../lib/spans.js').tell({ getTracer: () => tracer }, native, follower);
+  follower.watch(manager);
+  active = contextOf(tracer.startSpan('1'));
+  await new Promise((resolve) =>
+    setTimeout(() => {
+      const child = tracer.startSpan('2');
+      manager.with(contextOf(child), () => {
+        recorded = false;
+        child.end();
+      });
+      recorded = true;
+      const next = tracer.startSpan('3');
+      told = [];
+      manager.with(contextOf(next), () => {});
+      recorded = false;
+      next.end();
+      resolve();
+    }),
+  );
+  assert.deepEqual(told, [3, 0]);
 });
 
 test('without the C library the application is served, after one line on stderr', async () => {

@@ -9,6 +9,15 @@ use crate::service::MessageMoment;
 use crate::store::{BusMessage, StoreAddress, StoreMark, StoreOperation};
 use crate::{FactKind, SwitchOut, SyscallEntry, SyscallExit, slot};
 
+/// What became of a signal (`trace_signal_generate`, `include/trace/events/signal.h`): it was sent, or was but for its
+/// details; all others wake nobody.
+const SIGNAL_DELIVERED: u32 = 0;
+const SIGNAL_LOST_INFO: u32 = 4;
+/// By which a parent learns of its children (on x86 and ARM), and why, where one has ended (`siginfo.h`).
+const SIGCHLD: u32 = 17;
+const CLD_EXITED: u32 = 1;
+const CLD_DUMPED: u32 = 3;
+
 /// Something that happened in the kernel, in an application's spans, in a service or in a data store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fact<'packet> {
@@ -149,6 +158,10 @@ pub enum Fact<'packet> {
         thread: ThreadId,
         /// Any thread of the process may take it.
         to_process: bool,
+        /// It may have woken who is to take it. What nobody takes wakes nobody, nor does what has been sent already.
+        wakes: bool,
+        /// It tells a parent that a child has ended, and comes from that child, which gave up all that it held before.
+        of_end: bool,
     },
     /// A request is put in a disk's queue.
     BlockInsert {
@@ -600,6 +613,8 @@ impl<'packet> Fact<'packet> {
             FactKind::Signal => Self::Signal {
                 thread: thread(0),
                 to_process: number(1) != 0,
+                wakes: [SIGNAL_DELIVERED, SIGNAL_LOST_INFO].contains(&number(4)),
+                of_end: number(2) == SIGCHLD && (CLD_EXITED..=CLD_DUMPED).contains(&number(3)),
             },
             FactKind::BlockInsert => Self::BlockInsert {
                 request: request(),

@@ -240,7 +240,13 @@ const RULES: &[Rule] = &[
         kind: FactKind::Signal,
         names: &["signal_generate"],
         needs: &[],
-        slots: &[&["tid", "pid"], &["group"]],
+        slots: &[
+            &["tid", "pid"],
+            &["group"],
+            &["sig"],
+            &["code"],
+            &["result"],
+        ],
     },
     Rule {
         kind: FactKind::BlockIssue,

@@ -7,12 +7,15 @@
 
 use std::sync::Arc;
 
-use slowpath_critical_path::{LOCK_CALLS, Link, LinkKind, Segment};
+use slowpath_critical_path::{LOCK_CALLS, Link, LinkKind, Segment, State};
 use slowpath_kernel::timelines::Doing;
-use slowpath_model::{TimeRange, Timestamp};
+use slowpath_model::{Nanoseconds, TimeRange, Timestamp};
 use slowpath_requests::{RequestId, RequestOfHost, RequestPath, ThreadOfHost};
 
 use crate::path::{Slow, whose};
+
+/// Who waits in the kernel and finds that it is to wait on runs for no longer; mostly for a tenth of it.
+const LOOKS_AGAIN: Nanoseconds = Nanoseconds(50_000);
 
 /// A time in which a thread on a request's path waited for another thread, with all that was done meanwhile.
 pub(crate) struct Wait {
@@ -267,7 +270,33 @@ impl<'run> Waiting<'run> {
             let is_same = (one.depth > depth) == (next.depth > depth);
             is_same && !self.is_given_up(one, depth)
         });
-        groups.filter_map(move |group| self.wait(group, depth))
+        let mut waits: Vec<_> = (groups)
+            .filter_map(|group| self.wait(group, depth))
+            .collect();
+        // Whom it was for is known at the end.
+        for later in (1..waits.len()).rev() {
+            if self.goes_on(&waits[later - 1].0, &waits[later].0) {
+                waits[later - 1].0.served = waits[later].0.served;
+            }
+        }
+        waits.into_iter()
+    }
+
+    /// Whether a thread that was woken waited on in the same system call for the same thread right away: what it waits for
+    /// has not come yet. So it is where the other end of a Unix socket takes a request, as that makes room for another one.
+    fn goes_on(&self, wait: &Wait, later: &Wait) -> bool {
+        let whose = |wait: &Wait| (wait.waiter, wait.holder, wait.call.clone());
+        let (woken, asleep) = (wait.range.end, later.range.begin);
+        let since = |at| (self.segments).partition_point(|segment| segment.range.begin < at);
+        let awake = self.segments.get(since(woken)..since(asleep));
+        let ran: Nanoseconds = (awake.into_iter().flatten())
+            .filter(|segment| segment.state != State::WaitCpu)
+            .map(|segment| segment.range.length())
+            .sum();
+        wait.call.is_some()
+            && !wait.is_for_lock()
+            && whose(wait) == whose(later)
+            && ran <= LOOKS_AGAIN
     }
 
     /// Whether the holder of what a thread at `depth` waits for gives it up at the end of a piece, and another one has it

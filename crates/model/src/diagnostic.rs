@@ -173,6 +173,8 @@ codes! {
         "build the agents (`make agents`), which tell the threads of spans, and record again; docs/reference/receiving-spans.md says how";
     ConflictingSpans, Warning, "Spans have the id of another one but differ from it.",
         "files of different runs may lie together, or whatever made the spans reuses ids; open each run by itself";
+    AddedSpans, Note, "Spans are states of requests, which `slowpath export` added below these for other tools to show; they are left out.",
+        "none needed";
     ManyOperations, Warning, "Spans have so many different names, of operations or services, that the rarest are shown as one.",
         "names with ids in them are of as many operations as there are ids; let whatever makes the spans put ids into attributes";
     ManyContexts, Warning, "Spans call each other in so many ways, or so deep, that only the first calls of each path are told apart.",

@@ -17,6 +17,15 @@ pub(crate) fn is_of_a_clock(at: Timestamp) -> bool {
     at.ns() > YEAR_NS
 }
 
+/// The attribute of spans that are none: `slowpath export` made them of the states of requests, and whoever shows these
+/// tells them with the others.
+const OF_STATES: &str = "slowpath.state";
+
+/// Whether a span with this attribute is to be left out, as [`Builder::left_out_state`] tells.
+pub(crate) fn is_of_states(key: &str) -> bool {
+    key == OF_STATES
+}
+
 /// Builds spans for a sink.
 pub(crate) struct Builder<'sink> {
     pub(crate) options: ReadOptions,
@@ -66,6 +75,13 @@ impl<'sink> Builder<'sink> {
             Diagnostic::new(code, place, message())
         });
         problem.count = Some(problem.count.unwrap_or(0) + 1);
+    }
+
+    /// A span that [`is_of_states`] is not given to the sink.
+    pub(crate) fn left_out_state(&mut self, byte: u64) {
+        self.problem(DiagnosticCode::AddedSpans, byte, || {
+            "a span is a state of a request, added by slowpath; it is left out".to_owned()
+        });
     }
 
     /// The span's times; one that is not set and an end before the begin are mended.

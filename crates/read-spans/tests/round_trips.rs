@@ -12,7 +12,8 @@ use prost::Message;
 use serde_json::{Value as Json, json};
 use slowpath_model::TraceId;
 use slowpath_read_spans::{
-    Attribute, AttributeValue, ReferenceKind, Span, SpanKind, SpanStatus, sniff_spans,
+    Attribute, AttributeValue, Collected, ReadOptions, ReferenceKind, Span, SpanKind, SpanStatus,
+    read_spans, sniff_spans,
 };
 use support::{any_span, read, span, tell, wrong};
 
@@ -219,6 +220,25 @@ fn what_specifications_forbid_is_told_in_every_format() {
     let mut of_no_trace = span(2, 0, "s", TODAY, TODAY);
     of_no_trace.trace = TraceId::default();
     check(of_no_trace, "", &["InvalidSpan 2"]);
+}
+
+#[test]
+fn what_slowpath_added_itself_is_left_out_in_every_format() {
+    let mut state = span(2, 1, "s", TODAY, TODAY + 1_000);
+    state.attributes.push(Attribute {
+        key: "slowpath.state".into(),
+        value: AttributeValue::Text("RUNNING".into()),
+    });
+    for (format, file) in files(&[state.clone(), span(1, 0, "s", TODAY, TODAY + 2_000), state]) {
+        for attributes in [true, false] {
+            let mut found = Collected::default();
+            let options = ReadOptions { attributes };
+            read_spans(&file[..], "spans", options, &mut found);
+            let ids: Vec<u64> = found.spans.iter().map(|span| span.span.0).collect();
+            assert_eq!(ids, [1], "{format}");
+        }
+        assert_eq!(wrong(&file), ["AddedSpans 2"], "{format}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use slowpath_model::{Nanoseconds, ProcessId, ThreadId, TimeRange, Timestamp, Tra
 
 use crate::request::{PlacedBy, Request, Shown};
 
-/// Of fewer spans little can be said.
+/// Of fewer spans little can be said, but where most of them move.
 const LEAST: usize = 20;
 
 /// Spans of a process that does not tell which thread serves them when.
@@ -158,7 +158,8 @@ fn crossing(spans: &[Staying]) -> usize {
 }
 
 /// Spans of about one length move, or they do not: those that last longer wait for more. From the shortest of which a
-/// tenth and more moved; spans that one thread hands over at their end only are rarer.
+/// tenth and more moved; spans that one thread hands over at their end only are rarer. Where there are few, or few that
+/// last so long, more than half of them must have moved.
 fn end_elsewhere(spans: &[&Request]) -> Option<Moving> {
     // By the power of two that is no longer: how many, and how many of them moved.
     let mut lengths: BTreeMap<Reverse<u32>, (usize, usize)> = BTreeMap::new();
@@ -179,7 +180,8 @@ fn end_elsewhere(spans: &[&Request]) -> Option<Moving> {
             do_move = some_moved * 10 >= some;
             (some, some_moved) = (0, 0);
         }
-        if do_move {
+        let most_move = moved > 1 && moved * 2 > all;
+        if do_move || most_move {
             let from = Nanoseconds(1 << power);
             let sign = Sign::EndElsewhere { moved, all };
             found = Some(Moving { from, sign });

@@ -145,6 +145,36 @@ fn a_server_that_works_for_others_first_is_a_queue_for_that_time() {
     assert!(queue + computed <= 1.0, "{queue} {computed}");
 }
 
+#[test]
+fn a_server_that_takes_a_request_has_not_answered_it() {
+    // Who waits at the other end of a Unix socket is woken when its request is read, as there is room for another one,
+    // and waits on.
+    let spans = |awake_until: u32| {
+        format!(
+            "cpu1 1000 start 9 2:8
+             cpu1 11000 end 9 2:8
+             cpu1 11001 sched_waking comm=shop tid=7 target_cpu=0
+             cpu1 11002 sched_wakeup comm=shop tid=7 target_cpu=0
+             cpu0 11010 {SWITCH}=swapper/0 prev_tid=0 prev_state=0 next_comm=shop next_tid=7
+             cpu0 {awake_until} {SWITCH}=shop prev_tid=7 prev_state=1 next_comm=swapper/0 next_tid=0
+             cpu1 11100 start 9 5
+             cpu1 19900 end 9 5"
+        )
+    };
+    let of_file = || crate::support::span("5 11100..19900 pictures thumbnail server parent=1");
+    let found = findings(&waited("recvfrom", 9, &spans(11_020)), vec![of_file()]);
+    let queue = only(&found, FindingId::BlockedByRequest);
+    // 10 ms of the 39 that this request, the other one and its own server's part take.
+    assert!((0.25..0.27).contains(&queue.share), "{}", queue.share);
+    // It did something of its own in between: that was an answer.
+    let found = findings(&waited("recvfrom", 9, &spans(11_090)), vec![of_file()]);
+    let mut ids = found.iter().map(|finding| finding.id);
+    assert!(
+        !ids.any(|id| id == FindingId::BlockedByRequest),
+        "{found:#?}"
+    );
+}
+
 /// Thread 9 waits in `call` for 11, which is of process `process` and computes.
 fn peer_waits(call: &str, process: u32) -> String {
     format!(

@@ -302,7 +302,14 @@ impl Analysis for Gather<'_> {
                 let thread = known(thread);
                 self.push(state, at, Kind::Wakeup { thread, new });
             }
-            Fact::Signal { thread, to_process } => {
+            // Who ends sends one each time, right after it has given up what others wait for. Where it does interrupt a
+            // wait, the call's result tells that.
+            Fact::Signal {
+                thread,
+                to_process,
+                wakes: true,
+                of_end: false,
+            } => {
                 let thread = known(thread);
                 self.push(state, at, Kind::Signal { thread, to_process });
             }

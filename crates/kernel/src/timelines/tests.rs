@@ -478,6 +478,39 @@ fn a_signal_to_a_process_is_what_its_thread_was_woken_for() {
 }
 
 #[test]
+fn what_no_signal_wakes_for_was_something_else() {
+    // 8 gives 7 a lock, and then a signal is sent to 7's process: one that nobody takes (result 1) or that it has already
+    // (2), or 8 has ended (17 with codes 1 to 3). That it was stopped (5) it tells while it keeps what it has.
+    let cases = [
+        ("sig=14 errno=0 code=0", 0, true),
+        ("sig=14 errno=0 code=0", 4, true),
+        ("sig=14 errno=0 code=0", 1, false),
+        ("sig=14 errno=0 code=0", 2, false),
+        ("sig=17 errno=0 code=1", 0, false),
+        ("sig=17 errno=0 code=2", 1, false),
+        ("sig=17 errno=0 code=5", 0, true),
+    ];
+    for (signal, result, expected) in cases {
+        let drawing = format!(
+            "cpu0 10 sched_switch prev_comm=a prev_tid=7 prev_state=1 next_comm=b next_tid=8 @tid=7
+             cpu0 20 sched_waking comm=a tid=7 target_cpu=0 @tid=8
+             cpu0 24 signal_generate {signal} comm=a pid=7 group=1 result={result} @tid=8
+             cpu0 30 sched_switch prev_comm=b prev_tid=8 prev_state=1 next_comm=a next_tid=7 @tid=8
+             cpu0 40 sched_switch prev_comm=a prev_tid=7 prev_state=1 next_comm=idle next_tid=0 @tid=7"
+        );
+        let trace = DrawnTrace::parse(&drawing).unwrap();
+        let lines = Timelines::build(&trace, &Options::default()).unwrap();
+        let lines = lines.state.as_ref().unwrap();
+        let stretch = lines.stretch_before(ThreadId(7), Timestamp::from_ns(20));
+        let Doing::Blocked { wake, .. } = stretch.doing else {
+            panic!("{stretch:?}");
+        };
+        let for_signal = wake.map(|wake| wake.for_signal);
+        assert_eq!(for_signal, Some(expected), "{signal} {result}");
+    }
+}
+
+#[test]
 fn events_tell_who_runs_where_a_switch_is_missing() {
     // 9 went unseen, and 7 came in its place: it wakes 8. Nor is it told that 5 ran before the idle thread.
     let drawing = "

@@ -12,7 +12,7 @@ use slowpath_model::{DiagnosticCode, Timestamp, TraceId};
 
 use super::loose::{Loose, list, or_default};
 use super::walker::{Stop, Walker, read_front};
-use crate::builder::{Builder, Process, is_of_a_clock, kind_of_name, says_true};
+use crate::builder::{Builder, Process, is_of_a_clock, is_of_states, kind_of_name, says_true};
 use crate::ids::{ReadId, span_id, trace_id};
 use crate::{Attribute, AttributeValue, Reference, ReferenceKind, Span, SpanKind, SpanStatus};
 
@@ -202,6 +202,10 @@ fn span_of(
     place: u64,
     builder: &mut Builder<'_>,
 ) -> Option<Held> {
+    if (json.tags.iter()).any(|tag| is_of_states(&tag.key.text())) {
+        builder.left_out_state(place);
+        return None;
+    }
     let trace = known(trace_id(&json.trace.text()), &json.trace, place, builder).or(trace_above);
     let id = known(span_id(&json.span.text()), &json.span, place, builder);
     let (begin, end) = match times(&json) {

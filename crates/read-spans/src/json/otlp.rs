@@ -9,7 +9,9 @@ use slowpath_model::{DiagnosticCode, Timestamp};
 
 use super::loose::{Loose, list, or_default};
 use super::walker::{Stop, Walker, read_front};
-use crate::builder::{Builder, Process, kind_of_name, kind_of_number, status_of_number};
+use crate::builder::{
+    Builder, Process, is_of_states, kind_of_name, kind_of_number, status_of_number,
+};
 use crate::ids::{span_id, trace_id};
 use crate::{Attribute, AttributeValue, Reference, ReferenceKind, Span, SpanKind, SpanStatus};
 
@@ -167,6 +169,10 @@ fn walk_spans(
 }
 
 fn span_of(json: &SpanJson<'_>, place: u64, builder: &mut Builder<'_>) -> Option<Span> {
+    if (json.attributes.iter()).any(|pair| is_of_states(&pair.key.text())) {
+        builder.left_out_state(place);
+        return None;
+    }
     let trace = trace_id(&json.trace.text());
     let id = span_id(&json.span.text());
     if !trace.usual || !id.usual {

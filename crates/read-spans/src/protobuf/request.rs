@@ -2,9 +2,9 @@
 
 use slowpath_model::{DiagnosticCode, SpanId, Timestamp, TraceId};
 
-use super::value::{Attributes, text};
+use super::value::{Attributes, key_of, text};
 use super::wire::{Fields, Value};
-use crate::builder::{Builder, Process, kind_of_number, status_of_number};
+use crate::builder::{Builder, Process, is_of_states, kind_of_number, status_of_number};
 use crate::ids::{span_id_of_bytes, trace_id_of_bytes};
 use crate::{Reference, ReferenceKind, Span, SpanKind, SpanStatus};
 
@@ -74,6 +74,9 @@ fn read_span(message: &[u8], place: u64, process: &Process, builder: &mut Builde
             (6, Value::Varint(number)) => kind = kind_of_number(number),
             (7, Value::Fixed64(ns)) => begin = ns,
             (8, Value::Fixed64(ns)) => end = ns,
+            (9, Value::Bytes(pair)) if is_of_states(&key_of(pair)) => {
+                return builder.left_out_state(place);
+            }
             (9, Value::Bytes(pair)) if builder.options.attributes => {
                 let (key, value) = Attributes { builder }.pair(pair);
                 attributes.push(crate::Attribute { key, value });

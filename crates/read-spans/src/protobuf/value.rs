@@ -50,6 +50,11 @@ pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
+/// The key of a `KeyValue`.
+pub(crate) fn key_of(message: &[u8]) -> Cow<'_, str> {
+    text(key_and_value(message).0)
+}
+
 fn key_and_value(message: &[u8]) -> (&[u8], &[u8]) {
     let (mut key, mut value): (&[u8], &[u8]) = (b"", b"");
     for field in Fields::of(message) {

@@ -506,6 +506,27 @@ fn where_spans_move_unseen_nobody_is_said_to_be_blocked() {
 }
 
 #[test]
+fn of_few_spans_most_must_move() {
+    // Each begins on a while the ones before it are under way, in a queue that b takes them from.
+    let queued = |count: i32| (1..=count).map(|n| [(n * 10, "a"), (400 + n * 300, "b")]);
+    let told = vec!["SpansMoveUnseen 5".to_owned()];
+    assert_eq!(blocked(&spans_on(queued(5))), (0, told.clone()));
+    // Many short ones that stay do not hide them.
+    let short = (0..200).map(|n| [(2_000 + n * 20, "a"), (2_000 + n * 20 + 9, "a")]);
+    assert_eq!(blocked(&spans_on(queued(5).chain(short))), (0, told));
+    // One may be handed over as it ends, and of two requests one does not wait for the other then.
+    let none = Vec::<String>::new();
+    assert_eq!(blocked(&spans_on(queued(1))), (0, none.clone()));
+    let half = [
+        [(10, "a"), (500, "b")],
+        [(600, "a"), (900, "a")],
+        [(1_000, "a"), (1_500, "b")],
+        [(1_600, "a"), (1_900, "a")],
+    ];
+    assert_eq!(blocked(&spans_on(half.into_iter())), (0, none));
+}
+
+#[test]
 fn where_spans_take_turns_on_a_thread_nobody_is_said_to_be_blocked() {
     let in_turn = (0..100).map(|n| [(n * 40, "a"), (n * 40 + 30, "a")]);
     assert_eq!(blocked(&spans_on(in_turn.clone())), (0, vec![]));
