@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use support::{oracle, python, run, slowpath_succeeds, unpacked};
+use support::{oracle, python, run, slowpath, slowpath_succeeds, unpacked};
 
 /// By span: begin, end and time by state.
 type Requests = BTreeMap<String, (i64, i64, BTreeMap<String, i64>)>;
@@ -110,6 +110,32 @@ fn otlp_has_each_state_as_part_of_its_request() {
             .collect();
         assert_eq!(found, expected);
     });
+}
+
+#[test]
+fn what_was_exported_changes_nothing_beside_what_it_is_of() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../demo-recording");
+    let together = folder.path().join("together");
+    let file = together.join("spans.jsonl");
+    std::fs::create_dir(&together).expect("a folder");
+    std::os::unix::fs::symlink(
+        demo.canonicalize().expect("it is there"),
+        together.join("demo"),
+    )
+    .expect("a link");
+    let name = file.to_str().expect("a plain name");
+    let of_one_operation = ["--operation", "ask*", "--operation", "compute*"];
+    let export = ["export", "--to", "otlp", "--with-requests", "-o", name];
+    slowpath_succeeds(&[&export[..], &of_one_operation].concat(), &demo);
+    let told = slowpath(&["requests", "--json"], &together);
+    assert!(told.stderr.contains("AddedSpans"), "{}", told.stderr);
+    assert!(!told.stderr.contains("NoThreadKnown"), "{}", told.stderr);
+    let alone = slowpath_succeeds(&["requests", "--json"], &demo).json();
+    assert_eq!(told.json()["requests"], alone["requests"]);
+    // By itself, it is what other tools have of the requests.
+    let services = slowpath(&["services", "--json"], &file).json();
+    assert_eq!(services["contexts"], 2);
 }
 
 #[test]

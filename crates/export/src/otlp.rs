@@ -4,10 +4,12 @@
 //! OTLP's JSON form (opentelemetry-proto, `ExportTraceServiceRequest`): one document per line, as the
 //! OpenTelemetry collector writes and reads files.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde::Serialize;
 use slowpath_model::{SpanId, TimeRange, Timestamp};
+use slowpath_read_spans::{AttributeValue, SpanKind, SpanStatus};
 use slowpath_requests::{Request, RequestId, Shown};
 
 use crate::HostRequests;
@@ -15,8 +17,6 @@ use crate::request::state_name;
 
 /// What the added spans' `scope` says.
 const SCOPE: &str = "slowpath";
-/// `SPAN_KIND_INTERNAL`.
-const INTERNAL: u8 = 1;
 /// About so many spans make a document: collectors refuse or drop what they cannot queue.
 const AT_A_TIME: usize = 1000;
 
@@ -63,11 +63,18 @@ struct Span {
     start_time_unix_nano: String,
     end_time_unix_nano: String,
     attributes: Vec<Attribute>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Status>,
+}
+
+#[derive(Serialize)]
+struct Status {
+    code: u8,
 }
 
 #[derive(Serialize)]
 struct Attribute {
-    key: &'static str,
+    key: Cow<'static, str>,
     value: Value,
 }
 
@@ -77,11 +84,13 @@ struct Attribute {
 enum Value {
     StringValue(String),
     IntValue(String),
+    DoubleValue(f64),
+    BoolValue(bool),
 }
 
 fn text(key: &'static str, text: impl Into<String>) -> Attribute {
     Attribute {
-        key,
+        key: key.into(),
         value: Value::StringValue(text.into()),
     }
 }
@@ -202,15 +211,55 @@ fn of_request(host: HostRequests<'_>, request: &Request, spans: Vec<Span>) -> Re
     }
 }
 
+/// As it was told, but for its times: read again beside what told it, it is a copy of that.
 fn own_span(host: HostRequests<'_>, request: &Request) -> Span {
-    let parent = request.told.as_ref().and_then(|told| told.parent);
-    span(
+    let told = request.told.as_ref();
+    let parent = told.and_then(|told| told.parent);
+    let mut span = span(
         request,
         request.key.span,
         parent,
         host.name(request),
         request.window,
-    )
+    );
+    let Some(told) = told else {
+        return span;
+    };
+    span.kind = number_of_kind(told.kind);
+    span.status = match told.status {
+        SpanStatus::Unset => None,
+        SpanStatus::Ok => Some(Status { code: 1 }),
+        SpanStatus::Error => Some(Status { code: 2 }),
+    };
+    // The resource tells the service.
+    let others = (told.attributes.iter()).filter(|attribute| &*attribute.key != "service.name");
+    span.attributes.extend(others.map(|attribute| Attribute {
+        key: attribute.key.to_string().into(),
+        value: value_of(&attribute.value),
+    }));
+    span
+}
+
+fn number_of_kind(kind: SpanKind) -> u8 {
+    match kind {
+        SpanKind::Internal => 1,
+        SpanKind::Server => 2,
+        SpanKind::Client => 3,
+        SpanKind::Producer => 4,
+        SpanKind::Consumer => 5,
+    }
+}
+
+fn value_of(told: &AttributeValue) -> Value {
+    match told {
+        AttributeValue::Text(text) | AttributeValue::Json(text) => {
+            Value::StringValue(text.to_string())
+        }
+        AttributeValue::Integer(number) => Value::IntValue(number.to_string()),
+        AttributeValue::Bool(value) => Value::BoolValue(*value),
+        AttributeValue::Float(number) if number.is_finite() => Value::DoubleValue(*number),
+        AttributeValue::Float(number) => Value::StringValue(number.to_string()),
+    }
 }
 
 fn state_spans(host: HostRequests<'_>, id: RequestId, request: &Request) -> Vec<Span> {
@@ -225,7 +274,7 @@ fn state_spans(host: HostRequests<'_>, id: RequestId, request: &Request) -> Vec<
             span.attributes.extend([
                 text("slowpath.state", state),
                 Attribute {
-                    key: "thread.id",
+                    key: "thread.id".into(),
                     value: Value::IntValue(segment.thread.to_string()),
                 },
                 text("thread.name", &*segment.comm),
@@ -239,11 +288,11 @@ fn state_spans(host: HostRequests<'_>, id: RequestId, request: &Request) -> Vec<
                 span.attributes.extend([
                     text("slowpath.state_host", &**host),
                     Attribute {
-                        key: "slowpath.recorded_begin_ns",
+                        key: "slowpath.recorded_begin_ns".into(),
                         value: number(segment.recorded.begin),
                     },
                     Attribute {
-                        key: "slowpath.recorded_end_ns",
+                        key: "slowpath.recorded_end_ns".into(),
                         value: number(segment.recorded.end),
                     },
                 ]);
@@ -274,7 +323,8 @@ fn span(
         span_id: id.to_string(),
         parent_span_id: parent.map(|parent| parent.to_string()),
         name,
-        kind: INTERNAL,
+        kind: number_of_kind(SpanKind::Internal),
+        status: None,
         start_time_unix_nano: range.begin.ns().to_string(),
         end_time_unix_nano: range.end.ns().to_string(),
         attributes: match request.shown {
