@@ -319,9 +319,14 @@ fn open_one(
         is_told_of_clock = true;
         None
     });
+    let state_dump = (recording.as_ref())
+        .map(|(_, manifest)| state_dump::read(path, manifest, diagnostics))
+        .unwrap_or_default();
     let opened = match found {
         Found::Ctf(folder) => open_ctf(folder, recording.as_ref(), jobs, diagnostics),
-        Found::FtraceFolder(folder) => open_ftrace_folder(folder, recording.as_ref(), diagnostics),
+        Found::FtraceFolder(folder) => {
+            open_ftrace_folder(folder, recording.as_ref(), &state_dump, diagnostics)
+        }
         Found::TraceDat(file) => open_trace_dat(file),
         Found::Spans(..) | Found::Transfers(_) => return None,
     };
@@ -352,9 +357,7 @@ fn open_one(
             Some(OpenedSource {
                 path: path.to_owned(),
                 snapshots_since: snapshot.map_or(Timestamp::MIN, |range| range.begin),
-                state_dump: (recording.as_ref())
-                    .map(|(_, manifest)| state_dump::read(path, manifest, diagnostics))
-                    .unwrap_or_default(),
+                state_dump,
                 quota_notes: (recording.as_ref())
                     .and_then(|(_, manifest)| group_quotas::read(path, manifest, diagnostics)),
                 disk_names: (recording.as_ref())
@@ -499,6 +502,7 @@ fn open_trace_dat(file: &Path) -> Result<OpenedSource, Diagnostic> {
 fn open_ftrace_folder(
     folder: &Path,
     recording: Option<&(PathBuf, Manifest)>,
+    state_dump: &[state_dump::Line],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<OpenedSource, Diagnostic> {
     let manifest = recording.map(|(_, manifest)| manifest);
@@ -577,6 +581,10 @@ fn open_ftrace_folder(
         kernel_release: manifest
             .map(|manifest| manifest.kernel_release.clone())
             .unwrap_or_default(),
+        machine: manifest
+            .map(|manifest| manifest.machine.clone())
+            .unwrap_or_default(),
+        processes_of_32_bit: state_dump::processes_of_32_bit(state_dump),
         ..FolderFiles::default()
     };
     let options = ReadOptions {
