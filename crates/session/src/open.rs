@@ -19,7 +19,7 @@ use slowpath_source::{FileBytes, NamedBytes, Source};
 
 use crate::copies::{InCommon, in_common};
 use crate::discover::{Found, discover, unreadable};
-use crate::doubts::doubts;
+use crate::doubts::{doubts, mixed_clocks};
 use crate::group_quotas;
 use crate::host;
 use crate::open_ctf::{CtfFiles, open_ctf};
@@ -275,6 +275,8 @@ fn open_all(
     recorded_twice::leave_out(&mut experiment);
     let same_names = host::same_names(&experiment.traces);
     experiment.diagnostics.extend(same_names);
+    let mixed_clocks = mixed_clocks(&experiment.traces);
+    experiment.diagnostics.extend(mixed_clocks);
     let traces = experiment.traces.iter().flat_map(OpenedSource::paths);
     let spans = experiment.span_files.iter().map(|file| &file.path);
     let losses = losses_of_recordings(traces.chain(spans));
