@@ -1,4 +1,5 @@
-//! Traces of different times opened together: clocks that count from the epoch beside those that do not.
+//! Traces of different times opened together: clocks that count from the epoch beside those that do not, and hosts of
+//! which nothing was recorded in the window that is asked for.
 
 mod support;
 
@@ -30,4 +31,24 @@ fn a_clock_without_an_epoch_beside_one_with_is_told() {
     let of_date = of_trace_cmd("everyday-v7-zstd.dat");
     let told = on_both(&["cpu"], &recording, &of_date).stderr;
     assert!(!told.contains("MixedClocks"), "{told}");
+}
+
+#[test]
+fn a_host_of_another_time_has_no_window_of_its_own() {
+    let (_folder, recording) = quiet_recording();
+    let other = of_trace_cmd("everyday-v6.dat");
+    let whole = slowpath(&["cpu", "--json"], &other).json();
+    let begin = whole["begin_ns"].as_i64().expect("a time");
+    let window = ["--begin", "+1ms", "--end", "+3ms"];
+    for command in ["cpu", "io", "latency"] {
+        let asked = [&[command, "--json"], &window[..]].concat();
+        let both = on_both(&asked, &recording, &other).json();
+        let ms = |key: &str| (both[key].as_i64().expect("a time") - begin) / 1_000_000;
+        assert_eq!((ms("begin_ns"), ms("end_ns")), (1, 3), "{command}: {both}");
+    }
+    let printed = on_both(&[&["cpu"], &window[..]].concat(), &recording, &other);
+    let printed = String::from_utf8_lossy(&printed.stdout);
+    let count = |text| printed.matches(text).count();
+    assert_eq!(count("window: "), 1, "{printed}");
+    assert_eq!(count("nothing was recorded of it then"), 1, "{printed}");
 }
