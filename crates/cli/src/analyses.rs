@@ -5,7 +5,8 @@
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use slowpath_engine::{Cancelled, Options, Outcome};
-use slowpath_kernel::{count, cpu, io, latency};
+use slowpath_kernel::{Extent, count, cpu, io, latency};
+use slowpath_model::{TimeRange, Timestamp};
 use slowpath_session::{Experiment, HostKernels};
 use slowpath_source::{Joined, Source};
 use slowpath_views::merge_documents;
@@ -166,16 +167,29 @@ fn run_on_hosts<R: Serialize>(
     let mut report = Report::begin(&experiment);
     let hosts = kernel_hosts(&experiment, &report)?;
     let run = args.input.options();
-    let options = run.engine_in(args.input.range(&experiment)?);
+    let range = args.input.range(&experiment)?;
+    let options = run.engine_in(range);
+    let is_silent = silent_hosts(&hosts, range)?;
     let mut documents = Vec::new();
-    for host in &hosts {
+    for (host, is_silent) in hosts.iter().zip(is_silent) {
+        if is_silent && !args.json {
+            let name = &host.name;
+            crate::output::print(&format!("host {name}\nnothing was recorded of it then\n\n"))?;
+            continue;
+        }
         let outcome = analysis(host, &options).map_err(|Cancelled| interrupted())?;
         report = report.with(outcome.diagnostics);
         let Some(result) = outcome.state else {
             continue;
         };
         if args.json {
-            documents.push((host.name.as_str(), serde_json::to_value(&result)?));
+            let mut document = serde_json::to_value(&result)?;
+            if let (true, Some(document)) = (is_silent, document.as_object_mut()) {
+                // Its window is empty, and somewhere else.
+                document.remove("begin_ns");
+                document.remove("end_ns");
+            }
+            documents.push((host.name.as_str(), document));
             continue;
         }
         if hosts.len() > 1 {
@@ -187,6 +201,34 @@ fn run_on_hosts<R: Serialize>(
         print_json(&merge_documents(documents))?;
     }
     Ok(report)
+}
+
+/// Which of the hosts have no kernel event in `range`'s time.
+///
+/// # Errors
+/// Where none has any.
+fn silent_hosts(hosts: &[HostKernels<'_>], range: TimeRange) -> anyhow::Result<Vec<bool>> {
+    if range == TimeRange::ALL {
+        return Ok(vec![false; hosts.len()]);
+    }
+    let bounds = hosts.iter().map(|host| Extent::of(host.source()).bounds);
+    let bounds: Vec<_> = bounds.collect();
+    let is_outside =
+        |(first, last): (Timestamp, Timestamp)| range.end <= first || last < range.begin;
+    let is_silent: Vec<bool> = (bounds.iter())
+        .map(|bounds| bounds.is_some_and(is_outside))
+        .collect();
+    if is_silent.contains(&false) {
+        return Ok(is_silent);
+    }
+    let covered = bounds.into_iter().flatten().map(|(first, last)| {
+        let length = last.since(first);
+        format!("{length} from {} to {}", first.ns(), last.ns())
+    });
+    anyhow::bail!(
+        "no kernel events were recorded then\n  hint: those that were cover {} (nanoseconds since the epoch)",
+        covered.collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// The hosts with kernel traces.

@@ -190,6 +190,8 @@ pub enum Fact<'packet> {
         operation: u8,
         /// Its file is one that was registered: no descriptor.
         is_of_fixed_file: bool,
+        /// What its program calls it; programs may call several the same.
+        user_data: Option<u64>,
         /// The thread, where the event's context says so.
         thread: Option<ThreadId>,
         /// Its process, where the event's context says so.
@@ -204,10 +206,14 @@ pub enum Fact<'packet> {
     },
     /// An operation of io_uring has completed, on whatever thread.
     UringCompleted {
-        /// Which.
+        /// Which; of one that completes again and again address 0.
         request: UringRequest,
+        /// What its program calls it.
+        user_data: Option<u64>,
         /// What it returns, as the system call would.
         result: i64,
+        /// It tells only that a buffer which was sent is free again.
+        is_notice: bool,
         /// It completes again.
         has_more: bool,
     },
@@ -640,6 +646,7 @@ impl<'packet> Fact<'packet> {
                 is_of_fixed_file: event.unsigned(slot(3)) & 1 != 0,
                 thread: event.has(slot(4)).then(|| thread(4)),
                 process: process(5),
+                user_data: event.has(slot(6)).then(|| event.unsigned(slot(6))),
             },
             FactKind::UringFile => Self::UringFile {
                 request: uring(),
@@ -647,7 +654,10 @@ impl<'packet> Fact<'packet> {
             },
             FactKind::UringCompleted => Self::UringCompleted {
                 request: uring(),
+                user_data: event.has(slot(4)).then(|| event.unsigned(slot(4))),
                 result: event.signed(slot(2)),
+                // IORING_CQE_F_NOTIF
+                is_notice: event.unsigned(slot(3)) & 8 != 0,
                 // IORING_CQE_F_MORE
                 has_more: event.unsigned(slot(3)) & 2 != 0,
             },

@@ -279,10 +279,10 @@ const RULES: &[Rule] = &[
         needs: &[],
         slots: REQUEST,
     },
-    // Older kernels do not say which request it is.
+    // Older kernels call it by another name; still older ones do not say which request it is.
     Rule {
         kind: FactKind::UringSubmitted,
-        names: &["io_uring_submit_req"],
+        names: &["io_uring_submit_req", "io_uring_submit_sqe"],
         needs: &["ctx", "req", "opcode"],
         slots: &[
             &["ctx"],
@@ -291,6 +291,7 @@ const RULES: &[Rule] = &[
             &["flags"],
             &["tid", "common_pid"],
             &["pid"],
+            &["user_data"],
         ],
     },
     Rule {
@@ -303,7 +304,7 @@ const RULES: &[Rule] = &[
         kind: FactKind::UringCompleted,
         names: &["io_uring_complete"],
         needs: &["ctx", "req", "res"],
-        slots: &[&["ctx"], &["req"], &["res"], &["cflags"]],
+        slots: &[&["ctx"], &["req"], &["res"], &["cflags"], &["user_data"]],
     },
     Rule {
         kind: FactKind::DumpBegin,

@@ -5,7 +5,7 @@
 //! the call in the event's name (LTTng; ftrace's `syscalls` events), give a number (ftrace's
 //! `raw_syscalls`; calls that LTTng does not know) or, for exits before LTTng 2.6, say nothing.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use slowpath_model::{Event, EventClass, FieldId, FieldKind, Schema, Scope, ThreadId};
 
 use crate::{slot, syscall_table};
@@ -110,6 +110,10 @@ pub(crate) struct Calls {
     names: Vec<String>,
     ids: FxHashMap<String, SyscallId>,
     by_number: Vec<Option<SyscallId>>,
+    /// Numbers mean something else where these threads enter and leave: the calls of 32-bit programs. Where no table
+    /// tells them, there are none.
+    threads_of_32_bit: FxHashSet<ThreadId>,
+    by_number_of_32_bit: Vec<Option<SyscallId>>,
     /// By call: positions of `fd`, `other_fd`, `command`, `word`, its time, operation and value among the arguments of
     /// numbered events.
     positions: Vec<[Option<u16>; 7]>,
@@ -178,7 +182,8 @@ impl Calls {
         }
         let id = SyscallId(self.names.len().min(u16::MAX as usize) as u16);
         self.names.push(name.to_owned());
-        self.positions.push(argument_positions(name));
+        let without_compat = name.strip_prefix("compat_").unwrap_or(name);
+        self.positions.push(argument_positions(without_compat));
         self.ids.insert(name.to_owned(), id);
         id
     }
@@ -199,6 +204,26 @@ impl Calls {
             let id = (name != "-").then(|| self.intern(name));
             self.by_number.push(id);
         }
+        self.threads_of_32_bit = schema.threads_of_32_bit.iter().copied().collect();
+        if !self.threads_of_32_bit.is_empty() && !arm {
+            for name in syscall_table::I386.split_ascii_whitespace() {
+                // As LTTng calls them.
+                let id = (name != "-").then(|| self.intern(&format!("compat_{name}")));
+                self.by_number_of_32_bit.push(id);
+            }
+        }
+    }
+
+    /// The call that has a number where `thread` is in it.
+    #[inline]
+    fn numbered(&self, number: u64, thread: Option<ThreadId>) -> Option<SyscallId> {
+        let is_of_32_bit = !self.threads_of_32_bit.is_empty()
+            && thread.is_some_and(|thread| self.threads_of_32_bit.contains(&thread));
+        let table = match is_of_32_bit {
+            true => &self.by_number_of_32_bit,
+            false => &self.by_number,
+        };
+        *table.get(number as usize)?
     }
 
     #[inline]
@@ -234,7 +259,7 @@ impl Calls {
                     && is_for_mutex(event.unsigned(slot(6)), event.unsigned(slot(7)));
             }
             Naming::Numbered => {
-                entry.call = (*self.by_number.get(event.unsigned(slot(0)) as usize)?)?;
+                entry.call = self.numbered(event.unsigned(slot(0)), entry.thread)?;
                 let [fd, other_fd, command, word, until, operation, value] = self.positions
                     [entry.call.index()]
                 .map(|position| element::<8>(event, 1, position?));
@@ -254,9 +279,10 @@ impl Calls {
     #[inline]
     pub(crate) fn exit(&self, naming: Naming, event: &Event<'_>) -> Option<SyscallExit> {
         let number = |n| event.has(slot(n)).then(|| event.signed(slot(n)) as i32);
+        let thread = number(CONTEXT).map(ThreadId);
         let call = match naming {
             Naming::Named(call) => Some(call),
-            Naming::Numbered => Some((*self.by_number.get(event.unsigned(slot(3)) as usize)?)?),
+            Naming::Numbered => Some(self.numbered(event.unsigned(slot(3)), thread)?),
             Naming::Unnamed => None,
         };
         let member = |position| element::<4>(event, 1, position).map(|fd| fd as i32);
@@ -264,7 +290,7 @@ impl Calls {
             call,
             ret: event.signed(slot(0)),
             pair: member(0).zip(member(1)).map(<[i32; 2]>::from),
-            thread: number(CONTEXT).map(ThreadId),
+            thread,
             process: number(CONTEXT + 1).map(slowpath_model::ProcessId),
         })
     }

@@ -128,6 +128,20 @@ fn calls_of_ftrace() {
     );
     let arm = "-- environment machine=aarch64\ncpu0 1 sys_enter id=63 args=[7,8,9,0,0,0]";
     check(arm, "enter read fd 7 other - path - thread -");
+    let of_32_bit = |event: &str| format!("-- 32-bit 70 71\ncpu0 1 {event} @common_pid=71");
+    check(
+        &of_32_bit("sys_enter id=4 args=[7,8,9,0,0,0]"),
+        "enter compat_write fd 7 other - path - thread 71",
+    );
+    check(
+        &of_32_bit("sys_exit id=45 ret=1000000"),
+        "leave compat_brk ret 1000000 pair [0, 0]",
+    );
+    check(&of_32_bit("sys_enter id=222 args=[7,8,9,0,0,0]"), "nothing");
+    check(
+        "-- 32-bit 70\ncpu0 1 sys_enter id=1 args=[7,8,9,0,0,0] @common_pid=72",
+        "enter write fd 7 other - path - thread 72",
+    );
     check("cpu0 1 sys_enter id=100000 args=[7,8,9,0,0,0]", "nothing");
 }
 

@@ -23,6 +23,7 @@ AARCH64 = """
 #include <asm-generic/unistd.h>
 """
 X86_64 = "#include <asm/unistd_64.h>"
+I386 = "#include <asm/unistd_32.h>"
 
 
 def table(source: str, flags: list[str]) -> list[str]:
@@ -54,6 +55,7 @@ def main() -> None:
 
 """
     text += rust("X86_64", "64-bit x86.", table(X86_64, ["-m64"])) + "\n"
+    text += rust("I386", "32-bit x86.", table(I386, ["-m64"])) + "\n"
     text += rust("AARCH64", "64-bit ARM.", table(AARCH64, ["-D__BITS_PER_LONG=64"]))
     path = HERE.parent / "src" / "syscall_table.rs"
     path.write_text("".join(text))

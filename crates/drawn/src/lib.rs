@@ -14,6 +14,7 @@
 //! -- unreadable 1200 cpu0     # behind the last event, up to this time, events cannot be read
 //! -- domain user              # what was traced: kernel (default) or user
 //! -- environment hostname=web-1
+//! -- 32-bit 7 8
 //! ```
 //!
 //! A stream whose name ends in `cpuN` is that of processor N; one whose name begins with `bufferN/` lies in the

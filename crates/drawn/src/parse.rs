@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 
 use slowpath_model::{
-    CpuId, EventClass, EventClassId, Field, FieldKind, Schema, Scope, Timestamp, TracerDomain,
+    CpuId, EventClass, EventClassId, Field, FieldKind, Schema, Scope, ThreadId, Timestamp,
+    TracerDomain,
 };
 
 use crate::{DrawnEvent, Line, Value};
@@ -83,6 +84,12 @@ impl Parser {
                 for variable in variables {
                     let (name, value) = variable.split_once('=').ok_or("no `=`")?;
                     self.environment(name, value);
+                }
+            }
+            ("32-bit", threads) => {
+                for thread in threads {
+                    let number = thread.parse().map_err(|_| "no number of a thread")?;
+                    self.schema.threads_of_32_bit.push(ThreadId(number));
                 }
             }
             _ => return Err("unknown directive"),

@@ -105,6 +105,8 @@ codes! {
         "compare with other hosts or logs by the begin of the recording only";
     UnknownWallTime, Warning, "Nothing tells how the tracer's clock relates to wall time; times are by its own, as if it had begun in 1970.",
         "open the whole recording, whose `slowpath.json` tells it; offsets such as --begin +2s mean the same either way";
+    MixedClocks, Warning, "Times of one trace count from the epoch, and those of another do not: nothing tells what of the one happened when in the other.",
+        "open them one by one; of all together, offsets such as --begin +2s are from the earliest time of any";
     IgnoredFile, Note, "A file in the folder is not part of the trace.",
         "none needed";
     InvalidFormat, Error, "The description of an event's layout cannot be understood; its events are skipped.",

@@ -658,6 +658,7 @@ fn schema_of(layout: &TraceLayout) -> Schema {
         host: get("hostname"),
         boot: hexadecimal(layout.clocks.iter().find_map(|clock| clock.uuid)),
         session: hexadecimal(layout.uuid),
+        threads_of_32_bit: Vec::new(),
         event_classes: events.collect(),
         environment,
     }

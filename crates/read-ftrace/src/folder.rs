@@ -3,7 +3,7 @@
 //! This is what `slowpath record` writes: each text as tracefs gave it, each `cpuN.raw` a plain run
 //! of pages of the size that `header_page` states. Whoever opens the folder hands over the contents.
 
-use slowpath_model::{CpuId, Diagnostic, DiagnosticCode, Place, TimeRange};
+use slowpath_model::{CpuId, Diagnostic, DiagnosticCode, Place, ProcessId, TimeRange};
 use slowpath_source::NamedBytes;
 
 use crate::byte_order::ByteOrder;
@@ -37,6 +37,8 @@ pub struct FolderFiles {
     pub saved_cmdlines: String,
     /// Text of `saved_tgids`.
     pub saved_tgids: String,
+    /// Processes of 32-bit programs on a 64-bit kernel, as far as they are known: their system calls have other numbers.
+    pub processes_of_32_bit: Vec<ProcessId>,
     /// Text of `trace_clock`, or the name of the clock alone.
     pub trace_clock: String,
     /// Text of `per_cpu/cpuN/stats` by processor.
@@ -51,6 +53,8 @@ pub struct FolderFiles {
     pub host: String,
     /// Release of its kernel.
     pub kernel_release: String,
+    /// Its kind of processor, as `uname -m` calls it: what the numbers of system calls mean.
+    pub machine: String,
 }
 
 /// One `format` file.
@@ -96,7 +100,10 @@ impl FtraceTrace {
             diagnostics.push(Diagnostic::new(DiagnosticCode::InvalidFile, place, message));
         }
         let clock = Clock::new(clock_name, None, options.clock_offset_ns);
-        let environment = vec![("clock".to_owned(), clock_name.to_owned())];
+        let mut environment = vec![("clock".to_owned(), clock_name.to_owned())];
+        if !files.machine.is_empty() {
+            environment.push(("machine".to_owned(), files.machine));
+        }
         let mut losses = Vec::new();
         for (cpu, stats) in &files.stats {
             let (of_cpu, misread) = parse_stats(stats);
@@ -131,6 +138,7 @@ impl FtraceTrace {
             formats: files.formats,
             saved_cmdlines: files.saved_cmdlines,
             saved_tgids: files.saved_tgids,
+            processes_of_32_bit: files.processes_of_32_bit,
             streams,
             is_snapshot: files.is_snapshot,
             recorded: files.recorded.unwrap_or(TimeRange::ALL),

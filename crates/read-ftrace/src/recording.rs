@@ -2,7 +2,7 @@
 //!
 //! `trace_dat` and `folder` fill this in; `trace` makes a readable trace out of it.
 
-use slowpath_model::{CpuId, Diagnostic, TimeRange};
+use slowpath_model::{CpuId, Diagnostic, ProcessId, TimeRange};
 
 use crate::byte_order::ByteOrder;
 use crate::clock::Clock;
@@ -24,6 +24,8 @@ pub(crate) struct Recording {
     pub(crate) saved_cmdlines: String,
     /// Text of `saved_tgids`.
     pub(crate) saved_tgids: String,
+    /// Processes of 32-bit programs on a 64-bit kernel, as far as they are known.
+    pub(crate) processes_of_32_bit: Vec<ProcessId>,
     pub(crate) streams: Vec<RecordedStream>,
     /// What was overwritten before the first pages was meant to be.
     pub(crate) is_snapshot: bool,

@@ -111,6 +111,7 @@ impl FtraceTrace {
             boot: String::new(),
             session: String::new(),
             environment: recording.environment,
+            threads_of_32_bit: Vec::new(),
             event_classes: Vec::new(),
         };
         schema
@@ -155,6 +156,14 @@ impl FtraceTrace {
         let (saved_tgids, misread) = saved::parse_tgids(&recording.saved_tgids);
         let missing = "processes of threads may be missing";
         diagnostics.extend(misread.diagnostic("saved_tgids", missing));
+        let of_32_bit = &recording.processes_of_32_bit;
+        let threads = saved_tgids
+            .iter()
+            .filter(|(_, process)| of_32_bit.contains(process));
+        let threads = threads.map(|(thread, _)| *thread);
+        schema.threads_of_32_bit = (of_32_bit.iter().map(|process| ThreadId(process.0)))
+            .chain(threads)
+            .collect();
 
         for about_text in &mut diagnostics {
             about_text.place.file.insert_str(0, &recording.texts_in);

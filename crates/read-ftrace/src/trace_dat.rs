@@ -218,6 +218,7 @@ impl Reading<'_> {
             formats: self.parts.formats,
             saved_cmdlines: self.parts.saved_cmdlines,
             saved_tgids: String::new(),
+            processes_of_32_bit: Vec::new(),
             streams,
             is_snapshot: false,
             recorded: TimeRange::ALL,

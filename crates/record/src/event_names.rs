@@ -94,6 +94,7 @@ const IO: &[&str] = &[
     "block:block_rq_issue",
     "block:block_rq_complete",
     "io_uring:io_uring_submit_req",
+    "io_uring:io_uring_submit_sqe",
     "io_uring:io_uring_file_get",
     "io_uring:io_uring_complete",
 ];

@@ -3,6 +3,7 @@
 //! Processes vanish while one looks at them; whatever cannot be read any more is left out.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -77,6 +78,15 @@ pub(crate) fn this_in_events() -> Option<ThreadId> {
     let own = fs::read_link("/proc/self").ok()?;
     let own = own.to_str()?.parse().ok().map(ThreadId);
     own.filter(|_| are_numbered_as_in_events())
+}
+
+/// Whether a process runs a program of 32 bits: its calls have other numbers on a 64-bit kernel.
+pub(crate) fn is_of_32_bit(process: ProcessId) -> bool {
+    /// Of a file in ELF: the magic number, and the class for 32 bits.
+    const BEGIN: [u8; 5] = *b"\x7fELF\x01";
+    let mut begin = [0; BEGIN.len()];
+    let program = fs::File::open(format!("/proc/{process}/exe"));
+    program.is_ok_and(|mut program| program.read_exact(&mut begin).is_ok()) && begin == BEGIN
 }
 
 /// The number that a process has in its own namespace, where that is another one than here.

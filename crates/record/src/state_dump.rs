@@ -28,6 +28,9 @@ struct Line<'a> {
     comm: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pid_inside: Option<ProcessId>,
+    /// It runs a program of 32 bits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_of_32_bit: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cgroup: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,6 +59,7 @@ struct Known {
     group: Option<String>,
     /// Its number in its own namespace, where that is another one.
     inside: Option<ProcessId>,
+    is_of_32_bit: bool,
     /// It has been looked at again since it was new: what starts a service moves it to its group only
     /// then.
     is_settled: bool,
@@ -147,6 +151,7 @@ impl StateDump {
             files: processes::open_files(process),
             group: processes::control_group(process),
             inside: processes::number_inside(process),
+            is_of_32_bit: processes::is_of_32_bit(process),
             is_settled: false,
         };
         self.write(leader, process, &stat.comm, &known, true)?;
@@ -163,13 +168,15 @@ impl StateDump {
             self.note_new_threads(process, &mut known)?;
         }
         let group = processes::control_group(process);
+        let is_of_32_bit = processes::is_of_32_bit(process);
         let files = known.is_command.then(|| processes::open_files(process));
         let files = files.filter(|files| *files != known.files);
-        if (files.is_some() || group != known.group)
+        if (files.is_some() || group != known.group || is_of_32_bit != known.is_of_32_bit)
             && let Some(stat) = processes::task_stat(process, ThreadId(process.0))
         {
             known.files = files.unwrap_or(known.files);
             known.group = group;
+            known.is_of_32_bit = is_of_32_bit;
             self.write(ThreadId(process.0), process, &stat.comm, &known, true)?;
         }
         known.is_settled = true;
@@ -209,6 +216,7 @@ impl StateDump {
             ppid: known.parent,
             comm,
             pid_inside: known.inside.filter(|_| of_process),
+            is_of_32_bit: Some(true).filter(|_| known.is_of_32_bit && of_process),
             cgroup: known.group.as_deref().filter(|_| of_process),
             fds: of_process.then_some(&known.files),
         };

@@ -10,6 +10,8 @@ use slowpath_model::{
 };
 use slowpath_source::{Packet, Source};
 
+use crate::OpenedSource;
+
 /// Nothing shorter is worth a word.
 const SHORTEST_NS: i64 = 10_000_000_000;
 /// How many times as long as everything else.
@@ -21,6 +23,28 @@ pub(crate) fn doubts(trace: &dyn Source) -> Vec<Diagnostic> {
         .into_iter()
         .chain(unnumbered_begins(trace))
         .collect()
+}
+
+/// Says so where some traces have the times of a clock without an epoch, and others do not.
+pub(crate) fn mixed_clocks(traces: &[OpenedSource]) -> Option<Diagnostic> {
+    /// No tracer is older: earlier times are of a clock that counts from the machine's start.
+    const THIS_CENTURY: Timestamp = Timestamp::from_ns(978_307_200_000_000_000);
+    let begin = |trace: &OpenedSource| {
+        let packets = trace.source.packets().iter();
+        packets.map(|packet| packet.range.begin).min()
+    };
+    let begins = || (traces.iter()).filter_map(|trace| Some((trace, begin(trace)?)));
+    let (without, _) = begins().find(|(_, begin)| *begin < THIS_CENTURY)?;
+    let (with, _) = begins().find(|(_, begin)| *begin >= THIS_CENTURY)?;
+    let place = Place {
+        file: without.path.display().to_string(),
+        ..Place::default()
+    };
+    let what = format!(
+        "its times do not count from the epoch, those of {} do",
+        with.path.display()
+    );
+    Some(Diagnostic::new(DiagnosticCode::MixedClocks, place, what))
 }
 
 /// A stream that alone has something before or after a silence which takes far longer than all the rest.

@@ -19,7 +19,7 @@ use slowpath_source::{FileBytes, NamedBytes, Source};
 
 use crate::copies::{InCommon, in_common};
 use crate::discover::{Found, discover, unreadable};
-use crate::doubts::doubts;
+use crate::doubts::{doubts, mixed_clocks};
 use crate::group_quotas;
 use crate::host;
 use crate::open_ctf::{CtfFiles, open_ctf};
@@ -275,6 +275,8 @@ fn open_all(
     recorded_twice::leave_out(&mut experiment);
     let same_names = host::same_names(&experiment.traces);
     experiment.diagnostics.extend(same_names);
+    let mixed_clocks = mixed_clocks(&experiment.traces);
+    experiment.diagnostics.extend(mixed_clocks);
     let traces = experiment.traces.iter().flat_map(OpenedSource::paths);
     let spans = experiment.span_files.iter().map(|file| &file.path);
     let losses = losses_of_recordings(traces.chain(spans));
@@ -319,9 +321,14 @@ fn open_one(
         is_told_of_clock = true;
         None
     });
+    let state_dump = (recording.as_ref())
+        .map(|(_, manifest)| state_dump::read(path, manifest, diagnostics))
+        .unwrap_or_default();
     let opened = match found {
         Found::Ctf(folder) => open_ctf(folder, recording.as_ref(), jobs, diagnostics),
-        Found::FtraceFolder(folder) => open_ftrace_folder(folder, recording.as_ref(), diagnostics),
+        Found::FtraceFolder(folder) => {
+            open_ftrace_folder(folder, recording.as_ref(), &state_dump, diagnostics)
+        }
         Found::TraceDat(file) => open_trace_dat(file),
         Found::Spans(..) | Found::Transfers(_) => return None,
     };
@@ -352,9 +359,7 @@ fn open_one(
             Some(OpenedSource {
                 path: path.to_owned(),
                 snapshots_since: snapshot.map_or(Timestamp::MIN, |range| range.begin),
-                state_dump: (recording.as_ref())
-                    .map(|(_, manifest)| state_dump::read(path, manifest, diagnostics))
-                    .unwrap_or_default(),
+                state_dump,
                 quota_notes: (recording.as_ref())
                     .and_then(|(_, manifest)| group_quotas::read(path, manifest, diagnostics)),
                 disk_names: (recording.as_ref())
@@ -499,6 +504,7 @@ fn open_trace_dat(file: &Path) -> Result<OpenedSource, Diagnostic> {
 fn open_ftrace_folder(
     folder: &Path,
     recording: Option<&(PathBuf, Manifest)>,
+    state_dump: &[state_dump::Line],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<OpenedSource, Diagnostic> {
     let manifest = recording.map(|(_, manifest)| manifest);
@@ -577,6 +583,10 @@ fn open_ftrace_folder(
         kernel_release: manifest
             .map(|manifest| manifest.kernel_release.clone())
             .unwrap_or_default(),
+        machine: manifest
+            .map(|manifest| manifest.machine.clone())
+            .unwrap_or_default(),
+        processes_of_32_bit: state_dump::processes_of_32_bit(state_dump),
         ..FolderFiles::default()
     };
     let options = ReadOptions {

@@ -28,6 +28,8 @@ pub(crate) struct Line {
     #[serde(default)]
     pid_inside: Option<i32>,
     #[serde(default)]
+    is_of_32_bit: bool,
+    #[serde(default)]
     cgroup: Option<String>,
     #[serde(default)]
     fds: Vec<Descriptor>,
@@ -83,6 +85,15 @@ pub(crate) fn numbers_inside(traces: &[&OpenedSource]) -> Vec<(ProcessId, Proces
     let lines = traces.iter().flat_map(|trace| &trace.state_dump);
     let inside = lines.filter_map(|line| Some((ProcessId(line.pid_inside?), ProcessId(line.pid))));
     inside.collect()
+}
+
+/// Processes that were seen running programs of 32 bits.
+pub(crate) fn processes_of_32_bit(lines: &[Line]) -> Vec<ProcessId> {
+    let of_32_bit = lines.iter().filter(|line| line.is_of_32_bit);
+    let mut processes: Vec<ProcessId> = of_32_bit.map(|line| ProcessId(line.pid)).collect();
+    processes.sort_unstable();
+    processes.dedup();
+    processes
 }
 
 fn processes_of<'run>(lines: impl Iterator<Item = &'run Line>) -> Vec<(ThreadId, ProcessId)> {

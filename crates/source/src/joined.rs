@@ -66,6 +66,8 @@ impl<'source> Joined<'source> {
         } else {
             let environment = source.schema().environment.iter().cloned();
             self.schema.environment.extend(environment);
+            let threads = &source.schema().threads_of_32_bit;
+            self.schema.threads_of_32_bit.extend(threads);
         }
         self.parts.push(Part {
             source,

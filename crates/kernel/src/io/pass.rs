@@ -397,6 +397,7 @@ impl Analysis for Io<'_> {
                 request,
                 operation,
                 is_of_fixed_file,
+                user_data,
                 thread,
                 process,
             } => {
@@ -405,7 +406,12 @@ impl Analysis for Io<'_> {
                 let request = request.into();
                 chunk.push(at, Whose::Nobody, What::Replaced(request));
                 if let Some(operation) = Operation::of(operation, is_of_fixed_file) {
-                    chunk.push(at, thread, What::Submitted { request, operation });
+                    let submitted = What::Submitted {
+                        request,
+                        operation,
+                        user_data,
+                    };
+                    chunk.push(at, thread, submitted);
                 }
             }
             Fact::UringFile { request, fd } => {
@@ -413,14 +419,20 @@ impl Analysis for Io<'_> {
                 chunk.push(at, Whose::Nobody, What::LookedUp { request, fd });
             }
             Fact::UringCompleted {
+                is_notice: true, ..
+            } => {}
+            Fact::UringCompleted {
                 request,
+                user_data,
                 result,
                 has_more,
+                ..
             } => {
                 let completed = What::OperationCompleted {
                     request: request.into(),
+                    user_data,
                     value: result,
-                    counts: result >= 0 && self.window.contains(at),
+                    counts: self.window.contains(at),
                     has_more,
                 };
                 chunk.push(at, Whose::Nobody, completed);

@@ -40,6 +40,7 @@ pub(super) enum What {
     Submitted {
         request: Request,
         operation: Operation,
+        user_data: Option<u64>,
     },
     /// A request of io_uring is another one from now on, which does not matter.
     Replaced(Request),
@@ -48,8 +49,9 @@ pub(super) enum What {
     /// An operation of io_uring completed.
     OperationCompleted {
         request: Request,
+        user_data: Option<u64>,
         value: i64,
-        /// It lies in the window and did not fail.
+        /// It lies in the window.
         counts: bool,
         has_more: bool,
     },

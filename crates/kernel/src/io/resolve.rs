@@ -14,7 +14,7 @@ use slowpath_model::{ProcessId, ThreadId, TimeRange, Timestamp};
 use super::calls::{Call, Effect, Entry, Way, outcome};
 use super::over_time::{Bytes, Medium, MovedOverTime};
 use super::record::{Name, What};
-use super::uring::Operations;
+use super::uring::{Does, Operations, Submitted};
 use super::{FileCall, FileCalls, Known, Moved};
 use crate::lanes::{Record, Whose};
 
@@ -222,10 +222,15 @@ impl Resolver {
                     }
                 }
             }
-            What::Submitted { request, operation } => {
+            What::Submitted {
+                request,
+                operation,
+                user_data,
+            } => {
                 let process = self.process_of.get(&thread).copied();
                 let process = process.unwrap_or(ProcessId(thread.0));
-                self.operations.submit(request, process, operation);
+                let submitted = Submitted::new(process, operation, user_data);
+                self.operations.submit(request, submitted);
             }
             What::BelongsTo(process) => {
                 self.has_contexts = true;
@@ -412,13 +417,26 @@ impl Resolver {
             What::LookedUp { request, fd } => self.operations.looks_up(request, fd),
             What::OperationCompleted {
                 request,
+                user_data,
                 value,
                 counts,
                 has_more,
             } => {
-                let completed = self.operations.complete(request, has_more);
-                if let Some((process, operation)) = completed.filter(|_| counts) {
-                    self.moved(at, process, operation.way, operation.descriptors(), value);
+                let completed = self.operations.complete(request, user_data, has_more);
+                let Some(Submitted {
+                    process, operation, ..
+                }) = completed.filter(|_| value >= 0)
+                else {
+                    return;
+                };
+                match operation.does {
+                    Does::Moves(way) if counts => {
+                        self.moved(at, process, way, operation.descriptors(), value);
+                    }
+                    Does::Moves(_) => {}
+                    // Of what goes to a registered file the number is 0, or that of a place among those.
+                    Does::Opens if value > 0 => self.state(process, value as i32, None),
+                    Does::Opens => {}
                 }
             }
             What::DumpBegins => self.tables.clear(),

@@ -1,7 +1,8 @@
 //! What io_uring does for threads: operations between their submission and their completion.
 //!
 //! Each of an operation's events may be told on another processor and in another thread; they are joined by the
-//! addresses of ring and request, in the order of time. The latest submission is what a request is.
+//! addresses of ring and request, in the order of time. The latest submission is what a request is. Completions of an
+//! operation that go on name no request, but what its program calls it.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -20,34 +21,49 @@ impl From<UringRequest> for Request {
     }
 }
 
-/// An operation that moves bytes.
+/// What an operation does, as far as it matters here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Does {
+    /// Moves as many bytes as it returns.
+    Moves(Way),
+    /// Returns a descriptor.
+    Opens,
+}
+
+/// An operation that moves bytes, or opens something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Operation {
-    pub(super) way: Way,
+    pub(super) does: Does,
     /// The descriptor that it looked up latest; -1 where there was none.
     fd: i32,
     /// The same of the one that it writes to, where it reads from another one.
     other_fd: i32,
     is_of_fixed_file: bool,
+    /// It may complete again and again.
+    may_go_on: bool,
 }
 
 impl Operation {
     /// By its number in `linux/io_uring.h`.
     pub(super) fn of(number: u8, is_of_fixed_file: bool) -> Option<Self> {
-        let way = match number {
-            // READV, READ_FIXED, RECVMSG, READ, RECV
-            1 | 4 | 10 | 22 | 27 => Way::Read,
-            // WRITEV, WRITE_FIXED, SENDMSG, WRITE, SEND
-            2 | 5 | 9 | 23 | 26 => Way::Write,
+        let does = match number {
+            // READV, READ_FIXED, RECVMSG, READ, RECV, READ_MULTISHOT, RECV_ZC, READV_FIXED
+            1 | 4 | 10 | 22 | 27 | 49 | 58 | 60 => Does::Moves(Way::Read),
+            // WRITEV, WRITE_FIXED, SENDMSG, WRITE, SEND, SEND_ZC, SENDMSG_ZC, WRITEV_FIXED
+            2 | 5 | 9 | 23 | 26 | 47 | 48 | 61 => Does::Moves(Way::Write),
             // SPLICE, TEE
-            30 | 33 => Way::ReadAndWrite,
+            30 | 33 => Does::Moves(Way::ReadAndWrite),
+            // ACCEPT, OPENAT, OPENAT2, SOCKET, FIXED_FD_INSTALL
+            13 | 18 | 28 | 45 | 54 => Does::Opens,
             _ => return None,
         };
         Some(Self {
-            way,
+            does,
             fd: -1,
             other_fd: -1,
             is_of_fixed_file,
+            // RECVMSG, ACCEPT, RECV, READ_MULTISHOT, RECV_ZC
+            may_go_on: matches!(number, 10 | 13 | 27 | 49 | 58),
         })
     }
 
@@ -58,8 +74,9 @@ impl Operation {
 
     /// What is written to is looked up first, unless it is fixed (`io_splice`).
     fn looks_up(&mut self, fd: i32) {
-        let is_written =
-            self.way == Way::ReadAndWrite && !self.is_of_fixed_file && self.other_fd < 0;
+        let is_written = self.does == Does::Moves(Way::ReadAndWrite)
+            && !self.is_of_fixed_file
+            && self.other_fd < 0;
         match is_written {
             true => self.other_fd = fd,
             false => self.fd = fd,
@@ -67,24 +84,65 @@ impl Operation {
     }
 }
 
+/// An operation, whose it is, and what its program calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Submitted {
+    pub(super) process: ProcessId,
+    pub(super) operation: Operation,
+    /// Where it may go on.
+    user_data: Option<u64>,
+}
+
+impl Submitted {
+    pub(super) fn new(process: ProcessId, operation: Operation, user_data: Option<u64>) -> Self {
+        Self {
+            process,
+            operation,
+            user_data: user_data.filter(|_| operation.may_go_on),
+        }
+    }
+}
+
 /// Operations that have not completed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Operations {
-    submitted: FxHashMap<Request, (ProcessId, Operation)>,
+    submitted: FxHashMap<Request, Submitted>,
+    /// By ring and what programs call them, those of `submitted` that may go on, the latest last.
+    called: FxHashMap<(u64, u64), Vec<Request>>,
 }
 
 impl Operations {
-    pub(super) fn submit(&mut self, request: Request, process: ProcessId, operation: Operation) {
-        self.submitted.insert(request, (process, operation));
+    pub(super) fn submit(&mut self, request: Request, submitted: Submitted) {
+        self.forget(request);
+        self.submitted.insert(request, submitted);
+        if let Some(user_data) = submitted.user_data {
+            let called = self.called.entry((request.0, user_data)).or_default();
+            called.push(request);
+        }
     }
 
     pub(super) fn forget(&mut self, request: Request) {
-        self.submitted.remove(&request);
+        let Some(submitted) = self.submitted.remove(&request) else {
+            return;
+        };
+        let Some(user_data) = submitted.user_data else {
+            return;
+        };
+        let place = (request.0, user_data);
+        if let Some(called) = self.called.get_mut(&place) {
+            // Most complete soon: it is one of the latest.
+            if let Some(position) = called.iter().rposition(|other| *other == request) {
+                called.remove(position);
+            }
+            if called.is_empty() {
+                self.called.remove(&place);
+            }
+        }
     }
 
     pub(super) fn looks_up(&mut self, request: Request, fd: i32) {
-        if let Some((_, operation)) = self.submitted.get_mut(&request) {
-            operation.looks_up(fd);
+        if let Some(submitted) = self.submitted.get_mut(&request) {
+            submitted.operation.looks_up(fd);
         }
     }
 
@@ -92,12 +150,35 @@ impl Operations {
     pub(super) fn complete(
         &mut self,
         request: Request,
+        user_data: Option<u64>,
         has_more: bool,
-    ) -> Option<(ProcessId, Operation)> {
-        match has_more {
-            true => self.submitted.get(&request).copied(),
-            false => self.submitted.remove(&request),
+    ) -> Option<Submitted> {
+        if request.1 == 0 {
+            return self.called(request.0, user_data?);
         }
+        let completed = self.submitted.get(&request).copied();
+        if !has_more {
+            self.forget(request);
+        }
+        completed
+    }
+
+    /// What the program of a ring calls so. Of several that it calls the same, and that do the same, the file is not
+    /// known.
+    fn called(&self, ring: u64, user_data: u64) -> Option<Submitted> {
+        let mut called = self.called.get(&(ring, user_data))?.iter();
+        let mut one = *self.submitted.get(called.next()?)?;
+        for other in called {
+            let other = self.submitted.get(other)?;
+            if (other.process, other.operation.does) != (one.process, one.operation.does) {
+                return None;
+            }
+            if other.operation != one.operation {
+                one.operation.fd = -1;
+                one.operation.other_fd = -1;
+            }
+        }
+        Some(one)
     }
 }
 
@@ -151,7 +232,7 @@ mod tests {
              cpu0 43 io_uring_file_get ctx=1 req=16 fd=5
              cpu0 44 8>7
              cpu0 45 io_uring_complete ctx=1 req=16 res=6 cflags=0
-             cpu0 50 io_uring_submit_req ctx=1 req=16 opcode=27 flags=0
+             cpu0 50 io_uring_submit_sqe ctx=1 req=16 opcode=27 flags=0
              cpu0 51 io_uring_file_get ctx=1 req=16 fd=6
              cpu0 52 io_uring_complete ctx=1 req=16 res=1 cflags=2
              cpu0 53 io_uring_complete ctx=1 req=16 res=2 cflags=0
@@ -172,6 +253,73 @@ mod tests {
              cpu1 22 io_uring_file_get ctx=1 req=16 fd=4 @tid=13 @pid=13
              cpu1 23 io_uring_complete ctx=1 req=16 res=2 cflags=0 @tid=13 @pid=13",
             "11: 10/2 10/2 | unknown (pid 11, fd 4) 10/2 0/0, unknown (pid 11, fd 3) 0/0 8/1, unknown (pid 11) 0/0 2/1",
+        );
+    }
+
+    #[test]
+    fn what_goes_on_is_found_by_what_its_program_calls_it() {
+        check(
+            "cpu0 1 0>7
+             cpu0 10 io_uring_submit_req ctx=1 req=16 user_data=5 opcode=27 flags=0
+             cpu0 11 io_uring_file_get ctx=1 req=16 user_data=5 fd=3
+             cpu0 12 io_uring_submit_req ctx=1 req=17 user_data=5 opcode=26 flags=0
+             cpu0 13 io_uring_submit_req ctx=2 req=18 user_data=5 opcode=49 flags=0
+             cpu0 20 7>8
+             cpu0 21 io_uring_complete ctx=1 req=0 user_data=5 res=100 cflags=3
+             cpu0 22 io_uring_complete ctx=1 req=0 user_data=5 res=20 cflags=3
+             cpu0 23 io_uring_complete ctx=1 req=0 user_data=6 res=1000 cflags=3
+             cpu0 24 io_uring_complete ctx=2 req=0 user_data=5 res=3 cflags=3
+             cpu0 25 io_uring_complete ctx=1 req=16 user_data=5 res=-105 cflags=0
+             cpu0 26 io_uring_complete ctx=1 req=0 user_data=5 res=1000 cflags=3
+             cpu0 27 io_uring_complete ctx=1 req=17 user_data=5 res=6 cflags=0
+             cpu0 28 io_uring_submit_req ctx=1 req=16 user_data=9 opcode=27 flags=0
+             cpu0 29 io_uring_file_get ctx=1 req=16 user_data=9 fd=3
+             cpu0 30 io_uring_submit_req ctx=1 req=17 user_data=9 opcode=27 flags=0
+             cpu0 31 io_uring_file_get ctx=1 req=17 user_data=9 fd=4
+             cpu0 32 io_uring_complete ctx=1 req=0 user_data=9 res=7 cflags=3
+             cpu0 40 8>0",
+            "7:t7 123/3 6/1, 8:t8 7/1 0/0 | unknown (pid 7, fd 3) 120/2 0/0, unknown (pid 7) 3/1 6/1, unknown (pid 8) 7/1 0/0",
+        );
+    }
+
+    #[test]
+    fn what_was_sent_without_a_copy_counts_once() {
+        check(
+            "cpu0 1 0>7
+             cpu0 10 io_uring_submit_req ctx=1 req=16 opcode=47 flags=0
+             cpu0 11 io_uring_file_get ctx=1 req=16 fd=3
+             cpu0 12 io_uring_complete ctx=1 req=16 res=2000 cflags=2
+             cpu0 13 io_uring_complete ctx=1 req=17 res=0 cflags=8
+             cpu0 20 io_uring_submit_req ctx=1 req=17 opcode=48 flags=0
+             cpu0 21 io_uring_file_get ctx=1 req=17 fd=3
+             cpu0 22 io_uring_complete ctx=1 req=17 res=30 cflags=2
+             cpu0 23 io_uring_complete ctx=1 req=16 res=0 cflags=8
+             cpu0 24 io_uring_submit_req ctx=1 req=18 opcode=60 flags=0
+             cpu0 25 io_uring_complete ctx=1 req=18 res=4 cflags=0
+             cpu0 30 7>0",
+            "7:t7 4/1 2030/2 | unknown (pid 7, fd 3) 0/0 2030/2, unknown (pid 7) 4/1 0/0",
+        );
+    }
+
+    #[test]
+    fn a_descriptor_that_is_opened_by_io_uring_is_another_file() {
+        check(
+            "cpu0 1 0>7
+             cpu0 2 >openat filename=/a
+             cpu0 3 <openat ret=3
+             cpu0 4 >openat filename=/b
+             cpu0 5 <openat ret=4
+             cpu0 10 io_uring_submit_req ctx=1 req=16 opcode=19 flags=0
+             cpu0 11 io_uring_complete ctx=1 req=16 res=0 cflags=0
+             cpu0 12 io_uring_submit_req ctx=1 req=16 user_data=8 opcode=13 flags=0
+             cpu0 13 io_uring_complete ctx=1 req=0 user_data=8 res=3 cflags=2
+             cpu0 14 io_uring_complete ctx=1 req=16 user_data=8 res=-4 cflags=0
+             cpu0 20 >read fd=3
+             cpu0 21 <read ret=100
+             cpu0 22 >read fd=4
+             cpu0 23 <read ret=5
+             cpu0 30 7>0",
+            "7:t7 105/2 0/0 | unknown (pid 7, fd 3) 100/1 0/0, /b 5/1 0/0",
         );
     }
 
