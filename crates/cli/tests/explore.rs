@@ -223,6 +223,27 @@ fn what_is_recommended_runs_with_its_own_files() {
 }
 
 #[test]
+fn what_applies_the_recommended_configuration_is_a_script() {
+    let place = Place::with(&format!(
+        "[parameters.a]\ntype = \"integer\"\nvalues = [3, 1, 2]\n[parameters.b]\ntype = \"category\"\nvalues = [\"it's\"]\n\
+         [commands]\nconfigure = [[\"sh\", \"-c\", 'echo \"$0\" {{{{a}}}} > now', \"{{{{b}}}}\"], \"grep -q 3 now && exit 7; echo shell {{{{a}}}} >> now\", \"exit 0\"]\n\
+         [workload]\ncommand = \"tail -1 now | sed s/shell/cost/\"\n{COST}[trials]\nper_configuration = 1\n"
+    ));
+    assert_eq!(place.explore(&["--no-reasons"]).status, Some(0));
+    fs::write(place.path("now"), "what was").expect("written");
+    // As a command of its own: it may be executed.
+    let applied = Command::new(place.path("x/recommended/configure.sh")).status();
+    assert!(applied.expect("it runs").success());
+    assert_eq!(place.lines("now"), ["it's 1", "shell 1"]);
+    assert!(
+        Command::new(place.path("x/recommended/start.sh"))
+            .status()
+            .expect("it runs")
+            .success()
+    );
+}
+
+#[test]
 fn the_same_seed_gives_the_same_order() {
     let order = |seed: u32| {
         let place = Place::with(&format!(
