@@ -380,6 +380,21 @@ fn the_policy_that_the_guide_shows_finds_the_minimum() {
 }
 
 #[test]
+fn the_policy_that_the_guide_shows_climbs_over_parameters_with_conditions() {
+    let parameters = "[parameters.mode]\ntype = \"category\"\nvalues = [\"slow\", \"fast\"]\n\
+        [parameters.a]\ntype = \"integer\"\nmin = 0\nmax = 9\n\
+        [parameters.depth]\ntype = \"integer\"\nvalues = [1, 2, 3]\nwhen = { mode = \"fast\" }";
+    let (_folder, spec) = in_python(&policy_of_the_guide(), parameters, "");
+    let cost = |one: &Configuration| {
+        let depth = one.get("depth").and_then(Value::number);
+        (number(one, "a") - 6.0).powi(2) + depth.map_or(5.0, |depth| 4.0 - depth)
+    };
+    let (trials, conclusions) = run(&spec, cost);
+    let best = r#"{"a":6,"depth":3,"mode":"fast"}"#;
+    assert!(keys(&trials).contains(best), "{conclusions:?}");
+}
+
+#[test]
 fn mistakes_of_a_policy_in_python_are_told() {
     let check = |body: &str, expected: &str| {
         let text = format!(
