@@ -146,7 +146,7 @@ fn load_runs_beside_the_workload_and_no_longer() {
     let place = Place::with(&format!(
         "[parameters.neighbours]\ntype = \"integer\"\nvalues = [0, 3]\n\
          [load]\ncpu = \"{{{{neighbours}}}}\"\ndisk = 1\nmemory_mib = 16\n\
-         [workload]\ncommand = \"sleep 0.3; echo cost $(cat /proc/$PPID/task/*/comm | grep -c '^load$')\"\n\
+         [workload]\ncommand = '''sleep 0.3; echo cost $(cat /proc/$PPID/task/*/comm | grep -c '^load$'); ls -l /proc/$PPID/fd | sed -n 's/.*load-0 (deleted)/gone with its writer/p' >> files; ls x | grep load- >> files; true'''\n\
          {COST}[trials]\nper_configuration = 1\n"
     ));
     assert_eq!(place.explore(&["--no-reasons"]).status, Some(0));
@@ -160,6 +160,8 @@ fn load_runs_beside_the_workload_and_no_longer() {
     });
     let found: std::collections::BTreeMap<_, _> = found.collect();
     assert_eq!(found, [(Some(0), Some(2.0)), (Some(3), Some(5.0))].into());
+    // What is written has no name, so that nothing of it stays whenever the explorer is killed.
+    assert_eq!(place.lines("files"), ["gone with its writer"; 2]);
     let left = fs::read_dir(place.path("x")).expect("a folder").flatten();
     let left: Vec<_> = left.map(|entry| entry.file_name().into_string()).collect();
     assert!(
