@@ -112,7 +112,19 @@ static uint32_t number_in_namespace(int pid)
     return (uint32_t)number;
 }
 
-/* Goes through the process's descriptors. One inherited from a parent is not its own: the header says whose it is. */
+/* As opened, if it is the memory of this process: one inherited from a parent is not, as its header says. */
+static struct slowpath_reader *opened_of(int file, int pid, char *message, size_t capacity)
+{
+    struct slowpath_reader *reader = opened(file, message, capacity);
+    if (reader && reader->is.process != number_in_namespace(pid)) {
+        slowpath_reader_close(reader);
+        reader = NULL;
+        say(message, capacity, "the probes of this process are not complete yet");
+    }
+    return reader;
+}
+
+/* Goes through the process's descriptors. */
 static struct slowpath_reader *open_memfd(int pid, char *message, size_t capacity)
 {
     char path[PATH_MAX], target[64];
@@ -134,14 +146,39 @@ static struct slowpath_reader *open_memfd(int pid, char *message, size_t capacit
             say(message, capacity, strerror(errno));
             continue;
         }
-        reader = opened(file, message, capacity);
-        if (reader && reader->is.process != number_in_namespace(pid)) {
-            slowpath_reader_close(reader);
-            reader = NULL;
-            say(message, capacity, "the probes of this process are not complete yet");
-        }
+        reader = opened_of(file, pid, message, capacity);
     }
     closedir(folder);
+    return reader;
+}
+
+/* A file of SLOWPATH_PROBES_DIR has no descriptor any more, but is mapped. Its path is that of the process's own root. */
+static struct slowpath_reader *open_mapped(int pid, char *message, size_t capacity)
+{
+    char path[64], name[64], line[PATH_MAX + 128], target[PATH_MAX + 32];
+    struct slowpath_reader *reader = NULL;
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    snprintf(name, sizeof name, "/" SLOWPATH_PROBES_NAME ".%u", number_in_namespace(pid));
+    FILE *maps = fopen(path, "re");
+    while (maps && !reader && fgets(line, sizeof line, maps)) {
+        unsigned long inode = 0;
+        struct stat is;
+        int begin = 0;
+        line[strcspn(line, "\n")] = 0;
+        if (sscanf(line, "%*s %*s %*s %*s %lu %n", &inode, &begin) != 1 || line[begin] != '/' ||
+            strlen(line + begin) < strlen(name) || strcmp(line + strlen(line) - strlen(name), name) != 0)
+            continue;
+        snprintf(target, sizeof target, "/proc/%d/root%s", pid, line + begin);
+        int file = open(target, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (file < 0)
+            say(message, capacity, strerror(errno));
+        else if (fstat(file, &is) < 0 || is.st_ino != inode) /* removed, and another one is there */
+            close(file);
+        else
+            reader = opened_of(file, pid, message, capacity);
+    }
+    if (maps)
+        fclose(maps);
     return reader;
 }
 
@@ -150,6 +187,8 @@ struct slowpath_reader *slowpath_reader_open(int pid, char *message, size_t capa
     /* First, so that it is the process that we open, though numbers are used again. */
     int process = (int)syscall(SYS_pidfd_open, pid, 0);
     struct slowpath_reader *reader = open_memfd(pid, message, capacity);
+    if (!reader)
+        reader = open_mapped(pid, message, capacity);
     if (reader)
         reader->process = process;
     else if (process >= 0)

@@ -1,12 +1,20 @@
 /* A program whose probes are recorded by a real recording, for tests/test.sh: one record of each type that every machine has,
- * known values where values can be known. Does nothing else. */
+ * known values where values can be known. With an argument, it says before that it is ready, and waits until its input ends. */
 #include "slowpath_probes.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-int main(void)
+int main(int count, char **words)
 {
+    (void)words;
+    if (count > 1) {
+        SNAPSHOT_PROBE(6, 1, 0);
+        puts("ready");
+        fflush(stdout);
+        while (getchar() != EOF)
+            ;
+    }
     CNT_PROBE_BEGIN(1, 1);
     LAT_PROBE_BEGIN(2, 1);
     TPT_PROBE_BEGIN(3, 1);

@@ -68,12 +68,24 @@ SLOWPATH_PROBES=nonsense build/recorded 2>"$folder/said" >/dev/null || failed "a
 grep -q '^hint: ' "$folder/said" || failed "a wrong variable is not told"
 SLOWPATH_PROBES=all SLOWPATH_PROBES_DIR=/nowhere build/recorded >/dev/null 2>"$folder/said"
 [ ! -s "$folder/said" ] || failed "a folder that is not there is told without being asked: $(cat "$folder/said")"
+
+# One whose memory is a file is found by its number and its name, too, while it runs.
+mkfifo "$folder/go"
+SLOWPATH_PROBES_DIR="$folder/files" build/recorded wait <"$folder/go" >"$folder/answer" &
+recorded=$!
+exec 3>"$folder/go"
+for _ in $(seq 100); do ! grep -q ready "$folder/answer" || break; sleep 0.05; done
+$probes list | grep -q "^ *$recorded recorded " || failed "the list lacks a process whose memory is a file: $($probes list 2>&1)"
+$probes on $recorded SNAPSHOT >"$folder/said" 2>&1 || failed "by its number it is not found: $(cat "$folder/said")"
+exec 3>&-
+wait $recorded
+$probes count "$folder/files/slowpath-probes.$recorded" | grep -q '^stored 1, ' || failed "its probe was not switched on"
 for wrong in "on 1 all" "read no-such-program" "list 999999999" "every 0 1 all"; do
     # shellcheck disable=SC2086
     if $probes $wrong >/dev/null 2>"$folder/said"; then failed "slowpath-probes $wrong succeeded"; fi
     grep -q '^hint: ' "$folder/said" || failed "slowpath-probes $wrong: no hint: $(cat "$folder/said")"
 done
-echo "command: 4 passed, 0 failed"
+echo "command: 5 passed, 0 failed"
 
 if [ -f build/slowpath-probes.jar ]; then
     mkfifo "$folder/steps" "$folder/answers"

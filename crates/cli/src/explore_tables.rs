@@ -2,6 +2,7 @@
 
 use slowpath_explore::{
     Drift, Importance, Method, ObjectiveRow, Results, Row, Standing, Value, four_digits,
+    worse_by_luck,
 };
 
 use crate::tables::Columns;
@@ -180,6 +181,14 @@ fn legend(results: &Results) -> String {
         text += "; ?: too few trials to say";
     }
     text += ".\n";
+    let rivals = results.configurations.iter();
+    let rivals = rivals.filter(|row| row.difference.is_some()).count() as u64 + 1;
+    if rivals > 2 && has(Standing::Worse) {
+        text += &format!(
+            "Each is compared by itself with the luckiest: of {rivals} that are equally good, up to {:.0} % would seem worse.\n",
+            100.0 * worse_by_luck(rivals, results.confidence)
+        );
+    }
     if results.is_by_rounds {
         text += "Configurations ran in different rounds: ranked by how long the policy kept them where it throws out, then by means less what rounds differ by; differences are of the rounds in common.\n";
     }

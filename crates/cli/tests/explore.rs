@@ -146,7 +146,7 @@ fn load_runs_beside_the_workload_and_no_longer() {
     let place = Place::with(&format!(
         "[parameters.neighbours]\ntype = \"integer\"\nvalues = [0, 3]\n\
          [load]\ncpu = \"{{{{neighbours}}}}\"\ndisk = 1\nmemory_mib = 16\n\
-         [workload]\ncommand = \"sleep 0.3; echo cost $(cat /proc/$PPID/task/*/comm | grep -c '^load$')\"\n\
+         [workload]\ncommand = '''sleep 0.3; echo cost $(cat /proc/$PPID/task/*/comm | grep -c '^load$'); ls -l /proc/$PPID/fd | sed -n 's/.*load-0 (deleted)/gone with its writer/p' >> files; ls x | grep load- >> files; true'''\n\
          {COST}[trials]\nper_configuration = 1\n"
     ));
     assert_eq!(place.explore(&["--no-reasons"]).status, Some(0));
@@ -160,6 +160,8 @@ fn load_runs_beside_the_workload_and_no_longer() {
     });
     let found: std::collections::BTreeMap<_, _> = found.collect();
     assert_eq!(found, [(Some(0), Some(2.0)), (Some(3), Some(5.0))].into());
+    // What is written has no name, so that nothing of it stays whenever the explorer is killed.
+    assert_eq!(place.lines("files"), ["gone with its writer"; 2]);
     let left = fs::read_dir(place.path("x")).expect("a folder").flatten();
     let left: Vec<_> = left.map(|entry| entry.file_name().into_string()).collect();
     assert!(
@@ -220,6 +222,27 @@ fn what_is_recommended_runs_with_its_own_files() {
     assert_eq!(String::from_utf8_lossy(&started), "cost 1other 1");
     let parameters = fs::read_to_string(recommended.join("parameters.toml"));
     assert_eq!(parameters.expect("written"), "a = 1\n");
+}
+
+#[test]
+fn what_applies_the_recommended_configuration_is_a_script() {
+    let place = Place::with(&format!(
+        "[parameters.a]\ntype = \"integer\"\nvalues = [3, 1, 2]\n[parameters.b]\ntype = \"category\"\nvalues = [\"it's\"]\n\
+         [commands]\nconfigure = [[\"sh\", \"-c\", 'echo \"$0\" {{{{a}}}} > now', \"{{{{b}}}}\"], \"grep -q 3 now && exit 7; echo shell {{{{a}}}} >> now\", \"exit 0\"]\n\
+         [workload]\ncommand = \"tail -1 now | sed s/shell/cost/\"\n{COST}[trials]\nper_configuration = 1\n"
+    ));
+    assert_eq!(place.explore(&["--no-reasons"]).status, Some(0));
+    fs::write(place.path("now"), "what was").expect("written");
+    // As a command of its own: it may be executed.
+    let applied = Command::new(place.path("x/recommended/configure.sh")).status();
+    assert!(applied.expect("it runs").success());
+    assert_eq!(place.lines("now"), ["it's 1", "shell 1"]);
+    assert!(
+        Command::new(place.path("x/recommended/start.sh"))
+            .status()
+            .expect("it runs")
+            .success()
+    );
 }
 
 #[test]

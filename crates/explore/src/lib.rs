@@ -49,7 +49,7 @@ pub use spec::{
     Aggregate, Function, Load, Metric, Objective, OfCalls, PolicyChoice, ProbeMetric, ProbeName,
     RemoteAgent, Source, Spec, SpecError, Take, TimeUnit,
 };
-pub use statistics::{Difference, Sample, four_digits};
+pub use statistics::{Difference, Sample, four_digits, worse_by_luck};
 pub use store::{About, FILE_NAME, Reason, Store, StoreError};
 pub use trial::{Failure, Outcome, Trial};
 pub use value::{Configuration, Value};

@@ -1,8 +1,10 @@
 //! A configuration as files ready to use: its values, the filled-in configuration files, and the command, which first
-//! puts those files that do not lie in `scratch` where they belong, as a trial does.
+//! puts those files that do not lie in `scratch` where they belong, as a trial does. What applies the configuration to a
+//! system that runs is a script of its own.
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use slowpath_model::shell_word;
@@ -37,7 +39,10 @@ pub fn recommend(
     let mut written = Vec::new();
     let mut write = |path: PathBuf, text: String| {
         fs::create_dir_all(path.parent().unwrap_or(folder))?;
-        fs::write(&path, text)?;
+        fs::write(&path, &text)?;
+        if path.parent() == Some(folder) && text.starts_with("#!") {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+        }
         written.push(path);
         io::Result::Ok(())
     };
@@ -61,24 +66,42 @@ pub fn recommend(
         Some(system) => (&system.command, &system.environment),
         None => (&spec.workload.command, &spec.workload.environment),
     };
-    let mut script =
-        "#!/bin/sh\n# Written by slowpath explore: runs with the recommended configuration.\n"
-            .to_owned();
-    script += &format!(
-        "cd {} || exit 1\n",
-        shell_word(&spec_folder.display().to_string())
-    );
-    script += &placing;
+    let begin = |what: &str| {
+        format!(
+            "#!/bin/sh\n# Written by slowpath explore: {what} the recommended configuration.\ncd {} || exit 1\n",
+            shell_word(&spec_folder.display().to_string())
+        )
+    };
+    let shell = |command: &CommandLine| -> io::Result<String> {
+        match command {
+            CommandLine::Shell(text) => fill(text),
+            CommandLine::Words(words) => {
+                let words = words.iter().map(|word| Ok(shell_word(&fill(word)?)));
+                Ok(words.collect::<io::Result<Vec<_>>>()?.join(" "))
+            }
+        }
+    };
+    if !spec.commands.configure.is_empty() {
+        let mut script = begin("applies, to what runs,");
+        for command in &spec.commands.configure {
+            // As in a trial, each has a shell of its own, and the first that fails is the last.
+            script += &match command {
+                CommandLine::Shell(_) => {
+                    format!("sh -c {} || exit\n", shell_word(&shell(command)?))
+                }
+                CommandLine::Words(_) => format!("{} || exit\n", shell(command)?),
+            };
+        }
+        write(folder.join("configure.sh"), script)?;
+    }
+    let mut script = begin("runs with") + &placing;
     for (name, template) in environment {
         script += &format!("export {name}={}\n", shell_word(&fill(template)?));
     }
-    script += &match command {
-        CommandLine::Shell(text) => fill(text)?,
-        CommandLine::Words(words) => {
-            let words = words.iter().map(|word| Ok(shell_word(&fill(word)?)));
-            format!("exec {}", words.collect::<io::Result<Vec<_>>>()?.join(" "))
-        }
-    };
+    if matches!(command, CommandLine::Words(_)) {
+        script += "exec ";
+    }
+    script += &shell(command)?;
     write(folder.join("start.sh"), script + "\n")?;
     Ok(written)
 }

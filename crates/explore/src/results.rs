@@ -140,9 +140,12 @@ impl Results {
         let alike = Alike::of(spec, trials);
         groups.sort_by_cached_key(|group| {
             let round = rounds.get(&group.configuration.key()).copied();
-            let cost = Ordered(alike.cost(group, first));
+            // Where the first objective decides nothing, the next ones do.
+            let costs = spec.objectives.iter();
+            let costs = costs.map(|objective| Ordered(alike.cost(group, objective)));
+            let costs = costs.collect::<Vec<_>>();
             let has_none = group.sample(&first.metric).is_none();
-            (has_none, group.fails(), Reverse(round.unwrap_or(0)), cost)
+            (has_none, group.fails(), Reverse(round.unwrap_or(0)), costs)
         });
         let front = front(&groups, &spec.objectives, &alike);
         let rows = groups

@@ -5,7 +5,7 @@
 //! on each side are needed at least; with fewer nothing is claimed.
 
 use serde::Serialize;
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{Continuous, ContinuousCDF, Normal, StudentsT};
 use utoipa::ToSchema;
 
 /// A larger number, or one below the negative of it, is none to reckon with: sums of squares have to stay finite.
@@ -122,6 +122,22 @@ pub fn common_slope(groups: &[Vec<(f64, f64)>], confidence: f64) -> Option<Diffe
     })
 }
 
+/// Where so many means are all of one thing, and each is compared by itself with the largest: the share that at most seems
+/// smaller. Known variances are assumed; where they are estimated from few values, the share is less.
+///
+/// The largest lies at m with density k φ(m) Φ(m)^(k-1), each other one below m - z √2 with probability Φ(m - z √2) / Φ(m).
+pub fn worse_by_luck(count: u64, confidence: f64) -> f64 {
+    const STEP: f64 = 0.01;
+    let normal = Normal::standard();
+    let apart = normal.inverse_cdf(0.5 + confidence / 2.0) * std::f64::consts::SQRT_2;
+    let at = |step: i32| {
+        let largest = f64::from(step) * STEP;
+        let others = normal.cdf(largest).powf(count as f64 - 2.0);
+        count as f64 * normal.pdf(largest) * others * normal.cdf(largest - apart)
+    };
+    (-1000..=1000).map(at).sum::<f64>() * STEP
+}
+
 /// The quantile of Student's t so that a share of `confidence` lies between it and its negative.
 fn quantile(confidence: f64, freedom: f64) -> Option<f64> {
     let distribution = StudentsT::new(0.0, 1.0, freedom).ok()?;
@@ -178,6 +194,18 @@ mod tests {
         assert!(difference.is_told_apart());
         let single = Sample::of(&[1.0]).expect("a value");
         assert_eq!(one.difference(&single, 0.95), None);
+    }
+
+    /// By simulation of 3,000 times so many means of 30 values: 5.1, 12.9, 24.3 and 38.4 %.
+    #[test]
+    fn what_is_compared_with_the_luckiest_seems_worse_more_often() {
+        for (count, expected) in [(2, 0.05), (8, 0.131), (30, 0.260), (100, 0.404)] {
+            assert!(
+                (worse_by_luck(count, 0.95) - expected).abs() < 1e-3,
+                "{count}"
+            );
+        }
+        assert!((worse_by_luck(30, 0.99) - 0.078).abs() < 1e-3);
     }
 
     #[test]

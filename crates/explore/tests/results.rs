@@ -1,10 +1,11 @@
-//! What results say of trials that are given: which configurations are on the front where some fail.
+//! What results say of trials that are given: which configurations are on the front where some fail, and which is the best
+//! where the first objective does not tell.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use slowpath_explore::{Configuration, Failure, Outcome, Results, Spec, Trial};
+use slowpath_explore::{Configuration, Failure, Outcome, Results, Row, Spec, Trial};
 
 const SPEC: &str = "[parameters.a]\ntype = \"integer\"\nmin = 1\nmax = 9\n\
     [workload]\ncommand = \"true\"\n[metrics.time]\nregex = '(1)'\n[metrics.memory]\nregex = '(2)'\n\
@@ -13,8 +14,7 @@ const SPEC: &str = "[parameters.a]\ntype = \"integer\"\nmin = 1\nmax = 9\n\
 /// A trial of `a`: its time and memory, nothing where it failed.
 type Tried = (i64, Option<(f64, f64)>);
 
-/// Which of them lie on the front, by `a`.
-fn front(tried: &[Tried]) -> Vec<i64> {
+fn results(tried: &[Tried]) -> Results {
     let load = |_: &Path| Err(io::ErrorKind::NotFound.into());
     let spec = Spec::parse(SPEC, "", "s", Path::new(""), &load).expect("a specification");
     let trial = |(id, (a, found)): (i64, &Tried)| Trial {
@@ -34,15 +34,36 @@ fn front(tried: &[Tried]) -> Vec<i64> {
         notes: String::new(),
     };
     let trials: Vec<Trial> = (1..).zip(tried).map(trial).collect();
-    let results = Results::new(&spec, &trials);
-    let rows = results.configurations.iter();
-    let found = rows.filter(|row| row.is_on_front);
-    let mut found: Vec<i64> = found
-        .filter_map(|row| row.configuration.get("a")?.number())
+    Results::new(&spec, &trials)
+}
+
+/// Those for which this holds, by `a`, the best first.
+fn those(tried: &[Tried], holds: impl Fn(&Row) -> bool) -> Vec<i64> {
+    let results = results(tried);
+    let rows = results.configurations.iter().filter(|row| holds(row));
+    rows.filter_map(|row| row.configuration.get("a")?.number())
         .map(|a| a as i64)
-        .collect();
+        .collect()
+}
+
+/// Which of them lie on the front, by `a`.
+fn front(tried: &[Tried]) -> Vec<i64> {
+    let mut found = those(tried, |row| row.is_on_front);
     found.sort_unstable();
     found
+}
+
+#[test]
+fn where_the_first_objective_is_equal_the_next_one_decides() {
+    let tried = [
+        (1, Some((5.0, 9.0))),
+        (2, Some((5.0, 7.0))),
+        (3, Some((5.0, 8.0))),
+        (4, Some((4.0, 20.0))),
+        (2, Some((5.0, 7.5))),
+    ];
+    assert_eq!(those(&tried, |_| true), [4, 2, 3, 1]);
+    assert_eq!(front(&tried), [2, 4]);
 }
 
 #[test]

@@ -78,6 +78,27 @@ fn xml_says_what_toml_says() {
     assert_eq!(xml.unwrap_or_else(|error| panic!("{error}")), toml);
 }
 
+/// Every key may be an element as well as an attribute.
+#[test]
+fn keys_are_elements_or_attributes() {
+    let others = [
+        (
+            "<exploration name=\"demo\">",
+            "<exploration><name>demo</name>",
+        ),
+        (" steps=\"3\"", ""),
+    ];
+    let mut text = XML.to_owned();
+    for (from, to) in others {
+        assert!(text.contains(from), "{from:?} is no part of it");
+        text = text.replacen(from, to, 1);
+    }
+    let begin = text.find("name=\"share\"").expect("a parameter");
+    let end = begin + text[begin..].find('>').expect("its end") + 1;
+    text.insert_str(end, "<steps>3</steps>");
+    assert_eq!(parse(&text), parse(TOML));
+}
+
 #[test]
 fn what_is_wrong_with_xml_is_told_with_its_line() {
     let check = |from: &str, to: &str, expected: &str| {

@@ -147,6 +147,13 @@ describe('an exploration', { skip: noBrowser || onlyMock }, () => {
   test('front and trials are walked with the keyboard', async () => {
     const page = await browser.open('');
     const front = page.getByRole('listbox', { name: 'memory against throughput' });
+    // Nothing lies above what is on the front.
+    await front.locator('.scatter-point').first().waitFor({ state: 'attached' });
+    const points = await front
+      .locator('.scatter-point')
+      .evaluateAll((all) => all.map((one) => one.matches('.is-front')));
+    assert.deepEqual(points, [...points].sort());
+    assert.ok(points.includes(false) && points.includes(true));
     await front.focus();
     await page.keyboard.press('ArrowRight');
     await front.getByRole('option', { name: /threads=1 .* mode=\w+: throughput \d+ ± / }).waitFor();

@@ -30,7 +30,7 @@ impl Policy for Confident {
         // As results are ranked: what fails at times is behind what never does.
         let Some((best, best_sample)) = sampled.iter().min_by(|one, two| {
             let fails = |one: &Tried| one.failed > 0;
-            (fails(one.0).cmp(&fails(two.0))).then(one.1.mean.total_cmp(&two.1.mean))
+            (fails(one.0).cmp(&fails(two.0))).then(one.0.compare(two.0))
         }) else {
             return Ok(Vec::new());
         };

@@ -60,18 +60,18 @@ impl Policy for Halving {
         let tried = seen.tried();
         let mut rivals: Vec<_> = (tried.iter())
             .filter(|one| one.batch == last && one.failed == 0)
-            .filter_map(|one| Some((one.sample()?.mean, &one.configuration)))
+            .filter(|one| one.sample().is_some())
             .collect();
         let kept = tried.iter().filter(|one| one.batch == last).count() / self.eta as usize;
-        rivals.sort_by(|one, two| one.0.total_cmp(&two.0));
+        rivals.sort_by(|one, two| one.compare(two));
         rivals.truncate(kept);
         // One alone has won, and needs no further trial.
         if rivals.len() < 2 {
             return Ok(Vec::new());
         }
         let trials = self.eta.saturating_pow(seen.batches).min(1000);
-        let wanted = rivals.into_iter().map(|(_, configuration)| Wanted {
-            configuration: configuration.clone(),
+        let wanted = rivals.into_iter().map(|one| Wanted {
+            configuration: one.configuration.clone(),
             trials,
         });
         Ok(wanted.collect())

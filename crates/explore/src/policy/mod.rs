@@ -10,11 +10,12 @@ mod knee;
 mod plain;
 mod python;
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use slowpath_platform::signals::SignalPipe;
 
-use crate::spec::{PolicyChoice, Spec};
+use crate::spec::{Objective, PolicyChoice, Spec};
 use crate::statistics::Sample;
 use crate::trial::{Trial, by_configuration, complete};
 use crate::value::Configuration;
@@ -149,6 +150,8 @@ pub struct Tried {
     pub configuration: Configuration,
     /// Its costs, smaller ones being better, in the order in which they were measured; nothing of failed trials.
     pub costs: Vec<f64>,
+    /// Their means by the objectives behind the first, in order; infinite where there is none.
+    pub further: Vec<f64>,
     /// How many of its trials have failed.
     pub failed: u32,
     /// The last batch that it was in.
@@ -160,22 +163,38 @@ impl Tried {
     pub fn sample(&self) -> Option<Sample> {
         Sample::of(&self.costs)
     }
+
+    /// Which of two is better, by means: where the first objective decides nothing, the next one does.
+    pub(crate) fn compare(&self, other: &Self) -> Ordering {
+        let costs = |one: &Self| {
+            let first = one.sample().map_or(f64::INFINITY, |sample| sample.mean);
+            [vec![first], one.further.clone()].concat()
+        };
+        let (own, others) = (costs(self), costs(other));
+        let each = own.iter().zip(&others);
+        let mut each = each.map(|(one, two)| one.total_cmp(two));
+        each.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    }
 }
 
 impl Seen<'_> {
     /// Every configuration that was tried, in the order of first trials.
     pub fn tried(&self) -> Vec<Tried> {
-        let objective = &self.spec.objectives[0];
         let of = |trials: Vec<&Trial>| {
-            let values = trials
-                .iter()
-                .filter_map(|one| one.measures.get(&objective.metric));
-            let costs: Vec<f64> = values.map(|value| objective.cost(*value)).collect();
+            let costs = |objective: &Objective| -> Vec<f64> {
+                let values = (trials.iter()).filter_map(|one| one.measures.get(&objective.metric));
+                values.map(|value| objective.cost(*value)).collect()
+            };
+            let mean = |objective| {
+                let sample = Sample::of(&costs(objective));
+                sample.map_or(f64::INFINITY, |sample| sample.mean)
+            };
             Tried {
+                costs: costs(&self.spec.objectives[0]),
+                further: self.spec.objectives[1..].iter().map(mean).collect(),
                 configuration: trials[0].configuration.clone(),
                 failed: trials.iter().filter(|one| one.is_failed()).count() as u32,
                 batch: trials.iter().map(|one| one.batch).max().unwrap_or(0),
-                costs,
             }
         };
         let trials = complete(self.trials);

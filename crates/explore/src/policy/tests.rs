@@ -173,6 +173,39 @@ fn halving_gives_its_trials_to_those_that_are_good() {
 }
 
 #[test]
+fn halving_keeps_by_the_next_objective_what_the_first_does_not_tell_apart() {
+    let parameters = "[parameters.a]\ntype = \"integer\"\nmin = 0\nmax = 7";
+    let errors = "[metrics.errors]\nregex = 'e ([0-9]+)'\n[[objectives]]\nminimise = \"errors\"\n[[objectives]]\nminimise = \"time\"";
+    let text = format!(
+        "{parameters}\n[workload]\ncommand = \"true\"\n[metrics.time]\nmeasure = \"wall\"\n{errors}\n[policy]\nname = \"halving\"\n"
+    );
+    let load = |_: &Path| Err(io::ErrorKind::NotFound.into());
+    let spec = Spec::parse(&text, "test.toml", "test", Path::new("."), &load).expect("right");
+    let trial = |a: i64| Trial {
+        id: a + 1,
+        batch: 0,
+        configuration: Configuration::from_key(&format!("{{\"a\":{a}}}")).expect("JSON"),
+        outcome: Outcome::Good,
+        measures: [
+            ("errors".to_owned(), 0.0),
+            ("time".to_owned(), 9.0 - a as f64),
+        ]
+        .into(),
+        notes: String::new(),
+    };
+    let trials: Vec<Trial> = (0..8).map(trial).collect();
+    let mut policy = policy(&spec).expect("a policy");
+    let wanted = policy.next(Seen {
+        spec: &spec,
+        trials: &trials,
+        batches: 1,
+    });
+    let wanted = wanted.expect("an answer").into_iter();
+    let wanted: Vec<f64> = wanted.map(|one| number(&one.configuration, "a")).collect();
+    assert_eq!(wanted, [7.0, 6.0, 5.0, 4.0]);
+}
+
+#[test]
 fn repeating_ends_where_the_best_is_told_from_the_rest() {
     let mut random = fastrand::Rng::with_seed(3);
     let text = "[policy]\nname = \"confident\"\nmost_trials = 12\nprecision = 0.001";
@@ -344,6 +377,21 @@ fn the_policy_that_the_guide_shows_finds_the_minimum() {
         keys(&trials).contains(r#"{"a":6,"b":2}"#),
         "{conclusions:?}"
     );
+}
+
+#[test]
+fn the_policy_that_the_guide_shows_climbs_over_parameters_with_conditions() {
+    let parameters = "[parameters.mode]\ntype = \"category\"\nvalues = [\"slow\", \"fast\"]\n\
+        [parameters.a]\ntype = \"integer\"\nmin = 0\nmax = 9\n\
+        [parameters.depth]\ntype = \"integer\"\nvalues = [1, 2, 3]\nwhen = { mode = \"fast\" }";
+    let (_folder, spec) = in_python(&policy_of_the_guide(), parameters, "");
+    let cost = |one: &Configuration| {
+        let depth = one.get("depth").and_then(Value::number);
+        (number(one, "a") - 6.0).powi(2) + depth.map_or(5.0, |depth| 4.0 - depth)
+    };
+    let (trials, conclusions) = run(&spec, cost);
+    let best = r#"{"a":6,"depth":3,"mode":"fast"}"#;
+    assert!(keys(&trials).contains(best), "{conclusions:?}");
 }
 
 #[test]

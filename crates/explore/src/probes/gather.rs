@@ -26,6 +26,8 @@ pub(crate) struct Gathered {
     threads: BTreeMap<(usize, u32, u16), Totals>,
     /// Records inside the window.
     pub(crate) records: u64,
+    /// Executions that these had since the record before, of probes with totals.
+    told: u64,
 }
 
 /// Executions and durations of a thread, as its records tell them.
@@ -48,6 +50,7 @@ impl Gathered {
             distribution: Distribution::default(),
             threads: BTreeMap::new(),
             records: 0,
+            told: 0,
         }
     }
 
@@ -65,6 +68,7 @@ impl Gathered {
                 _ => [record.fields[2 * first], record.fields[2 * first + 1]],
             };
             let (since, all) = (of(0), of(1));
+            self.told += if is_inside { since[0] } else { 0 };
             let totals = (self.threads)
                 .entry((process, record.thread, record.id))
                 .or_default();
@@ -104,6 +108,12 @@ impl Gathered {
             Aggregate::Max => self.in_unit(all.max as f64),
             Aggregate::Quantile(share) => self.in_unit(all.quantile(share)),
         })
+    }
+
+    /// Executions that totals tell of though the records that had them were lost.
+    pub(crate) fn made_up(&self) -> u64 {
+        let all = self.threads.values().map(|totals| totals.inside(0));
+        all.sum::<u64>().saturating_sub(self.told)
     }
 
     fn in_unit(&self, value: f64) -> f64 {
@@ -259,6 +269,20 @@ mod tests {
             found.add(0, &record, WINDOW, was_off);
         }
         assert_eq!(found.number(2.0), Some(expected));
+    }
+
+    #[test]
+    fn of_lost_records_totals_make_up_for_those_before_a_thread_s_last() {
+        // A hundred records of a thread, of ten executions each: read were the first and another one.
+        let made_up = |another: u64| {
+            let mut found = gathered(ProbeKind::Cnt, 0, Aggregate::Sum);
+            for all in [10, another] {
+                let record = record(ProbeKind::Cnt, 1, 100 + all / 10, &[10, all]);
+                found.add(0, &record, WINDOW, true);
+            }
+            found.made_up()
+        };
+        assert_eq!([1000, 600, 20].map(made_up), [980, 580, 0]);
     }
 
     #[test]

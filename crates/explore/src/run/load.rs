@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::{self, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -126,18 +126,10 @@ fn compute(is_over: &AtomicBool) {
     }
 }
 
-/// Removes a file in the end.
-struct Removed(PathBuf);
-
-impl Drop for Removed {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
 fn write(is_over: &AtomicBool, path: &Path) -> io::Result<()> {
     let mut file = File::create(path)?;
-    let _removed = Removed(path.to_owned());
+    // Without a name it goes with its descriptor, also when the explorer is killed.
+    fs::remove_file(path)?;
     let block = vec![0x5a; BLOCK_BYTES];
     while !is_over.load(Ordering::Acquire) {
         file.seek(SeekFrom::Start(0))?;

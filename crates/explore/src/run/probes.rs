@@ -489,6 +489,24 @@ impl Work {
         })
     }
 
+    /// How many executions can be missing at most where so many records of a kind with totals were lost. Where several
+    /// probes are of this kind, any of them may be the one that lacks them.
+    fn lacking(&self, kind: ProbeKind, lost: u64) -> u64 {
+        let of_kind = || (0..self.names.len()).filter(|place| self.metrics[*place].kind == kind);
+        let every = |place: usize| {
+            let probes = self.processes.iter().flat_map(|process| &process.table);
+            let meant = probes.filter(|probe| is_meant(&self.metrics[place], probe));
+            let every = meant.map(|probe| match probe.every {
+                0 | u32::MAX => probe.written,
+                every => every,
+            });
+            u64::from(every.max().unwrap_or(1).max(1))
+        };
+        let made_up = of_kind().map(|place| self.gathered[place].made_up() / every(place));
+        let lost = lost.saturating_sub(made_up.max().unwrap_or(0));
+        lost.saturating_mul(of_kind().map(every).max().unwrap_or(1))
+    }
+
     /// What of a kind was lost.
     fn losses(&self, kind: ProbeKind) -> Option<String> {
         let (mut lost, mut stored) = (0, 0);
@@ -506,9 +524,12 @@ impl Work {
             .collect();
         let (names, kind_name) = (names.join(", "), kind.name());
         (lost > 0).then(|| {
-            let what = match kind.has_totals() {
-                true => "totals make up for them, but for what a thread did last",
-                false => "it is of the others",
+            let what = match (kind.has_totals(), self.lacking(kind, lost)) {
+                (false, _) => "it is of the others".to_owned(),
+                (true, 0) => "totals make up for them".to_owned(),
+                (true, most) => format!(
+                    "totals make up for them, but for what threads did last: up to {most} executions are missing"
+                ),
             };
             format!("{names}: {lost} of {stored} records of {kind_name} probes were lost; {what}")
         })

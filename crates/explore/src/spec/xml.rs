@@ -23,7 +23,7 @@ const SEVERAL: [(&str, &str, Several); 4] = [
 const LISTS: [&str; 4] = ["before", "configure", "after", "restore"];
 
 /// What is a number where it looks like one; everything else is a text, but for values of parameters.
-const NUMBERS: [&str; 18] = [
+const NUMBERS: [&str; 20] = [
     "confidence",
     "configurations",
     "cpu",
@@ -38,6 +38,8 @@ const NUMBERS: [&str; 18] = [
     "precision",
     "probe",
     "seed",
+    "step",
+    "steps",
     "tolerance",
     "trials",
     "value",
@@ -141,7 +143,13 @@ impl<'run> Writer<'run> {
             self.line(constraint, &format!("{},", quoted(&text)));
         }
         self.line(root, "]");
-        for element in elements(root).filter(|one| name_of(*one) != "constraint") {
+        // Keys stand before tables, wherever their elements do.
+        for name in elements(root).filter(|one| name_of(*one) == "name") {
+            let text = self.text_of(name)?;
+            self.line(name, &format!("name = {}", quoted(&text)));
+        }
+        let is_table = |one: &Node<'_, '_>| !["constraint", "name"].contains(&name_of(*one));
+        for element in elements(root).filter(is_table) {
             self.table(element)?;
         }
         Ok(())

@@ -39,7 +39,10 @@ export function Front({ explored, choice, within }: FrontProps) {
       },
     ];
   });
-  const onFront = points.filter(({ key }) => configurations[Number(key)]!.is_on_front);
+  // What is drawn last lies above all else.
+  const isOnFront = ({ key }: ScatterPoint) => configurations[Number(key)]!.is_on_front;
+  points.sort((one, other) => Number(isOnFront(one)) - Number(isOnFront(other)));
+  const onFront = points.filter(isOnFront);
   const title = (objective: typeof across) =>
     `${withUnit(objective.metric, objective.unit)}, ${objective.goal === 'maximise' ? 'more' : 'less'} is better`;
   const words = (key: string) => {
