@@ -15,10 +15,10 @@ HERE = Path(__file__).resolve().parent
 AGENT = HERE.parent / "target/slowpath-transfers.jar"
 CLASSES = HERE.parent / "target/test-classes"
 USED = ["inherited", "always", "printedAndUsed", "onOtherThread", "byReflection", "byHandle", "inLambda",
-        "afterException"]
+        "afterException", "byEnhanced"]
 PRINTED = ["printed", "compared"]
 NEVER = ["inheritedNever", "never", "stored", "storedAgain", "storedText", "storedByReflection", "storedByReflectionInt",
-         "byHibernate"]
+         "byHibernate", "enhanced"]
 
 
 def javas():

@@ -111,6 +111,8 @@ class EachFamily(unittest.TestCase):
         self.check("rest-template", "RestTemplate", r"GET http://localhost:\d+/api/stations/\{id\}", "families.Station",
                    ["name"], size=108)
         self.check_counted("rest-extractor")
+        self.check("rest-listed", "RestTemplate", r"GET http://localhost:\d+/api/stations", "families.Station",
+                   ["platforms"], objects=3)
         labelled = "families.LabelledStation"
         self.check("rest-labelled", "RestTemplate", r"GET http://localhost:\d+/api/stations/\{id\}", labelled, ["name"],
                    size=len('"code":"S15","name":"Station of 15","platforms":7,'))

@@ -761,7 +761,8 @@ class Sizes(unittest.TestCase):
             str(8 + 1 + 3 * (1 + 31) + 1 + 12),
             *(str(8 + len(value)) for value in (
                 "2026", '"text"', '"http://shop/1"', "17", "null", "1.5", "[]", "[[1,2],[3,4,5]]", '{"2026-01-02":5}',
-                '"NaN"', "true", '"/tmp/x"', '"Europe/Berlin"', '"java.lang.String"', '"127.0.0.1"')),
+                '"NaN"', "true", '"/tmp/x"', '"Europe/Berlin"', '"java.lang.String"', '"127.0.0.1"', '"AAAAAA=="', "5",
+                "[1,2,3]", "{}")),
             "7000000 of 500"])
 
 

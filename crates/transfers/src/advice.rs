@@ -40,7 +40,40 @@ impl Advice {
         let printed = of(&[Use::Printed]);
         let never = of(&[Use::Never, Use::Printed]);
         let not_yet = of(&[Use::NotYet]);
-        let mut text = if !never.is_empty() && used.is_empty() && not_yet.is_empty() {
+        let perhaps = perhaps_used(class, fields);
+        let mut text = if !never.is_empty() && perhaps >= 1.0 {
+            let is_certain = not_yet.is_empty();
+            let what = match (used.as_slice(), printed.is_empty()) {
+                ([], true) if is_certain => {
+                    "hardly any of these objects is read: ask for those that are".to_owned()
+                }
+                ([], false) if is_certain => {
+                    "hardly any of these objects is more than logged, compared \
+                     or printed: ask for those that are"
+                        .to_owned()
+                }
+                ([one], _) if is_certain => {
+                    format!(
+                        "of most objects only `{one}` is read: ask for the rest where it is needed"
+                    )
+                }
+                (some, _) if is_certain && some.len() <= MOST_NAMED => format!(
+                    "of most objects only {} are read: ask for the rest where it is needed",
+                    named(some)
+                ),
+                _ => format!(
+                    "{} of {} fields are hardly ever read: ask for {} where needed",
+                    never.len(),
+                    fields.len(),
+                    named(&never)
+                ),
+            };
+            format!(
+                "{what} (up to {perhaps} of the {:.0} objects of a response may be read all the same, \
+                 as one is that is looked for)",
+                objects_of_response(class)
+            )
+        } else if !never.is_empty() && used.is_empty() && not_yet.is_empty() {
             match printed.is_empty() {
                 true => "nothing of it is read: leave the call out".to_owned(),
                 false => "it is only logged, compared or printed: leave the call out, or ask for what that needs"
@@ -103,6 +136,20 @@ impl Advice {
             is_needed: false,
         }
     }
+}
+
+/// In how many objects of a response a field may be used though no sample shows it. From 1 on each response may have one,
+/// which may be what it is asked for.
+fn perhaps_used(class: &Class, fields: &[FieldRow]) -> f64 {
+    let unread = (fields.iter()).filter(|field| matches!(field.kind, Use::Never | Use::Printed));
+    let shares = unread.filter_map(|field| field.utilisation);
+    let most = shares.map(|share| share.high).fold(0.0, f64::max);
+    (most * objects_of_response(class)).floor()
+}
+
+/// Of a response that has any, on average.
+fn objects_of_response(class: &Class) -> f64 {
+    class.objects as f64 / class.responses.max(1) as f64
 }
 
 fn named(fields: &[&str]) -> String {

@@ -138,11 +138,12 @@ impl Calls {
         let command = process.command.map(command_line);
         let is_it = |program: &&(usize, &Program)| {
             let (_, program) = *program;
-            // A runtime tells its main class or jar and all behind it, a span the whole command.
+            // A report tells the main class or jar, a span the whole command: what stands behind are arguments, which
+            // reports leave out.
             program.pid == process.pid
                 && command
                     .as_ref()
-                    .is_none_or(|command| ends_with_words(command, &program.command))
+                    .is_none_or(|command| has_words(command, &program.command))
         };
         let programs = self.programs.iter().enumerate();
         let programs: Vec<usize> = programs
@@ -233,8 +234,12 @@ impl Program {
     }
 }
 
-/// Whether `text` ends with `end`, and that with a whole word; with nothing it ends in any case.
-fn ends_with_words(text: &str, end: &str) -> bool {
-    let before = text.strip_suffix(end);
-    end.is_empty() || before.is_some_and(|before| before.is_empty() || before.ends_with(' '))
+/// Whether `words` stand in `text`, as whole words; nothing does in any case.
+fn has_words(text: &str, words: &str) -> bool {
+    let is_whole = |(at, _): (usize, &str)| {
+        let (before, behind) = (&text[..at], &text[at + words.len()..]);
+        (before.is_empty() || before.ends_with(' '))
+            && (behind.is_empty() || behind.starts_with(' '))
+    };
+    words.is_empty() || text.match_indices(words).any(is_whole)
 }

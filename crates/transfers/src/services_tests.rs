@@ -207,6 +207,8 @@ fn a_process_is_known_by_number_command_and_time() {
     };
     check("7", "2");
     check("7 java -jar shop.jar a", "2");
+    check("7 java -jar shop.jar a --server.port=8080", "2");
+    check("7 java -jar shop.jar ab", "NoProcess");
     check("8 java -jar shop.jar a", "NoProcess");
     check("7 java -jar shop.jar b", "NoProcess");
     check("7 java -jar myshop.jar a", "NoProcess");

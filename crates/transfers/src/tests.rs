@@ -112,6 +112,53 @@ fn advice_says_what_to_ask_for() {
 }
 
 #[test]
+fn where_a_response_has_many_objects_one_may_be_looked_for_in_each() {
+    let check = |objects: u64, drawn: &str, expected: &str| {
+        let mut process = process(drawn);
+        process.contexts[0].classes[0].objects = 50 * objects;
+        let row = Report::new(&[process], 0).transfers.remove(0);
+        assert_eq!(row.advice.text, expected, "{objects}: {drawn}");
+        assert!(row.advice.is_needed, "{objects}: {drawn}");
+    };
+    // Of 0 of 385, 0.99 % may be read: of 101 objects hardly one in each response.
+    let all_the_same = |objects: &str| {
+        format!(
+            "(up to {objects} objects of a response may be read all the same, as one is that is looked for)"
+        )
+    };
+    check(
+        101,
+        "a 0 0 385 8",
+        "nothing of it is read: leave the call out",
+    );
+    check(
+        102,
+        "a 0 0 385 8",
+        &format!(
+            "hardly any of these objects is read: ask for those that are {}",
+            all_the_same("1 of the 102")
+        ),
+    );
+    check(
+        2000,
+        "id 385 0 0 8
+         name 0 0 385 8",
+        &format!(
+            "of most objects only `id` is read: ask for the rest where it is needed {}",
+            all_the_same("19 of the 2000")
+        ),
+    );
+    check(
+        2000,
+        "id 0 385 0 8",
+        &format!(
+            "hardly any of these objects is more than logged, compared or printed: ask for those that are {}",
+            all_the_same("19 of the 2000")
+        ),
+    );
+}
+
+#[test]
 fn bytes_in_vain_are_those_of_objects_in_which_nothing_read_them() {
     let row = row("to 400 0 0 20
                    price 100 0 300 8

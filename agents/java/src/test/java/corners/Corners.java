@@ -47,6 +47,24 @@ public final class Corners {
         int storedByReflectionInt = 8;
         /** Only what Hibernate generates for entities reads it, to look for changes. */
         String byHibernate = "e";
+        /** Only methods read it that Hibernate adds to entities, as they set it, and to look for changes. */
+        int enhanced = 4;
+        int byEnhanced = 10;
+
+        void $$_hibernate_write_enhanced(int value) {
+            if (enhanced != value) {
+                enhanced = value;
+            }
+        }
+
+        boolean $$_hibernate_hasDirtyAttributes() {
+            return enhanced > 100;
+        }
+
+        /** What the program's reads become. */
+        int $$_hibernate_read_byEnhanced() {
+            return byEnhanced;
+        }
 
         String getPrinted() {
             return printed;
@@ -152,6 +170,9 @@ public final class Corners {
         storedByReflection.set(item, "t");
         storedByReflectionInt.setInt(item, 9);
         sink = OPTIMIZER.getPropertyValues(item);
+        item.$$_hibernate_write_enhanced(5);
+        sink = item.$$_hibernate_hasDirtyAttributes();
+        sink = item.$$_hibernate_read_byEnhanced();
         Copied copied = fetchCopied();
         sink = copied.read;
         sink = (ThreadLocalRandom.current().nextBoolean() ? copied.copy() : copied.copyOfParent()).readOfCopy;

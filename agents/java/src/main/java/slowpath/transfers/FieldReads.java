@@ -67,6 +67,9 @@ final class FieldReads extends ClassVisitor {
         if (layout == null || (access & (Opcodes.ACC_STATIC | Opcodes.ACC_ABSTRACT)) != 0) {
             return reads;
         }
+        if (hasFrames && Enhanced.readsForItself(method)) {
+            return Enhanced.visitor(access, name, method, type, reads);
+        }
         return hasFrames && Printing.is(method, type)
                 ? new Printing(access, method, type, layout.end(), reads) : reads;
     }

@@ -5,6 +5,8 @@
  */
 package slowpath.transfers;
 
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Collection;
@@ -17,12 +19,23 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 
 final class Graph {
     private static final int MOST_OBJECTS = 2000;
     /** In arrays and collections, texts and numbers, too. */
     private static final int MOST_ELEMENTS = 20_000;
+
+    /** What is called of collections and maps here, and what that calls. */
+    private static final Set<String> READS =
+            Set.of("iterator", "listIterator", "size", "get", "values", "entrySet", "keySet", "isEmpty");
+    private static final ClassValue<Boolean> IS_OPAQUE = new ClassValue<>() {
+        @Override
+        protected Boolean computeValue(Class<?> type) {
+            return isOpaqueClass(type);
+        }
+    };
 
     static final class OfClass {
         int count;
@@ -55,11 +68,11 @@ final class Graph {
     }
 
     private void visit(Object object, Function<Class<?>, DataClass> dataClasses) {
-        String type = object.getClass().getName();
-        DataClass dataClass = dataClasses.apply(object.getClass());
+        Class<?> type = object.getClass();
+        DataClass dataClass = dataClasses.apply(type);
         if (dataClass != null) {
             // An object of Hibernate that stands for one which is not loaded is none.
-            if (type.contains("$HibernateProxy")) {
+            if (type.getName().contains("$HibernateProxy")) {
                 return;
             }
             OfClass ofClass = classes.computeIfAbsent(dataClass, none -> new OfClass());
@@ -73,16 +86,22 @@ final class Graph {
                     open(values[field]);
                 }
             }
-        } else if (object instanceof Object[]) {
+            if (!(object instanceof Collection) && !(object instanceof Map)) {
+                return;
+            }
+        }
+        if (object instanceof Object[]) {
             openAll(Arrays.asList((Object[]) object));
         } else if (isOpaque(type)) {
-            openAll(Wrappers.content(object, type));
+            openAll(Wrappers.content(object, type.getName()));
         } else if (object instanceof Collection) {
             openAll((Collection<?>) object);
         } else if (object instanceof Map) {
             openAll(((Map<?, ?>) object).values());
         } else if (object instanceof Optional) {
             open(((Optional<?>) object).orElse(null));
+        } else if (object instanceof AtomicReference) {
+            open(((AtomicReference<?>) object).get());
         }
     }
 
@@ -113,7 +132,30 @@ final class Graph {
     }
 
     /** Whether looking into an object of this class might run code of others, for instance load it from a database. */
-    static boolean isOpaque(String className) {
-        return !className.startsWith("java.util.") && !className.startsWith("com.google.protobuf.");
+    static boolean isOpaque(Class<?> type) {
+        return IS_OPAQUE.get(type);
+    }
+
+    /** A class that is an ArrayList or the like by another name, as clients are given for its elements, is as that is. */
+    private static boolean isOpaqueClass(Class<?> type) {
+        String name = type.getName();
+        if (name.startsWith("java.util.") || name.startsWith("com.google.protobuf.")) {
+            return false;
+        }
+        Class<?> parent = type.getSuperclass();
+        boolean isMany = Collection.class.isAssignableFrom(type) || Map.class.isAssignableFrom(type);
+        if (!isMany || parent == null || Modifier.isAbstract(parent.getModifiers()) || isOpaque(parent)) {
+            return true;
+        }
+        try {
+            for (Method method : type.getDeclaredMethods()) {
+                if (READS.contains(method.getName())) {
+                    return true;
+                }
+            }
+            return false;
+        } catch (LinkageError | TypeNotPresentException cause) {
+            return true; // A class that its methods name is missing.
+        }
     }
 }

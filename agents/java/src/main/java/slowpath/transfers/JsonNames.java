@@ -26,10 +26,12 @@ final class JsonNames {
     static List<String> of(Class<?> type, List<Field> fields) {
         List<String> names = new ArrayList<>();
         try {
-            Set<String> ignored = ignoredBy(type);
+            Set<String> ignored = listedBy(type, "JsonIgnoreProperties");
+            Set<String> only = listedBy(type, "JsonIncludeProperties");
             for (Field field : fields) {
                 String name = of(field, type, fields);
-                names.add(name == null || ignored.contains(name) ? null : name);
+                boolean isFilled = name != null && !ignored.contains(name) && (only.isEmpty() || only.contains(name));
+                names.add(isFilled ? name : null);
             }
             return names;
         } catch (RuntimeException | LinkageError cause) { // A class that annotations name is missing.
@@ -39,7 +41,7 @@ final class JsonNames {
 
     private static String of(Field field, Class<?> owner, List<Field> fields) {
         String name = field.getName();
-        boolean isIgnored = false;
+        boolean isIgnored = isIgnored(field.getType());
         boolean isNamed = false;
         List<AnnotatedElement> accessors = accessors(field);
         addParameters(accessors, field, owner, fields);
@@ -48,13 +50,16 @@ final class JsonNames {
                 String type = annotation.annotationType().getName();
                 if (type.equals(JACKSON + "JsonIgnore")) {
                     isIgnored |= !Boolean.FALSE.equals(value(annotation, "value"));
+                } else if (type.equals(JACKSON + "JsonBackReference")) {
+                    return null; // Jackson sets it to the object that has this one.
+                } else if (type.equals(JACKSON + "JsonGetter") || type.equals(JACKSON + "JsonSetter")) {
+                    name = given(annotation, name);
                 } else if (type.equals(JACKSON + "JsonProperty")) {
                     if ("READ_ONLY".equals(String.valueOf(value(annotation, "access")))) {
                         return null;
                     }
                     isNamed = true;
-                    Object given = value(annotation, "value");
-                    name = given instanceof String && !((String) given).isEmpty() ? (String) given : name;
+                    name = given(annotation, name);
                 } else if (type.equals("com.google.gson.annotations.SerializedName")) {
                     name = String.valueOf(value(annotation, "value"));
                 }
@@ -103,18 +108,36 @@ final class JsonNames {
         }
     }
 
-    /** Of the class, or of the ancestor whose annotation it inherits. */
-    private static Set<String> ignoredBy(Class<?> type) {
+    /** The name that an annotation gives, or the one before. */
+    private static String given(Annotation annotation, String before) {
+        Object given = value(annotation, "value");
+        return given instanceof String && !((String) given).isEmpty() ? (String) given : before;
+    }
+
+    /** Whether Jackson leaves out all fields of this type. */
+    private static boolean isIgnored(Class<?> type) {
+        Annotation annotation = declared(type, "JsonIgnoreType");
+        return annotation != null && !Boolean.FALSE.equals(value(annotation, "value"));
+    }
+
+    /** The names that such an annotation of the class, or of the ancestor from which it inherits one, lists for reading. */
+    private static Set<String> listedBy(Class<?> type, String annotation) {
+        Annotation found = declared(type, annotation);
+        Object names = found == null ? null : value(found, "value");
+        return names instanceof String[] && !Boolean.TRUE.equals(value(found, "allowSetters"))
+                ? Set.copyOf(List.of((String[]) names)) : Set.of();
+    }
+
+    /** An annotation of Jackson; null: neither the class nor an ancestor has it. */
+    private static Annotation declared(Class<?> type, String name) {
         for (Class<?> ancestor = type; ancestor != null; ancestor = ancestor.getSuperclass()) {
             for (Annotation annotation : ancestor.getDeclaredAnnotations()) {
-                if (annotation.annotationType().getName().equals(JACKSON + "JsonIgnoreProperties")) {
-                    Object names = value(annotation, "value");
-                    return names instanceof String[] && !Boolean.TRUE.equals(value(annotation, "allowSetters"))
-                            ? Set.copyOf(List.of((String[]) names)) : Set.of();
+                if (annotation.annotationType().getName().equals(JACKSON + name)) {
+                    return annotation;
                 }
             }
         }
-        return Set.of();
+        return null;
     }
 
     private static Object value(Annotation annotation, String name) {

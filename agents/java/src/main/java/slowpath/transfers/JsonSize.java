@@ -8,6 +8,7 @@ import java.io.File;
 import java.net.InetAddress;
 import java.net.URI;
 import java.net.URL;
+import java.nio.ByteBuffer;
 import java.time.Year;
 import java.util.Calendar;
 import java.util.Collection;
@@ -19,6 +20,7 @@ import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.TimeZone;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 
 final class JsonSize {
     private static final int DEEPEST = 8;
@@ -50,11 +52,15 @@ final class JsonSize {
         String type = value.getClass().getName();
         boolean isArray = value.getClass().isArray();
         if (depth == DEEPEST
-                && (isArray || value instanceof Collection || value instanceof Map || value instanceof Optional)) {
+                && (isArray || value instanceof Collection || value instanceof Map || value instanceof Optional
+                || value instanceof AtomicReference)) {
             return 2;
         }
         if (value instanceof byte[]) {
             return 2 + (((byte[]) value).length + 2) / 3 * 4L; // In Base64.
+        }
+        if (value instanceof ByteBuffer) {
+            return 2 + (((ByteBuffer) value).remaining() + 2) / 3 * 4L;
         }
         if (value instanceof char[]) {
             return 2 + utf8(new String((char[]) value));
@@ -80,7 +86,7 @@ final class JsonSize {
         if ((value instanceof Date || value instanceof Calendar) && type.startsWith("java.")) {
             return MOMENT;
         }
-        if (Graph.isOpaque(type)) {
+        if (Graph.isOpaque(value.getClass())) {
             return 2;
         }
         if (value instanceof Collection) {
@@ -92,6 +98,9 @@ final class JsonSize {
         }
         if (value instanceof Optional) {
             return of(((Optional<?>) value).orElse(null), depth + 1);
+        }
+        if (value instanceof AtomicReference) {
+            return of(((AtomicReference<?>) value).get(), depth + 1);
         }
         if (value instanceof OptionalInt) {
             return ofNumber(((OptionalInt) value).stream().boxed().findAny().orElse(null));

@@ -70,6 +70,7 @@ final class PrintsAndCopies implements ClassFileTransformer {
     private static final class Changed extends ClassVisitor {
         /** Null: it has no fields of data. */
         private final ClassLayout layout;
+        private String owner;
         private boolean hasFrames;
 
         Changed(ClassLayout layout, ClassVisitor next) {
@@ -80,6 +81,7 @@ final class PrintsAndCopies implements ClassFileTransformer {
         @Override
         public void visit(
                 int version, int access, String name, String signature, String parent, String[] interfaces) {
+            owner = name;
             hasFrames = (version & 0xffff) >= Opcodes.V1_6;
             super.visit(version, access, name, signature, parent, interfaces);
         }
@@ -103,8 +105,11 @@ final class PrintsAndCopies implements ClassFileTransformer {
                     super.visitFieldInsn(opcode, owner, field, fieldType);
                 }
             };
-            boolean isOfObject = (access & (Opcodes.ACC_STATIC | Opcodes.ACC_ABSTRACT)) == 0;
-            return hasFrames && isOfObject && Printing.is(method, type)
+            boolean isChanged = hasFrames && (access & (Opcodes.ACC_STATIC | Opcodes.ACC_ABSTRACT)) == 0;
+            if (isChanged && Enhanced.readsForItself(method)) {
+                return Enhanced.visitor(access, owner, method, type, copies);
+            }
+            return isChanged && Printing.is(method, type)
                     ? new Printing(access, method, type, 0, copies) : copies;
         }
     }

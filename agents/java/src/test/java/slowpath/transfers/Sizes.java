@@ -7,9 +7,11 @@ package slowpath.transfers;
 import java.io.File;
 import java.net.InetAddress;
 import java.net.URI;
+import java.nio.ByteBuffer;
 import java.sql.Timestamp;
 import java.time.LocalDate;
 import java.time.Year;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.Date;
@@ -22,12 +24,27 @@ import java.util.OptionalLong;
 import java.util.TimeZone;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 public final class Sizes {
     private Sizes() {}
+
+    private static final class Numbers extends ArrayList<Integer> {
+        Numbers() {
+            super(List.of(1, 2, 3));
+        }
+    }
+
+    /** What it has is not to be looked at, as that would call its own methods. */
+    private static final class Shown extends ArrayList<Integer> {
+        @Override
+        public int size() {
+            throw new IllegalStateException();
+        }
+    }
 
     public static void main(String[] arguments) {
         double[] doubles = new double[200_000];
@@ -50,7 +67,8 @@ public final class Sizes {
         for (Object value : List.of(Year.of(2026), "text".toCharArray(), URI.create("http://shop/1"), OptionalInt.of(17),
                 OptionalLong.empty(), OptionalDouble.of(1.5), List.of(), new int[][] {{1, 2}, {3, 4, 5}},
                 Map.of(LocalDate.of(2026, 1, 2), 5), Double.NaN, new AtomicBoolean(true), new File("/tmp/x"),
-                TimeZone.getTimeZone("Europe/Berlin"), String.class, InetAddress.getLoopbackAddress())) {
+                TimeZone.getTimeZone("Europe/Berlin"), String.class, InetAddress.getLoopbackAddress(),
+                ByteBuffer.wrap(new byte[4]), new AtomicReference<>(5), new Numbers(), new Shown())) {
             print(Encoding.JSON, value);
         }
         AtomicInteger measured = new AtomicInteger();

@@ -1,10 +1,13 @@
 /*
- * A station as a program has it that adds fields of its own, which JSON does not fill: `label`, `length` and `note`.
+ * A station as a program has it that adds fields of its own, which JSON does not fill: `label`, `length`, `note`, `parent`
+ * and `counts`.
  */
 package families;
 
+import com.fasterxml.jackson.annotation.JsonBackReference;
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
+import com.fasterxml.jackson.annotation.JsonIgnoreType;
 import com.fasterxml.jackson.annotation.JsonProperty;
 
 @JsonIgnoreProperties({"note", "lines", "latitude", "longitude"})
@@ -18,6 +21,14 @@ public class LabelledStation {
     @JsonProperty(access = JsonProperty.Access.READ_ONLY)
     private int length;
     private String note;
+    @JsonBackReference
+    private LabelledStation parent;
+    public Counts counts = new Counts();
+
+    @JsonIgnoreType
+    static class Counts {
+        int visits = 1;
+    }
 
     public String getName() {
         return name;

@@ -3,6 +3,7 @@
  */
 package families;
 
+import java.util.ArrayList;
 import org.springframework.http.HttpMethod;
 import org.springframework.web.client.HttpMessageConverterExtractor;
 import org.springframework.web.client.RestTemplate;
@@ -22,6 +23,7 @@ final class RestTemplateFamily implements Family {
         extracted(number);
         labelled(number);
         made(number);
+        listed();
     }
 
     private String one(int number) {
@@ -30,6 +32,14 @@ final class RestTemplateFamily implements Family {
 
     private String made(int number) {
         return rest.getForObject("/stations/{id}", MadeStation.class, number).title(); // line: rest-made
+    }
+
+    /** What a client is given where it would not know of what the list is. */
+    static class StationList extends ArrayList<Station> {}
+
+    private int listed() {
+        return rest.getForObject("/stations?first=1", StationList.class) // line: rest-listed
+                .stream().mapToInt(Station::getPlatforms).sum();
     }
 
     private String labelled(int number) {
