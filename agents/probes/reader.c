@@ -155,7 +155,7 @@ static struct slowpath_reader *open_memfd(int pid, char *message, size_t capacit
 /* A file of SLOWPATH_PROBES_DIR has no descriptor any more, but is mapped. Its path is that of the process's own root. */
 static struct slowpath_reader *open_mapped(int pid, char *message, size_t capacity)
 {
-    char path[64], name[64], line[PATH_MAX + 128], target[PATH_MAX + 32];
+    char path[64], name[64], line[PATH_MAX + 128], target[sizeof line + 32];
     struct slowpath_reader *reader = NULL;
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
     snprintf(name, sizeof name, "/" SLOWPATH_PROBES_NAME ".%u", number_in_namespace(pid));

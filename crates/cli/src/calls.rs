@@ -51,8 +51,8 @@ pub fn run(args: &CallsArgs) -> anyhow::Result<Report> {
     let named: Vec<(&str, &dyn Source)> = (hosts.iter().zip(&sources))
         .map(|(host, source)| (host.name.as_str(), source as &dyn Source))
         .collect();
-    let outcome = calls(&named, slowest, &options)
-        .map_err(|Cancelled| anyhow::anyhow!("interrupted"))?;
+    let outcome =
+        calls(&named, slowest, &options).map_err(|Cancelled| anyhow::anyhow!("interrupted"))?;
     report = report.with(outcome.diagnostics);
     let told = outcome.state.unwrap_or_default();
     match args.json {

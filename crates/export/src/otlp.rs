@@ -80,18 +80,21 @@ struct Attribute {
 
 /// `AnyValue`: numbers are text in OTLP's JSON.
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 enum Value {
-    StringValue(String),
-    IntValue(String),
-    DoubleValue(f64),
-    BoolValue(bool),
+    #[serde(rename = "stringValue")]
+    Text(String),
+    #[serde(rename = "intValue")]
+    Integer(String),
+    #[serde(rename = "doubleValue")]
+    Float(f64),
+    #[serde(rename = "boolValue")]
+    Bool(bool),
 }
 
 fn text(key: &'static str, text: impl Into<String>) -> Attribute {
     Attribute {
         key: key.into(),
-        value: Value::StringValue(text.into()),
+        value: Value::Text(text.into()),
     }
 }
 
@@ -252,13 +255,11 @@ fn number_of_kind(kind: SpanKind) -> u8 {
 
 fn value_of(told: &AttributeValue) -> Value {
     match told {
-        AttributeValue::Text(text) | AttributeValue::Json(text) => {
-            Value::StringValue(text.to_string())
-        }
-        AttributeValue::Integer(number) => Value::IntValue(number.to_string()),
-        AttributeValue::Bool(value) => Value::BoolValue(*value),
-        AttributeValue::Float(number) if number.is_finite() => Value::DoubleValue(*number),
-        AttributeValue::Float(number) => Value::StringValue(number.to_string()),
+        AttributeValue::Text(text) | AttributeValue::Json(text) => Value::Text(text.to_string()),
+        AttributeValue::Integer(number) => Value::Integer(number.to_string()),
+        AttributeValue::Bool(value) => Value::Bool(*value),
+        AttributeValue::Float(number) if number.is_finite() => Value::Float(*number),
+        AttributeValue::Float(number) => Value::Text(number.to_string()),
     }
 }
 
@@ -275,7 +276,7 @@ fn state_spans(host: HostRequests<'_>, id: RequestId, request: &Request) -> Vec<
                 text("slowpath.state", state),
                 Attribute {
                     key: "thread.id".into(),
-                    value: Value::IntValue(segment.thread.to_string()),
+                    value: Value::Integer(segment.thread.to_string()),
                 },
                 text("thread.name", &*segment.comm),
             ]);
@@ -284,7 +285,7 @@ fn state_spans(host: HostRequests<'_>, id: RequestId, request: &Request) -> Vec<
                     .push(text("slowpath.detail", &*segment.detail));
             }
             if let Some(host) = &segment.host_name {
-                let number = |at: Timestamp| Value::IntValue(at.ns().to_string());
+                let number = |at: Timestamp| Value::Integer(at.ns().to_string());
                 span.attributes.extend([
                     text("slowpath.state_host", &**host),
                     Attribute {

@@ -303,9 +303,9 @@ proptest! {
             }
         }
         for (format, file) in files(&spans) {
-            let mut found = slowpath_read_spans::Collected::default();
-            let options = slowpath_read_spans::ReadOptions::default();
-            slowpath_read_spans::read_spans(OneByOne(&file), "spans", options, &mut found);
+            let mut found = Collected::default();
+            let options = ReadOptions::default();
+            read_spans(OneByOne(&file), "spans", options, &mut found);
             prop_assert_eq!(found, read(&file), "{}", format);
         }
     }

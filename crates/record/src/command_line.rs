@@ -178,7 +178,11 @@ mod tests {
                 "-c",
                 "redis-cli -a 'S S' get a; app --token \"S S S\"; app -x 'b c'",
             ],
-            &["sh", "-c", "redis-cli -a *** get a; app --token *** app -x 'b c'"],
+            &[
+                "sh",
+                "-c",
+                "redis-cli -a *** get a; app --token *** app -x 'b c'",
+            ],
         );
     }
 

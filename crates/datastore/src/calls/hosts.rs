@@ -9,9 +9,7 @@ use slowpath_model::{Diagnostic, DiagnosticCode, Place, TimeRange, Timestamp};
 
 use super::Heard;
 use super::commands::wire_of;
-use super::services::{
-    Call, Connection, ConnectionAt, Received, ReceivedAt, ServiceAt, Services,
-};
+use super::services::{Call, Connection, ConnectionAt, Received, ReceivedAt, ServiceAt, Services};
 use super::wires::{HostAt, Wire, is_between_hosts};
 use crate::server::Server;
 
@@ -59,11 +57,13 @@ impl Together {
         for (heard, host) in hosts.into_iter().zip(0..) {
             let numbers = heard.servers.numbers();
             let servers = heard.servers.all.into_iter().zip(numbers);
-            together.stores.extend(servers.map(|(server, number)| Store {
-                host: HostAt(host),
-                number,
-                server,
-            }));
+            together
+                .stores
+                .extend(servers.map(|(server, number)| Store {
+                    host: HostAt(host),
+                    number,
+                    server,
+                }));
             together.lost.extend(heard.lost);
             together.nameless = together.nameless.saturating_add(heard.nameless);
         }
@@ -219,7 +219,9 @@ impl<'run> UsedOnce<'run> {
         let batches = servers.flat_map(|server| {
             (server.lite.kept.iter()).filter_map(|(client, batches)| {
                 let wire = server.addresses.get(client).and_then(wire_of)?;
-                let first = batches.first().filter(|batch| batch.bytes_before == Some(0))?;
+                let first = batches
+                    .first()
+                    .filter(|batch| batch.bytes_before == Some(0))?;
                 Some((wire, first.commands.first()?.start))
             })
         });
@@ -242,7 +244,8 @@ impl<'run> UsedOnce<'run> {
 fn offset(first: &UsedOnce<'_>, second: &UsedOnce<'_>) -> Option<i64> {
     let there = bounds(first, second);
     let back = bounds(second, first);
-    let back = back.map(|(least, most)| (most.map(i64::wrapping_neg), least.map(i64::wrapping_neg)));
+    let back =
+        back.map(|(least, most)| (most.map(i64::wrapping_neg), least.map(i64::wrapping_neg)));
     let both: Vec<_> = there.chain(back).collect();
     let mut least: Vec<i64> = both.iter().filter_map(|(least, _)| *least).collect();
     let mut most: Vec<i64> = both.iter().filter_map(|(_, most)| *most).collect();

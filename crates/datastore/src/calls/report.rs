@@ -425,8 +425,9 @@ impl<'run> Maker<'run> {
             });
         }
         for executed in self.executed.iter().filter_map(|executed| executed.to()) {
-            let ended =
-                self.stores[executed.server].server.lite.kept[&executed.client][executed.batch].ended;
+            let ended = self.stores[executed.server].server.lite.kept[&executed.client]
+                [executed.batch]
+                .ended;
             let row = told.binary_search(&executed.server);
             if let Ok(row) = row
                 && window.contains(ended)

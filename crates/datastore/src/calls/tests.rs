@@ -162,10 +162,13 @@ fn service(lines: &str) -> String {
         let mut all = fields.join(" ");
         let places = fields.iter().find_map(|field| field.strip_prefix("over="));
         if let Some((own, peer)) = places.and_then(|places| places.split_once('>')) {
-            let place = if lines.contains(LOOPBACK) { LOOPBACK } else { "10.0.0.1" };
-            let address = |prefix: &str, port: &str| {
-                format!("{prefix}_address={place} {prefix}_port={port}")
+            let place = if lines.contains(LOOPBACK) {
+                LOOPBACK
+            } else {
+                "10.0.0.1"
             };
+            let address =
+                |prefix: &str, port: &str| format!("{prefix}_address={place} {prefix}_port={port}");
             all = all.replace(
                 &format!("over={own}>{peer}"),
                 &format!("{} {}", address("local", own), address("remote", peer)),
@@ -267,7 +270,11 @@ fn requests_are_followed_from_host_to_host() {
     assert_eq!(said, []);
     let first = &report.requests[0];
     assert_eq!(first.host.as_deref(), Some("7"));
-    let hosts: Vec<_> = report.stores.iter().map(|row| row.host.as_deref()).collect();
+    let hosts: Vec<_> = report
+        .stores
+        .iter()
+        .map(|row| row.host.as_deref())
+        .collect();
     assert_eq!(hosts, [Some("9")]);
 }
 
