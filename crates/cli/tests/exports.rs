@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use support::{oracle, python, run, slowpath, slowpath_succeeds, unpacked};
+use support::{oracle, python, run, slowpath_succeeds, unpacked};
 
 /// By span: begin, end and time by state.
 type Requests = BTreeMap<String, (i64, i64, BTreeMap<String, i64>)>;
@@ -112,30 +112,43 @@ fn otlp_has_each_state_as_part_of_its_request() {
     });
 }
 
+/// The requests of a folder with a trace and files of spans.
+fn requests_beside(trace: &Path, files: &[&str]) -> Value {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::os::unix::fs::symlink(trace, folder.path().join("trace")).expect("a link");
+    for (number, file) in files.iter().enumerate() {
+        let name = folder.path().join(format!("{number}.jsonl"));
+        std::fs::write(name, file).expect("a file");
+    }
+    slowpath_succeeds(&["requests", "--json"], folder.path()).json()["requests"].take()
+}
+
 #[test]
 fn what_was_exported_changes_nothing_beside_what_it_is_of() {
+    let Some(unpacked) = unpacked("cpu-cgroup/cpu-cgroup.tar.zst") else {
+        return;
+    };
+    let trace = unpacked.join("cpu-cgroup");
     let folder = tempfile::tempdir().expect("a folder");
-    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../demo-recording");
-    let together = folder.path().join("together");
-    let file = together.join("spans.jsonl");
-    std::fs::create_dir(&together).expect("a folder");
-    std::os::unix::fs::symlink(
-        demo.canonicalize().expect("it is there"),
-        together.join("demo"),
-    )
-    .expect("a link");
-    let name = file.to_str().expect("a plain name");
-    let of_one_operation = ["--operation", "ask*", "--operation", "compute*"];
-    let export = ["export", "--to", "otlp", "--with-requests", "-o", name];
-    slowpath_succeeds(&[&export[..], &of_one_operation].concat(), &demo);
-    let told = slowpath(&["requests", "--json"], &together);
-    assert!(told.stderr.contains("AddedSpans"), "{}", told.stderr);
-    assert!(!told.stderr.contains("NoThreadKnown"), "{}", told.stderr);
-    let alone = slowpath_succeeds(&["requests", "--json"], &demo).json();
-    assert_eq!(told.json()["requests"], alone["requests"]);
-    // By itself, it is what other tools have of the requests.
-    let services = slowpath(&["services", "--json"], &file).json();
-    assert_eq!(services["contexts"], 2);
+    let exported = |of: &Path, name: &str| {
+        let file = folder.path().join(name);
+        let arguments = ["export", "--to", "otlp", "--with-requests", "-o"];
+        let name = file.to_str().expect("a plain name");
+        slowpath_succeeds(&[&arguments[..], &[name]].concat(), of);
+        std::fs::read_to_string(file).expect("a file")
+    };
+    // As an application would tell them: the server's side of calls, of a version.
+    let told =
+        exported(&trace, "told.jsonl").replace(r#""kind":1,"#, r#""kind":2,"status":{"code":2},"#);
+    let with_told = tempfile::tempdir().expect("a folder");
+    std::os::unix::fs::symlink(&trace, with_told.path().join("trace")).expect("a link");
+    std::fs::write(with_told.path().join("told.jsonl"), &told).expect("a file");
+    let again = exported(with_told.path(), "again.jsonl");
+    assert!(again.contains(r#""kind":2,"#) && again.contains(r#""status":{"code":2}"#));
+    assert_eq!(
+        requests_beside(&trace, &[&told, &again]),
+        requests_beside(&trace, &[&told])
+    );
 }
 
 #[test]
