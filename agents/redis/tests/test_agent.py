@@ -552,15 +552,6 @@ class Refusals(unittest.TestCase):
             self.assertEqual(why in run.stderr, says_why, run.stderr)
             self.assertEqual(run.stderr != "", says_why)
 
-    def test_what_is_launched_beside_a_server_has_no_lttng(self):
-        """Whose shells it ends when a session goes."""
-        run = subprocess.run(
-            ["cat", "/proc/self/maps"], env=dict(os.environ, LD_PRELOAD=LAUNCH), capture_output=True, text=True
-        )
-        self.assertIn(os.path.basename(LAUNCH), run.stdout)
-        self.assertNotIn("lttng", run.stdout)
-        self.assertEqual(run.stderr, "")
-
     def test_an_agent_that_cannot_be_loaded_is_told(self):
         with tempfile.TemporaryDirectory() as folder:
             alone = shutil.copy(LAUNCH, folder)

@@ -3,6 +3,7 @@
 //! A fact borrows text from its packet and is gone after the call. Where it happened (processor)
 //! and in whose context (thread) is not part of it: that follows from the stream.
 
+use serde::{Deserialize, Serialize};
 use slowpath_model::{CpuId, Event, ProcessId, SpanId, ThreadId, TraceId};
 
 use crate::service::MessageMoment;
@@ -383,7 +384,7 @@ pub struct BlockRequest {
 }
 
 /// An operation in io_uring's hands, by addresses that are used again once it has completed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct UringRequest {
     /// Of the ring.
     pub ring: u64,

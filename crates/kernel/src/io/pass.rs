@@ -403,7 +403,6 @@ impl Analysis for Io<'_> {
             } => {
                 let thread = chunk.whose(at, thread, process);
                 // Said of nobody first: whose it is may never be known.
-                let request = request.into();
                 chunk.push(at, Whose::Nobody, What::Replaced(request));
                 if let Some(operation) = Operation::of(operation, is_of_fixed_file) {
                     let submitted = What::Submitted {
@@ -415,7 +414,6 @@ impl Analysis for Io<'_> {
                 }
             }
             Fact::UringFile { request, fd } => {
-                let request = request.into();
                 chunk.push(at, Whose::Nobody, What::LookedUp { request, fd });
             }
             Fact::UringCompleted {
@@ -429,7 +427,7 @@ impl Analysis for Io<'_> {
                 ..
             } => {
                 let completed = What::OperationCompleted {
-                    request: request.into(),
+                    request,
                     user_data,
                     value: result,
                     counts: self.window.contains(at),

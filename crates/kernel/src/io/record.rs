@@ -1,10 +1,11 @@
 //! What a chunk leaves to be resolved in the order of time.
 
 use serde::{Deserialize, Serialize};
+use slowpath_concepts::UringRequest;
 use slowpath_model::{ProcessId, ThreadId, Timestamp};
 
 use super::calls::{Call, Entry, Kind, Return, Way};
-use super::uring::{Operation, Request};
+use super::uring::Operation;
 
 /// Something that a thread did, or that the tracer told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,17 +39,17 @@ pub(super) enum What {
     Closed { fd: i32 },
     /// The thread gave an operation to io_uring.
     Submitted {
-        request: Request,
+        request: UringRequest,
         operation: Operation,
         user_data: Option<u64>,
     },
     /// A request of io_uring is another one from now on, which does not matter.
-    Replaced(Request),
+    Replaced(UringRequest),
     /// An operation of io_uring looked a descriptor up.
-    LookedUp { request: Request, fd: i32 },
+    LookedUp { request: UringRequest, fd: i32 },
     /// An operation of io_uring completed.
     OperationCompleted {
-        request: Request,
+        request: UringRequest,
         user_data: Option<u64>,
         value: i64,
         /// It lies in the window.

@@ -11,16 +11,6 @@ use slowpath_model::ProcessId;
 
 use super::calls::Way;
 
-/// The addresses of a ring and of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct Request(u64, u64);
-
-impl From<UringRequest> for Request {
-    fn from(UringRequest { ring, request }: UringRequest) -> Self {
-        Self(ring, request)
-    }
-}
-
 /// What an operation does, as far as it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Does {
@@ -106,29 +96,29 @@ impl Submitted {
 /// Operations that have not completed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Operations {
-    submitted: FxHashMap<Request, Submitted>,
+    submitted: FxHashMap<UringRequest, Submitted>,
     /// By ring and what programs call them, those of `submitted` that may go on, the latest last.
-    called: FxHashMap<(u64, u64), Vec<Request>>,
+    called: FxHashMap<(u64, u64), Vec<UringRequest>>,
 }
 
 impl Operations {
-    pub(super) fn submit(&mut self, request: Request, submitted: Submitted) {
+    pub(super) fn submit(&mut self, request: UringRequest, submitted: Submitted) {
         self.forget(request);
         self.submitted.insert(request, submitted);
         if let Some(user_data) = submitted.user_data {
-            let called = self.called.entry((request.0, user_data)).or_default();
+            let called = self.called.entry((request.ring, user_data)).or_default();
             called.push(request);
         }
     }
 
-    pub(super) fn forget(&mut self, request: Request) {
+    pub(super) fn forget(&mut self, request: UringRequest) {
         let Some(submitted) = self.submitted.remove(&request) else {
             return;
         };
         let Some(user_data) = submitted.user_data else {
             return;
         };
-        let place = (request.0, user_data);
+        let place = (request.ring, user_data);
         if let Some(called) = self.called.get_mut(&place) {
             // Most complete soon: it is one of the latest.
             if let Some(position) = called.iter().rposition(|other| *other == request) {
@@ -140,7 +130,7 @@ impl Operations {
         }
     }
 
-    pub(super) fn looks_up(&mut self, request: Request, fd: i32) {
+    pub(super) fn looks_up(&mut self, request: UringRequest, fd: i32) {
         if let Some(submitted) = self.submitted.get_mut(&request) {
             submitted.operation.looks_up(fd);
         }
@@ -149,12 +139,12 @@ impl Operations {
     /// What completed, if its submission is known.
     pub(super) fn complete(
         &mut self,
-        request: Request,
+        request: UringRequest,
         user_data: Option<u64>,
         has_more: bool,
     ) -> Option<Submitted> {
-        if request.1 == 0 {
-            return self.called(request.0, user_data?);
+        if request.request == 0 {
+            return self.called(request.ring, user_data?);
         }
         let completed = self.submitted.get(&request).copied();
         if !has_more {
