@@ -72,6 +72,7 @@ impl Runner<'_> {
             in_background = true;
         };
         let wall = begin.elapsed();
+        let left_nothing = waited == Waited::OtherEnded;
         if let Some(collector) = &self.collector {
             collector.stop_counting();
         }
@@ -88,8 +89,10 @@ impl Runner<'_> {
         }
         let cpu_after = self.cpu(system.as_deref());
         let errors = self.output(planned, &format!("{name}.err"));
-        // A system that ends often takes the workload with it.
-        let is_in_background = self.is_in_background(system.as_deref_mut(), &child)?;
+        // A system that ends often takes the workload with it. One that had left nothing is not looked for again: what the
+        // workload started, and has lost its parent since, would be taken for it.
+        let is_in_background =
+            !left_nothing && self.is_in_background(system.as_deref_mut(), &child)?;
         let system_end = match &mut system {
             Some(child) if child.has_ended() && !is_in_background => {
                 Some(child.status().map_err(RunError::Watch)?)
