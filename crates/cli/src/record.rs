@@ -12,8 +12,8 @@ use clap::{Args, ValueEnum};
 use slowpath_model::{ProcessId, counted, shell_word, shown};
 use slowpath_record::{
     AgentsChoice, CommandEnd, ForwardTarget, KernelChoice, Manifest, Mode, RecordError,
-    RecordOptions, RedisChoice, RedisDetail, RedisServer, Rule, SpanOptions, SpansChoice,
-    SpansPart, Tracer, UserSpaceChoice, record, request_snapshot,
+    RecordOptions, RedisBackend, RedisChoice, RedisDetail, RedisServer, Rule, SpanOptions,
+    SpansChoice, SpansPart, Tracer, UserSpaceChoice, record, request_snapshot,
 };
 
 /// Record what the kernel and applications do, while a command runs or until Ctrl-C.
@@ -78,8 +78,14 @@ pub struct RecordArgs {
     /// How closely: lite (an event for all that a client sent at once), life-cycle (single events for
     /// reading, executing and writing), full (also the event loop, I/O threads, TLS). All of them tell of
     /// messages between nodes of a cluster.
-    #[arg(long, value_enum, default_value_t = Detail::Lite, requires = "redis")]
-    redis_detail: Detail,
+    ///
+    /// [default: lite]
+    #[arg(long, value_enum, requires = "redis")]
+    redis_detail: Option<Detail>,
+    /// By what: agent (loaded into the servers), or uprobes (nothing is: the kernel watches servers that run, at
+    /// some 10 µs for each command; life cycles alone, of Redis 6.2 to 8 and Valkey).
+    #[arg(long, value_enum, default_value_t = Backend::Agent, requires = "redis")]
+    redis_by: Backend,
     /// Record the Node programs that COMMAND starts from inside, as built by `make agents`: their requests
     /// over HTTP and commands to Redis. Headers, bodies, keys and values are never recorded.
     #[arg(long, requires = "command")]
@@ -109,6 +115,12 @@ enum Detail {
     Lite,
     LifeCycle,
     Full,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Backend {
+    Agent,
+    Uprobes,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -191,7 +203,7 @@ impl RecordArgs {
                 rules: self.when,
             },
             agents: agents_choice(&self.agents)?,
-            redis: redis_choice(&self.redis, self.redis_detail, &self.command)?,
+            redis: redis_choice(&self.redis, self.redis_detail, self.redis_by, &self.command)?,
             node: self.node,
             buffer_bytes_per_cpu: self.buffer_size,
             accounts: self.account.into_iter().map(ProcessId).collect(),
@@ -202,17 +214,34 @@ impl RecordArgs {
 
 fn redis_choice(
     servers: &[RedisServer],
-    detail: Detail,
+    detail: Option<Detail>,
+    by: Backend,
     command: &[OsString],
 ) -> anyhow::Result<RedisChoice> {
     let mut choice = RedisChoice {
         detail: match detail {
-            Detail::Lite => RedisDetail::Lite,
-            Detail::LifeCycle => RedisDetail::LifeCycle,
-            Detail::Full => RedisDetail::Full,
+            None | Some(Detail::Lite) => RedisDetail::Lite,
+            Some(Detail::LifeCycle) => RedisDetail::LifeCycle,
+            Some(Detail::Full) => RedisDetail::Full,
+        },
+        by: match by {
+            Backend::Agent => RedisBackend::Agent,
+            Backend::Uprobes => RedisBackend::Uprobes,
         },
         ..RedisChoice::default()
     };
+    if choice.by == RedisBackend::Uprobes {
+        if matches!(detail, Some(Detail::Lite | Detail::Full)) {
+            bail!(
+                "uprobes tell of life cycles\n  hint: leave out --redis-detail, or record by the agent"
+            );
+        }
+        if servers.contains(&RedisServer::Launched) {
+            bail!(
+                "uprobes watch servers that run already\n  hint: start the server, and name its process: --redis PID"
+            );
+        }
+    }
     for server in servers {
         match server {
             RedisServer::Launched if command.is_empty() => {
@@ -345,7 +374,8 @@ fn summary(folder: &Path, manifest: &Manifest) -> String {
         text += &of_spans(spans);
     }
     let records = |provider: &str| {
-        let mut events = ust.iter().flat_map(|part| &part.events);
+        let of_user = ust.iter().flat_map(|part| &part.events);
+        let mut events = of_user.chain(&kernel.events);
         events.any(|event| event.starts_with(provider))
     };
     let has_spans = spans.as_ref().is_some_and(|part| part.spans > 0);
@@ -354,7 +384,7 @@ fn summary(folder: &Path, manifest: &Manifest) -> String {
         (_, 0) if ended_because.is_some() => return text,
         (_, 0) => return text + "nothing happened that was to be recorded\n",
         _ if records("slowpath_node:") => "calls",
-        _ if records("slowpath_redis:") => "redis",
+        _ if records("slowpath_redis") => "redis",
         (Tracer::None, _) => "events",
         _ if has_spans => "diagnose",
         _ => "cpu",

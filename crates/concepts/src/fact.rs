@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use slowpath_model::{CpuId, Event, ProcessId, SpanId, ThreadId, TraceId};
 
 use crate::service::MessageMoment;
-use crate::store::{BusMessage, StoreAddress, StoreMark, StoreOperation};
+use crate::store::{BusMessage, StoreAddress, StoreMark, StoreOperation, StoreProbe};
 use crate::{FactKind, SwitchOut, SyscallEntry, SyscallExit, slot};
 
 /// What became of a signal (`trace_signal_generate`, `include/trace/events/signal.h`): it was sent, or was but for its
@@ -322,6 +322,8 @@ pub enum Fact<'packet> {
     StoreReplyQueued(StoreMark),
     /// A thread of a data store does something to a connection, or all have done what there was.
     StoreOperation(StoreMark, StoreOperation),
+    /// What probes of the kernel on a data store's functions tell; the mark's thread is numbered as the kernel does.
+    StoreProbe(StoreMark, StoreProbe<'packet>),
     /// A moment of a request over HTTP; [`ServiceMessage::of`](crate::ServiceMessage::of) has what is told of it.
     ServiceMessage(MessageMoment),
     /// A service is about to send a command to a data store;
@@ -737,6 +739,13 @@ impl<'packet> Fact<'packet> {
             | FactKind::StoreUnwatched
             | FactKind::StoreCycleEnd => {
                 Self::StoreOperation(StoreMark::of(event), StoreOperation::of(event, kind))
+            }
+            FactKind::StoreEntered | FactKind::StoreReturned | FactKind::StoreClientMade => {
+                Self::StoreProbe(StoreMark::of(event), StoreProbe::of(event, kind)?)
+            }
+            FactKind::StoreSocket => {
+                let (mark, socket) = StoreProbe::socket(text(0))?;
+                Self::StoreProbe(mark, socket)
             }
             FactKind::ServiceRequestSent => Self::ServiceMessage(MessageMoment::RequestSent),
             FactKind::ServiceRequestReceived => {

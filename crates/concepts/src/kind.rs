@@ -135,6 +135,14 @@ pub enum FactKind {
     StoreUnwatched,
     /// [`Fact::StoreOperation`]: the event loop is about to wait
     StoreCycleEnd,
+    /// [`Fact::StoreProbe`]: a thread enters a function
+    StoreEntered,
+    /// [`Fact::StoreProbe`]: a thread returns from one
+    StoreReturned,
+    /// [`Fact::StoreProbe`]: a client was made
+    StoreClientMade,
+    /// [`Fact::StoreProbe`]: whose connection a descriptor is
+    StoreSocket,
     /// [`Fact::ServiceMessage`]: a request was sent
     ServiceRequestSent,
     /// [`Fact::ServiceMessage`]: a request was received

@@ -26,7 +26,7 @@ pub use service::{
 };
 pub use store::{
     BatchCommand, BatchEnd, BusKind, BusMessage, BusMoment, StoreAddress, StoreBatch, StoreBatches,
-    StoreClientId, StoreMark, StoreOperation,
+    StoreClientId, StoreFunction, StoreMark, StoreOperation, StoreProbe,
 };
 pub use switch_out::SwitchOut;
 pub use syscall::{SyscallEntry, SyscallExit, SyscallId, context_thread};

@@ -490,6 +490,44 @@ const RULES: &[Rule] = &[
         slots: STORE,
     },
     Rule {
+        kind: FactKind::StoreEntered,
+        names: &[
+            "redis_read",
+            ":redis_read",
+            "redis_call",
+            ":redis_call",
+            "redis_write",
+            ":redis_write",
+        ],
+        needs: STORE_PROBE_NEEDS,
+        slots: STORE_PROBE,
+    },
+    Rule {
+        kind: FactKind::StoreReturned,
+        names: &[
+            "redis_read_return",
+            ":redis_read_return",
+            "redis_call_return",
+            ":redis_call_return",
+            "redis_write_return",
+            ":redis_write_return",
+        ],
+        needs: STORE_PROBE_NEEDS,
+        slots: STORE_PROBE,
+    },
+    Rule {
+        kind: FactKind::StoreClientMade,
+        names: &["redis_client_made", ":redis_client_made"],
+        needs: &["common_pid", "vpid", "client_id"],
+        slots: STORE_PROBE,
+    },
+    Rule {
+        kind: FactKind::StoreSocket,
+        names: &["print"],
+        needs: &["common_pid", "buf"],
+        slots: &[&["buf"]],
+    },
+    Rule {
         kind: FactKind::ServiceRequestSent,
         names: &["slowpath_node:http_client_request"],
         needs: SERVICE_NEEDS,
@@ -573,6 +611,17 @@ const STORE_ADDRESS: &[&[&str]] = store_slots!(
     &["bytes_before"],
     &["outgoing"]
 );
+/// Of the kernel's probes on its functions, whose numbers are `StoreFunction`'s.
+const STORE_PROBE_NEEDS: &[&str] = &["common_pid", "vpid", "function"];
+const STORE_PROBE: &[&[&str]] = &[
+    &["vpid"],
+    &["common_pid"],
+    &["pid_ns"],
+    &["fd"],
+    &["client_id"],
+    &["function"],
+    &["command"],
+];
 /// What they are is in arrays: `store.rs`.
 const STORE_BATCHES: &[&[&str]] = &[&["vpid"], &["vtid"], &["pid_ns"]];
 const SERVICE_NEEDS: &[&str] = &["context", "connection", "number"];

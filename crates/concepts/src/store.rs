@@ -190,6 +190,93 @@ impl StoreOperation {
     }
 }
 
+/// A function of a data store that the kernel's probes are on; its numbers are those of `record`'s probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StoreFunction {
+    /// Reads what a client sent, and executes it unless others do (`readQueryFromClient`).
+    Read,
+    /// Executes a command (`call`).
+    Call,
+    /// Writes replies to a client (`writeToClient`).
+    Write,
+}
+
+/// What a probe tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreProbe<'packet> {
+    /// The thread enters a function, for the client of the mark.
+    Entered {
+        /// Which.
+        function: StoreFunction,
+        /// The command that it executes; empty where it executes none.
+        command: &'packet [u8],
+    },
+    /// It returns from one; the mark has no client.
+    Returned(StoreFunction),
+    /// A client was made.
+    ClientMade,
+    /// A look at the process: the descriptor of the mark was one connection for a while.
+    Socket {
+        /// Whose.
+        address: StoreAddress<'packet>,
+        /// How long before the event it was seen first.
+        since: Nanoseconds,
+        /// How long before the event it was seen last.
+        until: Nanoseconds,
+    },
+}
+
+impl<'packet> StoreProbe<'packet> {
+    /// `None` where the function is none that is known.
+    pub(crate) fn of(event: &Event<'packet>, fact: FactKind) -> Option<Self> {
+        if fact == FactKind::StoreClientMade {
+            return Some(Self::ClientMade);
+        }
+        let function = match event.unsigned(slot(5)) {
+            1 => StoreFunction::Read,
+            2 => StoreFunction::Call,
+            3 => StoreFunction::Write,
+            _ => return None,
+        };
+        Some(match fact {
+            FactKind::StoreReturned => Self::Returned(function),
+            _ => Self::Entered {
+                function,
+                command: event.text(slot(6)),
+            },
+        })
+    }
+
+    /// What the recorder wrote beside the probes' events: `slowpath_redis_socket pid=7 fd=8 peer=::1 peer_port=50000
+    /// own=::1 own_port=6379 since_ns=400000000 until_ns=2000`. `None` for what anybody else wrote.
+    pub(crate) fn socket(text: &'packet [u8]) -> Option<(StoreMark, Self)> {
+        let text = std::str::from_utf8(text).ok()?;
+        let words = text.strip_prefix("slowpath_redis_socket ")?.trim_end();
+        let word = |key: &str| {
+            let mut words = words.split(' ');
+            words.find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
+        };
+        let mark = StoreMark {
+            process: Some(ProcessId(word("pid")?.parse().ok()?)),
+            descriptor: word("fd")?.parse().ok()?,
+            ..StoreMark::default()
+        };
+        let socket = Self::Socket {
+            address: StoreAddress {
+                peer_address: word("peer")?.as_bytes(),
+                peer_port: word("peer_port")?.parse().ok()?,
+                own_address: word("own")?.as_bytes(),
+                own_port: word("own_port")?.parse().ok()?,
+                bytes_before: None,
+                is_to_primary: false,
+            },
+            since: Nanoseconds(word("since_ns")?.parse().ok()?),
+            until: Nanoseconds(word("until_ns")?.parse().ok()?),
+        };
+        Some((mark, socket))
+    }
+}
+
 /// A message between nodes of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BusMessage {

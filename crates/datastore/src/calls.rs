@@ -19,18 +19,17 @@ pub use report::{
 };
 
 use serde::{Deserialize, Serialize};
-use slowpath_concepts::Concepts;
 use slowpath_engine::{Cancelled, Options, Outcome};
 use slowpath_model::TimeRange;
 use slowpath_source::Source;
 
 use self::hosts::Together;
 use self::services::Services;
-use crate::has_any;
 use crate::pass::{Listener, Pass};
 use crate::server::Servers;
 use crate::told::{SERVICE_FACTS, STORE_FACTS, Told, What};
 use crate::totals::{Asked, Keeps};
+use crate::{has_any, probes};
 
 /// Whether `source` can have events of services, by its schema.
 pub fn has_service_events(source: &dyn Source) -> bool {
@@ -57,7 +56,7 @@ pub fn calls(
     let mut diagnostics = Vec::new();
     let mut timings = Vec::new();
     for (_, source) in hosts {
-        let concepts = Concepts::resolve(source.schema(), &facts);
+        let concepts = probes::resolve(*source, &facts);
         let pass = Pass::<Heard>::new(*source, &concepts, ASKED);
         let of_host = slowpath_engine::run(*source, concepts.projection(), &pass, &whole)?;
         let (heard, lost_here) = pass.finish(of_host.state.unwrap_or_default());
@@ -81,7 +80,7 @@ const ASKED: Asked<'static> = Asked {
     window: TimeRange::ALL,
     slowest: 0,
     level: None,
-    keeps: Keeps::LiteBatches,
+    keeps: Keeps::Batches,
     appends: None,
 };
 

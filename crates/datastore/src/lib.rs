@@ -18,6 +18,7 @@ mod life_cycle;
 mod links;
 mod lite;
 mod pass;
+mod probes;
 mod report;
 mod resources;
 mod server;
@@ -128,7 +129,7 @@ fn servers(
     asked: Asked<'_>,
     options: &Options<'_>,
 ) -> Result<Outcome<(Servers, u64)>, Cancelled> {
-    let concepts = Concepts::resolve(source.schema(), told::STORE_FACTS);
+    let concepts = probes::resolve(source, told::STORE_FACTS);
     let pass = Pass::<Servers>::new(source, &concepts, asked);
     // Names and addresses may have been told, and batches begun, before the window; batches that ended in it may be told
     // after it.

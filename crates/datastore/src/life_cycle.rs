@@ -28,6 +28,8 @@ pub(crate) struct LifeCycle {
     /// Names of commands; a command's number is its position.
     names: Vec<Box<str>>,
     numbers: FxHashMap<Box<str>, u32>,
+    /// What had been read of a connection before its next batch, in bytes, where that was told.
+    before: FxHashMap<StoreClientId, u64>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -120,6 +122,11 @@ impl LifeCycle {
         }
     }
 
+    /// So many bytes had been read of the client's connection before its next batch.
+    pub(crate) fn was_read(&mut self, client: StoreClientId, bytes: u64) {
+        self.before.insert(client, bytes);
+    }
+
     /// What is known of the rest, where nothing follows that could complete it.
     pub(crate) fn finish(&mut self, mut done: impl FnMut(Batch)) {
         self.calls.clear();
@@ -147,8 +154,12 @@ impl LifeCycle {
     }
 
     fn open(&mut self, client: StoreClientId, at: Timestamp) -> &mut Open {
-        self.open.entry(client).or_insert_with(|| Open {
-            batch: Batch::begin(client, at),
+        let Self { open, before, .. } = self;
+        open.entry(client).or_insert_with(|| Open {
+            batch: Batch {
+                bytes_before: before.remove(&client),
+                ..Batch::begin(client, at)
+            },
             is_read: false,
             reading_since: None,
             writing_since: None,

@@ -14,6 +14,7 @@ use slowpath_engine::{Analysis, Chunk};
 use slowpath_model::{Event, PacketId, StreamId, Timestamp};
 use slowpath_source::{Packet, Source};
 
+use crate::probes::{Movers, Probes};
 use crate::told::Told;
 use crate::totals::Asked;
 
@@ -29,6 +30,7 @@ pub(crate) trait Listener: Default + Send + Serialize + DeserializeOwned {
 pub(crate) struct Pass<'run, L> {
     source: &'run dyn Source,
     concepts: &'run Concepts,
+    movers: Movers,
     asked: Asked<'run>,
     listener: PhantomData<fn() -> L>,
 }
@@ -38,6 +40,7 @@ pub(crate) struct Pass<'run, L> {
 pub(crate) struct Gathered<L> {
     /// Not yet told on.
     waiting: Vec<Told>,
+    probes: Probes,
     listener: L,
     lost: u64,
     /// Where the chunk that is being passed over is: its packet, and when that began.
@@ -71,6 +74,7 @@ impl<'run, L: Listener> Pass<'run, L> {
         Self {
             source,
             concepts,
+            movers: Movers::of(concepts),
             asked,
             listener: PhantomData,
         }
@@ -91,8 +95,9 @@ impl<'run, L: Listener> Pass<'run, L> {
             Some(until) => gathered.waiting.partition_point(|told| told.at < until),
             None => gathered.waiting.len(),
         };
+        let (probes, listener) = (&mut gathered.probes, &mut gathered.listener);
         for told in gathered.waiting.drain(..count) {
-            gathered.listener.take(told, &self.asked);
+            probes.take(told, |told| listener.take(told, &self.asked));
         }
     }
 
@@ -158,7 +163,10 @@ impl<L: Listener> Analysis for Pass<'_, L> {
             (state.waiting).extend(batches.map(|batch| Told::batch(mark, batch, at, stream)));
             return;
         }
-        state.waiting.extend(Told::of(fact, event, at, stream));
+        let of_call = self.movers.told(&fact, at, stream);
+        state
+            .waiting
+            .extend(of_call.or_else(|| Told::of(fact, event, at, stream)));
     }
 
     fn merge(&self, earlier: &mut Gathered<L>, mut later: Gathered<L>) {

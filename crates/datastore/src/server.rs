@@ -232,7 +232,7 @@ impl Server {
             match (self.events).take(&told, replicates, &mut totals.work, asked) {
                 Some(Completed::Batch(mut batch)) => {
                     batch.answered &= !replicates;
-                    totals.take(self.process, batch, Level::LifeCycle, asked);
+                    totals.take(self.process, batch, asked);
                 }
                 Some(Completed::Inside(command)) if asked.window.contains(told.at) => {
                     totals.commands.entry(command).or_default().inside += 1;
@@ -252,10 +252,11 @@ impl Server {
                 let addresses = &self.addresses;
                 let take = |mut batch: Batch| {
                     batch.answered &= !is_to_primary(addresses, batch.client);
-                    lite.take(self.process, batch, Level::Lite, asked);
+                    lite.take(self.process, batch, asked);
                 };
                 self.batches.take(*part, take);
             }
+            What::WasRead(bytes) => self.events.was_read(told.client, bytes),
             What::Bus(message) => self.bus.take(&message, told.at, asked.window),
             What::Name { number, command } => {
                 self.names.insert(number, command);
@@ -286,9 +287,9 @@ impl Server {
             batch
         };
         self.batches
-            .finish(|batch| lite.take(*process, of_client(batch), Level::Lite, asked));
+            .finish(|batch| lite.take(*process, of_client(batch), asked));
         self.events
-            .finish(|batch| life_cycle.take(*process, of_client(batch), Level::LifeCycle, asked));
+            .finish(|batch| life_cycle.take(*process, of_client(batch), asked));
         lite.settle();
         life_cycle.settle();
         self.bus.settle();
@@ -298,6 +299,35 @@ impl Server {
 
     pub(crate) fn is_to_primary(&self, client: StoreClientId) -> bool {
         is_to_primary(&self.addresses, client)
+    }
+
+    /// The level whose batches are joined to what services sent.
+    fn kept_level(&self) -> Level {
+        self.told(None).unwrap_or(Level::Lite)
+    }
+
+    /// Batches by client, in their order, where they are kept.
+    pub(crate) fn kept(&self) -> &BTreeMap<StoreClientId, Vec<Batch>> {
+        match self.kept_level() {
+            Level::Lite => &self.lite.kept,
+            Level::LifeCycle => &self.life_cycle.kept,
+        }
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn kept_mut(&mut self) -> &mut BTreeMap<StoreClientId, Vec<Batch>> {
+        match self.kept_level() {
+            Level::Lite => &mut self.lite.kept,
+            Level::LifeCycle => &mut self.life_cycle.kept,
+        }
+    }
+
+    /// What the number of a command in them means.
+    pub(crate) fn kept_name(&self, number: u32) -> Option<&str> {
+        match self.kept_level() {
+            Level::Lite => self.name(number),
+            Level::LifeCycle => self.events.name(number),
+        }
     }
 
     /// What a command's number means in what was told at `level`.

@@ -2,7 +2,6 @@
 
 use std::num::NonZeroUsize;
 
-use slowpath_concepts::Concepts;
 use slowpath_drawn::DrawnTrace;
 use slowpath_engine::{Analysis, Options, chunks, run_chunk};
 use slowpath_model::{TimeRange, Timestamp};
@@ -11,7 +10,7 @@ use slowpath_source::Source;
 use crate::pass::Pass;
 use crate::server::Servers;
 use crate::totals::{Asked, Keeps};
-use crate::{Appends, Level, StoreReport, store, told};
+use crate::{Appends, Level, StoreReport, probes, store, told};
 
 /// The answer, after checking that it does not depend on where packets are cut, on the size of chunks, on the
 /// number of workers, on the bracketing of merges, or on states being serialised in between.
@@ -60,7 +59,7 @@ fn by_hand(
     appends: Option<&Appends>,
     from_the_right: bool,
 ) -> StoreReport {
-    let concepts = Concepts::resolve(trace.schema(), told::STORE_FACTS);
+    let concepts = probes::resolve(trace, told::STORE_FACTS);
     let asked = Asked {
         window,
         slowest: usize::MAX,

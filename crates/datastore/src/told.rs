@@ -12,6 +12,7 @@ use slowpath_model::{Event, ProcessId, StreamId, ThreadId, Timestamp};
 
 use crate::batch::{Batch, Executed};
 use crate::calls::told::{ToldCommand, ToldMessage};
+use crate::probes::Probe;
 use crate::server::Address;
 
 /// The facts that data stores tell.
@@ -36,6 +37,9 @@ pub(crate) const STORE_FACTS: &[FactKind] = &[
     FactKind::StoreClientFreed,
     FactKind::StoreUnwatched,
     FactKind::StoreCycleEnd,
+    FactKind::StoreEntered,
+    FactKind::StoreReturned,
+    FactKind::StoreClientMade,
 ];
 
 /// The facts that services tell.
@@ -98,6 +102,10 @@ pub(crate) enum What {
     BusAddress(Box<Address>),
     ReplyQueued,
     Operation(StoreOperation),
+    /// So many bytes had been read of the client's connection before its next batch.
+    WasRead(u64),
+    /// Not told on: `probes.rs` says what it comes to.
+    Probe(Probe),
     Message(MessageMoment, Box<ToldMessage>),
     Command(Box<ToldCommand>),
 }
@@ -192,6 +200,7 @@ impl Told {
             }
             Fact::StoreReplyQueued(mark) => (mark, What::ReplyQueued),
             Fact::StoreOperation(mark, operation) => (mark, What::Operation(operation)),
+            Fact::StoreProbe(mark, probe) => (mark, What::Probe(Probe::of(&probe, event))),
             _ => return None,
         };
         Some(Self::new(at, stream, mark, what))
@@ -227,7 +236,7 @@ pub(crate) fn text(bytes: &[u8]) -> Box<str> {
     String::from_utf8_lossy(bytes).into()
 }
 
-fn address_of(address: &StoreAddress<'_>) -> Address {
+pub(crate) fn address_of(address: &StoreAddress<'_>) -> Address {
     Address {
         peer_address: text(address.peer_address),
         peer_port: address.peer_port,

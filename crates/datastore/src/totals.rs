@@ -43,8 +43,8 @@ impl<'run> Asked<'run> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keeps {
     Nothing,
-    /// Each batch of level lite.
-    LiteBatches,
+    /// Each batch.
+    Batches,
     /// Each published message that went from one node to another (`links.rs`).
     Hops,
     /// All that the model is made of (`resources.rs`).
@@ -52,11 +52,10 @@ pub(crate) enum Keeps {
 }
 
 impl Keeps {
-    fn keeps_batches(self, level: Level) -> bool {
+    fn keeps_batches(self) -> bool {
         match self {
             Self::Nothing | Self::Hops => false,
-            Self::LiteBatches => level == Level::Lite,
-            Self::Model => true,
+            Self::Batches | Self::Model => true,
         }
     }
 }
@@ -116,10 +115,10 @@ pub(crate) struct Run {
 }
 
 impl Totals {
-    /// Takes a complete batch of `level`, to which these totals of `process` belong.
-    pub(crate) fn take(&mut self, process: Process, batch: Batch, level: Level, asked: &Asked<'_>) {
+    /// Takes a complete batch of the level that these totals of `process` are of.
+    pub(crate) fn take(&mut self, process: Process, batch: Batch, asked: &Asked<'_>) {
         self.add(process, &batch, asked);
-        if asked.keeps.keeps_batches(level) {
+        if asked.keeps.keeps_batches() {
             self.kept.entry(batch.client).or_default().push(batch);
         }
     }

@@ -17,4 +17,5 @@ pub mod room;
 pub mod signals;
 pub mod splice;
 pub mod tracefs;
+pub mod uprobes;
 pub mod wait;

@@ -134,6 +134,11 @@ pub enum RecordError {
         /// What helps, if more is known than where to read on.
         hint: String,
     },
+    /// Probes are of ftrace, which is not to record.
+    #[error(
+        "Redis servers can be recorded by uprobes where ftrace records the kernel's events alone"
+    )]
+    NoFtraceForProbes,
     /// A signal asked for the end before there was anything to record.
     #[error("{} came before the command was started: neither was it run nor anything recorded", signal.name())]
     Interrupted {
@@ -196,6 +201,7 @@ impl RecordError {
             | Self::NoAgent { .. }
             | Self::NotBuilt { .. }
             | Self::NoRedis { .. }
+            | Self::NoFtraceForProbes
             | Self::SpanAddress { .. }
             | Self::NotRunning { .. } => 2,
             _ => 3,
@@ -258,6 +264,7 @@ impl RecordError {
             Self::Nothing { .. } => "leave out --kernel none or --spans off, or install lttng-tools".into(),
             Self::NoRedis { hint, .. } if !hint.is_empty() => hint.clone(),
             Self::NoRedis { .. } => "agents/redis/README.md says which servers can be recorded, and what that needs".into(),
+            Self::NoFtraceForProbes => "add --kernel ftrace".into(),
             Self::NoAgent { .. } | Self::NotBuilt { .. } => {
                 "run `make agents`, or name the folder that has them by SLOWPATH_AGENTS".into()
             }

@@ -141,6 +141,34 @@ impl Instance {
         Ok(())
     }
 
+    /// Where it is in the tracing file system.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Adds an event of those that `filter` is true for.
+    pub(crate) fn record(&self, system: &str, name: &str, filter: &str) -> Result<(), RecordError> {
+        self.write(&format!("events/{system}/{name}/filter"), filter)?;
+        self.write(&format!("events/{system}/{name}/enable"), "1")
+    }
+
+    /// Writes the descriptions of a system's events, as those of another.
+    pub(crate) fn save_system(
+        &self,
+        folder: &Path,
+        system: &str,
+        saved_as: &str,
+    ) -> io::Result<()> {
+        for entry in fs::read_dir(self.folder.join("events").join(system))?.flatten() {
+            if let Ok(text) = read_text(&entry.path().join("format")) {
+                let target = folder.join("events").join(saved_as).join(entry.file_name());
+                fs::create_dir_all(&target)?;
+                fs::write(target.join("format"), text)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Starts or stops recording into the rings.
     pub(crate) fn trace(&self, on: bool) -> Result<(), RecordError> {
         self.write("tracing_on", if on { "1" } else { "0" })

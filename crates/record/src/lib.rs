@@ -44,5 +44,5 @@ pub use manifest::{
 };
 pub use options::{KernelChoice, RecordOptions, UserSpaceChoice};
 pub use recorder::{CommandEnd, Outcome, record};
-pub use redis::{RedisChoice, RedisDetail, RedisServer};
+pub use redis::{RedisBackend, RedisChoice, RedisDetail, RedisServer};
 pub use spans::{ForwardTarget, NoRule, NoTarget, Rule, SpanOptions, SpansChoice};

@@ -17,7 +17,7 @@ use crate::error::RecordError;
 use crate::manifest::{Mode, Tracer};
 use crate::node::NodeAgent;
 use crate::options::{KernelChoice, RecordOptions, UserSpaceChoice};
-use crate::redis::RedisAgent;
+use crate::redis::{CALL_ENDS, RedisAgent};
 use crate::room_left::{FirstRoom, LttngBuffers};
 use crate::spans::{self, SpansChoice};
 use crate::{event_names, ftrace, host, lttng, processes};
@@ -49,6 +49,8 @@ pub(crate) struct Plan {
     pub(crate) lttng_buffers: LttngBuffers,
     /// What the command inherits.
     pub(crate) agents: Agents,
+    /// Whether the ends of all system calls are among them, whoever needs some.
+    pub(crate) has_all_call_ends: bool,
     /// What Redis servers are brought.
     pub(crate) redis: RedisAgent,
     /// What Node programs of the command load.
@@ -97,6 +99,12 @@ impl Plan {
             Tracer::None => (None, Vec::new()),
         };
         let redis = RedisAgent::find(&options.redis)?;
+        if !redis.probed.is_empty() && tracer != Tracer::Ftrace {
+            return Err(RecordError::NoFtraceForProbes);
+        }
+        let has_all_call_ends = kernel_events
+            .iter()
+            .any(|event| event.split_once(':') == Some(CALL_ENDS));
         let node = NodeAgent::find(options.node)?;
         let from_inside: Vec<String> = redis.events().chain(node.events()).collect();
         if !from_inside.is_empty() && !lttng::is_installed() {
@@ -146,6 +154,7 @@ impl Plan {
             redis,
             node,
             tracefs,
+            has_all_call_ends,
             kernel_events,
             buffer_bytes_per_cpu,
             user_space_events,

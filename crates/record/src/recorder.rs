@@ -26,6 +26,7 @@ use crate::manifest::{self, Accounts, Cost, KernelPart, Manifest, Mode, Tracer, 
 use crate::options::RecordOptions;
 use crate::plan::Plan;
 use crate::processes;
+use crate::redis::{CALL_ENDS, Probes, filter_of_call_ends};
 use crate::room_left::RoomLeft;
 use crate::spans::SpanReceiver;
 use crate::state_dump::{self, StateDump};
@@ -135,6 +136,8 @@ pub(crate) struct Recording {
     pub(crate) folder: PathBuf,
     pub(crate) mode: Mode,
     pub(crate) instance: Option<Instance>,
+    /// Redis servers that are recorded from outside. After the instance: they end when it does.
+    pub(crate) probes: Option<Probes>,
     /// Standard recordings with ftrace: where pages go as they come.
     pub(crate) pages: Option<PageFiles>,
     pub(crate) state: Option<StateDump>,
@@ -214,6 +217,7 @@ impl Recording {
             folder,
             mode: options.mode,
             instance,
+            probes: None,
             pages,
             state,
             group_quotas,
@@ -242,9 +246,11 @@ impl Recording {
                 buffer_bytes_per_cpu: plan.buffer_bytes_per_cpu,
                 silent: processes::this_in_events(),
             })?;
-            describe(instance, &self.folder, &plan.kernel_events).map_err(RecordError::system(
-                "the events' formats could not be saved",
-            ))?;
+            self.place_probes(plan)?;
+            self.describe(&self.folder, &self.manifest.kernel.events)
+                .map_err(RecordError::system(
+                    "the events' formats could not be saved",
+                ))?;
         }
         self.set_up_lttng(plan, &signals, talk)?;
         let control = ControlSocket::listen(&self.folder)
@@ -277,6 +283,38 @@ impl Recording {
         self.manifest.files = storage::files_of(&self.folder);
         self.write_manifest()?;
         Ok((self.manifest.clone(), command_end))
+    }
+
+    fn place_probes(&mut self, plan: &Plan) -> Result<(), RecordError> {
+        let probed = &plan.redis.probed;
+        let (Some(tracefs), Some(instance)) = (&plan.tracefs, &self.instance) else {
+            return Ok(());
+        };
+        if probed.is_empty() {
+            return Ok(());
+        }
+        if !plan.has_all_call_ends {
+            let (system, name) = CALL_ENDS;
+            instance.record(system, name, &filter_of_call_ends(probed))?;
+            (self.manifest.kernel.events).push(format!("{system}:{name}"));
+        }
+        let probes = Probes::place(probed, tracefs, instance)?;
+        self.manifest.kernel.events.extend(probes.events());
+        self.probes = Some(probes);
+        Ok(())
+    }
+
+    /// Writes all that a reader needs beside the pages and that does not change meanwhile into `folder`.
+    fn describe(&self, folder: &Path, events: &[String]) -> io::Result<()> {
+        let Some(instance) = &self.instance else {
+            return Ok(());
+        };
+        let kernel_folder = folder.join("kernel");
+        instance.save_formats(&kernel_folder, events)?;
+        if let Some(probes) = &self.probes {
+            probes.save_formats(instance, &kernel_folder)?;
+        }
+        state_dump::write_tables(&kernel_folder)
     }
 
     fn set_up_lttng(
@@ -350,6 +388,9 @@ impl Recording {
         if let Some(state) = &mut self.state {
             state.dump_all().map_err(state_dump_failed())?;
         }
+        if let Some(probes) = &mut self.probes {
+            probes.look();
+        }
         for process in &options.accounts {
             self.accounts.look_at(*process);
         }
@@ -381,13 +422,6 @@ fn state_dump_failed() -> impl FnOnce(io::Error) -> RecordError {
 
 pub(crate) fn group_quotas_failed() -> impl FnOnce(io::Error) -> RecordError {
     RecordError::system("the list of control groups' quotas could not be written")
-}
-
-/// Writes all that a reader needs beside the pages and that does not change meanwhile.
-fn describe(instance: &Instance, folder: &Path, events: &[String]) -> io::Result<()> {
-    let kernel_folder = folder.join("kernel");
-    instance.save_formats(&kernel_folder, events)?;
-    state_dump::write_tables(&kernel_folder)
 }
 
 fn first_manifest(options: &RecordOptions, plan: &Plan, instance: Option<&Instance>) -> Manifest {

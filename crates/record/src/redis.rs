@@ -6,6 +6,7 @@
 //! measured.
 
 mod filter;
+mod probes;
 mod servers;
 
 use std::ffi::OsString;
@@ -18,6 +19,8 @@ use crate::agents;
 use crate::error::RecordError;
 use crate::lttng;
 
+use self::probes::Wanted;
+pub(crate) use probes::{CALL_ENDS, Probes, filter_of_call_ends};
 pub(crate) use servers::Servers;
 
 const LIBRARY: &str = "redis/build/libslowpath_redis.so";
@@ -36,6 +39,18 @@ pub struct RedisChoice {
     pub launched: bool,
     /// How closely.
     pub detail: RedisDetail,
+    /// By what.
+    pub by: RedisBackend,
+}
+
+/// By what servers are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RedisBackend {
+    /// The agent, inside.
+    #[default]
+    Agent,
+    /// The kernel's uprobes: nothing is loaded into them. Life cycles, of servers that run.
+    Uprobes,
 }
 
 /// How closely Redis is recorded; agents/redis/README.md lists the events of each.
@@ -112,6 +127,8 @@ pub(crate) struct RedisAgent {
     choice: RedisChoice,
     /// Where it is built; `None` where it is not wanted.
     folder: Option<PathBuf>,
+    /// Servers that are probed instead.
+    pub(crate) probed: Vec<Wanted>,
 }
 
 impl RedisAgent {
@@ -132,6 +149,13 @@ impl RedisAgent {
                 });
             }
         }
+        if choice.by == RedisBackend::Uprobes {
+            let probed = choice.servers.iter().map(|server| Wanted::of(*server));
+            return Ok(Self {
+                probed: probed.collect::<Result<_, _>>()?,
+                ..Self::default()
+            });
+        }
         let folder = agents::folder();
         let is_built = |folder: &Path| {
             [LIBRARY, LAUNCH, ATTACH]
@@ -147,6 +171,7 @@ impl RedisAgent {
         Ok(Self {
             choice: choice.clone(),
             folder,
+            probed: Vec::new(),
         })
     }
 
@@ -241,6 +266,7 @@ mod tests {
                 ..RedisChoice::default()
             },
             folder: Some("/a".into()),
+            probed: Vec::new(),
         };
         let own = format!("/a/{LAUNCH}");
         assert_eq!(agent(false).variable(None), None);

@@ -27,6 +27,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// A look that took long (4 ms at a service with 400 connections) is followed by a pause this many times
 /// as long: looks take one per cent of one processor at most.
 const PAUSE_PER_LOOK: u32 = 100;
+/// The same of looks at the connections of a few processes, which clients may come and go between.
+const PAUSE_PER_CONNECTIONS: u32 = 20;
 /// How often control groups are looked at for quotas, at most.
 const GROUPS_INTERVAL: Duration = Duration::from_secs(1);
 /// Pages wait no longer than this, so that little is lost with a machine that goes down.
@@ -88,7 +90,12 @@ pub(crate) fn watch(
         }
     }
     match serve(recording, &mut ended, control, deadline, talk) {
-        Ok(reason) => ended.reason = reason,
+        Ok(reason) => {
+            ended.reason = reason;
+            if let Some(probes) = &mut recording.probes {
+                probes.look();
+            }
+        }
         Err(error) => {
             // The command's work is worth more than the recording of it.
             recording.end_early(&error);
@@ -133,6 +140,7 @@ fn serve(
     let mut next_look = Instant::now() + LOOK_INTERVAL;
     let mut next_groups = Instant::now() + GROUPS_INTERVAL;
     let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
+    let mut next_connections = Instant::now() + LOOK_INTERVAL;
     let mut next_room = Some(Instant::now());
     let mut resting: Vec<usize> = Vec::new();
     loop {
@@ -142,6 +150,10 @@ fn serve(
         }
         let next = next_look.min(next_groups).min(next_sweep);
         let next = next_room.map_or(next, |room| next.min(room));
+        let next = match recording.probes {
+            Some(_) => next.min(next_connections),
+            None => next,
+        };
         let mut limit = next.saturating_duration_since(now);
         if let Some(deadline) = deadline {
             limit = limit.min(deadline - now);
@@ -180,6 +192,14 @@ fn serve(
             look(recording, ended)?;
             let took = now.elapsed();
             next_look = Instant::now() + LOOK_INTERVAL.max(took * PAUSE_PER_LOOK);
+        }
+        let now = Instant::now();
+        if now >= next_connections
+            && let Some(probes) = &mut recording.probes
+        {
+            probes.look();
+            let took = now.elapsed();
+            next_connections = Instant::now() + LOOK_INTERVAL.max(took * PAUSE_PER_CONNECTIONS);
         }
         let now = Instant::now();
         if now >= next_groups {

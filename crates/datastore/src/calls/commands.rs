@@ -48,7 +48,7 @@ pub(crate) fn join(
             continue;
         };
         for (server, client) in one_server(&clients) {
-            let batches = &stores[*server].server.lite.kept[client];
+            let batches = &stores[*server].server.kept()[client];
             let mut counting = Counting::new(services, &stores[*server].server, sent, lost);
             for (batch, number) in batches.iter().zip(0..) {
                 counting.take(number, batch);
@@ -102,7 +102,7 @@ fn clients_of(
 ) -> BTreeMap<ConnectionAt, Vec<Client>> {
     let mut clients: BTreeMap<ConnectionAt, Vec<(Timestamp, Client)>> = BTreeMap::new();
     for (store, position) in stores.iter().zip(0..) {
-        for (client, batches) in &store.server.lite.kept {
+        for (client, batches) in store.server.kept() {
             let wire = store.server.addresses.get(client).and_then(wire_of);
             let (Some(wire), [first, .., last] | [first @ last]) = (wire, &batches[..]) else {
                 continue;
@@ -262,7 +262,7 @@ impl<'run> Counting<'run> {
     }
 
     fn fits(&self, command: &Command, executed: &Executed, batch: &Batch, read: u64) -> bool {
-        let name = self.server.name(executed.command);
+        let name = self.server.kept_name(executed.command);
         let is_called = |name: &str| {
             let of_command = name.split_once('|').map_or(name, |(name, _)| name);
             command.name.is_empty() || *command.name == *of_command

@@ -144,7 +144,7 @@ impl Heard {
             set(&mut range.end);
         }
         let servers = self.servers.all.iter_mut();
-        for batch in servers.flat_map(|server| server.lite.kept.values_mut().flatten()) {
+        for batch in servers.flat_map(|server| server.kept_mut().values_mut().flatten()) {
             set(&mut batch.begin);
             set(&mut batch.read_end);
             batch.write_start.as_mut().map(set);
@@ -217,7 +217,7 @@ impl<'run> UsedOnce<'run> {
         let first = services.commands.iter().filter(|one| one.number == 1);
         let servers = heard.servers.all.iter();
         let batches = servers.flat_map(|server| {
-            (server.lite.kept.iter()).filter_map(|(client, batches)| {
+            (server.kept().iter()).filter_map(|(client, batches)| {
                 let wire = server.addresses.get(client).and_then(wire_of)?;
                 let first = batches
                     .first()

@@ -410,7 +410,7 @@ impl<'run> Maker<'run> {
             let Some(level) = server.told(None) else {
                 continue;
             };
-            let batches = server.lite.kept.values().flatten();
+            let batches = server.kept().values().flatten();
             let in_window = batches.filter(|batch| window.contains(batch.ended));
             let wires = server.addresses.values().filter_map(wire_of);
             told.push(position);
@@ -425,9 +425,8 @@ impl<'run> Maker<'run> {
             });
         }
         for executed in self.executed.iter().filter_map(|executed| executed.to()) {
-            let ended = self.stores[executed.server].server.lite.kept[&executed.client]
-                [executed.batch]
-                .ended;
+            let ended =
+                self.stores[executed.server].server.kept()[&executed.client][executed.batch].ended;
             let row = told.binary_search(&executed.server);
             if let Ok(row) = row
                 && window.contains(ended)
@@ -532,7 +531,7 @@ impl<'run> Maker<'run> {
 
     fn execution(&self, command: &Command, at: ExecutedAt) -> Execution {
         let store = &self.stores[at.server];
-        let batch = &store.server.lite.kept[&at.client][at.batch];
+        let batch = &store.server.kept()[&at.client][at.batch];
         let executed = batch.commands[at.position];
         let start = executed.start.max(command.at);
         let done = start + executed.length;

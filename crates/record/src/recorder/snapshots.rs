@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use slowpath_platform::clocks::process_cpu_ns;
 
-use super::{Recording, describe};
+use super::Recording;
 use crate::group_quotas::GroupQuotas;
 use crate::host;
 use crate::manifest::{FailedSnapshots, Mode, Trigger};
@@ -77,7 +77,7 @@ impl Recording {
             quotas_noted.transpose().map_err(told)?;
             pages.remove_empty();
             own.cost.bytes_written = pages.bytes();
-            describe(instance, folder, &own.kernel.events).map_err(told)?;
+            self.describe(folder, &own.kernel.events).map_err(told)?;
             instance.save_tables(&kernel_folder).map_err(told)?;
             if let Some(state) = &mut self.state {
                 state.write_snapshot(&kernel_folder).map_err(told)?;

@@ -1,36 +1,28 @@
-//! Uprobes as the kernel's tracing file system defines them, and their end.
-//!
-//! A definition alone costs nothing and probes nothing: only a counter that is opened on it does, and that ends with the
-//! process that opened it. So what a killed explorer leaves is a name in a list. The other way to make uprobes, by
-//! `perf_event_open` alone, leaves no names, but with it the kernel (6.18) lets no observed process fork.
+//! Uprobes on functions, as the kernel's tracing file system defines them: what explorers name them, and what to say
+//! where there are none.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use slowpath_platform::process::start_time;
 use slowpath_platform::tracefs::find_or_mount;
+use slowpath_platform::uprobes;
 
 use super::Unusable;
 
 /// What the groups of all explorers begin with.
 const PREFIX: &str = "slowpath_explore_";
 
-const LIST: &str = "uprobe_events";
-
 /// The name below which this process defines probes: it tells of whom they are.
 pub(crate) fn own_group() -> String {
-    let own = std::process::id();
-    let start = start_time(own as i32).map_or(0, |start| start.0);
-    format!("{PREFIX}{own}_{start}")
+    uprobes::own_group(PREFIX)
 }
 
 /// Probes that are defined; their definitions end with this.
 #[derive(Debug)]
 pub(super) struct Definitions {
     tracing: PathBuf,
-    group: String,
+    defined: uprobes::Definitions,
     count: usize,
 }
 
@@ -42,8 +34,8 @@ impl Definitions {
                 .to_owned(),
         })?;
         Ok(Self {
+            defined: uprobes::Definitions::new(tracing.clone(), own_group()),
             tracing,
-            group: own_group(),
             count: 0,
         })
     }
@@ -77,11 +69,11 @@ impl Definitions {
             .to_owned(),
         }
         };
-        let name = format!("{}/f{}", self.group, self.count);
-        let kind = if is_return { 'r' } else { 'p' };
-        order(&self.tracing, &format!("{kind}:{name} {text}:{offset:#x}")).map_err(unusable)?;
+        let name = format!("f{}", self.count);
+        (self.defined.add(&name, path, offset, is_return, "")).map_err(unusable)?;
         self.count += 1;
-        let id = fs::read_to_string(self.tracing.join("events").join(&name).join("id"));
+        let events = self.tracing.join("events").join(self.defined.group());
+        let id = fs::read_to_string(events.join(&name).join("id"));
         let id = id.map_err(unusable)?;
         id.trim()
             .parse()
@@ -89,60 +81,16 @@ impl Definitions {
     }
 }
 
-impl Drop for Definitions {
-    fn drop(&mut self) {
-        if self.count > 0 {
-            remove(&self.tracing, |group| group == self.group);
-        }
-    }
-}
-
 /// Removes what an explorer that was killed has defined.
 pub(crate) fn remove_group(group: &str) {
     if let Ok(tracing) = find_or_mount() {
-        remove(&tracing, |other| other == group);
+        uprobes::remove(&tracing, |other| other == group);
     }
 }
 
-/// Removes what explorers that are no more have defined. (Of one in another container it may not be known that it lives;
-/// what it uses cannot be removed.)
+/// Removes what explorers that are no more have defined.
 pub(crate) fn remove_leftovers() {
-    let is_left = |group: &str| {
-        let owner = group
-            .strip_prefix(PREFIX)
-            .and_then(|rest| rest.split_once('_'));
-        owner.is_some_and(|(pid, start)| {
-            let since = pid.parse().ok().and_then(start_time);
-            since.is_none_or(|since| since.0.to_string() != start)
-        })
-    };
     if let Ok(tracing) = find_or_mount() {
-        remove(&tracing, is_left);
+        uprobes::remove_leftovers(&tracing, PREFIX);
     }
-}
-
-/// Removes all definitions of some groups. One is in use until the last process that held it has been put away: tries for
-/// a bounded time.
-fn remove(tracing: &Path, is_meant: impl Fn(&str) -> bool) {
-    for _ in 0..200 {
-        let list = fs::read_to_string(tracing.join(LIST)).unwrap_or_default();
-        let names = list
-            .lines()
-            .filter_map(|line| line.split([':', ' ']).nth(1));
-        let meant = names.filter(|name| name.split('/').next().is_some_and(&is_meant));
-        let mut are_left = false;
-        for name in meant {
-            are_left |= order(tracing, &format!("-:{name}")).is_err();
-        }
-        if !are_left {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// Opened for appending, as otherwise the kernel would remove the probes of everybody.
-fn order(tracing: &Path, line: &str) -> io::Result<()> {
-    let mut file = File::options().append(true).open(tracing.join(LIST))?;
-    file.write_all(line.as_bytes())
 }

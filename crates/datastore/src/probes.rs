@@ -1,0 +1,368 @@
+//! What the kernel's probes tell of a data store, put into the words of its agent.
+//!
+//! A probe at a function's return does not know for whom it ran, and none knows how many bytes were moved: the first
+//! follows from the entry before on the same thread, the second from the system calls between the two. Whose connection a
+//! client is follows from the looks of the recorder, which say that a descriptor was one socket for a while.
+
+#[cfg(test)]
+mod tests;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use slowpath_concepts::{
+    Concepts, Fact, FactKind, StoreClientId, StoreFunction, StoreProbe, SyscallId,
+};
+use slowpath_model::{Event, StreamId, ThreadId, Timestamp};
+use slowpath_source::Source;
+
+use crate::server::Address;
+use crate::told::{Process, Told, What, address_of, text};
+
+/// Without any of these there are no probes.
+pub(crate) const PROBE_FACTS: &[FactKind] = &[
+    FactKind::StoreEntered,
+    FactKind::StoreReturned,
+    FactKind::StoreClientMade,
+];
+/// What is wanted beside them.
+const BESIDE: &[FactKind] = &[FactKind::StoreSocket, FactKind::SyscallExit];
+
+/// `kinds` of fact in `source`, and what makes sense of probes where there are any.
+pub(crate) fn resolve(source: &dyn Source, kinds: &[FactKind]) -> Concepts {
+    let concepts = Concepts::resolve(source.schema(), kinds);
+    if !PROBE_FACTS.iter().any(|&kind| concepts.has(kind)) {
+        return concepts;
+    }
+    let kinds = [kinds, BESIDE].concat();
+    Concepts::resolve_calls(source.schema(), &kinds, |call| moves(call).is_some())
+}
+
+/// Which way a system call moves the bytes of a connection.
+fn moves(call: &str) -> Option<Moved> {
+    match call {
+        "read" => Some(Moved::In),
+        "write" | "writev" => Some(Moved::Out),
+        _ => None,
+    }
+}
+
+/// Which way bytes went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Moved {
+    In,
+    Out,
+}
+
+/// What a probe, or something beside it, said.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Probe {
+    Entered {
+        function: StoreFunction,
+        command: Box<str>,
+    },
+    Returned(StoreFunction),
+    ClientMade,
+    /// The descriptor was this socket between two moments.
+    Socket {
+        address: Box<Address>,
+        since: Timestamp,
+        until: Timestamp,
+    },
+    /// The thread moved bytes; 0: the other end has closed.
+    Bytes(Moved, u64),
+}
+
+/// Which system calls move bytes, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Movers(Vec<(SyscallId, Moved)>);
+
+impl Movers {
+    pub(crate) fn of(concepts: &Concepts) -> Self {
+        let names = concepts.syscall_names().iter().zip(0..);
+        let movers = names.filter_map(|(name, id)| Some((SyscallId(id), moves(name)?)));
+        Self(movers.collect())
+    }
+
+    /// The bytes that a system call moved, where `fact` is the end of one that moves some.
+    pub(crate) fn told(&self, fact: &Fact<'_>, at: Timestamp, stream: StreamId) -> Option<Told> {
+        let Fact::SyscallExit(exit) = fact else {
+            return None;
+        };
+        let (_, moved) = self.0.iter().find(|(id, _)| Some(*id) == exit.call)?;
+        let bytes = u64::try_from(exit.ret).ok()?;
+        Some(Told {
+            at,
+            stream,
+            process: Process::default(),
+            thread: exit.thread,
+            descriptor: -1,
+            client: StoreClientId::default(),
+            what: What::Probe(Probe::Bytes(*moved, bytes)),
+        })
+    }
+}
+
+impl Probe {
+    /// What `probe` says, that of `event`.
+    pub(crate) fn of(probe: &StoreProbe<'_>, event: &Event<'_>) -> Self {
+        match probe {
+            StoreProbe::Entered { function, command } => Self::Entered {
+                function: *function,
+                command: text(command),
+            },
+            StoreProbe::Returned(function) => Self::Returned(*function),
+            StoreProbe::ClientMade => Self::ClientMade,
+            StoreProbe::Socket {
+                address,
+                since,
+                until,
+            } => {
+                let before = |ago: u64| {
+                    let ago = i64::try_from(ago).unwrap_or(i64::MAX);
+                    Timestamp::from_ns(event.at.ns().saturating_sub(ago))
+                };
+                Self::Socket {
+                    address: Box::new(address_of(address)),
+                    since: before(since.get()),
+                    until: before(until.get()),
+                }
+            }
+        }
+    }
+}
+
+/// What threads and clients are about, in the order of time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Probes {
+    /// Functions that each thread is in, the outermost first.
+    threads: FxHashMap<ThreadId, Vec<Frame>>,
+    servers: Vec<Server>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Server {
+    process: Process,
+    /// By descriptor: the client that was read last, and when.
+    read_last: FxHashMap<i32, (StoreClientId, Timestamp)>,
+    clients: FxHashMap<StoreClientId, Client>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Frame {
+    function: StoreFunction,
+    process: Process,
+    descriptor: i32,
+    client: StoreClientId,
+    command: Box<str>,
+    /// Bytes moved in it; `None`: nothing was there.
+    bytes: Option<u64>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Client {
+    /// Its connection; negative: none, as of the client of scripts.
+    descriptor: i32,
+    /// Bytes read since it was made; `None`: it was there before.
+    read: Option<u64>,
+    /// It has replies to all that was read.
+    is_answered: bool,
+    is_addressed: bool,
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self {
+            descriptor: -1,
+            read: None,
+            is_answered: false,
+            is_addressed: false,
+        }
+    }
+}
+
+impl Probes {
+    /// Tells `told` on: as it is, or what it comes to where a probe said it.
+    pub(crate) fn take(&mut self, told: Told, mut tell: impl FnMut(Told)) {
+        let probe = match &told.what {
+            What::Probe(probe) => probe,
+            What::Gap { .. } => {
+                self.miss();
+                return tell(told);
+            }
+            _ => return tell(told),
+        };
+        match probe {
+            Probe::Entered { function, command } => {
+                if *function == StoreFunction::Read
+                    && let Some(before) = self.read_before(&told)
+                {
+                    tell(before);
+                }
+                tell(self.entered(&told, *function, command));
+            }
+            Probe::Returned(function) => {
+                if let Some(returned) = self.returned(&told, *function) {
+                    tell(returned);
+                }
+            }
+            Probe::ClientMade => {
+                let client = Client {
+                    read: Some(0),
+                    is_answered: true,
+                    ..Client::default()
+                };
+                self.server(told.process)
+                    .clients
+                    .insert(told.client, client);
+            }
+            Probe::Bytes(moved, bytes) => self.moved(&told, *moved, *bytes),
+            Probe::Socket {
+                address,
+                since,
+                until,
+            } => {
+                if let Some(addressed) = self.addressed(&told, address, *since, *until) {
+                    tell(addressed);
+                }
+            }
+        }
+    }
+
+    /// Returns, and what was read, may be missing.
+    fn miss(&mut self) {
+        self.threads.clear();
+        let clients = self.servers.iter_mut().map(|server| &mut server.clients);
+        for client in clients.flat_map(|clients| clients.values_mut()) {
+            client.read = None;
+        }
+    }
+
+    fn server(&mut self, process: Process) -> &mut Server {
+        let known = (self.servers.iter()).position(|server| server.process == process);
+        let place = known.unwrap_or_else(|| {
+            self.servers.push(Server {
+                process,
+                ..Server::default()
+            });
+            self.servers.len() - 1
+        });
+        &mut self.servers[place]
+    }
+
+    fn entered(&mut self, told: &Told, function: StoreFunction, command: &str) -> Told {
+        let server = self.server(told.process);
+        let client = server.clients.entry(told.client).or_default();
+        if function == StoreFunction::Read {
+            client.descriptor = told.descriptor;
+            client.is_answered = false;
+            let now = (told.client, told.at);
+            server.read_last.insert(told.descriptor, now);
+        }
+        let descriptor = client.descriptor;
+        if let Some(thread) = told.thread {
+            self.threads.entry(thread).or_default().push(Frame {
+                function,
+                process: told.process,
+                descriptor,
+                client: told.client,
+                command: command.into(),
+                bytes: None,
+            });
+        }
+        let what = match function {
+            StoreFunction::Read => What::ReadStart,
+            StoreFunction::Call => What::CallStart {
+                command: command.into(),
+            },
+            StoreFunction::Write => What::WriteStart,
+        };
+        Told {
+            descriptor,
+            what,
+            ..told.clone()
+        }
+    }
+
+    fn returned(&mut self, told: &Told, function: StoreFunction) -> Option<Told> {
+        let frames = self.threads.get_mut(&told.thread?)?;
+        let is_it = |frame: &Frame| frame.function == function && frame.process == told.process;
+        let place = frames.iter().rposition(is_it)?;
+        // Returns of what it called are missing.
+        frames.truncate(place + 1);
+        let frame = frames.pop()?;
+        let moved = frame.bytes.unwrap_or(0);
+        let server = self.server(frame.process);
+        if let Some(client) = server.clients.get_mut(&frame.client) {
+            match function {
+                StoreFunction::Read => {
+                    client.read = client.read.map(|read| read.saturating_add(moved));
+                }
+                StoreFunction::Write if moved > 0 => client.is_answered = true,
+                _ => {}
+            }
+        }
+        let bytes = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+        let bytes = frame.bytes.map_or(-1, bytes);
+        let what = match function {
+            StoreFunction::Read => What::ReadEnd { bytes, memory: 0 },
+            StoreFunction::Call => What::CallEnd {
+                command: frame.command,
+            },
+            StoreFunction::Write => What::WriteEnd { bytes },
+        };
+        Some(Told {
+            descriptor: frame.descriptor,
+            client: frame.client,
+            what,
+            ..told.clone()
+        })
+    }
+
+    /// What a command itself reads and writes is of no connection.
+    fn moved(&mut self, told: &Told, moved: Moved, bytes: u64) {
+        let frames = told.thread.and_then(|thread| self.threads.get_mut(&thread));
+        let Some(frame) = frames.and_then(|frames| frames.last_mut()) else {
+            return;
+        };
+        let fits = match frame.function {
+            StoreFunction::Read => moved == Moved::In,
+            StoreFunction::Call => false,
+            StoreFunction::Write => moved == Moved::Out,
+        };
+        if fits {
+            frame.bytes = Some(frame.bytes.unwrap_or(0).saturating_add(bytes));
+        }
+    }
+
+    /// The address of the client that was read while the descriptor was that socket.
+    fn addressed(
+        &mut self,
+        told: &Told,
+        address: &Address,
+        since: Timestamp,
+        until: Timestamp,
+    ) -> Option<Told> {
+        let server = self.server(told.process);
+        let (number, at) = *server.read_last.get(&told.descriptor)?;
+        let client = server.clients.get_mut(&number)?;
+        if at < since || at > until || client.is_addressed {
+            return None;
+        }
+        client.is_addressed = true;
+        Some(Told {
+            client: number,
+            what: What::Address(Box::new(address.clone())),
+            ..told.clone()
+        })
+    }
+
+    /// What had been read of a client before the batch that begins by this read.
+    fn read_before(&mut self, told: &Told) -> Option<Told> {
+        let client = self.server(told.process).clients.get(&told.client)?;
+        let read = client.read.filter(|_| client.is_answered)?;
+        Some(Told {
+            what: What::WasRead(read),
+            ..told.clone()
+        })
+    }
+}

@@ -1,0 +1,247 @@
+//! Recording Redis and Valkey from outside, where nothing may be loaded into them: the kernel's uprobes on the functions
+//! that read, execute and write, in the recorder's own tracing instance. The server's program and memory stay as they
+//! are; each probe costs it some microseconds.
+//!
+//! What the probes do not say follows when they are read (datastore's `probes.rs`): how many bytes were moved from the
+//! ends of system calls, which are recorded beside them; whose connection a client is from marks in the trace, made of
+//! looks at `/proc`.
+
+mod layout;
+mod sockets;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use slowpath_model::ProcessId;
+use slowpath_platform::uprobes::{self, Definitions};
+
+use self::layout::Layout;
+use self::sockets::Sockets;
+use crate::error::RecordError;
+use crate::ftrace::Instance;
+use crate::processes;
+
+/// What the groups of all recorders begin with.
+const PREFIX: &str = "slowpath_record_";
+/// System calls end by this event.
+pub(crate) const CALL_ENDS: (&str, &str) = ("raw_syscalls", "sys_exit");
+/// `read`, `write` and `writev` of x86-64.
+const MOVERS: &str = "id == 0 || id == 1 || id == 20";
+/// Threads that an event is recorded of: the kernel takes a filter of a page.
+const MOST_THREADS: usize = 100;
+
+/// Servers that are probed; probes end with this. The instance's events must have ended.
+#[derive(Debug)]
+pub(crate) struct Probes {
+    servers: Vec<Server>,
+    instance: PathBuf,
+    definitions: Vec<Definitions>,
+}
+
+#[derive(Debug)]
+struct Server {
+    process: ProcessId,
+    sockets: Sockets,
+}
+
+/// A probe: its name, where it is, at whose return, and what it tells as the kernel's uprobe events have it.
+type Probe = (&'static str, u64, bool, String);
+
+/// A server as it is to be probed.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    process: ProcessId,
+    layout: Layout,
+    threads: Vec<i32>,
+}
+
+impl Wanted {
+    /// Looks at the program of a server, and at who has it already.
+    ///
+    /// # Errors
+    /// Why it cannot be probed.
+    pub(crate) fn of(process: ProcessId) -> Result<Self, RecordError> {
+        let refused = |cause: String, hint: &str| RecordError::NoRedis {
+            process,
+            cause,
+            hint: hint.to_owned(),
+        };
+        let maps = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
+        if maps.contains("slowpath-redis-code") {
+            return Err(refused(
+                "its functions are detoured for a recording by the agent, where probes do not fire"
+                    .to_owned(),
+                "wait until that recording has ended, or record it by the agent as well",
+            ));
+        }
+        let layout = Layout::of(&program(process)).map_err(|cause| refused(cause, ""))?;
+        let threads = processes::threads(process);
+        if threads.len() > MOST_THREADS {
+            let cause = format!("it has {} threads", threads.len());
+            return Err(refused(
+                cause,
+                "probes are possible where there are no more than 100",
+            ));
+        }
+        Ok(Self {
+            process,
+            layout,
+            threads: threads.iter().map(|thread| thread.0).collect(),
+        })
+    }
+
+    /// True for the threads of this server.
+    fn filter(&self) -> String {
+        let each = self
+            .threads
+            .iter()
+            .map(|thread| format!("common_pid == {thread}"));
+        each.collect::<Vec<_>>().join(" || ")
+    }
+
+    fn probes(&self) -> Vec<Probe> {
+        let Layout {
+            read,
+            call,
+            write,
+            create,
+            descriptor,
+            client,
+            command,
+            name,
+        } = self.layout;
+        let of = |function: u8| format!("vpid=\\{}:s32 function=\\{function}:u8", self.process);
+        // A client begins with its number in all of them.
+        vec![
+            (
+                "redis_read",
+                read,
+                false,
+                format!(
+                    "{} fd=+{descriptor}(%di):s32 client_id=+0(+{client}(%di)):u64",
+                    of(1)
+                ),
+            ),
+            ("redis_read_return", read, true, of(1)),
+            (
+                "redis_call",
+                call,
+                false,
+                format!(
+                    "{} client_id=+0(%di):u64 command=+0(+{name}(+{command}(%di))):string",
+                    of(2)
+                ),
+            ),
+            ("redis_call_return", call, true, of(2)),
+            (
+                "redis_write",
+                write,
+                false,
+                format!("{} client_id=+0(%di):u64", of(3)),
+            ),
+            ("redis_write_return", write, true, of(3)),
+            (
+                "redis_client_made",
+                create,
+                true,
+                format!("{} client_id=+0($retval):u64", of(0)),
+            ),
+        ]
+    }
+}
+
+/// What the threads of these servers move, as a filter of [`CALL_ENDS`].
+pub(crate) fn filter_of_call_ends(servers: &[Wanted]) -> String {
+    let threads: Vec<String> = servers.iter().map(Wanted::filter).collect();
+    format!("({MOVERS}) && ({})", threads.join(" || "))
+}
+
+impl Probes {
+    /// Defines the probes of `servers` and has `instance` record them.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub(crate) fn place(
+        servers: &[Wanted],
+        tracefs: &Path,
+        instance: &Instance,
+    ) -> Result<Self, RecordError> {
+        uprobes::remove_leftovers(tracefs, PREFIX);
+        let mut probes = Self {
+            servers: Vec::new(),
+            instance: instance.folder().to_owned(),
+            definitions: Vec::new(),
+        };
+        for server in servers {
+            let refused = |cause: io::Error| RecordError::NoRedis {
+                process: server.process,
+                cause: format!("the kernel takes no probe on its functions: {cause}"),
+                hint: "probes need root and a kernel with uprobes (CONFIG_UPROBE_EVENTS)"
+                    .to_owned(),
+            };
+            let group = format!("{}_{}", uprobes::own_group(PREFIX), server.process);
+            let mut definitions = Definitions::new(tracefs.to_owned(), group);
+            let path = program(server.process);
+            for (name, offset, is_return, fields) in server.probes() {
+                definitions
+                    .add(name, &path, offset, is_return, &fields)
+                    .map_err(refused)?;
+            }
+            let group = definitions.group().to_owned();
+            probes.definitions.push(definitions);
+            for (name, ..) in server.probes() {
+                instance.record(&group, name, &server.filter())?;
+            }
+            probes.servers.push(Server {
+                process: server.process,
+                sockets: Sockets::of(server.process),
+            });
+        }
+        Ok(probes)
+    }
+
+    /// Notes in the trace whose connections the servers have.
+    pub(crate) fn look(&mut self) {
+        for server in &mut self.servers {
+            for mark in server.sockets.look() {
+                // Where it cannot be written, the client has no address.
+                let _ = fs::write(self.instance.join("trace_marker"), mark);
+            }
+        }
+    }
+
+    /// Writes the descriptions of their events beside those of the kernel's own.
+    pub(crate) fn save_formats(&self, instance: &Instance, folder: &Path) -> io::Result<()> {
+        for (server, definitions) in self.servers.iter().zip(&self.definitions) {
+            instance.save_system(folder, definitions.group(), &system_of(server.process))?;
+        }
+        Ok(())
+    }
+
+    /// Their events, as they are called in the recording.
+    pub(crate) fn events(&self) -> impl Iterator<Item = String> {
+        let systems = self.servers.iter().map(|server| system_of(server.process));
+        systems.map(|system| format!("{system}:*"))
+    }
+}
+
+impl Drop for Probes {
+    fn drop(&mut self) {
+        // Definitions that are recorded cannot be removed.
+        for definitions in &self.definitions {
+            let enable = self.instance.join("events").join(definitions.group());
+            let _ = fs::write(enable.join("enable"), "0");
+        }
+    }
+}
+
+/// What the events of a server are of in a recording, whoever recorded it.
+fn system_of(process: ProcessId) -> String {
+    format!("slowpath_redis_{process}")
+}
+
+/// The program of a process, whatever its path is called now and there.
+fn program(process: ProcessId) -> PathBuf {
+    PathBuf::from(format!("/proc/{process}/exe"))
+}
