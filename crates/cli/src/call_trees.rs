@@ -53,15 +53,16 @@ fn store(row: &StoreRow) -> String {
         0 => String::new(),
         port => format!(", port {port}"),
     };
-    let did = match row.level {
-        Level::Lite => format!(
+    let did = match (row.level, row.joined) {
+        (Level::LifeCycle, 0) => {
+            "recorded without level lite, or no connection from its begin, so that no command can be joined"
+                .to_owned()
+        }
+        _ => format!(
             "{} executed, {} of them sent by these services",
             number_of(row.commands, "command"),
             grouped(row.joined)
         ),
-        Level::LifeCycle => {
-            "recorded without level lite, so that no command can be joined".to_owned()
-        }
     };
     format!(
         "Redis server {}{}: {}{port}: {did}\n",

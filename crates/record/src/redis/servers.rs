@@ -224,9 +224,12 @@ fn refused(server: ProcessId, said: &str) -> RecordError {
     RecordError::NoRedis {
         process: server,
         cause: cause.to_owned(),
-        hint: match is_another {
-            true => super::those_that_run(),
-            false => hint.to_owned(),
+        hint: match (is_another, hint) {
+            (true, _) => super::those_that_run(),
+            (false, "") => "--redis-by uprobes loads nothing into it; agents/redis/README.md says which servers can be \
+                            recorded, and what that needs"
+                .to_owned(),
+            (false, hint) => format!("{hint}; or --redis-by uprobes, which loads nothing into it"),
         },
     }
 }
