@@ -221,8 +221,12 @@ pub enum StoreProbe<'packet> {
         address: StoreAddress<'packet>,
         /// How long before the event it was seen first.
         since: Nanoseconds,
-        /// How long before the event it was seen last.
-        until: Nanoseconds,
+        /// How long before the event the kernel was asked about it …
+        asked: Nanoseconds,
+        /// … and had answered: it was seen since.
+        answered: Nanoseconds,
+        /// Bytes that had been read of it by then, where that is known.
+        read: Option<u64>,
     },
 }
 
@@ -248,7 +252,7 @@ impl<'packet> StoreProbe<'packet> {
     }
 
     /// What the recorder wrote beside the probes' events: `slowpath_redis_socket pid=7 fd=8 peer=::1 peer_port=50000
-    /// own=::1 own_port=6379 since_ns=400000000 until_ns=2000`. `None` for what anybody else wrote.
+    /// own=::1 own_port=6379 since_ns=400000000 asked_ns=3000 answered_ns=2000 read=4711`. `None` for what anybody else wrote.
     pub(crate) fn socket(text: &'packet [u8]) -> Option<(StoreMark, Self)> {
         let text = std::str::from_utf8(text).ok()?;
         let words = text.strip_prefix("slowpath_redis_socket ")?.trim_end();
@@ -271,7 +275,9 @@ impl<'packet> StoreProbe<'packet> {
                 is_to_primary: false,
             },
             since: Nanoseconds(word("since_ns")?.parse().ok()?),
-            until: Nanoseconds(word("until_ns")?.parse().ok()?),
+            asked: Nanoseconds(word("asked_ns")?.parse().ok()?),
+            answered: Nanoseconds(word("answered_ns")?.parse().ok()?),
+            read: word("read").and_then(|read| read.parse().ok()),
         };
         Some((mark, socket))
     }

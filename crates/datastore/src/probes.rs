@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use slowpath_concepts::{
     Concepts, Fact, FactKind, StoreClientId, StoreFunction, StoreProbe, SyscallId,
 };
-use slowpath_model::{Event, StreamId, ThreadId, Timestamp};
+use slowpath_model::{Event, Nanoseconds, StreamId, ThreadId, Timestamp};
 use slowpath_source::Source;
 
 use crate::server::Address;
@@ -62,14 +62,22 @@ pub(crate) enum Probe {
     },
     Returned(StoreFunction),
     ClientMade,
-    /// The descriptor was this socket between two moments.
-    Socket {
-        address: Box<Address>,
-        since: Timestamp,
-        until: Timestamp,
-    },
+    Socket(Box<Socket>),
     /// The thread moved bytes; 0: the other end has closed.
     Bytes(Moved, u64),
+}
+
+/// What a look at a descriptor found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Socket {
+    address: Address,
+    /// It was this socket from then …
+    since: Timestamp,
+    asked: Timestamp,
+    /// … until then.
+    answered: Timestamp,
+    /// Bytes read of it at some time between `asked` and `answered`.
+    read: Option<u64>,
 }
 
 /// Which system calls move bytes, by number.
@@ -115,17 +123,21 @@ impl Probe {
             StoreProbe::Socket {
                 address,
                 since,
-                until,
+                asked,
+                answered,
+                read,
             } => {
-                let before = |ago: u64| {
-                    let ago = i64::try_from(ago).unwrap_or(i64::MAX);
+                let before = |ago: &Nanoseconds| {
+                    let ago = i64::try_from(ago.get()).unwrap_or(i64::MAX);
                     Timestamp::from_ns(event.at.ns().saturating_sub(ago))
                 };
-                Self::Socket {
-                    address: Box::new(address_of(address)),
-                    since: before(since.get()),
-                    until: before(until.get()),
-                }
+                Self::Socket(Box::new(Socket {
+                    address: address_of(address),
+                    since: before(since),
+                    asked: before(asked),
+                    answered: before(answered),
+                    read: *read,
+                }))
             }
         }
     }
@@ -162,8 +174,10 @@ struct Frame {
 struct Client {
     /// Its connection; negative: none, as of the client of scripts.
     descriptor: i32,
-    /// Bytes read since it was made; `None`: it was there before.
+    /// Bytes read of its connection, where that is known.
     read: Option<u64>,
+    /// When it was last read.
+    read_until: Timestamp,
     /// It has replies to all that was read.
     is_answered: bool,
     is_addressed: bool,
@@ -174,6 +188,7 @@ impl Default for Client {
         Self {
             descriptor: -1,
             read: None,
+            read_until: Timestamp::MIN,
             is_answered: false,
             is_addressed: false,
         }
@@ -216,12 +231,8 @@ impl Probes {
                     .insert(told.client, client);
             }
             Probe::Bytes(moved, bytes) => self.moved(&told, *moved, *bytes),
-            Probe::Socket {
-                address,
-                since,
-                until,
-            } => {
-                if let Some(addressed) = self.addressed(&told, address, *since, *until) {
+            Probe::Socket(socket) => {
+                if let Some(addressed) = self.addressed(&told, socket) {
                     tell(addressed);
                 }
             }
@@ -296,6 +307,7 @@ impl Probes {
             match function {
                 StoreFunction::Read => {
                     client.read = client.read.map(|read| read.saturating_add(moved));
+                    client.read_until = told.at;
                 }
                 StoreFunction::Write if moved > 0 => client.is_answered = true,
                 _ => {}
@@ -335,23 +347,28 @@ impl Probes {
     }
 
     /// The address of the client that was read while the descriptor was that socket.
-    fn addressed(
-        &mut self,
-        told: &Told,
-        address: &Address,
-        since: Timestamp,
-        until: Timestamp,
-    ) -> Option<Told> {
+    fn addressed(&mut self, told: &Told, socket: &Socket) -> Option<Told> {
+        let is_being_read = |frame: &Frame| {
+            let is_it = frame.process == told.process && frame.descriptor == told.descriptor;
+            is_it && frame.function == StoreFunction::Read
+        };
+        let is_being_read = self.threads.values().flatten().any(is_being_read);
         let server = self.server(told.process);
         let (number, at) = *server.read_last.get(&told.descriptor)?;
         let client = server.clients.get_mut(&number)?;
-        if at < since || at > until || client.is_addressed {
+        if at < socket.since || at > socket.answered {
             return None;
         }
-        client.is_addressed = true;
+        // Nobody read it while the kernel counted.
+        if client.read.is_none() && !is_being_read && client.read_until < socket.asked {
+            client.read = socket.read;
+        }
+        if std::mem::replace(&mut client.is_addressed, true) {
+            return None;
+        }
         Some(Told {
             client: number,
-            what: What::Address(Box::new(address.clone())),
+            what: What::Address(Box::new(socket.address.clone())),
             ..told.clone()
         })
     }

@@ -11,6 +11,7 @@ pub use shared_memory::SharedMemory;
 pub use shelf::{Kept, Shelf, ShelfWriter};
 
 pub mod clocks;
+pub mod connections;
 pub mod ownership;
 pub mod process;
 pub mod room;

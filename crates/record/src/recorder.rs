@@ -246,7 +246,7 @@ impl Recording {
                 buffer_bytes_per_cpu: plan.buffer_bytes_per_cpu,
                 silent: processes::this_in_events(),
             })?;
-            self.place_probes(plan)?;
+            self.place_probes(plan, talk)?;
             self.describe(&self.folder, &self.manifest.kernel.events)
                 .map_err(RecordError::system(
                     "the events' formats could not be saved",
@@ -285,7 +285,7 @@ impl Recording {
         Ok((self.manifest.clone(), command_end))
     }
 
-    fn place_probes(&mut self, plan: &Plan) -> Result<(), RecordError> {
+    fn place_probes(&mut self, plan: &Plan, talk: &mut dyn FnMut(&str)) -> Result<(), RecordError> {
         let probed = &plan.redis.probed;
         let (Some(tracefs), Some(instance)) = (&plan.tracefs, &self.instance) else {
             return Ok(());
@@ -298,7 +298,7 @@ impl Recording {
             instance.record(system, name, &filter_of_call_ends(probed))?;
             (self.manifest.kernel.events).push(format!("{system}:{name}"));
         }
-        let probes = Probes::place(probed, tracefs, instance)?;
+        let probes = Probes::place(probed, tracefs, instance, talk)?;
         self.manifest.kernel.events.extend(probes.events());
         self.probes = Some(probes);
         Ok(())

@@ -28,7 +28,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// as long: looks take one per cent of one processor at most.
 const PAUSE_PER_LOOK: u32 = 100;
 /// The same of looks at the connections of a few processes, which clients may come and go between.
-const PAUSE_PER_CONNECTIONS: u32 = 20;
+const PAUSE_PER_CONNECTIONS: u32 = 50;
 /// How often control groups are looked at for quotas, at most.
 const GROUPS_INTERVAL: Duration = Duration::from_secs(1);
 /// Pages wait no longer than this, so that little is lost with a machine that goes down.

@@ -62,7 +62,7 @@ fn an_address_is_of_the_client_that_was_read_while_the_descriptor_was_that_socke
     let told = |since: u64, until: u64| {
         let words = format!(
             "slowpath_redis_socket pid=7 fd=9 peer=10.0.0.2 peer_port=50000 own=10.0.0.1 own_port=6379 \
-             since_ns={since} until_ns={until}"
+             since_ns={since} asked_ns={until} answered_ns={until}"
         );
         let text = probed(&asked) + &line(1, 300, &format!("print buf=\"{words}\""));
         ask(&text, TimeRange::ALL).clients[0].port
@@ -79,7 +79,7 @@ fn what_others_write_into_the_trace_is_no_address() {
         "hello",
         "slowpath_redis_socket",
         "slowpath_redis_socket pid=x fd=9",
-        "slowpath_redis_socket pid=7 fd=9 peer=a peer_port=70000 own=b own_port=1 since_ns=1 until_ns=1",
+        "slowpath_redis_socket pid=7 fd=9 peer=a peer_port=70000 own=b own_port=1 since_ns=1 asked_ns=1 answered_ns=1",
     ] {
         let text = probed(&[
             (0, 100, READ),

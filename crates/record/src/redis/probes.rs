@@ -42,7 +42,8 @@ pub(crate) struct Probes {
 #[derive(Debug)]
 struct Server {
     process: ProcessId,
-    sockets: Sockets,
+    /// `None`: its network cannot be asked.
+    sockets: Option<Sockets>,
 }
 
 /// A probe: its name, where it is, at whose return, and what it tells as the kernel's uprobe events have it.
@@ -166,6 +167,7 @@ impl Probes {
         servers: &[Wanted],
         tracefs: &Path,
         instance: &Instance,
+        talk: &mut dyn FnMut(&str),
     ) -> Result<Self, RecordError> {
         uprobes::remove_leftovers(tracefs, PREFIX);
         let mut probes = Self {
@@ -193,9 +195,16 @@ impl Probes {
             for (name, ..) in server.probes() {
                 instance.record(&group, name, &server.filter())?;
             }
+            let sockets = Sockets::of(server.process);
+            if let Err(cause) = &sockets {
+                talk(&format!(
+                    "addresses of clients of process {} will not be known: {cause}",
+                    server.process
+                ));
+            }
             probes.servers.push(Server {
                 process: server.process,
-                sockets: Sockets::of(server.process),
+                sockets: sockets.ok(),
             });
         }
         Ok(probes)
@@ -204,7 +213,7 @@ impl Probes {
     /// Notes in the trace whose connections the servers have.
     pub(crate) fn look(&mut self) {
         for server in &mut self.servers {
-            for mark in server.sockets.look() {
+            for mark in server.sockets.iter_mut().flat_map(Sockets::look) {
                 // Where it cannot be written, the client has no address.
                 let _ = fs::write(self.instance.join("trace_marker"), mark);
             }
