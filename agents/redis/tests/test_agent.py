@@ -426,6 +426,8 @@ class OtherServers(unittest.TestCase):
             writer = primary.client()
             with Recording(primary, *LITE) as recording:
                 follow(later)
+                # It is ready, and says so before anything is written to it.
+                time.sleep(1.5)
                 for number in range(8):
                     writer.do("SET", "key", number)
                     time.sleep(0.4)
