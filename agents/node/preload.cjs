@@ -13,7 +13,9 @@ if (!globalThis[once]) {
     require('./lib/http1.cjs').follow(recording);
     require('./lib/undici.cjs').follow(recording);
     require('./lib/http2.cjs').follow(recording);
+    require('./lib/grpc.cjs').follow(recording);
     require('./lib/redis.cjs').follow(recording);
+    require('./lib/shared.cjs').follow(recording);
     require('./lib/event-loop.cjs').follow(recording);
     require('module').syncBuiltinESMExports();
     recording.watch();

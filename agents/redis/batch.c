@@ -514,6 +514,11 @@ void batch_write_end(const struct transfer *transfer, uint64_t client_id, int mo
         batch->write_thread = thread_id();
     }
     batch->last = ticks_now();
+    /* There was nothing to write, as when a replica is ready for what comes: what it sends next begins then. */
+    if (!more && !batch->commands && !batch->executing && !batch->bytes_read && !batch->bytes_written && !batch->postponed) {
+        batch->open = 0;
+        return;
+    }
     if (more || (!batch->commands && (!batch->bytes_written || batch->postponed)))
         return;
     if (is_main)

@@ -55,7 +55,7 @@ for host in $hosts; do
 done
 
 # What an administrator types on the collector …
-in_collector lttng-relayd --output="$PWD/$recording" >"$cache/relayd" 2>&1 &
+ip netns exec "$(space collector)" lttng-relayd --output="$PWD/$recording" >"$cache/relayd" 2>&1 &
 relay=$!
 
 # … and on each host (host.sh).

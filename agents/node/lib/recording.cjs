@@ -38,6 +38,8 @@ function create(native) {
     contextAt: (resource) => resource.runInAsyncScope(recording.currentContext),
     /** What runs from here on, and what it starts, belongs to `context`. */
     enterContext: (context) => contexts.enterWith(context),
+    /** Runs `work`, and what it starts, for `context`. */
+    inContext: (context, work) => (contexts ? contexts.run(context, work) : work()),
     connectionOf: (socket, isNew) => connectionOf(socket, recording, isNew),
 
     /** `work`: {context, cause, connection, number, version, method, path}; `sent`: bytes until now. */

@@ -30,6 +30,10 @@ function follow(recording) {
       /[/\\]@redis[/\\]client[/\\]dist[/\\]lib[/\\](client[/\\]RESP2|RESP)[/\\]encoder\.js$/,
       (exports) => followEncoder(exports, recording, newCommand, send),
     ],
+    [
+      /[/\\]@redis[/\\]client[/\\]dist[/\\]lib[/\\]client[/\\]pool\.js$/,
+      (exports) => followPool(exports?.RedisClientPool, recording),
+    ],
   ]);
 }
 
@@ -96,6 +100,17 @@ function followEncoder(exports, recording, newCommand, send) {
   net.Socket.prototype.write = function (piece) {
     if (encoded !== undefined) isWritten(this, piece);
     return write.apply(this, arguments);
+  };
+}
+
+/** A pool of node-redis keeps work until a client has done somebody else's, and begins it there. */
+function followPool(Pool, recording) {
+  const { execute } = Pool?.prototype ?? {};
+  if (typeof execute !== 'function') return;
+  Pool.prototype.execute = function (work, ...rest) {
+    if (!recording.on || typeof work !== 'function') return execute.apply(this, arguments);
+    const context = recording.currentContext();
+    return execute.call(this, (client) => recording.inContext(context, () => work(client)), ...rest);
   };
 }
 

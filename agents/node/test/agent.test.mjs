@@ -170,6 +170,42 @@ test('requests that wait in a pool of undici belong to who asked, not to whose a
   }
 });
 
+test('what requests share is for whom it was asked, not for who opened it or was done', { skip }, async () => {
+  const EACH = 40;
+  let served, redis;
+  const { events } = await recorded(async () => {
+    redis = await redisServer();
+    served = await service('shared.mjs', { REDIS_PORT: redis.port });
+    const user = client(served.port, EACH);
+    await pause(600); // it has noticed
+    for (const way of served.ways) {
+      const asked = Array.from({ length: EACH }, (_, i) => user.ask(`/${way}/${i}`));
+      assert.deepEqual(new Set(await Promise.all(asked)), new Set([200]), way);
+    }
+    user.close();
+    assert.equal(await served.stop(), '');
+    await redis.stop();
+  });
+  const received = named(events, 'http_server_receive').filter(({ local_port }) => local_port === served.port);
+  const pathOfContext = new Map(received.map(({ context, path }) => [context, path]));
+  const made = named(events, 'http_client_request').map(({ cause, path }) => ({ cause, path }));
+  // Which key a command had, only Redis says; the commands of a connection have an order.
+  const ofPort = new Map();
+  for (const { from, words } of redis.asked.filter(({ words }) => words[0] === 'INCR')) {
+    ofPort.set(from, [...(ofPort.get(from) ?? []), words[1]]);
+  }
+  for (const { cause, local_port } of named(events, 'redis_command').filter(({ command }) => command === 'incr')) {
+    made.push({ cause, path: ofPort.get(local_port).shift() });
+  }
+  for (const way of served.ways) {
+    const its = made.filter(({ path }) => path.startsWith(`/${way}/`));
+    assert.equal(its.length, EACH, way);
+    // Of a client that the agent does not know, it is not known for whom; but it is for nobody else.
+    const wrong = its.filter(({ cause, path }) => (way === 'unknown' ? cause !== 0 : pathOfContext.get(cause) !== path));
+    assert.equal(wrong.length, 0, `${way}: ${wrong.length} of ${EACH}`);
+  }
+});
+
 test('TLS, threads, and requests that are given up', { skip }, async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'slowpath-node-'));
   const [KEY, CERTIFICATE] = ['key', 'certificate'].map((name) => path.join(folder, name));

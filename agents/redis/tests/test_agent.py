@@ -414,7 +414,8 @@ class OtherServers(unittest.TestCase):
 
     def test_what_a_replica_acknowledges_has_no_reply(self):
         """Neither of one that was there before, nor of one that comes meanwhile, whose handshake is answered."""
-        with Server() as primary, Server(agent=False) as earlier, Server(agent=False) as later:
+        with Server("--repl-diskless-sync-delay", "0") as primary, Server(agent=False) as earlier, \
+                Server(agent=False) as second, Server(agent=False) as third:  # fmt: skip
             primary.settle()
 
             def follow(replica):
@@ -425,7 +426,11 @@ class OtherServers(unittest.TestCase):
             follow(earlier)
             writer = primary.client()
             with Recording(primary, *LITE) as recording:
-                follow(later)
+                # They are ready, and acknowledge within a second that nothing has come.
+                follow(second)
+                time.sleep(1.2)
+                follow(third)
+                time.sleep(1.2)
                 for number in range(8):
                     writer.do("SET", "key", number)
                     time.sleep(0.4)

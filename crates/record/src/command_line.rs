@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 /// Stands for what is not told.
 const HIDDEN: &str = "***";
-/// What is in the name of an option, or of a variable, whose value is hidden.
-const SECRETS: [&str; 7] = [
+/// What is in the name of an option, a variable or a header whose value is hidden.
+const SECRETS: [&str; 8] = [
     "pass",
     "secret",
     "token",
@@ -14,9 +14,18 @@ const SECRETS: [&str; 7] = [
     "apikey",
     "api-key",
     "api_key",
+    "authorization",
 ];
-/// Words of Redis that stand before a password without being an option.
-const BEFORE_SECRETS: [&str; 3] = ["requirepass", "masterauth", "auth"];
+/// With what such a name may end (`REDISCLI_AUTH=`, `MYSQL_PWD=`).
+const LAST_WORDS: [&str; 2] = ["auth", "pwd"];
+/// Words of Redis that stand before a password without being an option, and before how many words that may be one:
+/// `AUTH` may have a user's name first.
+const BEFORE_SECRETS: [(&str, u8); 4] = [
+    ("requirepass", 1),
+    ("masterauth", 1),
+    ("auth", 2),
+    ("auth2", 2),
+];
 /// Programs whose `-a` is a password.
 const CLIENTS: [&str; 4] = [
     "redis-cli",
@@ -24,6 +33,9 @@ const CLIENTS: [&str; 4] = [
     "valkey-cli",
     "valkey-benchmark",
 ];
+/// Options before a user and password, of curl and the like: `me:password`.
+const BEFORE_USERS: [&str; 3] = ["-u", "-A", "--user"];
+const QUOTES: [char; 2] = ['"', '\''];
 
 /// These words, passwords in them hidden; a word may be a script that holds others.
 pub(crate) fn without_secrets<'a>(words: impl IntoIterator<Item = Cow<'a, str>>) -> Vec<String> {
@@ -34,21 +46,42 @@ pub(crate) fn without_secrets<'a>(words: impl IntoIterator<Item = Cow<'a, str>>)
 
 #[derive(Default)]
 struct Reader {
-    /// The next word is what the one before names.
-    is_secret: bool,
+    /// So many of the next words are what the one before names.
+    secrets: u8,
+    /// The next word may be a user and password.
+    is_user: bool,
     /// What ends the secret whose first part is hidden, in a script.
     closes: Option<char>,
+    /// All of the word is hidden from here on.
+    is_rest: bool,
     /// A client of Redis has been named.
     is_client: bool,
+    /// What a user of Redis may do is told, passwords among it.
+    is_of_user: bool,
+    /// The next word is a script.
+    is_script: bool,
 }
 
 impl Reader {
     fn word_without(&mut self, word: &str) -> String {
-        if self.is_secret && !word.starts_with("--") {
-            self.is_secret = false;
+        let is_script = std::mem::take(&mut self.is_script);
+        // `-c` and what shells let stand before it.
+        let options = word.strip_prefix('-');
+        self.is_script = options.is_some_and(|options| {
+            options.ends_with('c') && options.bytes().all(|byte| byte.is_ascii_lowercase())
+        });
+        if self.secrets > 0 && !word.starts_with("--") {
+            self.secrets -= 1;
             return HIDDEN.to_owned();
         }
-        self.closes = None;
+        (self.closes, self.is_rest) = (None, false);
+        if let Some((name, _)) = word.split_once('=')
+            && !is_script
+            && !name.contains(char::is_whitespace)
+            && names_a_secret(name)
+        {
+            return format!("{name}={HIDDEN}");
+        }
         let parts = word.split_inclusive(char::is_whitespace);
         parts.map(|part| self.part_without(part)).collect()
     }
@@ -56,39 +89,95 @@ impl Reader {
     /// `part` may end with white space.
     fn part_without(&mut self, part: &str) -> String {
         let text = part.trim_end();
+        if self.is_rest {
+            return String::new();
+        }
         if text.is_empty() {
             return part.to_owned();
         }
         let space = &part[text.len()..];
-        let quotes: &[char] = &['"', '\''];
-        let bare = text.trim_matches(quotes);
+        let bare = text.trim_matches(QUOTES);
         if let Some(quote) = self.closes {
             self.closes = (!text.contains(quote)).then_some(quote);
             return String::new();
         }
-        if std::mem::take(&mut self.is_secret) && !bare.starts_with("--") {
-            let quote = text.chars().next().filter(|first| quotes.contains(first));
-            self.closes = quote.filter(|quote| !text[1..].contains(*quote));
+        let is_user = std::mem::take(&mut self.is_user);
+        // A command ends with its line, and before what connects it to another one.
+        let is_next = bare.starts_with("--") || text.starts_with([';', '&', '|', '<', '>', ')']);
+        if self.secrets > 0 && !is_next {
+            let is_end = text.ends_with([';', '&', '|', ')']) || space.contains('\n');
+            self.secrets = if is_end { 0 } else { self.secrets - 1 };
+            self.begin_quoted(text);
             return format!("{HIDDEN}{space}");
         }
+        self.secrets = 0;
         let program = bare.rsplit('/').next().unwrap_or_default();
         self.is_client |= CLIENTS.contains(&program);
+        self.is_of_user |= bare.eq_ignore_ascii_case("setuser");
+        if self.is_of_user && bare.len() > 1 && bare.starts_with(['>', '<', '#', '!']) {
+            return format!("{}{HIDDEN}{space}", &bare[..1]);
+        }
         if let Some((name, value)) = text.split_once('=') {
             if names_a_secret(name) && !value.is_empty() {
+                self.begin_quoted(value);
                 return format!("{name}={HIDDEN}{space}");
             }
+        } else if let Some(shown) = self.header_without(text) {
+            return match self.is_rest {
+                true => shown,
+                false => shown + space,
+            };
         } else {
             let is_option = bare.starts_with('-') && names_a_secret(bare);
-            let is_word = BEFORE_SECRETS.contains(&bare.to_ascii_lowercase().as_str());
-            self.is_secret = is_option || is_word || (self.is_client && bare == "-a");
+            let is_word = |(word, _): &&(&str, u8)| bare.eq_ignore_ascii_case(word);
+            let named = BEFORE_SECRETS.iter().find(is_word);
+            self.secrets = named.map_or(0, |(_, words)| *words);
+            if is_option || (self.is_client && bare == "-a") {
+                self.secrets = 1;
+            }
+            self.is_user = BEFORE_USERS.contains(&bare);
+        }
+        if let Some((user, password)) = bare.split_once(':')
+            && is_user
+            && !password.starts_with("//")
+            && !password.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            return format!("{user}:{HIDDEN}{space}");
         }
         format!("{}{space}", without_user(text))
+    }
+
+    /// A header of HTTP that names a secret, and the like (`pass:…`). Its value is what follows, to the end of the quoted.
+    fn header_without(&mut self, text: &str) -> Option<String> {
+        let (name, value) = text.split_once(':')?;
+        let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+        if !names_a_secret(name) || value.starts_with("//") || is_number {
+            return None;
+        }
+        self.begin_quoted(text);
+        if !text.starts_with(QUOTES) {
+            self.is_rest = value.is_empty();
+        }
+        Some(format!("{name}:{HIDDEN}"))
+    }
+
+    /// What is hidden begins here, and ends where its quotes do.
+    fn begin_quoted(&mut self, text: &str) {
+        let quote = text.chars().next().filter(|first| QUOTES.contains(first));
+        self.closes = quote.filter(|quote| !text[1..].contains(*quote));
     }
 }
 
 fn names_a_secret(name: &str) -> bool {
+    // Where the shell is.
+    if name == "PWD" || name == "OLDPWD" {
+        return false;
+    }
     let name = name.to_ascii_lowercase();
+    let last = name.rsplit(['_', '-']).next().unwrap_or_default();
+    // `--auth` alone is what some servers ask for.
     SECRETS.iter().any(|secret| name.contains(secret))
+        || (LAST_WORDS.contains(&last) && name != "--auth")
 }
 
 /// Without user and password of the URL in it.
@@ -187,6 +276,66 @@ mod tests {
     }
 
     #[test]
+    fn of_many_words_in_a_value_none_is_told() {
+        check(
+            &["env", "PASSWORD=S S", "app", "--token=S S 'S", "x"],
+            &["env", "PASSWORD=***", "app", "--token=***", "x"],
+        );
+        check(
+            &["sh", "-ec", "PASSWORD='S S' REDISCLI_AUTH=S app a; cd $PWD"],
+            &["sh", "-ec", "PASSWORD=*** REDISCLI_AUTH=*** app a; cd $PWD"],
+        );
+    }
+
+    #[test]
+    fn of_users_neither() {
+        check(
+            &["redis-cli", "auth", "me", "S"],
+            &["redis-cli", "auth", "***", "***"],
+        );
+        check(
+            &["redis-cli", "ACL", "SETUSER", "me", "on", ">S", "~*"],
+            &["redis-cli", "ACL", "SETUSER", "me", "on", ">***", "~*"],
+        );
+        check(
+            &[
+                "sh",
+                "-c",
+                "redis-cli auth S; redis-cli auth me S\nredis-cli auth S && redis-cli get a",
+            ],
+            &[
+                "sh",
+                "-c",
+                "redis-cli auth *** redis-cli auth *** ***\nredis-cli auth *** && redis-cli get a",
+            ],
+        );
+        check(
+            &["curl", "-u", "me:S", "http://host:1/x"],
+            &["curl", "-u", "me:***", "http://host:1/x"],
+        );
+    }
+
+    #[test]
+    fn of_headers_neither() {
+        check(
+            &["curl", "-H", "Authorization: Bearer S", "-H", "Host: a b"],
+            &["curl", "-H", "Authorization:***", "-H", "Host: a b"],
+        );
+        check(
+            &[
+                "sh",
+                "-c",
+                "curl -H 'X-Api-Key: S S' http://host; openssl -passin pass:S -x",
+            ],
+            &[
+                "sh",
+                "-c",
+                "curl -H 'X-Api-Key:*** http://host; openssl -passin *** -x",
+            ],
+        );
+    }
+
+    #[test]
     fn the_rest_is_told_as_it_is() {
         let line = [
             "app",
@@ -198,6 +347,12 @@ mod tests {
             "--port",
             "a=b",
             "https://host:1/x",
+            "-u",
+            "1000:1000",
+            "PWD=/x",
+            "token-store:80",
+            "--auth",
+            "--fork",
         ];
         check(&line, &line);
     }

@@ -4,13 +4,17 @@
 //! of two hosts possible (as for packets: Mills, RFC 5905, section 8). A command was executed after it was sent, which
 //! tells the same in one direction. Clocks that may agree are left alone.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 use slowpath_model::{Diagnostic, DiagnosticCode, Place, TimeRange, Timestamp};
 
 use super::Heard;
 use super::commands::wire_of;
-use super::services::{Call, Connection, ConnectionAt, Received, ReceivedAt, ServiceAt, Services};
+use super::requests::Calls;
+use super::services::{Connection, ConnectionAt, ReceivedAt, Role, ServiceAt, Services};
 use super::wires::{HostAt, Wire, is_between_hosts};
+use crate::batch::Batch;
 use crate::server::Server;
 
 /// Commands that take longer on their way, all of them, are held for those of a host whose clock is ahead.
@@ -162,133 +166,228 @@ fn clocks_ahead(hosts: &[Heard]) -> Vec<i64> {
     if hosts.len() < 2 {
         return ahead;
     }
-    let wires: Vec<UsedOnce<'_>> = hosts.iter().map(UsedOnce::of).collect();
+    let told: Vec<(Pair, Apart)> = (bounds(hosts).into_iter())
+        .filter_map(|(pair, bounds)| Some((pair, bounds.apart()?)))
+        .collect();
     let mut is_known = vec![false; hosts.len()];
     for start in 0..hosts.len() {
-        // Those that are reached from it, or that it is left alone with.
-        let mut reached = match is_known[start] {
-            true => continue,
-            false => vec![start],
-        };
         is_known[start] = true;
-        while let Some(one) = reached.pop() {
-            for other in 0..hosts.len() {
-                if is_known[other] {
-                    continue;
-                }
-                if let Some(offset) = offset(&wires[one], &wires[other]) {
-                    is_known[other] = true;
-                    ahead[other] = ahead[one].saturating_add(offset);
-                    reached.push(other);
-                }
+        // Of those that lead on, first what tells most exactly: a host that answers one of them may only be
+        // given commands by another one, which tells little.
+        while let Some(((first, second), apart)) = (told.iter())
+            .filter(|((first, second), _)| is_known[*first] != is_known[*second])
+            .min_by_key(|(pair, apart)| (apart.uncertain, *pair))
+        {
+            if is_known[*first] {
+                ahead[*second] = ahead[*first].saturating_add(apart.ahead);
+            } else {
+                ahead[*first] = ahead[*second].saturating_sub(apart.ahead);
             }
+            is_known[*first] = true;
+            is_known[*second] = true;
         }
     }
     ahead
 }
 
-/// Of a host, the wires of which it had one end only, and once: there, numbers mean the same at both ends.
-struct UsedOnce<'run> {
-    calls: FxHashMap<(Wire, u32), &'run Call>,
-    received: FxHashMap<(Wire, u32), &'run Received>,
-    /// When the first command was sent.
-    commands: FxHashMap<Wire, Timestamp>,
-    /// When it was executed, where the connection was told of from its first byte on.
-    executed: FxHashMap<Wire, Timestamp>,
+/// Two hosts, the one that comes first among them first.
+type Pair = (usize, usize);
+
+/// What two hosts sent each other says of how far the second one's clock is ahead of the first one's.
+#[derive(Debug, Default)]
+struct Bounds {
+    /// At least so far, each.
+    least: Vec<i64>,
+    /// At most so far, each.
+    most: Vec<i64>,
 }
 
-impl<'run> UsedOnce<'run> {
-    fn of(heard: &'run Heard) -> Self {
-        let services = &heard.services;
-        let connections = services.connections.iter().map(Connection::wire);
-        let servers = heard.servers.all.iter();
-        let clients = servers.flat_map(|server| server.addresses.values().filter_map(wire_of));
-        let mut times: FxHashMap<Wire, u32> = FxHashMap::default();
-        for wire in connections.chain(clients) {
-            *times.entry(wire).or_default() += 1;
-        }
-        let is_once = |wire: &Wire| times[wire] == 1 && is_between_hosts(wire);
-        let once = |at: ConnectionAt, number: u32| {
-            let connection = &services.connections[at.index()];
-            let service = &services.services[connection.service.index()];
-            let wire = connection.wire();
-            (number != 0 && !service.is_mixed && is_once(&wire)).then_some((wire, number))
+/// By how much the second one's clock is ahead, and how much that may be wrong.
+#[derive(Clone, Copy, Debug)]
+struct Apart {
+    ahead: i64,
+    uncertain: u64,
+}
+
+/// Of each pair of hosts that sent each other anything, what each request and command says. What is sent is found where it
+/// arrives by the order on its connection alone, as joining it asks the clocks, too.
+fn bounds(hosts: &[Heard]) -> BTreeMap<Pair, Bounds> {
+    let wires: Vec<FxHashMap<Wire, u32>> = hosts.iter().map(Heard::wires).collect();
+    let senders = senders(hosts, &wires);
+    let calls: Vec<Calls<'_>> = (hosts.iter())
+        .map(|heard| Calls::of(&heard.services))
+        .collect();
+    let commands: Vec<FxHashMap<(ConnectionAt, u64), Timestamp>> = hosts
+        .iter()
+        .map(|heard| commands(&heard.services))
+        .collect();
+    let mut all: BTreeMap<Pair, Bounds> = BTreeMap::new();
+    for (heard, host) in hosts.iter().zip(0..) {
+        let other_end = |wire: &Wire| {
+            let is_once = wires[host].get(wire) == Some(&1);
+            let sender = senders.get(wire).copied().flatten();
+            sender.filter(|(sender, _)| is_once && *sender != host)
         };
-        let first = services.commands.iter().filter(|one| one.number == 1);
-        let servers = heard.servers.all.iter();
-        let batches = servers.flat_map(|server| {
+        let services = &heard.services;
+        let from: Vec<_> = (services.connections.iter())
+            .map(|connection| {
+                let service = &services.services[connection.service.index()];
+                let is_receiver = connection.role == Role::Server && !service.is_mixed;
+                other_end(&connection.wire()).filter(|_| is_receiver)
+            })
+            .collect();
+        for received in &services.received {
+            let Some((sender, connection)) = from[received.connection.index()] else {
+                continue;
+            };
+            let Some(call) = calls[sender].find(connection, received) else {
+                continue;
+            };
+            let call = calls[sender].get(call);
+            if call.message.is_same(&received.message) {
+                let answered = call.answered.map(|at| ahead(received.at, at));
+                note(
+                    &mut all,
+                    (sender, host),
+                    answered,
+                    ahead(received.at, call.at),
+                );
+            }
+        }
+        for (wire, batches) in heard.clients() {
+            let Some((sender, connection)) = other_end(&wire) else {
+                continue;
+            };
+            for (byte, start) in firsts(batches) {
+                if let Some(sent) = commands[sender].get(&(connection, byte)) {
+                    note(&mut all, (sender, host), None, ahead(start, *sent));
+                }
+            }
+        }
+    }
+    all
+}
+
+fn ahead(there: Timestamp, here: Timestamp) -> i64 {
+    there.ns().saturating_sub(here.ns())
+}
+
+/// The receiver's clock is ahead of the sender's by at least, at most so much.
+fn note(
+    all: &mut BTreeMap<Pair, Bounds>,
+    (sender, receiver): (usize, usize),
+    least: Option<i64>,
+    most: i64,
+) {
+    if sender < receiver {
+        let bounds = all.entry((sender, receiver)).or_default();
+        bounds.least.extend(least);
+        bounds.most.push(most);
+    } else {
+        let bounds = all.entry((receiver, sender)).or_default();
+        bounds.most.extend(least.map(i64::saturating_neg));
+        bounds.least.push(most.saturating_neg());
+    }
+}
+
+/// Whose connection the sending end of a wire is; `None` where several had it, on one host or on several.
+fn senders(
+    hosts: &[Heard],
+    wires: &[FxHashMap<Wire, u32>],
+) -> FxHashMap<Wire, Option<(usize, ConnectionAt)>> {
+    let mut senders: FxHashMap<Wire, Option<(usize, ConnectionAt)>> = FxHashMap::default();
+    for (heard, host) in hosts.iter().zip(0..) {
+        let services = &heard.services;
+        for (connection, position) in services.connections.iter().zip(0..) {
+            let wire = connection.wire();
+            if connection.role == Role::Server || !is_between_hosts(&wire) {
+                continue;
+            }
+            let service = &services.services[connection.service.index()];
+            let is_once = wires[host].get(&wire) == Some(&1) && !service.is_mixed;
+            let sender = is_once.then_some((host, ConnectionAt(position)));
+            (senders.entry(wire))
+                .and_modify(|known| *known = None)
+                .or_insert(sender);
+        }
+    }
+    senders
+}
+
+/// When the command was sent that begins at a byte of its connection.
+fn commands(services: &Services) -> FxHashMap<(ConnectionAt, u64), Timestamp> {
+    let commands = services.commands.iter();
+    commands
+        .map(|command| ((command.connection, command.begin), command.at))
+        .collect()
+}
+
+impl Heard {
+    /// How often a wire had an end here. Of those with one, numbers and bytes mean the same at both ends.
+    fn wires(&self) -> FxHashMap<Wire, u32> {
+        let connections = self.services.connections.iter().map(Connection::wire);
+        let servers = self.servers.all.iter();
+        let clients = servers.flat_map(|server| server.addresses.values().filter_map(wire_of));
+        let mut wires: FxHashMap<Wire, u32> = FxHashMap::default();
+        for wire in connections.chain(clients) {
+            *wires.entry(wire).or_default() += 1;
+        }
+        wires
+    }
+
+    /// What clients of data stores sent, and over which wire.
+    fn clients(&self) -> impl Iterator<Item = (Wire, &[Batch])> {
+        self.servers.all.iter().flat_map(|server| {
             (server.kept().iter()).filter_map(|(client, batches)| {
                 let wire = server.addresses.get(client).and_then(wire_of)?;
-                let first = batches
-                    .first()
-                    .filter(|batch| batch.bytes_before == Some(0))?;
-                Some((wire, first.commands.first()?.start))
+                Some((wire, &batches[..]))
             })
-        });
-        Self {
-            calls: (services.calls.iter())
-                .filter_map(|one| Some((once(one.connection, one.message.number)?, one)))
-                .collect(),
-            received: (services.received.iter())
-                .filter_map(|one| Some((once(one.connection, one.message.number)?, one)))
-                .collect(),
-            commands: first
-                .filter_map(|one| Some((once(one.connection, one.number)?.0, one.at)))
-                .collect(),
-            executed: batches.filter(|(wire, _)| is_once(wire)).collect(),
-        }
+        })
     }
 }
 
-/// By how much the second host's clock is ahead of the first one's; `None` where they sent each other nothing.
-fn offset(first: &UsedOnce<'_>, second: &UsedOnce<'_>) -> Option<i64> {
-    let there = bounds(first, second);
-    let back = bounds(second, first);
-    let back =
-        back.map(|(least, most)| (most.map(i64::wrapping_neg), least.map(i64::wrapping_neg)));
-    let both: Vec<_> = there.chain(back).collect();
-    let mut least: Vec<i64> = both.iter().filter_map(|(least, _)| *least).collect();
-    let mut most: Vec<i64> = both.iter().filter_map(|(_, most)| *most).collect();
-    let (lowest, highest) = match (least.iter().max(), most.iter().min()) {
-        (None, None) => return None,
-        // Only what takes time on its way tells.
-        (None, Some(&most)) if most > LONGEST_WAY_NS => (most, most),
-        (None, Some(&most)) => (i64::MIN, most),
-        (Some(&least), None) if least < -LONGEST_WAY_NS => (least, least),
-        (Some(&least), None) => (least, i64::MAX),
-        (Some(&least), Some(&most)) if least <= most => (least, most),
-        // The clocks drift: what most say.
-        _ => (middle(&mut least), middle(&mut most)),
-    };
-    if lowest <= 0 && highest >= 0 {
-        return Some(0);
-    }
-    Some(match (lowest, highest) {
-        (i64::MIN, most) => most,
-        (least, i64::MAX) => least,
-        (least, most) => ((i128::from(least) + i128::from(most)) / 2) as i64,
+/// The first command of each batch of a client: at which byte of the connection it begins, and when it was executed.
+/// Should batches be missing, it is taken for one that was sent before it, which tells less and nothing wrong.
+fn firsts(batches: &[Batch]) -> impl Iterator<Item = (u64, Timestamp)> {
+    let mut read = None;
+    batches.iter().filter_map(move |batch| {
+        let before = batch.bytes_before.or(read);
+        read = before.map(|before| before.saturating_add(batch.bytes_read));
+        Some((before?, batch.commands.first()?.start))
     })
 }
 
-/// What each request and first command that the first host sent to the second says of how far the second one's clock
-/// is ahead: at least, at most.
-fn bounds<'run>(
-    first: &'run UsedOnce<'run>,
-    second: &'run UsedOnce<'run>,
-) -> impl Iterator<Item = (Option<i64>, Option<i64>)> {
-    let ahead = |there: Timestamp, here: Timestamp| there.ns().saturating_sub(here.ns());
-    let requests = second.received.iter().filter_map(move |(key, received)| {
-        let call = first.calls.get(key)?;
-        let least = call.answered.map(|answered| ahead(received.at, answered));
-        call.message
-            .is_same(&received.message)
-            .then(|| (least, Some(ahead(received.at, call.at))))
-    });
-    let commands = second.executed.iter().filter_map(move |(wire, start)| {
-        let sent = first.commands.get(wire)?;
-        Some((None, Some(ahead(*start, *sent))))
-    });
-    requests.chain(commands)
+impl Bounds {
+    /// `None` where nothing tells.
+    fn apart(mut self) -> Option<Apart> {
+        let (least, most) = (self.least.iter().max(), self.most.iter().min());
+        let (lowest, highest) = match (least.copied(), most.copied()) {
+            (None, None) => return None,
+            // Only what takes time on its way tells.
+            (None, Some(most)) if most > LONGEST_WAY_NS => return Some(Apart::one_sided(most)),
+            (Some(least), None) if least < -LONGEST_WAY_NS => return Some(Apart::one_sided(least)),
+            (None, Some(most)) => return Some(Apart::one_sided(most.min(0))),
+            (Some(least), None) => return Some(Apart::one_sided(least.max(0))),
+            (Some(least), Some(most)) if least <= most => (least, most),
+            // The clocks drift: what most say.
+            (Some(_), Some(_)) => (middle(&mut self.least), middle(&mut self.most)),
+        };
+        let may_agree = lowest <= 0 && highest >= 0;
+        let between = ((i128::from(lowest) + i128::from(highest)) / 2) as i64;
+        Some(Apart {
+            ahead: if may_agree { 0 } else { between },
+            uncertain: highest.abs_diff(lowest),
+        })
+    }
+}
+
+impl Apart {
+    fn one_sided(ahead: i64) -> Self {
+        Self {
+            ahead,
+            uncertain: u64::MAX,
+        }
+    }
 }
 
 fn middle(values: &mut [i64]) -> i64 {

@@ -80,18 +80,14 @@ fn receivers_recorded(services: &Services, wires: &Wires) -> Vec<Joined<Received
 }
 
 /// All requests that were sent, by where and as which.
-struct Sent<'run> {
+pub(crate) struct Calls<'run> {
     services: &'run Services,
-    wires: &'run Wires,
-    turns: Turns,
     by_connection: FxHashMap<ConnectionAt, Vec<CallAt>>,
     by_number: FxHashMap<(ConnectionAt, u32), CallAt>,
 }
 
-impl<'run> Sent<'run> {
-    fn of(services: &'run Services, wires: &'run Wires) -> Self {
-        let uses = services.calls.iter().map(|call| (call.connection, call.at));
-        let turns = Turns::of(wires, uses);
+impl<'run> Calls<'run> {
+    pub(crate) fn of(services: &'run Services) -> Self {
         let mut by_connection: FxHashMap<ConnectionAt, Vec<CallAt>> = FxHashMap::default();
         let mut by_number = FxHashMap::default();
         for (call, position) in services.calls.iter().zip(0..) {
@@ -101,15 +97,53 @@ impl<'run> Sent<'run> {
         }
         Self {
             services,
-            wires,
-            turns,
             by_connection,
             by_number,
         }
     }
 
-    fn call(&self, position: CallAt) -> &'run Call {
+    pub(crate) fn get(&self, position: CallAt) -> &'run Call {
         &self.services.calls[position.index()]
+    }
+
+    /// The one over the connection that is the one received, by the order on it alone.
+    pub(crate) fn find(&self, connection: ConnectionAt, received: &Received) -> Option<CallAt> {
+        let number = received.message.number;
+        let known = self.by_number.get(&(connection, number));
+        let by_number = known.copied().filter(|_| number != 0);
+        by_number.or_else(|| self.by_bytes(connection, received))
+    }
+
+    /// For connections that are older than the recording of one end: the last request before whose head less had
+    /// been sent than was received with this one.
+    fn by_bytes(&self, connection: ConnectionAt, received: &Received) -> Option<CallAt> {
+        let bytes = received.message.received;
+        let calls = self.by_connection.get(&connection)?;
+        let after = calls.partition_point(|position| self.get(*position).message.sent < bytes);
+        let position = calls[after.checked_sub(1)?];
+        let call = self.get(position);
+        let is_old = received.message.number == 0 || call.message.number == 0;
+        // Without an answer nothing shows that the next one has not been lost.
+        let is_certain = is_old && call.message.version == HTTP_1 && call.answered.is_some();
+        is_certain.then_some(position)
+    }
+}
+
+/// Who sent what was received, over all wires.
+struct Sent<'run> {
+    calls: Calls<'run>,
+    wires: &'run Wires,
+    turns: Turns,
+}
+
+impl<'run> Sent<'run> {
+    fn of(services: &'run Services, wires: &'run Wires) -> Self {
+        let uses = services.calls.iter().map(|call| (call.connection, call.at));
+        Self {
+            calls: Calls::of(services),
+            wires,
+            turns: Turns::of(wires, uses),
+        }
     }
 
     fn sender_of(&self, received: &Received, at: ReceivedAt) -> Joined<CallAt> {
@@ -118,32 +152,13 @@ impl<'run> Sent<'run> {
             return Joined::Outside;
         };
         let turn = self.turns.at(wire, received.at);
-        let found = turn.and_then(|connection| {
-            let number = received.message.number;
-            let known = self.by_number.get(&(connection, number));
-            let by_number = known.copied().filter(|_| number != 0);
-            by_number.or_else(|| self.by_bytes(connection, received))
-        });
+        let found = turn.and_then(|connection| self.calls.find(connection, received));
         let fits = found.filter(|position| {
-            let call = self.call(*position);
+            let call = self.calls.get(*position);
             // Whatever it is made for was received before, so that none is below itself.
             fits(call, received) && call.cause.is_none_or(|cause| cause < at)
         });
         fits.map_or(Joined::Uncertain, Joined::To)
-    }
-
-    /// For connections that are older than the recording of one end: the last request before whose head less had
-    /// been sent than was received with this one.
-    fn by_bytes(&self, connection: ConnectionAt, received: &Received) -> Option<CallAt> {
-        let bytes = received.message.received;
-        let calls = self.by_connection.get(&connection)?;
-        let after = calls.partition_point(|position| self.call(*position).message.sent < bytes);
-        let position = calls[after.checked_sub(1)?];
-        let call = self.call(position);
-        let is_old = received.message.number == 0 || call.message.number == 0;
-        // Without an answer nothing shows that the next one has not been lost.
-        let is_certain = is_old && call.message.version == HTTP_1 && call.answered.is_some();
-        is_certain.then_some(position)
     }
 }
 

@@ -305,6 +305,72 @@ fn clocks_that_are_apart_are_brought_together() {
 }
 
 #[test]
+fn connections_older_than_the_recording_tell_how_far_clocks_are_apart() {
+    const SECOND: u64 = 1_000_000_000;
+    let exchanges: String = (0..3)
+        .map(|i| {
+            let ends = (10 + i, 1, 0);
+            let bytes = (1000 + 30 * i, 1030 + 30 * i);
+            exchange(100 + 20 * i, ends, ends, bytes, "/a")
+        })
+        .collect();
+    let gets = commands(500, 500, &["get"; 4]);
+    for [sends, receives] in [[0, 2 * SECOND], [2 * SECOND, 0], [0, 0]] {
+        let (report, said) = on_hosts(&exchanges, &[("7", sends), ("8", receives)]);
+        assert_eq!(report.joins[0].joined, 3, "{sends} {receives}");
+        assert_eq!(said.len(), usize::from(sends != receives), "{said:?}");
+        let (report, said) = on_hosts(&gets, &[("8", sends), ("9", receives)]);
+        assert_eq!(report.joins[2].joined, 4, "{sends} {receives}");
+        assert_eq!(said.len(), usize::from(sends != receives), "{said:?}");
+    }
+}
+
+/// The connection is not older than the recording: its first command has a number.
+fn numbered(commands: &str) -> String {
+    commands.replacen(" number=0 ", " number=1 ", 1)
+}
+
+#[test]
+fn one_slow_command_does_not_move_a_clock() {
+    let text = numbered(&commands(0, 0, &["get"; 4]));
+    let later = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        // All but when the first one was sent.
+        let late = match line.contains("redis_command context=2 ") {
+            true => 0,
+            false => 1_000_000_000,
+        };
+        let at = words[1].parse::<u64>().unwrap() + late;
+        format!("{} {at} {}\n", words[0], words[2..].join(" "))
+    };
+    let slow: String = text.lines().map(later).collect();
+    let (report, said) = on_hosts(&slow, &[("8", 0), ("9", 0)]);
+    assert_eq!((report.joins[2].joined, said), (4, vec![]));
+}
+
+#[test]
+fn what_tells_most_of_a_clock_counts_first() {
+    // The first host only sends commands to the third one, which the second one asks, too.
+    let ports = |text: String| {
+        text.replace("60>3001", "62>3002")
+            .replace("3001>60", "3002>62")
+    };
+    let text = [
+        numbered(&commands(0, 0, &["get"; 2])).replace(" 8 redis", " 5 redis"),
+        exchange(1000, (20, 7, 1), (30, 3, 1), (0, 30), "/a")
+            .replace(" 7 http", " 5 http")
+            .replace(" 8 http", " 6 http"),
+        ports(exchange(2000, (40, 4, 1), (50, 5, 1), (0, 30), "/b"))
+            .replace(" 7 http", " 6 http")
+            .replace(" 8 http", " 9 http"),
+    ];
+    let (report, said) = on_hosts(&text.concat(), &[("5", 0), ("6", 0), ("9", 50_000_000)]);
+    let joined: Vec<_> = report.joins.iter().map(|row| row.joined).collect();
+    assert_eq!(joined, [2, 2, 2]);
+    assert_eq!(said.len(), 1, "{said:?}");
+}
+
+#[test]
 fn each_host_has_its_own_loopback_device_and_containers() {
     let drawn = DrawnTrace::parse(&service(SHOP)).unwrap();
     let one = calls(&[("one", &drawn)], 0, &Options::default()).unwrap();

@@ -168,6 +168,38 @@ fn who_is_answered_while_a_script_is_executed_did_not_wait() {
 }
 
 #[test]
+fn who_is_executed_while_a_script_is_did_not_wait() {
+    let mut script = slow(20_000, 70);
+    script.retain(|sent| [2, 3].contains(&sent.client));
+    let over = 1025 + 20_000;
+    // What ends the script, as SCRIPT KILL does.
+    script.push(sent(
+        7,
+        [over - 500, over - 490, over - 450, over - 400],
+        &[(GET, 5)],
+    ));
+    // Another one at once, and who comes meanwhile.
+    let next = over + 150;
+    script.push(sent(
+        2,
+        [next, next + 5, next + 20_100, next + 20_110],
+        &[(EVAL, 20_000)],
+    ));
+    script.push(sent(
+        8,
+        [next + 9_000, next + 9_010, next + 9_020, next + 9_030],
+        &[(GET, 5)],
+    ));
+    let [Finding::SlowCommand(row)] = &found(script)[..] else {
+        panic!("one slow command");
+    };
+    assert_eq!(
+        (row.count, row.clients, row.held, row.likely_held),
+        (1, 1, 2, 0)
+    );
+}
+
+#[test]
 fn who_comes_after_a_pause_did_not_wait() {
     let [Finding::SlowCommand(row)] = &found(slow(20_000, 1001))[..] else {
         panic!("one slow command");

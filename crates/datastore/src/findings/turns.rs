@@ -20,6 +20,8 @@ use crate::lite::MOST_WRITTEN_AT_ONCE;
 /// long, wait for others whose replies began to be written before theirs.
 const MOST_WAITING: usize = 1 << 14;
 const LONGEST_WAITING: Nanoseconds = Nanoseconds(10_000_000_000);
+/// What follows at once may seem to have begun so much earlier, as times of batches are rounded.
+const ROUNDED: Nanoseconds = Nanoseconds(10_000);
 /// Of a turn with more slow commands than this, the longest are looked at: each keeps its victims for a turn.
 const MOST_SLOW: usize = 16;
 
@@ -228,7 +230,8 @@ impl Turns {
     }
 
     /// Clients that were served in the turn right after one with slow commands, and not in that one, had sent
-    /// what they sent before its end, as the event loop did not wait.
+    /// what they sent before its end, as the event loop did not wait. Not those that were served while a long command of
+    /// that turn was executed: for these Redis looks then.
     fn hold_likely(&mut self, begin: Timestamp, turn: &[Served]) {
         let Some(before) = &mut self.before else {
             return;
@@ -236,9 +239,8 @@ impl Turns {
         if begin.since(before.ended) > AT_ONCE {
             return;
         }
-        let others = turn
-            .iter()
-            .filter(|served| !before.clients.contains(&served.client));
+        let others =
+            one_after_another(turn).filter(|served| !before.clients.contains(&served.client));
         let victims: Vec<Victim> = others.map(|served| served.victim(false)).collect();
         for slow in &mut before.slow {
             slow.victims.extend_from_slice(&victims);
@@ -263,9 +265,9 @@ impl Turns {
         if self.second.range().end <= ended {
             self.work_in_second_of(ended, begin, ended);
         }
-        let commands = |served: &[Served]| served.iter().map(|served| served.commands).sum::<u64>();
-        self.second.commands += commands(turn);
-        self.second.queued += commands(&turn[1..]);
+        self.second.commands += turn.iter().map(|served| served.commands).sum::<u64>();
+        let queued = one_after_another(turn).skip(1);
+        self.second.queued += queued.map(|served| served.commands).sum::<u64>();
         self.second.most_clients = self.second.most_clients.max(turn.len() as u64);
     }
 
@@ -303,6 +305,17 @@ impl Turns {
             found.longest_begin_ns = first.saturating_mul(SECOND);
         }
     }
+}
+
+/// Of a turn in the order of its commands, those that were not executed while another one was: where a script takes long,
+/// Redis serves others meanwhile.
+fn one_after_another(turn: &[Served]) -> impl Iterator<Item = &Served> {
+    let mut executed = Timestamp::MIN;
+    turn.iter().filter(move |served| {
+        let is_meanwhile = executed.since(served.executed) > ROUNDED;
+        executed = executed.max(served.executed);
+        !is_meanwhile
+    })
 }
 
 /// The slow commands of a turn, each with those that waited for it.
@@ -356,12 +369,15 @@ impl Served {
 
 impl SlowRun {
     /// All others of its turn waited for it: those after it to be executed, those before it to be answered. Not those that
-    /// were answered while it was executed, as Redis does where a script takes long.
+    /// were executed or answered while it was executed, as Redis does where a script takes long.
     fn in_turn(of: &Served, slow: Executed, turn: &[Served]) -> Self {
         let ended = slow.start + slow.length;
-        let others = turn
-            .iter()
-            .filter(|served| served.client != of.client && ended.since(served.written) < AT_ONCE);
+        let is_meanwhile = |served: &Served| {
+            served.start > slow.start && ended.since(served.executed) > ROUNDED
+                || ended.since(served.written) >= AT_ONCE
+        };
+        let others =
+            (turn.iter()).filter(|served| served.client != of.client && !is_meanwhile(served));
         Self {
             command: slow.command,
             client: of.client,
