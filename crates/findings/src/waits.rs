@@ -275,7 +275,10 @@ impl<'run> Waiting<'run> {
             .collect();
         // Whom it was for is known at the end.
         for later in (1..waits.len()).rev() {
-            if self.goes_on(&waits[later - 1].0, &waits[later].0) {
+            let (wait, whom) = &waits[later - 1];
+            let whom = whom.unwrap_or(self.slow.own_request(self.request));
+            let is_done = (wait.served).is_some_and(|served| self.slow.is_same_work(whom, served));
+            if !is_done && self.goes_on(wait, &waits[later].0) {
                 waits[later - 1].0.served = waits[later].0.served;
             }
         }
@@ -284,6 +287,7 @@ impl<'run> Waiting<'run> {
 
     /// Whether a thread that was woken waited on in the same system call for the same thread right away: what it waits for
     /// has not come yet. So it is where the other end of a Unix socket takes a request, as that makes room for another one.
+    /// Who asks for something else right after an answer looks the same: only calls' names are known.
     fn goes_on(&self, wait: &Wait, later: &Wait) -> bool {
         let whose = |wait: &Wait| (wait.waiter, wait.holder, wait.call.clone());
         let (woken, asleep) = (wait.range.end, later.range.begin);
