@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 use clap::{Args, ValueEnum};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use slowpath_export::{
     HostRequests, KernelTracks, OtlpSpans, PerfettoWriter, otlp_documents, write_arrow,
     write_folded, write_otlp, write_parquet, write_requests,
@@ -80,6 +80,9 @@ struct Written {
     wakings: u64,
     #[serde(skip_serializing_if = "is_zero")]
     stacks: u64,
+    /// Spans that the collector did not keep, requests' own among them.
+    #[serde(skip_serializing_if = "is_zero")]
+    rejected: u64,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -204,9 +207,18 @@ fn send(
         true => url.to_owned(),
         false => format!("{}/v1/traces", url.trim_end_matches('/')),
     };
+    let (mut rejected, mut why) = (0, String::new());
     let counts = otlp_documents(hosts, spans, |document| {
         let request = ureq::post(&target).header("content-type", "application/json");
-        request.send(document).map(drop).map_err(io::Error::other)
+        let mut answer = request.send(document).map_err(io::Error::other)?;
+        // It has what was sent. What it says of that is not always JSON, and mostly nothing.
+        let said = answer.body_mut().read_to_string().unwrap_or_default();
+        let Answer { partial_success } = serde_json::from_str(&said).unwrap_or_default();
+        rejected += partial_success.rejected();
+        if why.is_empty() {
+            why = partial_success.error_message;
+        }
+        Ok(())
     });
     let counts = counts.with_context(|| {
         format!(
@@ -214,7 +226,38 @@ fn send(
         )
     })?;
     written.states = counts.states;
+    written.rejected = rejected;
+    if rejected > 0 {
+        let why = match why.as_str() {
+            "" => String::new(),
+            why => format!(": {}", shown(why)),
+        };
+        eprintln!("warning: the collector rejected {rejected} of the spans{why}");
+    }
     Ok(())
+}
+
+/// What a collector answers (opentelemetry-proto, `ExportTraceServiceResponse`).
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Answer {
+    partial_success: PartialSuccess,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PartialSuccess {
+    /// A number, which JSON of Protocol Buffers writes as a text where it has 64 bits.
+    rejected_spans: serde_json::Value,
+    error_message: String,
+}
+
+impl PartialSuccess {
+    fn rejected(&self) -> u64 {
+        let text = self.rejected_spans.as_str();
+        let number = text.map_or_else(|| self.rejected_spans.as_u64(), |text| text.parse().ok());
+        number.unwrap_or(0)
+    }
 }
 
 /// Says what was written where.

@@ -4,7 +4,12 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use serde_json::Value;
 use support::{oracle, python, run, slowpath_succeeds, unpacked};
@@ -149,6 +154,79 @@ fn what_was_exported_changes_nothing_beside_what_it_is_of() {
         requests_beside(&trace, &[&told, &again]),
         requests_beside(&trace, &[&told])
     );
+}
+
+/// A collector that answers every message with `answer`: where it listens, and how many messages it got.
+fn collector(answer: &'static str) -> (String, Arc<AtomicU64>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("http://{}", listener.local_addr().expect("an address"));
+    let messages = Arc::new(AtomicU64::new(0));
+    let count = messages.clone();
+    let serve = move |connection: TcpStream| -> io::Result<()> {
+        let mut from = BufReader::new(&connection);
+        loop {
+            let (mut line, mut length) = (String::new(), 0);
+            while from.read_line(&mut line)? > 0 && line != "\r\n" {
+                let lower = line.to_ascii_lowercase();
+                if let Some(number) = lower.strip_prefix("content-length:") {
+                    length = number.trim().parse().expect("a length");
+                }
+                line.clear();
+            }
+            if length == 0 {
+                return Ok(());
+            }
+            io::copy(&mut from.by_ref().take(length), &mut io::sink())?;
+            count.fetch_add(1, Ordering::Relaxed);
+            let size = answer.len();
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n");
+            (&connection).write_all((head + answer).as_bytes())?;
+        }
+    };
+    thread::spawn(move || {
+        for connection in listener.incoming() {
+            // Who sends may be gone before it has read all.
+            let _ = serve(connection.expect("a connection"));
+        }
+    });
+    (address, messages)
+}
+
+#[test]
+fn what_a_collector_rejects_is_told() {
+    let Some(unpacked) = unpacked("cpu-cgroup/cpu-cgroup.tar.zst") else {
+        return;
+    };
+    let trace = unpacked.join("cpu-cgroup");
+    for (answer, rejected, why) in [
+        (
+            r#"{"partialSuccess":{"rejectedSpans":"7","errorMessage":"too old"}}"#,
+            7,
+            ": too old\n",
+        ),
+        (r#"{"partialSuccess":{"rejectedSpans":7}}"#, 7, "\n"),
+        (r#"{"partialSuccess":{}}"#, 0, ""),
+        ("", 0, ""),
+        ("thank you", 0, ""),
+    ] {
+        let (address, messages) = collector(answer);
+        let export = ["export", "--json", "--to", "otlp", "--send", &address];
+        let told = slowpath_succeeds(&export, &trace);
+        let rejected = rejected * messages.load(Ordering::Relaxed);
+        assert!(messages.load(Ordering::Relaxed) > 0, "nothing was sent");
+        assert_eq!(
+            told.json()["rejected"].as_u64().unwrap_or(0),
+            rejected,
+            "{answer}"
+        );
+        let warning = format!("warning: the collector rejected {rejected} of the spans{why}");
+        assert_eq!(
+            told.stderr.contains(&warning),
+            rejected > 0,
+            "{}",
+            told.stderr
+        );
+    }
 }
 
 #[test]

@@ -13,12 +13,29 @@ use crate::quota::{Quota, quota_behind};
 use crate::runtime::is_runtime;
 use crate::waits::Wait;
 
+/// What threads of a process wait for that the kernel has take turns.
+const OF_MEMORY: &str = "the process's memory map, which one thread changes at a time";
+const OF_KERNEL: &str = "a lock of the kernel";
+/// In which they change that map.
+const MEMORY_CALLS: [&str; 10] = [
+    "brk",
+    "madvise",
+    "mlock",
+    "mmap",
+    "mprotect",
+    "mremap",
+    "munlock",
+    "munmap",
+    "pkey_mprotect",
+    "shmat",
+];
+
 /// Waits for locks that others gave up. Who waits for its own work in another thread waits for no lock; that thread may,
 /// and so may another process that is waited for, but for its last wait before it is killed.
 pub(crate) fn waits<'run>(slow: &'run Slow<'_>) -> impl Iterator<Item = Wait> + 'run {
     let waits = slow.waits_looked_into().chain(slow.lock_waits_of_peers());
     waits.filter(|wait| {
-        call_of(wait).is_some()
+        kind_of(wait).is_some()
             && !is_runtime(&wait.holder_comm)
             && !slow.is_for_own_work(wait)
             && !slow.is_cut_by_a_kill(wait)
@@ -28,12 +45,12 @@ pub(crate) fn waits<'run>(slow: &'run Slow<'_>) -> impl Iterator<Item = Wait> + 
 /// A request's own waits for locks that were given up while it handled a signal.
 fn waits_cut_short<'run>(
     slow: &'run Slow<'_>,
-) -> impl Iterator<Item = (&'static str, Piece)> + 'run {
+) -> impl Iterator<Item = (Kind<'static>, Piece)> + 'run {
     slow.pieces().filter_map(|piece| {
         let segment = &piece.segment;
         let is_own = segment.cause == Cause::CutShort && segment.depth == 0;
-        let call = known_call(segment.call.as_deref().filter(|_| is_own)?)?;
-        Some((call, piece))
+        let kind = known_kind(segment.call.as_deref().filter(|_| is_own)?)?;
+        Some((kind, piece))
     })
 }
 
@@ -45,7 +62,7 @@ fn may_be_parked(slow: &Slow<'_>, waits: &[Wait]) -> Nanoseconds {
     let is_meant = |wait: &&Wait| {
         let at = wait.range.end;
         moving.contains(&wait.request)
-            && call_of(wait) == Some("futex")
+            && wait.call.as_deref() == Some("futex")
             && wait.holder.host == slow.host
             && process(wait.waiter.thread, at).is_some()
             && process(wait.waiter.thread, at) == process(wait.holder.thread, at)
@@ -67,13 +84,22 @@ fn length(wait: &Wait) -> Nanoseconds {
     of_program(wait).map(|piece| piece.range.length()).sum()
 }
 
-fn call_of(wait: &Wait) -> Option<&'static str> {
-    known_call(wait.call.as_deref()?)
+/// The call in which threads wait for a lock, and what for.
+type Kind<'wait> = (&'wait str, &'static str);
+
+fn kind_of(wait: &Wait) -> Option<Kind<'_>> {
+    let call = wait.call.as_deref();
+    let of_kernel = || match call {
+        None => ("page faults (or calls that the trace lacks)", OF_KERNEL),
+        Some(call) if MEMORY_CALLS.contains(&call) => (call, OF_MEMORY),
+        Some(call) => (call, OF_KERNEL),
+    };
+    let known = call.and_then(known_kind);
+    known.or_else(|| wait.is_for_turn.then(of_kernel))
 }
 
-fn known_call(call: &str) -> Option<&'static str> {
-    let mut known = LOCK_CALLS.into_iter().map(|(known, _)| known);
-    known.find(|known| *known == call)
+fn known_kind(call: &str) -> Option<Kind<'static>> {
+    LOCK_CALLS.into_iter().find(|(known, _)| *known == call)
 }
 
 /// Whether there are waits on the requests' host for threads that have ended: then it matters when they
@@ -83,6 +109,14 @@ pub(crate) fn asks_for_exits(slow: &Slow<'_>) -> bool {
     waits(slow).any(|wait| {
         Ending::is_told_by(&wait, slow) && slow.lines.life(wait.holder.thread).end < end
     })
+}
+
+/// The calls, and what threads wait for in them: locks of programs first.
+fn told_in_order<'wait>(kinds: &BTreeSet<Kind<'wait>>) -> (Vec<&'wait str>, Vec<&'static str>) {
+    let place = |kind: &Kind<'_>| LOCK_CALLS.iter().position(|known| known == kind);
+    let mut kinds: Vec<Kind<'wait>> = kinds.iter().copied().collect();
+    kinds.sort_by_key(|kind| (place(kind).unwrap_or(LOCK_CALLS.len()), kind.1));
+    kinds.into_iter().unzip()
 }
 
 /// Waits for holders that a quota stopped are the quota's, which tells of them.
@@ -116,10 +150,10 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Optio
             *holder.did.entry(did).or_default() += piece.range.length();
         }
     }
-    let mut calls: BTreeSet<&str> = waits.iter().filter_map(call_of).collect();
+    let mut kinds: BTreeSet<Kind<'_>> = waits.iter().filter_map(kind_of).collect();
     let mut of_nobody = Nanoseconds::ZERO;
-    for (call, piece) in waits_cut_short(slow) {
-        calls.insert(call);
+    for (kind, piece) in waits_cut_short(slow) {
+        kinds.insert(kind);
         of_nobody += piece.segment.range.length();
         taken.add(piece.request, piece.whose(), piece.segment.range);
     }
@@ -189,8 +223,7 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Optio
                     these may be waits of threads that the runtime has parked (as Go's does) while others served the \
                     requests.";
     }
-    let calls = (LOCK_CALLS.into_iter()).filter(|(call, _)| calls.contains(call));
-    let (calls, mut what_for): (Vec<&str>, Vec<&str>) = calls.unzip();
+    let (calls, mut what_for) = told_in_order(&kinds);
     what_for.dedup();
     let (calls, what_for) = (calls.join(" and "), what_for.join(", or "));
     let explanation = format!(
@@ -215,7 +248,14 @@ pub(crate) fn finding(slow: &Slow<'_>, quotas: &[Quota], exits: &Exits) -> Optio
         (false, true) => "waited for a thread that ended then for",
         (false, false) => "waited for a lock for",
     };
+    let for_turns = waits.iter().filter(|wait| wait.is_for_turn).map(length);
+    let are_turns = for_turns.sum::<Nanoseconds>().get() * 2 > taken.total.get();
     let advice = match (are_joins, may_be_joins) {
+        (false, false) if are_turns => {
+            "See what that thread asks the kernel for (`slowpath latency` has calls that take long). Memory: map and \
+             unmap less often or in smaller pieces (an allocator that keeps what it has), or in a process of its own. \
+             Files: have one thread write, or each to a file of its own, in smaller pieces."
+        }
         (false, false) => {
             "Hold the lock for less: move what its holder waits for (disk, sleep, calls) out of the locked \
              part, or split the lock."
@@ -257,7 +297,7 @@ enum Ending {
 impl Ending {
     /// Nobody joins a thread by a lock on a file or a semaphore: who holds one until it ends gives it up by that.
     fn is_told_by(wait: &Wait, slow: &Slow<'_>) -> bool {
-        call_of(wait) == Some("futex") && wait.holder.host == slow.host
+        wait.call.as_deref() == Some("futex") && wait.holder.host == slow.host
     }
 
     fn of(slow: &Slow<'_>, exits: &Exits, wait: &Wait) -> Option<Self> {

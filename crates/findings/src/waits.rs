@@ -28,6 +28,9 @@ pub(crate) struct Wait {
     pub(crate) holder_comm: Arc<str>,
     /// The system call in which it waited.
     pub(crate) call: Option<Arc<str>>,
+    /// Nothing but what it waited for could end it, and that a thread of its own process did: the kernel had them take
+    /// turns.
+    pub(crate) is_for_turn: bool,
     pub(crate) range: TimeRange,
     pub(crate) pieces: Vec<Segment>,
     /// The request that the waiter worked for.
@@ -42,9 +45,9 @@ impl Wait {
         self.whom == request
     }
 
-    /// Whether it was in a call in which threads wait for locks.
+    /// Whether it was in a call in which threads wait for locks, or for one of the kernel's own.
     fn is_for_lock(&self) -> bool {
-        (LOCK_CALLS.iter()).any(|(call, _)| self.call.as_deref() == Some(call))
+        self.is_for_turn || (LOCK_CALLS.iter()).any(|(call, _)| self.call.as_deref() == Some(call))
     }
 }
 
@@ -275,7 +278,10 @@ impl<'run> Waiting<'run> {
             .collect();
         // Whom it was for is known at the end.
         for later in (1..waits.len()).rev() {
-            if self.goes_on(&waits[later - 1].0, &waits[later].0) {
+            let (wait, whom) = &waits[later - 1];
+            let whom = whom.unwrap_or(self.slow.own_request(self.request));
+            let is_done = (wait.served).is_some_and(|served| self.slow.is_same_work(whom, served));
+            if !is_done && self.goes_on(wait, &waits[later].0) {
                 waits[later - 1].0.served = waits[later].0.served;
             }
         }
@@ -284,6 +290,7 @@ impl<'run> Waiting<'run> {
 
     /// Whether a thread that was woken waited on in the same system call for the same thread right away: what it waits for
     /// has not come yet. So it is where the other end of a Unix socket takes a request, as that makes room for another one.
+    /// Who asks for something else right after an answer looks the same: only calls' names are known.
     fn goes_on(&self, wait: &Wait, later: &Wait) -> bool {
         let whose = |wait: &Wait| (wait.waiter, wait.holder, wait.call.clone());
         let (woken, asleep) = (wait.range.end, later.range.begin);
@@ -339,6 +346,7 @@ impl<'run> Waiting<'run> {
             let (_, request) = requests.active(waiter.thread, just_before).next()?;
             Some(RequestOfHost { host, request })
         });
+        let is_for_turn = end.is_some_and(|end| self.is_for_turn(waiter, whose(holder), end));
         let mut of_holder = (pieces.iter().rev()).filter(|piece| whose(piece) == whose(holder));
         let served = of_holder.find_map(|piece| self.slow.worked_for(piece).last());
         let wait = Wait {
@@ -348,11 +356,33 @@ impl<'run> Waiting<'run> {
             holder: whose(holder),
             holder_comm: holder.comm.clone(),
             call: woken.call.clone(),
+            is_for_turn,
             range,
             pieces: pieces.to_vec(),
             whom: self.slow.own_request(self.request),
             served: served.map(|(_, request)| request),
         };
         Some((wait, whom))
+    }
+
+    /// Whether a wait that ended at a time of its host could not be interrupted, and a thread of the waiter's process
+    /// ended it. What disks have brought is told by interrupts and the kernel's own threads, and that a child lets its
+    /// memory go (`vfork`) by another process.
+    fn is_for_turn(&self, waiter: ThreadOfHost, holder: ThreadOfHost, end: Timestamp) -> bool {
+        let Some(lines) = self.slow.all.hosts().lines(waiter.host) else {
+            return false;
+        };
+        let process = |thread| lines.process(thread, end);
+        let doing = lines.stretch_before(waiter.thread, end).doing;
+        waiter.host == holder.host
+            && process(waiter.thread).is_some()
+            && process(waiter.thread) == process(holder.thread)
+            && matches!(
+                doing,
+                Doing::Blocked {
+                    uninterruptible: true,
+                    ..
+                }
+            )
     }
 }

@@ -56,6 +56,57 @@ fn who_waits_for_a_lock_on_a_file_or_a_semaphore_waits_for_its_holder() {
 }
 
 #[test]
+fn threads_that_the_kernel_has_take_turns_wait_for_a_lock() {
+    let of_process = |thread: u32, process: u32| {
+        format!(
+            "cpu0 0 sched_process_fork parent_tid={process} parent_pid={process} child_tid={thread} \
+             child_pid={process} child_comm=t\n"
+        )
+    };
+    // Thread 7 of process 6 waits for 8 of `process`, in `call` if in any, in a state that the kernel calls `state`.
+    let waited = |call: &str, state: u32, process: u32| {
+        let lines = WAITED
+            .lines()
+            .filter(|line| !call.is_empty() || !line.contains("syscall"));
+        let slept = (lines.collect::<Vec<_>>().join("\n"))
+            .replace("futex", call)
+            .replace(
+                "prev_tid=7 prev_state=1 next_comm=other",
+                &format!("prev_tid=7 prev_state={state} next_comm=other"),
+            );
+        let processes = of_process(7, 6) + &of_process(8, process);
+        findings(&(processes + &slept), Vec::new())
+    };
+    let memory = "the process's memory map, which one thread changes at a time";
+    for (call, said) in [
+        ("pwrite64", "in pwrite64, for a lock of the kernel"),
+        ("munmap", &format!("in munmap, for {memory}")),
+        (
+            "",
+            "in page faults (or calls that the trace lacks), for a lock of the kernel",
+        ),
+    ] {
+        let found = waited(call, 2, 6);
+        let finding = only(&found, FindingId::LockContention);
+        assert_eq!(finding.title, "Lock: requests wait for other (8)");
+        assert!(finding.share > 0.95, "{}", finding.share);
+        assert!(
+            finding.explanation.contains(said),
+            "{}",
+            finding.explanation
+        );
+        assert!(finding.advice.contains("Memory:"), "{}", finding.advice);
+    }
+    // What a thread of its process hands over, and what another process lets it have: a child its memory (`vfork`), a
+    // program that serves files their content.
+    for (call, state, process) in [("read", 1, 6), ("vfork", 2, 5), ("read", 2, 5)] {
+        let found = waited(call, state, process);
+        let is_lock = |finding: &Finding| finding.id == FindingId::LockContention;
+        assert!(!found.iter().any(is_lock), "{found:#?}");
+    }
+}
+
+#[test]
 fn who_sends_signals_has_no_lock() {
     // Thread 9, or a timer, interrupts the wait of 7 for 8 every 5 ms; 7 waits again at once.
     let signals = |by_timer: bool| -> String {

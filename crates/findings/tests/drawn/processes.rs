@@ -175,6 +175,31 @@ fn a_server_that_takes_a_request_has_not_answered_it() {
     );
 }
 
+#[test]
+fn a_call_that_is_not_told_takes_nothing_from_the_one_before() {
+    // The server works for another request, then for this one, and answers; it is asked at once for something of which it
+    // tells no span.
+    let spans = format!(
+        "cpu1 1000 start 9 2:8
+         cpu1 11000 end 9 2:8
+         cpu1 11001 start 9 5
+         cpu1 18000 end 9 5
+         cpu1 18001 sched_waking comm=shop tid=7 target_cpu=0
+         cpu1 18002 sched_wakeup comm=shop tid=7 target_cpu=0
+         cpu0 18010 {SWITCH}=swapper/0 prev_tid=0 prev_state=0 next_comm=shop next_tid=7
+         cpu0 18012 syscall_exit_recvfrom ret=2
+         cpu0 18014 syscall_entry_sendto fd=3
+         cpu0 18016 syscall_exit_sendto ret=2
+         cpu0 18018 syscall_entry_recvfrom fd=3
+         cpu0 18020 {SWITCH}=shop prev_tid=7 prev_state=1 next_comm=swapper/0 next_tid=0"
+    );
+    let of_file = crate::support::span("5 11001..18000 pictures thumbnail server parent=1");
+    let found = findings(&waited("recvfrom", 9, &spans), vec![of_file]);
+    let queue = only(&found, FindingId::BlockedByRequest);
+    // 10 ms of the 37 that this request, the other one and its own server's part take.
+    assert!((0.26..0.28).contains(&queue.share), "{}", queue.share);
+}
+
 /// Thread 9 waits in `call` for 11, which is of process `process` and computes.
 fn peer_waits(call: &str, process: u32) -> String {
     format!(
