@@ -6,7 +6,7 @@ use serde::Serialize;
 use slowpath_read_transfers::{Class, Context, Field, Frame, Head, Transfers};
 use utoipa::ToSchema;
 
-use crate::advice::Advice;
+use crate::advice::{self, Advice};
 use crate::calls::Calls;
 use crate::departure;
 use crate::services::{NoPath, OnServices, Placed, ServicePath, ServicePaths, places};
@@ -205,10 +205,13 @@ impl Report {
         let (places, services) = placed.unzip();
         let mut transfers: Vec<TransferRow> = Vec::new();
         for (number, process) in processes.iter().enumerate() {
+            let together = advice::Calls::of(&process.contexts);
             for (position, context) in process.contexts.iter().enumerate() {
                 let placed = places.as_ref().map(|places| &places[number][position]);
                 let rows = context.classes.iter();
-                transfers.extend(rows.map(|class| row(&process.head, context, class, placed)));
+                transfers.extend(
+                    rows.map(|class| row(&process.head, &together, context, class, placed)),
+                );
             }
         }
         transfers.sort_by(|one, other| {
@@ -245,7 +248,13 @@ impl Report {
     }
 }
 
-fn row(head: &Head, context: &Context, class: &Class, placed: Option<&Placed>) -> TransferRow {
+fn row(
+    head: &Head,
+    together: &advice::Calls<'_>,
+    context: &Context,
+    class: &Class,
+    placed: Option<&Placed>,
+) -> TransferRow {
     let seconds = head.end_ns.saturating_sub(head.begin_ns).max(1) as f64 / 1e9;
     let responses_per_second = context.responses as f64 / seconds;
     let objects_per_response = ratio(class.objects, context.looked_into);
@@ -264,7 +273,8 @@ fn row(head: &Head, context: &Context, class: &Class, placed: Option<&Placed>) -
     };
     let used = sum(|weights| weights.used);
     let all = sum(|weights| weights.decided);
-    let advice = Advice::of(class, head.samples, &fields);
+    let call = together.call(context, class, |other, field| field_row(other, field).kind);
+    let advice = Advice::of(class, head.samples, &fields, call);
     TransferRow {
         rank: 0,
         pid: head.pid,
