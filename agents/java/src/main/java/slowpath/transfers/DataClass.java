@@ -41,6 +41,16 @@ final class DataClass {
             return encoding == Encoding.ROW && notOfRows.get(field) ? null : names.get(field);
         }
 
+        /** Whether any field travels so. */
+        boolean travels(Encoding encoding) {
+            for (int field = 0; field < names.size(); field++) {
+                if (name(field, encoding) != null) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
         @Override
         public int hashCode() {
             return className.hashCode();
