@@ -102,6 +102,10 @@ class EachFamily(unittest.TestCase):
         self.check("jpa-made", "Hibernate", "SELECT TIMETABLES", "families.JpaFamily$TimeTable",
                    ["line", "departures"], size=5 + 6 + 21)
 
+    def test_hibernate_by_getters(self):
+        """What its getter says is transient came from nowhere."""
+        self.check("jpa-getters", "Hibernate", "SELECT TRAMS", "families.JpaFamily$Tram", ["model"], size=5 + 11)
+
     def test_hibernate_loads_once(self):
         """What the session has already does not arrive again."""
         self.check("jpa-find", "Hibernate", "SELECT STATIONS", "families.JpaFamily$StationEntity", ["name"])

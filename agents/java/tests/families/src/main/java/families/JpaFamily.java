@@ -88,6 +88,40 @@ final class JpaFamily implements Family {
         }
     }
 
+    /** Its properties are its getters. */
+    @Entity(name = "Tram")
+    @Table(name = "TRAMS")
+    static class Tram {
+        private Integer id;
+        private String model;
+        private String title;
+
+        @Id
+        public Integer getId() {
+            return id;
+        }
+
+        public void setId(Integer id) {
+            this.id = id;
+        }
+
+        public String getModel() {
+            return model;
+        }
+
+        public void setModel(String model) {
+            this.model = model;
+        }
+
+        @Transient
+        public String getTitle() {
+            if (title == null) {
+                title = "Tram " + model;
+            }
+            return title;
+        }
+    }
+
     static class First {
         final String time;
 
@@ -143,6 +177,10 @@ final class JpaFamily implements Family {
             table.line = "10";
             table.departures = "05:30 05:42 05:54";
             entities.persist(table);
+            Tram tram = new Tram();
+            tram.id = 1;
+            tram.model = "Combino";
+            entities.persist(tram);
             for (int id = 0; id < 100; id++) {
                 StationEntity station = new StationEntity();
                 station.id = id;
@@ -163,6 +201,7 @@ final class JpaFamily implements Family {
         transaction.execute(status -> collection());
         transaction.execute(status -> changed(number));
         transaction.execute(status -> made());
+        transaction.execute(status -> byGetters());
     }
 
     private String repository(int number) {
@@ -200,6 +239,10 @@ final class JpaFamily implements Family {
 
     private String made() {
         return entities.find(TimeTable.class, 1).line; // line: jpa-made
+    }
+
+    private String byGetters() {
+        return entities.find(Tram.class, 1).getTitle(); // line: jpa-getters
     }
 
     @Override
