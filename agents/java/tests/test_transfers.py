@@ -744,6 +744,25 @@ class Failing(unittest.TestCase):
             self.assertEqual(ran.stdout, "true after 4\n")
 
 
+class Queries(unittest.TestCase):
+    """What a query does and with which tables; texts in it may be secret, comments say anything."""
+
+    def test_queries(self):
+        queries = {
+            "select * from a join b.c using (id)": "SELECT a, b.c",
+            'SELECT * FROM "My-Table"': "SELECT My-Table",
+            "-- name: find-stations\nselect * from stations": "SELECT stations",
+            "/* from the planner's\n list */ select * from stations": "SELECT stations",
+            "select * from users where word = 'it''s from secret' and name = 'join me'": "SELECT users",
+            "select extract(year from day), trim(both from name) from orders": "SELECT orders",
+            "select * from orders where a is not distinct from b": "SELECT orders",
+            "update stations set name = 'x' from lines returning *": "UPDATE lines",
+        }
+        ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Queries", *queries], check=True,
+                             capture_output=True, text=True, timeout=60)
+        self.assertEqual(dict(zip(queries, ran.stdout.splitlines())), queries)
+
+
 class Sizes(unittest.TestCase):
     """Of what is long not all is measured, as the application waits for it."""
 
