@@ -131,8 +131,8 @@ class TwoServices(unittest.TestCase):
             for path in ("one", "all", "log", "sometimes", "keep"):
                 get(f"/{path}/{number}")
             if number < 40:
-                for path in ("list", "rest-client", "jackson3", "jackson2", "gson", "forward", "local", "annotated",
-                             "exchange"):
+                for path in ("list", "rest-client", "jackson3", "jackson2", "gson", "mapped", "forward", "local",
+                             "annotated", "exchange"):
                     get(f"/{path}/{number}")
         cls.truth = [int(count) for count in get("/truth").split()]
         connection.close()
@@ -222,6 +222,7 @@ class TwoServices(unittest.TestCase):
                 ("jackson3", "java.net.http, Jackson", "shop.Station", ["name"], ["code", "latitude", "longitude"]),
                 ("jackson2", "java.net.http, Jackson", "shop.Station", ["code"], []),
                 ("gson", "java.net.http, Gson", "shop.Ticket", ["seatClass"], []),
+                ("mapped", "java.net.http", "shop.Station", ["name"], []),
                 ("forward", "RestTemplate", "shop.Platform", ["number", "station", "covered"], []),
                 ("annotated", "@RemoteObject", "shop.Station", ["name"], [])):
             with self.subTest(marker):
@@ -229,6 +230,8 @@ class TwoServices(unittest.TestCase):
                 self.assert_use(self.row(marker, name), used, printed, least=35)
         self.assertEqual(self.context("annotated")["endpoint"]["url"], "a queue of stations")
         self.assertEqual(self.context("gson")["endpoint"]["url"], f"{self.tickets}/tickets/{{}}")
+        self.assertEqual(self.context("mapped")["endpoint"]["url"], f"{self.tickets}/stations/{{}}")
+        self.assertEqual(self.context("mapped")["responses"], 40, "a body is taken once")
         self.assertEqual(self.row("list", "shop.Ticket")["objects"], 5 * self.context("list")["looked_into"])
 
     def test_what_is_read_before_it_is_returned(self):
