@@ -102,6 +102,9 @@ class EachFamily(unittest.TestCase):
         self.check("jpa-made", "Hibernate", "SELECT TIMETABLES", "families.JpaFamily$TimeTable",
                    ["line", "departures"], size=5 + 6 + 21)
 
+    def test_hibernate_loads_several(self):
+        self.check("jpa-several", "Hibernate", "SELECT STATIONS", "families.JpaFamily$StationEntity", ["longitude"], objects=3)
+
     def test_hibernate_by_getters(self):
         """What its getter says is transient came from nowhere."""
         self.check("jpa-getters", "Hibernate", "SELECT TRAMS", "families.JpaFamily$Tram", ["model"], size=5 + 11)

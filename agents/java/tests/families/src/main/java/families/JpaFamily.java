@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import javax.sql.DataSource;
 import org.h2.jdbcx.JdbcConnectionPool;
+import org.hibernate.Session;
 import org.springframework.context.annotation.AnnotationConfigApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.ComponentScan;
@@ -202,6 +203,7 @@ final class JpaFamily implements Family {
         transaction.execute(status -> changed(number));
         transaction.execute(status -> made());
         transaction.execute(status -> byGetters());
+        transaction.execute(status -> several(number));
     }
 
     private String repository(int number) {
@@ -239,6 +241,12 @@ final class JpaFamily implements Family {
 
     private String made() {
         return entities.find(TimeTable.class, 1).line; // line: jpa-made
+    }
+
+    private double several(int number) {
+        return entities.unwrap(Session.class).byMultipleIds(StationEntity.class)
+                .multiLoad(number, number + 1, number + 2) // line: jpa-several
+                .stream().mapToDouble(station -> station.longitude).sum();
     }
 
     private String byGetters() {
