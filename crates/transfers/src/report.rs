@@ -43,6 +43,8 @@ pub struct Report {
 pub struct LeftOut {
     /// Responses that stand in no row, as there are too many contexts.
     pub responses_without_context: u64,
+    /// Responses that stand in no row, as no objects of the application were seen where they arrive.
+    pub responses_without_objects: u64,
     /// Responses that an agent failed to look into.
     pub failures: u64,
     /// Classes whose reads are not seen; nothing that they read was watched.
@@ -63,6 +65,10 @@ impl LeftOut {
         };
         Self {
             responses_without_context: sum(|head| head.responses_without_context),
+            responses_without_objects: (processes.iter())
+                .flat_map(|process| &process.contexts)
+                .filter(|context| context.classes.is_empty())
+                .fold(0, |all, context| all.saturating_add(context.responses)),
             failures: sum(|head| head.failures),
             classes_not_rewritten: sum(|head| head.classes_not_rewritten),
             reads_unseen: sum(|head| head.not_watched.reads_unseen),

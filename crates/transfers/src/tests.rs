@@ -390,8 +390,12 @@ fn what_agents_left_out_is_added_up() {
     process.head.failures = 2;
     process.head.not_watched.reads_unseen = 3;
     process.head.not_watched.registers_busy = 7;
+    let mut without = process.contexts[0].clone();
+    without.classes.clear();
+    process.contexts.push(without);
     let report = Report::new(&[process.clone(), process], 0);
     let expected = LeftOut {
+        responses_without_objects: 200,
         failures: 4,
         reads_unseen: 6,
         registers_busy: 14,
