@@ -147,9 +147,8 @@ final class HookedMethods {
     private void databases() {
         Change load = around(calls().begin("load").end("endLoad"));
         add("org/hibernate/internal/SessionImpl", (method, type) -> HIBERNATE_LOADS.contains(method), load);
-        for (String access : List.of("internal/MultiIdentifierLoadAccessImpl", "loader/internal/MultiIdentifierLoadAccessImpl",
-                "internal/SessionImpl$MultiIdentifierLoadAccessImpl")) {
-            add("org/hibernate/" + access, named("multiLoad"), load);
+        for (String access : List.of("MultiIdentifierLoadAccessImpl", "SessionImpl$MultiIdentifierLoadAccessImpl")) {
+            add("org/hibernate/internal/" + access, named("multiLoad"), load);
         }
         for (String query : List.of("org/hibernate/query/spi/AbstractSelectionQuery",
                 "org/hibernate/query/spi/AbstractQuery", "org/hibernate/query/internal/AbstractProducedQuery")) {
