@@ -9,6 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 AGENT = HERE.parent / "target/slowpath-transfers.jar"
+CLASSES = HERE.parent / "target/test-classes"
 FAMILIES = HERE / "families" / os.environ.get("FAMILIES", "target")
 SOURCES = HERE / "families/src/main/java/families"
 TIMES = 30
@@ -101,6 +102,13 @@ class EachFamily(unittest.TestCase):
         self.check("jpa-made", "Hibernate", "SELECT TIMETABLES", "families.JpaFamily$TimeTable",
                    ["line", "departures"], size=5 + 6 + 21)
 
+    def test_hibernate_loads_several(self):
+        self.check("jpa-several", "Hibernate", "SELECT STATIONS", "families.JpaFamily$StationEntity", ["longitude"], objects=3)
+
+    def test_hibernate_by_getters(self):
+        """What its getter says is transient came from nowhere."""
+        self.check("jpa-getters", "Hibernate", "SELECT TRAMS", "families.JpaFamily$Tram", ["model"], size=5 + 11)
+
     def test_hibernate_loads_once(self):
         """What the session has already does not arrive again."""
         self.check("jpa-find", "Hibernate", "SELECT STATIONS", "families.JpaFamily$StationEntity", ["name"])
@@ -185,6 +193,20 @@ class EachFamily(unittest.TestCase):
         for key in ("failures", "classes_not_rewritten", "responses_without_context", "watched_now"):
             self.assertEqual(self.head[key], 0, key)
         self.assertEqual(self.head["not_watched"], {"over_cap": 0, "too_many": 0, "reads_unseen": 0})
+
+
+class Shapes(unittest.TestCase):
+    """Which fields JSON fills, and how constants are written, Jackson itself says."""
+
+    def test_the_agent_takes_annotations_as_jackson_does(self):
+        def run(*command):
+            ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}:{FAMILIES}/families.jar:{FAMILIES}/lib/*", *command],
+                                 capture_output=True, text=True, timeout=60, check=True)
+            return ran.stdout.splitlines()
+
+        by_jackson = run("families.Shapes")
+        self.assertGreater(len(by_jackson), 20)
+        self.assertEqual(run("slowpath.transfers.Shapes", "families.Shapes"), by_jackson)
 
 
 if __name__ == "__main__":

@@ -131,8 +131,8 @@ class TwoServices(unittest.TestCase):
             for path in ("one", "all", "log", "sometimes", "keep"):
                 get(f"/{path}/{number}")
             if number < 40:
-                for path in ("list", "rest-client", "jackson3", "jackson2", "gson", "forward", "local", "annotated",
-                             "exchange"):
+                for path in ("list", "rest-client", "jackson3", "jackson2", "gson", "mapped", "forward", "local",
+                             "annotated", "exchange"):
                     get(f"/{path}/{number}")
         cls.truth = [int(count) for count in get("/truth").split()]
         connection.close()
@@ -222,6 +222,7 @@ class TwoServices(unittest.TestCase):
                 ("jackson3", "java.net.http, Jackson", "shop.Station", ["name"], ["code", "latitude", "longitude"]),
                 ("jackson2", "java.net.http, Jackson", "shop.Station", ["code"], []),
                 ("gson", "java.net.http, Gson", "shop.Ticket", ["seatClass"], []),
+                ("mapped", "java.net.http", "shop.Station", ["name"], []),
                 ("forward", "RestTemplate", "shop.Platform", ["number", "station", "covered"], []),
                 ("annotated", "@RemoteObject", "shop.Station", ["name"], [])):
             with self.subTest(marker):
@@ -229,6 +230,8 @@ class TwoServices(unittest.TestCase):
                 self.assert_use(self.row(marker, name), used, printed, least=35)
         self.assertEqual(self.context("annotated")["endpoint"]["url"], "a queue of stations")
         self.assertEqual(self.context("gson")["endpoint"]["url"], f"{self.tickets}/tickets/{{}}")
+        self.assertEqual(self.context("mapped")["endpoint"]["url"], f"{self.tickets}/stations/{{}}")
+        self.assertEqual(self.context("mapped")["responses"], 40, "a body is taken once")
         self.assertEqual(self.row("list", "shop.Ticket")["objects"], 5 * self.context("list")["looked_into"])
 
     def test_what_is_read_before_it_is_returned(self):
@@ -685,52 +688,6 @@ class WhatCannotBe(unittest.TestCase):
                 self.assertIn("it is a link of somebody else's", self.run_with(f"report={link}"))
 
 
-class Endpoints(unittest.TestCase):
-    """Of a URL nothing is told that identifies a single thing, or that may be secret."""
-
-    def test_names(self):
-        token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
-        names = {
-            "http://host:80/orders/17/lines?of=3#4": "http://host:80/orders/{}/lines",
-            "http://host/orders/6f1c2d9e-7a54-4e6b-9a3f-0c8d1b2a3e4f": "http://host/orders/{}",
-            "http://user:s3cret@host/x": "http://host/x",
-            "http://user:s3cret@host": "http://host",
-            "http://user@host?of=3": "http://host",
-            "http://user:p@ss@host:80/x/": "http://host:80/x/",
-            "http://host/cart;jsessionid=1A2B3C/items;v=2/7;x": "http://host/cart/items/{}",
-            "http://host/users/bob@example.com/orders": "http://host/users/{}/orders",
-            "http://host/users/bob%40example.com": "http://host/users/{}",
-            f"http://host/confirm/{token}": "http://host/confirm/{}",
-            "http://host/keys/c2xvd3BhdGgtdHJhbnNmZXJz1": "http://host/keys/{}",
-            "http://host/keys/9f8s7df98s7df98s7df9": "http://host/keys/{}",
-            "/api/v2/customer-addresses-of-all-regions": "/api/v2/customer-addresses-of-all-regions",
-            "http://host/api/getAllCustomersOfRegion": "http://host/api/getAllCustomersOfRegion",
-            "com.acme.v2.shop.TicketClient.fetchAllOfThem": "com.acme.v2.shop.TicketClient.fetchAllOfThem",
-            "http://host/acme.orders.v1.OrderService/GetOrder": "http://host/acme.orders.v1.OrderService/GetOrder",
-            "http://host/api/getCustomerDetailsV2": "http://host/api/getCustomerDetailsV2",
-            "http://host/api/convertV1ToV2Customers/": "http://host/api/convertV1ToV2Customers/",
-            "http://host/users/+4917612345678/orders": "http://host/users/{}/orders",
-            "http://host/users/%2B4917612345678": "http://host/users/{}",
-            "http://host/v1/sk_live_abcdefghijklmnop/x": "http://host/v1/{}/x",
-            "http://host/b/AKIAIOSFODNNEXAMPLEX": "http://host/b/{}",
-            "http://host/locales/sk_SK": "http://host/locales/sk_SK",
-            "http://host/keys/Zm9vYmFyLXNsb3dwYXRoX": "http://host/keys/{}",
-            "http://host/keys/qx7mzkw3hhvtbp2nrcyl": "http://host/keys/{}",
-            "http://host/+/": "http://host/+/",
-            "http://host/orders/ORD-2024-000123": "http://host/orders/{}",
-            "http://host/date/2024-05-01/departures": "http://host/date/{}/departures",
-            "http://host/orders/1,2,3": "http://host/orders/{}",
-            "http://host/sms/sha256-hashes": "http://host/sms/sha256-hashes",
-            "http://host/v1.2/x": "http://host/v1.2/x",
-            "http://host/api/key=sk_live_abcdefghijklm": "http://host/api/{}",
-            "@://": "://",
-            "bob@queue://orders": "queue://orders",
-        }
-        ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Endpoints", *names], check=True,
-                             capture_output=True, text=True, timeout=60)
-        self.assertEqual(dict(zip(names, ran.stdout.splitlines())), names)
-
-
 class Failing(unittest.TestCase):
     def test_hooks_leave_the_program_alone(self):
         ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Failing"], check=True,
@@ -742,28 +699,6 @@ class Failing(unittest.TestCase):
             ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.OutOfMemory",
                                   Path(folder) / "report.jsonl"], check=True, capture_output=True, text=True, timeout=60)
             self.assertEqual(ran.stdout, "true after 4\n")
-
-
-class Sizes(unittest.TestCase):
-    """Of what is long not all is measured, as the application waits for it."""
-
-    def test_sizes(self):
-        ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Sizes"], check=True,
-                             capture_output=True, text=True, timeout=60)
-        names = sum(len(str(number)) for number in range(200_000))
-        said = ran.stdout.splitlines()
-        self.assertAlmostEqual(int(said.pop(3)), sum(len(str(number)) + 1 for number in range(1_000_000)), delta=10_000)
-        self.assertEqual(said, [
-            str(8 + 2 + 13_333_336), str(8 + 1 + 200_000 * 4), str(8 + 1 + 1000 * (2 + 1000 * 2)),
-            str(8 + 1 + 800_000 * (8 + 2 + 4)), str(8 + 1 + 2 + 200_002 + 1 + 1000 * 2),
-            str(8 + 1 + sum(1 + 1 + 2 * (1 + row // 10) for row in range(400))), str(4 + 10_000_000),
-            str(100_000 * 6), str(6 + 5 + names + 200_000 * 6),
-            str(8 + 1 + 3 * (1 + 31) + 1 + 12),
-            *(str(8 + len(value)) for value in (
-                "2026", '"text"', '"http://shop/1"', "17", "null", "1.5", "[]", "[[1,2],[3,4,5]]", '{"2026-01-02":5}',
-                '"NaN"', "true", '"/tmp/x"', '"Europe/Berlin"', '"java.lang.String"', '"127.0.0.1"', '"AAAAAA=="', "5",
-                "[1,2,3]", "{}")),
-            "7000000 of 500"])
 
 
 class ConfigurationFile(unittest.TestCase):

@@ -77,6 +77,7 @@ fn text(report: &Report) -> String {
 fn left_out(left_out: &LeftOut) -> String {
     let LeftOut {
         responses_without_context,
+        responses_without_objects,
         failures,
         classes_not_rewritten,
         reads_unseen,
@@ -87,6 +88,10 @@ fn left_out(left_out: &LeftOut) -> String {
         (
             responses_without_context,
             "responses stand nowhere below: there are too many contexts",
+        ),
+        (
+            responses_without_objects,
+            "responses stand nowhere below: no objects of the application were seen where they arrive",
         ),
         (failures, "responses could not be looked into"),
         (

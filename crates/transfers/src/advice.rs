@@ -1,7 +1,9 @@
 //! What to change about a transfer, in a sentence, and on what that is founded.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
-use slowpath_read_transfers::{Class, Field};
+use slowpath_read_transfers::{Class, Context, Field, Frame};
 use utoipa::ToSchema;
 
 use crate::departure;
@@ -23,9 +25,119 @@ pub struct Advice {
     pub is_needed: bool,
 }
 
+/// Methods and commands that ask only: of HTTP, SQL, MongoDB and Elasticsearch.
+const ASKS: [&str; 15] = [
+    "GET",
+    "HEAD",
+    "SELECT",
+    "WITH",
+    "VALUES",
+    "TABLE",
+    "SHOW",
+    "find",
+    "aggregate",
+    "distinct",
+    "mapReduce",
+    "watch",
+    "get",
+    "mget",
+    "search",
+];
+
+const HIBERNATE: &str = "Hibernate";
+
+/// Whether a call might be left out where nothing reads what it brings of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// It is there for that alone.
+    Spare,
+    /// It may be made for what it does there, or to change what it brings.
+    MayChange,
+    /// It brings what is read, or may be: objects of another class.
+    Needed,
+}
+
+/// What one call brings of a process: a context, but of Hibernate one for each table.
+pub(crate) struct Calls<'all> {
+    of_hibernate: HashMap<&'all [Frame], Vec<&'all Context>>,
+}
+
+impl<'all> Calls<'all> {
+    pub(crate) fn of(contexts: &'all [Context]) -> Self {
+        let mut of_hibernate: HashMap<&[Frame], Vec<&Context>> = HashMap::new();
+        for context in contexts.iter().filter(|context| context.by == HIBERNATE) {
+            of_hibernate
+                .entry(&context.call_path)
+                .or_default()
+                .push(context);
+        }
+        Self { of_hibernate }
+    }
+
+    /// For a class of whose fields nothing is read; `use_of` says that of those of the others.
+    pub(crate) fn call(
+        &self,
+        context: &Context,
+        class: &Class,
+        use_of: impl Fn(&Class, &Field) -> Use,
+    ) -> Call {
+        let is_idle = |kind| matches!(kind, Use::Never | Use::Printed | Use::Absent);
+        let brings_more = |context: &Context, but: Option<&str>| {
+            (context.classes.iter())
+                .filter(|other| but != Some(&other.name))
+                .any(|other| {
+                    let mut fields = other.fields.iter();
+                    fields.any(|field| !is_idle(use_of(other, field)))
+                })
+        };
+        let of_tables = self.of_hibernate.get(context.call_path.as_slice());
+        let mut others = of_tables
+            .into_iter()
+            .flatten()
+            .filter(|other| context.by == HIBERNATE && other.number != context.number);
+        if brings_more(context, Some(&class.name)) || others.any(|other| brings_more(other, None)) {
+            Call::Needed
+        } else if context.by == HIBERNATE || !ASKS.contains(&context.endpoint.method.as_str()) {
+            // Entities are loaded to be changed or removed, too.
+            Call::MayChange
+        } else {
+            Call::Spare
+        }
+    }
+}
+
+impl Call {
+    /// What to do where nothing is read.
+    fn without_reads(self) -> &'static str {
+        match self {
+            Self::Spare => "nothing of it is read: leave the call out",
+            Self::MayChange => {
+                "nothing of it is read: leave the call out, unless it is made to change something"
+            }
+            Self::Needed => {
+                "nothing of it is read, but other objects of the response are: ask for those alone"
+            }
+        }
+    }
+
+    /// What to do where reads are only for texts and comparisons.
+    fn with_prints(self) -> &'static str {
+        match self {
+            Self::Spare => {
+                "it is only logged, compared or printed: leave the call out, or ask for what that needs"
+            }
+            Self::MayChange => {
+                "it is only logged, compared or printed: ask for what that needs, or leave the call out, \
+                 unless it is made to change something"
+            }
+            Self::Needed => "it is only logged, compared or printed: ask for what that needs",
+        }
+    }
+}
+
 impl Advice {
     /// For objects of a class whose fields are used so; `samples` decided objects are meant to suffice.
-    pub(crate) fn of(class: &Class, samples: u64, fields: &[FieldRow]) -> Self {
+    pub(crate) fn of(class: &Class, samples: u64, fields: &[FieldRow], call: Call) -> Self {
         if class.decided == 0 {
             return Self::nothing_known(class);
         }
@@ -75,9 +187,8 @@ impl Advice {
             )
         } else if !never.is_empty() && used.is_empty() && not_yet.is_empty() {
             match printed.is_empty() {
-                true => "nothing of it is read: leave the call out".to_owned(),
-                false => "it is only logged, compared or printed: leave the call out, or ask for what that needs"
-                    .to_owned(),
+                true => call.without_reads().to_owned(),
+                false => call.with_prints().to_owned(),
             }
         } else if !never.is_empty() && used.len() <= MOST_NAMED && not_yet.is_empty() {
             let (verb, them) = match used.len() {

@@ -141,9 +141,9 @@ impl Calls {
             // A report tells the main class or jar, a span the whole command: what stands behind are arguments, which
             // reports leave out.
             program.pid == process.pid
-                && command
-                    .as_ref()
-                    .is_none_or(|command| has_words(command, &program.command))
+                && command.as_ref().is_none_or(|command| {
+                    has_words(command, &program.command) || has_argument_file(command)
+                })
         };
         let programs = self.programs.iter().enumerate();
         let programs: Vec<usize> = programs
@@ -232,6 +232,17 @@ impl Program {
             .into_iter()
             .any(|&(from, to)| begin <= to && end >= from)
     }
+}
+
+/// Whether a command does not tell all, as Java takes arguments from a file (`java @FILE`); one may hold a class path alone.
+fn has_argument_file(command: &str) -> bool {
+    let mut before = "";
+    command.split(' ').any(|word| {
+        let is_path =
+            ["-cp", "-classpath", "--class-path", "-p", "--module-path"].contains(&before);
+        before = word;
+        word.starts_with('@') && !is_path
+    })
 }
 
 /// Whether `words` stand in `text`, as whole words; nothing does in any case.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use slowpath_read_transfers::{Class, Context, Field, Frame, Head, Transfers};
 use utoipa::ToSchema;
 
-use crate::advice::Advice;
+use crate::advice::{self, Advice};
 use crate::calls::Calls;
 use crate::departure;
 use crate::services::{NoPath, OnServices, Placed, ServicePath, ServicePaths, places};
@@ -43,6 +43,8 @@ pub struct Report {
 pub struct LeftOut {
     /// Responses that stand in no row, as there are too many contexts.
     pub responses_without_context: u64,
+    /// Responses that stand in no row, as no objects of the application were seen where they arrive.
+    pub responses_without_objects: u64,
     /// Responses that an agent failed to look into.
     pub failures: u64,
     /// Classes whose reads are not seen; nothing that they read was watched.
@@ -63,6 +65,10 @@ impl LeftOut {
         };
         Self {
             responses_without_context: sum(|head| head.responses_without_context),
+            responses_without_objects: (processes.iter())
+                .flat_map(|process| &process.contexts)
+                .filter(|context| context.classes.is_empty())
+                .fold(0, |all, context| all.saturating_add(context.responses)),
             failures: sum(|head| head.failures),
             classes_not_rewritten: sum(|head| head.classes_not_rewritten),
             reads_unseen: sum(|head| head.not_watched.reads_unseen),
@@ -205,10 +211,13 @@ impl Report {
         let (places, services) = placed.unzip();
         let mut transfers: Vec<TransferRow> = Vec::new();
         for (number, process) in processes.iter().enumerate() {
+            let together = advice::Calls::of(&process.contexts);
             for (position, context) in process.contexts.iter().enumerate() {
                 let placed = places.as_ref().map(|places| &places[number][position]);
                 let rows = context.classes.iter();
-                transfers.extend(rows.map(|class| row(&process.head, context, class, placed)));
+                transfers.extend(
+                    rows.map(|class| row(&process.head, &together, context, class, placed)),
+                );
             }
         }
         transfers.sort_by(|one, other| {
@@ -245,7 +254,13 @@ impl Report {
     }
 }
 
-fn row(head: &Head, context: &Context, class: &Class, placed: Option<&Placed>) -> TransferRow {
+fn row(
+    head: &Head,
+    together: &advice::Calls<'_>,
+    context: &Context,
+    class: &Class,
+    placed: Option<&Placed>,
+) -> TransferRow {
     let seconds = head.end_ns.saturating_sub(head.begin_ns).max(1) as f64 / 1e9;
     let responses_per_second = context.responses as f64 / seconds;
     let objects_per_response = ratio(class.objects, context.looked_into);
@@ -264,7 +279,8 @@ fn row(head: &Head, context: &Context, class: &Class, placed: Option<&Placed>) -
     };
     let used = sum(|weights| weights.used);
     let all = sum(|weights| weights.decided);
-    let advice = Advice::of(class, head.samples, &fields);
+    let call = together.call(context, class, |other, field| field_row(other, field).kind);
+    let advice = Advice::of(class, head.samples, &fields, call);
     TransferRow {
         rank: 0,
         pid: head.pid,

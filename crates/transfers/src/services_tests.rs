@@ -209,6 +209,8 @@ fn a_process_is_known_by_number_command_and_time() {
     check("7 java -jar shop.jar a", "2");
     check("7 java -jar shop.jar a --server.port=8080", "2");
     check("7 java -jar shop.jar ab", "NoProcess");
+    check("7 java @shop.args", "2");
+    check("7 java -cp @paths shop.Other", "NoProcess");
     check("8 java -jar shop.jar a", "NoProcess");
     check("7 java -jar shop.jar b", "NoProcess");
     check("7 java -jar myshop.jar a", "NoProcess");

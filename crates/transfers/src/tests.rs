@@ -112,6 +112,78 @@ fn advice_says_what_to_ask_for() {
 }
 
 #[test]
+fn a_call_is_not_left_out_that_may_be_needed() {
+    let check = |method: &str, by: &str, others: &str, drawn: &str, expected: &str| {
+        let mut process = process(drawn);
+        let context = &mut process.contexts[0];
+        method.clone_into(&mut context.endpoint.method);
+        by.clone_into(&mut context.by);
+        if !others.is_empty() {
+            let mut other = self::process(others).contexts.remove(0).classes.remove(0);
+            "shop.Other".clone_into(&mut other.name);
+            context.classes.push(other);
+        }
+        let rows = Report::new(&[process], 0).transfers;
+        let row = rows.iter().find(|row| row.class == "shop.T");
+        let row = row.expect("its class is there");
+        assert_eq!(row.advice.text, expected, "{method} {by} {others}");
+    };
+    let (never, printed) = ("to 0 0 400 20", "to 0 400 0 20");
+    let spare = "nothing of it is read: leave the call out";
+    let needed =
+        "nothing of it is read, but other objects of the response are: ask for those alone";
+    let unless = "nothing of it is read: leave the call out, unless it is made to change something";
+    check("GET", "RestTemplate", "", never, spare);
+    check("GET", "RestTemplate", "a 0 0 400 1", never, spare);
+    check("GET", "RestTemplate", "null 0 0 400 1", never, spare);
+    check("GET", "RestTemplate", "a 4 0 396 1", never, needed);
+    check("GET", "RestTemplate", "a 400 0 0 1", never, needed);
+    // Of these it is not known yet.
+    check("GET", "RestTemplate", "a 0 0 4 1", never, needed);
+    check("POST", "RestTemplate", "", never, unless);
+    check("", "gRPC", "", never, unless);
+    check("findOneAndUpdate", "MongoDB", "", never, unless);
+    check("find", "MongoDB", "", never, spare);
+    check("SELECT", "JdbcTemplate", "", never, spare);
+    check("SELECT", "Hibernate", "", never, unless);
+    check("SELECT", "Hibernate", "a 400 0 0 1", never, needed);
+    check(
+        "GET",
+        "RestTemplate",
+        "a 400 0 0 1",
+        printed,
+        "it is only logged, compared or printed: ask for what that needs",
+    );
+    // Of Hibernate, each table has a context of its own, by whatever call they are loaded.
+    for (by, line, expected) in [
+        ("Hibernate", 3, needed),
+        ("Hibernate", 4, unless),
+        ("JdbcTemplate", 3, spare),
+    ] {
+        let mut process = process(never);
+        let mut other = self::process("a 400 0 0 1").contexts.remove(0);
+        other.number = 2;
+        other.call_path[0].line = line;
+        process.contexts.push(other);
+        for context in &mut process.contexts {
+            by.clone_into(&mut context.by);
+        }
+        let rows = Report::new(&[process], 0).transfers;
+        let row = rows.iter().find(|row| row.context == 1);
+        let row = row.expect("its context is there");
+        assert_eq!(row.advice.text, expected, "{by} {line}");
+    }
+    check(
+        "PUT",
+        "RestTemplate",
+        "",
+        printed,
+        "it is only logged, compared or printed: ask for what that needs, or leave the call out, unless it is made to \
+         change something",
+    );
+}
+
+#[test]
 fn where_a_response_has_many_objects_one_may_be_looked_for_in_each() {
     let check = |objects: u64, drawn: &str, expected: &str| {
         let mut process = process(drawn);
@@ -318,8 +390,12 @@ fn what_agents_left_out_is_added_up() {
     process.head.failures = 2;
     process.head.not_watched.reads_unseen = 3;
     process.head.not_watched.registers_busy = 7;
+    let mut without = process.contexts[0].clone();
+    without.classes.clear();
+    process.contexts.push(without);
     let report = Report::new(&[process.clone(), process], 0);
     let expected = LeftOut {
+        responses_without_objects: 200,
         failures: 4,
         reads_unseen: 6,
         registers_busy: 14,

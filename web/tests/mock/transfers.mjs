@@ -202,6 +202,7 @@ export function transfers() {
     responses: made.reduce((all, { responses }) => all + responses, 0),
     left_out: {
       responses_without_context: 0,
+      responses_without_objects: 0,
       failures: 0,
       classes_not_rewritten: 0,
       reads_unseen: 0,

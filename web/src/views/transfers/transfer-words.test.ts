@@ -5,6 +5,7 @@ import { shortClass, useOf, wordObjects, wordUse, wordsLeftOut, wordsOfServices 
 
 const NOTHING = {
   responses_without_context: 0,
+  responses_without_objects: 0,
   failures: 0,
   classes_not_rewritten: 0,
   reads_unseen: 0,

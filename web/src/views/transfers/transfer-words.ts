@@ -34,6 +34,8 @@ export function wordNoPath(why: NoPath): string {
 
 const LEFT_OUT_WORDS: Record<keyof TransfersLeftOut, string> = {
   responses_without_context: 'responses stand nowhere below: there are too many contexts',
+  responses_without_objects:
+    'responses stand nowhere below: no objects of the application were seen where they arrive',
   failures: 'responses could not be looked into',
   classes_not_rewritten: 'classes could not be rewritten: what they read was not watched',
   reads_unseen: 'objects were not watched: reads of their class might be missed',

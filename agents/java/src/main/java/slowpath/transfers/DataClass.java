@@ -41,6 +41,16 @@ final class DataClass {
             return encoding == Encoding.ROW && notOfRows.get(field) ? null : names.get(field);
         }
 
+        /** Whether any field travels so. */
+        boolean travels(Encoding encoding) {
+            for (int field = 0; field < names.size(); field++) {
+                if (name(field, encoding) != null) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
         @Override
         public int hashCode() {
             return className.hashCode();
@@ -100,7 +110,7 @@ final class DataClass {
             field.setAccessible(true);
             names.add(layout.isMessage ? ClassLayout.ofMessage(field.getName()) : field.getName());
             types.add(field.getType().getTypeName());
-            notOfRows.set(types.size() - 1, has(field, ".Transient"));
+            notOfRows.set(types.size() - 1, has(field, ".Transient") || hasTransientGetter(field));
         }
         shape = new Shape(type.getName(), names, types, JsonNames.of(type, fields), notOfRows);
         isReadAtLoading = hearsOfLoading(type);
@@ -118,6 +128,21 @@ final class DataClass {
         for (String name : layout.fields) {
             fields.add(type.getDeclaredField(name));
         }
+    }
+
+    /** Entities have the annotation there whose properties are their getters. */
+    private static boolean hasTransientGetter(Field field) {
+        String capital = JsonNames.capital(field.getName());
+        for (String getter : List.of("get" + capital, "is" + capital)) {
+            try {
+                if (has(field.getDeclaringClass().getDeclaredMethod(getter), ".persistence.Transient")) {
+                    return true;
+                }
+            } catch (NoSuchMethodException | LinkageError | TypeNotPresentException cause) {
+                // It has no such getter, or a class that its methods name is missing.
+            }
+        }
+        return false;
     }
 
     private static boolean hearsOfLoading(Class<?> type) {

@@ -75,9 +75,11 @@ final class Graph {
             if (type.getName().contains("$HibernateProxy")) {
                 return;
             }
-            OfClass ofClass = classes.computeIfAbsent(dataClass, none -> new OfClass());
-            if (ThreadLocalRandom.current().nextInt(++ofClass.count) == 0) {
-                ofClass.one = object;
+            if (dataClass.shape.travels(encoding)) {
+                OfClass ofClass = classes.computeIfAbsent(dataClass, none -> new OfClass());
+                if (ThreadLocalRandom.current().nextInt(++ofClass.count) == 0) {
+                    ofClass.one = object;
+                }
             }
             Object[] values = dataClass.values(object);
             for (int field = 0; field < values.length; field++) {

@@ -37,7 +37,7 @@ final class HookedMethods {
     private static final String REMOTE_OBJECT = "Lslowpath/transfers/RemoteObject;";
     /** What of a session may load entities; the same in Hibernate 5, 6 and 7. */
     private static final Set<String> HIBERNATE_LOADS = Set.of("fireLoad", "fireLoadNoChecks", "fireRefresh",
-            "immediateLoad", "internalLoad", "initializeCollection");
+            "immediateLoad", "internalLoad", "initializeCollection", "findMultiple");
     private static final String SPRING_FUNCTION =
             "org.springframework.web.client.RestClient$RequestHeadersSpec$ExchangeFunction";
     private static final Set<String> TEXTS =
@@ -147,6 +147,9 @@ final class HookedMethods {
     private void databases() {
         Change load = around(calls().begin("load").end("endLoad"));
         add("org/hibernate/internal/SessionImpl", (method, type) -> HIBERNATE_LOADS.contains(method), load);
+        for (String access : List.of("MultiIdentifierLoadAccessImpl", "SessionImpl$MultiIdentifierLoadAccessImpl")) {
+            add("org/hibernate/internal/" + access, named("multiLoad"), load);
+        }
         for (String query : List.of("org/hibernate/query/spi/AbstractSelectionQuery",
                 "org/hibernate/query/spi/AbstractQuery", "org/hibernate/query/internal/AbstractProducedQuery")) {
             add(query, named("list", "uniqueResult", "getSingleResult"), load);

@@ -322,6 +322,18 @@ public final class Hooks {
     public static void body(Object body, Object method, Object uri) {
         if (body instanceof String || body instanceof byte[] || body instanceof InputStream) {
             attempt(() -> ENDPOINTS.remember(body, Endpoint.of(method, null, uri)));
+        } else if (body != null && ThreadState.current().receiving == 0) {
+            attempt(() -> made(body, method, uri));
+        }
+    }
+
+    /** What the program has had made of a body while that came (`BodySubscribers.mapping`) it takes the first time. */
+    private static void made(Object body, Object method, Object uri) {
+        boolean mayHold = body instanceof Collection || body instanceof Map || body instanceof Object[];
+        if ((mayHold || backend.dataClass(body.getClass()) != null) && ENDPOINTS.of(body) == null) {
+            Endpoint endpoint = Endpoint.of(method, null, uri);
+            ENDPOINTS.remember(body, endpoint);
+            transfers.received(body, endpoint, "java.net.http", true);
         }
     }
 

@@ -1,24 +1,33 @@
 /*
- * What the fields of a class are called in JSON, and which ones it never fills, as annotations of Jackson and Gson on
- * fields, getters and setters say. What else decides it (mix-ins, views, naming strategies) is not seen.
+ * What the fields of a class are called in JSON, and which ones it never fills, as annotations of Jackson, Gson and JSON-B
+ * on fields, getters, setters and parameters say. What else decides it (mix-ins, views, naming strategies) is not seen, so
+ * a field counts as filled unless it cannot be: of one that is left out, no use is told.
  */
 package slowpath.transfers;
 
 import java.lang.annotation.Annotation;
 import java.lang.reflect.AnnotatedElement;
-import java.lang.reflect.Constructor;
+import java.lang.reflect.Executable;
 import java.lang.reflect.Field;
 import java.lang.reflect.MalformedParametersException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Parameter;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 
 final class JsonNames {
     private static final String JACKSON = "com.fasterxml.jackson.annotation.";
+    /** By these Jackson knows of a setter, field or parameter though another part of the property is ignored. */
+    private static final Set<String> SAY_MORE = Set.of("JsonProperty", "JsonSetter", "JsonGetter", "JsonDeserialize",
+            "JsonFormat", "JsonView", "JsonTypeInfo", "JsonUnwrapped", "JsonMerge");
 
     private JsonNames() {}
 
@@ -26,11 +35,16 @@ final class JsonNames {
     static List<String> of(Class<?> type, List<Field> fields) {
         List<String> names = new ArrayList<>();
         try {
-            Set<String> ignored = listedBy(type, "JsonIgnoreProperties");
-            Set<String> only = listedBy(type, "JsonIncludeProperties");
+            if (isOfElements(type)) {
+                return new ArrayList<>(Collections.nCopies(fields.size(), null));
+            }
+            List<String> ignored = listedBy(type, "JsonIgnoreProperties");
+            List<String> only = listedBy(type, "JsonIncludeProperties");
+            boolean isBuilt = isBuilt(type);
             for (Field field : fields) {
-                String name = of(field, type, fields);
-                boolean isFilled = name != null && !ignored.contains(name) && (only.isEmpty() || only.contains(name));
+                String name = of(field, type, fields, isBuilt);
+                boolean isFilled = name != null && (ignored == null || !ignored.contains(name))
+                        && (only == null || isIncluded(only, name));
                 names.add(isFilled ? name : null);
             }
             return names;
@@ -39,45 +53,106 @@ final class JsonNames {
         }
     }
 
-    private static String of(Field field, Class<?> owner, List<Field> fields) {
+    /** Whether in JSON it has elements alone, as lists and maps have. */
+    private static boolean isOfElements(Class<?> type) {
+        if (!Collection.class.isAssignableFrom(type) && !Map.class.isAssignableFrom(type)) {
+            return false;
+        }
+        Annotation format = declared(type, "JsonFormat");
+        String shape = format == null ? "" : String.valueOf(value(format, "shape"));
+        return !shape.equals("OBJECT") && !shape.equals("POJO");
+    }
+
+    /** Whether Jackson fills another object first, of which this one is made: annotations here do not count then. */
+    private static boolean isBuilt(Class<?> type) {
+        for (Annotation annotation : type.getDeclaredAnnotations()) {
+            if (annotation.annotationType().getName().endsWith(".jackson.databind.annotation.JsonDeserialize")) {
+                Object builder = value(annotation, "builder");
+                return builder != null && builder != Void.class;
+            }
+        }
+        return false;
+    }
+
+    /** Whether a list of properties may have one: by which strategy they are named is not known. */
+    private static boolean isIncluded(List<String> only, String name) {
+        for (String listed : only) {
+            String plain = plain(listed);
+            if (plain.equals(plain(name)) || ("is" + plain).equals(plain(name))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** The same for `firstName`, `first_name`, `first-name` and `FirstName`. */
+    private static String plain(String name) {
+        return name.replaceAll("[-_. ]", "").toLowerCase(Locale.ROOT);
+    }
+
+    /**
+     * Jackson leaves out a property of which anything is ignored, unless another part of it, which is not, says more; then
+     * it leaves out the parts that are.
+     */
+    private static String of(Field field, Class<?> owner, List<Field> fields, boolean isBuilt) {
         String name = field.getName();
         boolean isIgnored = isIgnored(field.getType());
-        boolean isNamed = false;
+        boolean isSetterIgnored = false;
+        boolean isNamed = isBuilt;
+        boolean isGetterNamed = false;
         List<AnnotatedElement> accessors = accessors(field);
         addParameters(accessors, field, owner, fields);
         for (AnnotatedElement element : accessors) {
+            boolean isSetter = element instanceof Method && ((Method) element).getParameterCount() > 0;
+            boolean isGetter = element instanceof Method && !isSetter;
+            boolean saysMore = false;
+            boolean ignores = false;
             for (Annotation annotation : element.getDeclaredAnnotations()) {
                 String type = annotation.annotationType().getName();
+                String kind = annotation.annotationType().getSimpleName();
+                boolean isJackson = type.startsWith(JACKSON) || type.contains(".jackson.databind.annotation.");
+                saysMore |= isJackson && SAY_MORE.contains(kind);
                 if (type.equals(JACKSON + "JsonIgnore")) {
-                    isIgnored |= !Boolean.FALSE.equals(value(annotation, "value"));
+                    ignores |= !Boolean.FALSE.equals(value(annotation, "value"));
                 } else if (type.equals(JACKSON + "JsonBackReference")) {
                     return null; // Jackson sets it to the object that has this one.
-                } else if (type.equals(JACKSON + "JsonGetter") || type.equals(JACKSON + "JsonSetter")) {
+                } else if (isJackson && kind.matches("JsonGetter|JsonSetter")) {
                     name = given(annotation, name);
                 } else if (type.equals(JACKSON + "JsonProperty")) {
-                    if ("READ_ONLY".equals(String.valueOf(value(annotation, "access")))) {
+                    if ("READ_ONLY".equals(String.valueOf(value(annotation, "access"))) && !isBuilt) {
                         return null;
                     }
-                    isNamed = true;
                     name = given(annotation, name);
                 } else if (type.equals("com.google.gson.annotations.SerializedName")) {
-                    name = String.valueOf(value(annotation, "value"));
+                    name = given(annotation, name);
+                } else if (type.contains(".json.bind.annotation.") && !isGetter) {
+                    if (kind.equals("JsonbTransient")) {
+                        return null;
+                    }
+                    name = kind.equals("JsonbProperty") ? given(annotation, name) : name;
                 }
             }
+            isIgnored |= ignores;
+            isSetterIgnored |= ignores && isSetter;
+            isNamed |= saysMore && !ignores && !isGetter;
+            isGetterNamed |= saysMore && !ignores && isGetter;
         }
-        // One that is named somewhere, too, may be ignored in the other direction alone.
-        return isIgnored && !isNamed ? null : name;
+        return isIgnored && !isNamed && (!isGetterNamed || isSetterIgnored) ? null : name;
     }
 
     /** The field, its getters and setters. */
     private static List<AnnotatedElement> accessors(Field field) {
         List<AnnotatedElement> accessors = new ArrayList<>(List.of(field));
         String name = field.getName();
-        String capital = Character.toUpperCase(name.charAt(0)) + name.substring(1);
-        Set<String> names = Set.of(name, "get" + capital, "is" + capital, "set" + capital);
+        String capital = capital(name);
+        Set<String> names = new HashSet<>(List.of(name, "get" + capital, "is" + capital, "set" + capital));
+        if (name.startsWith("is") && name.length() > 2) {
+            names.add("set" + name.substring(2));
+        }
         try {
             for (Method method : field.getDeclaringClass().getDeclaredMethods()) {
-                if (names.contains(method.getName())) {
+                boolean isSetter = method.getParameterCount() == 1;
+                if (names.contains(method.getName()) || isSetter && name.equals(nameGiven(method))) {
                     accessors.add(method);
                 }
             }
@@ -87,18 +162,35 @@ final class JsonNames {
         return accessors;
     }
 
-    /** Of constructors, those with the field's name; where names are not told, of one that has the class's fields in order. */
+    static String capital(String name) {
+        return Character.toUpperCase(name.charAt(0)) + name.substring(1);
+    }
+
+    /**
+     * Of constructors and what Jackson calls instead, those with the field's name; where names are not told, of one that
+     * has the class's fields in order.
+     */
     private static void addParameters(
             List<AnnotatedElement> accessors, Field field, Class<?> type, List<Field> fields) {
         Class<?>[] types = fields.stream().map(Field::getType).toArray(Class<?>[]::new);
+        List<String> names = fields.stream().map(Field::getName).collect(Collectors.toList());
         int place = fields.indexOf(field);
         try {
-            for (Constructor<?> constructor : type.getDeclaredConstructors()) {
-                boolean hasAll = Arrays.equals(types, constructor.getParameterTypes());
-                Parameter[] parameters = constructor.getParameters();
+            List<Executable> creators = new ArrayList<>(List.of(type.getDeclaredConstructors()));
+            for (Method method : type.getDeclaredMethods()) {
+                if (annotation(method, JACKSON + "JsonCreator") != null) {
+                    creators.add(method);
+                }
+            }
+            for (Executable creator : creators) {
+                boolean hasAll = Arrays.equals(types, creator.getParameterTypes());
+                Parameter[] parameters = creator.getParameters();
                 for (int i = 0; i < parameters.length; i++) {
-                    boolean isNamed = parameters[i].isNamePresent();
-                    if (isNamed ? parameters[i].getName().equals(field.getName()) : hasAll && i == place) {
+                    String told = parameters[i].isNamePresent() ? parameters[i].getName() : null;
+                    told = names.contains(told) ? told : nameGiven(parameters[i]);
+                    boolean isOf = names.contains(told) ? told.equals(field.getName())
+                            : hasAll && i == place && !parameters[i].isNamePresent();
+                    if (isOf) {
                         accessors.add(parameters[i]);
                     }
                 }
@@ -108,8 +200,29 @@ final class JsonNames {
         }
     }
 
+    /** Null: the element itself has none of this name. */
+    static Annotation annotation(AnnotatedElement element, String name) {
+        for (Annotation annotation : element.getDeclaredAnnotations()) {
+            if (annotation.annotationType().getName().equals(name)) {
+                return annotation;
+            }
+        }
+        return null;
+    }
+
+    /** The name that Jackson is told of what fills a property; null: none. */
+    private static String nameGiven(AnnotatedElement element) {
+        for (Annotation annotation : element.getDeclaredAnnotations()) {
+            String type = annotation.annotationType().getName();
+            if (type.equals(JACKSON + "JsonProperty") || type.equals(JACKSON + "JsonSetter")) {
+                return given(annotation, null);
+            }
+        }
+        return null;
+    }
+
     /** The name that an annotation gives, or the one before. */
-    private static String given(Annotation annotation, String before) {
+    static String given(Annotation annotation, String before) {
         Object given = value(annotation, "value");
         return given instanceof String && !((String) given).isEmpty() ? (String) given : before;
     }
@@ -120,27 +233,26 @@ final class JsonNames {
         return annotation != null && !Boolean.FALSE.equals(value(annotation, "value"));
     }
 
-    /** The names that such an annotation of the class, or of the ancestor from which it inherits one, lists for reading. */
-    private static Set<String> listedBy(Class<?> type, String annotation) {
+    /** Names that the class, or the ancestor from which it inherits it, lists in an annotation for reading; null: in none. */
+    private static List<String> listedBy(Class<?> type, String annotation) {
         Annotation found = declared(type, annotation);
         Object names = found == null ? null : value(found, "value");
         return names instanceof String[] && !Boolean.TRUE.equals(value(found, "allowSetters"))
-                ? Set.copyOf(List.of((String[]) names)) : Set.of();
+                ? List.of((String[]) names) : null;
     }
 
     /** An annotation of Jackson; null: neither the class nor an ancestor has it. */
     private static Annotation declared(Class<?> type, String name) {
         for (Class<?> ancestor = type; ancestor != null; ancestor = ancestor.getSuperclass()) {
-            for (Annotation annotation : ancestor.getDeclaredAnnotations()) {
-                if (annotation.annotationType().getName().equals(JACKSON + name)) {
-                    return annotation;
-                }
+            Annotation annotation = annotation(ancestor, JACKSON + name);
+            if (annotation != null) {
+                return annotation;
             }
         }
         return null;
     }
 
-    private static Object value(Annotation annotation, String name) {
+    static Object value(Annotation annotation, String name) {
         try {
             return annotation.annotationType().getMethod(name).invoke(annotation);
         } catch (ReflectiveOperationException | RuntimeException | LinkageError cause) {

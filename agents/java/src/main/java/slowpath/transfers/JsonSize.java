@@ -6,10 +6,19 @@ package slowpath.transfers;
 
 import java.io.File;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.URI;
 import java.net.URL;
 import java.nio.ByteBuffer;
+import java.nio.charset.Charset;
+import java.nio.file.Path;
+import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.OffsetDateTime;
 import java.time.Year;
+import java.time.ZonedDateTime;
+import java.time.temporal.ChronoField;
+import java.time.temporal.TemporalAccessor;
 import java.util.Calendar;
 import java.util.Collection;
 import java.util.Date;
@@ -47,13 +56,13 @@ final class JsonSize {
             return ofNumber(value);
         }
         if (value instanceof Enum) {
-            return 2 + ((Enum<?>) value).name().length();
+            return JsonEnums.of((Enum<?>) value);
         }
         String type = value.getClass().getName();
         boolean isArray = value.getClass().isArray();
         if (depth == DEEPEST
                 && (isArray || value instanceof Collection || value instanceof Map || value instanceof Optional
-                || value instanceof AtomicReference)) {
+                || value instanceof AtomicReference || value instanceof Map.Entry)) {
             return 2;
         }
         if (value instanceof byte[]) {
@@ -80,7 +89,21 @@ final class JsonSize {
         if (value instanceof Class) {
             return 2 + ((Class<?>) value).getName().length();
         }
-        if (value instanceof URI || value instanceof URL || value instanceof File || type.startsWith("java.time.") || type.equals("java.sql.Date") || type.equals("java.sql.Time")) {
+        if (value instanceof Charset) {
+            return 2 + ((Charset) value).name().length();
+        }
+        if (value instanceof InetSocketAddress) {
+            InetSocketAddress address = (InetSocketAddress) value;
+            return 2 + address.getHostString().length() + 1 + String.valueOf(address.getPort()).length();
+        }
+        if (value instanceof Path && value.getClass().getClassLoader() == null) {
+            return 2 + "file://".length() + value.toString().length();
+        }
+        if (type.startsWith("java.time.")) {
+            return 2 + time(value).length();
+        }
+        if (value instanceof URI || value instanceof URL || value instanceof File || type.equals("java.sql.Date")
+                || type.equals("java.sql.Time")) {
             return 2 + value.toString().length();
         }
         if ((value instanceof Date || value instanceof Calendar) && type.startsWith("java.")) {
@@ -95,6 +118,10 @@ final class JsonSize {
         if (value instanceof Map) {
             return inBrackets(elements.sum(((Map<?, ?>) value).entrySet(), entry -> 2
                     + key(((Map.Entry<?, ?>) entry).getKey()) + of(((Map.Entry<?, ?>) entry).getValue(), depth + 1)));
+        }
+        if (value instanceof Map.Entry) {
+            Map.Entry<?, ?> entry = (Map.Entry<?, ?>) value;
+            return 3 + key(entry.getKey()) + of(entry.getValue(), depth + 1);
         }
         if (value instanceof Optional) {
             return of(((Optional<?>) value).orElse(null), depth + 1);
@@ -112,6 +139,14 @@ final class JsonSize {
             return ofNumber(((OptionalDouble) value).stream().boxed().findAny().orElse(null));
         }
         return 2 + value.toString().length();
+    }
+
+    /** As ISO 8601 has it in JSON: with seconds, and without the name of a zone. */
+    private static String time(Object value) {
+        Object told = value instanceof ZonedDateTime ? ((ZonedDateTime) value).toOffsetDateTime() : value;
+        boolean isOfDay = told instanceof LocalTime || told instanceof LocalDateTime || told instanceof OffsetDateTime;
+        return told + (isOfDay && ((TemporalAccessor) told).get(ChronoField.SECOND_OF_MINUTE) == 0
+                && ((TemporalAccessor) told).get(ChronoField.NANO_OF_SECOND) == 0 ? ":00" : "");
     }
 
     /** Of a truth, too. What JSON has no number for is a text. */

@@ -17,6 +17,12 @@ final class Sql {
     private static final String NAME = "(?:[\\w$]+|\"[^\"]+\"|`[^`]+`|\\[[^\\]]+\\])";
     private static final Pattern TABLES = Pattern.compile("\\b(?:FROM|JOIN)\\s+(" + NAME + "(?:\\s*\\.\\s*" + NAME
             + ")*)", Pattern.CASE_INSENSITIVE);
+    /** Comments, texts and names in quotes, in which nothing else begins. */
+    private static final Pattern QUOTED =
+            Pattern.compile("--[^\\n]*|/\\*.*?\\*/|'[^']*'|\"[^\"]*\"", Pattern.DOTALL);
+    /** Other uses of the word FROM. */
+    private static final Pattern NO_TABLES = Pattern.compile(
+            "\\bDISTINCT\\s+FROM\\b|\\b(?:EXTRACT|SUBSTRING|TRIM|OVERLAY)\\s*\\([^()]*\\)", Pattern.CASE_INSENSITIVE);
     private static final int MOST_KNOWN = 1000;
     private static final Map<String, Endpoint> KNOWN = new ConcurrentHashMap<>();
 
@@ -34,7 +40,10 @@ final class Sql {
         return endpoint;
     }
 
-    private static Endpoint read(String query) {
+    private static Endpoint read(String text) {
+        String query = QUOTED.matcher(text).replaceAll(quoted ->
+                quoted.group().startsWith("\"") ? Matcher.quoteReplacement(quoted.group()) : " ");
+        query = NO_TABLES.matcher(query).replaceAll(" ");
         Matcher verb = VERB.matcher(query);
         Set<String> tables = new LinkedHashSet<>();
         for (Matcher table = TABLES.matcher(query); table.find();) {

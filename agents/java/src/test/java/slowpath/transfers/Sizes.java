@@ -8,9 +8,16 @@ import java.io.File;
 import java.net.InetAddress;
 import java.net.URI;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.sql.Timestamp;
+import java.time.DayOfWeek;
 import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.LocalTime;
 import java.time.Year;
+import java.time.ZoneId;
+import java.time.ZonedDateTime;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -68,7 +75,10 @@ public final class Sizes {
                 OptionalLong.empty(), OptionalDouble.of(1.5), List.of(), new int[][] {{1, 2}, {3, 4, 5}},
                 Map.of(LocalDate.of(2026, 1, 2), 5), Double.NaN, new AtomicBoolean(true), new File("/tmp/x"),
                 TimeZone.getTimeZone("Europe/Berlin"), String.class, InetAddress.getLoopbackAddress(),
-                ByteBuffer.wrap(new byte[4]), new AtomicReference<>(5), new Numbers(), new Shown())) {
+                ByteBuffer.wrap(new byte[4]), new AtomicReference<>(5), new Numbers(), new Shown(),
+                Path.of("/tmp/x"), StandardCharsets.UTF_8, Map.entry("key", 5), LocalDateTime.of(2026, 1, 2, 3, 4),
+                LocalTime.of(3, 4, 5), ZonedDateTime.of(2026, 1, 2, 3, 4, 5, 678_000_000, ZoneId.of("Europe/Berlin")),
+                DayOfWeek.MONDAY)) {
             print(Encoding.JSON, value);
         }
         AtomicInteger measured = new AtomicInteger();

@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import javax.sql.DataSource;
 import org.h2.jdbcx.JdbcConnectionPool;
+import org.hibernate.Session;
 import org.springframework.context.annotation.AnnotationConfigApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.ComponentScan;
@@ -88,6 +89,40 @@ final class JpaFamily implements Family {
         }
     }
 
+    /** Its properties are its getters. */
+    @Entity(name = "Tram")
+    @Table(name = "TRAMS")
+    static class Tram {
+        private Integer id;
+        private String model;
+        private String title;
+
+        @Id
+        public Integer getId() {
+            return id;
+        }
+
+        public void setId(Integer id) {
+            this.id = id;
+        }
+
+        public String getModel() {
+            return model;
+        }
+
+        public void setModel(String model) {
+            this.model = model;
+        }
+
+        @Transient
+        public String getTitle() {
+            if (title == null) {
+                title = "Tram " + model;
+            }
+            return title;
+        }
+    }
+
     static class First {
         final String time;
 
@@ -143,6 +178,10 @@ final class JpaFamily implements Family {
             table.line = "10";
             table.departures = "05:30 05:42 05:54";
             entities.persist(table);
+            Tram tram = new Tram();
+            tram.id = 1;
+            tram.model = "Combino";
+            entities.persist(tram);
             for (int id = 0; id < 100; id++) {
                 StationEntity station = new StationEntity();
                 station.id = id;
@@ -163,6 +202,8 @@ final class JpaFamily implements Family {
         transaction.execute(status -> collection());
         transaction.execute(status -> changed(number));
         transaction.execute(status -> made());
+        transaction.execute(status -> byGetters());
+        transaction.execute(status -> several(number));
     }
 
     private String repository(int number) {
@@ -200,6 +241,16 @@ final class JpaFamily implements Family {
 
     private String made() {
         return entities.find(TimeTable.class, 1).line; // line: jpa-made
+    }
+
+    private double several(int number) {
+        return entities.unwrap(Session.class).byMultipleIds(StationEntity.class)
+                .multiLoad(number, number + 1, number + 2) // line: jpa-several
+                .stream().mapToDouble(station -> station.longitude).sum();
+    }
+
+    private String byGetters() {
+        return entities.find(Tram.class, 1).getTitle(); // line: jpa-getters
     }
 
     @Override

@@ -35,7 +35,10 @@ final class RestTemplateFamily implements Family {
     }
 
     /** What a client is given where it would not know of what the list is. */
-    static class StationList extends ArrayList<Station> {}
+    static class StationList extends ArrayList<Station> {
+        /** JSON has elements alone. */
+        private int asked;
+    }
 
     private int listed() {
         return rest.getForObject("/stations?first=1", StationList.class) // line: rest-listed

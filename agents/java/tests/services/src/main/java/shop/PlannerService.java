@@ -140,6 +140,16 @@ public class PlannerService {
         return ticket.getSeatClass();
     }
 
+    /** Objects are made while the body comes. */
+    @GetMapping("/mapped/{id}")
+    String mapped(@PathVariable int id) throws IOException, InterruptedException {
+        HttpRequest request = HttpRequest.newBuilder(URI.create(tickets + "/stations/" + id)).build();
+        HttpResponse<Station> answer = http.send(request, told -> HttpResponse.BodySubscribers.mapping(
+                HttpResponse.BodySubscribers.ofByteArray(), body -> jackson3.readValue(body, Station.class)));
+        Station station = answer.body(); // line: mapped
+        return station.name() + (answer.body() == station);
+    }
+
     /** Passes on what it got: Jackson reads every field, by reflection. */
     @GetMapping("/forward/{id}")
     Platform forward(@PathVariable int id) {

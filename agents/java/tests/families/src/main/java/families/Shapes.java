@@ -1,0 +1,276 @@
+/*
+ * Which field `x` of these classes JSON fills, and how the constants of these enums are written, as Jackson has it: a line
+ * each. What the agent makes of the same annotations must be that.
+ *   java families.Shapes
+ */
+package families;
+
+import com.fasterxml.jackson.annotation.JsonAlias;
+import com.fasterxml.jackson.annotation.JsonCreator;
+import com.fasterxml.jackson.annotation.JsonFormat;
+import com.fasterxml.jackson.annotation.JsonIgnore;
+import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
+import com.fasterxml.jackson.annotation.JsonIncludeProperties;
+import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.annotation.JsonSetter;
+import com.fasterxml.jackson.annotation.JsonValue;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.PropertyNamingStrategies;
+import com.fasterxml.jackson.databind.annotation.JsonDeserialize;
+import com.fasterxml.jackson.databind.annotation.JsonNaming;
+import com.fasterxml.jackson.databind.annotation.JsonPOJOBuilder;
+import java.lang.reflect.Field;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.HashMap;
+
+public final class Shapes {
+    private Shapes() {}
+
+    static class Plain {
+        public String x;
+    }
+
+    static class OnField {
+        @JsonIgnore
+        public String x;
+    }
+
+    static class OnGetter {
+        private String x;
+
+        @JsonIgnore
+        public String getX() {
+            return x;
+        }
+
+        public void setX(String value) {
+            x = value;
+        }
+    }
+
+    static class WithSetter {
+        private String x;
+
+        @JsonIgnore
+        public String getX() {
+            return x;
+        }
+
+        @JsonSetter
+        public void setX(String value) {
+            x = value;
+        }
+    }
+
+    static class WithFormat {
+        @JsonIgnore
+        private String x;
+
+        @JsonFormat
+        public void setX(String value) {
+            x = value;
+        }
+    }
+
+    static class WithDeserializer {
+        private String x;
+
+        @JsonIgnore
+        public String getX() {
+            return x;
+        }
+
+        @JsonDeserialize(as = String.class)
+        public void setX(String value) {
+            x = value;
+        }
+    }
+
+    static class WithAlias {
+        private String x;
+
+        @JsonIgnore
+        public String getX() {
+            return x;
+        }
+
+        @JsonAlias("y")
+        public void setX(String value) {
+            x = value;
+        }
+    }
+
+    static class WithOtherMethod {
+        private String x;
+
+        @JsonIgnore
+        public String getX() {
+            return x;
+        }
+
+        @JsonProperty("x")
+        public void fill(String value) {
+            x = value;
+        }
+    }
+
+    static class Both {
+        @JsonIgnore
+        @JsonProperty
+        public String x;
+    }
+
+    static class ReadOnly {
+        private String x;
+
+        @JsonProperty
+        public String getX() {
+            return x;
+        }
+
+        @JsonIgnore
+        public void setX(String value) {
+            x = value;
+        }
+    }
+
+    static class ByConstructor {
+        private final String id;
+        private final String x;
+
+        @JsonCreator
+        ByConstructor(@JsonProperty("x") String value, @JsonProperty("id") String id) {
+            this.id = id;
+            x = value;
+        }
+
+        @JsonIgnore
+        public String getX() {
+            return x + id;
+        }
+    }
+
+    static class ByFactory {
+        private String x;
+
+        @JsonCreator
+        static ByFactory of(@JsonProperty("x") String value) {
+            ByFactory made = new ByFactory();
+            made.x = value;
+            return made;
+        }
+
+        @JsonIgnore
+        public String getX() {
+            return x;
+        }
+    }
+
+    @JsonDeserialize(builder = Built.Builder.class)
+    static class Built {
+        @JsonIgnore
+        private String x;
+
+        @JsonPOJOBuilder(withPrefix = "")
+        static class Builder {
+            private final Built built = new Built();
+
+            public Builder x(String value) {
+                built.x = value;
+                return this;
+            }
+
+            public Built build() {
+                return built;
+            }
+        }
+    }
+
+    @JsonIgnoreProperties("x")
+    static class Listed {
+        public String x;
+    }
+
+    @JsonIncludeProperties("id")
+    static class NotIncluded {
+        public String id;
+        public String x;
+    }
+
+    @JsonIncludeProperties({})
+    static class NoneIncluded {
+        public String x;
+    }
+
+    /** What is included has another name in JSON. */
+    @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
+    @JsonIncludeProperties("first_name")
+    static class Renamed {
+        @JsonAlias("x")
+        public String firstName;
+    }
+
+    static class Counted extends HashMap<String, String> {
+        public String x;
+    }
+
+    enum ByName {
+        FIRST
+    }
+
+    enum Annotated {
+        @JsonProperty("the first one")
+        FIRST
+    }
+
+    enum ByGetter {
+        FIRST("the first one");
+
+        private final String text;
+
+        ByGetter(String text) {
+            this.text = text;
+        }
+
+        @JsonValue
+        public String getText() {
+            return text;
+        }
+    }
+
+    enum ByNumber {
+        FIRST(17);
+
+        @JsonValue
+        private final int code;
+
+        ByNumber(int code) {
+            this.code = code;
+        }
+    }
+
+    @JsonFormat(shape = JsonFormat.Shape.NUMBER)
+    enum ByOrdinal {
+        FIRST
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        ObjectMapper json = new ObjectMapper().disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES);
+        Class<?>[] shapes = Shapes.class.getDeclaredClasses();
+        Arrays.sort(shapes, Comparator.comparing(Class::getSimpleName));
+        for (Class<?> shape : shapes) {
+            if (shape.isEnum()) {
+                String text = json.writeValueAsString(shape.getEnumConstants()[0]);
+                System.out.println(shape.getSimpleName() + " " + text.length());
+            } else {
+                Object made = json.readValue("{\"x\":\"X\",\"id\":\"I\"}", shape);
+                for (Field field : shape.getDeclaredFields()) {
+                    field.setAccessible(true);
+                    System.out.println(shape.getSimpleName() + "." + field.getName() + " " + (field.get(made) != null));
+                }
+            }
+        }
+    }
+}
