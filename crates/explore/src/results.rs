@@ -13,7 +13,7 @@ use crate::importance::{Importance, importance};
 use crate::policy::halving;
 use crate::rounds::without_rounds;
 use crate::spec::{Objective, PolicyChoice, Spec};
-use crate::statistics::{Difference, Sample};
+use crate::statistics::{Difference, Sample, to_compare};
 use crate::trial::{Outcome, Trial, by_configuration, complete};
 use crate::value::Configuration;
 
@@ -287,8 +287,10 @@ impl Alike {
     }
 
     fn cost(&self, group: &Group<'_>, objective: &Objective) -> f64 {
-        self.sample(group, &objective.metric)
-            .map_or(f64::INFINITY, |sample| objective.cost(sample.mean))
+        let sample = self.sample(group, &objective.metric);
+        sample.map_or(f64::INFINITY, |sample| {
+            to_compare(objective.cost(sample.mean))
+        })
     }
 }
 
