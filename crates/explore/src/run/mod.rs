@@ -408,6 +408,7 @@ impl<'run> Runner<'run> {
             leftovers::TOKEN_VARIABLE.to_owned(),
             self.signs.token.clone(),
         );
+        (program.environment).insert(leftovers::PART_VARIABLE.to_owned(), part.name().to_owned());
         if let Some(room) = &self.room {
             room.tell(&mut program.environment);
         }
