@@ -688,6 +688,29 @@ fn a_policy_stops_runs_that_have_told_enough() {
 }
 
 #[test]
+fn a_run_that_is_stopped_has_not_failed_to_print_what_comes_at_its_end() {
+    let place = Place::with(&format!(
+        "{NUMBERS}[workload]\ncommand = \"for i in 1 2 3; do echo cost {{{{a}}}}; sleep 0.2; done; echo total 7\"\n{COST}[metrics.total]\nregex = 'total ([0-9]+)'\n[trials]\nper_configuration = 1\n[policy]\nname = \"python\"\nfile = \"p.py\"\n"
+    ));
+    let policy = "from slowpath_policy import Policy\nclass One(Policy):\n    def next(self):\n        return None if self.results else [{'a': a, 'b': 1} for a in (1, 2, 3, 4)]\n    def stop_run(self, configuration, metric, value):\n        return configuration['a'] > 1\n    def conclusions(self):\n        return [str(sorted(one['metrics'].items())) for one in self.results if one['outcome'] == 'stopped']\n";
+    fs::write(place.path("p.py"), policy).expect("written");
+    let left = place.explore(&["--no-reasons"]);
+    if left.stderr.contains("python3: No such file") {
+        return skip("there is no python3");
+    }
+    assert_eq!(left.status, Some(0), "{}", left.stderr);
+    let results = place.results();
+    assert_eq!(results["failed"], 0, "{results}");
+    let told = results["conclusions"].as_array().expect("sentences");
+    let mut told: Vec<&str> = told.iter().filter_map(Value::as_str).collect();
+    told.sort_unstable();
+    assert_eq!(
+        told,
+        ["[('cost', 2.0)]", "[('cost', 3.0)]", "[('cost', 4.0)]"]
+    );
+}
+
+#[test]
 fn processor_time_of_system_and_workload_are_told_apart() {
     let busy = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
     let place = Place::with(&format!(
