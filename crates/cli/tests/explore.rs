@@ -207,13 +207,13 @@ fn a_load_that_cannot_be_is_told() {
 fn what_is_recommended_runs_with_its_own_files() {
     let place = Place::with(&format!(
         "[parameters.a]\ntype = \"integer\"\nvalues = [3, 1, 2]\n\
-         [[files]]\npath = \"app.conf\"\ncontent = \"cost {{{{a}}}}\"\n\
-         [[files]]\npath = \"{{{{scratch}}}}/app.conf\"\ncontent = \"other {{{{a}}}}\"\n\
+         [[files]]\npath = \"etc/it's/app.conf\"\ncontent = \"cost {{{{a}}}}\"\n\
+         [[files]]\npath = \"{{{{scratch}}}}/sub/app.conf\"\ncontent = \"other {{{{a}}}}\"\n\
          [[files]]\npath = \"{{{{scratch}}}}/start.sh\"\ncontent = \"echo not me\"\n\
-         [workload]\ncommand = \"cat app.conf {{{{scratch}}}}/app.conf\"\n{COST}[trials]\nper_configuration = 1\n"
+         [workload]\ncommand = '''cat etc/*/app.conf {{{{scratch}}}}/sub/app.conf'''\n{COST}[trials]\nper_configuration = 1\n"
     ));
     assert_eq!(place.explore(&["--no-reasons"]).status, Some(0));
-    fs::write(place.path("app.conf"), "of the last trial").expect("written");
+    fs::remove_dir_all(place.path("etc")).expect("its folder was made");
     let recommended = place.path("x/recommended");
     let started = Command::new("sh")
         .arg(recommended.join("start.sh"))
