@@ -144,7 +144,7 @@ pub fn common_slope(groups: &[Vec<(f64, f64)>], confidence: f64) -> Option<Diffe
 /// smaller. Known variances are assumed; where they are estimated from few values, the share is less.
 ///
 /// The largest lies at m with density k φ(m) Φ(m)^(k-1), each other one below m - z √2 with probability Φ(m - z √2) / Φ(m).
-pub fn worse_by_luck(count: u64, confidence: f64) -> f64 {
+pub(crate) fn worse_by_luck(count: u64, confidence: f64) -> f64 {
     const STEP: f64 = 0.01;
     let normal = Normal::standard();
     let apart = normal.inverse_cdf(0.5 + confidence / 2.0) * std::f64::consts::SQRT_2;
