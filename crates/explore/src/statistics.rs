@@ -65,7 +65,7 @@ impl Sample {
             0 | 1 => 0.0,
             _ => squares / (count - 1.0),
         };
-        (mean.is_finite() && variance.is_finite()).then_some(Self {
+        (mean.abs() <= LARGEST && variance.is_finite()).then_some(Self {
             count: values.len() as u64,
             mean,
             variance,
