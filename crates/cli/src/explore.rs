@@ -360,6 +360,8 @@ impl Progress {
                 self.unit
             ),
             Some(_) => return,
+            // What its metric comes from is printed at the end of a run.
+            None if trial.outcome == Outcome::Stopped => "stopped early".to_owned(),
             None => format!("failed: {}", trial.outcome.words()),
         };
         self.line(&format!(

@@ -2,7 +2,6 @@
 
 use slowpath_explore::{
     Drift, Importance, Method, ObjectiveRow, Results, Row, Standing, Value, four_digits,
-    worse_by_luck,
 };
 
 use crate::tables::Columns;
@@ -181,12 +180,11 @@ fn legend(results: &Results) -> String {
         text += "; ?: too few trials to say";
     }
     text += ".\n";
-    let rivals = results.configurations.iter();
-    let rivals = rivals.filter(|row| row.difference.is_some()).count() as u64 + 1;
-    if rivals > 2 && has(Standing::Worse) {
+    if let Some(luck) = results.luck() {
         text += &format!(
-            "Each is compared by itself with the luckiest: of {rivals} that are equally good, up to {:.0} % would seem worse.\n",
-            100.0 * worse_by_luck(rivals, results.confidence)
+            "Each is compared by itself with the luckiest: of {} that are equally good, up to {:.0} % would seem worse.\n",
+            luck.rivals,
+            100.0 * luck.share
         );
     }
     if results.is_by_rounds {

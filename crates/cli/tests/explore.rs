@@ -207,13 +207,13 @@ fn a_load_that_cannot_be_is_told() {
 fn what_is_recommended_runs_with_its_own_files() {
     let place = Place::with(&format!(
         "[parameters.a]\ntype = \"integer\"\nvalues = [3, 1, 2]\n\
-         [[files]]\npath = \"app.conf\"\ncontent = \"cost {{{{a}}}}\"\n\
-         [[files]]\npath = \"{{{{scratch}}}}/app.conf\"\ncontent = \"other {{{{a}}}}\"\n\
+         [[files]]\npath = \"etc/it's/app.conf\"\ncontent = \"cost {{{{a}}}}\"\n\
+         [[files]]\npath = \"{{{{scratch}}}}/sub/app.conf\"\ncontent = \"other {{{{a}}}}\"\n\
          [[files]]\npath = \"{{{{scratch}}}}/start.sh\"\ncontent = \"echo not me\"\n\
-         [workload]\ncommand = \"cat app.conf {{{{scratch}}}}/app.conf\"\n{COST}[trials]\nper_configuration = 1\n"
+         [workload]\ncommand = '''cat etc/*/app.conf {{{{scratch}}}}/sub/app.conf'''\n{COST}[trials]\nper_configuration = 1\n"
     ));
     assert_eq!(place.explore(&["--no-reasons"]).status, Some(0));
-    fs::write(place.path("app.conf"), "of the last trial").expect("written");
+    fs::remove_dir_all(place.path("etc")).expect("its folder was made");
     let recommended = place.path("x/recommended");
     let started = Command::new("sh")
         .arg(recommended.join("start.sh"))
@@ -684,6 +684,29 @@ fn a_policy_stops_runs_that_have_told_enough() {
     assert_eq!(
         (&stopped["outcomes"]["stopped"], &stopped["rank"]),
         (&1.into(), &Value::Null)
+    );
+}
+
+#[test]
+fn a_run_that_is_stopped_has_not_failed_to_print_what_comes_at_its_end() {
+    let place = Place::with(&format!(
+        "{NUMBERS}[workload]\ncommand = \"for i in 1 2 3; do echo cost {{{{a}}}}; sleep 0.2; done; echo total 7\"\n{COST}[metrics.total]\nregex = 'total ([0-9]+)'\n[trials]\nper_configuration = 1\n[policy]\nname = \"python\"\nfile = \"p.py\"\n"
+    ));
+    let policy = "from slowpath_policy import Policy\nclass One(Policy):\n    def next(self):\n        return None if self.results else [{'a': a, 'b': 1} for a in (1, 2, 3, 4)]\n    def stop_run(self, configuration, metric, value):\n        return configuration['a'] > 1\n    def conclusions(self):\n        return [str(sorted(one['metrics'].items())) for one in self.results if one['outcome'] == 'stopped']\n";
+    fs::write(place.path("p.py"), policy).expect("written");
+    let left = place.explore(&["--no-reasons"]);
+    if left.stderr.contains("python3: No such file") {
+        return skip("there is no python3");
+    }
+    assert_eq!(left.status, Some(0), "{}", left.stderr);
+    let results = place.results();
+    assert_eq!(results["failed"], 0, "{results}");
+    let told = results["conclusions"].as_array().expect("sentences");
+    let mut told: Vec<&str> = told.iter().filter_map(Value::as_str).collect();
+    told.sort_unstable();
+    assert_eq!(
+        told,
+        ["[('cost', 2.0)]", "[('cost', 3.0)]", "[('cost', 4.0)]"]
     );
 }
 

@@ -32,6 +32,12 @@ PLAIN void nap(int ms) { usleep(ms * 1000); }
 PLAIN int down(int n) { if (n == 0) { usleep(2000); return 0; } return 1 + step(down(n - 1)); }
 PLAIN void never(void) { step(0); }
 PLAIN void killed(void) { raise(SIGKILL); }
+PLAIN int twice(int x) { return 2 * x; }
+/* As compilers name a copy that they have made for some callers, and what they have taken out of it. */
+int copied(int x) __asm__("twice.constprop.0");
+int part(int x) __asm__("twice.part.0");
+PLAIN int copied(int x) { return 2 * x + 1; }
+PLAIN int part(int x) { return x - 1; }
 
 static int count;
 static void *steps(void *none) { for (int i = 0; i < count; i++) step(i); return none; }
@@ -58,6 +64,8 @@ int main(int argc, char **argv) {
     wait(NULL);
     for (int i = 0; i < threads; i++) pthread_join(ids[i], NULL);
     if (!strcmp(argv[1], "die")) killed();
+    for (int i = 0; i < 30; i++) part(twice(i));
+    for (int i = 0; i < 40; i++) copied(i);
     printf("made %d\n", (threads + 1) * count);
     return 0;
 }
@@ -141,6 +149,7 @@ fn calls_in_threads_and_children_are_counted_exactly_and_timed() {
         shortest = { function = "step", binary = "./program", type = "LAT", take = "min", unit = "ns" }
         median = { function = "step", binary = "./program", type = "LAT", take = "median", unit = "ns" }
         all = { function = "step", binary = "./program", type = "LAT", take = "sum", unit = "ns" }
+        copies = { function = "twice", binary = "./program", type = "CNT" }
     "#;
     let Some(results) = Place::with(specification).and_then(|place| place.results()) else {
         return;
@@ -149,6 +158,11 @@ fn calls_in_threads_and_children_are_counted_exactly_and_timed() {
         let threads = configuration["threads"].as_f64().expect("a number");
         assert_eq!(mean("seen"), (threads + 1.0) * 2000.0, "{configuration}");
         assert_eq!(mean("seen"), mean("said"));
+        assert_eq!(
+            mean("copies"),
+            70.0,
+            "what the compiler copies is the function"
+        );
         assert!(mean("rate") > 0.0);
         assert!(0.0 < mean("shortest") && mean("shortest") <= mean("median"));
         assert!(

@@ -117,6 +117,21 @@ fn a_system_that_ends_well_and_leaves_nothing_has_failed() {
 }
 
 #[test]
+fn what_a_workload_leaves_running_is_no_system() {
+    // In the background of its shell, in a session of its own, and without its parent.
+    for left in ["sleep 60 &", "setsid sleep 60 &", "(setsid sleep 60 &);"] {
+        let workload = format!("exec 2>/dev/null; {left} sleep 1.2; echo cost 1");
+        for system in [
+            "command = \"sleep 0.5\"",
+            "command = \"setsid sleep 0.5 >/dev/null 2>&1 & true\"",
+        ] {
+            let csv = explored(system, &workload, 1);
+            assert!(csv.contains("system-ended") && csv.contains(GONE), "{csv}");
+        }
+    }
+}
+
+#[test]
 fn a_system_that_leaves_a_process_goes_on() {
     let system = "command = \"setsid sleep 60 >/dev/null 2>&1 & sleep 0.3\"\nstop = \"true\"";
     let csv = explored(system, "sleep 0.6; echo cost 1", 0);

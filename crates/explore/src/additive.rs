@@ -5,6 +5,8 @@
 //! Where several solutions fit alike, it is the shortest, which shares among factors that change together. It knows
 //! nothing of parameters.
 
+use crate::statistics::mean;
+
 /// For each row its level of one factor, from 0; `None` where it has none.
 pub(crate) type Levels = Vec<Option<usize>>;
 
@@ -30,7 +32,7 @@ const MOST_TURNS: usize = 300;
 /// Stiefel, *Methods of Conjugate Gradients for Solving Linear Systems*, 1952).
 pub(crate) fn fit(numbers: &[f64], factors: &[Levels]) -> Fit {
     let factors: Vec<Factor<'_>> = factors.iter().map(Factor::of).collect();
-    let mean = numbers.iter().sum::<f64>() / numbers.len().max(1) as f64;
+    let mean = mean(numbers);
     let mut left: Vec<f64> = numbers.iter().map(|number| number - mean).collect();
     let mut effects: Vec<Vec<f64>> = (factors.iter())
         .map(|factor| vec![0.0; factor.counts.len()])

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use crate::additive::{Levels, fit};
 use crate::space::Space;
-use crate::statistics::Sample;
+use crate::statistics::{Sample, mean};
 use crate::value::{Configuration, Value};
 
 /// Where configurations are too few to look at each number by itself, so many groups of neighbours are looked at,
@@ -43,12 +43,14 @@ pub enum Method {
     Additive,
 }
 
-/// Of these configurations; `None` where fewer than three, where all are the same, or where they are too few for what was
-/// varied.
+/// Of these configurations; `None` where fewer than three, where all are the same but for what rounding makes, or where
+/// they are too few for what was varied.
 pub fn importance(space: &Space, sampled: &[(&Configuration, Sample)]) -> Option<Importance> {
     let means: Vec<f64> = sampled.iter().map(|(_, sample)| sample.mean).collect();
     let squares = squares(&means);
-    if sampled.len() < 3 || !squares.is_finite() || squares <= 0.0 {
+    let largest = means.iter().fold(0.0, |most: f64, one| most.max(one.abs()));
+    let rounded_off = means.len() as f64 * (largest * 1e-12).powi(2);
+    if sampled.len() < 3 || !squares.is_finite() || squares <= rounded_off {
         return None;
     }
     let is_grid = is_whole_grid(space, sampled);
@@ -220,7 +222,7 @@ fn levels_of(sampled: &[(&Configuration, Sample)], name: &str, groups: usize) ->
 }
 
 fn squares(values: &[f64]) -> f64 {
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let mean = mean(values);
     values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 

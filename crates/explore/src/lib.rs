@@ -41,7 +41,7 @@ pub use probes::{Counts, DamagedProbes, Probe, ProbeKind, ProbeMemory, Record};
 pub use reason::{Account, Accounts, Cause};
 pub use recommend::recommend;
 pub use remote::{Agent, AgentError};
-pub use results::{MetricRow, Note, ObjectiveRow, Results, Row, Standing, csv};
+pub use results::{Luck, MetricRow, Note, ObjectiveRow, Results, Row, Standing, csv};
 pub use run::{Calls, Ended, Observed, RunError, Times, Unusable, check_functions, measure};
 pub use slowpath_platform::signals::{EndSignal, SignalPipe};
 pub use space::{Domain, GridError, Parameter, Space};
@@ -49,7 +49,7 @@ pub use spec::{
     Aggregate, Function, Load, Metric, Objective, OfCalls, PolicyChoice, ProbeMetric, ProbeName,
     RemoteAgent, Source, Spec, SpecError, Take, TimeUnit,
 };
-pub use statistics::{Difference, Sample, four_digits, worse_by_luck};
+pub use statistics::{Difference, Sample, four_digits};
 pub use store::{About, FILE_NAME, Reason, Store, StoreError};
 pub use trial::{Failure, Outcome, Trial};
 pub use value::{Configuration, Value};

@@ -59,7 +59,13 @@ pub fn recommend(
         let kept = path.strip_prefix("/").unwrap_or(&path);
         let kept = folder.join("files").join(kept);
         let word = |path: &Path| shell_word(&path.display().to_string());
-        placing += &format!("cp -- {} {} || exit 1\n", word(&kept), word(&path));
+        let parent = path.parent().unwrap_or(Path::new("/"));
+        placing += &format!(
+            "mkdir -p -- {} && cp -- {} {} || exit 1\n",
+            word(parent),
+            word(&kept),
+            word(&path)
+        );
         write(kept, text)?;
     }
     let (command, environment) = match &spec.system {

@@ -13,7 +13,7 @@ use crate::importance::{Importance, importance};
 use crate::policy::halving;
 use crate::rounds::without_rounds;
 use crate::spec::{Objective, PolicyChoice, Spec};
-use crate::statistics::{Difference, Sample};
+use crate::statistics::{Difference, Sample, to_compare, worse_by_luck};
 use crate::trial::{Outcome, Trial, by_configuration, complete};
 use crate::value::Configuration;
 
@@ -105,6 +105,16 @@ pub struct MetricRow {
     /// Half the width of its interval; null of a single trial.
     #[schema(required)]
     pub half_width: Option<f64>,
+}
+
+/// What chance alone would make of comparisons with the best, which is partly lucky.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = ExplorationLuck)]
+pub struct Luck {
+    /// How many configurations were compared, the best among them.
+    pub rivals: u64,
+    /// The share of so many equally good ones that at most would seem worse, each being compared by itself.
+    pub share: f64,
 }
 
 /// How a configuration stands to the best.
@@ -213,6 +223,17 @@ impl Results {
         self.configurations.first().filter(|row| row.rank.is_some())
     }
 
+    /// What luck would make of as many as were compared; `None` where none is said to be worse, or two alone were compared.
+    pub fn luck(&self) -> Option<Luck> {
+        let rows = || self.configurations.iter();
+        let rivals = rows().filter(|row| row.difference.is_some()).count() as u64 + 1;
+        let is_any_worse = rows().any(|row| row.standing == Standing::Worse);
+        (rivals > 2 && is_any_worse).then(|| Luck {
+            rivals,
+            share: worse_by_luck(rivals, self.confidence),
+        })
+    }
+
     /// The worst one that has a result, and is not the best.
     pub fn worst(&self) -> Option<&Row> {
         self.configurations
@@ -287,8 +308,10 @@ impl Alike {
     }
 
     fn cost(&self, group: &Group<'_>, objective: &Objective) -> f64 {
-        self.sample(group, &objective.metric)
-            .map_or(f64::INFINITY, |sample| objective.cost(sample.mean))
+        let sample = self.sample(group, &objective.metric);
+        sample.map_or(f64::INFINITY, |sample| {
+            to_compare(objective.cost(sample.mean))
+        })
     }
 }
 

@@ -11,6 +11,24 @@ use utoipa::ToSchema;
 /// A larger number, or one below the negative of it, is none to reckon with: sums of squares have to stay finite.
 pub(crate) const LARGEST: f64 = 1e140;
 
+/// The mean: of equal values exactly that value, and the same in whatever order they stand. What a plain sum rounds off
+/// would make differences where there are none.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let Some(least) = sorted.first() else {
+        return f64::NAN;
+    };
+    let above = sorted.iter().map(|value| value - least).sum::<f64>();
+    least + above / sorted.len() as f64
+}
+
+/// A number as it is compared with others: without the digits that rounding decides, where it was computed on several ways.
+pub(crate) fn to_compare(number: f64) -> f64 {
+    // And there is one zero.
+    format!("{number:.11e}").parse().unwrap_or(number) + 0.0
+}
+
 /// Several measurements of one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sample {
@@ -38,7 +56,7 @@ impl Sample {
     /// Of these values; `None` of none, and where they are too large to be reckoned with ([`LARGEST`]).
     pub fn of(values: &[f64]) -> Option<Self> {
         let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
+        let mean = mean(values);
         let squares = values
             .iter()
             .map(|value| (value - mean).powi(2))
@@ -47,7 +65,7 @@ impl Sample {
             0 | 1 => 0.0,
             _ => squares / (count - 1.0),
         };
-        (mean.is_finite() && variance.is_finite()).then_some(Self {
+        (mean.abs() <= LARGEST && variance.is_finite()).then_some(Self {
             count: values.len() as u64,
             mean,
             variance,
@@ -100,8 +118,8 @@ pub fn common_slope(groups: &[Vec<(f64, f64)>], confidence: f64) -> Option<Diffe
     let (mut xx, mut xy, mut yy, mut freedom) = (0.0, 0.0, 0.0, -1.0);
     for group in groups.iter().filter(|group| group.len() > 1) {
         let count = group.len() as f64;
-        let x_mean = group.iter().map(|(x, _)| x).sum::<f64>() / count;
-        let y_mean = group.iter().map(|(_, y)| y).sum::<f64>() / count;
+        let x_mean = mean(&group.iter().map(|(x, _)| *x).collect::<Vec<_>>());
+        let y_mean = mean(&group.iter().map(|(_, y)| *y).collect::<Vec<_>>());
         for (x, y) in group {
             xx += (x - x_mean).powi(2);
             xy += (x - x_mean) * (y - y_mean);
@@ -126,7 +144,7 @@ pub fn common_slope(groups: &[Vec<(f64, f64)>], confidence: f64) -> Option<Diffe
 /// smaller. Known variances are assumed; where they are estimated from few values, the share is less.
 ///
 /// The largest lies at m with density k φ(m) Φ(m)^(k-1), each other one below m - z √2 with probability Φ(m - z √2) / Φ(m).
-pub fn worse_by_luck(count: u64, confidence: f64) -> f64 {
+pub(crate) fn worse_by_luck(count: u64, confidence: f64) -> f64 {
     const STEP: f64 = 0.01;
     let normal = Normal::standard();
     let apart = normal.inverse_cdf(0.5 + confidence / 2.0) * std::f64::consts::SQRT_2;
@@ -180,6 +198,20 @@ mod tests {
             None
         );
         assert_eq!(Sample::of(&[]), None);
+    }
+
+    #[test]
+    fn rounding_makes_no_difference_between_equal_numbers() {
+        // Sums of 3 and of 10 times 0.7 are not 2.1 and 7.
+        for count in [1, 2, 3, 6, 10] {
+            let sample = Sample::of(&vec![0.7; count]).expect("values");
+            assert_eq!((sample.mean, sample.variance), (0.7, 0.0), "{count}");
+        }
+        assert_eq!(mean(&[0.1, 0.2, 0.3]), mean(&[0.3, 0.1, 0.2]));
+        assert!(mean(&[0.1, 0.2, 0.3, 0.1, 0.2, 0.3]) - mean(&[0.1, 0.2, 0.3]) < 1e-15);
+        assert_eq!(to_compare(0.1 + 0.2), to_compare(0.3));
+        assert!(to_compare(0.3) < to_compare(0.3 + 1e-11));
+        assert_eq!(to_compare(-0.0).total_cmp(&0.0), std::cmp::Ordering::Equal);
     }
 
     #[test]

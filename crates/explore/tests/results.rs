@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use slowpath_explore::{Configuration, Failure, Outcome, Results, Row, Spec, Trial};
+use slowpath_explore::{Configuration, Failure, Outcome, Results, Row, Spec, Standing, Trial};
 
 const SPEC: &str = "[parameters.a]\ntype = \"integer\"\nmin = 1\nmax = 9\n\
     [workload]\ncommand = \"true\"\n[metrics.time]\nregex = '(1)'\n[metrics.memory]\nregex = '(2)'\n\
@@ -64,6 +64,26 @@ fn where_the_first_objective_is_equal_the_next_one_decides() {
     ];
     assert_eq!(those(&tried, |_| true), [4, 2, 3, 1]);
     assert_eq!(front(&tried), [2, 4]);
+}
+
+#[test]
+fn however_often_one_number_was_measured_it_is_the_same_number() {
+    let times = |a: i64, memory: f64, count: usize| vec![(a, Some((0.7, memory))); count];
+    let tried = [
+        times(1, 9.0, 3),
+        times(2, 7.0, 6),
+        times(4, 5.0, 2),
+        times(8, 3.0, 10),
+    ]
+    .concat();
+    assert_eq!(those(&tried, |_| true), [8, 4, 2, 1]);
+    assert_eq!(front(&tried), [8]);
+    let found = results(&tried);
+    let is_worse = |row: &&Row| row.standing == Standing::Worse;
+    assert_eq!(found.configurations.iter().find(is_worse), None);
+    // There is nothing that could depend on anything.
+    assert_eq!(found.importance, None);
+    assert_eq!(found.objectives[0].noise, Some(0.0));
 }
 
 #[test]

@@ -35,6 +35,7 @@ describe('an exploration', { skip: noBrowser || onlyMock }, () => {
     ]);
     assert.match(await head.innerText(), /117 of 129 planned, 5 failed/);
     assert.match(await head.innerText(), /noise 1\.1 %/);
+    assert.match(await head.innerText(), /of \d+ that are equally good, up to 26 % would seem worse/);
     assert.match(await head.innerText(), /\d+ ± [\d.]+ queries\/min/);
     await head.getByText('The best configuration, ready to use').click();
     await head.getByText('threads = 3').waitFor();
@@ -44,6 +45,17 @@ describe('an exploration', { skip: noBrowser || onlyMock }, () => {
     ]);
     assert.match((await readFile(await file.path())).toString(), /^mode = "shared"\npage_size = 4096\n/);
     assert.deepEqual(page.complaints, []);
+  });
+
+  test('an exploration that cannot be read any more is told as that', async () => {
+    const page = await browser.open('');
+    const head = panel(page, 'The exploration');
+    await settled(page);
+    const gone = { status: 409, json: { title: 'the store cannot be used', detail: '' } };
+    await page.route('**/api/exploration/progress', (route) => route.fulfill(gone));
+    await head.getByText('It cannot be read any more (the store cannot be used)').waitFor();
+    await page.route('**/api/exploration/progress', (route) => route.abort());
+    await head.getByText('The server does not answer').waitFor();
   });
 
   test('a heat map is walked with the keyboard, and its axes are chosen', async () => {

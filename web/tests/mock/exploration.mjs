@@ -176,6 +176,7 @@ function exploration() {
     },
     not_told_apart: ranked.filter(({ standing }) => standing === 'not-told-apart').length,
     no_interval: 0,
+    luck: { rivals: ranked.length, share: 0.26 },
     spent_ms: runs.length * 2050,
     parameters: [
       { name: 'threads', values: THREADS, is_number: true, without: 0 },

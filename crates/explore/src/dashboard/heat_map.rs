@@ -12,6 +12,7 @@ use super::{is_number, number, values_of};
 use crate::results::{Results, Row};
 use crate::space::Parameter;
 use crate::spec::Spec;
+use crate::statistics::mean;
 use crate::value::{Configuration, Value};
 
 /// More different numbers than this are put into groups of neighbours.
@@ -388,7 +389,7 @@ fn cell((x, y): (usize, usize), configurations: Vec<usize>, rows: &[Row], metric
             .iter()
             .map(|place| rows[*place].failed())
             .sum(),
-        mean: (!known.is_empty()).then(|| means().sum::<f64>() / known.len() as f64),
+        mean: (!known.is_empty()).then(|| mean(&means().collect::<Vec<_>>())),
         half_width,
         low: means().min_by(f64::total_cmp),
         high: means().max_by(f64::total_cmp),

@@ -21,7 +21,7 @@ pub use recommended::{Recommended, RecommendedFile};
 pub use trials::{Drift, TrialRow, drifts};
 
 use crate::exploration::is_at_work;
-use crate::results::{Results, Standing};
+use crate::results::{Luck, Results, Standing};
 use crate::space::Parameter;
 use crate::spec::{self, Spec, SpecError};
 use crate::store::{About, FILE_NAME, Reason, Store, StoreError};
@@ -129,6 +129,9 @@ pub struct Dashboard {
     pub not_told_apart: u64,
     /// How many configurations have too few trials to say whether they can.
     pub no_interval: u64,
+    /// How far luck alone could make some seem worse than the best; null where none is said to be.
+    #[schema(required)]
+    pub luck: Option<Luck>,
     /// Milliseconds spent in trials.
     pub spent_ms: u64,
     /// Parameters with the values that were tried, in the specification's order.
@@ -213,6 +216,7 @@ impl ReadExploration {
             progress,
             not_told_apart: with(Standing::NotToldApart),
             no_interval: with(Standing::NoInterval),
+            luck: results.luck(),
             spent_ms: about.spent_ms,
             parameters: (spec.space.parameters.iter())
                 .map(|parameter| parameter_row(parameter, &results))

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::results::Results;
 use crate::spec::Spec;
-use crate::statistics::{Difference, common_slope};
+use crate::statistics::{Difference, common_slope, mean};
 use crate::trial::{Outcome, Trial, by_configuration, complete};
 
 /// From when to when each trial ran, in nanoseconds since the epoch.
@@ -100,7 +100,7 @@ pub fn drifts(spec: &Spec, trials: &[Trial], times: &Times) -> Vec<Drift> {
         };
         let groups = groups.iter().map(|group| {
             let points: Vec<(f64, f64)> = group.iter().filter_map(point).collect();
-            let mean = points.iter().map(|(_, value)| value).sum::<f64>() / points.len() as f64;
+            let mean = mean(&points.iter().map(|(_, value)| *value).collect::<Vec<_>>());
             let is_share = mean != 0.0 && mean.is_finite();
             let shares = points.into_iter().filter(|_| is_share);
             shares.map(|(time, value)| (time, value / mean)).collect()

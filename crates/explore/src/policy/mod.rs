@@ -16,7 +16,7 @@ use std::time::Duration;
 use slowpath_platform::signals::SignalPipe;
 
 use crate::spec::{Objective, PolicyChoice, Spec};
-use crate::statistics::Sample;
+use crate::statistics::{Sample, to_compare};
 use crate::trial::{Trial, by_configuration, complete};
 use crate::value::Configuration;
 
@@ -172,7 +172,7 @@ impl Tried {
         };
         let (own, others) = (costs(self), costs(other));
         let each = own.iter().zip(&others);
-        let mut each = each.map(|(one, two)| one.total_cmp(two));
+        let mut each = each.map(|(one, two)| to_compare(*one).total_cmp(&to_compare(*two)));
         each.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
 }

@@ -29,6 +29,10 @@ SAMPLERS = {
 }
 # Imported by Optuna when they are first used, long after the exploration has begun.
 NEEDS = {"gp": ["torch", "scipy"], "cma-es": ["cmaes"]}
+# Where constraints forbid so many proposals one after the other, draws at random are faster, and tell the sampler where to go on.
+PROPOSED_IN_VAIN = 20
+# After so many, what constraints leave has been tried.
+MOST_IN_VAIN = 900
 
 
 class Optuna(Policy):
@@ -47,6 +51,9 @@ class Optuna(Policy):
         sampler = self.sampler(options.pop("sampler", "tpe"), startup, options)
         self.study = optuna.create_study(directions=directions, sampler=sampler, pruner=pruner)
         self.tried = {}
+        # Those of them that constraints forbid, and how many of them came one after the other.
+        self.forbidden = set()
+        self.in_vain = 0
         # Optuna's trials of configurations whose results are waited for, by configuration.
         self.asked = {}
         # How many values of the first objective the run has told, and whether one of its configuration was stopped.
@@ -107,9 +114,12 @@ class Optuna(Policy):
         return parameter["domain"]["kind"] == "values" and isinstance(distribution, optuna.distributions.IntDistribution)
 
     def next(self):
-        if len(self.tried) >= self.wanted:
+        tried = len(self.tried) - len(self.forbidden)
+        # Where nothing has been tried, the explorer says what is wrong.
+        is_in_vain = self.in_vain >= MOST_IN_VAIN and tried > 0
+        if tried >= self.wanted or is_in_vain:
             return None
-        return self.proposed() or self.another()
+        return (self.proposed() if self.in_vain < PROPOSED_IN_VAIN else None) or self.another()
 
     def proposed(self):
         """What the sampler proposes that was not tried; None where it proposes only what was."""
@@ -161,9 +171,15 @@ class Optuna(Policy):
     def result(self, trial):
         configuration = trial["configuration"]
         key = json.dumps(configuration, sort_keys=True)
-        if key not in self.tried and key not in self.asked and trial["trial"] is not None:
-            # One of an earlier run of the exploration: the sampler has proposed it from the same results.
-            self.proposed()
+        if trial["outcome"] == "forbidden":
+            self.forbidden.add(key)
+            self.in_vain += 1
+            if key not in self.asked:
+                # Drawn at random: the sampler need not know of all of these.
+                self.tried[key] = []
+                return
+        else:
+            self.in_vain = 0
         self.step = 0
         known = self.tried.setdefault(key, [])
         known.append([trial["metrics"].get(one["metric"]) for one in self.objectives])
@@ -190,6 +206,15 @@ class Optuna(Policy):
         }
         distributions = {name: self.distributions[name] for name in configuration}
         self.study.add_trial(optuna.trial.create_trial(params=asked, distributions=distributions, values=values))
+
+    def conclusions(self):
+        if self.in_vain < MOST_IN_VAIN:
+            return []
+        tried = len(self.tried) - len(self.forbidden)
+        return [
+            f"only {tried} of {self.wanted} configurations were tried: constraints forbid the last {self.in_vain} "
+            "that the sampler proposed; there may be more"
+        ]
 
     def worst(self):
         good = [values for known in self.tried.values() for values in known if None not in values]

@@ -40,6 +40,8 @@ pub struct PythonPolicyProcess {
     /// How many trials it has been told of.
     told: usize,
     per_configuration: u32,
+    /// Whether it keeps in mind what it has proposed, beside what came of it.
+    remembers_proposals: bool,
     has_max_duration: bool,
     has_stop_run: bool,
 }
@@ -102,6 +104,7 @@ impl PythonPolicyProcess {
             signals: Vec::new(),
             told: 0,
             per_configuration: spec.trials.per_configuration,
+            remembers_proposals: choice.file.is_none(),
             has_max_duration: false,
             has_stop_run: false,
         };
@@ -234,17 +237,14 @@ impl PythonPolicyProcess {
         self.told = trials.len();
         Ok(())
     }
-}
 
-impl Policy for PythonPolicyProcess {
-    fn next(&mut self, seen: Seen<'_>) -> Result<Vec<Wanted>, PolicyError> {
-        self.tell(seen.trials)?;
-        // Where all that it wants is forbidden, it is told so and chooses again.
+    /// What it wants next. Where all of that is forbidden, it is told so and chooses again.
+    fn wanted(&mut self, space: &Space, batch: u32) -> Result<Vec<Wanted>, PolicyError> {
         for _ in 0..MOST_FORBIDDEN {
-            let answer = self.ask(json!({"next": seen.batches}))?;
+            let answer = self.ask(json!({"next": batch}))?;
             let proposed: Vec<Proposed> = understood(answer["next"].clone())?;
             let is_end = proposed.is_empty();
-            let wanted = self.allowed(&seen.spec.space, proposed)?;
+            let wanted = self.allowed(space, proposed)?;
             if is_end || !wanted.is_empty() {
                 return Ok(wanted);
             }
@@ -253,6 +253,20 @@ impl Policy for PythonPolicyProcess {
             "the policy wanted {MOST_FORBIDDEN} configurations one after the other that constraints forbid\n  \
              hint: ranges of parameters that leave less to the constraints help"
         )))
+    }
+}
+
+impl Policy for PythonPolicyProcess {
+    fn next(&mut self, seen: Seen<'_>) -> Result<Vec<Wanted>, PolicyError> {
+        if self.remembers_proposals && self.told == 0 {
+            // From the same results it proposes the same once more, what was forbidden as well, and goes on from there.
+            for batch in seen.trials.chunk_by(|one, two| one.batch == two.batch) {
+                self.wanted(&seen.spec.space, batch[0].batch)?;
+                self.tell(&seen.trials[..self.told + batch.len()])?;
+            }
+        }
+        self.tell(seen.trials)?;
+        self.wanted(&seen.spec.space, seen.batches)
     }
 
     fn max_duration(

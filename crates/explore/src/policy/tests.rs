@@ -1,5 +1,7 @@
 //! Policies against functions that are known, without running anything.
 
+mod constrained;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;

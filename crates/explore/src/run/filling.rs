@@ -77,11 +77,14 @@ impl<'run> Filled<'run> {
         Ok(program)
     }
 
-    /// Writes a file with its names filled in; a relative path starts from the specification's folder. Says where.
+    /// Writes a file with its names filled in, and makes the folder that it lies in; a relative path starts from the
+    /// specification's folder. Says where.
     pub(crate) fn write(&self, file: &FilledFile) -> Result<PathBuf, String> {
         let path = self.spec_folder.join(self.text(&file.path)?);
         let content = self.text(&file.content)?;
-        fs::write(&path, content)
+        let folder = path.parent().unwrap_or(self.spec_folder);
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&path, content))
             .map_err(|cause| format!("{} cannot be written: {cause}", path.display()))?;
         Ok(path)
     }

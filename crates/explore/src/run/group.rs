@@ -17,7 +17,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::System => "system",
             Self::Workload => "workload",
@@ -98,12 +98,8 @@ impl Group {
             .collect()
     }
 
-    /// Whether anybody is in a part now.
-    pub(crate) fn holds_any(&self, part: Part) -> bool {
-        !self.of_part(part).is_empty()
-    }
-
-    fn of_part(&self, part: Part) -> Vec<i32> {
+    /// Who is in a part now.
+    pub(crate) fn of_part(&self, part: Part) -> Vec<i32> {
         let list = fs::read_to_string(self.folder.join(part.name()).join("cgroup.procs"));
         list.unwrap_or_default()
             .lines()

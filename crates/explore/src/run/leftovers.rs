@@ -11,8 +11,13 @@ use std::time::Duration;
 
 use slowpath_platform::process;
 
+use super::group::Part;
+
 /// The variable that has the exploration's token.
 pub(crate) const TOKEN_VARIABLE: &str = "SLOWPATH_EXPLORATION";
+
+/// The variable that has the part of a trial that a program belongs to, beside the token.
+pub(crate) const PART_VARIABLE: &str = "SLOWPATH_EXPLORATION_PART";
 
 /// How the processes of trials are known.
 #[derive(Clone, Debug, Default)]
@@ -74,14 +79,18 @@ pub(crate) fn find(signs: &Signs) -> BTreeSet<i32> {
     meant.map(|(pid, _)| *pid).collect()
 }
 
-/// Whether there are any but this process and its descendants.
-pub(crate) fn are_any_beside(signs: &Signs, other: Option<i32>) -> bool {
+/// Whether there are any but those of a workload: this process and its descendants, these others, and what has inherited
+/// its sign, as those do that have lost their parent.
+pub(crate) fn are_any_beside(signs: &Signs, workload: Option<i32>, others: &BTreeSet<i32>) -> bool {
     let stats = stats();
-    let is_of =
+    let is_below =
         |pid: i32, other: i32| pid == other || descends(&stats, pid, other, &BTreeSet::new());
-    find(signs)
-        .into_iter()
-        .any(|pid| other.is_none_or(|other| !is_of(pid, other)))
+    let is_of_workload = |pid: i32| {
+        others.contains(&pid)
+            || workload.is_some_and(|workload| is_below(pid, workload))
+            || has_variable(pid, PART_VARIABLE, Part::Workload.name())
+    };
+    find(signs).into_iter().any(|pid| !is_of_workload(pid))
 }
 
 fn descends(
@@ -105,10 +114,11 @@ fn descends(
 }
 
 fn has_token(pid: i32, token: &str) -> bool {
-    if token.is_empty() {
-        return false;
-    }
-    let wanted = format!("{TOKEN_VARIABLE}={token}");
+    !token.is_empty() && has_variable(pid, TOKEN_VARIABLE, token)
+}
+
+fn has_variable(pid: i32, name: &str, value: &str) -> bool {
+    let wanted = format!("{name}={value}");
     environment(pid)
         .split(|byte| *byte == 0)
         .any(|one| one == wanted.as_bytes())

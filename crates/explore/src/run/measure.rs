@@ -35,21 +35,34 @@ pub fn measure(
     metrics: &BTreeMap<String, Metric>,
     observed: &Observed,
 ) -> Result<BTreeMap<String, f64>, String> {
-    let one = |(name, metric): (&String, &Metric)| {
-        let value = match observed.collected.get(name) {
-            Some(collected) => Some(collected.clone()?),
-            None => number(&metric.source, observed),
-        };
-        let value = value.filter(|value| value.is_finite());
-        let value = value.ok_or_else(|| missing(name, &metric.source))?;
-        match value.abs() <= LARGEST {
-            true => Ok((name.clone(), value)),
-            false => Err(format!(
-                "the metric `{name}` is {value:e}, and numbers beyond {LARGEST:e} are not reckoned with"
-            )),
-        }
+    let all = metrics.iter();
+    all.map(|(name, metric)| Ok((name.clone(), one(name, metric, observed)?)))
+        .collect()
+}
+
+/// Those metrics that there are of a trial that was stopped: what is told at the end of a run is not among them.
+pub(crate) fn measure_part(
+    metrics: &BTreeMap<String, Metric>,
+    observed: &Observed,
+) -> BTreeMap<String, f64> {
+    let all = metrics.iter();
+    all.filter_map(|(name, metric)| Some((name.clone(), one(name, metric, observed).ok()?)))
+        .collect()
+}
+
+fn one(name: &str, metric: &Metric, observed: &Observed) -> Result<f64, String> {
+    let value = match observed.collected.get(name) {
+        Some(collected) => Some(collected.clone()?),
+        None => number(&metric.source, observed),
     };
-    metrics.iter().map(one).collect()
+    let value = value.filter(|value| value.is_finite());
+    let value = value.ok_or_else(|| missing(name, &metric.source))?;
+    match value.abs() <= LARGEST {
+        true => Ok(value),
+        false => Err(format!(
+            "the metric `{name}` is {value:e}, and numbers beyond {LARGEST:e} are not reckoned with"
+        )),
+    }
 }
 
 fn number(source: &Source, observed: &Observed) -> Option<f64> {

@@ -37,6 +37,7 @@ use leftovers::Signs;
 
 pub use functions::{Calls, Times, Unusable};
 pub(crate) use functions::{end_definitions, own_group};
+use measure::measure_part;
 pub use measure::{Observed, measure};
 pub(crate) use restoring::restore;
 
@@ -329,8 +330,11 @@ impl<'run> Runner<'run> {
         load.end()
             .map_err(|what| Broken::Failed(Failure::Apply, what))?;
         // The metrics first: what comes behind may not change what was found.
-        let measures = measure(&spec.metrics, &observed)
-            .map_err(|what| Broken::Failed(Failure::NoMetric, what));
+        let measures = match &outcome {
+            Outcome::Stopped => Ok(measure_part(&spec.metrics, &observed)),
+            _ => measure(&spec.metrics, &observed)
+                .map_err(|what| Broken::Failed(Failure::NoMetric, what)),
+        };
         self.commands(&spec.commands.after, &filled, &log)?;
         if let (Some(running), Some(system)) = (system, &spec.system) {
             self.stop_system(system, running, &filled, &log)?;
@@ -408,6 +412,7 @@ impl<'run> Runner<'run> {
             leftovers::TOKEN_VARIABLE.to_owned(),
             self.signs.token.clone(),
         );
+        (program.environment).insert(leftovers::PART_VARIABLE.to_owned(), part.name().to_owned());
         if let Some(room) = &self.room {
             room.tell(&mut program.environment);
         }

@@ -133,11 +133,16 @@ impl Runner<'_> {
         has_sign(system) || self.has_left_any(workload)
     }
 
-    /// Whether any process of the trial runs beside this workload.
+    /// Whether any process of the trial runs beside this workload and what it has started.
     fn has_left_any(&self, workload: Option<&Child>) -> bool {
-        let group = self.group.as_ref();
-        group.is_some_and(|group| group.holds_any(Part::System))
-            || leftovers::are_any_beside(&self.signs, workload.map(Child::pid))
+        let of = |part| self.group.as_ref().map(|group| group.of_part(part));
+        let of_workload = of(Part::Workload).unwrap_or_default();
+        of(Part::System).is_some_and(|system| !system.is_empty())
+            || leftovers::are_any_beside(
+                &self.signs,
+                workload.map(Child::pid),
+                &of_workload.into_iter().collect(),
+            )
     }
 
     /// Asks a system that was ready once more for its sign where the program that started it has ended well since, or had

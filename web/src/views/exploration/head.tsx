@@ -1,6 +1,7 @@
 // What an exploration came to so far: how far it is, the best configuration with its interval, and how far that can be
 // trusted: how many others cannot be told from it, and the noise.
 import type { ReactNode } from 'react';
+import { ServerError } from '../../model/client';
 import { isUnderWay } from '../../model/exploration';
 import {
   STATE_OF_EXPLORATION,
@@ -43,7 +44,7 @@ function HowFar({ progress, error }: { progress: ExplorationProgress; error: Err
   const { state, ended, planned, running, end } = progress;
   return (
     <span className="exploration-state" role="status">
-      {error && <span className="is-bad">The server does not answer; this is what was last known.</span>}
+      {error && <span className="is-bad">{wordLost(error)}; this is what was last known.</span>}
       {isUnderWay(progress) && <progress max={Math.max(1, planned)} value={ended} aria-label="Trials" />}
       {running && (
         <span className="muted mono exploration-running" title="What runs now">
@@ -61,6 +62,12 @@ function HowFar({ progress, error }: { progress: ExplorationProgress; error: Err
       )}
     </span>
   );
+}
+
+/** A server that answers cannot read the exploration any more: its folder may have been moved. */
+function wordLost(error: Error): string {
+  const hasAnswered = error instanceof ServerError && error.status > 0;
+  return hasAnswered ? `It cannot be read any more (${error.message})` : 'The server does not answer';
 }
 
 function Numbers({ explored, progress }: { explored: Exploration; progress: ExplorationProgress }) {
@@ -140,7 +147,9 @@ function Best({ explored }: { explored: Exploration }) {
           )
         );
       })}
-      <p className="exploration-trust">{trust(explored, results)}</p>
+      <p className="exploration-trust">
+        {trust(explored, results)} {luck(explored)}
+      </p>
     </div>
   );
 }
@@ -158,4 +167,10 @@ function trust(
   return unknown === 0
     ? told
     : `${alike === 0 ? '' : `${told} `}Of ${wordCount(unknown)} there are too few trials to say whether they differ from it.`;
+}
+
+function luck({ luck }: Exploration): string {
+  if (luck === null) return '';
+  const percent = Math.round(100 * luck.share);
+  return `Each is compared by itself with the luckiest: of ${wordCount(luck.rivals)} that are equally good, up to ${percent} % would seem worse.`;
 }

@@ -50,8 +50,8 @@ pub(super) fn find(function: &Function, folder: &Path) -> Result<Place, Unusable
     })?;
     let mut found = Found::default();
     found.search(&file, name);
-    if found.addresses.is_empty()
-        && let Some(debug) = debug_file(&file)
+    // What others may use has a symbol in a stripped file, too; copies of it have theirs here alone.
+    if let Some(debug) = debug_file(&file)
         && let Ok(mapped) = MappedFile::open(&debug)
         && let Ok(debug) = object::File::parse(mapped.as_ref())
     {
@@ -60,7 +60,8 @@ pub(super) fn find(function: &Function, folder: &Path) -> Result<Place, Unusable
     let offsets: BTreeSet<u64> = (found.addresses.iter())
         .filter_map(|address| offset_of(&file, *address))
         .collect();
-    if offsets.is_empty() {
+    // Where the version that programs are linked with is chosen at their start, older ones beside it are not what is called.
+    if offsets.is_empty() || found.is_chosen_at_start {
         return Err(found.missing(name, &shown, &path));
     }
     let is_go = file.section_by_name(".gopclntab").is_some();
@@ -90,7 +91,7 @@ impl Found {
             let Ok(name) = symbol.name() else { continue };
             // Versions stand behind the name: write@@GLIBC_2.2.5.
             let name = name.split('@').next().unwrap_or_default();
-            let is_it = name == wanted;
+            let is_it = name == wanted || is_copy(name, wanted);
             if symbol.is_undefined() {
                 self.is_imported |= is_it;
                 continue;
@@ -151,6 +152,26 @@ impl Found {
         };
         Unusable { what, hint }
     }
+}
+
+/// Whether a name is that of a copy of a function that compilers have made for some of its callers, or renamed: calls of
+/// `step.constprop.0` and `step.isra.0.lto_priv.1` are calls of `step`. Parts of it (`.part`, `.cold`) are entered from it.
+fn is_copy(name: &str, function: &str) -> bool {
+    let Some(kinds) = name
+        .strip_prefix(function)
+        .and_then(|rest| rest.strip_prefix('.'))
+    else {
+        return false;
+    };
+    let mut kinds = kinds.split('.').peekable();
+    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    while let Some(kind) = kinds.next() {
+        if !["constprop", "isra", "lto_priv"].contains(&kind) {
+            return false;
+        }
+        kinds.next_if(|word| is_number(word));
+    }
+    true
 }
 
 /// A file, with the name that the user gave where that is another one's: `redis-server` may be a link to
@@ -283,6 +304,9 @@ mod tests {
             "nm -D",
         );
         check("sh", "write", "uses `write` of another file", "libc.so.6");
+        // Programs of long ago have another one of this name, which is none of several.
+        let (what, hint) = ("chosen when a program starts", "there are: ");
+        check("libc.so.6", "memcpy", what, hint);
     }
 
     #[test]
@@ -297,6 +321,24 @@ mod tests {
         let words = of(&program.display().to_string(), "no_such_function").expect_err("none");
         let alone = format!("{} has no", program.display());
         assert!(words.starts_with(&alone), "{words}");
+    }
+
+    #[test]
+    fn copies_are_the_function_and_parts_of_it_are_not() {
+        for (name, expected) in [
+            ("step.constprop.0", true),
+            ("step.isra.0.constprop.12", true),
+            ("step.lto_priv.0", true),
+            ("step.constprop", true),
+            ("step.part.0", false),
+            ("step.part.0.constprop.1", false),
+            ("step.cold", false),
+            ("step.", false),
+            ("step2.constprop.0", false),
+            ("step", false),
+        ] {
+            assert_eq!(is_copy(name, "step"), expected, "{name}");
+        }
     }
 
     #[test]
