@@ -103,6 +103,8 @@ const CONTEXT: u16 = 8;
 /// LTTng's contexts; ftrace calls the current thread `common_pid` and has no process.
 const CONTEXT_FIELDS: [&[&str]; 2] = [&["tid", "common_pid"], &["pid"]];
 const ARGUMENTS: usize = 6;
+/// Calls with numbers from here on are not told: no processor with few numbers has as many yet.
+const NUMBERS: usize = 512;
 
 /// The calls of a schema.
 #[derive(Clone, Debug, Default)]
@@ -193,19 +195,18 @@ impl Calls {
         if !self.by_number.is_empty() {
             return;
         }
-        let is_arm = |value: &str| value.contains("aarch64") || value.contains("arm64");
-        let arm = schema.environment.iter().any(|(_, value)| is_arm(value));
-        let table = if arm {
-            syscall_table::AARCH64
-        } else {
-            syscall_table::X86_64
-        };
+        let table = table_of(schema);
         for name in table.split_ascii_whitespace() {
             let id = (name != "-").then(|| self.intern(name));
             self.by_number.push(id);
         }
+        // A newer kernel's, or those of a processor without a table.
+        for number in self.by_number.len()..NUMBERS {
+            let id = self.intern(&format!("syscall_{number}"));
+            self.by_number.push(Some(id));
+        }
         self.threads_of_32_bit = schema.threads_of_32_bit.iter().copied().collect();
-        if !self.threads_of_32_bit.is_empty() && !arm {
+        if !self.threads_of_32_bit.is_empty() && table == syscall_table::X86_64 {
             for name in syscall_table::I386.split_ascii_whitespace() {
                 // As LTTng calls them.
                 let id = (name != "-").then(|| self.intern(&format!("compat_{name}")));
@@ -293,6 +294,24 @@ impl Calls {
             thread,
             process: number(CONTEXT + 1).map(slowpath_model::ProcessId),
         })
+    }
+}
+
+/// What the numbers of system calls mean on the processor that was traced; nothing where that is not known. Traces
+/// that do not tell their processor are taken for those of 64-bit x86.
+fn table_of(schema: &Schema) -> &'static str {
+    let get = |key: &str| {
+        let mut environment = schema.environment.iter();
+        Some(environment.find(|(name, _)| name == key)?.1.as_str())
+    };
+    // `trace.dat` has what `uname` says, whose other words are anybody's: the machine comes last.
+    let of_uname = || get("uname")?.split_whitespace().last();
+    match get("machine").or_else(of_uname).unwrap_or_default() {
+        "" | "x86_64" | "amd64" => syscall_table::X86_64,
+        "i386" | "i486" | "i586" | "i686" => syscall_table::I386,
+        // These have the numbers of `asm-generic`, too.
+        "aarch64" | "arm64" | "riscv64" | "loongarch64" => syscall_table::AARCH64,
+        _ => "",
     }
 }
 
