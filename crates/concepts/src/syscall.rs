@@ -28,9 +28,9 @@ pub struct SyscallEntry<'packet> {
     pub call: SyscallId,
     /// The descriptor it is about, or the one it reads from.
     pub fd: Option<i32>,
-    /// The descriptor it writes to, or the new one (`dup2`, `dup3`).
+    /// The descriptor it writes to, the new one (`dup2`, `dup3`), or the last one (`close_range`).
     pub other_fd: Option<i32>,
-    /// What it is asked to do (`fcntl`).
+    /// What it is asked to do (`fcntl`), or how (`close_range`).
     pub command: Option<u64>,
     /// The address of the word that it waits at, or wakes who waits there (`futex`).
     pub word: Option<u64>,
@@ -89,7 +89,7 @@ impl ClassKind {
 /// `is_for_mutex` follows from.
 const ENTRY_FIELDS: [&[&str]; 8] = [
     &["fd", "sockfd", "in_fd", "fd_in", "fdin", "fildes", "oldfd"],
-    &["out_fd", "fd_out", "fdout", "newfd"],
+    &["out_fd", "fd_out", "fdout", "newfd", "max_fd"],
     &["cmd"],
     &["filename", "pathname"],
     &["uaddr"],
@@ -97,6 +97,7 @@ const ENTRY_FIELDS: [&[&str]; 8] = [
     &["op"],
     &["val"],
 ];
+const COMMAND: usize = 2;
 const PATH: usize = 3;
 /// Slots of contexts, behind those of any payload: thread, process.
 const CONTEXT: u16 = 8;
@@ -146,7 +147,12 @@ impl Calls {
         let is_entry = kind.is_entry();
         let (naming, payload) = match kind {
             ClassKind::Entry(call) if wanted(&call) || has_unnamed_exits(schema) => {
-                (Naming::Named(self.intern(&call)), entry_fields(class))
+                let mut fields = entry_fields(class);
+                // Other calls have flags, too, which say nothing here.
+                if call == "close_range" {
+                    fields[COMMAND] = payload_field(class, "flags");
+                }
+                (Naming::Named(self.intern(&call)), fields)
             }
             ClassKind::Exit(call) if wanted(&call) => {
                 (Naming::Named(self.intern(&call)), exit_fields(class))
@@ -445,6 +451,7 @@ fn argument_positions(call: &str) -> [Option<u16>; 7] {
         "sendfile" | "sendfile64" => [Some(1), Some(0), None],
         "splice" | "copy_file_range" => [Some(0), Some(2), None],
         "fcntl" => [Some(0), None, Some(1)],
+        "close_range" => [Some(0), Some(1), Some(2)],
         _ => [None; 3],
     };
     let [word, until, operation, value] = match call {

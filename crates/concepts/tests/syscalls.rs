@@ -115,6 +115,10 @@ fn calls_of_ftrace() {
         "enter fdatasync fd 7 other - path - thread -",
     );
     check(
+        "cpu0 1 sys_enter id=436 args=[7,4294967295,4,0,0,0]",
+        "enter close_range fd 7 other -1 path - thread -",
+    );
+    check(
         "cpu0 1 sys_exit id=1 ret=5",
         "leave write ret 5 pair [0, 0]",
     );
