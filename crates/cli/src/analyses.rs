@@ -4,9 +4,10 @@
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use serde_json::Value;
 use slowpath_engine::{Cancelled, Options, Outcome};
 use slowpath_kernel::{Extent, count, cpu, io, latency};
-use slowpath_model::{TimeRange, Timestamp};
+use slowpath_model::{TimeRange, Timestamp, shown};
 use slowpath_session::{Experiment, HostKernels};
 use slowpath_source::{Joined, Source};
 use slowpath_views::merge_documents;
@@ -129,7 +130,7 @@ pub fn run_count(args: &CountArgs) -> anyhow::Result<Report> {
 /// Runs `slowpath cpu`.
 pub fn run_cpu(args: &CpuArgs) -> anyhow::Result<Report> {
     let analysis = |host: &HostKernels<'_>, options: &Options<'_>| cpu::cpu(host.source(), options);
-    run_on_hosts(&args.report, analysis, tables::cpu)
+    run_on_hosts(&args.report, analysis, tables::cpu, |_| None)
 }
 
 /// Runs `slowpath io`.
@@ -137,31 +138,38 @@ pub fn run_io(args: &IoArgs) -> anyhow::Result<Report> {
     let analysis = |host: &HostKernels<'_>, options: &Options<'_>| {
         io::io(host.source(), &host.known(), options)
     };
-    run_on_hosts(&args.report, analysis, tables::io)
+    run_on_hosts(&args.report, analysis, tables::io, |io| {
+        let is_empty = io.processes.is_empty();
+        is_empty.then_some("system call that moves bytes")
+    })
 }
 
 /// Runs `slowpath latency`.
 pub fn run_latency(args: &LatencyArgs) -> anyhow::Result<Report> {
-    let kind = match args.kind {
-        Kind::Syscall => latency::LatencyKind::Syscall,
-        Kind::Irq => latency::LatencyKind::Irq,
-        Kind::Softirq => latency::LatencyKind::Softirq,
-        Kind::Block => latency::LatencyKind::Block,
-        Kind::Wakeup => latency::LatencyKind::Wakeup,
+    let (kind, what) = match args.kind {
+        Kind::Syscall => (latency::LatencyKind::Syscall, "system call"),
+        Kind::Irq => (latency::LatencyKind::Irq, "interrupt of a device"),
+        Kind::Softirq => (latency::LatencyKind::Softirq, "softirq"),
+        Kind::Block => (latency::LatencyKind::Block, "disk request"),
+        Kind::Wakeup => (latency::LatencyKind::Wakeup, "wake-up"),
     };
     let analysis = |host: &HostKernels<'_>, options: &Options<'_>| host.latency(kind, options);
-    run_on_hosts(&args.report, analysis, tables::latency)
+    run_on_hosts(&args.report, analysis, tables::latency, |latency| {
+        latency.entries.is_empty().then_some(what)
+    })
 }
 
 fn interrupted() -> anyhow::Error {
     anyhow::anyhow!("interrupted")
 }
 
-/// Runs an analysis of kernel events on every host and prints what it gives.
+/// Runs an analysis of kernel events on every host and prints what it gives; `lacks` names what it found none of, so
+/// that an empty table is not taken for a quiet machine.
 fn run_on_hosts<R: Serialize>(
     args: &ReportArgs,
     analysis: impl Fn(&HostKernels<'_>, &Options<'_>) -> Result<Outcome<R>, Cancelled>,
     print: impl Fn(&R, usize) -> anyhow::Result<()>,
+    lacks: impl Fn(&R) -> Option<&'static str>,
 ) -> anyhow::Result<Report> {
     let experiment = args.input.open()?;
     let mut report = Report::begin(&experiment);
@@ -182,12 +190,21 @@ fn run_on_hosts<R: Serialize>(
         let Some(result) = outcome.state else {
             continue;
         };
+        if let (Some(what), false) = (lacks(&result), is_silent) {
+            let name = shown(&host.name);
+            eprintln!(
+                "note: host {name}: no {what} was recorded then\n  hint: `slowpath count` lists \
+                 the events that were; others are chosen by `slowpath record --events`"
+            );
+        }
         if args.json {
             let mut document = serde_json::to_value(&result)?;
             if let (true, Some(document)) = (is_silent, document.as_object_mut()) {
-                // Its window is empty, and somewhere else.
+                // Its window is empty, and somewhere else; its processors would seem to idle.
                 document.remove("begin_ns");
                 document.remove("end_ns");
+                let rows = document.values_mut().filter_map(Value::as_array_mut);
+                rows.for_each(Vec::clear);
             }
             documents.push((host.name.as_str(), document));
             continue;
@@ -207,7 +224,10 @@ fn run_on_hosts<R: Serialize>(
 ///
 /// # Errors
 /// Where none has any.
-fn silent_hosts(hosts: &[HostKernels<'_>], range: TimeRange) -> anyhow::Result<Vec<bool>> {
+pub(crate) fn silent_hosts(
+    hosts: &[HostKernels<'_>],
+    range: TimeRange,
+) -> anyhow::Result<Vec<bool>> {
     if range == TimeRange::ALL {
         return Ok(vec![false; hosts.len()]);
     }

@@ -16,6 +16,8 @@ use slowpath_record::{
     SpansChoice, SpansPart, Tracer, UserSpaceChoice, record, request_snapshot,
 };
 
+use crate::pattern::matches_any;
+
 /// Record what the kernel and applications do, while a command runs or until Ctrl-C.
 ///
 /// The exit status is the command's (128 + signal where one killed it, or came before it was started);
@@ -138,8 +140,14 @@ enum Kernel {
 /// status.
 pub fn run_record(args: RecordArgs) -> anyhow::Result<u8> {
     let talk = &mut |line: &str| eprintln!("slowpath: {}", shown(line));
-    Ok(match record(&args.into_options()?, talk) {
+    let options = args.into_options()?;
+    Ok(match record(&options, talk) {
         Ok(outcome) => {
+            if let (UserSpaceChoice::Events(asked), Mode::Standard) =
+                (&options.user_space, options.mode)
+            {
+                eprint!("{}", of_silent_patterns(asked, &outcome.folder));
+            }
             eprint!("{}", summary(&outcome.folder, &outcome.manifest));
             exit_status(outcome.command_end)
         }
@@ -174,6 +182,11 @@ impl RecordArgs {
         let listen = spans_choice(&self.spans)?;
         if listen == SpansChoice::Off && !(self.when.is_empty() && self.spans_forward.is_none()) {
             bail!("--when and --spans-forward need spans\n  hint: leave out --spans off");
+        }
+        if self.ust.iter().any(String::is_empty) {
+            bail!(
+                "--ust \"\" names no event\n  hint: a name or a glob such as 'shop:*'; `none` for none"
+            );
         }
         let user_space = match &self.ust[..] {
             [] => UserSpaceChoice::SpansIfPossible,
@@ -392,6 +405,43 @@ fn summary(folder: &Path, manifest: &Manifest) -> String {
     text + &format!("next: slowpath {next} {}\n", shell_word(&folder))
 }
 
+/// Of applications' events that were asked for: a warning for each name or glob that fits none of those which an
+/// application told LTTng that it has.
+fn of_silent_patterns(asked: &[String], folder: &Path) -> String {
+    let known = told_events(&folder.join("ust"));
+    let is_silent = |pattern: &&String| {
+        let pattern = std::slice::from_ref(*pattern);
+        !known.iter().any(|name| matches_any(pattern, name))
+    };
+    let silent = asked.iter().filter(is_silent);
+    let warning = |pattern: &String| {
+        format!(
+            "warning: no application that ran has an event that --ust {} fits\n\
+             hint: `lttng list --userspace` lists those of applications that run; `*` stands for anything\n",
+            shell_word(&shown(pattern))
+        )
+    };
+    silent.map(warning).collect()
+}
+
+/// The names of events that LTTng's descriptions below `folder` have.
+fn told_events(folder: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            names.extend(told_events(&path));
+        } else if path.ends_with("metadata") {
+            // Text in packets; heads of these may lie within, but in no name.
+            let text = std::fs::read(&path).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            let begins = text.split("name = \"").skip(1);
+            names.extend(begins.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())));
+        }
+    }
+    names
+}
+
 /// What became of spans: a line where some came, and warnings.
 fn of_spans(part: &SpansPart) -> String {
     let mut text = String::new();
@@ -472,6 +522,26 @@ fn size(text: &str) -> anyhow::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_and_globs_that_fit_no_event_are_told() -> std::io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let asked = ["shop:*", "shop:order", "[se]", "slowpath_span:start_span"].map(str::to_owned);
+        let said = |folder: &Path| of_silent_patterns(&asked, folder);
+        assert_eq!(said(folder.path()).matches("warning: ").count(), 4);
+        let ust = folder.path().join("ust/uid/0/64-bit");
+        std::fs::create_dir_all(&ust)?;
+        let event = b"event {\n\tname = \"shop:orders\";\n\tid = 0;\n};";
+        std::fs::write(
+            ust.join("metadata"),
+            [b"\xc1\x1f\xfc\xc1", &event[..]].concat(),
+        )?;
+        let said = said(folder.path());
+        assert_eq!(said.matches("warning: ").count(), 3);
+        assert!(said.contains("--ust '[se]' fits"), "{said}");
+        assert!(!said.contains("shop:*"), "{said}");
+        Ok(())
+    }
 
     #[test]
     fn sizes_and_durations_are_read_as_people_write_them() {

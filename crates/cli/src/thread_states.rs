@@ -14,7 +14,7 @@ use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{ThreadId, TimeRange, Timestamp, shown};
 use slowpath_session::HostKernels;
 
-use crate::analyses::kernel_hosts;
+use crate::analyses::{kernel_hosts, silent_hosts};
 use crate::input::{InputArgs, Report, Run};
 use crate::output::print;
 
@@ -76,9 +76,20 @@ pub fn run(args: &ThreadStatesArgs) -> anyhow::Result<Report> {
     }
     let hosts = kernel_hosts(&experiment, &report)?;
     let several = hosts.len() > 1;
-    for host in &hosts {
+    let silent_then = match requests {
+        None => silent_hosts(&hosts, range)?,
+        // Each of them has a window of its own.
+        Some(_) => vec![false; hosts.len()],
+    };
+    for (host, is_silent) in hosts.iter().zip(silent_then) {
         if several && !args.json {
             writeln!(output, "host {}", host.name)?;
+        }
+        if is_silent {
+            if !args.json {
+                writeln!(output, "nothing was recorded of it then")?;
+            }
+            continue;
         }
         // All of it: who has no event in the window does what it did before.
         let (lines, told) = timelines(host, &run, false, report)?;

@@ -5,6 +5,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use support::{Printed, quiet_recording, slowpath};
 
 /// A file of trace-cmd from `tests/fixtures`.
@@ -45,7 +46,23 @@ fn a_host_of_another_time_has_no_window_of_its_own() {
         let both = on_both(&asked, &recording, &other).json();
         let ms = |key: &str| (both[key].as_i64().expect("a time") - begin) / 1_000_000;
         assert_eq!((ms("begin_ns"), ms("end_ns")), (1, 3), "{command}: {both}");
+        // Nothing is known of its processors, which are not idle.
+        let mut rows = both.as_object().expect("a document").values();
+        let is_of_other = |row: &Value| row["host"] == "vm";
+        let are_of_other = |rows: &Value| {
+            let rows = rows.as_array().into_iter().flatten();
+            rows.into_iter().all(is_of_other)
+        };
+        assert!(rows.all(are_of_other), "{command}: {both}");
     }
+    let asked = [&["thread-states"], &window[..]].concat();
+    let printed = on_both(&asked, &recording, &other);
+    assert_eq!(printed.status, Some(0), "{}", printed.stderr);
+    let printed = String::from_utf8_lossy(&printed.stdout);
+    assert!(
+        printed.contains("nothing was recorded of it then"),
+        "{printed}"
+    );
     let printed = on_both(&[&["cpu"], &window[..]].concat(), &recording, &other);
     let printed = String::from_utf8_lossy(&printed.stdout);
     let count = |text| printed.matches(text).count();

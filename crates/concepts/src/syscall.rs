@@ -28,9 +28,9 @@ pub struct SyscallEntry<'packet> {
     pub call: SyscallId,
     /// The descriptor it is about, or the one it reads from.
     pub fd: Option<i32>,
-    /// The descriptor it writes to, or the new one (`dup2`, `dup3`).
+    /// The descriptor it writes to, the new one (`dup2`, `dup3`), or the last one (`close_range`).
     pub other_fd: Option<i32>,
-    /// What it is asked to do (`fcntl`).
+    /// What it is asked to do (`fcntl`), or how (`close_range`).
     pub command: Option<u64>,
     /// The address of the word that it waits at, or wakes who waits there (`futex`).
     pub word: Option<u64>,
@@ -89,7 +89,7 @@ impl ClassKind {
 /// `is_for_mutex` follows from.
 const ENTRY_FIELDS: [&[&str]; 8] = [
     &["fd", "sockfd", "in_fd", "fd_in", "fdin", "fildes", "oldfd"],
-    &["out_fd", "fd_out", "fdout", "newfd"],
+    &["out_fd", "fd_out", "fdout", "newfd", "max_fd"],
     &["cmd"],
     &["filename", "pathname"],
     &["uaddr"],
@@ -97,12 +97,15 @@ const ENTRY_FIELDS: [&[&str]; 8] = [
     &["op"],
     &["val"],
 ];
+const COMMAND: usize = 2;
 const PATH: usize = 3;
 /// Slots of contexts, behind those of any payload: thread, process.
 const CONTEXT: u16 = 8;
 /// LTTng's contexts; ftrace calls the current thread `common_pid` and has no process.
 const CONTEXT_FIELDS: [&[&str]; 2] = [&["tid", "common_pid"], &["pid"]];
 const ARGUMENTS: usize = 6;
+/// Calls with numbers from here on are not told: no processor with few numbers has as many yet.
+const NUMBERS: usize = 512;
 
 /// The calls of a schema.
 #[derive(Clone, Debug, Default)]
@@ -144,7 +147,12 @@ impl Calls {
         let is_entry = kind.is_entry();
         let (naming, payload) = match kind {
             ClassKind::Entry(call) if wanted(&call) || has_unnamed_exits(schema) => {
-                (Naming::Named(self.intern(&call)), entry_fields(class))
+                let mut fields = entry_fields(class);
+                // Other calls have flags, too, which say nothing here.
+                if call == "close_range" {
+                    fields[COMMAND] = payload_field(class, "flags");
+                }
+                (Naming::Named(self.intern(&call)), fields)
             }
             ClassKind::Exit(call) if wanted(&call) => {
                 (Naming::Named(self.intern(&call)), exit_fields(class))
@@ -193,19 +201,18 @@ impl Calls {
         if !self.by_number.is_empty() {
             return;
         }
-        let is_arm = |value: &str| value.contains("aarch64") || value.contains("arm64");
-        let arm = schema.environment.iter().any(|(_, value)| is_arm(value));
-        let table = if arm {
-            syscall_table::AARCH64
-        } else {
-            syscall_table::X86_64
-        };
+        let table = table_of(schema);
         for name in table.split_ascii_whitespace() {
             let id = (name != "-").then(|| self.intern(name));
             self.by_number.push(id);
         }
+        // A newer kernel's, or those of a processor without a table.
+        for number in self.by_number.len()..NUMBERS {
+            let id = self.intern(&format!("syscall_{number}"));
+            self.by_number.push(Some(id));
+        }
         self.threads_of_32_bit = schema.threads_of_32_bit.iter().copied().collect();
-        if !self.threads_of_32_bit.is_empty() && !arm {
+        if !self.threads_of_32_bit.is_empty() && table == syscall_table::X86_64 {
             for name in syscall_table::I386.split_ascii_whitespace() {
                 // As LTTng calls them.
                 let id = (name != "-").then(|| self.intern(&format!("compat_{name}")));
@@ -293,6 +300,24 @@ impl Calls {
             thread,
             process: number(CONTEXT + 1).map(slowpath_model::ProcessId),
         })
+    }
+}
+
+/// What the numbers of system calls mean on the processor that was traced; nothing where that is not known. Traces
+/// that do not tell their processor are taken for those of 64-bit x86.
+fn table_of(schema: &Schema) -> &'static str {
+    let get = |key: &str| {
+        let mut environment = schema.environment.iter();
+        Some(environment.find(|(name, _)| name == key)?.1.as_str())
+    };
+    // `trace.dat` has what `uname` says, whose other words are anybody's: the machine comes last.
+    let of_uname = || get("uname")?.split_whitespace().last();
+    match get("machine").or_else(of_uname).unwrap_or_default() {
+        "" | "x86_64" | "amd64" => syscall_table::X86_64,
+        "i386" | "i486" | "i586" | "i686" => syscall_table::I386,
+        // These have the numbers of `asm-generic`, too.
+        "aarch64" | "arm64" | "riscv64" | "loongarch64" => syscall_table::AARCH64,
+        _ => "",
     }
 }
 
@@ -426,6 +451,7 @@ fn argument_positions(call: &str) -> [Option<u16>; 7] {
         "sendfile" | "sendfile64" => [Some(1), Some(0), None],
         "splice" | "copy_file_range" => [Some(0), Some(2), None],
         "fcntl" => [Some(0), None, Some(1)],
+        "close_range" => [Some(0), Some(1), Some(2)],
         _ => [None; 3],
     };
     let [word, until, operation, value] = match call {

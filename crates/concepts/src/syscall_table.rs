@@ -40,13 +40,16 @@ pub(crate) const X86_64: &str = "\
     open_by_handle_at clock_adjtime syncfs sendmmsg setns getcpu process_vm_readv process_vm_writev \
     kcmp finit_module sched_setattr sched_getattr renameat2 seccomp getrandom memfd_create \
     kexec_file_load bpf execveat userfaultfd membarrier mlock2 copy_file_range preadv2 pwritev2 \
-    pkey_mprotect pkey_alloc pkey_free statx io_pgetevents rseq - - - - - - - - - - - - - - - - - - \
+    pkey_mprotect pkey_alloc pkey_free statx io_pgetevents rseq uretprobe uprobe - - - - - - - - - - \
     - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - \
-    - - - - - - - - - - - - - - - - - - - - - - - pidfd_send_signal io_uring_setup io_uring_enter \
-    io_uring_register open_tree move_mount fsopen fsconfig fsmount fspick pidfd_open clone3 \
-    close_range openat2 pidfd_getfd faccessat2 process_madvise epoll_pwait2 mount_setattr \
+    - - - - - - - - - - - - - - - - - - - - - - - - - - - - - pidfd_send_signal io_uring_setup \
+    io_uring_enter io_uring_register open_tree move_mount fsopen fsconfig fsmount fspick pidfd_open \
+    clone3 close_range openat2 pidfd_getfd faccessat2 process_madvise epoll_pwait2 mount_setattr \
     quotactl_fd landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret \
-    process_mrelease futex_waitv set_mempolicy_home_node";
+    process_mrelease futex_waitv set_mempolicy_home_node cachestat fchmodat2 map_shadow_stack \
+    futex_wake futex_wait futex_requeue statmount listmount lsm_get_self_attr lsm_set_self_attr \
+    lsm_list_modules mseal setxattrat getxattrat listxattrat removexattrat open_tree_attr \
+    file_getattr file_setattr";
 
 /// 32-bit x86.
 pub(crate) const I386: &str = "\
@@ -98,7 +101,10 @@ pub(crate) const I386: &str = "\
     pidfd_send_signal io_uring_setup io_uring_enter io_uring_register open_tree move_mount fsopen \
     fsconfig fsmount fspick pidfd_open clone3 close_range openat2 pidfd_getfd faccessat2 \
     process_madvise epoll_pwait2 mount_setattr quotactl_fd landlock_create_ruleset landlock_add_rule \
-    landlock_restrict_self memfd_secret process_mrelease futex_waitv set_mempolicy_home_node";
+    landlock_restrict_self memfd_secret process_mrelease futex_waitv set_mempolicy_home_node \
+    cachestat fchmodat2 map_shadow_stack futex_wake futex_wait futex_requeue statmount listmount \
+    lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat listxattrat \
+    removexattrat open_tree_attr file_getattr file_setattr";
 
 /// 64-bit ARM.
 pub(crate) const AARCH64: &str = "\
@@ -139,4 +145,7 @@ pub(crate) const AARCH64: &str = "\
     io_uring_register open_tree move_mount fsopen fsconfig fsmount fspick pidfd_open clone3 \
     close_range openat2 pidfd_getfd faccessat2 process_madvise epoll_pwait2 mount_setattr \
     quotactl_fd landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret \
-    process_mrelease futex_waitv set_mempolicy_home_node";
+    process_mrelease futex_waitv set_mempolicy_home_node cachestat fchmodat2 map_shadow_stack \
+    futex_wake futex_wait futex_requeue statmount listmount lsm_get_self_attr lsm_set_self_attr \
+    lsm_list_modules mseal setxattrat getxattrat listxattrat removexattrat open_tree_attr \
+    file_getattr file_setattr";

@@ -115,6 +115,10 @@ fn calls_of_ftrace() {
         "enter fdatasync fd 7 other - path - thread -",
     );
     check(
+        "cpu0 1 sys_enter id=436 args=[7,4294967295,4,0,0,0]",
+        "enter close_range fd 7 other -1 path - thread -",
+    );
+    check(
         "cpu0 1 sys_exit id=1 ret=5",
         "leave write ret 5 pair [0, 0]",
     );
@@ -128,6 +132,35 @@ fn calls_of_ftrace() {
     );
     let arm = "-- environment machine=aarch64\ncpu0 1 sys_enter id=63 args=[7,8,9,0,0,0]";
     check(arm, "enter read fd 7 other - path - thread -");
+    let on =
+        |environment: &str, event: &str| format!("-- environment {environment}\ncpu0 1 {event}");
+    check(
+        &on("machine=riscv64", "sys_enter id=63 args=[7,8,9,0,0,0]"),
+        "enter read fd 7 other - path - thread -",
+    );
+    check(
+        &on("machine=i686", "sys_enter id=3 args=[7,8,9,0,0,0]"),
+        "enter read fd 7 other - path - thread -",
+    );
+    check(
+        &on(
+            "uname=\"Linux arm64-builds 6.1.0 x86_64\"",
+            "sys_enter id=0 args=[7,8,9,0,0,0]",
+        ),
+        "enter read fd 7 other - path - thread -",
+    );
+    check(
+        &on("machine=s390x", "sys_enter id=3 args=[7,8,9,0,0,0]"),
+        "enter syscall_3 fd - other - path - thread -",
+    );
+    check(
+        "cpu0 1 sys_exit id=451 ret=0",
+        "leave cachestat ret 0 pair [0, 0]",
+    );
+    check(
+        "cpu0 1 sys_exit id=511 ret=0",
+        "leave syscall_511 ret 0 pair [0, 0]",
+    );
     let of_32_bit = |event: &str| format!("-- 32-bit 70 71\ncpu0 1 {event} @common_pid=71");
     check(
         &of_32_bit("sys_enter id=4 args=[7,8,9,0,0,0]"),

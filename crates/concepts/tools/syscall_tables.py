@@ -3,7 +3,7 @@
 
 ftrace's raw_syscalls events carry a number where LTTng's carry a name. The numbers are part of the
 kernel's ABI and stand in its exported headers; this reads those of the distribution
-(linux-libc-dev). Usage: tools/syscall_tables.py
+(linux-libc-dev), and adds what newer kernels have. Usage: tools/syscall_tables.py
 """
 import pathlib
 import re
@@ -25,8 +25,23 @@ AARCH64 = """
 X86_64 = "#include <asm/unistd_64.h>"
 I386 = "#include <asm/unistd_32.h>"
 
+# Calls that are newer than the headers of Debian 12 (Linux 6.1). From 424 on a call has one number on all processors.
+NEWER = {
+    451 + position: name
+    for position, name in enumerate(
+        """
+        cachestat fchmodat2 map_shadow_stack futex_wake futex_wait futex_requeue statmount listmount
+        lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat listxattrat
+        removexattrat open_tree_attr file_getattr file_setattr
+        """.split()
+    )
+}
 
-def table(source: str, flags: list[str]) -> list[str]:
+
+NEWER_OF_X86_64 = {335: "uretprobe", 336: "uprobe"}
+
+
+def table(source: str, flags: list[str], newer: dict[int, str] = NEWER) -> list[str]:
     macros = subprocess.run(
         ["gcc", "-E", "-dM", *flags, "-"], input=source, capture_output=True, text=True, check=True
     ).stdout
@@ -38,6 +53,7 @@ def table(source: str, flags: list[str]) -> list[str]:
         call = re.fullmatch(r"__NR_(\w+)", name)
         if call and value.isdigit() and call[1] not in ("syscalls", "arch_specific_syscall"):
             numbers[int(value)] = call[1]
+    numbers = newer | numbers
     return [numbers.get(number, "") for number in range(max(numbers) + 1)]
 
 
@@ -54,7 +70,7 @@ def main() -> None:
 //! word is call n, `-` a number without a call.
 
 """
-    text += rust("X86_64", "64-bit x86.", table(X86_64, ["-m64"])) + "\n"
+    text += rust("X86_64", "64-bit x86.", table(X86_64, ["-m64"], NEWER | NEWER_OF_X86_64)) + "\n"
     text += rust("I386", "32-bit x86.", table(I386, ["-m64"])) + "\n"
     text += rust("AARCH64", "64-bit ARM.", table(AARCH64, ["-D__BITS_PER_LONG=64"]))
     path = HERE.parent / "src" / "syscall_table.rs"

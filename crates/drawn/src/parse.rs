@@ -83,7 +83,7 @@ impl Parser {
             ("environment", variables) => {
                 for variable in variables {
                     let (name, value) = variable.split_once('=').ok_or("no `=`")?;
-                    self.environment(name, value);
+                    self.environment(name, value.trim_matches('"'));
                 }
             }
             ("32-bit", threads) => {

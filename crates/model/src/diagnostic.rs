@@ -177,6 +177,8 @@ codes! {
         "files of different runs may lie together, or whatever made the spans reuses ids; open each run by itself";
     AddedSpans, Note, "Spans are states of requests, which `slowpath export` added below these for other tools to show; they are left out.",
         "none needed";
+    UnknownOperations, Warning, "Operations of io_uring completed whose submission was not recorded: what they read or wrote is not known.",
+        "what completes again and again (multishot) is submitted once: start the recorder before the program, or let it submit anew, for instance by connecting again";
     ManyOperations, Warning, "Spans have so many different names, of operations or services, that the rarest are shown as one.",
         "names with ids in them are of as many operations as there are ids; let whatever makes the spans put ids into attributes";
     ManyContexts, Warning, "Spans call each other in so many ways, or so deep, that only the first calls of each path are told apart.",

@@ -7,7 +7,7 @@ use slowpath_platform::signals::EndSignal;
 use slowpath_platform::tracefs::{Capability, TracefsError, missing_capabilities};
 
 use crate::manifest::Manifest;
-use crate::plan::LEAST_BUFFER;
+use crate::plan::{LEAST_BUFFER, most_of_memory};
 
 /// Why a recording could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +37,19 @@ pub enum RecordError {
         /// Bytes that LTTng's buffers hold, which have their room as well.
         lttng_bytes: u64,
         /// Bytes that are free.
+        free: u64,
+    },
+    /// The kernel's buffers would leave programs too little memory.
+    #[error(
+        "{rings} buffers of {} MB for kernel events do not fit into memory, of which {} MB are free",
+        ring_bytes.div_ceil(1 << 20), free >> 20
+    )]
+    NoMemory {
+        /// How many buffers.
+        rings: u64,
+        /// Bytes of each.
+        ring_bytes: u64,
+        /// Bytes of memory that are free.
         free: u64,
     },
     /// The output folder holds something.
@@ -193,6 +206,7 @@ impl RecordError {
             Self::EndedEarly { cause, .. } => cause.exit_status(),
             Self::Output { .. }
             | Self::NoRoom { .. }
+            | Self::NoMemory { .. }
             | Self::Occupied { .. }
             | Self::MoreThanARecording { .. }
             | Self::Command { .. }
@@ -230,6 +244,10 @@ impl RecordError {
             Self::NoRoom { .. } => {
                 "make room, name a folder on another disk (-o DIR), or ask for smaller buffers with --buffer-size".into()
             }
+            Self::NoMemory { rings, free, .. } => format!(
+                "an eighth of it is left to programs: ask for at most {}M with --buffer-size",
+                (most_of_memory(*free) / (*rings).max(1)) >> 20
+            ),
             Self::Output { cause, .. } if cause.kind() == io::ErrorKind::ResourceBusy => {
                 "choose another folder, or end the recording that runs".into()
             }

@@ -126,6 +126,7 @@ impl Plan {
         let buffer_bytes_per_cpu = options
             .buffer_bytes_per_cpu
             .unwrap_or_else(|| default_buffer(options, rings));
+        check_memory(rings, buffer_bytes_per_cpu, host::available_memory())?;
         let user_space_sub_buffer = lttng::sub_buffer_of_user_space(share_of_disk(options));
         let lttng_buffers = LttngBuffers {
             kernel: match tracer {
@@ -223,6 +224,26 @@ fn choose_user_space(
     Ok(Vec::new())
 }
 
+/// How much of the memory that is free buffers may take at most: the kernel gives them all that there is, and then ends
+/// programs.
+pub(crate) fn most_of_memory(free: u64) -> u64 {
+    free - free / 8
+}
+
+/// Whether so many buffers leave something to programs; where nobody tells what is free, they do.
+fn check_memory(rings: u64, ring_bytes: u64, free: Option<u64>) -> Result<(), RecordError> {
+    match free {
+        Some(free) if rings.saturating_mul(ring_bytes) > most_of_memory(free) => {
+            Err(RecordError::NoMemory {
+                rings,
+                ring_bytes,
+                free,
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
 fn default_buffer(options: &RecordOptions, rings: u64) -> u64 {
     let (wanted, free_on_disk) = match options.mode {
         // What the buffers hold has its room on disk from the begin.
@@ -265,4 +286,27 @@ fn find_program(program: &OsStr) -> io::Result<()> {
         }
     }
     Err(worst)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_leave_memory_to_programs() {
+        let check = |rings, ring_bytes, free| check_memory(rings, ring_bytes, free);
+        assert!(check(2, 7 << 29, Some(8 << 30)).is_ok());
+        let Err(error) = check(2, (7 << 29) + 1, Some(8 << 30)) else {
+            panic!("more than there is");
+        };
+        assert_eq!(error.exit_status(), 2);
+        let hint = error.hint().unwrap_or_default();
+        assert!(
+            hint.ends_with("ask for at most 3584M with --buffer-size"),
+            "{hint}"
+        );
+        assert!(check(1 << 40, 1 << 40, Some(8 << 30)).is_err());
+        assert!(check(2, 1 << 40, None).is_ok());
+        assert!(check(0, 1 << 40, Some(0)).is_ok());
+    }
 }

@@ -1,12 +1,14 @@
 //! Finds traces below a path: CTF folders, ftrace folders, trace.dat files, files of spans, reports of transfers.
 //!
 //! A folder that is a trace is not searched further. Links are followed, but no folder is searched
-//! twice; pipes, sockets and devices are left alone.
+//! twice; pipes, sockets and devices are left alone, and so is what the kernel shows of itself as files (`/proc`, `/sys`)
+//! unless the search begins there.
 
 use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use slowpath_model::{Diagnostic, DiagnosticCode, Place};
@@ -51,6 +53,7 @@ pub(crate) fn discover(path: &Path, diagnostics: &mut Vec<Diagnostic>) -> io::Re
     if metadata.is_dir() {
         let mut search = Search {
             seen: HashSet::from([fs::canonicalize(path)?]),
+            of_kernel: of_kernel_but(metadata.dev()),
             found,
             empty: Vec::new(),
             diagnostics,
@@ -79,6 +82,8 @@ pub(crate) fn discover(path: &Path, diagnostics: &mut Vec<Diagnostic>) -> io::Re
 /// A search below a folder.
 struct Search<'found> {
     seen: HashSet<PathBuf>,
+    /// File systems that are not looked into, by number.
+    of_kernel: Vec<u64>,
     found: Vec<Found>,
     /// JSON files without a byte.
     empty: Vec<PathBuf>,
@@ -126,7 +131,8 @@ impl Search<'_> {
             metadata => metadata?,
         };
         if metadata.is_dir() {
-            let is_new = self.seen.insert(fs::canonicalize(entry)?);
+            let is_of_kernel = self.of_kernel.contains(&metadata.dev());
+            let is_new = !is_of_kernel && self.seen.insert(fs::canonicalize(entry)?);
             if depth > 0 && is_new {
                 self.folder(entry, depth - 1)?;
             }
@@ -154,6 +160,20 @@ impl Search<'_> {
             }
         }
     }
+}
+
+/// The file systems in which the kernel shows itself, but the one in which the search begins: no recording lies there,
+/// some of their files wait for something to happen, and some are larger than any disk.
+fn of_kernel_but(begin: u64) -> Vec<u64> {
+    let places = ["/proc", "/sys", "/sys/kernel/tracing", "/sys/kernel/debug"];
+    let numbers = places
+        .iter()
+        .filter_map(|place| Some(fs::metadata(place).ok()?.dev()));
+    let root = fs::metadata("/").map(|root| root.dev()).ok();
+    // In a container a place may lie in an ordinary file system.
+    numbers
+        .filter(|number| *number != begin && Some(*number) != root)
+        .collect()
 }
 
 /// In which format a file that begins like this has spans, if it has any. What a recorder received is known by its
@@ -221,6 +241,29 @@ fn head(path: &Path) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_kernel_shows_of_itself_is_not_searched() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let own = Path::new("/proc/self/task");
+        if !own.is_dir() {
+            return Ok(());
+        }
+        std::os::unix::fs::symlink(own, folder.path().join("link"))?;
+        let mut diagnostics = Vec::new();
+        let mut search = Search {
+            seen: HashSet::new(),
+            of_kernel: of_kernel_but(fs::metadata(folder.path())?.dev()),
+            found: Vec::new(),
+            empty: Vec::new(),
+            diagnostics: &mut diagnostics,
+        };
+        search.folder(folder.path(), MOST_DEPTH)?;
+        assert_eq!(search.seen, HashSet::new());
+        // Who names such a place wants it.
+        assert!(!of_kernel_but(fs::metadata(own)?.dev()).contains(&fs::metadata(own)?.dev()));
+        Ok(())
+    }
 
     #[test]
     fn what_a_recorder_received_is_spans_whatever_came_first() -> io::Result<()> {

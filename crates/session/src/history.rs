@@ -30,7 +30,7 @@ use crate::attribute_path::{AttributePath, Subject};
 use crate::{Experiment, HostRequests, OpenedSource, RecordedRequests, store_history};
 
 /// Raised when what is kept changes: older histories are built again then.
-const VERSION: u32 = 15;
+const VERSION: u32 = 16;
 /// Folders of the cache: of threads and processors, and of data stores.
 const THREADS: &str = "history";
 const STORES: &str = "store-history";

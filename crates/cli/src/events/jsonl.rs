@@ -1,7 +1,7 @@
 //! Events as JSON lines: `{"ns", "stream", "cpu", "name", "context": {…}, "fields": {…}}`.
 //!
 //! Integers are numbers, enumerations `{"value", "labels"}`, text is text (bytes that are not UTF-8
-//! are replaced), binary objects are arrays of numbers.
+//! are replaced), binary objects are arrays of numbers. Floats that are no numbers are `"NaN"`, `"Infinity"`, `"-Infinity"`.
 
 use std::io::Write as _;
 
@@ -152,10 +152,12 @@ impl FieldVisitor for FieldJson<'_> {
     }
 
     fn float(&mut self, value: f64, _single: bool) {
-        // JSON has no infinities: they become null.
+        // JSON has no numbers for these; as text, as protobuf's JSON has them, they are told apart.
         match serde_json::Number::from_f64(value) {
             Some(number) => self.value(format_args!("{number}")),
-            None => self.value(format_args!("null")),
+            None if value.is_nan() => self.value(format_args!("\"NaN\"")),
+            None if value > 0.0 => self.value(format_args!("\"Infinity\"")),
+            None => self.value(format_args!("\"-Infinity\"")),
         }
     }
 
@@ -199,5 +201,25 @@ impl FieldVisitor for FieldJson<'_> {
 
     fn nothing(&mut self) {
         self.value(format_args!("null"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_that_json_has_no_numbers_for_are_told_apart() {
+        let mut line = Vec::new();
+        let mut fields = FieldJson {
+            line: &mut line,
+            need_comma: false,
+            in_fields: true,
+        };
+        for value in [1.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            fields.float(value, false);
+        }
+        let line = String::from_utf8_lossy(&line);
+        assert_eq!(line, r#"1.5,"NaN","Infinity","-Infinity""#);
     }
 }

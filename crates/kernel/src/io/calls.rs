@@ -25,6 +25,8 @@ pub(super) enum Effect {
     Controls,
     /// Forgets a descriptor when it is entered.
     Closes,
+    /// Forgets descriptors from one to another one, unless they are to be closed by `exec` only.
+    ClosesRange,
     /// Waits until what was written to a file is on its disk.
     Syncs,
 }
@@ -147,6 +149,7 @@ const CALLS: &[(&[&str], Effect)] = &[
     (&["epoll_create1"], Effect::Makes(Kind::Epoll)),
     (&["memfd_create"], Effect::Makes(Kind::Memfd)),
     (&["close"], Effect::Closes),
+    (&["close_range"], Effect::ClosesRange),
     (&["fsync"], Effect::Syncs),
     (&["fdatasync"], Effect::Syncs),
 ];
@@ -165,8 +168,12 @@ pub(super) struct Entry {
 impl Entry {
     /// Whether an exit may be its own that says it is of `call`, if it does.
     pub(super) fn is_ended_by(&self, call: Option<Call>) -> bool {
-        let becomes_other =
-            |call: Call| matches!(call.effect(), Some(Effect::Closes | Effect::Controls));
+        let becomes_other = |call: Call| {
+            matches!(
+                call.effect(),
+                Some(Effect::Closes | Effect::ClosesRange | Effect::Controls)
+            )
+        };
         call.is_none_or(|call| call == self.call || self.call == Call::OTHER && becomes_other(call))
     }
 }
@@ -236,8 +243,13 @@ pub(super) fn outcome(
                 entry.map_or(Name::Unknown, |entry| Name::Like(entry.fd)),
             );
         }
-        Some(Effect::Moves(_) | Effect::Closes | Effect::Syncs) | None => {}
+        Some(Effect::Moves(_) | Effect::Closes | Effect::ClosesRange | Effect::Syncs) | None => {}
     }
+}
+
+/// Whether `close_range` with these flags closes; with CLOSE_RANGE_CLOEXEC it leaves that to `exec`.
+pub(super) fn closes(flags: Option<u64>) -> bool {
+    flags.is_none_or(|flags| flags & 4 == 0)
 }
 
 /// Whether `fcntl` with this command duplicates a descriptor: F_DUPFD, F_DUPFD_CLOEXEC.

@@ -16,7 +16,9 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use slowpath_engine::{Cancelled, Options, Outcome};
-use slowpath_model::{ProcessId, ThreadId, TimeRange, Timestamp};
+use slowpath_model::{
+    Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TimeRange, Timestamp,
+};
 use slowpath_source::Source;
 use utoipa::ToSchema;
 
@@ -42,6 +44,10 @@ pub struct IoReport {
     /// the document either.
     #[serde(skip)]
     pub calls: Vec<FileCalls>,
+    /// Completions of operations of io_uring that moved bytes or did something else, nothing tells: their submissions
+    /// are not in the trace. Told as a diagnostic.
+    #[serde(skip)]
+    pub unknown_operations: u64,
 }
 
 /// Calls of a process's first thread on a file: those that synced it (`fsync`, `fdatasync`), and those that wrote to it
@@ -186,11 +192,25 @@ fn ask<'known>(
     options: &Options<'_>,
 ) -> Result<Outcome<IoReport>, Cancelled> {
     let first = analysis();
-    let outcome = answer(source, &first, options)?;
-    match first.has_overlaps() {
-        true => answer(source, &analysis().interleaved(), options),
-        false => Ok(outcome),
+    let mut outcome = answer(source, &first, options)?;
+    if first.has_overlaps() {
+        outcome = answer(source, &analysis().interleaved(), options)?;
     }
+    let unknown = outcome.state.as_ref().map_or(0, |io| io.unknown_operations);
+    if unknown > 0 {
+        let place = Place {
+            file: source.schema().host.clone(),
+            ..Place::default()
+        };
+        let what = format!(
+            "{unknown} completions of io_uring are of operations whose submission was not recorded: what they moved does not count"
+        );
+        outcome.diagnostics.push(Diagnostic {
+            count: Some(unknown),
+            ..Diagnostic::new(DiagnosticCode::UnknownOperations, place, what)
+        });
+    }
+    Ok(outcome)
 }
 
 /// As [`io`], with the calls that waited for files: memory for each of them.
@@ -355,6 +375,31 @@ mod tests {
              cpu0 33 <write ret=9
              cpu0 40 7>0",
             "7:t7 50/1 9/1 | /etc/hosts 50/1 0/0, unknown (pid 7, fd 1) 0/0 9/1",
+        );
+    }
+
+    #[test]
+    fn a_range_of_descriptors_is_closed_at_once() {
+        let text = "cpu0 5 0>7
+             cpu0 10 >openat filename=/low
+             cpu0 11 <openat ret=3
+             cpu0 12 >openat filename=/high
+             cpu0 13 <openat ret=9
+             cpu0 20 >close_range fd=4 max_fd=4294967295 flags=FLAGS
+             cpu0 21 <close_range ret=0
+             cpu0 30 >write fd=3
+             cpu0 31 <write ret=10
+             cpu0 32 >write fd=9
+             cpu0 33 <write ret=5
+             cpu0 40 7>0";
+        check(
+            &text.replace("FLAGS", "0"),
+            "7:t7 0/0 15/2 | /low 0/0 10/1, unknown (pid 7, fd 9) 0/0 5/1",
+        );
+        // Only `exec` will close them.
+        check(
+            &text.replace("FLAGS", "4"),
+            "7:t7 0/0 15/2 | /low 0/0 10/1, /high 0/0 5/1",
         );
     }
 

@@ -16,7 +16,7 @@ use slowpath_engine::{Analysis, Chunk};
 use slowpath_model::{Event, ProcessId, Projection, ThreadId, TimeRange, Timestamp};
 use slowpath_source::{Packet, Source};
 
-use super::calls::{Call, Effect, Entry, Return, duplicates, outcome};
+use super::calls::{Call, Effect, Entry, Return, closes, duplicates, outcome};
 use super::record::What;
 use super::resolve::Resolver;
 use super::uring::Operation;
@@ -173,6 +173,16 @@ impl<'known> Io<'known> {
         let call = match call.effect() {
             Some(Effect::Closes) => {
                 chunk.push(at, thread, What::Closed { fd });
+                Call::OTHER
+            }
+            Some(Effect::ClosesRange) => {
+                if let (Some(first), Some(last), true) =
+                    (entry.fd, entry.other_fd, closes(entry.command))
+                {
+                    // All from one on are closed by the largest number that there is.
+                    let (first, last) = (first as u32, last as u32);
+                    chunk.push(at, thread, What::ClosedRange { first, last });
+                }
                 Call::OTHER
             }
             Some(Effect::Controls) if !duplicates(entry.command) => Call::OTHER,
@@ -333,6 +343,7 @@ impl Answer for Io<'_> {
             files: file_rows(files),
             over_time: totals.over_time,
             calls: totals.calls,
+            unknown_operations: totals.unknown_operations,
         }
     }
 }

@@ -37,6 +37,8 @@ pub(super) enum What {
     Named { fd: i32, name: Name },
     /// A descriptor is nothing from now on.
     Closed { fd: i32 },
+    /// The same of all descriptors from one to another one.
+    ClosedRange { first: u32, last: u32 },
     /// The thread gave an operation to io_uring.
     Submitted {
         request: UringRequest,
@@ -99,6 +101,7 @@ impl What {
                 | Self::Called { .. }
                 | Self::Named { .. }
                 | Self::Closed { .. }
+                | Self::ClosedRange { .. }
         )
     }
 }

@@ -14,7 +14,7 @@ use slowpath_model::{ProcessId, ThreadId, TimeRange, Timestamp};
 use super::calls::{Call, Effect, Entry, Way, outcome};
 use super::over_time::{Bytes, Medium, MovedOverTime};
 use super::record::{Name, What};
-use super::uring::{Does, Operations, Submitted};
+use super::uring::{Completed, Does, Operations, Submitted};
 use super::{FileCall, FileCalls, Known, Moved};
 use crate::lanes::{Record, Whose};
 
@@ -32,6 +32,8 @@ pub(super) struct Resolver {
     process_of: FxHashMap<ThreadId, ProcessId>,
     entered: FxHashMap<ThreadId, (Timestamp, Entry)>,
     operations: Operations,
+    /// Completions in the window whose submission is not in the trace.
+    unknown_operations: u64,
     processes: FxHashMap<ProcessId, Process>,
     files: Files,
     /// Calls on files by first threads of processes.
@@ -108,6 +110,7 @@ pub(super) struct Totals {
     pub(super) files: Vec<(String, Moved)>,
     pub(super) over_time: MovedOverTime,
     pub(super) calls: Vec<FileCalls>,
+    pub(super) unknown_operations: u64,
 }
 
 impl Resolver {
@@ -306,6 +309,7 @@ impl Resolver {
                 self.state(process, fd, file);
             }
             What::Closed { fd } => self.state(process, fd, None),
+            What::ClosedRange { first, last } => self.close(process, first, last),
             What::Called { call, fd, since } => {
                 let range = TimeRange::new(since, at);
                 self.called(process, thread, fd, Called { call, range });
@@ -389,6 +393,23 @@ impl Resolver {
         };
     }
 
+    /// Nothing is known of a process's descriptors from `first` to `last` any more.
+    fn close(&mut self, process: ProcessId, first: u32, last: u32) {
+        let Some(of) = self.processes.get(&process) else {
+            return;
+        };
+        let known = of.descriptors.keys().chain(of.unnamed.keys());
+        let known = known.chain(of.unnamed_calls.keys()).copied();
+        let mut closed: Vec<i32> = known
+            .filter(|&fd| (first..=last).contains(&(fd as u32)) && fd >= 0)
+            .collect();
+        closed.sort_unstable();
+        closed.dedup();
+        for fd in closed {
+            self.state(process, fd, None);
+        }
+    }
+
     fn forget_all(&mut self, process: ProcessId) {
         if let Some(of) = self.processes.get_mut(&process) {
             of.descriptors.clear();
@@ -413,7 +434,7 @@ impl Resolver {
 
     fn apply_nobodys(&mut self, at: Timestamp, what: What) {
         match what {
-            What::Replaced(request) => self.operations.forget(request),
+            What::Replaced(request) => self.operations.replace(request),
             What::LookedUp { request, fd } => self.operations.looks_up(request, fd),
             What::OperationCompleted {
                 request,
@@ -423,11 +444,18 @@ impl Resolver {
                 has_more,
             } => {
                 let completed = self.operations.complete(request, user_data, has_more);
-                let Some(Submitted {
-                    process, operation, ..
-                }) = completed.filter(|_| value >= 0)
-                else {
+                if value < 0 {
                     return;
+                }
+                let Submitted {
+                    process, operation, ..
+                } = match completed {
+                    Completed::Of(submitted) => submitted,
+                    Completed::OfOthers => return,
+                    Completed::OfNothingKnown => {
+                        self.unknown_operations += u64::from(counts && value > 0);
+                        return;
+                    }
                 };
                 match operation.does {
                     Does::Moves(way) if counts => {
@@ -436,7 +464,7 @@ impl Resolver {
                     Does::Moves(_) => {}
                     // Of what goes to a registered file the number is 0, or that of a place among those.
                     Does::Opens if value > 0 => self.state(process, value as i32, None),
-                    Does::Opens => {}
+                    Does::Opens | Does::Else => {}
                 }
             }
             What::DumpBegins => self.tables.clear(),
@@ -485,6 +513,7 @@ impl Resolver {
             files: files.filter(|(_, of)| moved(of)).collect(),
             over_time: self.over_time.clone(),
             calls: self.file_calls(),
+            unknown_operations: self.unknown_operations,
         }
     }
 
@@ -531,6 +560,7 @@ fn needs_process(record: &Record<What>) -> Option<ThreadId> {
         | What::Called { .. }
         | What::Named { .. }
         | What::Closed { .. }
+        | What::ClosedRange { .. }
         | What::Forked {
             parent_process: None,
             ..

@@ -4,7 +4,7 @@
 //! addresses of ring and request, in the order of time. The latest submission is what a request is. Completions of an
 //! operation that go on name no request, but what its program calls it.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use slowpath_concepts::UringRequest;
 use slowpath_model::ProcessId;
@@ -18,6 +18,8 @@ pub(super) enum Does {
     Moves(Way),
     /// Returns a descriptor.
     Opens,
+    /// Neither, but completes again and again: what its program calls it may be what another one is called.
+    Else,
 }
 
 /// An operation that moves bytes, or opens something.
@@ -45,6 +47,8 @@ impl Operation {
             30 | 33 => Does::Moves(Way::ReadAndWrite),
             // ACCEPT, OPENAT, OPENAT2, SOCKET, FIXED_FD_INSTALL
             13 | 18 | 28 | 45 | 54 => Does::Opens,
+            // POLL_ADD, TIMEOUT, URING_CMD
+            6 | 11 | 46 => Does::Else,
             _ => return None,
         };
         Some(Self {
@@ -52,8 +56,8 @@ impl Operation {
             fd: -1,
             other_fd: -1,
             is_of_fixed_file,
-            // RECVMSG, ACCEPT, RECV, READ_MULTISHOT, RECV_ZC
-            may_go_on: matches!(number, 10 | 13 | 27 | 49 | 58),
+            // RECVMSG, ACCEPT, RECV, READ_MULTISHOT, RECV_ZC, and those above
+            may_go_on: matches!(number, 10 | 13 | 27 | 49 | 58) || does == Does::Else,
         })
     }
 
@@ -93,12 +97,24 @@ impl Submitted {
     }
 }
 
+/// What has completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Completed {
+    Of(Submitted),
+    /// Something that does not matter here, or one of several that are not told apart.
+    OfOthers,
+    /// Nothing tells: it was submitted before the trace begins, or sent by another ring.
+    OfNothingKnown,
+}
+
 /// Operations that have not completed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Operations {
     submitted: FxHashMap<UringRequest, Submitted>,
     /// By ring and what programs call them, those of `submitted` that may go on, the latest last.
     called: FxHashMap<(u64, u64), Vec<UringRequest>>,
+    /// Those that do not matter.
+    others: FxHashSet<UringRequest>,
 }
 
 impl Operations {
@@ -111,7 +127,14 @@ impl Operations {
         }
     }
 
-    pub(super) fn forget(&mut self, request: UringRequest) {
+    /// A request is another one from now on.
+    pub(super) fn replace(&mut self, request: UringRequest) {
+        self.forget(request);
+        self.others.insert(request);
+    }
+
+    fn forget(&mut self, request: UringRequest) {
+        self.others.remove(&request);
         let Some(submitted) = self.submitted.remove(&request) else {
             return;
         };
@@ -136,17 +159,23 @@ impl Operations {
         }
     }
 
-    /// What completed, if its submission is known.
+    /// What completed.
     pub(super) fn complete(
         &mut self,
         request: UringRequest,
         user_data: Option<u64>,
         has_more: bool,
-    ) -> Option<Submitted> {
+    ) -> Completed {
         if request.request == 0 {
-            return self.called(request.ring, user_data?);
+            return user_data.map_or(Completed::OfOthers, |user_data| {
+                self.called(request.ring, user_data)
+            });
         }
-        let completed = self.submitted.get(&request).copied();
+        let completed = match self.submitted.get(&request) {
+            Some(submitted) => Completed::Of(*submitted),
+            None if self.others.contains(&request) => Completed::OfOthers,
+            None => Completed::OfNothingKnown,
+        };
         if !has_more {
             self.forget(request);
         }
@@ -155,30 +184,33 @@ impl Operations {
 
     /// What the program of a ring calls so. Of several that it calls the same, and that do the same, the file is not
     /// known.
-    fn called(&self, ring: u64, user_data: u64) -> Option<Submitted> {
-        let mut called = self.called.get(&(ring, user_data))?.iter();
-        let mut one = *self.submitted.get(called.next()?)?;
+    fn called(&self, ring: u64, user_data: u64) -> Completed {
+        let called = self.called.get(&(ring, user_data)).into_iter().flatten();
+        let mut called = called.filter_map(|request| self.submitted.get(request));
+        let Some(mut one) = called.next().copied() else {
+            return Completed::OfNothingKnown;
+        };
         for other in called {
-            let other = self.submitted.get(other)?;
             if (other.process, other.operation.does) != (one.process, one.operation.does) {
-                return None;
+                return Completed::OfOthers;
             }
             if other.operation != one.operation {
                 one.operation.fd = -1;
                 one.operation.other_fd = -1;
             }
         }
-        Some(one)
+        Completed::Of(one)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use slowpath_model::{TimeRange, Timestamp};
+    use slowpath_engine::Options;
+    use slowpath_model::{DiagnosticCode, TimeRange, Timestamp};
 
     use crate::answer::every_way;
     use crate::io::tests::{check, drawn, told};
-    use crate::io::{Known, pass};
+    use crate::io::{Known, io, pass};
 
     #[test]
     fn operations_count_for_who_submitted_them_wherever_they_complete() {
@@ -270,6 +302,45 @@ mod tests {
              cpu0 40 8>0",
             "7:t7 123/3 6/1, 8:t8 7/1 0/0 | unknown (pid 7, fd 3) 120/2 0/0, unknown (pid 7) 3/1 6/1, unknown (pid 8) 7/1 0/0",
         );
+    }
+
+    #[test]
+    fn what_a_program_calls_a_poll_as_well_is_no_read() {
+        // Both completions that name no request are of the poll or the read, nothing tells.
+        check(
+            "cpu0 1 0>7
+             cpu0 10 io_uring_submit_req ctx=1 req=16 user_data=5 opcode=27 flags=0
+             cpu0 11 io_uring_file_get ctx=1 req=16 user_data=5 fd=3
+             cpu0 12 io_uring_submit_req ctx=1 req=17 user_data=5 opcode=6 flags=0
+             cpu0 21 io_uring_complete ctx=1 req=0 user_data=5 res=1 cflags=2
+             cpu0 22 io_uring_complete ctx=1 req=0 user_data=5 res=1 cflags=2
+             cpu0 23 io_uring_complete ctx=1 req=16 user_data=5 res=10 cflags=0
+             cpu0 24 io_uring_complete ctx=1 req=0 user_data=5 res=1 cflags=2
+             cpu0 30 7>0",
+            "7:t7 10/1 0/0 | unknown (pid 7, fd 3) 10/1 0/0",
+        );
+    }
+
+    #[test]
+    fn what_was_submitted_before_the_trace_is_told() {
+        let text = "cpu0 1 0>7
+             cpu0 10 io_uring_complete ctx=1 req=0 user_data=5 res=100 cflags=2
+             cpu0 11 io_uring_complete ctx=1 req=16 user_data=6 res=100 cflags=0
+             cpu0 12 io_uring_complete ctx=1 req=16 user_data=6 res=0 cflags=0
+             cpu0 13 io_uring_complete ctx=1 req=16 user_data=6 res=-4 cflags=0
+             cpu0 14 io_uring_submit_req ctx=1 req=17 user_data=5 opcode=0 flags=0
+             cpu0 15 io_uring_complete ctx=1 req=17 user_data=5 res=3 cflags=0
+             cpu0 16 io_uring_submit_req ctx=1 req=18 user_data=5 opcode=22 flags=0
+             cpu0 17 io_uring_complete ctx=1 req=18 user_data=5 res=3 cflags=0
+             cpu0 30 7>0";
+        let source = drawn(text);
+        let outcome = io(&source, &Known::default(), &Options::default()).expect("not cancelled");
+        let counts = outcome
+            .diagnostics
+            .iter()
+            .map(|told| (told.code, told.count));
+        let counts: Vec<_> = counts.collect();
+        assert_eq!(counts, [(DiagnosticCode::UnknownOperations, Some(2))]);
     }
 
     #[test]

@@ -63,6 +63,7 @@ impl Assembly<'_> {
         let segments = (pieces.iter_mut()).map(|piece| std::mem::take(&mut piece.segments));
         let segments = segments.filter(|rows| !rows.is_empty()).collect();
 
+        let switches_recorded = pieces.iter().any(|piece| piece.has_switches);
         let mut by_cpu: BTreeMap<CpuId, Vec<Piece>> = BTreeMap::new();
         for piece in pieces {
             by_cpu.entry(piece.cpu).or_default().push(piece);
@@ -71,6 +72,7 @@ impl Assembly<'_> {
             begin: self.known.begin,
             end: self.known.end,
             packets_recorded: self.known.packets,
+            switches_recorded,
             shelf: self.shelf,
         };
         let mut joined = self.in_parallel(by_cpu.into_iter().collect(), |(cpu, pieces)| {

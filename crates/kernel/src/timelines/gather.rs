@@ -121,6 +121,8 @@ pub(super) struct Piece {
     pub(super) begin: i64,
     /// From its first to its last event, whether they are kept or not.
     pub(super) events: Option<TimeRange>,
+    /// Some event told that a thread was switched to.
+    pub(super) has_switches: bool,
     /// What depends on what came before: records up to the first switch, or all.
     #[serde(with = "super::segment::rows")]
     pub(super) head: Kept<2>,
@@ -229,6 +231,7 @@ impl Analysis for Gather<'_> {
                 first_packet: packet.id,
                 begin: packet.range.begin.ns(),
                 events: None,
+                has_switches: false,
                 head: Kept::default(),
                 body: None,
                 names: Vec::new(),
@@ -281,6 +284,9 @@ impl Analysis for Gather<'_> {
                 let prev = state.runner(at, prev, prev_comm);
                 let next = state.runner(at, next, next_comm);
                 let left = prev_state;
+                if let Some(piece) = state.pieces.last_mut() {
+                    piece.has_switches = true;
+                }
                 self.futex(state, at, left == SwitchOut::Runnable);
                 let call = std::mem::take(&mut state.open.call);
                 self.push(

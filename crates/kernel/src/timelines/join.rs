@@ -44,6 +44,8 @@ pub(super) struct Join<'run> {
     pub(super) end: i64,
     /// The trace says which packets are received.
     pub(super) packets_recorded: bool,
+    /// The trace says when threads are switched to, of some processor at least.
+    pub(super) switches_recorded: bool,
     pub(super) shelf: &'run Shelf,
 }
 
@@ -110,7 +112,11 @@ impl Join<'_> {
     }
 
     fn scanner(self, first: impl Iterator<Item = Record>) -> Scanner {
-        Scanner::before(self.begin, first, self.packets_recorded)
+        let scanner = Scanner::before(self.begin, first, self.packets_recorded);
+        match self.switches_recorded {
+            true => scanner,
+            false => scanner.without_switches(),
+        }
     }
 
     /// What the scanner has found so far.

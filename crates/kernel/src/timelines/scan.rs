@@ -26,6 +26,9 @@ pub(super) struct Scanner {
     /// The trace says which packets are received. Otherwise "somebody asked this processor to
     /// receive" has to stand for that.
     packets_recorded: bool,
+    /// The trace says when threads are switched to. Otherwise events tell who ran when they happened, and nothing
+    /// tells who ran between two of them, be both of one thread.
+    switches_recorded: bool,
 }
 
 /// What is known of the processor between two records.
@@ -100,6 +103,7 @@ impl Scanner {
             knows: Known::nothing(begin),
             found: Found::default(),
             packets_recorded,
+            switches_recorded: true,
         };
         scanner.knows.current = running_at_the_begin(first);
         scanner
@@ -110,6 +114,12 @@ impl Scanner {
         let mut scanner = Self::before(at, std::iter::empty(), packets_recorded);
         scanner.knows.current = Some(next);
         scanner
+    }
+
+    /// The same for a trace that has no switch of any processor.
+    pub(super) fn without_switches(mut self) -> Self {
+        self.switches_recorded = false;
+        self
     }
 
     /// Reads records that begin where this scanner is. After a loss of events they must reach to a
@@ -258,7 +268,12 @@ impl Scanner {
 
     fn end_run(&mut self, end: i64, left: Option<SwitchOut>, call: Call) {
         match self.thread() {
-            Some(thread) if self.knows.since <= end => self.run(thread, end, false, left, call),
+            Some(thread) if self.knows.since <= end => {
+                if !self.switches_recorded {
+                    self.found.add_unknown(self.knows.since, end);
+                }
+                self.run(thread, end, !self.switches_recorded, left, call);
+            }
             Some(_) => {}
             None => self.found.add_unknown(self.knows.since, end),
         }

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use slowpath_drawn::DrawnTrace;
 use slowpath_engine::{Analysis, chunks, run_chunk};
-use slowpath_model::CpuId;
+use slowpath_model::{CpuId, Nanoseconds};
 
 use super::gather::Gathered;
 use super::*;
@@ -552,6 +552,35 @@ fn events_tell_who_runs_where_a_switch_is_missing() {
         let cut = trace.recut_at_random(seed, 1 + seed % 5);
         assert_eq!(built(&cut, 0, 2), expected);
     }
+}
+
+#[test]
+fn nothing_tells_how_long_a_thread_ran_in_a_trace_without_switches() {
+    // 7 and 8 call twice each, and nothing is told in between.
+    let states = |switch: &str| {
+        let drawing = format!(
+            "cpu0 10 syscall_entry_read fd=3 @tid=7
+             cpu0 90 syscall_exit_read ret=1 @tid=7
+             cpu1 10 syscall_entry_read fd=3 @tid=8
+             cpu1 50 syscall_exit_read ret=1 @tid=8
+             {switch}
+             cpu1 100 irq_handler_entry irq=1 name=x @tid=0"
+        );
+        let trace = DrawnTrace::parse(&drawing).unwrap();
+        let lines = Timelines::build(&trace, &Options::default()).unwrap();
+        let lines = lines.state.unwrap();
+        let states = [7, 8].map(|thread| lines.states(ThreadId(thread), lines.range()));
+        (
+            states.map(|states| [states.running, states.unknown].map(Nanoseconds::get)),
+            [0, 1].map(|cpu| unknown_on(&lines, cpu)),
+        )
+    };
+    let all = || vec![(10, 100)];
+    assert_eq!(states(""), ([[0, 90]; 2], [all(), all()]));
+    // Where switches of any processor are told, nobody takes another one's place unseen.
+    let switch =
+        "cpu1 50 sched_switch prev_comm=b prev_tid=8 prev_state=1 next_comm=i next_tid=0 @tid=8";
+    assert_eq!(states(switch).0, [[90, 0], [40, 0]]);
 }
 
 #[test]
