@@ -40,8 +40,9 @@ pub struct PythonPolicyProcess {
     /// How many trials it has been told of.
     told: usize,
     per_configuration: u32,
-    /// Whether it keeps in mind what it has proposed, beside what came of it.
-    remembers_proposals: bool,
+    /// Whether it has still to propose once more what was tried before: it keeps in mind what it has proposed, beside what
+    /// came of it.
+    proposes_again: bool,
     has_max_duration: bool,
     has_stop_run: bool,
 }
@@ -104,7 +105,7 @@ impl PythonPolicyProcess {
             signals: Vec::new(),
             told: 0,
             per_configuration: spec.trials.per_configuration,
-            remembers_proposals: choice.file.is_none(),
+            proposes_again: choice.file.is_none(),
             has_max_duration: false,
             has_stop_run: false,
         };
@@ -258,7 +259,7 @@ impl PythonPolicyProcess {
 
 impl Policy for PythonPolicyProcess {
     fn next(&mut self, seen: Seen<'_>) -> Result<Vec<Wanted>, PolicyError> {
-        if self.remembers_proposals && self.told == 0 {
+        if std::mem::take(&mut self.proposes_again) {
             // From the same results it proposes the same once more, what was forbidden as well, and goes on from there.
             for batch in seen.trials.chunk_by(|one, two| one.batch == two.batch) {
                 self.wanted(&seen.spec.space, batch[0].batch)?;
