@@ -278,6 +278,48 @@ fn of_several_servers_each_has_what_was_its_own() {
 }
 
 #[test]
+fn what_a_replica_gets_from_its_primary_wants_no_replies() {
+    if !can_probe() {
+        return;
+    }
+    let ((_primary, primary_port), (replica, port)) = (running(), running());
+    let mut of_replica = Client::to(&port);
+    of_replica.ask(&format!("REPLICAOF 127.0.0.1 {primary_port}"));
+    wait_until("the replica has all", || {
+        Client::to(&port)
+            .ask("INFO replication")
+            .contains("master_link_status:up")
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = folder.path().join("recording");
+    recorded(&recording, &[&replica], || {
+        let mut of_primary = Client::to(&primary_port);
+        for _ in 0..300 {
+            of_primary.ask("INCR counter");
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        wait_until("the replica has all", || {
+            Client::to(&port).ask("GET counter") == "300"
+        });
+    });
+    let told = slowpath_succeeds(&["redis", "--json"], &recording).json();
+    let row = rows(&told, "commands")
+        .iter()
+        .find(|row| row["command"] == "incr");
+    let row = row.expect("what was replicated");
+    assert_eq!(
+        (row["count"].as_u64(), row["unanswered"].as_u64()),
+        (Some(300), Some(300)),
+        "{row}"
+    );
+    // Each by itself: all of them take most of a second.
+    assert!(
+        row["p50_ns"].as_u64().is_some_and(|half| half < 20_000_000),
+        "{row}"
+    );
+}
+
+#[test]
 fn a_recorder_that_is_killed_leaves_a_server_that_answers_and_the_next_one_clears_up() {
     if !can_probe() {
         return;

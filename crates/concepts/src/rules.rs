@@ -494,6 +494,8 @@ const RULES: &[Rule] = &[
         names: &[
             "redis_read",
             ":redis_read",
+            "redis_read_in_thread",
+            ":redis_read_in_thread",
             "redis_call",
             ":redis_call",
             "redis_write",
@@ -507,6 +509,8 @@ const RULES: &[Rule] = &[
         names: &[
             "redis_read_return",
             ":redis_read_return",
+            "redis_read_in_thread_return",
+            ":redis_read_in_thread_return",
             "redis_call_return",
             ":redis_call_return",
             "redis_write_return",
@@ -621,6 +625,7 @@ const STORE_PROBE: &[&[&str]] = &[
     &["client_id"],
     &["function"],
     &["command"],
+    &["again"],
 ];
 /// What they are is in arrays: `store.rs`.
 const STORE_BATCHES: &[&[&str]] = &[&["vpid"], &["vtid"], &["pid_ns"]];

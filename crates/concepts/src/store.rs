@@ -210,13 +210,17 @@ pub enum StoreProbe<'packet> {
         function: StoreFunction,
         /// The command that it executes; empty where it executes none.
         command: &'packet [u8],
+        /// It was executed before, and has blocked its client since.
+        again: bool,
     },
     /// It returns from one; the mark has no client.
     Returned(StoreFunction),
     /// A client was made.
     ClientMade,
-    /// A look at the process: the descriptor of the mark was one connection for a while.
+    /// A look at the process: the descriptor of the mark was one socket for a while.
     Socket {
+        /// It waits for connections; the address has no other end.
+        listens: bool,
         /// Whose.
         address: StoreAddress<'packet>,
         /// How long before the event it was seen first.
@@ -247,6 +251,7 @@ impl<'packet> StoreProbe<'packet> {
             _ => Self::Entered {
                 function,
                 command: event.text(slot(6)),
+                again: event.unsigned(slot(7)) != 0,
             },
         })
     }
@@ -272,8 +277,9 @@ impl<'packet> StoreProbe<'packet> {
                 own_address: word("own")?.as_bytes(),
                 own_port: word("own_port")?.parse().ok()?,
                 bytes_before: None,
-                is_to_primary: false,
+                is_to_primary: word("outgoing").is_some(),
             },
+            listens: word("listens").is_some(),
             since: Nanoseconds(word("since_ns")?.parse().ok()?),
             asked: Nanoseconds(word("asked_ns")?.parse().ok()?),
             answered: Nanoseconds(word("answered_ns")?.parse().ok()?),

@@ -59,6 +59,7 @@ pub(crate) enum Probe {
     Entered {
         function: StoreFunction,
         command: Box<str>,
+        again: bool,
     },
     Returned(StoreFunction),
     ClientMade,
@@ -71,6 +72,7 @@ pub(crate) enum Probe {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Socket {
     address: Address,
+    listens: bool,
     /// It was this socket from then …
     since: Timestamp,
     asked: Timestamp,
@@ -114,14 +116,20 @@ impl Probe {
     /// What `probe` says, that of `event`.
     pub(crate) fn of(probe: &StoreProbe<'_>, event: &Event<'_>) -> Self {
         match probe {
-            StoreProbe::Entered { function, command } => Self::Entered {
+            StoreProbe::Entered {
+                function,
+                command,
+                again,
+            } => Self::Entered {
                 function: *function,
                 command: text(command),
+                again: *again,
             },
             StoreProbe::Returned(function) => Self::Returned(*function),
             StoreProbe::ClientMade => Self::ClientMade,
             StoreProbe::Socket {
                 address,
+                listens,
                 since,
                 asked,
                 answered,
@@ -133,6 +141,7 @@ impl Probe {
                 };
                 Self::Socket(Box::new(Socket {
                     address: address_of(address),
+                    listens: *listens,
                     since: before(since),
                     asked: before(asked),
                     answered: before(answered),
@@ -157,6 +166,10 @@ struct Server {
     /// By descriptor: the client that was read last, and when.
     read_last: FxHashMap<i32, (StoreClientId, Timestamp)>,
     clients: FxHashMap<StoreClientId, Client>,
+    /// By descriptor: the other end of the connection when it was last looked at. Of no use once events were lost.
+    looked_at: FxHashMap<i32, Address>,
+    /// Events were lost.
+    misses_some: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -166,6 +179,8 @@ struct Frame {
     descriptor: i32,
     client: StoreClientId,
     command: Box<str>,
+    /// It is told already.
+    again: bool,
     /// Bytes moved in it; `None`: nothing was there.
     bytes: Option<u64>,
 }
@@ -207,13 +222,18 @@ impl Probes {
             _ => return tell(told),
         };
         match probe {
-            Probe::Entered { function, command } => {
-                if *function == StoreFunction::Read
-                    && let Some(before) = self.read_before(&told)
-                {
-                    tell(before);
+            Probe::Entered {
+                function,
+                command,
+                again,
+            } => {
+                if *function == StoreFunction::Read {
+                    self.before_read(&told).into_iter().for_each(&mut tell);
                 }
-                tell(self.entered(&told, *function, command));
+                let entered = self.entered(&told, *function, command, *again);
+                if !again {
+                    tell(entered);
+                }
             }
             Probe::Returned(function) => {
                 if let Some(returned) = self.returned(&told, *function) {
@@ -242,9 +262,11 @@ impl Probes {
     /// Returns, and what was read, may be missing.
     fn miss(&mut self) {
         self.threads.clear();
-        let clients = self.servers.iter_mut().map(|server| &mut server.clients);
-        for client in clients.flat_map(|clients| clients.values_mut()) {
-            client.read = None;
+        for server in &mut self.servers {
+            server.misses_some = true;
+            for client in server.clients.values_mut() {
+                client.read = None;
+            }
         }
     }
 
@@ -260,14 +282,23 @@ impl Probes {
         &mut self.servers[place]
     }
 
-    fn entered(&mut self, told: &Told, function: StoreFunction, command: &str) -> Told {
+    fn entered(
+        &mut self,
+        told: &Told,
+        function: StoreFunction,
+        command: &str,
+        again: bool,
+    ) -> Told {
         let server = self.server(told.process);
         let client = server.clients.entry(told.client).or_default();
         if function == StoreFunction::Read {
-            client.descriptor = told.descriptor;
+            // I/O threads that were given the client have no descriptor to tell.
+            if told.descriptor >= 0 {
+                client.descriptor = told.descriptor;
+            }
             client.is_answered = false;
             let now = (told.client, told.at);
-            server.read_last.insert(told.descriptor, now);
+            server.read_last.insert(client.descriptor, now);
         }
         let descriptor = client.descriptor;
         if let Some(thread) = told.thread {
@@ -277,6 +308,7 @@ impl Probes {
                 descriptor,
                 client: told.client,
                 command: command.into(),
+                again,
                 bytes: None,
             });
         }
@@ -300,7 +332,7 @@ impl Probes {
         let place = frames.iter().rposition(is_it)?;
         // Returns of what it called are missing.
         frames.truncate(place + 1);
-        let frame = frames.pop()?;
+        let frame = frames.pop().filter(|frame| !frame.again)?;
         let moved = frame.bytes.unwrap_or(0);
         let server = self.server(frame.process);
         if let Some(client) = server.clients.get_mut(&frame.client) {
@@ -346,14 +378,21 @@ impl Probes {
         }
     }
 
-    /// The address of the client that was read while the descriptor was that socket.
+    /// The address of the client that was read while the descriptor was that socket, or where the server listens.
     fn addressed(&mut self, told: &Told, socket: &Socket) -> Option<Told> {
+        if socket.listens {
+            return Some(Told {
+                what: What::Listens(Box::new(socket.address.clone())),
+                ..told.clone()
+            });
+        }
         let is_being_read = |frame: &Frame| {
             let is_it = frame.process == told.process && frame.descriptor == told.descriptor;
             is_it && frame.function == StoreFunction::Read
         };
         let is_being_read = self.threads.values().flatten().any(is_being_read);
         let server = self.server(told.process);
+        (server.looked_at).insert(told.descriptor, socket.address.clone());
         let (number, at) = *server.read_last.get(&told.descriptor)?;
         let client = server.clients.get_mut(&number)?;
         if at < socket.since || at > socket.answered {
@@ -373,9 +412,22 @@ impl Probes {
         })
     }
 
-    /// What had been read of a client before the batch that begins by this read.
-    fn read_before(&mut self, told: &Told) -> Option<Told> {
-        let client = self.server(told.process).clients.get(&told.client)?;
+    /// What is known of a client before it is read: where it was there before the recording began (else it had been seen
+    /// being made), whose connection its descriptor was at any look since; how much had been read before the batch that
+    /// begins now.
+    fn before_read(&mut self, told: &Told) -> Option<Told> {
+        let server = self.server(told.process);
+        let Some(client) = server.clients.get(&told.client) else {
+            let address =
+                (server.looked_at.get(&told.descriptor)).filter(|_| !server.misses_some)?;
+            let address = Box::new(address.clone());
+            let client = server.clients.entry(told.client).or_default();
+            client.is_addressed = true;
+            return Some(Told {
+                what: What::Address(address),
+                ..told.clone()
+            });
+        };
         let read = client.read.filter(|_| client.is_answered)?;
         Some(Told {
             what: What::WasRead(read),

@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,8 @@ pub(crate) struct Server {
     pub(crate) first: Timestamp,
     pub(crate) last: Timestamp,
     pub(crate) addresses: FxHashMap<StoreClientId, Address>,
+    /// Where it waits for connections, as far as that is told: addresses and ports.
+    pub(crate) listens: BTreeSet<(Box<str>, u16)>,
     /// What numbers of commands in batches mean.
     names: BTreeMap<u32, Box<str>>,
     /// The same of the server that had its process number before: a restart may show only after the first
@@ -162,6 +164,7 @@ impl Server {
             first: told.happened(),
             last: told.happened(),
             addresses: FxHashMap::default(),
+            listens: BTreeSet::new(),
             names: BTreeMap::new(),
             names_before: BTreeMap::new(),
             lite: Totals::default(),
@@ -255,6 +258,9 @@ impl Server {
                     lite.take(self.process, batch, asked);
                 };
                 self.batches.take(*part, take);
+            }
+            What::Listens(address) => {
+                self.listens.insert((address.own_address, address.own_port));
             }
             What::WasRead(bytes) => self.events.was_read(told.client, bytes),
             What::Bus(message) => self.bus.take(&message, told.at, asked.window),

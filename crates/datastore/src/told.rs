@@ -102,6 +102,8 @@ pub(crate) enum What {
     BusAddress(Box<Address>),
     ReplyQueued,
     Operation(StoreOperation),
+    /// Where the server waits for connections.
+    Listens(Box<Address>),
     /// So many bytes had been read of the client's connection before its next batch.
     WasRead(u64),
     /// Not told on: `probes.rs` says what it comes to.

@@ -1,4 +1,4 @@
-//! The established TCP connections of a network, as the kernel's `sock_diag` lists them (sock_diag(7)): much faster than
+//! The established TCP connections of a network and where it listens for more, as the kernel's `sock_diag` lists them (sock_diag(7)): much faster than
 //! `/proc/net/tcp`, and with what has come in over each.
 
 use std::fs::File;
@@ -21,6 +21,8 @@ pub struct Connection {
     pub own: SocketAddr,
     /// The other one.
     pub peer: SocketAddr,
+    /// It waits for connections: there is no other end.
+    pub listens: bool,
     /// Bytes that were read of it, where the kernel tells how many came in.
     pub read: Option<u64>,
 }
@@ -32,6 +34,8 @@ pub struct Network(OwnedFd);
 const NETLINK_HEADER: usize = 16;
 const DONE: u16 = 3;
 const FAILED: u16 = 2;
+/// `TCP_LISTEN` of the kernel.
+const LISTENS: u8 = 10;
 
 impl Network {
     /// The network of the process whose folder in `/proc` this is.
@@ -62,11 +66,11 @@ impl Network {
             .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
     }
 
-    /// Those that are there now.
+    /// Those that are established now, and the sockets that listen for more.
     ///
     /// # Errors
     /// What the kernel answered.
-    pub fn established(&self) -> io::Result<Vec<Connection>> {
+    pub fn connections(&self) -> io::Result<Vec<Connection>> {
         let mut all = Vec::new();
         for family in [AddressFamily::INET, AddressFamily::INET6] {
             self.dump(family.as_raw() as u8, &mut all)?;
@@ -98,19 +102,19 @@ impl Network {
     }
 }
 
-/// `inet_diag_req_v2` for all established connections of a family, with `tcp_info`, behind its `nlmsghdr`.
+/// `inet_diag_req_v2` for what a family has in these states, with `tcp_info`, behind its `nlmsghdr`.
 fn request(family: u8) -> [u8; 72] {
     const BY_FAMILY: u16 = 20;
     const REQUEST_AND_DUMP: u16 = 0x301;
     const TCP: u8 = 6;
     const WITH_INFO: u8 = 1 << 1;
-    const ESTABLISHED: u32 = 1 << 1;
+    const ESTABLISHED_OR_LISTENING: u32 = 1 << 1 | 1 << LISTENS;
     let mut bytes = [0; 72];
     bytes[0..4].copy_from_slice(&72_u32.to_ne_bytes());
     bytes[4..6].copy_from_slice(&BY_FAMILY.to_ne_bytes());
     bytes[6..8].copy_from_slice(&REQUEST_AND_DUMP.to_ne_bytes());
     bytes[16..19].copy_from_slice(&[family, TCP, WITH_INFO]);
-    bytes[20..24].copy_from_slice(&ESTABLISHED.to_ne_bytes());
+    bytes[20..24].copy_from_slice(&ESTABLISHED_OR_LISTENING.to_ne_bytes());
     bytes
 }
 
@@ -160,6 +164,7 @@ fn connection(message: &[u8]) -> Option<Connection> {
     Some(Connection {
         own: address(4, 8)?,
         peer: address(6, 24)?,
+        listens: *message.get(1)? == LISTENS,
         inode: u32_at(message, 68)?,
         read: received.and_then(|received| received.checked_sub(unread)),
     })
@@ -193,15 +198,18 @@ mod tests {
             here.read_exact(&mut [0; 300])?;
             let file = File::from(OwnedFd::from(here.try_clone()?));
             let inode = file.metadata()?.ino();
-            let all = network.established()?;
+            let all = network.connections()?;
             let found = all.iter().find(|one| u64::from(one.inode) == inode);
             let expected = Connection {
                 inode: inode as u32,
                 own: here.local_addr()?,
                 peer,
+                listens: false,
                 read: Some(300),
             };
             assert_eq!(found, Some(&expected));
+            let own = listener.local_addr()?;
+            assert!(all.iter().any(|one| one.listens && one.own == own));
         }
         Ok(())
     }

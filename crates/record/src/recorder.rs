@@ -26,7 +26,7 @@ use crate::manifest::{self, Accounts, Cost, KernelPart, Manifest, Mode, Tracer, 
 use crate::options::RecordOptions;
 use crate::plan::Plan;
 use crate::processes;
-use crate::redis::{CALL_ENDS, Probes, filter_of_call_ends};
+use crate::redis::{CALL_ENDS, ENDS_OF_MOVERS, Probes};
 use crate::room_left::RoomLeft;
 use crate::spans::SpanReceiver;
 use crate::state_dump::{self, StateDump};
@@ -258,7 +258,7 @@ impl Recording {
         self.receiver = SpanReceiver::start(&options.spans, &self.folder, self.mode, talk)?;
         let mut servers = plan.redis.attach(talk)?;
         servers.wait_until_ready(&signals, talk)?;
-        self.start(options)?;
+        self.start(options, talk)?;
         servers.settle(&signals, talk);
         // A command's start shows that tracing has begun.
         if options.command.is_empty() {
@@ -295,7 +295,7 @@ impl Recording {
         }
         if !plan.has_all_call_ends {
             let (system, name) = CALL_ENDS;
-            instance.record(system, name, &filter_of_call_ends(probed))?;
+            instance.record(system, name, ENDS_OF_MOVERS)?;
             (self.manifest.kernel.events).push(format!("{system}:{name}"));
         }
         let probes = Probes::place(probed, tracefs, instance, talk)?;
@@ -364,7 +364,11 @@ impl Recording {
     }
 
     /// Events flow from here on.
-    fn start(&mut self, options: &RecordOptions) -> Result<(), RecordError> {
+    fn start(
+        &mut self,
+        options: &RecordOptions,
+        talk: &mut dyn FnMut(&str),
+    ) -> Result<(), RecordError> {
         let clock = host::read_clocks();
         self.manifest.clocks = vec![clock];
         self.manifest.begin_ns = host::now();
@@ -389,7 +393,7 @@ impl Recording {
             state.dump_all().map_err(state_dump_failed())?;
         }
         if let Some(probes) = &mut self.probes {
-            probes.look();
+            probes.look(talk);
         }
         for process in &options.accounts {
             self.accounts.look_at(*process);

@@ -20,7 +20,7 @@ use crate::error::RecordError;
 use crate::lttng;
 
 use self::probes::Wanted;
-pub(crate) use probes::{CALL_ENDS, Probes, filter_of_call_ends};
+pub(crate) use probes::{CALL_ENDS, ENDS_OF_MOVERS, Probes};
 pub(crate) use servers::Servers;
 
 const LIBRARY: &str = "redis/build/libslowpath_redis.so";

@@ -93,7 +93,7 @@ pub(crate) fn watch(
         Ok(reason) => {
             ended.reason = reason;
             if let Some(probes) = &mut recording.probes {
-                probes.look();
+                probes.look(talk);
             }
         }
         Err(error) => {
@@ -197,7 +197,7 @@ fn serve(
         if now >= next_connections
             && let Some(probes) = &mut recording.probes
         {
-            probes.look();
+            probes.look(talk);
             let took = now.elapsed();
             next_connections = Instant::now() + LOOK_INTERVAL.max(took * PAUSE_PER_CONNECTIONS);
         }

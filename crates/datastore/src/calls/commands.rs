@@ -84,12 +84,26 @@ fn executed_by_recorded(
     let recorded: FxHashSet<WireAt> = found.collect();
     let commands = services.commands.iter().map(|command| {
         let wire = wires.of_connection(command.connection);
-        match wire.is_some_and(|wire| recorded.contains(&wire)) {
+        let connection = &services.connections[command.connection.index()];
+        let host = services.services[connection.service.index()].host;
+        let (_, to) = connection.wire();
+        // Of a connection that was short its other end may not be told.
+        let is_recorded = wire.is_some_and(|wire| recorded.contains(&wire))
+            || (stores.iter()).any(|store| store.host == host && listens(&store.server, &to));
+        match is_recorded {
             true => Joined::Uncertain,
             false => Joined::Outside,
         }
     });
     commands.collect()
+}
+
+/// Whether a server is known to wait for connections there.
+fn listens(server: &Server, at: &Endpoint) -> bool {
+    (server.listens.iter()).any(|(address, port)| {
+        let is_any = matches!(&**address, "0.0.0.0" | "::");
+        *port == at.port && (is_any || Endpoint::new(address, *port) == *at)
+    })
 }
 
 type Client = (usize, StoreClientId);

@@ -120,3 +120,87 @@ fn of_a_call_in_a_call_each_return_is_its_own() {
         .collect();
     assert_eq!(inside, [("eval", 0), ("get", 1)]);
 }
+
+#[test]
+fn a_command_that_is_executed_again_when_its_client_is_let_go_is_one() {
+    let text = probed(&[
+        (0, 100, READ),
+        (0, 110, "syscall_exit_read ret=40"),
+        (
+            0,
+            120,
+            "redis_call vpid=7 function=2 client_id=5 command=blpop again=0",
+        ),
+        (0, 140, CALL_RETURN),
+        (0, 160, READ_RETURN),
+        (
+            0,
+            900,
+            "redis_call vpid=7 function=2 client_id=5 command=blpop again=1",
+        ),
+        (0, 950, CALL_RETURN),
+        (0, 960, WRITE),
+        (0, 970, "syscall_exit_write ret=5"),
+        (0, 980, WRITE_RETURN),
+    ]);
+    check(&text, "1 blpop 5: 880 = 20 + 0 + 20 + 820 + 20");
+}
+
+#[test]
+fn of_who_was_there_before_a_look_tells_the_connection_from_its_first_read_on() {
+    let look = |more: &str| {
+        format!(
+            "print buf=\"slowpath_redis_socket pid=7 fd=9 peer=10.0.0.2 peer_port=6379 own=10.0.0.1 own_port=50000 \
+             since_ns=10 asked_ns=9 answered_ns=8{more}\""
+        )
+    };
+    let asked = [
+        (0, 100, READ),
+        (0, 110, "syscall_exit_read ret=23"),
+        (
+            0,
+            120,
+            "redis_call vpid=7 function=2 client_id=5 command=set",
+        ),
+        (0, 150, CALL_RETURN),
+        (0, 160, READ_RETURN),
+        (0, 200, READ),
+        (0, 210, "syscall_exit_read ret=23"),
+        (
+            0,
+            220,
+            "redis_call vpid=7 function=2 client_id=5 command=set",
+        ),
+        (0, 250, CALL_RETURN),
+        (0, 260, READ_RETURN),
+    ];
+    // What a replica gets from its primary: each read is over by itself, and has no reply.
+    let text = line(1, 50, &look(" outgoing=1")) + &probed(&asked);
+    let report = check(
+        &text,
+        "1 set 5: 50? = 20 + 0 + 30 + 0 + 0
+         1 set 5: 50? = 20 + 0 + 30 + 0 + 0",
+    );
+    assert_eq!(report.clients[0].port, 6379);
+    // Of one that was made since, a look before tells nothing.
+    let made = line(0, 60, "redis_client_made vpid=7 function=0 client_id=5");
+    let text = line(1, 50, &look("")) + &made + &probed(&asked);
+    assert_eq!(ask(&text, TimeRange::ALL).clients[0].port, 0);
+}
+
+#[test]
+fn what_an_io_thread_reads_is_of_the_client_that_it_was_given() {
+    let text = probed(&[(0, 100, READ), (0, 105, READ_RETURN)])
+        + "cpu1 110 redis_read_in_thread vpid=7 function=1 client_id=5 @common_pid=8\n\
+          cpu1 120 syscall_exit_read ret=23 @common_pid=8\n\
+          cpu1 130 redis_read_in_thread_return vpid=7 function=1 @common_pid=8\n"
+        + &probed(&[
+            (0, 140, GET),
+            (0, 150, CALL_RETURN),
+            (0, 160, WRITE),
+            (0, 170, "syscall_exit_write ret=5"),
+            (0, 180, WRITE_RETURN),
+        ]);
+    let report = check(&text, "1 get 5: 70 = 20 + 10 + 10 + 10 + 20");
+    assert_eq!(report.servers[0].bytes_read, 23);
+}

@@ -26,8 +26,8 @@ use crate::processes;
 const PREFIX: &str = "slowpath_record_";
 /// System calls end by this event.
 pub(crate) const CALL_ENDS: (&str, &str) = ("raw_syscalls", "sys_exit");
-/// `read`, `write` and `writev` of x86-64.
-const MOVERS: &str = "id == 0 || id == 1 || id == 20";
+/// Those of `read`, `write` and `writev`, by their numbers on x86-64; of everybody, as a server may make threads.
+pub(crate) const ENDS_OF_MOVERS: &str = "id == 0 || id == 1 || id == 20";
 /// Threads that an event is recorded of: the kernel takes a filter of a page.
 const MOST_THREADS: usize = 100;
 
@@ -42,6 +42,8 @@ pub(crate) struct Probes {
 #[derive(Debug)]
 struct Server {
     process: ProcessId,
+    /// The user knows that an agent keeps the probes from firing.
+    is_told: bool,
     /// `None`: its network cannot be asked.
     sockets: Option<Sockets>,
 }
@@ -54,7 +56,17 @@ type Probe = (&'static str, u64, bool, String);
 pub(crate) struct Wanted {
     process: ProcessId,
     layout: Layout,
-    threads: Vec<i32>,
+    /// Whose events are recorded.
+    whose: Whose,
+}
+
+/// By what a server's events are told from those of others that run the same program.
+#[derive(Clone, Debug)]
+enum Whose {
+    /// The number that it keeps of itself, at this place: it has the same number here.
+    Itself(u64),
+    /// Threads, by their numbers here. Those that it makes later are missing.
+    Threads(Vec<i32>),
 }
 
 impl Wanted {
@@ -68,8 +80,7 @@ impl Wanted {
             cause,
             hint: hint.to_owned(),
         };
-        let maps = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
-        if maps.contains("slowpath-redis-code") {
+        if has_detours(process) {
             return Err(refused(
                 "its functions are detoured for a recording by the agent, where probes do not fire"
                     .to_owned(),
@@ -77,8 +88,18 @@ impl Wanted {
             ));
         }
         let layout = Layout::of(&program(process)).map_err(|cause| refused(cause, ""))?;
-        let threads = processes::threads(process);
-        if threads.len() > MOST_THREADS {
+        let whose = match (layout.process, processes::number_inside(process)) {
+            (Some(place), None) => Whose::Itself(place),
+            _ => Whose::Threads(
+                processes::threads(process)
+                    .iter()
+                    .map(|one| one.0)
+                    .collect(),
+            ),
+        };
+        if let Whose::Threads(threads) = &whose
+            && threads.len() > MOST_THREADS
+        {
             let cause = format!("it has {} threads", threads.len());
             return Err(refused(
                 cause,
@@ -88,17 +109,21 @@ impl Wanted {
         Ok(Self {
             process,
             layout,
-            threads: threads.iter().map(|thread| thread.0).collect(),
+            whose,
         })
     }
 
-    /// True for the threads of this server.
+    /// True for the events of this server.
     fn filter(&self) -> String {
-        let each = self
-            .threads
-            .iter()
-            .map(|thread| format!("common_pid == {thread}"));
-        each.collect::<Vec<_>>().join(" || ")
+        match &self.whose {
+            Whose::Itself(_) => format!("itself == {}", self.process),
+            Whose::Threads(threads) => {
+                let each = threads
+                    .iter()
+                    .map(|thread| format!("common_pid == {thread}"));
+                each.collect::<Vec<_>>().join(" || ")
+            }
+        }
     }
 
     fn probes(&self) -> Vec<Probe> {
@@ -107,14 +132,30 @@ impl Wanted {
             call,
             write,
             create,
+            read_in_thread,
+            executes_again,
             descriptor,
             client,
             command,
             name,
+            ..
         } = self.layout;
-        let of = |function: u8| format!("vpid=\\{}:s32 function=\\{function}:u8", self.process);
+        let itself = match self.whose {
+            Whose::Itself(place) => format!("itself=@+{place}:s32 "),
+            Whose::Threads(_) => String::new(),
+        };
+        let of = |function: u8| {
+            format!(
+                "{itself}vpid=\\{}:s32 function=\\{function}:u8",
+                self.process
+            )
+        };
+        let again = match executes_again {
+            true => " again=%si:b1@2/32",
+            false => "",
+        };
         // A client begins with its number in all of them.
-        vec![
+        let mut probes = vec![
             (
                 "redis_read",
                 read,
@@ -130,7 +171,7 @@ impl Wanted {
                 call,
                 false,
                 format!(
-                    "{} client_id=+0(%di):u64 command=+0(+{name}(+{command}(%di))):string",
+                    "{} client_id=+0(%di):u64 command=+0(+{name}(+{command}(%di))):string{again}",
                     of(2)
                 ),
             ),
@@ -148,14 +189,14 @@ impl Wanted {
                 true,
                 format!("{} client_id=+0($retval):u64", of(0)),
             ),
-        ]
+        ];
+        if let Some(read) = read_in_thread {
+            let told = format!("{} client_id=+0(%di):u64", of(1));
+            probes.push(("redis_read_in_thread", read, false, told));
+            probes.push(("redis_read_in_thread_return", read, true, of(1)));
+        }
+        probes
     }
-}
-
-/// What the threads of these servers move, as a filter of [`CALL_ENDS`].
-pub(crate) fn filter_of_call_ends(servers: &[Wanted]) -> String {
-    let threads: Vec<String> = servers.iter().map(Wanted::filter).collect();
-    format!("({MOVERS}) && ({})", threads.join(" || "))
 }
 
 impl Probes {
@@ -204,15 +245,23 @@ impl Probes {
             }
             probes.servers.push(Server {
                 process: server.process,
+                is_told: false,
                 sockets: sockets.ok(),
             });
         }
         Ok(probes)
     }
 
-    /// Notes in the trace whose connections the servers have.
-    pub(crate) fn look(&mut self) {
+    /// Notes in the trace whose connections the servers have, and says where something keeps the probes from firing.
+    pub(crate) fn look(&mut self, talk: &mut dyn FnMut(&str)) {
         for server in &mut self.servers {
+            if !server.is_told && has_detours(server.process) {
+                server.is_told = true;
+                talk(&format!(
+                    "another recording has the agent in process {} now: from here on, commands of it are missing in this one",
+                    server.process
+                ));
+            }
             for mark in server.sockets.iter_mut().flat_map(Sockets::look) {
                 // Where it cannot be written, the client has no address.
                 let _ = fs::write(self.instance.join("trace_marker"), mark);
@@ -248,6 +297,12 @@ impl Drop for Probes {
 /// What the events of a server are of in a recording, whoever recorded it.
 fn system_of(process: ProcessId) -> String {
     format!("slowpath_redis_{process}")
+}
+
+/// Whether the agent has its detours in a process.
+fn has_detours(process: ProcessId) -> bool {
+    let maps = fs::read_to_string(format!("/proc/{process}/maps"));
+    maps.is_ok_and(|maps| maps.contains("slowpath-redis-code"))
 }
 
 /// The program of a process, whatever its path is called now and there.

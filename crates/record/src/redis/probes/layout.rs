@@ -25,6 +25,13 @@ pub(super) struct Layout {
     pub(super) write: u64,
     /// `createClient(connection)`, which returns a client.
     pub(super) create: u64,
+    /// `ioThreadReadQueryFromClient(client)` of Valkey, by which its I/O threads read.
+    pub(super) read_in_thread: Option<u64>,
+    /// Whether a command that blocked is executed once more when it goes on, as from Redis 7.2 on: `call` is told so by
+    /// a bit of its second argument.
+    pub(super) executes_again: bool,
+    /// Where the number of the process is, as it calls itself, counted as places in the file are.
+    pub(super) process: Option<u64>,
     /// Of the descriptor in a connection.
     pub(super) descriptor: u64,
     /// Of the client in a connection.
@@ -109,11 +116,26 @@ impl<'file> Functions<'file> {
             call: offset("call")?,
             write: offset(write)?,
             create: offset("createClient")?,
+            read_in_thread: offset("ioThreadReadQueryFromClient").ok(),
+            executes_again: !self.addresses.contains_key("connGetPrivateData"),
+            process: self.process(),
             descriptor,
             client,
             command,
             name,
         })
+    }
+
+    /// `server`, which begins with it, from where the kernel takes the begin of the file to be in memory.
+    fn process(&self) -> Option<u64> {
+        let mut symbols = self.file.dynamic_symbols().chain(self.file.symbols());
+        let server =
+            symbols.find(|symbol| symbol.name() == Ok("server") && !symbol.is_undefined())?;
+        let of_code = self.segment(*self.addresses.get("call")?)?;
+        let (begin, _) = of_code.file_range();
+        server
+            .address()
+            .checked_sub(of_code.address().checked_sub(begin)?)
     }
 
     /// Where in the file what has this address is.

@@ -1,7 +1,7 @@
 //! Whose connections the descriptors of a server are, by looks at them: an address is told for the time in which a
 //! descriptor was the same socket at both ends of it, and with it how much of the connection had been read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use slowpath_platform::connections::{Connection, Network};
 use crate::processes;
 
 /// So many are told of at a look, in turn where there are more.
-const MOST: usize = 256;
+const MOST: usize = 1024;
 
 /// What was seen of the connections of one server.
 #[derive(Debug)]
@@ -39,17 +39,21 @@ impl Sockets {
         })
     }
 
-    /// What is known of those that are what they were at the look before, as the recorder's marks say it.
+    /// What is known of them, as the recorder's marks say it.
     pub(super) fn look(&mut self) -> Vec<String> {
         let begin = Instant::now();
         let before = self.inodes();
         let asked = Instant::now();
         // Where the kernel does not answer, there is nothing to tell this time.
-        let connections = self.network.established().unwrap_or_default();
+        let connections = self.network.connections().unwrap_or_default();
         let answered = Instant::now();
         let after = self.inodes();
         let connections: BTreeMap<u32, Connection> = (connections.into_iter())
             .map(|connection| (connection.inode, connection))
+            .collect();
+        let listening = after.values().filter_map(|inode| connections.get(inode));
+        let listening: BTreeSet<u16> = (listening.filter(|one| one.listens))
+            .map(|one| one.own.port())
             .collect();
         let known = std::mem::take(&mut self.seen);
         let mut same = Vec::new();
@@ -62,11 +66,11 @@ impl Sockets {
                 _ => begin,
             };
             self.seen.insert(fd, (inode, since));
-            if let Some(connection) = connections.get(&inode).filter(|_| since < begin) {
+            if let Some(connection) = connections.get(&inode) {
                 same.push((fd, *connection, since));
             }
         }
-        self.marks(&same, asked, answered)
+        self.marks(&same, &listening, asked, answered)
     }
 
     fn inodes(&self) -> BTreeMap<i32, u32> {
@@ -81,6 +85,7 @@ impl Sockets {
     fn marks(
         &mut self,
         same: &[(i32, Connection, Instant)],
+        listening: &BTreeSet<u16>,
         asked: Instant,
         answered: Instant,
     ) -> Vec<String> {
@@ -92,10 +97,16 @@ impl Sockets {
             let Connection {
                 own, peer, read, ..
             } = connection;
-            let read = read.map_or(String::new(), |read| format!(" read={read}"));
+            let mut more = read.map_or(String::new(), |read| format!(" read={read}"));
+            if connection.listens {
+                more = " listens=1".to_owned();
+            } else if !listening.contains(&own.port()) {
+                // The server has opened it, as a replica opens that to its primary.
+                more += " outgoing=1";
+            }
             marks.push(format!(
                 "slowpath_redis_socket pid={} fd={fd} peer={} peer_port={} own={} own_port={} since_ns={} asked_ns={} \
-                 answered_ns={}{read}",
+                 answered_ns={}{more}",
                 self.process,
                 peer.ip(),
                 peer.port(),
@@ -116,14 +127,13 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn a_connection_is_told_at_the_second_look() -> io::Result<()> {
+    fn a_connection_is_told_as_long_as_it_is_there() -> io::Result<()> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let there = TcpStream::connect(listener.local_addr()?)?;
         let (here, peer) = listener.accept()?;
         let mut sockets = Sockets::of(ProcessId(std::process::id() as i32))?;
         let port = format!(" peer_port={} ", peer.port());
         let tells = |marks: Vec<String>| marks.iter().any(|mark| mark.contains(&port));
-        assert!(!tells(sockets.look()));
         assert!(tells(sockets.look()));
         drop((here, there));
         assert!(!tells(sockets.look()));
