@@ -740,7 +740,10 @@ impl<'packet> Fact<'packet> {
             | FactKind::StoreCycleEnd => {
                 Self::StoreOperation(StoreMark::of(event), StoreOperation::of(event, kind))
             }
-            FactKind::StoreEntered | FactKind::StoreReturned | FactKind::StoreClientMade => {
+            FactKind::StoreEntered
+            | FactKind::StoreReturned
+            | FactKind::StoreClientMade
+            | FactKind::StoreClientBlocked => {
                 Self::StoreProbe(StoreMark::of(event), StoreProbe::of(event, kind)?)
             }
             FactKind::StoreSocket => {

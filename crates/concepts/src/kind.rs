@@ -141,6 +141,8 @@ pub enum FactKind {
     StoreReturned,
     /// [`Fact::StoreProbe`]: a client was made
     StoreClientMade,
+    /// [`Fact::StoreProbe`]: a command blocks its client
+    StoreClientBlocked,
     /// [`Fact::StoreProbe`]: whose connection a descriptor is
     StoreSocket,
     /// [`Fact::ServiceMessage`]: a request was sent

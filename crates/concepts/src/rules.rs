@@ -526,6 +526,12 @@ const RULES: &[Rule] = &[
         slots: STORE_PROBE,
     },
     Rule {
+        kind: FactKind::StoreClientBlocked,
+        names: &["redis_client_blocked", ":redis_client_blocked"],
+        needs: &["common_pid", "vpid", "client_id"],
+        slots: STORE_PROBE,
+    },
+    Rule {
         kind: FactKind::StoreSocket,
         names: &["print"],
         needs: &["common_pid", "buf"],
@@ -625,7 +631,6 @@ const STORE_PROBE: &[&[&str]] = &[
     &["client_id"],
     &["function"],
     &["command"],
-    &["again"],
 ];
 /// What they are is in arrays: `store.rs`.
 const STORE_BATCHES: &[&[&str]] = &[&["vpid"], &["vtid"], &["pid_ns"]];

@@ -210,13 +210,13 @@ pub enum StoreProbe<'packet> {
         function: StoreFunction,
         /// The command that it executes; empty where it executes none.
         command: &'packet [u8],
-        /// It was executed before, and has blocked its client since.
-        again: bool,
     },
     /// It returns from one; the mark has no client.
     Returned(StoreFunction),
     /// A client was made.
     ClientMade,
+    /// The command that the thread executes for the client will be executed again once it can go on, or waits no longer.
+    ClientBlocked,
     /// A look at the process: the descriptor of the mark was one socket for a while.
     Socket {
         /// It waits for connections; the address has no other end.
@@ -237,8 +237,10 @@ pub enum StoreProbe<'packet> {
 impl<'packet> StoreProbe<'packet> {
     /// `None` where the function is none that is known.
     pub(crate) fn of(event: &Event<'packet>, fact: FactKind) -> Option<Self> {
-        if fact == FactKind::StoreClientMade {
-            return Some(Self::ClientMade);
+        match fact {
+            FactKind::StoreClientMade => return Some(Self::ClientMade),
+            FactKind::StoreClientBlocked => return Some(Self::ClientBlocked),
+            _ => {}
         }
         let function = match event.unsigned(slot(5)) {
             1 => StoreFunction::Read,
@@ -251,7 +253,6 @@ impl<'packet> StoreProbe<'packet> {
             _ => Self::Entered {
                 function,
                 command: event.text(slot(6)),
-                again: event.unsigned(slot(7)) != 0,
             },
         })
     }

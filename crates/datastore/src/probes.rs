@@ -23,6 +23,7 @@ pub(crate) const PROBE_FACTS: &[FactKind] = &[
     FactKind::StoreEntered,
     FactKind::StoreReturned,
     FactKind::StoreClientMade,
+    FactKind::StoreClientBlocked,
 ];
 /// What is wanted beside them.
 const BESIDE: &[FactKind] = &[FactKind::StoreSocket, FactKind::SyscallExit];
@@ -59,10 +60,10 @@ pub(crate) enum Probe {
     Entered {
         function: StoreFunction,
         command: Box<str>,
-        again: bool,
     },
     Returned(StoreFunction),
     ClientMade,
+    ClientBlocked,
     Socket(Box<Socket>),
     /// The thread moved bytes; 0: the other end has closed.
     Bytes(Moved, u64),
@@ -116,17 +117,13 @@ impl Probe {
     /// What `probe` says, that of `event`.
     pub(crate) fn of(probe: &StoreProbe<'_>, event: &Event<'_>) -> Self {
         match probe {
-            StoreProbe::Entered {
-                function,
-                command,
-                again,
-            } => Self::Entered {
+            StoreProbe::Entered { function, command } => Self::Entered {
                 function: *function,
                 command: text(command),
-                again: *again,
             },
             StoreProbe::Returned(function) => Self::Returned(*function),
             StoreProbe::ClientMade => Self::ClientMade,
+            StoreProbe::ClientBlocked => Self::ClientBlocked,
             StoreProbe::Socket {
                 address,
                 listens,
@@ -196,6 +193,8 @@ struct Client {
     /// It has replies to all that was read.
     is_answered: bool,
     is_addressed: bool,
+    /// The command that has blocked it, and has been neither answered nor executed again.
+    blocked_in: Option<Box<str>>,
 }
 
 impl Default for Client {
@@ -206,6 +205,7 @@ impl Default for Client {
             read_until: Timestamp::MIN,
             is_answered: false,
             is_addressed: false,
+            blocked_in: None,
         }
     }
 }
@@ -222,15 +222,12 @@ impl Probes {
             _ => return tell(told),
         };
         match probe {
-            Probe::Entered {
-                function,
-                command,
-                again,
-            } => {
+            Probe::Entered { function, command } => {
                 if *function == StoreFunction::Read {
                     self.before_read(&told).into_iter().for_each(&mut tell);
                 }
-                let entered = self.entered(&told, *function, command, *again);
+                let again = self.is_again(&told, *function, command);
+                let entered = self.entered(&told, *function, command, again);
                 if !again {
                     tell(entered);
                 }
@@ -250,6 +247,7 @@ impl Probes {
                     .clients
                     .insert(told.client, client);
             }
+            Probe::ClientBlocked => self.blocked(&told),
             Probe::Bytes(moved, bytes) => self.moved(&told, *moved, *bytes),
             Probe::Socket(socket) => {
                 if let Some(addressed) = self.addressed(&told, socket) {
@@ -280,6 +278,32 @@ impl Probes {
             self.servers.len() - 1
         });
         &mut self.servers[place]
+    }
+
+    fn blocked(&mut self, told: &Told) {
+        let frames = told.thread.and_then(|thread| self.threads.get(&thread));
+        let is_it =
+            |frame: &&Frame| frame.function == StoreFunction::Call && frame.client == told.client;
+        let frame = frames.and_then(|frames| frames.last()).filter(is_it);
+        let command = frame.map(|frame| frame.command.clone());
+        if let Some(client) = self.server(told.process).clients.get_mut(&told.client) {
+            client.blocked_in = command;
+        }
+    }
+
+    /// Whether a command is executed that was before, and has blocked its client since: before anything is written to it,
+    /// and not because something was read.
+    fn is_again(&mut self, told: &Told, function: StoreFunction, command: &str) -> bool {
+        if function == StoreFunction::Read {
+            return false;
+        }
+        let frames = told.thread.and_then(|thread| self.threads.get(&thread));
+        let mut frames = frames.into_iter().flatten();
+        let is_in_it = frames.any(|frame| frame.client == told.client);
+        let client = self.server(told.process).clients.get_mut(&told.client);
+        let blocked_in = client.and_then(|client| client.blocked_in.take());
+        let is_same = blocked_in.is_some_and(|blocked_in| *blocked_in == *command);
+        function == StoreFunction::Call && !is_in_it && is_same
     }
 
     fn entered(

@@ -40,6 +40,7 @@ pub(crate) const STORE_FACTS: &[FactKind] = &[
     FactKind::StoreEntered,
     FactKind::StoreReturned,
     FactKind::StoreClientMade,
+    FactKind::StoreClientBlocked,
 ];
 
 /// The facts that services tell.

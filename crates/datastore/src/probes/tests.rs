@@ -123,27 +123,33 @@ fn of_a_call_in_a_call_each_return_is_its_own() {
 
 #[test]
 fn a_command_that_is_executed_again_when_its_client_is_let_go_is_one() {
-    let text = probed(&[
+    const BLPOP: &str = "redis_call vpid=7 function=2 client_id=5 command=blpop";
+    let blocked = [
         (0, 100, READ),
         (0, 110, "syscall_exit_read ret=40"),
-        (
-            0,
-            120,
-            "redis_call vpid=7 function=2 client_id=5 command=blpop again=0",
-        ),
+        (0, 120, BLPOP),
+        (0, 130, "redis_client_blocked vpid=7 function=0 client_id=5"),
         (0, 140, CALL_RETURN),
         (0, 160, READ_RETURN),
-        (
-            0,
-            900,
-            "redis_call vpid=7 function=2 client_id=5 command=blpop again=1",
-        ),
-        (0, 950, CALL_RETURN),
-        (0, 960, WRITE),
-        (0, 970, "syscall_exit_write ret=5"),
-        (0, 980, WRITE_RETURN),
-    ]);
+    ];
+    let written = |at| {
+        probed(&[
+            (0, at, WRITE),
+            (0, at + 10, "syscall_exit_write ret=5"),
+            (0, at + 20, WRITE_RETURN),
+        ])
+    };
+    let text =
+        probed(&blocked) + &probed(&[(0, 900, BLPOP), (0, 950, CALL_RETURN)]) + &written(960);
     check(&text, "1 blpop 5: 880 = 20 + 0 + 20 + 820 + 20");
+    // It waited no longer, and comes once more, read by another thread.
+    let again = probed(&[(0, 1000, BLPOP), (0, 1010, CALL_RETURN)]);
+    let text = probed(&blocked) + &written(900) + &again + &written(1020);
+    check(
+        &text,
+        "1 blpop 5: 820 = 20 + 0 + 20 + 760 + 20
+         1 blpop 5: 40 = 0 + 0 + 10 + 10 + 20",
+    );
 }
 
 #[test]

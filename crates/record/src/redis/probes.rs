@@ -133,7 +133,7 @@ impl Wanted {
             write,
             create,
             read_in_thread,
-            executes_again,
+            block,
             descriptor,
             client,
             command,
@@ -149,10 +149,6 @@ impl Wanted {
                 "{itself}vpid=\\{}:s32 function=\\{function}:u8",
                 self.process
             )
-        };
-        let again = match executes_again {
-            true => " again=%si:b1@2/32",
-            false => "",
         };
         // A client begins with its number in all of them.
         let mut probes = vec![
@@ -171,7 +167,7 @@ impl Wanted {
                 call,
                 false,
                 format!(
-                    "{} client_id=+0(%di):u64 command=+0(+{name}(+{command}(%di))):string{again}",
+                    "{} client_id=+0(%di):u64 command=+0(+{name}(+{command}(%di))):string",
                     of(2)
                 ),
             ),
@@ -194,6 +190,10 @@ impl Wanted {
             let told = format!("{} client_id=+0(%di):u64", of(1));
             probes.push(("redis_read_in_thread", read, false, told));
             probes.push(("redis_read_in_thread_return", read, true, of(1)));
+        }
+        if let Some(block) = block {
+            let told = format!("{} client_id=+0(%di):u64", of(0));
+            probes.push(("redis_client_blocked", block, false, told));
         }
         probes
     }

@@ -27,9 +27,8 @@ pub(super) struct Layout {
     pub(super) create: u64,
     /// `ioThreadReadQueryFromClient(client)` of Valkey, by which its I/O threads read.
     pub(super) read_in_thread: Option<u64>,
-    /// Whether a command that blocked is executed once more when it goes on, as from Redis 7.2 on: `call` is told so by
-    /// a bit of its second argument.
-    pub(super) executes_again: bool,
+    /// `blockClient(client, …)`, where a command that blocked is executed once more when it goes on, as from Redis 7.2 on.
+    pub(super) block: Option<u64>,
     /// Where the number of the process is, as it calls itself, counted as places in the file are.
     pub(super) process: Option<u64>,
     /// Of the descriptor in a connection.
@@ -117,7 +116,10 @@ impl<'file> Functions<'file> {
             write: offset(write)?,
             create: offset("createClient")?,
             read_in_thread: offset("ioThreadReadQueryFromClient").ok(),
-            executes_again: !self.addresses.contains_key("connGetPrivateData"),
+            block: match self.addresses.contains_key("connGetPrivateData") {
+                true => None,
+                false => Some(offset("blockClient")?),
+            },
             process: self.process(),
             descriptor,
             client,
