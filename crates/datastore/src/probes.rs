@@ -108,6 +108,7 @@ impl Movers {
             thread: exit.thread,
             descriptor: -1,
             client: StoreClientId::default(),
+            is_probed: true,
             what: What::Probe(Probe::Bytes(*moved, bytes)),
         })
     }

@@ -142,7 +142,7 @@ impl Servers {
 
     fn server_of(&mut self, told: &Told, asked: &Asked<'_>) -> ServerAt {
         match self.known(told) {
-            Some(known) if !self.all[known].is_contradicted_by(told) => known,
+            Some(known) if told.is_probed || !self.all[known].is_contradicted_by(told) => known,
             before => {
                 let mut server = Server::new(told);
                 if let Some(before) = before {

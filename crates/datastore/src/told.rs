@@ -62,6 +62,8 @@ pub(crate) struct Told {
     pub(crate) thread: Option<ThreadId>,
     pub(crate) descriptor: i32,
     pub(crate) client: StoreClientId,
+    /// The kernel's probes tell it, which are on one process: nobody else can be meant by its number.
+    pub(crate) is_probed: bool,
     pub(crate) what: What,
 }
 
@@ -220,6 +222,7 @@ impl Told {
             thread: mark.thread,
             descriptor: mark.descriptor,
             client: mark.client,
+            is_probed: matches!(what, What::Probe(_)),
             what,
         }
     }

@@ -210,3 +210,27 @@ fn what_an_io_thread_reads_is_of_the_client_that_it_was_given() {
     let report = check(&text, "1 get 5: 70 = 20 + 10 + 10 + 10 + 20");
     assert_eq!(report.servers[0].bytes_read, 23);
 }
+
+#[test]
+fn a_process_is_one_server_whatever_its_descriptors_tell() {
+    let closed = [
+        (0, 100, READ),
+        (0, 110, "syscall_exit_read ret=0"),
+        (0, 120, READ_RETURN),
+        (0, 130, READ),
+        (0, 140, READ_RETURN),
+        (0, 150, "redis_read vpid=7 function=1 fd=9 client_id=4"),
+        (0, 160, "syscall_exit_read ret=23"),
+        (
+            0,
+            170,
+            "redis_call vpid=7 function=2 client_id=4 command=get",
+        ),
+        (0, 180, CALL_RETURN),
+    ];
+    let report = ask(&probed(&closed), TimeRange::ALL);
+    let told: Vec<(u32, u64)> = (report.servers.iter())
+        .map(|row| (row.server, row.count))
+        .collect();
+    assert_eq!(told, [(1, 1)]);
+}
