@@ -100,6 +100,8 @@ struct Known {
     packets: bool,
     timers: bool,
     wakes: bool,
+    /// It has those for interrupts and for softirqs.
+    interrupts: bool,
     /// Packets were to be found again on other hosts.
     headers: bool,
 }
@@ -187,6 +189,8 @@ impl Timelines {
                     packets: gather.packets_recorded,
                     timers: concepts.has(FactKind::TimerEntry)
                         || concepts.has(FactKind::LocalTimerEntry),
+                    interrupts: concepts.has(FactKind::IrqEntry)
+                        && concepts.has(FactKind::SoftirqEntry),
                     headers,
                     wakes: concepts.has(FactKind::Waking) || concepts.has(FactKind::Wakeup),
                 };
@@ -381,6 +385,11 @@ impl Timelines {
     /// Whether the trace records timers that expire; otherwise whoever they interrupt seems to wake.
     pub fn records_timers(&self) -> bool {
         self.known.timers
+    }
+
+    /// Whether the trace records interrupts and softirqs; otherwise whoever they interrupt seems to wake.
+    pub fn records_interrupts(&self) -> bool {
+        self.known.interrupts
     }
 
     /// The processors, in the order of their numbers.

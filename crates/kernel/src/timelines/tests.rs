@@ -333,6 +333,7 @@ fn states_may_travel_as_text() {
             packets: true,
             timers: false,
             wakes: true,
+            interrupts: false,
             headers: false,
         },
         shelf: &shelf,
