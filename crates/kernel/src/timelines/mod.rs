@@ -22,6 +22,7 @@ mod scan;
 mod segment;
 mod states;
 mod stretch;
+mod told;
 
 use std::borrow::Cow;
 
@@ -203,6 +204,7 @@ impl Timelines {
                 Some(assembly.assemble(
                     gathered.pieces,
                     |cpu| gather.interleaved.contains(&cpu),
+                    &source.traces(),
                     concepts.syscall_names().to_vec(),
                 )?)
             }
