@@ -85,7 +85,11 @@ impl Sample {
         }
         let share = |sample: &Self| sample.variance / sample.count as f64;
         let (one, two) = (share(self), share(other));
-        let estimate = other.mean - self.mean;
+        // Means that rank as equal are told as equal, too.
+        let estimate = match to_compare(self.mean) == to_compare(other.mean) {
+            true => 0.0,
+            false => other.mean - self.mean,
+        };
         let square = one + two;
         // Of shares, as squares of squares would soon be too large, or nothing.
         let (one, two) = (one / square, two / square);
@@ -266,6 +270,23 @@ mod tests {
         let one = Sample::of(&[LARGEST, 0.0, 0.5 * LARGEST]).expect("finite");
         let difference = one.difference(&one, 0.95).expect("several");
         assert!(difference.high.is_finite() && difference.high > 0.0);
+    }
+
+    #[test]
+    fn means_that_rank_as_equal_do_not_differ() {
+        let (one, two) = (Sample::of(&[0.3; 3]), Sample::of(&[0.1 + 0.2; 3]));
+        let (one, two) = one.zip(two).expect("values");
+        for difference in [one.difference(&two, 0.95), two.difference(&one, 0.95)] {
+            let difference = difference.expect("several on both sides");
+            assert_eq!(
+                (difference.estimate, difference.is_told_apart()),
+                (0.0, false)
+            );
+        }
+        // What twelve digits tell apart does.
+        let other = Sample::of(&[0.3 + 1e-11; 3]).expect("values");
+        let difference = one.difference(&other, 0.95).expect("several on both sides");
+        assert!(difference.is_told_apart() && difference.estimate > 0.0);
     }
 
     #[test]

@@ -367,7 +367,8 @@ impl<'run> Waiting<'run> {
 
     /// Whether a wait that ended at a time of its host could not be interrupted, and a thread of the waiter's process
     /// ended it. What disks have brought is told by interrupts and the kernel's own threads, and that a child lets its
-    /// memory go (`vfork`) by another process.
+    /// memory go (`vfork`) by another process. Where interrupts were not recorded, the thread that one hit seems to be who
+    /// ended the wait: there none is known to have been for a turn.
     fn is_for_turn(&self, waiter: ThreadOfHost, holder: ThreadOfHost, end: Timestamp) -> bool {
         let Some(lines) = self.slow.all.hosts().lines(waiter.host) else {
             return false;
@@ -375,6 +376,7 @@ impl<'run> Waiting<'run> {
         let process = |thread| lines.process(thread, end);
         let doing = lines.stretch_before(waiter.thread, end).doing;
         waiter.host == holder.host
+            && lines.records_interrupts()
             && process(waiter.thread).is_some()
             && process(waiter.thread) == process(holder.thread)
             && matches!(

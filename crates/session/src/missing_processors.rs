@@ -11,7 +11,7 @@ use std::path::Path;
 use slowpath_concepts::{Concepts, Fact, FactKind};
 use slowpath_model::{
     CpuId, Diagnostic, DiagnosticCode, Event, FieldVisitor, PacketId, Place, Projection, Schema,
-    TimeRange, Timestamp,
+    StreamId, TimeRange, Timestamp,
 };
 use slowpath_source::{Decoder, Packet, ROTATION, Source, Stream};
 
@@ -154,6 +154,10 @@ impl Source for Noted {
 
     fn visit(&self, packet: PacketId, position: u64, visitor: &mut dyn FieldVisitor) {
         self.source.visit(packet, position, visitor);
+    }
+
+    fn traces(&self) -> Vec<StreamId> {
+        self.source.traces()
     }
 
     fn has_clock(&self, packet: PacketId) -> bool {

@@ -25,6 +25,7 @@ pub struct Joined<'source> {
 struct Part<'source> {
     source: &'source dyn Source,
     first_packet: u32,
+    first_stream: u32,
     first_class: u32,
 }
 
@@ -72,6 +73,7 @@ impl<'source> Joined<'source> {
         self.parts.push(Part {
             source,
             first_packet,
+            first_stream,
             first_class: self.schema.event_classes.len() as u32,
         });
         let classes = source.schema().event_classes.iter().cloned();
@@ -190,6 +192,14 @@ impl Source for Joined<'_> {
         if let Some((part, packet)) = self.part_of(packet) {
             self.parts[part].source.visit(packet, position, visitor);
         }
+    }
+
+    fn traces(&self) -> Vec<StreamId> {
+        let shifted = self.parts.iter().flat_map(|part| {
+            let own = part.source.traces().into_iter();
+            own.map(|first| StreamId(first.0 + part.first_stream))
+        });
+        shifted.collect()
     }
 
     fn release(&self, packets: Range<PacketId>) {

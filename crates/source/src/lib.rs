@@ -51,6 +51,11 @@ pub trait Source: Send + Sync {
     /// Walks every field of the event at `position` of `packet`, as a decoder reported both.
     fn visit(&self, packet: PacketId, position: u64, visitor: &mut dyn FieldVisitor);
 
+    /// The first stream of each of the traces that are read as one here, in order.
+    fn traces(&self) -> Vec<StreamId> {
+        vec![StreamId(0)]
+    }
+
     /// Whether the events of a packet have times; where not, all of them are at time 0.
     fn has_clock(&self, _packet: PacketId) -> bool {
         true

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use slowpath_model::{
-    Diagnostic, Event, EventClassId, FieldVisitor, PacketId, Projection, Schema, TimeRange,
-    Timestamp,
+    Diagnostic, Event, EventClassId, FieldVisitor, PacketId, Projection, Schema, StreamId,
+    TimeRange, Timestamp,
 };
 
 use crate::{Decoder, EventSink, Packet, Source, Stream};
@@ -128,6 +128,10 @@ impl Source for Without {
 
     fn visit(&self, packet: PacketId, position: u64, visitor: &mut dyn FieldVisitor) {
         self.source.visit(self.id(packet), position, visitor);
+    }
+
+    fn traces(&self) -> Vec<StreamId> {
+        self.source.traces()
     }
 
     fn has_clock(&self, packet: PacketId) -> bool {

@@ -12,7 +12,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use slowpath_engine::Cancelled;
-use slowpath_model::{CpuId, ThreadId};
+use slowpath_model::{CpuId, StreamId, ThreadId};
 use slowpath_platform::{Kept, Shelf};
 
 use super::entry::{Interruption, Run, Stage, Wake, Waker};
@@ -22,6 +22,7 @@ use super::join::{Join, Joined, Placed};
 use super::packets::packets;
 use super::record::{Call, Word};
 use super::segment::Share;
+use super::told::SwitchesTold;
 use super::{CpuLine, Known, ThreadLine, Timelines};
 
 /// How pass 2 works.
@@ -35,11 +36,12 @@ pub(super) struct Assembly<'run> {
 
 impl Assembly<'_> {
     /// Builds the time lines; `is_interleaved` tells of which processors several streams tell at a
-    /// time.
+    /// time, and traces that are read as one begin with the streams `traces`.
     pub(super) fn assemble(
         self,
         mut pieces: Vec<Piece>,
         is_interleaved: impl Fn(CpuId) -> bool + Sync,
+        traces: &[StreamId],
         calls: Vec<String>,
     ) -> Result<Timelines, Cancelled> {
         let mut processes: Vec<_> = (pieces.iter())
@@ -63,7 +65,7 @@ impl Assembly<'_> {
         let segments = (pieces.iter_mut()).map(|piece| std::mem::take(&mut piece.segments));
         let segments = segments.filter(|rows| !rows.is_empty()).collect();
 
-        let switches_recorded = pieces.iter().any(|piece| piece.has_switches);
+        let switches = SwitchesTold::by(&pieces, traces);
         let mut by_cpu: BTreeMap<CpuId, Vec<Piece>> = BTreeMap::new();
         for piece in pieces {
             by_cpu.entry(piece.cpu).or_default().push(piece);
@@ -72,7 +74,7 @@ impl Assembly<'_> {
             begin: self.known.begin,
             end: self.known.end,
             packets_recorded: self.known.packets,
-            switches_recorded,
+            switches: &switches,
             shelf: self.shelf,
         };
         let mut joined = self.in_parallel(by_cpu.into_iter().collect(), |(cpu, pieces)| {

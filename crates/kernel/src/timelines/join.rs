@@ -16,6 +16,7 @@ use super::in_order::InOrder;
 use super::record::Record;
 use super::scan::Scanner;
 use super::segment::{Found, Segment};
+use super::told::SwitchesTold;
 
 /// Everything that the records of one processor say.
 #[derive(Debug, Default)]
@@ -44,8 +45,8 @@ pub(super) struct Join<'run> {
     pub(super) end: i64,
     /// The trace says which packets are received.
     pub(super) packets_recorded: bool,
-    /// The trace says when threads are switched to, of some processor at least.
-    pub(super) switches_recorded: bool,
+    /// When traces say which threads are switched to.
+    pub(super) switches: &'run SwitchesTold<'run>,
     pub(super) shelf: &'run Shelf,
 }
 
@@ -70,7 +71,8 @@ impl Join<'_> {
         let mut between: Vec<Record> = Vec::new();
         let mut scanner: Option<Scanner> = None;
         for piece in pieces {
-            between.extend(piece.head.iter().copied().map(Record::from_row));
+            let read = self.switches.read(piece.stream);
+            between.extend(piece.head.iter().flat_map(read).flatten());
             let Some(mut body) = piece.body else { continue };
             let scanner = scanner.get_or_insert_with(|| self.scanner(between.iter().copied()));
             scanner.read(between.iter().copied());
@@ -95,8 +97,10 @@ impl Join<'_> {
         for piece in pieces {
             streams.entry(piece.stream).or_default().push(&piece.head);
         }
-        let streams = (streams.into_values())
-            .map(|heads| heads.into_iter().flatten().copied().map(Record::from_row));
+        let streams = streams.into_iter().map(|(stream, heads)| {
+            let read = self.switches.read(stream);
+            heads.into_iter().flatten().flat_map(read).flatten()
+        });
         let mut records = InOrder::new(streams, |record| record.at).map(|(_, record)| record);
         let mut scanner = self.scanner(records.clone());
         loop {
@@ -113,7 +117,7 @@ impl Join<'_> {
 
     fn scanner(self, first: impl Iterator<Item = Record>) -> Scanner {
         let scanner = Scanner::before(self.begin, first, self.packets_recorded);
-        match self.switches_recorded {
+        match self.switches.are_some() {
             true => scanner,
             false => scanner.without_switches(),
         }

@@ -22,6 +22,7 @@ mod scan;
 mod segment;
 mod states;
 mod stretch;
+mod told;
 
 use std::borrow::Cow;
 
@@ -100,6 +101,8 @@ struct Known {
     packets: bool,
     timers: bool,
     wakes: bool,
+    /// It has those for interrupts and for softirqs.
+    interrupts: bool,
     /// Packets were to be found again on other hosts.
     headers: bool,
 }
@@ -187,6 +190,8 @@ impl Timelines {
                     packets: gather.packets_recorded,
                     timers: concepts.has(FactKind::TimerEntry)
                         || concepts.has(FactKind::LocalTimerEntry),
+                    interrupts: concepts.has(FactKind::IrqEntry)
+                        && concepts.has(FactKind::SoftirqEntry),
                     headers,
                     wakes: concepts.has(FactKind::Waking) || concepts.has(FactKind::Wakeup),
                 };
@@ -199,6 +204,7 @@ impl Timelines {
                 Some(assembly.assemble(
                     gathered.pieces,
                     |cpu| gather.interleaved.contains(&cpu),
+                    &source.traces(),
                     concepts.syscall_names().to_vec(),
                 )?)
             }
@@ -381,6 +387,11 @@ impl Timelines {
     /// Whether the trace records timers that expire; otherwise whoever they interrupt seems to wake.
     pub fn records_timers(&self) -> bool {
         self.known.timers
+    }
+
+    /// Whether the trace records interrupts and softirqs; otherwise whoever they interrupt seems to wake.
+    pub fn records_interrupts(&self) -> bool {
+        self.known.interrupts
     }
 
     /// The processors, in the order of their numbers.

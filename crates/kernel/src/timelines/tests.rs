@@ -333,6 +333,7 @@ fn states_may_travel_as_text() {
             packets: true,
             timers: false,
             wakes: true,
+            interrupts: false,
             headers: false,
         },
         shelf: &shelf,
@@ -340,7 +341,9 @@ fn states_may_travel_as_text() {
         cancel: None,
     };
     let calls = concepts.syscall_names().to_vec();
-    let lines = assembly.assemble(merged.pieces, |_| false, calls).unwrap();
+    let lines = assembly
+        .assemble(merged.pieces, |_| false, &[], calls)
+        .unwrap();
     assert_eq!(told(&lines), built(&trace, usize::MAX, 1));
 }
 
@@ -581,6 +584,77 @@ fn nothing_tells_how_long_a_thread_ran_in_a_trace_without_switches() {
     let switch =
         "cpu1 50 sched_switch prev_comm=b prev_tid=8 prev_state=1 next_comm=i next_tid=0 @tid=8";
     assert_eq!(states(switch).0, [[90, 0], [40, 0]]);
+}
+
+#[test]
+fn what_a_trace_without_switches_says_of_threads_is_unknown_beside_one_with_switches() {
+    // 7 and 8 run, then 7 sleeps; in the other trace 9 wakes it, and nothing tells that it sleeps again. In ms.
+    let drawn = |lines: &[(u32, i64, &str)]| {
+        let line = |(cpu, at, rest): &(u32, i64, &str)| format!("cpu{cpu} {at}000000 {rest}\n");
+        DrawnTrace::parse(&lines.iter().map(line).collect::<String>()).unwrap()
+    };
+    let states = |begin: i64| {
+        let with = drawn(&[
+            (
+                0,
+                1000,
+                "sched_switch prev_tid=0 prev_state=0 next_tid=7 @tid=0",
+            ),
+            (
+                1,
+                1000,
+                "sched_switch prev_tid=0 prev_state=0 next_tid=8 @tid=0",
+            ),
+            (
+                0,
+                4000,
+                "sched_switch prev_tid=7 prev_state=1 next_tid=0 @tid=7",
+            ),
+            (
+                1,
+                5000,
+                "sched_switch prev_tid=8 prev_state=1 next_tid=0 @tid=8",
+            ),
+        ]);
+        let without = drawn(&[
+            (0, begin, "syscall_entry_read fd=3 @tid=7"),
+            (
+                1,
+                begin + 5000,
+                "sched_wakeup comm=a tid=7 target_cpu=0 @tid=9",
+            ),
+            (0, begin + 6000, "syscall_exit_read ret=1 @tid=7"),
+            (1, begin + 7000, "syscall_entry_read fd=3 @tid=9"),
+        ]);
+        let joined = slowpath_source::Joined::new([&with as &dyn Source, &without]);
+        let lines = Timelines::build(&joined, &Options::default()).unwrap();
+        let lines = lines.state.unwrap();
+        [7, 8, 9].map(|thread| {
+            assert!(lines.threads().contains(&ThreadId(thread)), "{thread}");
+            let states = lines.states(ThreadId(thread), lines.range());
+            let parts = [
+                states.running,
+                states.runnable,
+                states.blocked,
+                states.unknown,
+            ];
+            parts.map(|part| part.get() / 1_000_000)
+        })
+    };
+    // One after the other: all is unknown from the last event of any processor with switches on.
+    assert_eq!(
+        states(10_000),
+        [
+            [3000, 0, 0, 13_000],
+            [4000, 0, 0, 12_000],
+            [0, 0, 0, 16_000]
+        ]
+    );
+    // Side by side, as long as both are there.
+    assert_eq!(
+        states(2000),
+        [[3000, 0, 0, 5000], [4000, 0, 0, 4000], [0, 0, 0, 8000]]
+    );
 }
 
 #[test]
