@@ -48,8 +48,12 @@ impl Layout {
     /// What keeps its functions from being probed, as the end of a sentence.
     pub(super) fn of(program: &Path) -> Result<Self, String> {
         let bytes = std::fs::read(program).map_err(|cause| format!("its program: {cause}"))?;
+        Self::of_bytes(&bytes)
+    }
+
+    fn of_bytes(bytes: &[u8]) -> Result<Self, String> {
         let file =
-            object::File::parse(&*bytes).map_err(|_| "its program is no ELF file".to_owned())?;
+            object::File::parse(bytes).map_err(|_| "its program is no ELF file".to_owned())?;
         if file.architecture() != Architecture::X86_64 {
             return Err("probes are possible in 64-bit programs of x86 alone".to_owned());
         }
@@ -144,7 +148,7 @@ impl<'file> Functions<'file> {
     fn offset_of(&self, address: u64) -> Option<u64> {
         let segment = self.segment(address)?;
         let (begin, _) = segment.file_range();
-        Some(begin + (address - segment.address()))
+        begin.checked_add(address.checked_sub(segment.address())?)
     }
 
     fn segment(&self, address: u64) -> Option<object::Segment<'file, 'file>> {
@@ -317,6 +321,7 @@ mod tests {
             void readQueryFromClient(struct connection *conn) { struct client *c = conn->private; seen = c->id == 7; }
             void call(struct client *c, int flags) { seen = flags + (c == 0); }
             int writeToClient(struct client *c, int more) { seen = more; return c == 0; }
+            void blockClient(struct client *c, int why) { seen = why + (c == 0); }
             void *createClient(struct connection *conn) { return conn->private; }
             int main(void) { return 0; }
         "#;
@@ -344,6 +349,38 @@ mod tests {
                 layout.name,
             ];
             assert_eq!(told, [24, 40, 96, 48], "{optimised}");
+        }
+    }
+
+    #[test]
+    fn damaged_programs_are_refused_or_read_as_they_are() {
+        if !cfg!(target_arch = "x86_64") {
+            return;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let whole = std::fs::read(compiled(folder.path(), "-O2")).expect("a program");
+        let mut state = 1_u64;
+        let mut below = |most: usize| {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (state >> 33) as usize % most
+        };
+        for _ in 0..20_000 {
+            let mut damaged = whole.clone();
+            // Heads and tables are at the begin and the end.
+            for _ in 0..=below(4) {
+                let place = match below(3) {
+                    0 => below(1024),
+                    1 => whole.len() - 1 - below(8192.min(whole.len())),
+                    _ => below(whole.len()),
+                };
+                damaged[place] = [0, 0xff, 0x7f, below(256) as u8][below(4)];
+            }
+            if below(4) == 0 {
+                damaged.truncate(below(whole.len()));
+            }
+            let _ = Layout::of_bytes(&damaged);
         }
     }
 
