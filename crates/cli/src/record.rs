@@ -85,7 +85,7 @@ pub struct RecordArgs {
     #[arg(long, value_enum, requires = "redis")]
     redis_detail: Option<Detail>,
     /// By what: agent (loaded into the servers), or uprobes (nothing is: the kernel watches servers that run, at
-    /// some 10 µs for each command; life cycles alone, of Redis 6.2 to 8 and Valkey).
+    /// some microseconds for each command; life cycles alone, of Redis 6.2 to 8 and Valkey).
     #[arg(long, value_enum, default_value_t = Backend::Agent, requires = "redis")]
     redis_by: Backend,
     /// Record the Node programs that COMMAND starts from inside, as built by `make agents`: their requests

@@ -1,5 +1,5 @@
-//! The established TCP connections of a network and where it listens for more, as the kernel's `sock_diag` lists them (sock_diag(7)): much faster than
-//! `/proc/net/tcp`, and with what has come in over each.
+//! The established TCP connections of a network and where it listens for more, as the kernel's `sock_diag` lists them
+//! (sock_diag(7)): with what has come in over each, which `/proc/net/tcp` lacks.
 
 use std::fs::File;
 use std::io;
