@@ -37,6 +37,18 @@ pub struct TraceLayout {
     pub register_count: u16,
 }
 
+impl TraceLayout {
+    /// Whether LTTng recorded it.
+    pub(crate) fn is_by_lttng(&self) -> bool {
+        let mut environment = self.environment.iter();
+        environment.any(|(key, value)| {
+            let names_lttng =
+                matches!(value, EnvironmentValue::Text(name) if name.starts_with("lttng"));
+            key == "tracer_name" && names_lttng
+        })
+    }
+}
+
 /// A value of the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EnvironmentValue {

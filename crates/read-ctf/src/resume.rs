@@ -9,6 +9,7 @@ use std::ops::Range;
 use crate::index_file::IndexEntry;
 use crate::layout::TraceLayout;
 use crate::packets::{PacketPlans, RawPacket, ReadPacket};
+use crate::trace::PAGE_BYTES;
 
 /// A stream file in which packets are looked for.
 pub(crate) struct Search<'trace> {
@@ -89,10 +90,25 @@ impl Search<'_> {
     /// The first packet that begins within these bytes, and at whose end another one does.
     fn first_sure(&self, within: Range<u64>) -> Option<u64> {
         let mut inside = (self.magic_numbers(within.start)).take_while(|at| *at < within.end);
-        inside.find(|&at| {
-            let read = self.read(at).filter(|read| read.cut.is_none());
-            read.is_some_and(|read| self.is_boundary(at + read.packet.size))
-        })
+        inside.find(|at| self.is_sure(*at))
+    }
+
+    fn is_sure(&self, at: u64) -> bool {
+        let read = self.read(at).filter(|read| read.cut.is_none());
+        read.is_some_and(|read| self.is_boundary(at + read.packet.size))
+    }
+
+    /// The same in what `packet` says to be its padding. LTTng's packets begin at pages, where it is enough to look.
+    fn first_in_padding(&self, packet: &RawPacket) -> Option<u64> {
+        let end = packet.offset + packet.size;
+        let padding = packet.offset + packet.content_bits.div_ceil(8)..end;
+        let is_of_pages = packet.offset % PAGE_BYTES == 0 && packet.size % PAGE_BYTES == 0;
+        if !is_of_pages || !self.layout.is_by_lttng() {
+            return self.first_sure(padding);
+        }
+        let mut pages =
+            (padding.start.next_multiple_of(PAGE_BYTES)..end).step_by(PAGE_BYTES as usize);
+        pages.find(|at| self.is_sure(*at))
     }
 
     fn magic_numbers(&self, from: u64) -> impl Iterator<Item = u64> {
@@ -148,8 +164,7 @@ impl Search<'_> {
                 }
             }
         }
-        let padding = offset + packet.content_bits.div_ceil(8)..end;
-        let at = self.first_sure(padding)?;
+        let at = self.first_in_padding(packet)?;
         let size = at - offset;
         let what = format!(
             "the packet states {} bytes, but another one begins after {size} of them, in its padding",

@@ -5,7 +5,7 @@
 //! go on behind a damaged one. Without it, the next magic number shows where.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use slowpath_model::{Diagnostic, DiagnosticCode, Place};
 use slowpath_source::NamedBytes;
@@ -44,7 +44,7 @@ pub(crate) fn list(
         scanner.take(position, &files[position]);
         scanner.listed
     };
-    let mut listed = in_parallel(workers, files.len(), |position| scan(position, 0));
+    let mut listed = in_parallel(workers, files, |position, _| scan(position, 0));
     let mut spare_packets = SPARE_PACKETS;
     for (file, position) in listed.iter_mut().zip(0..) {
         if file.spare_packets > 0 {
@@ -55,33 +55,37 @@ pub(crate) fn list(
     listed
 }
 
-/// `of` of each number below `count`, in their order.
-fn in_parallel<T: Send>(
+/// `of` of each of `things` and its position, in their order.
+pub(crate) fn in_parallel<Thing: Send, Made: Send>(
     workers: NonZeroUsize,
-    count: usize,
-    of: impl Fn(usize) -> T + Sync,
-) -> Vec<T> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
-        let numbers = numbers.take_while(|number| *number < count);
-        numbers.map(|number| (number, of(number))).collect()
+    things: impl IntoIterator<Item = Thing, IntoIter: ExactSizeIterator + Send>,
+    of: impl Fn(usize, Thing) -> Made + Sync,
+) -> Vec<Made> {
+    let things = things.into_iter();
+    let helpers = workers.get().min(things.len()).saturating_sub(1);
+    let waiting = Mutex::new(things.enumerate());
+    let next = || {
+        let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.next()
     };
-    let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..workers.get().min(count))
-            .map(|_| scope.spawn(work))
-            .collect();
-        let mut done: Vec<(usize, T)> = work();
-        for other in others {
-            match other.join() {
+    let work = || {
+        let things = std::iter::from_fn(next);
+        let made = things.map(|(position, thing)| (position, of(position, thing)));
+        made.collect()
+    };
+    let mut done: Vec<(usize, Made)> = std::thread::scope(|scope| {
+        let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(work)).collect();
+        let mut done: Vec<(usize, Made)> = work();
+        for helper in helpers {
+            match helper.join() {
                 Ok(more) => done.extend(more),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
         done
     });
-    done.sort_unstable_by_key(|(number, _)| *number);
-    done.into_iter().map(|(_, each)| each).collect()
+    done.sort_unstable_by_key(|(position, _)| *position);
+    done.into_iter().map(|(_, made)| made).collect()
 }
 
 /// Lists the packets of a file.

@@ -1,9 +1,9 @@
 //! A CTF trace as a [`Source`].
 
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use slowpath_model::{
     CpuId, Diagnostic, DiagnosticCode, Event, EventClass, FieldVisitor, Nanoseconds, PacketId,
@@ -15,7 +15,7 @@ use crate::copies::{folder, leave_out_copies};
 use crate::decode::{ClockScale, CtfDecoder};
 use crate::fields::{fields, scopes};
 use crate::layout::{EnvironmentValue, TraceLayout};
-use crate::losses::{LossReport, losses};
+use crate::losses::{Loss, LossReport, losses};
 use crate::order::{leave_out_of_order, was_recorded};
 use crate::packets::{PacketPlans, RawPacket, is_bookkeeping};
 use crate::processor;
@@ -48,8 +48,24 @@ pub struct CtfTrace {
     diagnostics: Vec<Diagnostic>,
 }
 
+/// A stream that has not got its place among the others yet.
+#[derive(Default)]
+struct CheckedStream {
+    /// That of the first packet, be it one that is not read.
+    file: Option<usize>,
+    raw_packets: Vec<RawPacket>,
+    next_events: Vec<Option<u64>>,
+    /// Their ids and their stream are still to be given.
+    packets: Vec<Packet>,
+    losses: Vec<Loss>,
+    /// What is said of packets that are there twice.
+    copies: Vec<Diagnostic>,
+    /// What else was wrong.
+    diagnostics: Vec<Diagnostic>,
+}
+
 /// What LTTng rounds the sizes of packets up to.
-const PAGE_BYTES: u64 = 4096;
+pub(crate) const PAGE_BYTES: u64 = 4096;
 /// In a packet that is full there is no room for one event more, hardly any of which is as large as this.
 const ROOM_LEFT_BYTES: u64 = 512;
 
@@ -60,7 +76,8 @@ impl CtfTrace {
     }
 
     /// The same for a trace that was recorded in this time: packets outside are damaged. Where all of them
-    /// are, it is the time that is wrong. The files are shared out among `workers`.
+    /// are, it is the time that is wrong. The files, and then the streams,
+    /// are shared out among `workers`.
     pub fn recorded_in(
         recorded: TimeRange,
         layout: TraceLayout,
@@ -94,7 +111,7 @@ impl CtfTrace {
             streams: Vec::new(),
             diagnostics,
         };
-        let is_by_lttng = trace.schema.tracer.starts_with("lttng");
+        let is_by_lttng = trace.layout.is_by_lttng();
         let mut streams = join_rotated_files(found, &trace.files, is_by_lttng);
         // Events of one time come in this order, whatever part of a session a stream is first seen in.
         streams.sort_by_cached_key(|packets| {
@@ -104,25 +121,21 @@ impl CtfTrace {
             let class = trace.layout.streams[first.stream_class].id;
             Some((class, first.stream_instance, name.map(str::to_owned)))
         });
-        let decoder = OnceCell::new();
-        let mut copies = Vec::new();
-        for packets in &mut streams {
-            copies.extend(leave_out_copies(packets, &trace.files, |packet| {
-                let file = trace.files[packet.file].get();
-                trace.decoder_in(&decoder).events_in(packet, file)
-            }));
-            trace.find_times(packets, &decoder);
-        }
+        let decoder = OnceLock::new();
+        let mut checked = scan::in_parallel(workers, streams, |_, packets| {
+            trace.check_stream(packets, recorded, &decoder)
+        });
         drop(decoder);
+        let copies = checked
+            .iter_mut()
+            .flat_map(|stream| stream.copies.drain(..));
         trace.diagnostics.extend(copies);
         let mut lost = LossReport::default();
-        for packets in streams {
-            let file = packets.first().map(|packet| packet.file);
-            let known = trace.streams.len();
-            trace.add_stream(packets, recorded, &mut lost);
-            if trace.streams.len() == known {
-                nothing_left.extend(file);
+        for stream in checked {
+            if stream.packets.is_empty() {
+                nothing_left.extend(stream.file);
             }
+            trace.add_stream(stream, &mut lost);
         }
         trace.diagnostics.extend(lost.diagnostics());
         trace.mark_cut_off();
@@ -162,40 +175,45 @@ impl CtfTrace {
         packet.map_or(Timestamp::MAX, |packet| packet.range.end)
     }
 
-    fn add_stream(
-        &mut self,
+    /// Finds out which packets of a stream are read, when they are, and what is missing between them. No stream needs to
+    /// know of another for that.
+    fn check_stream<'trace>(
+        &'trace self,
         mut packets: Vec<RawPacket>,
         recorded: TimeRange,
-        lost: &mut LossReport,
-    ) {
-        let Some(first) = packets.first() else {
-            return;
+        decoder: &OnceLock<CtfDecoder<'trace>>,
+    ) -> CheckedStream {
+        let files = &self.files;
+        let copies = leave_out_copies(&mut packets, files, |packet| {
+            let file = files[packet.file].get();
+            self.decoder_in(decoder).events_in(packet, file)
+        });
+        self.find_times(&mut packets, decoder);
+        let mut stream = CheckedStream {
+            file: packets.first().map(|packet| packet.file),
+            copies,
+            ..CheckedStream::default()
         };
-        let (files, clock) = (&self.files, self.clocks[first.stream_class]);
+        let Some(first) = packets.first() else {
+            return stream;
+        };
+        let clock = self.clocks[first.stream_class];
         let name = |packet: &RawPacket| files[packet.file].name.clone();
-        let diagnostics = &mut self.diagnostics;
+        let diagnostics = &mut stream.diagnostics;
         let lacks_begin = leave_out_of_order(&mut packets, clock, recorded, name, diagnostics);
-        if self.schema.tracer.starts_with("lttng") {
+        if self.layout.is_by_lttng() {
             diagnostics.extend(processor::agree(&mut packets, name));
         }
-        let Some(first) = packets.first() else {
-            return;
-        };
-        let stream = StreamId(self.streams.len() as u32);
-        let begin = self.raw_packets.len() as u32;
-        let cpu = first.cpu.map(|cpu| CpuId(cpu as u32));
-        let name = self.files[first.file].name.clone();
         let (losses, damaged) = losses(&packets);
-        lost.add_stream(&name, &losses);
         let count = damaged.len() as u64;
         if let Some((position, what)) = damaged.into_iter().next() {
             let packet = &packets[position];
             let place = Place {
-                file: self.files[packet.file].name.clone(),
+                file: name(packet),
                 byte: Some(packet.offset),
                 ..Place::default()
             };
-            self.diagnostics.push(Diagnostic {
+            diagnostics.push(Diagnostic {
                 count: Some(count),
                 ..Diagnostic::new(DiagnosticCode::InvalidPacket, place, what)
             });
@@ -204,7 +222,8 @@ impl CtfTrace {
         let mut after_cut = lacks_begin;
         let mut behind_loss = false;
         let next_events = next_events(&packets);
-        for (position, (raw, loss)) in packets.iter().zip(losses).enumerate() {
+        stream.packets.reserve_exact(packets.len());
+        for (position, (raw, loss)) in packets.iter().zip(&losses).enumerate() {
             let next = next_events[position];
             let before = position.checked_sub(1).map(|before| &packets[before]);
             let is_apart = before.is_some_and(|before| self.lies_apart(before, raw, clock));
@@ -218,9 +237,9 @@ impl CtfTrace {
             let is_open = raw.end.is_none() && raw.first_event.is_none();
             let following = packets.get(position + 1).and_then(RawPacket::first_clock);
             let following = following.filter(|_| is_open).unwrap_or(u64::MAX);
-            self.packets.push(Packet {
-                id: PacketId(self.packets.len() as u32),
-                stream,
+            stream.packets.push(Packet {
+                id: PacketId(0),
+                stream: StreamId(0),
                 offset: raw.offset,
                 size: raw.size,
                 range: TimeRange::new(
@@ -236,21 +255,46 @@ impl CtfTrace {
             });
             behind_loss = loss.events > 0 || loss.earlier_events > 0;
         }
-        self.raw_packets.extend(packets);
-        self.next_events.extend(next_events);
-        let packets = begin..self.raw_packets.len() as u32;
+        CheckedStream {
+            raw_packets: packets,
+            next_events,
+            losses,
+            ..stream
+        }
+    }
+
+    fn add_stream(&mut self, checked: CheckedStream, lost: &mut LossReport) {
+        self.diagnostics.extend(checked.diagnostics);
+        let Some(first) = checked.raw_packets.first() else {
+            return;
+        };
+        let stream = StreamId(self.streams.len() as u32);
+        let name = self.files[first.file].name.clone();
+        lost.add_stream(&name, &checked.losses);
+        let begin = self.packets.len() as u32;
+        let placed = checked.packets.into_iter().zip(begin..);
+        self.packets.extend(placed.map(|(packet, id)| Packet {
+            id: PacketId(id),
+            stream,
+            ..packet
+        }));
         self.streams.push(Stream {
             name,
-            cpu,
-            packets,
+            cpu: first.cpu.map(|cpu| CpuId(cpu as u32)),
+            packets: begin..self.packets.len() as u32,
             buffer: 0,
             cut_off_at: None,
         });
+        self.raw_packets.extend(checked.raw_packets);
+        self.next_events.extend(checked.next_events);
     }
 
     /// Whether packets without numbers are of different parts of a session (snapshots), with time between them that
     /// nothing tells of.
     fn lies_apart(&self, before: &RawPacket, packet: &RawPacket, clock: ClockScale) -> bool {
+        if before.file == packet.file {
+            return false;
+        }
         let [of_before, own] = [before, packet].map(|packet| folder(&self.files[packet.file]));
         let times = before.end.zip(packet.first_clock());
         of_before != own
@@ -413,7 +457,7 @@ impl CtfTrace {
     /// Compiling every class is worth it only where a packet needs it, and only once.
     fn decoder_in<'trace, 'cell>(
         &'trace self,
-        cell: &'cell OnceCell<CtfDecoder<'trace>>,
+        cell: &'cell OnceLock<CtfDecoder<'trace>>,
     ) -> &'cell CtfDecoder<'trace> {
         let every = || Projection::every_event(self.class_count());
         cell.get_or_init(|| CtfDecoder::new(self, &every()))
@@ -424,7 +468,7 @@ impl CtfTrace {
     fn find_times<'trace>(
         &'trace self,
         packets: &mut [RawPacket],
-        decoder: &OnceCell<CtfDecoder<'trace>>,
+        decoder: &OnceLock<CtfDecoder<'trace>>,
     ) {
         let mut clock = 0;
         let next_events = next_events(packets);
