@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// A redis-server that ends with this.
 pub struct Redis {
@@ -43,6 +45,20 @@ impl Redis {
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(Some(redis))
+    }
+
+    /// Has it run on this processor alone, and the threads that it starts from now on.
+    ///
+    /// # Errors
+    /// When the processor is not there.
+    pub fn keep_on(&self, processor: usize) -> anyhow::Result<()> {
+        let mut only = CpuSet::new();
+        only.set(processor);
+        for task in fs::read_dir(format!("/proc/{}/task", self.process()))? {
+            let thread = task?.file_name().to_string_lossy().parse()?;
+            sched_setaffinity(Pid::from_raw(thread), &only)?;
+        }
+        Ok(())
     }
 
     /// Its number.

@@ -1,13 +1,14 @@
 //! `slowpath-benches redis-agent`: what recording a redis-server from inside costs it, over a stock one.
 //!
-//! In each round every variant has its turn with a server of its own, in another order each time; a variant is
-//! compared with the stock server of the same round. See benches/README.md.
+//! In each round every variant has its turn: a server of its own, and a stock one beside it, which serve the same load by
+//! turns, a piece at a time. See benches/README.md.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use anyhow::{Context, bail, ensure};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 
 use crate::redis::Redis;
@@ -22,76 +23,105 @@ pub struct Settings {
     /// Rounds, in each of which every variant has its turn.
     #[arg(long, default_value_t = 10)]
     rounds: usize,
-    /// Requests of each command in all rounds together, one at a time; five times as many in pipelines of 16.
+    /// Requests of each load in all rounds together; five times as many in pipelines.
     #[arg(long, default_value_t = 1_000_000)]
     requests: usize,
+    /// Pieces of a load in a round, after each of which it is the other server's turn.
+    #[arg(long, default_value_t = 4)]
+    pieces: usize,
     /// Commands, as redis-benchmark names its tests.
     #[arg(long, value_delimiter = ',', default_values_t = ["get".to_owned(), "set".to_owned()])]
     commands: Vec<String>,
     /// Connections.
     #[arg(long, value_delimiter = ',', default_values_t = [50, 100])]
     connections: Vec<usize>,
+    /// Commands that a client sends at once.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 16])]
+    depths: Vec<usize>,
+    /// What is compared with a stock server.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Variant::NotRecorded, Variant::Lite, Variant::LifeCycle])]
+    variants: Vec<Variant>,
     /// Print one JSON line for each run, and no table.
     #[arg(long)]
     json: bool,
 }
 
-const DEPTHS: [usize; 2] = [1, 16];
 /// Requests before those that count: a server's first ones are slow.
 const BEFORE: usize = 5_000;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 enum Variant {
-    Stock,
+    /// The agent is loaded, and nobody records.
     NotRecorded,
+    /// Recorded at level lite.
     Lite,
+    /// Recorded at level life-cycle.
     LifeCycle,
+    /// Recorded by the kernel's uprobes, without the agent.
+    Uprobes,
 }
-
-const VARIANTS: [Variant; 4] = [
-    Variant::Stock,
-    Variant::NotRecorded,
-    Variant::Lite,
-    Variant::LifeCycle,
-];
 
 impl Variant {
     fn name(self) -> &'static str {
         match self {
-            Self::Stock => "stock",
             Self::NotRecorded => "loaded, not recorded",
             Self::Lite => "lite",
             Self::LifeCycle => "life-cycle",
+            Self::Uprobes => "uprobes",
         }
     }
 
-    fn detail(self) -> Option<&'static str> {
+    /// How `slowpath record` is asked for it, if it is.
+    fn recorded(self) -> Option<[&'static str; 2]> {
         match self {
-            Self::Stock | Self::NotRecorded => None,
-            Self::Lite | Self::LifeCycle => Some(self.name()),
+            Self::NotRecorded => None,
+            Self::Lite | Self::LifeCycle => Some(["--redis-detail", self.name()]),
+            Self::Uprobes => Some(["--redis-by", self.name()]),
         }
+    }
+
+    fn has_agent(self) -> bool {
+        self != Self::Uprobes
     }
 }
 
-/// The figures of one command in one variant in one round.
-#[derive(Clone, Debug, Serialize)]
-struct Run {
-    round: usize,
-    variant: Variant,
-    command: String,
-    connections: usize,
-    depth: usize,
-    requests: usize,
+/// What one server did with one piece of a load.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Figures {
     /// Processor time of the server for each request.
     server_ns: f64,
     /// As redis-benchmark saw them, in milliseconds.
     p50_ms: f64,
     p99_ms: f64,
     per_second: f64,
-    /// Of the server afterwards, what LTTng's daemon shares with it left out.
+}
+
+/// What clients send.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Load {
+    command: String,
+    connections: usize,
+    depth: usize,
+}
+
+/// One piece of a load, by a variant and the stock server beside it.
+#[derive(Clone, Debug, Serialize)]
+struct Piece {
+    round: usize,
+    variant: Variant,
+    load: Load,
+    requests: usize,
+    of_variant: Figures,
+    of_stock: Figures,
+}
+
+/// By how much more memory a variant's server has than the stock one after all loads of a round, in KiB: what LTTng's daemon
+/// shares with it left out, and those buffers.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Memory {
+    variant: Variant,
     own_kib: f64,
-    /// LTTng's buffers among the rest.
     shared_kib: f64,
 }
 
@@ -107,91 +137,145 @@ pub fn run(settings: &Settings) -> anyhow::Result<()> {
     let library = library
         .canonicalize()
         .context("the agent for Redis is not built\n  hint: make agents")?;
-    let mut runs = Vec::new();
+    let bench = Bench {
+        settings,
+        slowpath: &slowpath,
+        agents: &agents,
+        library: &library,
+        processor: a_processor_of_its_own()?,
+        loads: loads(settings),
+    };
+    let (mut pieces, mut memory) = (Vec::new(), Vec::new());
     for round in 0..settings.rounds {
-        for &connections in &settings.connections {
-            for depth in DEPTHS {
-                for turn in 0..VARIANTS.len() {
-                    let variant = VARIANTS[(turn + round) % VARIANTS.len()];
-                    let loads = Loads {
-                        settings,
-                        round,
-                        connections,
-                        depth,
-                    };
-                    runs.extend(loads.measure(variant, &slowpath, &agents, &library)?);
-                }
-            }
+        for turn in 0..settings.variants.len() {
+            let variant = settings.variants[(turn + round) % settings.variants.len()];
+            memory.push(bench.compare(round, variant, &mut pieces)?);
         }
         eprintln!("round {} of {}", round + 1, settings.rounds);
     }
     if settings.json {
-        for run in &runs {
-            println!("{}", serde_json::to_string(run)?);
+        for piece in &pieces {
+            println!("{}", serde_json::to_string(piece)?);
+        }
+        for memory in &memory {
+            println!("{}", serde_json::to_string(memory)?);
         }
         return Ok(());
     }
-    print(settings, &runs);
+    print(&bench, &pieces, &memory);
     Ok(())
 }
 
-/// What every variant has to serve in its turn.
-#[derive(Clone, Copy)]
-struct Loads<'settings> {
-    settings: &'settings Settings,
-    round: usize,
-    connections: usize,
-    depth: usize,
+/// The last processor, which is left to the servers: this process, and all that it starts, keep to the others. `None` where
+/// there is only one.
+fn a_processor_of_its_own() -> anyhow::Result<Option<usize>> {
+    let mut others = sched_getaffinity(None)?;
+    if others.count() < 2 {
+        return Ok(None);
+    }
+    let last = (0..CpuSet::MAX_CPU).rev().find(|cpu| others.is_set(*cpu));
+    let last = last.context("no processor")?;
+    others.unset(last);
+    sched_setaffinity(None, &others)?;
+    Ok(Some(last))
 }
 
-impl Loads<'_> {
-    fn measure(
-        self,
+fn loads(settings: &Settings) -> Vec<Load> {
+    let mut loads = Vec::new();
+    for &depth in &settings.depths {
+        for command in &settings.commands {
+            for &connections in &settings.connections {
+                loads.push(Load {
+                    command: command.clone(),
+                    connections,
+                    depth,
+                });
+            }
+        }
+    }
+    loads
+}
+
+/// What all rounds have in common.
+struct Bench<'run> {
+    settings: &'run Settings,
+    slowpath: &'run Path,
+    agents: &'run Path,
+    library: &'run Path,
+    processor: Option<usize>,
+    loads: Vec<Load>,
+}
+
+impl Bench<'_> {
+    /// One round of a variant.
+    fn compare(
+        &self,
+        round: usize,
         variant: Variant,
-        slowpath: &Path,
-        agents: &Path,
-        library: &Path,
-    ) -> anyhow::Result<Vec<Run>> {
-        let library = (variant != Variant::Stock).then_some(library);
-        let redis =
-            Redis::start(library)?.context("redis-server is not installed\n  hint: make setup")?;
+        pieces: &mut Vec<Piece>,
+    ) -> anyhow::Result<Memory> {
+        let stock = self.server(None)?;
+        let server = self.server(variant.has_agent().then_some(self.library))?;
         let folder = tempfile::tempdir()?;
-        let recorder = match variant.detail() {
-            Some(detail) => {
+        let recorder = match variant.recorded() {
+            Some(how) => {
                 let recording = folder.path().join("recording");
-                Some(Recorder::start(
-                    slowpath, agents, &recording, &redis, detail,
-                )?)
+                let recorder =
+                    Recorder::start(self.slowpath, self.agents, &recording, &server, how)?;
+                Some(recorder)
             }
             None => None,
         };
-        let mut runs = Vec::new();
-        for command in &self.settings.commands {
-            benchmark(&redis, command, self.connections, self.depth, BEFORE)?;
-            let more = if self.depth == 1 { 1 } else { 5 };
-            let requests = (self.settings.requests * more / self.settings.rounds).max(1);
-            let before = redis.processor_ns()?;
-            let [per_second, p50_ms, p99_ms] =
-                benchmark(&redis, command, self.connections, self.depth, requests)?;
-            runs.push(Run {
-                round: self.round,
-                variant,
-                command: command.clone(),
-                connections: self.connections,
-                depth: self.depth,
-                requests,
-                server_ns: (redis.processor_ns()? - before) / requests as f64,
-                p50_ms,
-                p99_ms,
-                per_second,
-                own_kib: redis.memory_kib(&["RssAnon", "RssFile"])?,
-                shared_kib: redis.memory_kib(&["RssShmem"])?,
-            });
+        for load in &self.loads {
+            let requests = self.requests(load);
+            for server in [&stock, &server] {
+                measure(server, load, BEFORE)?;
+            }
+            for piece in 0..self.settings.pieces {
+                let (of_stock, of_variant) = if piece % 2 == 0 {
+                    let of_stock = measure(&stock, load, requests)?;
+                    (of_stock, measure(&server, load, requests)?)
+                } else {
+                    let of_variant = measure(&server, load, requests)?;
+                    (measure(&stock, load, requests)?, of_variant)
+                };
+                pieces.push(Piece {
+                    round,
+                    variant,
+                    load: load.clone(),
+                    requests,
+                    of_variant,
+                    of_stock,
+                });
+            }
         }
+        let more =
+            |kinds: &[&str]| anyhow::Ok(server.memory_kib(kinds)? - stock.memory_kib(kinds)?);
+        let memory = Memory {
+            variant,
+            own_kib: more(&["RssAnon", "RssFile"])?,
+            shared_kib: more(&["RssShmem"])?,
+        };
         if let Some(recorder) = recorder {
             recorder.stop()?;
         }
-        Ok(runs)
+        Ok(memory)
+    }
+
+    fn server(&self, library: Option<&Path>) -> anyhow::Result<Redis> {
+        let redis =
+            Redis::start(library)?.context("redis-server is not installed\n  hint: make setup")?;
+        if let Some(processor) = self.processor {
+            redis.keep_on(processor)?;
+        }
+        Ok(redis)
+    }
+
+    /// Of one piece.
+    fn requests(&self, load: &Load) -> usize {
+        let more = if load.depth == 1 { 1 } else { 5 };
+        let pieces = self.settings.rounds * self.settings.pieces;
+        (self.settings.requests * more / pieces.max(1)).max(1)
     }
 }
 
@@ -208,19 +292,15 @@ impl Recorder {
         agents: &Path,
         recording: &Path,
         redis: &Redis,
-        detail: &str,
+        how: [&str; 2],
     ) -> anyhow::Result<Self> {
         let mut child = Command::new(slowpath)
             .args([
                 "record", "--kernel", "none", "--spans", "off", "--agents", "off",
             ])
-            .args([
-                "--redis",
-                &redis.process().to_string(),
-                "--redis-detail",
-                detail,
-                "-o",
-            ])
+            .args(["--redis", &redis.process().to_string()])
+            .args(how)
+            .arg("-o")
             .arg(recording)
             .env("SLOWPATH_AGENTS", agents)
             .stdin(Stdio::null())
@@ -263,20 +343,15 @@ impl Drop for Recorder {
     }
 }
 
-/// Requests a second, and the median and the 99th percentile of their latency in milliseconds.
-fn benchmark(
-    redis: &Redis,
-    command: &str,
-    connections: usize,
-    depth: usize,
-    requests: usize,
-) -> anyhow::Result<[f64; 3]> {
+fn measure(redis: &Redis, load: &Load, requests: usize) -> anyhow::Result<Figures> {
+    let before = redis.processor_ns()?;
     let output = Command::new("redis-benchmark")
-        .args(["-p", &redis.port.to_string(), "-t", command, "--csv"])
-        .args(["-c", &connections.to_string(), "-P", &depth.to_string()])
-        .args(["-n", &requests.to_string()])
+        .args(["-p", &redis.port.to_string(), "-t", &load.command, "--csv"])
+        .args(["-c", &load.connections.to_string()])
+        .args(["-P", &load.depth.to_string(), "-n", &requests.to_string()])
         .output()
         .context("redis-benchmark")?;
+    let server_ns = (redis.processor_ns()? - before) / requests as f64;
     let text = String::from_utf8_lossy(&output.stdout);
     // "GET","19308.75","0.123",…, under a line of names
     let mut lines = text
@@ -288,83 +363,109 @@ fn benchmark(
         let at = names.iter().position(|one| one.trim_matches('"') == name);
         let word = at.and_then(|at| values.get(at));
         let number = word.and_then(|word| word.trim_matches('"').parse().ok());
+        let command = &load.command;
         number.with_context(|| format!("redis-benchmark -t {command} says no {name}: {text}"))
     };
-    Ok([
-        value("rps")?,
-        value("p50_latency_ms")?,
-        value("p99_latency_ms")?,
-    ])
+    Ok(Figures {
+        server_ns,
+        p50_ms: value("p50_latency_ms")?,
+        p99_ms: value("p99_latency_ms")?,
+        per_second: value("rps")?,
+    })
 }
 
-fn print(settings: &Settings, runs: &[Run]) {
+fn print(bench: &Bench<'_>, pieces: &[Piece], memory: &[Memory]) {
+    let settings = bench.settings;
     println!(
-        "{} rounds in turn; over the stock server of the same round, in per cent, ± 95 %",
+        "{} rounds; over the stock server beside, in per cent, ± 95 %",
         settings.rounds
     );
-    for command in &settings.commands {
-        for &connections in &settings.connections {
-            for depth in DEPTHS {
-                let these: Vec<&Run> = runs
-                    .iter()
-                    .filter(|run| {
-                        run.command == *command
-                            && run.connections == connections
-                            && run.depth == depth
-                    })
-                    .collect();
-                let requests: usize = these
-                    .iter()
-                    .filter(|run| run.variant == Variant::Stock)
-                    .map(|run| run.requests)
-                    .sum();
-                let stock: Vec<f64> = of(&these, Variant::Stock, |run| run.server_ns);
-                println!(
-                    "{command}, {connections} connections, depth {depth}, {requests} requests: stock {} ns of the server each",
-                    shown(mean(&stock), 0)
-                );
-                for variant in &VARIANTS[1..] {
-                    let excess = |figure: fn(&Run) -> f64| {
-                        let pairs = of(&these, *variant, figure).into_iter().zip(of(
-                            &these,
-                            Variant::Stock,
-                            figure,
-                        ));
-                        shown(excess_percent(&pairs.collect::<Vec<_>>()), 1)
-                    };
-                    println!(
-                        "  {:22} CPU {:>14}   p50 {:>14}   p99 {:>14}   requests a second {:>14}",
-                        variant.name(),
-                        excess(|run| run.server_ns),
-                        excess(|run| run.p50_ms),
-                        excess(|run| run.p99_ms),
-                        excess(|run| run.per_second)
-                    );
-                }
-            }
+    for load in &bench.loads {
+        let of_load = |piece: &&Piece| piece.load == *load;
+        let stock = pieces.iter().filter(of_load);
+        let stock: Vec<f64> = stock.map(|piece| piece.of_stock.server_ns).collect();
+        println!(
+            "{}, {} connections, depth {}, {} requests: stock {} ns of the server each",
+            load.command,
+            load.connections,
+            load.depth,
+            bench.requests(load) * settings.rounds * settings.pieces,
+            shown(mean(&stock), 0)
+        );
+        for &variant in &settings.variants {
+            let excess =
+                |figure| shown(excess_percent(&by_round(pieces, variant, load, figure)), 1);
+            println!(
+                "  {:22} CPU {:>14}   p50 {:>14}   p99 {:>14}   requests a second {:>14}",
+                variant.name(),
+                excess(|figures| figures.server_ns),
+                excess(|figures| figures.p50_ms),
+                excess(|figures| figures.p99_ms),
+                excess(|figures| figures.per_second)
+            );
         }
     }
-    let all: Vec<&Run> = runs.iter().collect();
-    for variant in &VARIANTS[1..] {
-        let more = |figure: fn(&Run) -> f64| {
-            let stock = of(&all, Variant::Stock, figure);
-            let pairs = of(&all, *variant, figure).into_iter().zip(stock);
-            let more: Vec<f64> = pairs.map(|(one, stock)| (one - stock) / 1024.0).collect();
-            shown(mean(&more), 2)
+    for &depth in &settings.depths {
+        println!("all loads of depth {depth}");
+        for &variant in &settings.variants {
+            let loads = bench.loads.iter().filter(|load| load.depth == depth);
+            let of = |load| by_round(pieces, variant, load, |figures| figures.server_ns);
+            let pairs: Vec<(f64, f64)> = loads.flat_map(of).collect();
+            println!(
+                "  {:22} CPU {:>14}",
+                variant.name(),
+                shown(excess_percent(&pairs), 1)
+            );
+        }
+    }
+    for &variant in &settings.variants {
+        let of_variant = || {
+            memory
+                .iter()
+                .filter(move |memory| memory.variant == variant)
         };
+        let own: Vec<f64> = of_variant().map(|memory| memory.own_kib / 1024.0).collect();
+        let shared: Vec<f64> = of_variant()
+            .map(|memory| memory.shared_kib / 1024.0)
+            .collect();
         println!(
             "resident memory, {}: {} MiB, shared with LTTng's daemon {} MiB",
             variant.name(),
-            more(|run| run.own_kib),
-            more(|run| run.shared_kib)
+            shown(mean(&own), 2),
+            shown(mean(&shared), 2)
         );
     }
 }
 
-/// A figure of a variant's runs, in the order of rounds and loads.
-fn of(runs: &[&Run], variant: Variant, figure: fn(&Run) -> f64) -> Vec<f64> {
-    let of_variant = runs.iter().filter(|run| run.variant == variant);
-    of_variant.map(|run| figure(run)).collect()
+/// For each round a figure of the variant, and of the stock server beside it: means over the pieces.
+fn by_round(
+    pieces: &[Piece],
+    variant: Variant,
+    load: &Load,
+    figure: fn(&Figures) -> f64,
+) -> Vec<(f64, f64)> {
+    let these = pieces
+        .iter()
+        .filter(|piece| piece.variant == variant && piece.load == *load);
+    let these: Vec<&Piece> = these.collect();
+    let rounds = these.chunk_by(|one, other| one.round == other.round);
+    let over = |round: &[&Piece], of: fn(&Piece) -> &Figures| {
+        mean(
+            &round
+                .iter()
+                .map(|piece| figure(of(piece)))
+                .collect::<Vec<_>>(),
+        )
+        .value
+    };
+    rounds
+        .map(|round| {
+            (
+                over(round, |piece| &piece.of_variant),
+                over(round, |piece| &piece.of_stock),
+            )
+        })
+        .collect()
 }
 
 fn shown(estimate: Estimate, digits: usize) -> String {
