@@ -284,7 +284,7 @@ int main(int count, char **arguments)
 	struct stretch run = { now_ns(), 0 };
 	deadline_ns = run.begin_ns + seconds * 1000 * MS;
 
-	must(record_open(PARTICIPANTS) == 0, "get memory");
+	must(record_open(arguments[1], PARTICIPANTS) == 0, "begin the record");
 	ledger = open_data("ledger", 0);
 	must(ledger >= 0, "open the ledger");
 	int listener = listen_on_loopback();
@@ -312,6 +312,6 @@ int main(int count, char **arguments)
 	waitpid(server, NULL, 0);
 
 	run.end_ns = now_ns();
-	must(record_write(arguments[1], stdout, run) == 0, "write the record");
+	must(record_write(stdout, run) == 0, "write the record");
 	return 0;
 }

@@ -13,6 +13,7 @@
 
 static struct page *pages;
 static unsigned page_count;
+static FILE *out;
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -26,8 +27,11 @@ uint64_t now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-int record_open(unsigned participants)
+int record_open(const char *path, unsigned participants)
 {
+	out = fopen(path, "we");
+	if (!out)
+		return -1;
 	void *memory = mmap(NULL, participants * sizeof *pages, PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
@@ -158,11 +162,8 @@ static void write_slowest(FILE *out, FILE *words)
 			(double)length(slowest->lock_wait) / 1e6, holder->comm, (double)held_ns / 1e6);
 }
 
-int record_write(const char *path, FILE *words, struct stretch run)
+int record_write(FILE *words, struct stretch run)
 {
-	FILE *out = fopen(path, "w");
-	if (!out)
-		return -1;
 	uint64_t offset_ns = clock_ns(CLOCK_REALTIME) - now_ns();
 	spans_send(pages, page_count, offset_ns);
 	fprintf(out,

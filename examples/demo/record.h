@@ -38,8 +38,11 @@ struct page {
 	struct stretch holds[MOST_ENTRIES];
 };
 
-/* Allocates the pages; before any fork. 0, or -1 with errno. */
-int record_open(unsigned participants);
+/*
+ * Opens the file that the record is written to at the end, and allocates the pages; before any fork. 0, or -1 with
+ * errno. The file is open all the time so that whoever records the program sees its name.
+ */
+int record_open(const char *path, unsigned participants);
 
 /* Names the calling thread and takes it into the record. To be called by the participant. */
 struct page *record_join(unsigned participant, const char *comm, const char *role, const char *operation);
@@ -55,7 +58,7 @@ void record_hold(struct page *page, struct stretch hold);
 void spans_send(const struct page *pages, unsigned count, uint64_t offset_ns);
 
 /* Tells the requests as spans, writes the record as JSON lines and says in words, on `words`, which request was the slowest. */
-int record_write(const char *path, FILE *words, struct stretch run);
+int record_write(FILE *words, struct stretch run);
 
 uint64_t now_ns(void);
 

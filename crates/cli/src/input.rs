@@ -3,12 +3,14 @@
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use slowpath_engine::Options;
 use slowpath_kernel::Extent;
-use slowpath_model::{Diagnostic, Severity, TimeRange, Timestamp, shown_lines};
+use slowpath_model::{Diagnostic, Severity, TimeRange, Timestamp, shown, shown_lines};
 use slowpath_session::{
     Experiment, NotOpened, OpenError, RecordedRequests, SpanFile, open, open_to_show, span_files,
 };
@@ -85,7 +87,7 @@ pub(crate) fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
 pub(crate) fn open_span_files(
     paths: &[PathBuf],
 ) -> anyhow::Result<(Vec<SpanFile>, Vec<Diagnostic>)> {
-    span_files(paths).map_err(unopenable)
+    patiently(paths, || span_files(paths)).map_err(unopenable)
 }
 
 impl InputArgs {
@@ -118,7 +120,8 @@ impl InputArgs {
     /// # Errors
     /// Where nothing could be read; the diagnostics have been printed then.
     pub fn open_or_only_spans(&self) -> anyhow::Result<Experiment> {
-        open(&self.paths, workers(self.jobs)).map_err(unopenable)
+        let opened = patiently(&self.paths, || open(&self.paths, workers(self.jobs)));
+        opened.map_err(unopenable)
     }
 
     /// Opens the traces, of which there may be none where there are spans or reports of transfers.
@@ -126,7 +129,10 @@ impl InputArgs {
     /// # Errors
     /// Where nothing could be read; the diagnostics have been printed then.
     pub fn open_to_show(&self) -> anyhow::Result<Experiment> {
-        open_to_show(&self.paths, workers(self.jobs)).map_err(unopenable)
+        let opened = patiently(&self.paths, || {
+            open_to_show(&self.paths, workers(self.jobs))
+        });
+        opened.map_err(unopenable)
     }
 
     /// The window that --begin and --end choose.
@@ -179,6 +185,38 @@ pub(crate) fn requests(
     run: &Run,
 ) -> anyhow::Result<(RecordedRequests, Vec<Diagnostic>)> {
     (experiment.requests(&run.engine())).map_err(|_| anyhow::anyhow!("interrupted"))
+}
+
+/// Opens what lies at `paths`; to who watches, a search that takes long says what it is about.
+fn patiently<T>(paths: &[PathBuf], open: impl FnOnce() -> T) -> T {
+    const LONG: Duration = Duration::from_secs(3);
+    if !std::io::stderr().is_terminal() {
+        return open();
+    }
+    let say = || {
+        let names = paths.iter().map(|path| path.display().to_string());
+        let names = shown(&names.collect::<Vec<_>>().join(", ")).to_string();
+        eprintln!(
+            "slowpath: still opening {names}: every file below is looked at\n  hint: Ctrl-C ends it; naming the \
+             folder of a recording is faster"
+        );
+    };
+    say_if_slow(LONG, say, open)
+}
+
+/// Does `work`, and calls `say` meanwhile if it takes longer than that.
+fn say_if_slow<T>(after: Duration, say: impl FnOnce() + Send, work: impl FnOnce() -> T) -> T {
+    let (working, done) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if done.recv_timeout(after) == Err(RecvTimeoutError::Timeout) {
+                say();
+            }
+        });
+        let result = work();
+        drop(working);
+        result
+    })
 }
 
 /// Nothing could be opened: exit status 3.
@@ -331,6 +369,19 @@ fn print_diagnostic(diagnostic: &Diagnostic) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_is_slow_is_talked_about() {
+        let is_talked_about = |after: Duration, work: Duration| {
+            let (said, hears) = mpsc::channel();
+            let say = move || said.send(()).expect("somebody hears");
+            assert_eq!(say_if_slow(after, say, || std::thread::sleep(work)), ());
+            hears.recv().is_ok()
+        };
+        let (short, long) = (Duration::from_millis(1), Duration::from_secs(600));
+        assert!(is_talked_about(short, Duration::from_millis(300)));
+        assert!(!is_talked_about(long, short));
+    }
 
     #[test]
     fn times_as_users_write_them() {

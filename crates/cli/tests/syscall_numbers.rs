@@ -38,9 +38,9 @@ void _start(void) {
 }
 "#;
 
-/// Makes the program in `folder`, and records it; why that cannot be, otherwise.
-fn record_32_bit(folder: &Path) -> Result<(), String> {
-    fs::write(folder.join("small.c"), PROGRAM).expect("written");
+/// Makes a program in `folder`, and records it; why that cannot be, otherwise.
+fn record_32_bit(program: &str, folder: &Path) -> Result<(), String> {
+    fs::write(folder.join("small.c"), program).expect("written");
     let options = "-m32 -O1 -static -nostdlib -ffreestanding -fno-stack-protector -fno-pic -no-pie -o small32";
     let compiled = Command::new("gcc")
         .args(options.split(' '))
@@ -70,8 +70,19 @@ fn record_32_bit(folder: &Path) -> Result<(), String> {
 
 #[test]
 fn calls_of_a_32_bit_program_are_those_that_it_made() {
+    moves_what_it_moved(PROGRAM);
+}
+
+#[test]
+fn so_are_those_of_one_that_ends_before_the_recorder_sees_it() {
+    let at_once = PROGRAM.replace("call(162, (long)wait, 0, 0);", "");
+    assert_ne!(at_once, PROGRAM);
+    moves_what_it_moved(&at_once);
+}
+
+fn moves_what_it_moved(program: &str) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    if let Err(missing) = record_32_bit(folder.path()) {
+    if let Err(missing) = record_32_bit(program, folder.path()) {
         return skip(&missing);
     }
     let told = slowpath_succeeds(&["io", "--json"], &folder.path().join("recording")).json();

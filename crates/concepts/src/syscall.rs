@@ -5,8 +5,10 @@
 //! the call in the event's name (LTTng; ftrace's `syscalls` events), give a number (ftrace's
 //! `raw_syscalls`; calls that LTTng does not know) or, for exits before LTTng 2.6, say nothing.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use slowpath_model::{Event, EventClass, FieldId, FieldKind, Schema, Scope, ThreadId};
+use rustc_hash::FxHashMap;
+use slowpath_model::{
+    Event, EventClass, FieldId, FieldKind, Schema, Scope, ThreadId, TimeRange, Timestamp,
+};
 
 use crate::{slot, syscall_table};
 
@@ -113,9 +115,9 @@ pub(crate) struct Calls {
     names: Vec<String>,
     ids: FxHashMap<String, SyscallId>,
     by_number: Vec<Option<SyscallId>>,
-    /// Numbers mean something else where these threads enter and leave: the calls of 32-bit programs. Where no table
+    /// Numbers mean something else where these threads enter and leave then: the calls of 32-bit programs. Where no table
     /// tells them, there are none.
-    threads_of_32_bit: FxHashSet<ThreadId>,
+    threads_of_32_bit: FxHashMap<ThreadId, Vec<TimeRange>>,
     by_number_of_32_bit: Vec<Option<SyscallId>>,
     /// By call: positions of `fd`, `other_fd`, `command`, `word`, its time, operation and value among the arguments of
     /// numbered events.
@@ -211,7 +213,10 @@ impl Calls {
             let id = self.intern(&format!("syscall_{number}"));
             self.by_number.push(Some(id));
         }
-        self.threads_of_32_bit = schema.threads_of_32_bit.iter().copied().collect();
+        for (thread, when) in &schema.threads_of_32_bit {
+            let times = self.threads_of_32_bit.entry(*thread).or_default();
+            times.push(*when);
+        }
         if !self.threads_of_32_bit.is_empty() && table == syscall_table::X86_64 {
             for name in syscall_table::I386.split_ascii_whitespace() {
                 // As LTTng calls them.
@@ -221,11 +226,14 @@ impl Calls {
         }
     }
 
-    /// The call that has a number where `thread` is in it.
+    /// The call that has a number where `thread` enters it or leaves it at a time.
     #[inline]
-    fn numbered(&self, number: u64, thread: Option<ThreadId>) -> Option<SyscallId> {
-        let is_of_32_bit = !self.threads_of_32_bit.is_empty()
-            && thread.is_some_and(|thread| self.threads_of_32_bit.contains(&thread));
+    fn numbered(&self, number: u64, thread: Option<ThreadId>, at: Timestamp) -> Option<SyscallId> {
+        let is_of_32_bit = |thread: ThreadId| {
+            let times = self.threads_of_32_bit.get(&thread);
+            times.is_some_and(|times| times.iter().any(|when| when.contains(at)))
+        };
+        let is_of_32_bit = !self.threads_of_32_bit.is_empty() && thread.is_some_and(is_of_32_bit);
         let table = match is_of_32_bit {
             true => &self.by_number_of_32_bit,
             false => &self.by_number,
@@ -266,7 +274,7 @@ impl Calls {
                     && is_for_mutex(event.unsigned(slot(6)), event.unsigned(slot(7)));
             }
             Naming::Numbered => {
-                entry.call = self.numbered(event.unsigned(slot(0)), entry.thread)?;
+                entry.call = self.numbered(event.unsigned(slot(0)), entry.thread, event.at)?;
                 let [fd, other_fd, command, word, until, operation, value] = self.positions
                     [entry.call.index()]
                 .map(|position| element::<8>(event, 1, position?));
@@ -289,7 +297,7 @@ impl Calls {
         let thread = number(CONTEXT).map(ThreadId);
         let call = match naming {
             Naming::Named(call) => Some(call),
-            Naming::Numbered => Some(self.numbered(event.unsigned(slot(3)), thread)?),
+            Naming::Numbered => Some(self.numbered(event.unsigned(slot(3)), thread, event.at)?),
             Naming::Unnamed => None,
         };
         let member = |position| element::<4>(event, 1, position).map(|fd| fd as i32);

@@ -186,7 +186,11 @@ impl<'lines> Walk<'_, 'lines> {
             Doing::Unknown => {
                 let range = TimeRange::new(begin, self.cursor);
                 let missed = self.lines.beside_missing_switches(self.topmost(), range);
+                let without = self.lines.without_switches(range);
                 let why = match missed > Nanoseconds::ZERO {
+                    _ if without.get() * 2 > range.length().get() => {
+                        "no switches of threads were recorded then"
+                    }
                     true => "a switch is missing: it ran for a part of this time",
                     false => "events lost or outside of the trace",
                 };

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use slowpath_model::{
-    CpuId, EventClass, EventClassId, Field, FieldKind, Schema, Scope, ThreadId, Timestamp,
-    TracerDomain,
+    CpuId, EventClass, EventClassId, Field, FieldKind, Schema, Scope, ThreadId, TimeRange,
+    Timestamp, TracerDomain,
 };
 
 use crate::{DrawnEvent, Line, Value};
@@ -89,7 +89,8 @@ impl Parser {
             ("32-bit", threads) => {
                 for thread in threads {
                     let number = thread.parse().map_err(|_| "no number of a thread")?;
-                    self.schema.threads_of_32_bit.push(ThreadId(number));
+                    let thread = (ThreadId(number), TimeRange::ALL);
+                    self.schema.threads_of_32_bit.push(thread);
                 }
             }
             _ => return Err("unknown directive"),

@@ -123,7 +123,9 @@ impl<'run> Missing<'run> {
         }
         let lines = slow.all.hosts().lines(segment.host);
         let within = lines.map(|lines| segment.recorded.intersect(lines.range()).length());
-        within.unwrap_or_default().min(segment.range.length())
+        let within = within.unwrap_or_default().min(segment.range.length());
+        // What was not to be recorded was not lost.
+        within - without_switches(slow, piece).min(within)
     }
 
     fn described(&self) -> String {
@@ -289,6 +291,9 @@ fn unexplained(
              read, or between two of these."
         );
     }
+    let without: Nanoseconds = (longest_first.iter())
+        .map(|piece| without_switches(slow, piece))
+        .sum();
     let missed: Nanoseconds = longest_first
         .iter()
         .map(|piece| at_missing_switches(slow, piece))
@@ -300,9 +305,16 @@ fn unexplained(
         ),
         false => String::new(),
     };
+    let of_without = match is_much(without) {
+        true => format!(
+            " {without} of it lies where no switches of threads were recorded, which tell who runs."
+        ),
+        false => String::new(),
+    };
     // Where that is most of it, nothing else is to blame.
     let is_missed = missed.get() * 2 > unknown.get();
-    let why = match is_missed {
+    let is_explained = is_missed || without.get() * 2 > unknown.get();
+    let why = match is_explained {
         true => "",
         false => {
             ": the requests reach beyond the recording of the kernel, or the events \
@@ -331,7 +343,7 @@ fn unexplained(
         title: "Unknown time: the recording does not tell where it went".to_owned(),
         explanation: format!(
             "{unknown} of {} of the slow requests' time is unknown, and no events that were lost \
-             explain that{why}.{of_rings}{of_missed}",
+             explain that{why}.{of_rings}{of_without}{of_missed}",
             slow.total
         ),
         evidence: evidence.collect(),
@@ -358,12 +370,21 @@ fn unexplained(
     })
 }
 
-/// As much of a piece as lies where its thread ran for an unknown part of the time.
+/// As much of a piece as lies where its thread ran for an unknown part of the time, between switches that are there.
 fn at_missing_switches(slow: &Slow<'_>, piece: &Piece) -> Nanoseconds {
     let segment = &piece.segment;
     let lines = slow.all.hosts().lines(segment.host);
     let missed = lines.map(|lines| lines.beside_missing_switches(segment.thread, segment.recorded));
-    missed.unwrap_or_default().min(segment.range.length())
+    let elsewhere = segment.range.length() - without_switches(slow, piece);
+    missed.unwrap_or_default().min(elsewhere)
+}
+
+/// As much of a piece as lies in recorded time of its host in which switches of threads were not recorded.
+fn without_switches(slow: &Slow<'_>, piece: &Piece) -> Nanoseconds {
+    let segment = &piece.segment;
+    let lines = slow.all.hosts().lines(segment.host);
+    let without = lines.map(|lines| lines.without_switches(segment.recorded));
+    without.unwrap_or_default().min(segment.range.length())
 }
 
 /// As much of a piece as lies where the ring of some processor did not hold events: while it was `filled`, so

@@ -3,7 +3,7 @@
 //! Neutral between formats, so that a name is looked up once, in one place, for every tracer. Only
 //! fields that can be asked for one by one are listed; how they are laid out is the reader's matter.
 
-use crate::{EventClassId, FieldId, ThreadId};
+use crate::{EventClassId, FieldId, ThreadId, TimeRange};
 
 /// What a trace says about itself and its events.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +24,9 @@ pub struct Schema {
     pub session: String,
     /// Everything else that the trace states about its environment, in its order.
     pub environment: Vec<(String, String)>,
-    /// Threads of 32-bit programs on a 64-bit kernel, as far as they are known: their system calls have other numbers.
-    pub threads_of_32_bit: Vec<ThreadId>,
+    /// Threads of 32-bit programs on a 64-bit kernel, as far as they are known, and when they were: their system calls
+    /// have other numbers then.
+    pub threads_of_32_bit: Vec<(ThreadId, TimeRange)>,
     /// Every event class of every stream class; [`EventClassId`] is the position.
     pub event_classes: Vec<EventClass>,
 }

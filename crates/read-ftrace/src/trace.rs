@@ -161,8 +161,10 @@ impl FtraceTrace {
             .iter()
             .filter(|(_, process)| of_32_bit.contains(process));
         let threads = threads.map(|(thread, _)| *thread);
+        // When they began to be, events may tell.
         schema.threads_of_32_bit = (of_32_bit.iter().map(|process| ThreadId(process.0)))
             .chain(threads)
+            .map(|thread| (thread, TimeRange::ALL))
             .collect();
 
         for about_text in &mut diagnostics {

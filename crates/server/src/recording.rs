@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
 use slowpath_engine::{Cancelled, Options, Outcome};
-use slowpath_kernel::io::MovedOverTime;
 use slowpath_kernel::{Extent, count, cpu, io, latency};
 use slowpath_model::{Diagnostic, HostId, TimeRange, Timestamp};
 use slowpath_requests::Operations;
@@ -20,8 +19,8 @@ use slowpath_session::{
 use slowpath_source::Joined;
 use slowpath_transfers::Report as TransfersReport;
 use slowpath_views::{
-    Clocks, EventIndex, Found, OperationName, RequestNumbers, Rows, StoreHops, StoreRows,
-    StoreTables, TraceClocks, diagnose, merge_documents, store_hops, store_tables,
+    Clocks, EventIndex, Found, HostMoved, OperationName, RequestNumbers, Rows, StoreHops,
+    StoreRows, StoreTables, TraceClocks, diagnose, merge_documents, store_hops, store_tables,
 };
 
 use crate::exploration::Explored;
@@ -69,7 +68,7 @@ pub(crate) struct RequestsPart {
 /// What was read and written.
 pub(crate) struct IoPart {
     pub(crate) document: Value,
-    pub(crate) over_time: Vec<(HostId, MovedOverTime)>,
+    pub(crate) over_time: Vec<HostMoved>,
 }
 
 /// A recording, or several as one, that is looked at.
@@ -530,7 +529,14 @@ impl Recording {
         Ok(IoPart {
             document: as_document(&reports)?,
             over_time: (reports.iter_mut())
-                .map(|of| (of.host, std::mem::take(&mut of.report.over_time)))
+                .map(|of| HostMoved {
+                    host: of.host,
+                    recorded: TimeRange::new(
+                        Timestamp::from_ns(of.report.begin_ns),
+                        Timestamp::from_ns(of.report.end_ns),
+                    ),
+                    moved: std::mem::take(&mut of.report.over_time),
+                })
                 .collect(),
         })
     }

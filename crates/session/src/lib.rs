@@ -20,6 +20,7 @@ mod missing_processors;
 mod one_session;
 mod open;
 mod open_ctf;
+mod programs_of_32_bit;
 mod recorded_twice;
 mod requests;
 mod span_traces;

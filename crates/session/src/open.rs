@@ -25,7 +25,7 @@ use crate::host;
 use crate::open_ctf::{CtfFiles, open_ctf};
 use crate::{
     Manifest, NotOpened, OpenError, RecordedTransfers, SpanFile, manifest, missing_processors,
-    one_session, recorded_twice, state_dump, texts_beside,
+    one_session, programs_of_32_bit, recorded_twice, state_dump, texts_beside,
 };
 
 /// Everything that was opened, as one.
@@ -355,6 +355,7 @@ fn open_one(
     }
     match opened {
         Ok(opened) => {
+            let source = programs_of_32_bit::told(opened.source, jobs);
             let snapshot = recording.as_ref().and_then(|(_, manifest)| manifest.ring());
             Some(OpenedSource {
                 path: path.to_owned(),
@@ -366,6 +367,7 @@ fn open_one(
                     .map(|_| texts_beside::disk_names(path, diagnostics))
                     .unwrap_or_default(),
                 recording,
+                source,
                 ..opened
             })
         }

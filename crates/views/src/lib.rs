@@ -33,7 +33,7 @@ pub use event_index::EventIndex;
 pub use event_page::{EventPage, EventQuery, EventRow, event_page};
 pub use event_text::{TextForm, class_name};
 pub use groups::{Comparison, Difference, Distribution, GroupSize, compare, distribution};
-pub use io_over_time::{IoRates, MediumRates, io_rates};
+pub use io_over_time::{HostMoved, IoRates, MediumRates, io_rates};
 pub use lost::{LostRow, lost_events};
 pub use origin::{Clocks, Origin, TraceClocks};
 pub use paths::{LinkRow, PathRow, SegmentRow, TimeByState, path_row};

@@ -2,6 +2,12 @@
 //!
 //! Every drawing is asked as LTTng and as ftrace would have told it (`support::check`).
 
+use slowpath_critical_path::critical_path;
+use slowpath_drawn::DrawnTrace;
+use slowpath_engine::Options;
+use slowpath_kernel::timelines::Timelines;
+use slowpath_model::ThreadId;
+
 use crate::support::{awoken_by_a_timer, check};
 
 #[test]
@@ -653,5 +659,23 @@ fn a_trace_of_chosen_threads_only_still_explains_them() {
         "a",
         (50, 200),
         "50..200 a UNKNOWN (events lost or outside of the trace)",
+    );
+}
+
+#[test]
+fn nothing_is_said_to_be_lost_where_no_switches_were_recorded() {
+    let trace = "cpu0 0 syscall_entry_read fd=3 @tid=7
+         cpu0 50 syscall_exit_read ret=1 @tid=7
+         cpu0 90 syscall_entry_read fd=3 @tid=8
+         cpu0 200 syscall_exit_read ret=1 @tid=8";
+    let trace = DrawnTrace::parse(trace).unwrap();
+    let lines = Timelines::build(&trace, &Options::default()).unwrap();
+    let lines = lines.state.unwrap();
+    let told = critical_path(&lines, ThreadId(7), lines.range()).to_string();
+    assert!(
+        told.contains("no switches of threads were recorded then")
+            && !told.contains("events lost")
+            && !told.contains("a switch is missing"),
+        "{told}"
     );
 }

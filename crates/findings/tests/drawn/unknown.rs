@@ -1,8 +1,9 @@
 //! Time of which the recording does not tell where it went: what is said to be the reason.
 
 use slowpath_findings::FindingId;
+use slowpath_model::{DiagnosticCode, HostId};
 
-use crate::support::{findings, only};
+use crate::support::{Drawn, findings, only};
 
 /// Thread 7 waits for one page after the other, and is woken after 5 ms of 10: each switch to it from the idle thread is
 /// missing.
@@ -68,4 +69,33 @@ fn who_asks_a_disk_is_known_to_run_and_then_waits_for_it() {
     assert!(!is_unknown, "{found:#?}");
     let share = only(&found, FindingId::DiskWait).share;
     assert!((0.45..0.55).contains(&share), "{share}");
+}
+
+#[test]
+fn where_no_switches_were_recorded_none_is_said_to_be_missing() {
+    let drawing = "cpu0 0 syscall_entry_read fd=3 @tid=7
+         cpu0 10 start 7 1
+         cpu0 20 syscall_exit_read ret=1 @tid=7
+         cpu0 30000 syscall_entry_read fd=3 @tid=7
+         cpu0 40000 end 7 1
+         cpu0 41000 syscall_exit_read ret=1 @tid=7";
+    let mut drawn = Drawn::hosts(&[("web-1", drawing)], Vec::new());
+    // Lost events do not explain it either.
+    drawn.wrong(HostId(0), DiagnosticCode::LostEvents, Some(1));
+    let found = drawn.findings(HostId(0));
+    let finding = only(&found, FindingId::UnknownTime);
+    let explanation = &finding.explanation;
+    assert!(
+        explanation.contains("no switches of threads were recorded")
+            && !explanation.contains("a switch to a thread is missing")
+            && !explanation.contains("beyond the recording"),
+        "{explanation}"
+    );
+    assert!(
+        finding.advice.starts_with("Record the scheduler"),
+        "{}",
+        finding.advice
+    );
+    let is_lost = |finding: &slowpath_findings::Finding| finding.id == FindingId::LostEvents;
+    assert!(!found.iter().any(is_lost), "{found:#?}");
 }

@@ -101,6 +101,7 @@ impl Assembly<'_> {
         let mut lines = Timelines {
             known: self.known,
             lost: apart(lost),
+            switches: switches.times(),
             names,
             processes,
             segments,

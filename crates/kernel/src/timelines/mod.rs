@@ -32,7 +32,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use slowpath_concepts::{Concepts, FactKind};
 use slowpath_engine::{Cancelled, Options, Outcome};
 use slowpath_model::{
-    CpuId, Diagnostic, DiagnosticCode, Place, ProcessId, ThreadId, TimeRange, Timestamp,
+    CpuId, Diagnostic, DiagnosticCode, Nanoseconds, Place, ProcessId, ThreadId, TimeRange,
+    Timestamp,
 };
 use slowpath_platform::{Kept, Shelf};
 use slowpath_source::Source;
@@ -65,6 +66,8 @@ pub struct Timelines {
     known: Known,
     /// Where events of any processor are missing, in order, apart.
     lost: Vec<(i64, i64)>,
+    /// When a trace tells of switches, in order, apart.
+    switches: Vec<TimeRange>,
     names: FxHashMap<ThreadId, Vec<(i64, Name)>>,
     /// In the order of thread and time: the process that a thread belongs to from then on.
     processes: Vec<(ThreadId, i64, ProcessId)>,
@@ -300,6 +303,14 @@ impl Timelines {
             .get(first)
             .is_some_and(|(begin, _)| *begin < range.end.ns());
         self.range().intersect(range) == range && !is_lost
+    }
+
+    /// How much of `range` the trace covers without telling of switches of threads: they were not recorded then.
+    pub fn without_switches(&self, range: TimeRange) -> Nanoseconds {
+        let covered = self.range().intersect(range);
+        let told = self.switches.iter();
+        let told: Nanoseconds = told.map(|of| of.intersect(covered).length()).sum();
+        covered.length() - told
     }
 
     /// Every thread that ran or was woken, in the order of their ids; the idle threads are left out.

@@ -4,9 +4,10 @@
 //! another one. In time that no such trace covers it only tells that threads were there: what is kept of it has events
 //! missing all the way.
 
-use slowpath_model::StreamId;
+use slowpath_model::{StreamId, TimeRange};
 
 use super::gather::Piece;
+use super::range;
 use super::record::{Kind, Record};
 
 /// From the first to the last event of each trace that has switches.
@@ -42,6 +43,12 @@ impl<'run> SwitchesTold<'run> {
     /// Whether any trace has switches, of some processor at least.
     pub(super) fn are_some(&self) -> bool {
         self.ranges.iter().any(Option::is_some)
+    }
+
+    /// When any trace has them, in order, apart.
+    pub(super) fn times(&self) -> Vec<TimeRange> {
+        let ranges = self.ranges.iter().flatten();
+        TimeRange::union(ranges.map(|(begin, end)| range(*begin, *end)).collect())
     }
 
     /// What a record of a stream tells, given that some trace has switches.

@@ -45,9 +45,9 @@ export function IoChart(place: ChartPlace) {
 
   const nameOf = ({ host, medium }: MediumRates) =>
     hosts.length > 1 ? `${hostName(host)} ${medium}` : medium;
-  const bytes = (rates: readonly number[]) => {
+  const bytes = (rates: readonly (number | null)[]) => {
     const seconds = span(range) / Math.max(1, rates.length) / 1e9;
-    return wordBytes(rates.reduce((sum, rate) => sum + rate * seconds, 0));
+    return wordBytes(rates.reduce<number>((sum, rate) => sum + (rate ?? 0) * seconds, 0));
   };
   const words = value?.rates.map(
     (rates) => `${nameOf(rates)}: ${bytes(rates.read)} read, ${bytes(rates.written)} written`,
