@@ -29,6 +29,8 @@ pub enum FindingId {
     KernelWait,
     /// A signal stopped the thread.
     StoppedBySignal,
+    /// The control group was frozen.
+    Frozen,
     /// The thread works for another request.
     BlockedByRequest,
     /// The language's runtime, for instance its garbage collector.
@@ -55,6 +57,7 @@ impl FindingId {
             Self::ProcessWait => "process-wait",
             Self::KernelWait => "kernel-wait",
             Self::StoppedBySignal => "stopped-by-signal",
+            Self::Frozen => "frozen",
             Self::BlockedByRequest => "blocked-by-request",
             Self::RuntimeThreads => "runtime-threads",
             Self::SerialCalls => "serial-calls",
