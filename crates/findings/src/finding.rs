@@ -15,6 +15,8 @@ pub enum FindingId {
     CpuContention,
     /// Ready threads wait for a processor while another one is idle.
     CpuPlacement,
+    /// The thread has used up its runtime of SCHED_DEADLINE.
+    DeadlineRuntime,
     /// A lock is held by somebody else.
     LockContention,
     /// A disk.
@@ -50,6 +52,7 @@ impl FindingId {
             Self::CpuQuota => "cpu-quota",
             Self::CpuContention => "cpu-contention",
             Self::CpuPlacement => "cpu-placement",
+            Self::DeadlineRuntime => "deadline-runtime",
             Self::LockContention => "lock-contention",
             Self::DiskWait => "disk-wait",
             Self::NetworkWait => "network-wait",
