@@ -214,9 +214,10 @@ fn send(
         // It has what was sent. What it says of that is not always JSON, and mostly nothing.
         let said = answer.body_mut().read_to_string().unwrap_or_default();
         let Answer { partial_success } = serde_json::from_str(&said).unwrap_or_default();
+        let partial_success = partial_success.unwrap_or_default();
         rejected += partial_success.rejected();
         if why.is_empty() {
-            why = partial_success.error_message;
+            why = partial_success.error_message.unwrap_or_default();
         }
         Ok(())
     });
@@ -237,11 +238,12 @@ fn send(
     Ok(())
 }
 
-/// What a collector answers (opentelemetry-proto, `ExportTraceServiceResponse`).
+/// What a collector answers (opentelemetry-proto, `ExportTraceServiceResponse`). In JSON of Protocol Buffers what is not
+/// set may be `null`.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Answer {
-    partial_success: PartialSuccess,
+    partial_success: Option<PartialSuccess>,
 }
 
 #[derive(Default, Deserialize)]
@@ -249,7 +251,7 @@ struct Answer {
 struct PartialSuccess {
     /// A number, which JSON of Protocol Buffers writes as a text where it has 64 bits.
     rejected_spans: serde_json::Value,
-    error_message: String,
+    error_message: Option<String>,
 }
 
 impl PartialSuccess {

@@ -156,6 +156,45 @@ fn what_was_exported_changes_nothing_beside_what_it_is_of() {
     );
 }
 
+#[test]
+fn requests_whose_events_tell_other_times_are_copies_of_what_told_them() {
+    let Some(unpacked) = unpacked("cpu-cgroup/cpu-cgroup.tar.zst") else {
+        return;
+    };
+    let trace = unpacked.join("cpu-cgroup");
+    let folder = tempfile::tempdir().expect("a folder");
+    let with_requests = |of: &Path, file: &Path| {
+        let file = file.to_str().expect("a plain name");
+        let arguments = ["export", "--to", "otlp", "--with-requests", "-o", file];
+        slowpath_succeeds(&arguments, of);
+    };
+    std::os::unix::fs::symlink(&trace, folder.path().join("trace")).expect("a link");
+    let file = folder.path().join("told.jsonl");
+    with_requests(&trace, &file);
+    // As an application tells them that reads its clock 40 µs before the events.
+    let text = std::fs::read_to_string(&file).expect("a file");
+    let mut told = String::new();
+    for line in text.lines() {
+        let mut document: Value = serde_json::from_str(line).expect("a document");
+        for list in document["resourceSpans"].as_array_mut().expect("spans") {
+            let spans = list["scopeSpans"][0]["spans"].as_array_mut();
+            for span in spans.expect("spans") {
+                let begin = &mut span["startTimeUnixNano"];
+                let ns: i64 = begin.as_str().expect("a time").parse().expect("a number");
+                *begin = (ns - 40_000).to_string().into();
+            }
+        }
+        told += &format!("{document}\n");
+    }
+    std::fs::write(&file, told).expect("a file");
+    with_requests(folder.path(), &folder.path().join("again.jsonl"));
+    for command in ["requests", "services"] {
+        let said = slowpath_succeeds(&[command], folder.path()).stderr;
+        assert!(said.contains("DuplicateSpan"), "{command}: {said}");
+        assert!(!said.contains("ConflictingSpans"), "{command}: {said}");
+    }
+}
+
 /// A collector that answers every message with `answer`: where it listens, and how many messages it got.
 fn collector(answer: &'static str) -> (String, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -205,7 +244,13 @@ fn what_a_collector_rejects_is_told() {
             ": too old\n",
         ),
         (r#"{"partialSuccess":{"rejectedSpans":7}}"#, 7, "\n"),
+        (
+            r#"{"partialSuccess":{"rejectedSpans":7,"errorMessage":null}}"#,
+            7,
+            "\n",
+        ),
         (r#"{"partialSuccess":{}}"#, 0, ""),
+        (r#"{"partialSuccess":null}"#, 0, ""),
         ("", 0, ""),
         ("thank you", 0, ""),
     ] {

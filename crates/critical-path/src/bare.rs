@@ -73,6 +73,8 @@ pub enum Cause {
     CutShort,
     /// A signal had stopped the thread, and another one let it go on.
     Stopped,
+    /// Its control group was frozen (as `docker pause` does), and a thread of another process let it go on.
+    Frozen,
     /// Something else, in words.
     Words(&'static str),
 }
@@ -220,6 +222,7 @@ impl Detail<'_> {
             Cause::None => None,
             Cause::CutShort => Some("interrupted by a signal".to_owned()),
             Cause::Stopped => Some("stopped by a signal".to_owned()),
+            Cause::Frozen => Some("frozen with its control group".to_owned()),
             Cause::Words(words) => Some(words.to_owned()),
             Cause::Interrupt(interrupt) => lines.map(|lines| interrupt_name(lines, interrupt)),
         };

@@ -101,11 +101,13 @@ impl CriticalPath {
         let of_share = |segment: &Segment| {
             (segment.host, segment.thread, segment.state) == (share.host, share.thread, share.state)
         };
-        let mut segments = self.segments.iter().filter(of_share);
+        let all_are = |cause| {
+            let mut segments = self.segments.iter().filter(of_share);
+            segments.all(|segment| segment.cause == cause)
+        };
         match share.state {
-            State::Blocked if segments.all(|segment| segment.cause == Cause::Stopped) => {
-                "was stopped by a signal"
-            }
+            State::Blocked if all_are(Cause::Stopped) => "was stopped by a signal",
+            State::Blocked if all_are(Cause::Frozen) => "was frozen with its control group",
             state => what_it_did(state),
         }
     }

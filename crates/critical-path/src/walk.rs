@@ -52,6 +52,7 @@ pub fn bare_path<'lines>(
             entry: LinkKind::Wait,
             call: None,
             queue: None,
+            halted: None,
         }],
         path: BarePath::default(),
     };
@@ -74,6 +75,8 @@ struct Frame<'lines> {
     call: Option<&'lines str>,
     /// The wait of this thread that the path is in, where others had what it is for before.
     queue: Option<Queue<'lines>>,
+    /// When this thread was stopped or frozen, if that is what the path met of its waits last.
+    halted: Option<Timestamp>,
 }
 
 /// A wait for a mutex.
@@ -121,6 +124,7 @@ struct Wait<'lines> {
     uninterruptible: bool,
     stopped: bool,
     call: Option<&'lines str>,
+    outside_calls: bool,
     /// The waker's link to the thread.
     link: LinkKind,
 }
@@ -154,6 +158,7 @@ impl<'lines> Walk<'_, 'lines> {
                 uninterruptible,
                 stopped,
                 call,
+                outside_calls,
             } => self.follow(Wait {
                 whole,
                 begin,
@@ -161,6 +166,7 @@ impl<'lines> Walk<'_, 'lines> {
                 uninterruptible,
                 stopped,
                 call,
+                outside_calls,
                 link: LinkKind::WakeUp,
             }),
             Doing::Unborn { creation } => self.follow(Wait {
@@ -170,6 +176,7 @@ impl<'lines> Walk<'_, 'lines> {
                 uninterruptible: false,
                 stopped: false,
                 call: None,
+                outside_calls: false,
                 link: LinkKind::Creation,
             }),
             Doing::Blocked {
@@ -241,9 +248,13 @@ impl<'lines> Walk<'_, 'lines> {
         if self.cursor <= wait.begin {
             return;
         }
+        let halted = (self.frames.last_mut()).and_then(|frame| frame.halted.take());
         match wake.by {
             // Who let it go on did not work for it.
-            _ if wait.stopped => self.wait_segment(&wait, State::Blocked, Cause::Stopped),
+            _ if wait.stopped => self.halted(&wait, Cause::Stopped),
+            Waker::Thread(waker) if self.is_thawed_by(waker, &wait) => {
+                self.halted(&wait, Cause::Frozen);
+            }
             Waker::Thread(waker) if wake.for_signal && self.is_ended_by(waker, &wait) => {
                 self.enter(waker, &wait, wait.begin, wait.link);
             }
@@ -251,6 +262,13 @@ impl<'lines> Walk<'_, 'lines> {
             _ if wake.for_signal && is_for_a_lock(&wait) => {
                 let begin = self.tried_since(&wait, true);
                 self.wait_segment(&Wait { begin, ..wait }, State::Blocked, Cause::CutShort);
+            }
+            // For no other signal than that it was to stop: who sent that did not work for it either.
+            Waker::Thread(_) if wake.for_signal && self.is_right_before(halted, &wait) => {
+                match is_sleep(&wait) {
+                    true => self.wait_segment(&wait, State::Timer, Cause::None),
+                    false => self.wait_segment(&wait, State::Blocked, Cause::CutShort),
+                }
             }
             Waker::Thread(_) if self.is_unseen_timer(&wait) => {
                 self.wait_segment(&wait, State::Timer, Cause::None);
@@ -406,6 +424,45 @@ impl<'lines> Walk<'_, 'lines> {
         !self.lines.made_other_calls(thread, rest) && !waits_again()
     }
 
+    /// The topmost thread stood still until it was let go on.
+    fn halted(&mut self, wait: &Wait<'lines>, cause: Cause) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.halted = Some(wait.whole);
+        }
+        self.wait_segment(wait, State::Blocked, cause);
+    }
+
+    /// Whether the topmost thread was woken only to be stopped or frozen, at `halted`: it made no call in between.
+    fn is_right_before(&self, halted: Option<Timestamp>, wait: &Wait<'_>) -> bool {
+        halted.is_some_and(|halted| {
+            let between = TimeRange::new(wait.wake.end.min(halted), halted);
+            !self.lines.made_other_calls(self.topmost(), between)
+        })
+    }
+
+    /// Whether the topmost thread was frozen: it slept in no system call, until a thread of another process woke it. Who
+    /// serves its page faults (FUSE, userfaultfd) does so as well, but is woken by it first.
+    fn is_thawed_by(&self, waker: ThreadId, wait: &Wait<'_>) -> bool {
+        let (thread, woken) = (self.topmost(), wait.wake.begin);
+        let process = |thread| self.lines.process(thread, woken);
+        let is_of_another = || {
+            let processes = process(thread).zip(process(waker));
+            processes.is_some_and(|(own, other)| own != other)
+        };
+        let is_asked = || {
+            let last_run = self.lines.stretch_before(thread, wait.whole).range;
+            let during = TimeRange::new(last_run.begin.min(woken), woken);
+            (self.lines.backwards(waker, during)).any(|stretch| {
+                matches!(stretch.doing, Doing::Blocked { wake: Some(wake), .. } if wake.by == Waker::Thread(thread))
+            })
+        };
+        wait.outside_calls
+            && self.lines.tells_sleeping_calls()
+            && is_of_another()
+            && !self.lines.is_of_kernel(waker)
+            && !is_asked()
+    }
+
     fn is_timeout(&self, wake: WakeUp, uninterruptible: bool) -> bool {
         matches!(wake.by, Waker::Interrupt(interrupt)
             if interrupt_state(self.lines, interrupt, uninterruptible) == State::Timer)
@@ -477,6 +534,7 @@ impl<'lines> Walk<'_, 'lines> {
             entry: LinkKind::Wait,
             call: wait.call,
             queue: None,
+            halted: None,
         });
         (self.lines, self.cursor) = (sender.lines, sender.sent);
     }
@@ -593,6 +651,7 @@ impl<'lines> Walk<'_, 'lines> {
             entry,
             call,
             queue: None,
+            halted: None,
         });
     }
 
@@ -619,9 +678,8 @@ impl<'lines> Walk<'_, 'lines> {
     /// The wait was for a time to come, but the trace has no timers: whoever was interrupted seems
     /// to be the waker.
     fn is_unseen_timer(&self, wait: &Wait<'_>) -> bool {
-        let sleeps = matches!(wait.call, Some("nanosleep" | "clock_nanosleep"));
         let thread = matches!(wait.wake.by, Waker::Thread(_));
-        sleeps && !(thread && self.lines.records_timers())
+        is_sleep(wait) && !(thread && self.lines.records_timers())
     }
 
     /// From a thread of the topmost one's host to the topmost one.
@@ -676,6 +734,11 @@ impl<'lines> Walk<'_, 'lines> {
             detail,
         });
     }
+}
+
+/// Whether nothing but a time to come ends the wait, unless a signal does.
+fn is_sleep(wait: &Wait<'_>) -> bool {
+    matches!(wait.call, Some("nanosleep" | "clock_nanosleep"))
 }
 
 fn is_for_a_lock(wait: &Wait<'_>) -> bool {

@@ -214,7 +214,8 @@ fn of_request(host: HostRequests<'_>, request: &Request, spans: Vec<Span>) -> Re
     }
 }
 
-/// As it was told, but for its times: read again beside what told it, it is a copy of that.
+/// As it was told, but for its times, where events tell these: then an attribute has those that it was told with, so that
+/// slowpath, which reads them in place of the others, finds a copy of what told it.
 fn own_span(host: HostRequests<'_>, request: &Request) -> Span {
     let told = request.told.as_ref();
     let parent = told.and_then(|told| told.parent);
@@ -228,6 +229,13 @@ fn own_span(host: HostRequests<'_>, request: &Request) -> Span {
     let Some(told) = told else {
         return span;
     };
+    if told.window != request.window {
+        let TimeRange { begin, end } = told.window;
+        span.attributes.push(text(
+            "slowpath.told_ns",
+            format!("{} {}", begin.ns(), end.ns()),
+        ));
+    }
     span.kind = number_of_kind(told.kind);
     span.status = match told.status {
         SpanStatus::Unset => None,

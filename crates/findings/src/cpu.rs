@@ -131,6 +131,13 @@ pub(crate) fn findings(
         quota_periods,
         slow.window,
     );
+    let is_deadline = |of: ThreadId| priorities.get(&of).is_some_and(|one| one.is_deadline());
+    // Threads of that policy ran there for most of the time: else whoever has it goes before all that run.
+    let is_for_deadlines = |cpu: CpuId, range: TimeRange| {
+        let ran = (occupants.during(cpu, range)).filter(|(other, _)| is_deadline(*other));
+        ran.map(|(_, time)| time).sum::<Nanoseconds>().get() * 2 > range.length().get()
+    };
+    let mut by_deadline = Taken::default();
     let mut by_quota: Vec<Taken> = quotas.iter().map(|_| Taken::default()).collect();
     for wait in &waits {
         let (thread, range) = (wait.piece.segment.thread, wait.piece.segment.range);
@@ -148,7 +155,10 @@ pub(crate) fn findings(
         }
         others.retain(|part| part.length() >= SHORT);
         for range in others {
-            if is_idle(wait.cpu, range) {
+            if is_deadline(thread) && !is_for_deadlines(wait.cpu, range) {
+                by_deadline.add(request, whose, range);
+                by_deadline.blame(slow.thread(whose), range.length());
+            } else if is_idle(wait.cpu, range) {
                 // A processor that was idle may have fetched the thread; on a busy one it has waited.
                 let busy = wait.moved_to.filter(|to| !is_idle(*to, range));
                 placement.add_idle(slow, request, whose, range, wait.cpu, busy);
@@ -180,7 +190,25 @@ pub(crate) fn findings(
         .collect();
     findings.extend(contended(slow, contention, &preferred));
     findings.extend(placement.finding(slow));
+    findings.extend(out_of_runtime(slow, by_deadline));
     (findings, quotas)
+}
+
+/// A finding about threads of SCHED_DEADLINE that were ready, and that nobody of their policy kept from running.
+fn out_of_runtime(slow: &Slow<'_>, mut taken: Taken) -> Option<Finding> {
+    let title = "Deadline policy: threads that requests need have used up their runtime".to_owned();
+    let explanation = format!(
+        "{} waited {} in all for threads of SCHED_DEADLINE, which were ready to run and go before all others, but did not \
+         run: the kernel holds them back when their runtime is used up, until their next period: {}.",
+        taken.slow_requests(),
+        taken.total,
+        taken.blamed()
+    );
+    let evidence = taken.evidence_by(slow, "ready, but held back for", "thread");
+    let advice = "See how much these threads need in each period, and give them more runtime or a longer one (`chrt -p`, \
+                  sched_setattr), or another policy (SCHED_FIFO, nice).";
+    let id = FindingId::DeadlineRuntime;
+    taken.finding(slow, id, title, explanation, evidence, advice)
 }
 
 /// The processor that a thread ran on last.

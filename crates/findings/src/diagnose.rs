@@ -158,7 +158,8 @@ impl<'run> Diagnosis<'run> {
         let unseen = network::unseen(&network_waits);
         findings.extend(sleep::finding(slow, &quotas));
         findings.extend(kernel_wait::finding(slow));
-        findings.extend(stopped::finding(slow));
+        findings.extend(stopped::by_signal(slow));
+        findings.extend(stopped::frozen(slow));
         findings.extend(blocked::finding(slow, &quotas));
         findings.extend(runtime::finding(slow, &quotas));
         findings.extend(processes::finding(slow, &quotas));

@@ -15,6 +15,8 @@ pub enum FindingId {
     CpuContention,
     /// Ready threads wait for a processor while another one is idle.
     CpuPlacement,
+    /// The thread has used up its runtime of SCHED_DEADLINE.
+    DeadlineRuntime,
     /// A lock is held by somebody else.
     LockContention,
     /// A disk.
@@ -29,6 +31,8 @@ pub enum FindingId {
     KernelWait,
     /// A signal stopped the thread.
     StoppedBySignal,
+    /// The control group was frozen.
+    Frozen,
     /// The thread works for another request.
     BlockedByRequest,
     /// The language's runtime, for instance its garbage collector.
@@ -48,6 +52,7 @@ impl FindingId {
             Self::CpuQuota => "cpu-quota",
             Self::CpuContention => "cpu-contention",
             Self::CpuPlacement => "cpu-placement",
+            Self::DeadlineRuntime => "deadline-runtime",
             Self::LockContention => "lock-contention",
             Self::DiskWait => "disk-wait",
             Self::NetworkWait => "network-wait",
@@ -55,6 +60,7 @@ impl FindingId {
             Self::ProcessWait => "process-wait",
             Self::KernelWait => "kernel-wait",
             Self::StoppedBySignal => "stopped-by-signal",
+            Self::Frozen => "frozen",
             Self::BlockedByRequest => "blocked-by-request",
             Self::RuntimeThreads => "runtime-threads",
             Self::SerialCalls => "serial-calls",

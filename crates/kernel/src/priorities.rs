@@ -20,6 +20,13 @@ use crate::answer::{Answer, answer};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Priority(pub i32);
 
+impl Priority {
+    /// Whether it is that of SCHED_DEADLINE: before all others, but in each period for no more than its runtime.
+    pub fn is_deadline(self) -> bool {
+        self.0 < 0
+    }
+}
+
 impl fmt::Display for Priority {
     /// As `chrt` and `nice` number it, for instance `real-time priority 50` or `nice 5`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

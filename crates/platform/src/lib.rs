@@ -20,3 +20,4 @@ pub mod splice;
 pub mod tracefs;
 pub mod uprobes;
 pub mod wait;
+pub mod written_files;

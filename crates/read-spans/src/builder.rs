@@ -26,6 +26,25 @@ pub(crate) fn is_of_states(key: &str) -> bool {
     key == OF_STATES
 }
 
+/// The attribute of a request's own span that `slowpath export` gave the times of its events: the times that it was told
+/// with, `BEGIN END` in nanoseconds. Read with these it is a copy of what told it.
+const TOLD_NS: &str = "slowpath.told_ns";
+
+/// Whether an attribute tells the times that are to be read in place of the span's own, as [`told_times`] does.
+pub(crate) fn is_of_told_times(key: &str) -> bool {
+    key == TOLD_NS
+}
+
+/// The times that such an attribute tells.
+pub(crate) fn told_times(value: &str) -> Option<(Timestamp, Timestamp)> {
+    let time = |text: &str| text.parse().ok().filter(|ns| *ns >= 0);
+    let (begin, end) = value.split_once(' ')?;
+    Some((
+        Timestamp::from_ns(time(begin)?),
+        Timestamp::from_ns(time(end)?),
+    ))
+}
+
 /// Builds spans for a sink.
 pub(crate) struct Builder<'sink> {
     pub(crate) options: ReadOptions,

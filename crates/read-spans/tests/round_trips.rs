@@ -242,6 +242,30 @@ fn what_slowpath_added_itself_is_left_out_in_every_format() {
 }
 
 #[test]
+fn a_span_that_slowpath_gave_the_times_of_its_events_has_those_that_it_was_told_with_in_every_format()
+ {
+    let mut exported = span(1, 0, "s", TODAY + 5_000, TODAY + 9_000);
+    exported.attributes.push(Attribute {
+        key: "slowpath.told_ns".into(),
+        value: AttributeValue::Text(format!("{TODAY} {}", TODAY + 8_000).into()),
+    });
+    for (format, file) in files(&[exported]) {
+        for attributes in [true, false] {
+            let mut found = Collected::default();
+            let options = ReadOptions { attributes };
+            read_spans(&file[..], "spans", options, &mut found);
+            let [span] = &found.spans[..] else {
+                panic!("{format}: one span");
+            };
+            let times = (span.begin.ns() - TODAY, span.end.ns() - TODAY);
+            assert_eq!(times, (0, 8_000), "{format}");
+            let is_kept = |attribute: &Attribute| attribute.key.starts_with("slowpath");
+            assert!(!span.attributes.iter().any(is_kept), "{format}");
+        }
+    }
+}
+
+#[test]
 fn messages_may_begin_with_a_field_that_is_not_known() {
     let request = otlp_request(&[span(2, 0, "s", TODAY, TODAY)]).encode_to_vec();
     for field in [&b"\x7a\x02hi"[..], b"\x28\x07", b"\x15\0\0\0\0"] {

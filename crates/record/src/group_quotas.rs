@@ -2,16 +2,18 @@
 //! kernel counts it. Events tell none of that: a thread that a quota stops looks like one that waits.
 //!
 //! All groups that have or had a quota are noted before a recording begins and after it has ended, meanwhile what
-//! changed. Each look at the groups ends with a line of its own: what had no line before it never had a quota. Only the tree of groups
+//! changed: counts at the next look, quotas at once, as the kernel tells when somebody writes to their files. Each look at the groups ends with a line of its own: what had no line before it never had a quota. Only the tree of groups
 //! that everybody sees is read: a container's part of it lacks the quotas above it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use slowpath_platform::clocks::monotonic_ns;
+use slowpath_platform::written_files::WrittenFiles;
 
 use crate::notes::Notes;
 use crate::processes;
@@ -90,6 +92,8 @@ pub(crate) struct GroupQuotas {
     /// Those of them that the last look at all did not find.
     young: BTreeSet<String>,
     has_looked: bool,
+    /// Those of the groups' files that quotas are set by; `None` where these cannot be watched.
+    written: Option<WrittenFiles>,
 }
 
 impl GroupQuotas {
@@ -118,7 +122,44 @@ impl GroupQuotas {
             known: BTreeMap::new(),
             young: BTreeSet::new(),
             has_looked: false,
+            written: WrittenFiles::new().ok(),
         })
+    }
+
+    /// Readable when quotas may have been changed, for [`look_at_changed`](Self::look_at_changed).
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.written.as_ref().map(WrittenFiles::descriptor)
+    }
+
+    /// Notes the quotas that were changed, and what was counted by then.
+    pub(crate) fn look_at_changed(&mut self) -> io::Result<()> {
+        /// The files by which quotas are set.
+        const FILES: [&str; 5] = [
+            "cpu.max",
+            "cpu.max.burst",
+            "cpu.cfs_quota_us",
+            "cpu.cfs_period_us",
+            "cpu.cfs_burst_us",
+        ];
+        let written = self.written.as_mut().map(WrittenFiles::take);
+        let groups: BTreeSet<String> = (written.into_iter().flatten())
+            .filter(|(_, name)| FILES.iter().any(|file| name == file))
+            .filter_map(|(folder, _)| self.hierarchy.group(&folder))
+            .collect();
+        for group in groups {
+            // What is not known yet the next look finds as new.
+            let Some(before) = self.known.get(&group).cloned() else {
+                continue;
+            };
+            let found = self.hierarchy.quota(&group, Some(&before));
+            if let Some(quota) = &found
+                && before != found
+            {
+                self.note(&group, false, quota)?;
+                self.known.insert(group, found);
+            }
+        }
+        self.notes.flush()
     }
 
     /// Notes every group that has a quota.
@@ -187,6 +228,10 @@ impl GroupQuotas {
         let count = groups.len();
         let mut present = BTreeMap::new();
         for group in groups {
+            if let Some(written) = &mut self.written {
+                // Where that fails, this look has found what it has, and the next one will.
+                let _ = written.watch(&self.hierarchy.folder(&group));
+            }
             let before = self.known.remove(&group);
             let found = self.hierarchy.quota(&group, before.as_ref());
             let new = before.is_none() && self.has_looked;
@@ -269,6 +314,11 @@ impl Hierarchy {
 
     fn folder(&self, group: &str) -> PathBuf {
         self.mount.join(group.trim_start_matches('/'))
+    }
+
+    fn group(&self, folder: &Path) -> Option<String> {
+        let below = folder.strip_prefix(&self.mount).ok()?.to_str()?;
+        Some(format!("/{below}"))
     }
 
     /// The group's quota; where it has none, `None`, or what remains to be said of one that it had. `before` is
@@ -394,6 +444,7 @@ mod tests {
                 known: BTreeMap::new(),
                 young: BTreeSet::new(),
                 has_looked: false,
+                written: None,
             };
             set(None, 0);
             quotas.note_all().expect("noted");
@@ -437,6 +488,47 @@ mod tests {
     }
 
     #[test]
+    fn a_quota_that_is_set_and_lifted_between_two_looks_is_noted_with_its_counts() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let group = folder.path().join("app");
+        fs::create_dir_all(&group).expect("made");
+        let write = |quota: &str, throttled: u64| {
+            let stat = format!("nr_periods 9\nnr_throttled {throttled}\n");
+            fs::write(group.join("cpu.stat"), stat).expect("written");
+            fs::write(group.join("cpu.max"), quota).expect("written");
+        };
+        fs::write(group.join("cpu.max"), "max 50000\n").expect("written");
+        let mut quotas = GroupQuotas {
+            hierarchy: Hierarchy {
+                mount: folder.path().to_owned(),
+                version: Version::Two,
+            },
+            notes: Notes::to_memory(),
+            known: BTreeMap::new(),
+            young: BTreeSet::new(),
+            has_looked: false,
+            written: WrittenFiles::new().ok(),
+        };
+        quotas.note_all().expect("noted");
+        quotas.look_at_changed().expect("noted");
+        write("2000 50000\n", 0);
+        quotas.look_at_changed().expect("noted");
+        write("max 50000\n", 7);
+        quotas.look_at_changed().expect("noted");
+        quotas.look_at_changed().expect("noted");
+        quotas.look_for_news().expect("noted");
+        let out = folder.path().join(FILE_NAME);
+        quotas.notes.write_remembered(&out).expect("written");
+        let text = fs::read_to_string(out).expect("lines");
+        let of_quota = |line: &str| -> Option<(Option<u64>, u64)> {
+            let line: serde_json::Value = serde_json::from_str(line).ok()?;
+            Some((line["quota_us"].as_u64(), line["nr_throttled"].as_u64()?))
+        };
+        let noted: Vec<_> = text.lines().filter_map(of_quota).collect();
+        assert_eq!(noted, [(Some(2000), 0), (None, 7)]);
+    }
+
+    #[test]
     fn a_group_that_lives_between_two_looks_is_noted_where_a_process_is_seen_in_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut quotas = GroupQuotas {
@@ -448,6 +540,7 @@ mod tests {
             known: BTreeMap::new(),
             young: BTreeSet::new(),
             has_looked: false,
+            written: None,
         };
         quotas.note_all().expect("noted");
         // The quota is that of the group above the process's.

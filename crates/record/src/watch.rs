@@ -16,6 +16,7 @@ use slowpath_platform::wait::wait_readable;
 use crate::control::ControlSocket;
 use crate::environment;
 use crate::error::RecordError;
+use crate::group_quotas::GroupQuotas;
 use crate::manifest::Mode;
 use crate::options::RecordOptions;
 use crate::plan::Plan;
@@ -31,6 +32,8 @@ const PAUSE_PER_LOOK: u32 = 100;
 const PAUSE_PER_CONNECTIONS: u32 = 50;
 /// How often control groups are looked at for quotas, at most.
 const GROUPS_INTERVAL: Duration = Duration::from_secs(1);
+/// How often the changes of quotas are looked at that the kernel tells of, at most.
+const CHANGES_INTERVAL: Duration = Duration::from_millis(10);
 /// Pages wait no longer than this, so that little is lost with a machine that goes down.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a ring is left alone that called itself readable and had no whole page: kernels before
@@ -140,6 +143,7 @@ fn serve(
     let mut next_look = Instant::now() + LOOK_INTERVAL;
     let mut next_groups = Instant::now() + GROUPS_INTERVAL;
     let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
+    let mut next_changes = Instant::now();
     let mut next_connections = Instant::now() + LOOK_INTERVAL;
     let mut next_room = Some(Instant::now());
     let mut resting: Vec<usize> = Vec::new();
@@ -161,7 +165,11 @@ fn serve(
         if !resting.is_empty() {
             limit = limit.min(REST);
         }
-        let readable = wait(recording, ended, control, &resting, limit)?;
+        let hears_changes = now >= next_changes;
+        if !hears_changes {
+            limit = limit.min(next_changes - now);
+        }
+        let readable = wait(recording, ended, control, &resting, hears_changes, limit)?;
         if let Some(signal) = ended.signals.next() {
             return Ok(Reason::Signal(signal));
         }
@@ -170,6 +178,13 @@ fn serve(
         }
         if readable.news_of_rules {
             snapshots_by_rules(recording, talk);
+        }
+        if readable.changed_quotas
+            && let Some(quotas) = &mut recording.group_quotas
+        {
+            let now = Instant::now();
+            quotas.look_at_changed().map_err(group_quotas_failed())?;
+            next_changes = Instant::now() + CHANGES_INTERVAL.max(now.elapsed() * PAUSE_PER_LOOK);
         }
         resting = drain(recording, &readable.rings)?;
         if ended
@@ -215,6 +230,7 @@ fn serve(
 struct Readable {
     control: bool,
     news_of_rules: bool,
+    changed_quotas: bool,
     rings: Vec<usize>,
 }
 
@@ -223,6 +239,7 @@ fn wait(
     ended: &Ended,
     control: &ControlSocket,
     resting: &[usize],
+    hears_changes: bool,
     limit: Duration,
 ) -> Result<Readable, RecordError> {
     let mut descriptors = vec![control.descriptor()];
@@ -237,6 +254,10 @@ fn wait(
     let of_rules = receiver.and_then(SpanReceiver::descriptor);
     let rules_position = of_rules.is_some().then_some(descriptors.len());
     descriptors.extend(of_rules);
+    let of_quotas = recording.group_quotas.as_ref().filter(|_| hears_changes);
+    let of_quotas = of_quotas.and_then(GroupQuotas::descriptor);
+    let quotas_position = of_quotas.is_some().then_some(descriptors.len());
+    descriptors.extend(of_quotas);
     let first_ring = descriptors.len();
     let mut positions = Vec::new();
     // A flight recorder's rings stay where they are.
@@ -253,6 +274,7 @@ fn wait(
     Ok(Readable {
         control: readable[0],
         news_of_rules: rules_position.is_some_and(|position| readable[position]),
+        changed_quotas: quotas_position.is_some_and(|position| readable[position]),
         rings: rings
             .filter(|(_, readable)| **readable)
             .map(|(position, _)| position)

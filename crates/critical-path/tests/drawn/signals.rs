@@ -263,3 +263,85 @@ fn a_thread_whose_process_another_one_ends_leads_to_that_one() {
         );
     }
 }
+
+/// The calls that threads of programs sleep in are told: a thread in none of them is known to be in none.
+const SLEEPING_CALLS: &str = "3 1 call read
+         3 2 ret read
+         3 3 call epoll_wait
+         3 4 ret epoll_wait
+         3 5 call nanosleep
+         3 6 ret nanosleep
+         3 7 call futex
+         3 8 ret futex
+";
+
+/// F, of another process, freezes the control group of a, which sleeps in `call`, and wakes it when it thaws the group.
+fn frozen(call: &str, waker: &str) -> String {
+    format!(
+        "{SLEEPING_CALLS}0   0 switch - a
+         0 100 call {call}
+         0 110 switch a:S -
+         2 110 switch - {waker}
+         2 199 call write
+         2 200 wake a
+         2 201 switch {waker}:S -
+         0 202 switch - a
+         0 203 interrupted {call}
+         0 205 switch a:S -
+         2 290 timer
+         2 291 wake {waker}
+         2 292 timerend
+         2 293 switch - {waker}
+         2 300 wake a
+         0 302 switch - a
+         0 400 switch a:S -
+         2 400 switch {waker}:S -"
+    )
+}
+
+#[test]
+fn who_thaws_a_control_group_did_not_work_for_who_was_frozen() {
+    for (call, wait) in [
+        (
+            "epoll_wait",
+            "BLOCKED (in epoll_wait, interrupted by a signal)",
+        ),
+        ("futex", "BLOCKED (in futex, interrupted by a signal)"),
+        ("nanosleep", "TIMER (in nanosleep)"),
+    ] {
+        check(
+            &frozen(call, "F"),
+            "a",
+            (50, 400),
+            &format!(
+                "50..110 a RUNNING
+         110..200 a {wait}
+         200..202 a WAIT_CPU
+         202..205 a RUNNING
+         205..300 a BLOCKED (frozen with its control group)
+         300..302 a WAIT_CPU
+         302..400 a RUNNING"
+            ),
+        );
+    }
+}
+
+#[test]
+fn who_wakes_a_thread_that_sleeps_in_no_call_is_followed_where_that_is_no_thaw() {
+    // A thread of its own process, one of which no process is known, and one that it asks for the page that it lacks.
+    let asked = frozen("futex", "F").replace(
+        "0 205 switch",
+        "0 204 wake F\n 2 205 switch - F\n 2 250 switch F:S -\n 0 205 switch",
+    );
+    for drawing in [frozen("futex", "b"), frozen("futex", "z"), asked] {
+        let drawn = trace(&drawing, Tracer::Lttng);
+        let told = shown(&path(&timelines(&drawn, 1, u64::MAX), "a", range(50, 400)));
+        assert!(!told.contains("frozen"), "{told}");
+        assert!(told.contains("TIMER"), "{told}");
+    }
+    // Where it is not known that it slept in no call.
+    let unknown = frozen("futex", "F").replace(SLEEPING_CALLS, "");
+    let drawn = trace(&unknown, Tracer::Lttng);
+    let told = shown(&path(&timelines(&drawn, 1, u64::MAX), "a", range(50, 400)));
+    assert!(!told.contains("frozen"), "{told}");
+}

@@ -15,7 +15,7 @@
 //! -- lost 3 cpu0           as in slowpath-drawn
 //! ```
 //!
-//! Threads a to t are of one process, u to z of none that is known.
+//! Threads a to t are of one process, F is of another one, u to z are of none that is known.
 
 use slowpath_critical_path::{CriticalPath, critical_path};
 use slowpath_drawn::DrawnTrace;
@@ -203,7 +203,13 @@ pub fn timelines(trace: &DrawnTrace, jobs: usize, chunk_bytes: u64) -> Timelines
     let outcome = Timelines::build(trace, &options).expect("nobody cancels");
     let mut lines = outcome.state.expect("the drawing has events");
     let of_process = (b'a'..=b't').map(|letter| (ThreadId(letter.into()), ProcessId(97)));
-    lines.add_saved(&[], &of_process.collect::<Vec<_>>(), &[], &[]);
+    let of_another = (ThreadId(b'F'.into()), ProcessId(b'F'.into()));
+    lines.add_saved(
+        &[],
+        &of_process.chain([of_another]).collect::<Vec<_>>(),
+        &[],
+        &[],
+    );
     lines
 }
 

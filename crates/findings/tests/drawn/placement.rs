@@ -173,3 +173,42 @@ fn one_that_is_busy_or_unknown_is_not_said_to_idle() {
         assert!(!found.iter().any(is_placement), "{found:#?}");
     }
 }
+
+#[test]
+fn threads_that_have_used_up_their_deadline_runtime_are_not_misplaced() {
+    // Thread 7, of SCHED_DEADLINE, stands still from 1 to 12 ms, while nobody runs or thread 8 of a priority does (as
+    // LTTng numbers these: nice 0 is 20).
+    let drawing = |other: u32, priority: i32| {
+        let switch = |at: u32, [from, of]: [i32; 2], [to, its]: [i32; 2]| {
+            format!(
+                "cpu0 {at} sched_switch prev_comm=t prev_tid={from} prev_prio={of} prev_state=0 next_comm=t next_tid={to} next_prio={its}\n"
+            )
+        };
+        let (idle, own, other) = ([0, 20], [7, -101], [other.cast_signed(), priority]);
+        [
+            switch(0, idle, own),
+            "cpu0 10 start 7 1\n".to_owned(),
+            switch(1_000, own, other),
+            switch(12_000, other, own),
+            "cpu0 13000 end 7 1\n".to_owned(),
+            switch(13_100, own, idle),
+        ]
+        .concat()
+    };
+    for (other, priority) in [(0, 20), (8, 20), (8, -50)] {
+        let found = findings(&drawing(other, priority), Vec::new());
+        let finding = only(&found, FindingId::DeadlineRuntime);
+        assert_eq!(
+            evidence(finding),
+            [
+                "t (7): ready, but held back for 11.000 ms in request 0000000000000001 (t)",
+                "by thread: t (7) 11.000 ms",
+            ]
+        );
+        assert_eq!(found.len(), 1, "{found:?}");
+    }
+    // Another one of that policy ran.
+    let found = findings(&drawing(8, -101), Vec::new());
+    only(&found, FindingId::CpuContention);
+    assert_eq!(found.len(), 1, "{found:?}");
+}

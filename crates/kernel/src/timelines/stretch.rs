@@ -8,7 +8,7 @@ use slowpath_concepts::{Softirq, SwitchOut};
 use slowpath_model::{CpuId, ThreadId, TimeRange, Timestamp};
 
 use super::entry::{self, Delivery, Run, RunRow, Stage, Wake, WakeRow};
-use super::record::{Interrupt, interrupt_of};
+use super::record::{Call, Interrupt, interrupt_of};
 use super::scan::AT_ONCE_NS;
 use super::{MAKES_KERNEL_THREADS, Timelines, leading, range};
 
@@ -43,6 +43,8 @@ pub enum Doing<'lines> {
         stopped: bool,
         /// The system call that it was in, where the trace tells.
         call: Option<&'lines str>,
+        /// It slept in none, though signals can end that: its last call had returned.
+        outside_calls: bool,
     },
     /// It did not exist yet.
     Unborn {
@@ -283,7 +285,7 @@ impl Timelines {
     }
 
     /// Whether those calls were recorded that threads of programs sleep in.
-    fn tells_sleeping_calls(&self) -> bool {
+    pub fn tells_sleeping_calls(&self) -> bool {
         const SLEEPING: [&[&str]; 4] = [
             &["read"],
             &["futex"],
@@ -469,6 +471,8 @@ impl<'lines> Interval<'lines> {
                     uninterruptible: left == Some(SwitchOut::Uninterruptible),
                     stopped: left == Some(SwitchOut::Stopped),
                     call,
+                    outside_calls: left == Some(SwitchOut::Interruptible)
+                        && before.is_some_and(|run| run.call == Call::NONE),
                 };
                 match self.wake(begin, end, before.is_some()) {
                     Some(mut wake) => {

@@ -12,7 +12,10 @@ use slowpath_model::{DiagnosticCode, Timestamp, TraceId};
 
 use super::loose::{Loose, list, or_default};
 use super::walker::{Stop, Walker, read_front};
-use crate::builder::{Builder, Process, is_of_a_clock, is_of_states, kind_of_name, says_true};
+use crate::builder::{
+    Builder, Process, is_of_a_clock, is_of_states, is_of_told_times, kind_of_name, says_true,
+    told_times,
+};
 use crate::ids::{ReadId, span_id, trace_id};
 use crate::{Attribute, AttributeValue, Reference, ReferenceKind, Span, SpanKind, SpanStatus};
 
@@ -256,6 +259,13 @@ fn span_of(
             _ => {}
         }
     }
+    let told = json
+        .tags
+        .iter()
+        .find(|tag| is_of_told_times(&tag.key.text()));
+    let (begin, end) = told
+        .and_then(|tag| told_times(&tag.value.text()))
+        .unwrap_or((begin, end));
     let (begin, end) = builder.times(begin, end, place);
     let span = Span {
         trace,
@@ -320,6 +330,7 @@ fn attributes_of(tags: &[TagJson<'_>], builder: &mut Builder<'_>) -> Vec<Attribu
         return Vec::new();
     }
     (tags.iter())
+        .filter(|tag| !is_of_told_times(&tag.key.text()))
         .map(|tag| Attribute {
             key: builder.name(&tag.key.text()),
             value: value_of(tag, builder),

@@ -10,7 +10,8 @@ use slowpath_model::{DiagnosticCode, Timestamp};
 use super::loose::{Loose, list, or_default};
 use super::walker::{Stop, Walker, read_front};
 use crate::builder::{
-    Builder, Process, is_of_states, kind_of_name, kind_of_number, status_of_number,
+    Builder, Process, is_of_states, is_of_told_times, kind_of_name, kind_of_number,
+    status_of_number, told_times,
 };
 use crate::ids::{span_id, trace_id};
 use crate::{Attribute, AttributeValue, Reference, ReferenceKind, Span, SpanKind, SpanStatus};
@@ -205,7 +206,9 @@ fn span_of(json: &SpanJson<'_>, place: u64, builder: &mut Builder<'_>) -> Option
             span: span_id(&link.span.text()).id?,
         })
     }));
-    let (begin, end) = (Timestamp::from_ns(begin), Timestamp::from_ns(end));
+    let told = (json.attributes.iter()).find(|pair| is_of_told_times(&pair.key.text()));
+    let told = told.and_then(|pair| told_times(&pair.value.string.as_ref()?.text()));
+    let (begin, end) = told.unwrap_or((Timestamp::from_ns(begin), Timestamp::from_ns(end)));
     let (begin, end) = builder.times(begin, end, place);
     Some(Span {
         trace,
@@ -253,6 +256,7 @@ fn process_of(json: &ResourceJson<'_>, builder: &mut Builder<'_>) -> Process {
 
 fn attributes_of(pairs: &[PairJson<'_>], builder: &mut Builder<'_>) -> Vec<Attribute> {
     (pairs.iter())
+        .filter(|pair| !is_of_told_times(&pair.key.text()))
         .map(|pair| Attribute {
             key: builder.name(&pair.key.text()),
             value: value_of(&pair.value, builder),

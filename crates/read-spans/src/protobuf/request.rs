@@ -2,9 +2,11 @@
 
 use slowpath_model::{DiagnosticCode, SpanId, Timestamp, TraceId};
 
-use super::value::{Attributes, key_of, text};
+use super::value::{Attributes, key_of, text, text_of};
 use super::wire::{Fields, Value};
-use crate::builder::{Builder, Process, is_of_states, kind_of_number, status_of_number};
+use crate::builder::{
+    Builder, Process, is_of_states, is_of_told_times, kind_of_number, status_of_number, told_times,
+};
 use crate::ids::{span_id_of_bytes, trace_id_of_bytes};
 use crate::{Reference, ReferenceKind, Span, SpanKind, SpanStatus};
 
@@ -62,6 +64,7 @@ fn read_span(message: &[u8], place: u64, process: &Process, builder: &mut Builde
     let mut operation: &[u8] = b"";
     let mut kind = SpanKind::Internal;
     let (mut begin, mut end) = (0, 0);
+    let mut told = None;
     let mut attributes = Vec::new();
     let mut status = SpanStatus::Unset;
     let mut fields = Fields::of(message);
@@ -76,6 +79,9 @@ fn read_span(message: &[u8], place: u64, process: &Process, builder: &mut Builde
             (8, Value::Fixed64(ns)) => end = ns,
             (9, Value::Bytes(pair)) if is_of_states(&key_of(pair)) => {
                 return builder.left_out_state(place);
+            }
+            (9, Value::Bytes(pair)) if is_of_told_times(&key_of(pair)) => {
+                told = text_of(pair).and_then(|value| told_times(&value));
             }
             (9, Value::Bytes(pair)) if builder.options.attributes => {
                 let (key, value) = Attributes { builder }.pair(pair);
@@ -99,7 +105,8 @@ fn read_span(message: &[u8], place: u64, process: &Process, builder: &mut Builde
         references.insert(0, Reference { kind, trace, span });
     }
     let at = Timestamp::from_ns;
-    let (begin, end) = builder.times(at(begin), at(end), place);
+    let (begin, end) = told.unwrap_or((at(begin), at(end)));
+    let (begin, end) = builder.times(begin, end, place);
     let operation = builder.name(&text(operation));
     let span = Span {
         trace,

@@ -55,6 +55,15 @@ pub(crate) fn key_of(message: &[u8]) -> Cow<'_, str> {
     text(key_and_value(message).0)
 }
 
+/// The value of a `KeyValue`, if that is a text.
+pub(crate) fn text_of(message: &[u8]) -> Option<Cow<'_, str>> {
+    let texts = Fields::of(key_and_value(message).1).filter_map(|field| match field {
+        (1, Value::Bytes(bytes)) => Some(text(bytes)),
+        _ => None,
+    });
+    texts.last()
+}
+
 fn key_and_value(message: &[u8]) -> (&[u8], &[u8]) {
     let (mut key, mut value): (&[u8], &[u8]) = (b"", b"");
     for field in Fields::of(message) {
