@@ -37,6 +37,8 @@ static struct imported import_fork = {.function = "fork", .hook = hook_fork};
 
 static char refusal[256];
 static enum { AWAY, PRESENT, REFUSED } state;
+/* All is known that hooks need. */
+static int prepared;
 static pthread_t main_thread;
 /* Look in the next turn already. */
 static int attentive = 1;
@@ -177,7 +179,6 @@ static pid_t hook_fork(void)
 
 static reason prepare(void)
 {
-    static int prepared;
     if (prepared)
         return NULL;
     reason failed = image_open();
@@ -195,6 +196,9 @@ static reason prepare(void)
 
 static int begin(void)
 {
+    /* What was refused before anything was hooked, as where another tracer had its breakpoints, may have changed. */
+    if (state == REFUSED && !prepared)
+        state = AWAY;
     if (state != AWAY)
         return state == REFUSED;
     reason failed = prepare();

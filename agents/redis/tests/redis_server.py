@@ -305,16 +305,20 @@ class Recording:
         return batches
 
 
-def change_code(server, function):
-    """Puts a breakpoint behind the function, where it is never executed, as a debugger might."""
+def change_code(server, function, byte=b"\xcc"):
+    """Puts a breakpoint behind the function, where it is never executed, as a debugger might; what was there."""
     program = shutil.which("redis-server")
     symbols = subprocess.run(["nm", "-D", "-S", program], check=True, capture_output=True, text=True).stdout
     address, size = re.search(rf"^(\w+) (\w+) T {function}$", symbols, re.MULTILINE).groups()
     with open(f"/proc/{server.pid}/maps") as maps:
         base = int(maps.readline().split("-")[0], 16)
     with open(f"/proc/{server.pid}/mem", "r+b", buffering=0) as memory:
-        memory.seek(base + int(address, 16) + int(size, 16))
-        memory.write(b"\xcc")
+        place = base + int(address, 16) + int(size, 16)
+        memory.seek(place)
+        before = memory.read(1)
+        memory.seek(place)
+        memory.write(byte)
+        return before
 
 
 def attach(server, *options):

@@ -92,6 +92,17 @@ class Attaching(unittest.TestCase):
             attach(server, "--detach-when-idle")
             self.assertEqual(ask(server), "away")
 
+    def test_what_somebody_else_changes_is_refused_as_long_as_it_lasts(self):
+        with Server(agent=False) as server:
+            before = change_code(server, "readQueryFromClient")
+            said = subprocess.run([ATTACH, str(server.pid)], capture_output=True, text=True)
+            self.assertEqual(said.returncode, 1)
+            self.assertIn("another tracer has changed it", said.stderr)
+            change_code(server, "readQueryFromClient", before)
+            attach(server)
+            until(lambda: ask(server) == "idle", "it has learned")
+            self.assertEqual(server.client().do("PING"), b"+PONG")
+
     def test_what_cannot_be_attached_to_goes_on(self):
         with Server("--rename-command", "CLIENT", "KUNDE", agent=False) as server:
             attach(server)

@@ -743,7 +743,8 @@ impl<'packet> Fact<'packet> {
             FactKind::StoreEntered
             | FactKind::StoreReturned
             | FactKind::StoreClientMade
-            | FactKind::StoreClientBlocked => {
+            | FactKind::StoreClientBlocked
+            | FactKind::StoreClientReleased => {
                 Self::StoreProbe(StoreMark::of(event), StoreProbe::of(event, kind)?)
             }
             FactKind::StoreSocket => {

@@ -143,6 +143,8 @@ pub enum FactKind {
     StoreClientMade,
     /// [`Fact::StoreProbe`]: a command blocks its client
     StoreClientBlocked,
+    /// [`Fact::StoreProbe`]: a blocked command is over
+    StoreClientReleased,
     /// [`Fact::StoreProbe`]: whose connection a descriptor is
     StoreSocket,
     /// [`Fact::ServiceMessage`]: a request was sent

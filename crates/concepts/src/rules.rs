@@ -532,6 +532,12 @@ const RULES: &[Rule] = &[
         slots: STORE_PROBE,
     },
     Rule {
+        kind: FactKind::StoreClientReleased,
+        names: &["redis_client_released", ":redis_client_released"],
+        needs: &["common_pid", "vpid", "client_id"],
+        slots: STORE_PROBE,
+    },
+    Rule {
         kind: FactKind::StoreSocket,
         names: &["print"],
         needs: &["common_pid", "buf"],

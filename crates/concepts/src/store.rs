@@ -215,8 +215,11 @@ pub enum StoreProbe<'packet> {
     Returned(StoreFunction),
     /// A client was made.
     ClientMade,
-    /// The command that the thread executes for the client will be executed again once it can go on, or waits no longer.
+    /// The command that the thread executes for the client will be executed again once it can go on, unless the client is
+    /// released before.
     ClientBlocked,
+    /// A client that was blocked goes on with what it sent next: what has blocked it is not executed again.
+    ClientReleased,
     /// A look at the process: the descriptor of the mark was one socket for a while.
     Socket {
         /// It waits for connections; the address has no other end.
@@ -240,6 +243,7 @@ impl<'packet> StoreProbe<'packet> {
         match fact {
             FactKind::StoreClientMade => return Some(Self::ClientMade),
             FactKind::StoreClientBlocked => return Some(Self::ClientBlocked),
+            FactKind::StoreClientReleased => return Some(Self::ClientReleased),
             _ => {}
         }
         let function = match event.unsigned(slot(5)) {

@@ -24,6 +24,7 @@ pub(crate) const PROBE_FACTS: &[FactKind] = &[
     FactKind::StoreReturned,
     FactKind::StoreClientMade,
     FactKind::StoreClientBlocked,
+    FactKind::StoreClientReleased,
 ];
 /// What is wanted beside them.
 const BESIDE: &[FactKind] = &[FactKind::StoreSocket, FactKind::SyscallExit];
@@ -64,6 +65,7 @@ pub(crate) enum Probe {
     Returned(StoreFunction),
     ClientMade,
     ClientBlocked,
+    ClientReleased,
     Socket(Box<Socket>),
     /// The thread moved bytes; 0: the other end has closed.
     Bytes(Moved, u64),
@@ -125,6 +127,7 @@ impl Probe {
             StoreProbe::Returned(function) => Self::Returned(*function),
             StoreProbe::ClientMade => Self::ClientMade,
             StoreProbe::ClientBlocked => Self::ClientBlocked,
+            StoreProbe::ClientReleased => Self::ClientReleased,
             StoreProbe::Socket {
                 address,
                 listens,
@@ -194,7 +197,7 @@ struct Client {
     /// It has replies to all that was read.
     is_answered: bool,
     is_addressed: bool,
-    /// The command that has blocked it, and has been neither answered nor executed again.
+    /// The command that has blocked it, and may be executed again.
     blocked_in: Option<Box<str>>,
 }
 
@@ -249,6 +252,11 @@ impl Probes {
                     .insert(told.client, client);
             }
             Probe::ClientBlocked => self.blocked(&told),
+            Probe::ClientReleased => {
+                if let Some(client) = self.server(told.process).clients.get_mut(&told.client) {
+                    client.blocked_in = None;
+                }
+            }
             Probe::Bytes(moved, bytes) => self.moved(&told, *moved, *bytes),
             Probe::Socket(socket) => {
                 if let Some(addressed) = self.addressed(&told, socket) {
@@ -258,13 +266,14 @@ impl Probes {
         }
     }
 
-    /// Returns, and what was read, may be missing.
+    /// Returns, what was read and who was released may be missing.
     fn miss(&mut self) {
         self.threads.clear();
         for server in &mut self.servers {
             server.misses_some = true;
             for client in server.clients.values_mut() {
                 client.read = None;
+                client.blocked_in = None;
             }
         }
     }
@@ -292,10 +301,10 @@ impl Probes {
         }
     }
 
-    /// Whether a command is executed that was before, and has blocked its client since: before anything is written to it,
-    /// and not because something was read.
+    /// Whether a command is executed that was before, and has blocked its client since. What is read and written meanwhile
+    /// is of commands around it.
     fn is_again(&mut self, told: &Told, function: StoreFunction, command: &str) -> bool {
-        if function == StoreFunction::Read {
+        if function != StoreFunction::Call {
             return false;
         }
         let frames = told.thread.and_then(|thread| self.threads.get(&thread));
@@ -304,7 +313,7 @@ impl Probes {
         let client = self.server(told.process).clients.get_mut(&told.client);
         let blocked_in = client.and_then(|client| client.blocked_in.take());
         let is_same = blocked_in.is_some_and(|blocked_in| *blocked_in == *command);
-        function == StoreFunction::Call && !is_in_it && is_same
+        !is_in_it && is_same
     }
 
     fn entered(
@@ -358,6 +367,9 @@ impl Probes {
         // Returns of what it called are missing.
         frames.truncate(place + 1);
         let frame = frames.pop().filter(|frame| !frame.again)?;
+        if function == StoreFunction::Read && frame.bytes.is_none() && self.is_read(&frame) {
+            return None;
+        }
         let moved = frame.bytes.unwrap_or(0);
         let server = self.server(frame.process);
         if let Some(client) = server.clients.get_mut(&frame.client) {
@@ -384,6 +396,16 @@ impl Probes {
             client: frame.client,
             what,
             ..told.clone()
+        })
+    }
+
+    /// Whether a thread reads the client of this frame, which another one has left without reading: it was given the client
+    /// there, and may have begun before.
+    fn is_read(&self, left: &Frame) -> bool {
+        let mut frames = self.threads.values().flatten();
+        frames.any(|frame| {
+            let is_its = frame.process == left.process && frame.client == left.client;
+            is_its && frame.function == StoreFunction::Read
         })
     }
 

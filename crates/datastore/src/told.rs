@@ -41,6 +41,7 @@ pub(crate) const STORE_FACTS: &[FactKind] = &[
     FactKind::StoreReturned,
     FactKind::StoreClientMade,
     FactKind::StoreClientBlocked,
+    FactKind::StoreClientReleased,
 ];
 
 /// The facts that services tell.

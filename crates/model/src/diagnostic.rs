@@ -121,6 +121,8 @@ codes! {
         "goroutines of Go and Java's virtual threads do so; elsewhere, record with the agent for the language (`make agents`)";
     HostClocksApart, Warning, "The clocks of two hosts differ, as packets between them or distributed traces on both show. Where packets show it, paths that lead from one host to the other are corrected, and `slowpath serve` has all times by the first host's clock; where only traces show it, times of different hosts cannot be compared.",
         "keep the hosts' clocks in step (NTP, PTP)";
+    HostClocksUncertain, Warning, "Between two hosts only commands went, to a data store: each tells that it was executed after it was sent, and nothing of the way back. Their clocks are compared to a tenth of a second, no closer.",
+        "keep the hosts' clocks in step (NTP, PTP); how long commands were on their way or queued may be wrong by the difference, how long they were executed is not";
     NoTemporaryFile, Warning, "There was no room for a large temporary file; what should have gone there stayed in memory.",
         "results are whole; if memory is short, set TMPDIR to a folder on a disk with room, a few times what the trace takes at most";
     InvalidFile, Error, "A file that belongs to the recording cannot be read.",

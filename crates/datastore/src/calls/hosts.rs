@@ -46,9 +46,9 @@ impl Together {
     /// By the first host's clock, as far as what hosts sent to each other tells it.
     pub(crate) fn of(mut hosts: Vec<Heard>, names: &[&str]) -> (Self, Vec<Diagnostic>) {
         let ahead = clocks_ahead(&hosts);
-        for (heard, ahead_ns) in hosts.iter_mut().zip(&ahead) {
-            if *ahead_ns != 0 {
-                heard.set_back(*ahead_ns);
+        for (heard, ahead) in hosts.iter_mut().zip(&ahead) {
+            if ahead.ns != 0 {
+                heard.set_back(ahead.ns);
             }
         }
         let services = hosts
@@ -160,9 +160,17 @@ impl Heard {
     }
 }
 
-/// By how much each host's clock is ahead of the first one's; 0 where that is not known.
-fn clocks_ahead(hosts: &[Heard]) -> Vec<i64> {
-    let mut ahead = vec![0; hosts.len()];
+/// By how much a host's clock is ahead of the first one's; 0 where that is not known.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ahead {
+    ns: i64,
+    /// Somewhere between the two only commands went.
+    is_one_sided: bool,
+}
+
+/// By how much each host's clock is ahead.
+fn clocks_ahead(hosts: &[Heard]) -> Vec<Ahead> {
+    let mut ahead = vec![Ahead::default(); hosts.len()];
     if hosts.len() < 2 {
         return ahead;
     }
@@ -178,11 +186,14 @@ fn clocks_ahead(hosts: &[Heard]) -> Vec<i64> {
             .filter(|((first, second), _)| is_known[*first] != is_known[*second])
             .min_by_key(|(pair, apart)| (apart.uncertain, *pair))
         {
-            if is_known[*first] {
-                ahead[*second] = ahead[*first].saturating_add(apart.ahead);
-            } else {
-                ahead[*first] = ahead[*second].saturating_sub(apart.ahead);
-            }
+            let (from, to, further) = match is_known[*first] {
+                true => (*first, *second, apart.ahead),
+                false => (*second, *first, apart.ahead.saturating_neg()),
+            };
+            ahead[to] = Ahead {
+                ns: ahead[from].ns.saturating_add(further),
+                is_one_sided: ahead[from].is_one_sided || apart.uncertain == u64::MAX,
+            };
             is_known[*first] = true;
             is_known[*second] = true;
         }
@@ -395,22 +406,31 @@ fn middle(values: &mut [i64]) -> i64 {
     values[values.len() / 2]
 }
 
-fn said(ahead: &[i64], names: &[&str]) -> Vec<Diagnostic> {
-    let apart = ahead.iter().zip(names).skip(1);
-    let apart = apart.filter(|(ahead, _)| ahead.unsigned_abs() >= WORTH_SAYING_NS as u64);
+fn said(ahead: &[Ahead], names: &[&str]) -> Vec<Diagnostic> {
+    let others = || ahead.iter().zip(names).skip(1);
+    let place = |name: &str| Place {
+        file: format!("hosts {} and {name}", names[0]),
+        ..Place::default()
+    };
+    let apart = others().filter(|(ahead, _)| ahead.ns.unsigned_abs() >= WORTH_SAYING_NS as u64);
     let diagnostics = apart.map(|(ahead, name)| {
-        let (far, way) = (ahead.unsigned_abs() as f64 / 1e9, ahead.signum());
+        let (far, way) = (ahead.ns.unsigned_abs() as f64 / 1e9, ahead.ns.signum());
         let way = if way > 0 { "ahead of" } else { "behind" };
-        let place = Place {
-            file: format!("hosts {} and {name}", names[0]),
-            ..Place::default()
-        };
         let message = format!(
             "the clock of {name} is {far:.6} s {way} that of {}, as requests and commands between hosts show: \
              times here are by the clock of {}",
             names[0], names[0]
         );
-        Diagnostic::new(DiagnosticCode::HostClocksApart, place, message)
+        Diagnostic::new(DiagnosticCode::HostClocksApart, place(name), message)
     });
-    diagnostics.collect()
+    let one_sided = others().filter(|(ahead, _)| ahead.is_one_sided);
+    let uncertain = one_sided.map(|(_, name)| {
+        let message = format!(
+            "only commands tell how the clock of {name} goes with that of {}: how long they were on their way or queued may \
+             be wrong by a tenth of a second",
+            names[0]
+        );
+        Diagnostic::new(DiagnosticCode::HostClocksUncertain, place(name), message)
+    });
+    diagnostics.chain(uncertain).collect()
 }

@@ -142,9 +142,24 @@ fn a_command_that_is_executed_again_when_its_client_is_let_go_is_one() {
     let text =
         probed(&blocked) + &probed(&[(0, 900, BLPOP), (0, 950, CALL_RETURN)]) + &written(960);
     check(&text, "1 blpop 5: 880 = 20 + 0 + 20 + 820 + 20");
-    // It waited no longer, and comes once more, read by another thread.
-    let again = probed(&[(0, 1000, BLPOP), (0, 1010, CALL_RETURN)]);
-    let text = probed(&blocked) + &written(900) + &again + &written(1020);
+    // What is written meanwhile is of a command before it.
+    let text = probed(&blocked)
+        + &written(200)
+        + &probed(&[(0, 900, BLPOP), (0, 950, CALL_RETURN)])
+        + &written(960);
+    let report = ask(&text, TimeRange::ALL);
+    assert_eq!(report.servers[0].count, 1);
+    // It waited no longer, and the same comes once more: with what was sent at once, or read by another thread.
+    const RELEASED: &str = "redis_client_released vpid=7 function=0 client_id=5";
+    let released = probed(&[(0, 890, RELEASED)]);
+    let again = |at| probed(&[(0, at, BLPOP), (0, at + 10, CALL_RETURN)]);
+    let text = probed(&blocked) + &released + &again(900) + &written(960);
+    check(
+        &text,
+        "1 blpop 5: 880 = 20 + 0 + 20 + 820 + 20
+         1 blpop 5: 880 = 20 + 780 + 10 + 50 + 20",
+    );
+    let text = probed(&blocked) + &released + &written(900) + &again(1000) + &written(1020);
     check(
         &text,
         "1 blpop 5: 820 = 20 + 0 + 20 + 760 + 20
@@ -209,6 +224,26 @@ fn what_an_io_thread_reads_is_of_the_client_that_it_was_given() {
         ]);
     let report = check(&text, "1 get 5: 70 = 20 + 10 + 10 + 10 + 20");
     assert_eq!(report.servers[0].bytes_read, 23);
+}
+
+#[test]
+fn an_io_thread_may_begin_to_read_before_it_is_left_to_it() {
+    for left in [112, 125] {
+        let text = line(0, 100, READ)
+            + &line(0, left, READ_RETURN)
+            + "cpu1 110 redis_read_in_thread vpid=7 function=1 client_id=5 @common_pid=8\n\
+              cpu1 120 syscall_exit_read ret=23 @common_pid=8\n\
+              cpu1 130 redis_read_in_thread_return vpid=7 function=1 @common_pid=8\n"
+            + &probed(&[
+                (0, 140, GET),
+                (0, 150, CALL_RETURN),
+                (0, 160, WRITE),
+                (0, 170, "syscall_exit_write ret=5"),
+                (0, 180, WRITE_RETURN),
+            ]);
+        let report = check(&text, "1 get 5: 80 = 30 + 10 + 10 + 10 + 20");
+        assert_eq!(report.servers[0].bytes_read, 23, "{left}");
+    }
 }
 
 #[test]

@@ -28,6 +28,10 @@ const PREFIX: &str = "slowpath_record_";
 pub(crate) const CALL_ENDS: (&str, &str) = ("raw_syscalls", "sys_exit");
 /// Those of `read`, `write` and `writev`, by their numbers on x86-64; of everybody, as a server may make threads.
 pub(crate) const ENDS_OF_MOVERS: &str = "id == 0 || id == 1 || id == 20";
+/// A client that was blocked goes on …
+const RELEASED: &str = "redis_client_released";
+/// … with what it sent next, by this argument.
+const GOES_ON: &str = "goes_on";
 /// Threads that an event is recorded of: the kernel takes a filter of a page.
 const MOST_THREADS: usize = 100;
 
@@ -87,7 +91,13 @@ impl Wanted {
                 "wait until that recording has ended, or record it by the agent as well",
             ));
         }
-        let layout = Layout::of(&program(process)).map_err(|cause| refused(cause, ""))?;
+        let layout = Layout::of(&program(process)).map_err(|cause| {
+            let hint = match cause.contains("it is no Redis") {
+                true => super::those_that_run(),
+                false => String::new(),
+            };
+            refused(cause, &hint)
+        })?;
         let whose = match (layout.process, processes::number_inside(process)) {
             (Some(place), None) => Whose::Itself(place),
             _ => Whose::Threads(
@@ -113,8 +123,17 @@ impl Wanted {
         })
     }
 
-    /// True for the events of this server.
-    fn filter(&self) -> String {
+    /// True for the events of this server, by this probe.
+    fn filter(&self, probe: &str) -> String {
+        let of_server = self.filter_of_server();
+        match probe {
+            // Else what has blocked is executed again.
+            RELEASED => format!("({of_server}) && {GOES_ON} != 0"),
+            _ => of_server,
+        }
+    }
+
+    fn filter_of_server(&self) -> String {
         match &self.whose {
             Whose::Itself(_) => format!("itself == {}", self.process),
             Whose::Threads(threads) => {
@@ -134,6 +153,7 @@ impl Wanted {
             create,
             read_in_thread,
             block,
+            release,
             descriptor,
             client,
             command,
@@ -195,6 +215,10 @@ impl Wanted {
             let told = format!("{} client_id=+0(%di):u64", of(0));
             probes.push(("redis_client_blocked", block, false, told));
         }
+        if let Some(release) = release {
+            let told = format!("{} client_id=+0(%di):u64 {GOES_ON}=%si:u8", of(0));
+            probes.push((RELEASED, release, false, told));
+        }
         probes
     }
 }
@@ -234,7 +258,7 @@ impl Probes {
             let group = definitions.group().to_owned();
             probes.definitions.push(definitions);
             for (name, ..) in server.probes() {
-                instance.record(&group, name, &server.filter())?;
+                instance.record(&group, name, &server.filter(name))?;
             }
             let sockets = Sockets::of(server.process);
             if let Err(cause) = &sockets {

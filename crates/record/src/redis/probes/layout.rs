@@ -29,6 +29,8 @@ pub(super) struct Layout {
     pub(super) read_in_thread: Option<u64>,
     /// `blockClient(client, …)`, where a command that blocked is executed once more when it goes on, as from Redis 7.2 on.
     pub(super) block: Option<u64>,
+    /// `unblockClient(client, goes on with what it sent next)`, there as well.
+    pub(super) release: Option<u64>,
     /// Where the number of the process is, as it calls itself, counted as places in the file are.
     pub(super) process: Option<u64>,
     /// Of the descriptor in a connection.
@@ -88,6 +90,8 @@ impl<'file> Functions<'file> {
                 format!("its program names no function `{name}`: it is no Redis, or was stripped")
             })
         };
+        // Who names another process wants to know that first.
+        let read = offset("readQueryFromClient")?;
         let unclear = |name: &str| format!("what `{name}` of this build does is not clear");
         let followed = |names: &[&'static str]| {
             let mut there = names
@@ -114,16 +118,15 @@ impl<'file> Functions<'file> {
             true => "_writeToClient",
             false => "writeToClient",
         };
+        let from_7_2 = !self.addresses.contains_key("connGetPrivateData");
         Ok(Layout {
-            read: offset("readQueryFromClient")?,
+            read,
             call: offset("call")?,
             write: offset(write)?,
             create: offset("createClient")?,
             read_in_thread: offset("ioThreadReadQueryFromClient").ok(),
-            block: match self.addresses.contains_key("connGetPrivateData") {
-                true => None,
-                false => Some(offset("blockClient")?),
-            },
+            block: from_7_2.then(|| offset("blockClient")).transpose()?,
+            release: from_7_2.then(|| offset("unblockClient")).transpose()?,
             process: self.process(),
             descriptor,
             client,
@@ -322,6 +325,7 @@ mod tests {
             void call(struct client *c, int flags) { seen = flags + (c == 0); }
             int writeToClient(struct client *c, int more) { seen = more; return c == 0; }
             void blockClient(struct client *c, int why) { seen = why + (c == 0); }
+            void unblockClient(struct client *c, int goes_on) { seen = goes_on + (c == 0); }
             void *createClient(struct connection *conn) { return conn->private; }
             int main(void) { return 0; }
         "#;
@@ -387,7 +391,7 @@ mod tests {
     #[test]
     fn other_programs_are_told_from_redis() {
         let refused = Layout::of(Path::new("/bin/sh")).expect_err("no Redis");
-        assert!(refused.contains("names no function"), "{refused}");
+        assert!(refused.contains("it is no Redis"), "{refused}");
         let refused = Layout::of(Path::new("/etc/passwd")).expect_err("no program");
         assert!(refused.contains("no ELF file"), "{refused}");
     }
