@@ -2,8 +2,9 @@
 //! kernel counts it. Events tell none of that: a thread that a quota stops looks like one that waits.
 //!
 //! All groups that have or had a quota are noted before a recording begins and after it has ended, meanwhile what
-//! changed: counts at the next look, quotas at once, as the kernel tells when somebody writes to their files. Each look at the groups ends with a line of its own: what had no line before it never had a quota. Only the tree of groups
-//! that everybody sees is read: a container's part of it lacks the quotas above it.
+//! changed: counts at the next look, quotas at once, as the kernel tells when somebody writes to their files. Each look
+//! at the groups ends with a line of its own: what had no line before it never had a quota. Only the tree of groups that
+//! everybody sees is read: a container's part of it lacks the quotas above it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
