@@ -148,6 +148,10 @@ pub fn run_record(args: RecordArgs) -> anyhow::Result<u8> {
             {
                 eprint!("{}", of_silent_patterns(asked, &outcome.folder));
             }
+            if options.mode == Mode::Standard {
+                let said = of_silent_agents(&options.redis, options.node, &outcome.folder);
+                eprint!("{said}");
+            }
             eprint!("{}", summary(&outcome.folder, &outcome.manifest));
             exit_status(outcome.command_end)
         }
@@ -263,6 +267,7 @@ fn redis_choice(
                 )
             }
             RedisServer::Launched => choice.launched = true,
+            RedisServer::Running(process) if choice.servers.contains(process) => {}
             RedisServer::Running(process) => choice.servers.push(*process),
         }
     }
@@ -424,6 +429,24 @@ fn of_silent_patterns(asked: &[String], folder: &Path) -> String {
     silent.map(warning).collect()
 }
 
+/// A warning where the command was to start programs with an agent in them, and LTTng was told of none.
+fn of_silent_agents(redis: &RedisChoice, node: bool, folder: &Path) -> String {
+    let known = told_events(&folder.join("ust"));
+    let is_silent = |provider: &str| !known.iter().any(|name| name.starts_with(provider));
+    let mut text = String::new();
+    if redis.launched && redis.servers.is_empty() && is_silent("slowpath_redis:") {
+        text += "warning: the command started no Redis server that told of itself: none was recorded\n\
+                 hint: one that runs already is named by its process (--redis PID); what systemd or Docker starts is not \
+                 started by the command\n";
+    }
+    if node && is_silent("slowpath_node:") {
+        text += "warning: the command started no Node program that told of itself: none was recorded\n\
+                 hint: the command must start it, with the environment that it has itself; what systemd or Docker starts \
+                 is not started by the command\n";
+    }
+    text
+}
+
 /// The names of events that LTTng's descriptions below `folder` have.
 fn told_events(folder: &Path) -> Vec<String> {
     let mut names = Vec::new();
@@ -540,6 +563,27 @@ mod tests {
         assert_eq!(said.matches("warning: ").count(), 3);
         assert!(said.contains("--ust '[se]' fits"), "{said}");
         assert!(!said.contains("shop:*"), "{said}");
+        Ok(())
+    }
+
+    #[test]
+    fn agents_of_which_nothing_was_started_are_told() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let warnings = |launched: bool, node: bool| {
+            let redis = RedisChoice {
+                launched,
+                ..RedisChoice::default()
+            };
+            let said = of_silent_agents(&redis, node, folder.path());
+            said.matches("warning: ").count()
+        };
+        assert_eq!(warnings(true, true), 2);
+        assert_eq!(warnings(false, false), 0);
+        let ust = folder.path().join("ust/uid/0/64-bit");
+        std::fs::create_dir_all(&ust)?;
+        std::fs::write(ust.join("metadata"), "name = \"slowpath_redis:batches\";")?;
+        assert_eq!(warnings(true, true), 1);
+        assert_eq!(warnings(true, false), 0);
         Ok(())
     }
 
