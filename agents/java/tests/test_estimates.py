@@ -65,6 +65,17 @@ class Queries(unittest.TestCase):
             "select extract(year from day), trim(both from name) from orders": "SELECT orders",
             "select * from orders where a is not distinct from b": "SELECT orders",
             "update stations set name = 'x' from lines returning *": "UPDATE lines",
+            "select extract(epoch from age(t.day)), substring(upper(t.name) from 2) from t": "SELECT t",
+            "select * from only a join lateral (select * from b) c on true": "SELECT a, b",
+            # Of MySQL, of PostgreSQL; where a backslash is one, and where it is none.
+            'select * from users where name = "take from Smith"': "SELECT users",
+            "select $$ from secret $$, $a$ join $$ secret $a$ from users where id = $1": "SELECT users",
+            r"select * from users where name = 'O\'Brien from secret'": "SELECT users",
+            r"select * from users where name like 'a\' escape '\' and id in (select id from b)": "SELECT users, b",
+            # What it changes counts.
+            "with old as (delete from orders returning *) select * from old": "DELETE orders, old",
+            "with old as (select * from orders) update users u set name = ''": "UPDATE orders",
+            "with old as (select * from orders for update) select * from old": "WITH orders, old",
         }
         ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Queries", *queries], check=True,
                              capture_output=True, text=True, timeout=60)

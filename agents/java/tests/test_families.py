@@ -109,6 +109,10 @@ class EachFamily(unittest.TestCase):
         """What its getter says is transient came from nowhere."""
         self.check("jpa-getters", "Hibernate", "SELECT TRAMS", "families.JpaFamily$Tram", ["model"], size=5 + 11)
 
+    def test_hibernate_by_fields(self):
+        """Where its properties are its fields, what a getter says decides nothing."""
+        self.check("jpa-fields", "Hibernate", "SELECT BUSES", "families.JpaFamily$Bus", ["model"], size=5 + 10 + 7)
+
     def test_hibernate_loads_once(self):
         """What the session has already does not arrive again."""
         self.check("jpa-find", "Hibernate", "SELECT STATIONS", "families.JpaFamily$StationEntity", ["name"])

@@ -26,7 +26,7 @@ pub struct Advice {
 }
 
 /// Methods and commands that ask only: of HTTP, SQL, MongoDB and Elasticsearch.
-const ASKS: [&str; 15] = [
+const ASKS: [&str; 20] = [
     "GET",
     "HEAD",
     "SELECT",
@@ -40,8 +40,13 @@ const ASKS: [&str; 15] = [
     "mapReduce",
     "watch",
     "get",
+    "get_source",
     "mget",
     "search",
+    "search_template",
+    "msearch",
+    "msearch_template",
+    "scroll",
 ];
 
 const HIBERNATE: &str = "Hibernate";
@@ -110,9 +115,12 @@ impl Call {
     /// What to do where nothing is read.
     fn without_reads(self) -> &'static str {
         match self {
-            Self::Spare => "nothing of it is read: leave the call out",
+            Self::Spare => {
+                "nothing of it is read: leave the call out, or ask only whether it is there"
+            }
             Self::MayChange => {
-                "nothing of it is read: leave the call out, unless it is made to change something"
+                "nothing of it is read: leave the call out, or ask only whether it is there, unless it is made to change \
+                 something"
             }
             Self::Needed => {
                 "nothing of it is read, but other objects of the response are: ask for those alone"

@@ -234,15 +234,45 @@ impl Program {
     }
 }
 
-/// Whether a command does not tell all, as Java takes arguments from a file (`java @FILE`); one may hold a class path alone.
+/// Options of Java behind which their value stands as a word of its own.
+const WITH_VALUE: [&str; 14] = [
+    "-cp",
+    "-classpath",
+    "--class-path",
+    "-p",
+    "--module-path",
+    "--upgrade-module-path",
+    "--add-modules",
+    "--enable-native-access",
+    "--limit-modules",
+    "--add-exports",
+    "--add-opens",
+    "--add-reads",
+    "--patch-module",
+    "--source",
+];
+
+/// Whether a command does not tell all, as Java takes options and the main class from a file (`java @FILE`): not what stands
+/// behind the main class, as those are the program's arguments, nor one that holds an option's value alone.
 fn has_argument_file(command: &str) -> bool {
-    let mut before = "";
-    command.split(' ').any(|word| {
-        let is_path =
-            ["-cp", "-classpath", "--class-path", "-p", "--module-path"].contains(&before);
-        before = word;
-        word.starts_with('@') && !is_path
-    })
+    let words: Vec<&str> = command.split_ascii_whitespace().collect();
+    // Folders of Java may have spaces in their names.
+    let is_java = |word: &&str| *word == "java" || word.ends_with("/java");
+    let java = words.iter().position(is_java).unwrap_or(0);
+    let mut is_value = false;
+    for word in words.into_iter().skip(java + 1) {
+        if std::mem::take(&mut is_value) {
+            continue;
+        }
+        if word.starts_with('@') && !word.starts_with("@@") {
+            return true;
+        }
+        if !word.starts_with('-') {
+            return false;
+        }
+        is_value = WITH_VALUE.contains(&word);
+    }
+    false
 }
 
 /// Whether `words` stand in `text`, as whole words; nothing does in any case.

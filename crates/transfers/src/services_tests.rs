@@ -210,7 +210,14 @@ fn a_process_is_known_by_number_command_and_time() {
     check("7 java -jar shop.jar a --server.port=8080", "2");
     check("7 java -jar shop.jar ab", "NoProcess");
     check("7 java @shop.args", "2");
+    check(
+        "7 java -cp lib/a.jar --add-opens a/b=c -Xmx1g @shop.args",
+        "2",
+    );
+    check("7 /opt/a b/bin/java -jar @shop.jar", "2");
     check("7 java -cp @paths shop.Other", "NoProcess");
+    check("7 java -jar other.jar @a", "NoProcess");
+    check("7 java shop.Other @a", "NoProcess");
     check("8 java -jar shop.jar a", "NoProcess");
     check("7 java -jar shop.jar b", "NoProcess");
     check("7 java -jar myshop.jar a", "NoProcess");

@@ -86,7 +86,7 @@ fn advice_says_what_to_ask_for() {
     );
     check(
         "to 0 0 400 20",
-        "nothing of it is read: leave the call out",
+        "nothing of it is read: leave the call out, or ask only whether it is there",
         true,
     );
     check(
@@ -129,10 +129,11 @@ fn a_call_is_not_left_out_that_may_be_needed() {
         assert_eq!(row.advice.text, expected, "{method} {by} {others}");
     };
     let (never, printed) = ("to 0 0 400 20", "to 0 400 0 20");
-    let spare = "nothing of it is read: leave the call out";
+    let spare = "nothing of it is read: leave the call out, or ask only whether it is there";
     let needed =
         "nothing of it is read, but other objects of the response are: ask for those alone";
-    let unless = "nothing of it is read: leave the call out, unless it is made to change something";
+    let unless = "nothing of it is read: leave the call out, or ask only whether it is there, unless it is made to \
+                  change something";
     check("GET", "RestTemplate", "", never, spare);
     check("GET", "RestTemplate", "a 0 0 400 1", never, spare);
     check("GET", "RestTemplate", "null 0 0 400 1", never, spare);
@@ -145,6 +146,8 @@ fn a_call_is_not_left_out_that_may_be_needed() {
     check("findOneAndUpdate", "MongoDB", "", never, unless);
     check("find", "MongoDB", "", never, spare);
     check("SELECT", "JdbcTemplate", "", never, spare);
+    check("DELETE", "JdbcTemplate", "", never, unless);
+    check("msearch", "Elasticsearch", "", never, spare);
     check("SELECT", "Hibernate", "", never, unless);
     check("SELECT", "Hibernate", "a 400 0 0 1", never, needed);
     check(
@@ -201,7 +204,7 @@ fn where_a_response_has_many_objects_one_may_be_looked_for_in_each() {
     check(
         101,
         "a 0 0 385 8",
-        "nothing of it is read: leave the call out",
+        "nothing of it is read: leave the call out, or ask only whether it is there",
     );
     check(
         102,

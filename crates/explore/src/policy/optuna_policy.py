@@ -81,7 +81,8 @@ class Optuna(Policy):
             ) from None
         if name == "cma-es":
             self.refuse_what_cma_es_cannot()
-        return made(seed=self.seed, **options)
+        # NumPy takes no more.
+        return made(seed=self.seed % 2**32, **options)
 
     def refuse_what_cma_es_cannot(self):
         """Optuna would draw such parameters at random, each by itself, and say so where nobody reads it."""

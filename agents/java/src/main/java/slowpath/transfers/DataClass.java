@@ -106,11 +106,12 @@ final class DataClass {
         List<String> names = new ArrayList<>();
         List<String> types = new ArrayList<>();
         BitSet notOfRows = new BitSet();
+        boolean isByGetters = isByGetters(type);
         for (Field field : fields) {
             field.setAccessible(true);
             names.add(layout.isMessage ? ClassLayout.ofMessage(field.getName()) : field.getName());
             types.add(field.getType().getTypeName());
-            notOfRows.set(types.size() - 1, has(field, ".Transient") || hasTransientGetter(field));
+            notOfRows.set(types.size() - 1, has(field, ".Transient") || hasTransientGetter(field, isByGetters));
         }
         shape = new Shape(type.getName(), names, types, JsonNames.of(type, fields), notOfRows);
         isReadAtLoading = hearsOfLoading(type);
@@ -130,17 +131,35 @@ final class DataClass {
         }
     }
 
-    /** Entities have the annotation there whose properties are their getters. */
-    private static boolean hasTransientGetter(Field field) {
+    /** Entities have the annotation there whose properties are their getters; Spring Data takes it from anywhere. */
+    private static boolean hasTransientGetter(Field field, boolean isByGetters) {
         String capital = JsonNames.capital(field.getName());
         for (String getter : List.of("get" + capital, "is" + capital)) {
             try {
-                if (has(field.getDeclaringClass().getDeclaredMethod(getter), ".persistence.Transient")) {
+                Method method = field.getDeclaringClass().getDeclaredMethod(getter);
+                if (isByGetters && has(method, ".persistence.Transient")
+                        || has(method, ".springframework.data.annotation.Transient")) {
                     return true;
                 }
             } catch (NoSuchMethodException | LinkageError | TypeNotPresentException cause) {
                 // It has no such getter, or a class that its methods name is missing.
             }
+        }
+        return false;
+    }
+
+    /** Whether an entity's properties are its getters: one of them is the identifier. Else its fields are. */
+    private static boolean isByGetters(Class<?> type) {
+        try {
+            for (Class<?> ancestor = type; ancestor != null; ancestor = ancestor.getSuperclass()) {
+                for (Method method : ancestor.getDeclaredMethods()) {
+                    if (has(method, ".persistence.Id") || has(method, ".persistence.EmbeddedId")) {
+                        return true;
+                    }
+                }
+            }
+        } catch (LinkageError | TypeNotPresentException cause) {
+            // A class that its methods name is missing.
         }
         return false;
     }

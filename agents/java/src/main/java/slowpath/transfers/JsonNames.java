@@ -38,11 +38,13 @@ final class JsonNames {
             if (isOfElements(type)) {
                 return new ArrayList<>(Collections.nCopies(fields.size(), null));
             }
-            List<String> ignored = listedBy(type, "JsonIgnoreProperties");
-            List<String> only = listedBy(type, "JsonIncludeProperties");
             boolean isBuilt = isBuilt(type);
+            List<String> ignored = isBuilt ? null : listedBy(type, "JsonIgnoreProperties");
+            List<String> only = isBuilt ? null : listedBy(type, "JsonIncludeProperties");
+            boolean takesAny = takesAny(type);
             for (Field field : fields) {
-                String name = of(field, type, fields, isBuilt);
+                boolean mayBeFilled = isBuilt || takesAny && Map.class.isAssignableFrom(field.getType());
+                String name = of(field, type, fields, mayBeFilled);
                 boolean isFilled = name != null && (ignored == null || !ignored.contains(name))
                         && (only == null || isIncluded(only, name));
                 names.add(isFilled ? name : null);
@@ -63,15 +65,64 @@ final class JsonNames {
         return !shape.equals("OBJECT") && !shape.equals("POJO");
     }
 
-    /** Whether Jackson fills another object first, of which this one is made: annotations here do not count then. */
+    /**
+     * Whether code of the program makes the object of another one that Jackson fills (a builder, the parameter of a creator) or
+     * of the text itself: annotations here do not count then.
+     */
     private static boolean isBuilt(Class<?> type) {
         for (Annotation annotation : type.getDeclaredAnnotations()) {
             if (annotation.annotationType().getName().endsWith(".jackson.databind.annotation.JsonDeserialize")) {
                 Object builder = value(annotation, "builder");
-                return builder != null && builder != Void.class;
+                Object using = value(annotation, "using");
+                if (builder != null && builder != Void.class
+                        || using instanceof Class && !((Class<?>) using).getName().endsWith("Deserializer$None")) {
+                    return true;
+                }
+            }
+        }
+        for (Executable creator : creators(type)) {
+            Annotation annotation = annotation(creator, JACKSON + "JsonCreator");
+            if (annotation != null && creator.getParameterCount() == 1) {
+                String mode = String.valueOf(value(annotation, "mode"));
+                boolean isNamed = annotation(creator.getParameters()[0], JACKSON + "JsonProperty") != null;
+                if (mode.equals("DELEGATING") || !mode.matches("PROPERTIES|DISABLED") && !isNamed) {
+                    return true;
+                }
             }
         }
         return false;
+    }
+
+    /** Whether it is given what JSON has beside its properties, to keep it in a map of its own. */
+    private static boolean takesAny(Class<?> type) {
+        try {
+            for (Class<?> ancestor = type; ancestor != null; ancestor = ancestor.getSuperclass()) {
+                for (Method method : ancestor.getDeclaredMethods()) {
+                    if (annotation(method, JACKSON + "JsonAnySetter") != null) {
+                        return true;
+                    }
+                }
+            }
+        } catch (LinkageError | TypeNotPresentException cause) {
+            return true; // A class that its methods name is missing.
+        }
+        return false;
+    }
+
+    /** Constructors, and methods that Jackson calls instead. */
+    private static List<Executable> creators(Class<?> type) {
+        List<Executable> creators = new ArrayList<>();
+        try {
+            creators.addAll(List.of(type.getDeclaredConstructors()));
+            for (Method method : type.getDeclaredMethods()) {
+                if (annotation(method, JACKSON + "JsonCreator") != null) {
+                    creators.add(method);
+                }
+            }
+        } catch (LinkageError | TypeNotPresentException cause) {
+            // A class that they name is missing.
+        }
+        return creators;
     }
 
     /** Whether a list of properties may have one: by which strategy they are named is not known. */
@@ -94,11 +145,11 @@ final class JsonNames {
      * Jackson leaves out a property of which anything is ignored, unless another part of it, which is not, says more; then
      * it leaves out the parts that are.
      */
-    private static String of(Field field, Class<?> owner, List<Field> fields, boolean isBuilt) {
+    private static String of(Field field, Class<?> owner, List<Field> fields, boolean mayBeFilled) {
         String name = field.getName();
         boolean isIgnored = isIgnored(field.getType());
         boolean isSetterIgnored = false;
-        boolean isNamed = isBuilt;
+        boolean isNamed = mayBeFilled;
         boolean isGetterNamed = false;
         List<AnnotatedElement> accessors = accessors(field);
         addParameters(accessors, field, owner, fields);
@@ -119,7 +170,7 @@ final class JsonNames {
                 } else if (isJackson && kind.matches("JsonGetter|JsonSetter")) {
                     name = given(annotation, name);
                 } else if (type.equals(JACKSON + "JsonProperty")) {
-                    if ("READ_ONLY".equals(String.valueOf(value(annotation, "access"))) && !isBuilt) {
+                    if ("READ_ONLY".equals(String.valueOf(value(annotation, "access"))) && !mayBeFilled) {
                         return null;
                     }
                     name = given(annotation, name);
@@ -176,13 +227,7 @@ final class JsonNames {
         List<String> names = fields.stream().map(Field::getName).collect(Collectors.toList());
         int place = fields.indexOf(field);
         try {
-            List<Executable> creators = new ArrayList<>(List.of(type.getDeclaredConstructors()));
-            for (Method method : type.getDeclaredMethods()) {
-                if (annotation(method, JACKSON + "JsonCreator") != null) {
-                    creators.add(method);
-                }
-            }
-            for (Executable creator : creators) {
+            for (Executable creator : creators(type)) {
                 boolean hasAll = Arrays.equals(types, creator.getParameterTypes());
                 Parameter[] parameters = creator.getParameters();
                 for (int i = 0; i < parameters.length; i++) {

@@ -15,14 +15,21 @@ import java.util.regex.Pattern;
 final class Sql {
     private static final Pattern VERB = Pattern.compile("[A-Za-z]+");
     private static final String NAME = "(?:[\\w$]+|\"[^\"]+\"|`[^`]+`|\\[[^\\]]+\\])";
-    private static final Pattern TABLES = Pattern.compile("\\b(?:FROM|JOIN)\\s+(" + NAME + "(?:\\s*\\.\\s*" + NAME
-            + ")*)", Pattern.CASE_INSENSITIVE);
-    /** Comments, texts and names in quotes, in which nothing else begins. */
-    private static final Pattern QUOTED =
-            Pattern.compile("--[^\\n]*|/\\*.*?\\*/|'[^']*'|\"[^\"]*\"", Pattern.DOTALL);
+    /** What is in quotes and no table is told by no group, so that nothing begins inside of it. */
+    private static final Pattern TABLES = Pattern.compile("\\b(?:FROM|JOIN)\\s+(?:(?:ONLY|LATERAL)\\b\\s*)?"
+            + "(?!(?:ONLY|LATERAL|SELECT)\\b)(" + NAME + "(?:\\s*\\.\\s*" + NAME + ")*)|\"[^\"]*\"|`[^`]*`",
+            Pattern.CASE_INSENSITIVE);
+    /** Comments, texts (of PostgreSQL between `$$` or `$tag$`, too) and names in quotes, in which nothing else begins. */
+    private static final Pattern QUOTED = quoted("'[^']*'");
+    /** The same for MySQL, where a backslash keeps a quote from ending a text. */
+    private static final Pattern QUOTED_WITH_BACKSLASHES = quoted("'[^'\\\\]*(?:\\\\.[^'\\\\]*)*'");
+    private static final String IN_PARENTHESES = "(?:[^()]|\\((?:[^()]|\\([^()]*\\))*\\))*?";
     /** Other uses of the word FROM. */
-    private static final Pattern NO_TABLES = Pattern.compile(
-            "\\bDISTINCT\\s+FROM\\b|\\b(?:EXTRACT|SUBSTRING|TRIM|OVERLAY)\\s*\\([^()]*\\)", Pattern.CASE_INSENSITIVE);
+    private static final Pattern NO_TABLES = Pattern.compile("\\bDISTINCT\\s+FROM\\b"
+            + "|\\b(?:EXTRACT|SUBSTRING|TRIM|OVERLAY)\\s*\\(" + IN_PARENTHESES + "\\bFROM\\b", Pattern.CASE_INSENSITIVE);
+    /** What a query changes that begins with WITH. */
+    private static final Pattern CHANGE = Pattern.compile("\\b(INSERT(?=\\s+INTO\\b)|MERGE(?=\\s+INTO\\b)|DELETE(?=\\s+FROM\\b)"
+            + "|UPDATE(?=\\s+\\S+(?:\\s+(?:AS\\s+)?\\w+)?\\s+SET\\b))", Pattern.CASE_INSENSITIVE);
     private static final int MOST_KNOWN = 1000;
     private static final Map<String, Endpoint> KNOWN = new ConcurrentHashMap<>();
 
@@ -40,16 +47,41 @@ final class Sql {
         return endpoint;
     }
 
+    private static Pattern quoted(String text) {
+        return Pattern.compile("--[^\\n]*|/\\*.*?\\*/|" + text
+                + "|\"[^\"]*\"|(?<![\\w$])\\$(\\w*)\\$.*?\\$\\1\\$", Pattern.DOTALL);
+    }
+
     private static Endpoint read(String text) {
-        String query = QUOTED.matcher(text).replaceAll(quoted ->
-                quoted.group().startsWith("\"") ? Matcher.quoteReplacement(quoted.group()) : " ");
-        query = NO_TABLES.matcher(query).replaceAll(" ");
+        String query = plain(text, QUOTED);
+        Set<String> tables = tables(query);
+        if (text.contains("\\'")) {
+            // Which of both it is the database knows: what stands in a text by either is no table.
+            tables.retainAll(tables(plain(text, QUOTED_WITH_BACKSLASHES)));
+        }
         Matcher verb = VERB.matcher(query);
+        String does = verb.find() ? verb.group().toUpperCase(Locale.ROOT) : "";
+        Matcher change = CHANGE.matcher(query);
+        if (does.equals("WITH") && change.find()) {
+            does = change.group(1).toUpperCase(Locale.ROOT);
+        }
+        return new Endpoint(does, String.join(", ", tables), Encoding.ROW);
+    }
+
+    /** Without comments, texts, and other uses of the word FROM. */
+    private static String plain(String text, Pattern quotes) {
+        String query = quotes.matcher(text).replaceAll(quoted ->
+                quoted.group().startsWith("\"") ? Matcher.quoteReplacement(quoted.group()) : " ");
+        return NO_TABLES.matcher(query).replaceAll(" ");
+    }
+
+    private static Set<String> tables(String query) {
         Set<String> tables = new LinkedHashSet<>();
         for (Matcher table = TABLES.matcher(query); table.find();) {
-            tables.add(table.group(1).replaceAll("[\"`\\[\\]\\s]", ""));
+            if (table.group(1) != null) {
+                tables.add(table.group(1).replaceAll("[\"`\\[\\]\\s]", ""));
+            }
         }
-        return new Endpoint(verb.find() ? verb.group().toUpperCase(Locale.ROOT) : "", String.join(", ", tables),
-                Encoding.ROW);
+        return tables;
     }
 }

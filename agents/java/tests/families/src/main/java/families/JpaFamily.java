@@ -123,6 +123,21 @@ final class JpaFamily implements Family {
         }
     }
 
+    /** Its properties are its fields, whatever its getters say. */
+    @Entity(name = "Bus")
+    @Table(name = "BUSES")
+    static class Bus {
+        @Id
+        Integer id;
+        private String model;
+        private String title;
+
+        @Transient
+        public String getTitle() {
+            return title + " " + id;
+        }
+    }
+
     static class First {
         final String time;
 
@@ -182,6 +197,11 @@ final class JpaFamily implements Family {
             tram.id = 1;
             tram.model = "Combino";
             entities.persist(tram);
+            Bus bus = new Bus();
+            bus.id = 1;
+            bus.model = "Citaro";
+            bus.title = "Bus";
+            entities.persist(bus);
             for (int id = 0; id < 100; id++) {
                 StationEntity station = new StationEntity();
                 station.id = id;
@@ -203,6 +223,7 @@ final class JpaFamily implements Family {
         transaction.execute(status -> changed(number));
         transaction.execute(status -> made());
         transaction.execute(status -> byGetters());
+        transaction.execute(status -> byFields());
         transaction.execute(status -> several(number));
     }
 
@@ -251,6 +272,10 @@ final class JpaFamily implements Family {
 
     private String byGetters() {
         return entities.find(Tram.class, 1).getTitle(); // line: jpa-getters
+    }
+
+    private String byFields() {
+        return entities.find(Bus.class, 1).model; // line: jpa-fields
     }
 
     @Override

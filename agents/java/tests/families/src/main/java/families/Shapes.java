@@ -6,6 +6,8 @@
 package families;
 
 import com.fasterxml.jackson.annotation.JsonAlias;
+import com.fasterxml.jackson.annotation.JsonAnyGetter;
+import com.fasterxml.jackson.annotation.JsonAnySetter;
 import com.fasterxml.jackson.annotation.JsonCreator;
 import com.fasterxml.jackson.annotation.JsonFormat;
 import com.fasterxml.jackson.annotation.JsonIgnore;
@@ -14,16 +16,22 @@ import com.fasterxml.jackson.annotation.JsonIncludeProperties;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.annotation.JsonSetter;
 import com.fasterxml.jackson.annotation.JsonValue;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.databind.DeserializationContext;
 import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonDeserializer;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.PropertyNamingStrategies;
 import com.fasterxml.jackson.databind.annotation.JsonDeserialize;
 import com.fasterxml.jackson.databind.annotation.JsonNaming;
 import com.fasterxml.jackson.databind.annotation.JsonPOJOBuilder;
+import java.io.IOException;
 import java.lang.reflect.Field;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.Map;
 
 public final class Shapes {
     private Shapes() {}
@@ -185,6 +193,79 @@ public final class Shapes {
             public Built build() {
                 return built;
             }
+        }
+    }
+
+    @JsonDeserialize(using = ByDeserializer.Deserializer.class)
+    static class ByDeserializer {
+        @JsonIgnore
+        private String x;
+
+        static class Deserializer extends JsonDeserializer<ByDeserializer> {
+            @Override
+            public ByDeserializer deserialize(JsonParser parser, DeserializationContext context) throws IOException {
+                ByDeserializer made = new ByDeserializer();
+                made.x = parser.<JsonNode>readValueAsTree().get("x").asText();
+                return made;
+            }
+        }
+    }
+
+    /** As generators of classes have it. */
+    static class WithAny {
+        public String id;
+        @JsonIgnore
+        private final Map<String, Object> x = new HashMap<>();
+
+        @JsonAnyGetter
+        public Map<String, Object> getX() {
+            return x.isEmpty() ? null : x;
+        }
+
+        @JsonAnySetter
+        public void set(String name, Object value) {
+            x.put(name, value);
+        }
+    }
+
+    static class OfAnother {
+        private final String x;
+
+        @JsonCreator(mode = JsonCreator.Mode.DELEGATING)
+        OfAnother(Map<String, String> other) {
+            x = other.get("x");
+        }
+
+        @JsonIgnore
+        public String getX() {
+            return x;
+        }
+    }
+
+    static class OfAnotherByFactory {
+        private String x;
+
+        @JsonCreator
+        static OfAnotherByFactory of(Map<String, String> other) {
+            OfAnotherByFactory made = new OfAnotherByFactory();
+            made.x = other.get("x");
+            return made;
+        }
+
+        @JsonIgnore
+        public String getX() {
+            return x;
+        }
+    }
+
+    static class ByNamedConstructor {
+        private final String id;
+        @JsonIgnore
+        private String x;
+
+        @JsonCreator
+        ByNamedConstructor(@JsonProperty("id") String id) {
+            this.id = id;
         }
     }
 
