@@ -224,9 +224,11 @@ impl Results {
     }
 
     /// What luck would make of as many as were compared; `None` where none is said to be worse, or two alone were compared.
+    /// Where values do not vary, no luck is in a comparison.
     pub fn luck(&self) -> Option<Luck> {
         let rows = || self.configurations.iter();
-        let rivals = rows().filter(|row| row.difference.is_some()).count() as u64 + 1;
+        let is_uncertain = |row: &&Row| row.difference.is_some_and(|one| one.low < one.high);
+        let rivals = rows().filter(is_uncertain).count() as u64 + 1;
         let is_any_worse = rows().any(|row| row.standing == Standing::Worse);
         (rivals > 2 && is_any_worse).then(|| Luck {
             rivals,

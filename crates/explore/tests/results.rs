@@ -54,6 +54,16 @@ fn front(tried: &[Tried]) -> Vec<i64> {
 }
 
 #[test]
+fn where_values_do_not_vary_there_is_no_luck() {
+    let of = |vary: f64| {
+        let tried = (1..=3).flat_map(|a| [0.0, vary].map(|by| (a, Some((a as f64 + by, 1.0)))));
+        results(&tried.collect::<Vec<_>>()).luck()
+    };
+    assert_eq!(of(0.0), None);
+    assert_eq!(of(0.01).map(|luck| luck.rivals), Some(3));
+}
+
+#[test]
 fn where_the_first_objective_is_equal_the_next_one_decides() {
     let tried = [
         (1, Some((5.0, 9.0))),

@@ -104,6 +104,11 @@ fn what_is_no_toml_or_has_unknown_keys_is_told_with_its_line() {
         "a.toml:28: `90` is no length of time\n  hint: \"500ms\"",
     );
     check(
+        "min = 1",
+        "min = 1\nmin = 2",
+        "a.toml:7: `min` stands there twice\n  hint: TOML",
+    );
+    check(
         "\"integer\"",
         "\"number\"",
         "a.toml:5: unknown variant `number`, expected one of `integer`",

@@ -166,4 +166,21 @@ fn what_is_wrong_with_xml_is_told_with_its_line() {
         "maximise=\"sped\"",
         "a.xml:38: there is no metric `sped`",
     );
+    check(
+        "<load",
+        "<parameter name=\"threads\" type=\"boolean\"/><load",
+        "a.xml:35: `threads` stands there twice\n  hint: one attribute",
+    );
+    check(
+        "<stop>",
+        "<stop>a</stop><stop>",
+        "a.xml:32: `stop` stands there twice",
+    );
+}
+
+#[test]
+fn a_seed_may_have_64_bits() {
+    let largest = u64::MAX;
+    let text = XML.replacen("seed=\"9\"", &format!("seed=\"{largest}\""), 1);
+    assert_eq!(parse(&text).expect("a seed").trials.seed, largest);
 }

@@ -122,6 +122,28 @@ fn path(path: &Path) -> Value {
     Value::Text(path.display().to_string())
 }
 
+/// A seed that no number of expressions has is a text.
 fn seed(spec: &Spec) -> Value {
-    Value::Integer(spec.trials.seed as i64)
+    let seed = spec.trials.seed;
+    i64::try_from(seed).map_or_else(|_| Value::Text(seed.to_string()), Value::Integer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_is_filled_in_as_it_is() {
+        for given in [0, 7, u64::MAX] {
+            let text = format!(
+                "[parameters.a]\ntype = \"boolean\"\n[workload]\ncommand = \"true {{{{seed}}}}\"\n[metrics.time]\n\
+                 measure = \"wall\"\n[[objectives]]\nminimise = \"time\"\n[trials]\nseed = {given}\n"
+            );
+            let load = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
+            let spec = Spec::parse(&text, "a.toml", "a", Path::new("."), &load).expect("a spec");
+            let program = outside(&spec, &spec.workload.command, Path::new("."));
+            let expected = ["sh", "-c", &format!("true {given}")].map(str::to_owned);
+            assert_eq!(program.expect("words").words, expected);
+        }
+    }
 }

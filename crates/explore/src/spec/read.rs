@@ -108,6 +108,12 @@ impl Spec {
         let in_toml = xml.as_ref().map_or(text, |xml| &xml.text);
         let raw: Result<RawSpec, Wrong> = toml::from_str(in_toml).map_err(|error| {
             let (what, hint) = readable(error.message());
+            // Of a key that stands there twice its name is not told.
+            let key = error.span().and_then(|at| in_toml.get(at));
+            let (what, hint) = match (what.as_str(), key) {
+                ("duplicate key", Some(key)) => twice(key.trim_matches(['"', '\'']), xml.is_some()),
+                _ => (what, hint),
+            };
             Wrong {
                 at: error.span(),
                 what,
@@ -134,6 +140,15 @@ fn readable(message: &str) -> (String, String) {
         ),
         None => (message.to_owned(), String::new()),
     }
+}
+
+/// What is to be said of a key that stands there again; in XML an attribute, an element, or the name of one.
+fn twice(key: &str, is_xml: bool) -> (String, String) {
+    let hint = match is_xml {
+        true => "one attribute or element of that name, and other names for parameters and metrics",
+        false => "TOML takes each key and table once",
+    };
+    (format!("`{key}` stands there twice"), hint.to_owned())
 }
 
 fn line_of(text: &str, offset: usize) -> usize {

@@ -398,9 +398,11 @@ fn typed(text: &str, kind: &str) -> String {
 }
 
 fn scalar(key: &str, text: &str) -> String {
-    match NUMBERS.contains(&key) {
-        true => number_or_text(text),
-        false => quoted(text),
+    match (NUMBERS.contains(&key), text.trim().parse::<u64>()) {
+        // It may be larger than any other number.
+        (true, Ok(seed)) if key == "seed" => seed.to_string(),
+        (true, _) => number_or_text(text),
+        (false, _) => quoted(text),
     }
 }
 
