@@ -197,8 +197,8 @@ fn patiently<T>(paths: &[PathBuf], open: impl FnOnce() -> T) -> T {
         let names = paths.iter().map(|path| path.display().to_string());
         let names = shown(&names.collect::<Vec<_>>().join(", ")).to_string();
         eprintln!(
-            "slowpath: still opening {names}: every file below is looked at\n  hint: Ctrl-C ends it; naming the \
-             folder of a recording is faster"
+            "slowpath: still opening {names}\n  hint: of a folder every file below is looked at; to name that of a \
+             recording is faster"
         );
     };
     say_if_slow(LONG, say, open)
