@@ -384,7 +384,11 @@ fn what_cannot_be_probed_is_told_before_anything_is_recorded() {
         String::from_utf8_lossy(&run.stderr).into_owned()
     };
     for (redis, more, words) in [
-        (&*own, &[][..], "names no function `connGetPrivateData`"),
+        (
+            &*own,
+            &[][..],
+            "names no function `readQueryFromClient`: it is no Redis",
+        ),
         (&*server, &["--kernel", "none"], "hint: add --kernel ftrace"),
         (
             &*server,
