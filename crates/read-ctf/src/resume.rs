@@ -102,7 +102,8 @@ impl Search<'_> {
     fn first_in_padding(&self, packet: &RawPacket) -> Option<u64> {
         let end = packet.offset + packet.size;
         let padding = packet.offset + packet.content_bits.div_ceil(8)..end;
-        let is_of_pages = packet.offset % PAGE_BYTES == 0 && packet.size % PAGE_BYTES == 0;
+        let is_of_pages =
+            packet.offset.is_multiple_of(PAGE_BYTES) && packet.size.is_multiple_of(PAGE_BYTES);
         if !is_of_pages || !self.layout.is_by_lttng() {
             return self.first_sure(padding);
         }
