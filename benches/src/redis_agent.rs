@@ -72,13 +72,21 @@ impl Variant {
         }
     }
 
-    /// How `slowpath record` is asked for it, if it is.
-    fn recorded(self) -> Option<[&'static str; 2]> {
-        match self {
-            Self::NotRecorded => None,
-            Self::Lite | Self::LifeCycle => Some(["--redis-detail", self.name()]),
-            Self::Uprobes => Some(["--redis-by", self.name()]),
-        }
+    /// How `slowpath record` is asked for it, if it is. Uprobes are the kernel's events, of which no others are recorded.
+    fn recorded(self) -> Option<&'static [&'static str]> {
+        Some(match self {
+            Self::NotRecorded => return None,
+            Self::Lite => &["--kernel", "none", "--redis-detail", "lite"],
+            Self::LifeCycle => &["--kernel", "none", "--redis-detail", "life-cycle"],
+            Self::Uprobes => &[
+                "--kernel",
+                "ftrace",
+                "--events",
+                "sched:sched_process_exec",
+                "--redis-by",
+                "uprobes",
+            ],
+        })
     }
 
     fn has_agent(self) -> bool {
@@ -292,12 +300,10 @@ impl Recorder {
         agents: &Path,
         recording: &Path,
         redis: &Redis,
-        how: [&str; 2],
+        how: &[&str],
     ) -> anyhow::Result<Self> {
         let mut child = Command::new(slowpath)
-            .args([
-                "record", "--kernel", "none", "--spans", "off", "--agents", "off",
-            ])
+            .args(["record", "--spans", "off", "--agents", "off"])
             .args(["--redis", &redis.process().to_string()])
             .args(how)
             .arg("-o")
