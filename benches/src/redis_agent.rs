@@ -149,7 +149,7 @@ pub fn run(settings: &Settings) -> anyhow::Result<()> {
         settings,
         slowpath: &slowpath,
         agents: &agents,
-        library: &library,
+        agent: &library,
         processor: a_processor_of_its_own()?,
         loads: loads(settings),
     };
@@ -209,7 +209,7 @@ struct Bench<'run> {
     settings: &'run Settings,
     slowpath: &'run Path,
     agents: &'run Path,
-    library: &'run Path,
+    agent: &'run Path,
     processor: Option<usize>,
     loads: Vec<Load>,
 }
@@ -223,7 +223,7 @@ impl Bench<'_> {
         pieces: &mut Vec<Piece>,
     ) -> anyhow::Result<Memory> {
         let stock = self.server(None)?;
-        let server = self.server(variant.has_agent().then_some(self.library))?;
+        let server = self.server(variant.has_agent().then_some(self.agent))?;
         let folder = tempfile::tempdir()?;
         let recorder = match variant.recorded() {
             Some(how) => {
