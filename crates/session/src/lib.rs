@@ -23,6 +23,7 @@ mod open_ctf;
 mod programs_of_32_bit;
 mod recorded_twice;
 mod requests;
+mod retold;
 mod span_traces;
 mod spans;
 mod state_dump;

@@ -5,15 +5,15 @@
 //! takes part in anything they tell. Nothing is said of processors whose streams are there, empty or not.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::path::Path;
 
 use slowpath_concepts::{Concepts, Fact, FactKind};
 use slowpath_model::{
-    CpuId, Diagnostic, DiagnosticCode, Event, FieldVisitor, PacketId, Place, Projection, Schema,
-    StreamId, TimeRange, Timestamp,
+    CpuId, Diagnostic, DiagnosticCode, Event, PacketId, Place, TimeRange, Timestamp,
 };
-use slowpath_source::{Decoder, Packet, ROTATION, Source, Stream};
+use slowpath_source::{Packet, ROTATION, Source, Stream};
+
+use crate::retold::Retold;
 
 /// A sample is so small a part of a trace,
 const PART: u64 = 256;
@@ -49,12 +49,13 @@ pub(crate) fn noted(path: &Path, source: Box<dyn Source>, may_lack_files: bool) 
         buffer: 0,
         cut_off_at: Some(begin),
     });
-    let streams = source.streams().iter().cloned().chain(empty).collect();
+    let streams = source.streams().iter().cloned().chain(empty);
     let told = may_lack_files.then_some(told);
     let diagnostics = source.diagnostics().iter().cloned().chain(told);
-    Box::new(Noted {
-        streams,
-        diagnostics: diagnostics.collect(),
+    Box::new(Retold {
+        schema: None,
+        streams: Some(streams.collect()),
+        diagnostics: Some(diagnostics.collect()),
         source,
     })
 }
@@ -122,51 +123,6 @@ fn whole(source: &dyn Source) -> TimeRange {
     let ranges = source.packets().iter().map(|packet| packet.range);
     let none = TimeRange::new(Timestamp::MIN, Timestamp::MIN);
     ranges.reduce(TimeRange::hull).unwrap_or(none)
-}
-
-/// A trace with more streams, which have no packets.
-struct Noted {
-    source: Box<dyn Source>,
-    streams: Vec<Stream>,
-    diagnostics: Vec<Diagnostic>,
-}
-
-impl Source for Noted {
-    fn schema(&self) -> &Schema {
-        self.source.schema()
-    }
-
-    fn streams(&self) -> &[Stream] {
-        &self.streams
-    }
-
-    fn packets(&self) -> &[Packet] {
-        self.source.packets()
-    }
-
-    fn diagnostics(&self) -> &[Diagnostic] {
-        &self.diagnostics
-    }
-
-    fn decoder<'source>(&'source self, projection: &Projection) -> Box<dyn Decoder + 'source> {
-        self.source.decoder(projection)
-    }
-
-    fn visit(&self, packet: PacketId, position: u64, visitor: &mut dyn FieldVisitor) {
-        self.source.visit(packet, position, visitor);
-    }
-
-    fn traces(&self) -> Vec<StreamId> {
-        self.source.traces()
-    }
-
-    fn has_clock(&self, packet: PacketId) -> bool {
-        self.source.has_clock(packet)
-    }
-
-    fn release(&self, packets: Range<PacketId>) {
-        self.source.release(packets);
-    }
 }
 
 #[cfg(test)]

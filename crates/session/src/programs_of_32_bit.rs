@@ -5,15 +5,13 @@
 //! makes runs the same program. Not for other tracers, which tell names.
 
 use std::num::NonZeroUsize;
-use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use slowpath_concepts::{Concepts, Fact, FactKind};
-use slowpath_model::{
-    Diagnostic, Event, FieldVisitor, PacketId, Projection, Schema, StreamId, ThreadId, TimeRange,
-    Timestamp,
-};
-use slowpath_source::{Decoder, Packet, Source, Stream};
+use slowpath_model::{Event, PacketId, Schema, ThreadId, TimeRange, Timestamp};
+use slowpath_source::{Source, Stream};
+
+use crate::retold::Retold;
 
 /// So many packets of a stream are looked at for the return of a call, from the one on in which a program was executed.
 const MOST_PACKETS: usize = 3;
@@ -21,11 +19,13 @@ const MOST_PACKETS: usize = 3;
 /// The same trace, whose schema knows what its events tell of 32-bit programs.
 pub(crate) fn told(source: Box<dyn Source>, jobs: NonZeroUsize) -> Box<dyn Source> {
     match threads_of_32_bit(&*source, jobs) {
-        Some(threads_of_32_bit) => Box::new(Told {
-            schema: Schema {
+        Some(threads_of_32_bit) => Box::new(Retold {
+            schema: Some(Schema {
                 threads_of_32_bit,
                 ..source.schema().clone()
-            },
+            }),
+            streams: None,
+            diagnostics: None,
             source,
         }),
         None => source,
@@ -196,50 +196,6 @@ fn lives(known: &FxHashSet<ThreadId>, happened: &[Happening]) -> Vec<(ThreadId, 
     lives.extend(still.map(|(thread, begin)| (thread, TimeRange::new(begin, Timestamp::MAX))));
     lives.sort_unstable_by_key(|(thread, life)| (*thread, life.begin));
     lives
-}
-
-/// A trace that knows more of its threads.
-struct Told {
-    source: Box<dyn Source>,
-    schema: Schema,
-}
-
-impl Source for Told {
-    fn schema(&self) -> &Schema {
-        &self.schema
-    }
-
-    fn streams(&self) -> &[Stream] {
-        self.source.streams()
-    }
-
-    fn packets(&self) -> &[Packet] {
-        self.source.packets()
-    }
-
-    fn diagnostics(&self) -> &[Diagnostic] {
-        self.source.diagnostics()
-    }
-
-    fn decoder<'source>(&'source self, projection: &Projection) -> Box<dyn Decoder + 'source> {
-        self.source.decoder(projection)
-    }
-
-    fn visit(&self, packet: PacketId, position: u64, visitor: &mut dyn FieldVisitor) {
-        self.source.visit(packet, position, visitor);
-    }
-
-    fn traces(&self) -> Vec<StreamId> {
-        self.source.traces()
-    }
-
-    fn has_clock(&self, packet: PacketId) -> bool {
-        self.source.has_clock(packet)
-    }
-
-    fn release(&self, packets: Range<PacketId>) {
-        self.source.release(packets);
-    }
 }
 
 #[cfg(test)]
