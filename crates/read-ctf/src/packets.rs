@@ -343,12 +343,12 @@ impl PacketPlans {
                 .streams
                 .iter()
                 .position(|stream| stream.id == id)
-                .ok_or((
-                    DiagnosticCode::UnknownStreamClass,
-                    format!(
+                .ok_or_else(|| {
+                    let what = format!(
                         "the packet names stream class {id}, which the metadata does not describe"
-                    ),
-                ))?,
+                    );
+                    (DiagnosticCode::UnknownStreamClass, what)
+                })?,
             None if layout.streams.is_empty() => {
                 return Err(invalid("the metadata describes no stream class".to_owned()));
             }

@@ -101,6 +101,8 @@ struct Scanner<'trace> {
 const BYTES_PER_PACKET: u64 = 64;
 /// Small traces, mostly made by hand for tests, may have smaller packets.
 const SPARE_PACKETS: u64 = 10_000;
+/// Room is made at once for no more packets than these.
+const EXPECTED_PACKETS: u64 = 65_536;
 /// Whether a file is text is decided by its beginning.
 const TEXT_SAMPLE: usize = 4096;
 
@@ -202,6 +204,13 @@ impl Scanner<'_> {
                         self.report(code, stream, Some(offset), what);
                         scanned.is_damaged = true;
                         scanned.is_cut_off = true;
+                    }
+                    if scanned.packets.is_empty() {
+                        // Growing would have pages fetched again and again.
+                        let expected = size / read.packet.size.max(1);
+                        scanned
+                            .packets
+                            .reserve(expected.min(EXPECTED_PACKETS) as usize);
                     }
                     offset += read.packet.size.max(1);
                     scanned.packets.push(read.packet);
