@@ -8,7 +8,7 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 SLOWPATH := $(TARGET_DIR)/release/slowpath
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build web test demo bench bench-overhead lint check generate fuzz-smoke agents test-agents test-jaeger clean
+.PHONY: help setup build web test demo bench bench-overhead lint check generate fuzz-smoke agents test-agents test-browser test-jaeger clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -55,6 +55,9 @@ agents: setup ## Build the agents that tell of spans and of Redis from inside ap
 
 test-agents: agents ## Test the agents in real applications (downloads what these need)
 	@for agent in $(AGENTS); do echo "== $$agent"; $(MAKE) --no-print-directory -C $$agent test || exit 1; done
+
+test-browser: web ## Test the browser application, with the `slowpath` that `make test` has built
+	@sh scripts/web-test.sh "$(TARGET_DIR)/debug/slowpath"
 
 test-jaeger: build ## Send an export to a real Jaeger and ask it back (builds Jaeger at first, for minutes)
 	@SLOWPATH="$(abspath $(SLOWPATH))" sh examples/jaeger/run.sh

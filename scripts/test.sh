@@ -18,9 +18,7 @@ step cargo clippy --workspace --all-targets --quiet -- -D warnings
 # With a minute of fuzzing.
 step env FUZZ_SECONDS="${FUZZ_SECONDS:-60}" cargo test --workspace
 step sh scripts/interface.sh "${CARGO_TARGET_DIR:-target}/debug/slowpath"
-step sh scripts/web-test.sh "${CARGO_TARGET_DIR:-target}/debug/slowpath"
-for agent in spans-native spans-java spans-go spans-node spans-python redis node java probes; do
-    step make --no-print-directory -C "agents/$agent" test
-done
+# A browser mostly waits: agents are tested beside it.
+step make --no-print-directory --jobs=2 --output-sync test-browser test-agents
 
 printf '\nmake test: all passed in %s s\n' "$(($(date +%s) - begin))"
