@@ -310,6 +310,7 @@ impl Resolver {
             }
             What::Closed { fd } => self.state(process, fd, None),
             What::ClosedRange { first, last } => self.close(process, first, last),
+            What::Executed => self.close(process, 3, u32::MAX),
             What::Called { call, fd, since } => {
                 let range = TimeRange::new(since, at);
                 self.called(process, thread, fd, Called { call, range });
@@ -561,6 +562,7 @@ fn needs_process(record: &Record<What>) -> Option<ThreadId> {
         | What::Named { .. }
         | What::Closed { .. }
         | What::ClosedRange { .. }
+        | What::Executed
         | What::Forked {
             parent_process: None,
             ..
