@@ -156,7 +156,10 @@ pub fn run_latency(args: &LatencyArgs) -> anyhow::Result<Report> {
         Kind::Irq => (latency::LatencyKind::Irq, "interrupt of a device"),
         Kind::Softirq => (latency::LatencyKind::Softirq, "softirq"),
         Kind::Block => (latency::LatencyKind::Block, "disk request"),
-        Kind::Wakeup => (latency::LatencyKind::Wakeup, "wake-up"),
+        Kind::Wakeup => (
+            latency::LatencyKind::Wakeup,
+            "wake-up, or no switch to who was woken,",
+        ),
     };
     let analysis = |host: &HostKernels<'_>, options: &Options<'_>| host.latency(kind, options);
     run_on_hosts(&args.report, analysis, tables::latency, |latency| {

@@ -67,6 +67,12 @@ fn an_answer_that_needs_switches_says_that_there_are_none() {
     assert_ne!(without, told);
     fs::write(&format, without).expect("written");
     assert_eq!(all(), [true; 2]);
+    // Wake-ups are there.
+    let of_wake_ups = slowpath_succeeds(&["latency", "--kind", "wakeup"], &recording).stderr;
+    assert!(
+        of_wake_ups.contains("no switch to who was woken"),
+        "{of_wake_ups}"
+    );
 }
 
 #[test]
