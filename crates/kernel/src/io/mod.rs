@@ -141,6 +141,8 @@ pub struct StatedumpProcess {
     /// The open descriptors of its process with what the kernel calls them; may be left out where
     /// another thread of the process has them.
     pub fds: Vec<(i32, String)>,
+    /// When looking at the descriptors began, if that is known: what has changed since is not said of.
+    pub files_since: Option<Timestamp>,
 }
 
 /// What is known besides the trace.
@@ -400,29 +402,6 @@ mod tests {
         check(
             &text.replace("FLAGS", "4"),
             "7:t7 0/0 15/2 | /low 0/0 10/1, /high 0/0 5/1",
-        );
-    }
-
-    #[test]
-    fn what_a_program_may_have_closed_as_it_began_is_not_taken_for_what_it_makes() {
-        // 3 was a pipe, and is a socket from then on that the program makes.
-        let text = "cpu0 5 0>7
-             cpu0 10 descriptor pid=7 fd=3 filename=pipe:[8]
-             cpu0 11 descriptor pid=7 fd=1 filename=/log
-             cpu0 20 sched_process_exec filename=/bin/a tid=7 old_tid=7
-             cpu0 30 MADE
-             cpu0 40 >write fd=3
-             cpu0 41 <write ret=10
-             cpu0 42 >write fd=1
-             cpu0 43 <write ret=5
-             cpu0 50 7>0";
-        check(
-            &text.replace("MADE", "syscall_exit_socketpair ret=0"),
-            "7:t7 0/0 15/2 | pipe:[8] 0/0 10/1, /log 0/0 5/1",
-        );
-        check(
-            &text.replace("MADE", "sys_exit_socketpair __syscall_nr=53 ret=0"),
-            "7:t7 0/0 15/2 | unknown (pid 7, fd 3) 0/0 10/1, /log 0/0 5/1",
         );
     }
 
@@ -711,6 +690,7 @@ mod tests {
             ppid: ProcessId(1),
             comm: "worker".into(),
             fds: vec![(fd, name.into())],
+            files_since: None,
         };
         let dumps = vec![dump(50, 5, "/late"), dump(0, 3, "/early")];
         let known = Known::new(dumps, [(ThreadId(9), ProcessId(6))]);
