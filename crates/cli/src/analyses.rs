@@ -130,7 +130,12 @@ pub fn run_count(args: &CountArgs) -> anyhow::Result<Report> {
 /// Runs `slowpath cpu`.
 pub fn run_cpu(args: &CpuArgs) -> anyhow::Result<Report> {
     let analysis = |host: &HostKernels<'_>, options: &Options<'_>| cpu::cpu(host.source(), options);
-    run_on_hosts(&args.report, analysis, tables::cpu, |_| None)
+    run_on_hosts(&args.report, analysis, tables::cpu, |cpu| {
+        let window = cpu.end_ns.abs_diff(cpu.begin_ns);
+        let is_unknown = |row: &cpu::CpuRow| row.unknown_ns.get() == window;
+        let nobody_ran = cpu.threads.is_empty() && cpu.cpus.iter().all(is_unknown);
+        nobody_ran.then_some(SWITCHES)
+    })
 }
 
 /// Runs `slowpath io`.
@@ -151,7 +156,10 @@ pub fn run_latency(args: &LatencyArgs) -> anyhow::Result<Report> {
         Kind::Irq => (latency::LatencyKind::Irq, "interrupt of a device"),
         Kind::Softirq => (latency::LatencyKind::Softirq, "softirq"),
         Kind::Block => (latency::LatencyKind::Block, "disk request"),
-        Kind::Wakeup => (latency::LatencyKind::Wakeup, "wake-up"),
+        Kind::Wakeup => (
+            latency::LatencyKind::Wakeup,
+            "wake-up, or no switch to who was woken,",
+        ),
     };
     let analysis = |host: &HostKernels<'_>, options: &Options<'_>| host.latency(kind, options);
     run_on_hosts(&args.report, analysis, tables::latency, |latency| {
@@ -191,11 +199,7 @@ fn run_on_hosts<R: Serialize>(
             continue;
         };
         if let (Some(what), false) = (lacks(&result), is_silent) {
-            let name = shown(&host.name);
-            eprintln!(
-                "note: host {name}: no {what} was recorded then\n  hint: `slowpath count` lists \
-                 the events that were; others are chosen by `slowpath record --events`"
-            );
+            note_lack(host, what);
         }
         if args.json {
             let mut document = serde_json::to_value(&result)?;
@@ -218,6 +222,18 @@ fn run_on_hosts<R: Serialize>(
         print_json(&merge_documents(documents))?;
     }
     Ok(report)
+}
+
+/// What tells who runs.
+pub(crate) const SWITCHES: &str = "switch of threads";
+
+/// Says that events of a kind are missing, without which an answer is empty or unknown.
+pub(crate) fn note_lack(host: &HostKernels<'_>, what: &str) {
+    let name = shown(&host.name);
+    eprintln!(
+        "note: host {name}: no {what} was recorded then\n  hint: `slowpath count` lists \
+         the events that were; others are chosen by `slowpath record --events`"
+    );
 }
 
 /// Which of the hosts have no kernel event in `range`'s time.

@@ -11,10 +11,10 @@ use anyhow::{Context, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{ThreadId, TimeRange, Timestamp, shown};
+use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp, shown};
 use slowpath_session::HostKernels;
 
-use crate::analyses::{kernel_hosts, silent_hosts};
+use crate::analyses::{SWITCHES, kernel_hosts, note_lack, silent_hosts};
 use crate::input::{InputArgs, Report, Run};
 use crate::output::print;
 
@@ -97,6 +97,11 @@ pub fn run(args: &ThreadStatesArgs) -> anyhow::Result<Report> {
         let everything = range.intersect(lines.range());
         if requests.is_none() && everything.is_empty() {
             return Err(no_events(host, &report));
+        }
+        if everything.length() > Nanoseconds::ZERO
+            && lines.without_switches(everything) == everything.length()
+        {
+            note_lack(host, SWITCHES);
         }
         let lives = |tid: &&ThreadId| {
             let life = lines.life(**tid);

@@ -52,6 +52,30 @@ fn merged_paths_are_those_of_threads_as_long_as_they_live() {
 }
 
 #[test]
+fn an_answer_that_needs_switches_says_that_there_are_none() {
+    let (_folder, recording) = quiet_recording();
+    let says_so = |command: &[&str]| {
+        let said = slowpath_succeeds(command, &recording).stderr;
+        said.contains("no switch of threads was recorded then")
+    };
+    let all = || [says_so(&["cpu"]), says_so(&["thread-states"])];
+    assert_eq!(all(), [false; 2]);
+    // What it is called makes it one.
+    let format = recording.join("kernel/events/sched/sched_switch/format");
+    let told = fs::read_to_string(&format).expect("the format of an event");
+    let without = told.replace("name: sched_switch\n", "name: sched_nothing\n");
+    assert_ne!(without, told);
+    fs::write(&format, without).expect("written");
+    assert_eq!(all(), [true; 2]);
+    // Wake-ups are there.
+    let of_wake_ups = slowpath_succeeds(&["latency", "--kind", "wakeup"], &recording).stderr;
+    assert!(
+        of_wake_ups.contains("no switch to who was woken"),
+        "{of_wake_ups}"
+    );
+}
+
+#[test]
 fn a_state_is_of_a_time_and_has_no_window() {
     let (_folder, recording) = quiet_recording();
     let refused = |arguments: &[&str], expected: &str| {

@@ -151,7 +151,7 @@ impl Calls {
             ClassKind::Entry(call) if wanted(&call) || has_unnamed_exits(schema) => {
                 let mut fields = entry_fields(class);
                 // Other calls have flags, too, which say nothing here.
-                if call == "close_range" {
+                if without_compat(&call) == "close_range" {
                     fields[COMMAND] = payload_field(class, "flags");
                 }
                 (Naming::Named(self.intern(&call)), fields)
@@ -192,8 +192,8 @@ impl Calls {
         }
         let id = SyscallId(self.names.len().min(u16::MAX as usize) as u16);
         self.names.push(name.to_owned());
-        let without_compat = name.strip_prefix("compat_").unwrap_or(name);
-        self.positions.push(argument_positions(without_compat));
+        self.positions
+            .push(argument_positions(without_compat(name)));
         self.ids.insert(name.to_owned(), id);
         id
     }
@@ -428,6 +428,11 @@ fn element<const SIZE: usize>(event: &Event<'_>, first: u16, position: u16) -> O
     Some(widened)
 }
 
+/// The name of the 64-bit call that a 32-bit one is like.
+fn without_compat(call: &str) -> &str {
+    call.strip_prefix("compat_").unwrap_or(call)
+}
+
 fn payload_field(class: &EventClass, name: &str) -> Option<FieldId> {
     let field = class.field(name)?;
     (class.fields[field.index()].scope == Scope::Payload).then_some(field)
@@ -458,7 +463,7 @@ fn argument_positions(call: &str) -> [Option<u16>; 7] {
         "dup2" | "dup3" | "tee" => [Some(0), Some(1), None],
         "sendfile" | "sendfile64" => [Some(1), Some(0), None],
         "splice" | "copy_file_range" => [Some(0), Some(2), None],
-        "fcntl" => [Some(0), None, Some(1)],
+        "fcntl" | "fcntl64" => [Some(0), None, Some(1)],
         "close_range" => [Some(0), Some(1), Some(2)],
         _ => [None; 3],
     };

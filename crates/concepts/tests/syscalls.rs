@@ -170,6 +170,10 @@ fn calls_of_ftrace() {
         &of_32_bit("sys_exit id=45 ret=1000000"),
         "leave compat_brk ret 1000000 pair [0, 0]",
     );
+    check(
+        &of_32_bit("sys_enter id=221 args=[7,0,9,0,0,0]"),
+        "enter compat_fcntl64 fd 7 other - path - thread 71",
+    );
     check(&of_32_bit("sys_enter id=222 args=[7,8,9,0,0,0]"), "nothing");
     check(
         "-- 32-bit 70\ncpu0 1 sys_enter id=1 args=[7,8,9,0,0,0] @common_pid=72",

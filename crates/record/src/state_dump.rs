@@ -35,6 +35,9 @@ struct Line<'a> {
     cgroup: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fds: Option<&'a [OpenFile]>,
+    /// When it began to be looked at these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fds_since_ns: Option<i64>,
 }
 
 /// What was seen, and where it is noted.
@@ -56,6 +59,7 @@ struct Known {
     is_command: bool,
     threads: Vec<ThreadId>,
     files: Vec<OpenFile>,
+    files_since_ns: i64,
     group: Option<String>,
     /// Its number in its own namespace, where that is another one.
     inside: Option<ProcessId>,
@@ -148,6 +152,7 @@ impl StateDump {
             parent,
             is_command,
             threads: Vec::new(),
+            files_since_ns: monotonic_ns(),
             files: processes::open_files(process),
             group: processes::control_group(process),
             inside: processes::number_inside(process),
@@ -169,7 +174,11 @@ impl StateDump {
         }
         let group = processes::control_group(process);
         let is_of_32_bit = processes::is_of_32_bit(process);
+        let since_ns = monotonic_ns();
         let files = known.is_command.then(|| processes::open_files(process));
+        if files.is_some() {
+            known.files_since_ns = since_ns;
+        }
         let files = files.filter(|files| *files != known.files);
         if (files.is_some() || group != known.group || is_of_32_bit != known.is_of_32_bit)
             && let Some(stat) = processes::task_stat(process, ThreadId(process.0))
@@ -219,6 +228,7 @@ impl StateDump {
             is_of_32_bit: Some(true).filter(|_| known.is_of_32_bit && of_process),
             cgroup: known.group.as_deref().filter(|_| of_process),
             fds: of_process.then_some(&known.files),
+            fds_since_ns: of_process.then_some(known.files_since_ns),
         };
         self.notes.add(&line)
     }

@@ -33,6 +33,8 @@ pub(crate) struct Line {
     cgroup: Option<String>,
     #[serde(default)]
     fds: Vec<Descriptor>,
+    /// When the recorder began to look at the descriptors.
+    fds_since_ns: Option<i64>,
 }
 
 #[derive(Deserialize)]
@@ -192,8 +194,9 @@ pub(crate) fn json_lines<T: DeserializeOwned>(
 
 fn dump(line: &Line, offset_ns: i64) -> StatedumpProcess {
     let fds = line.fds.iter();
+    let time = |ns: i64| Timestamp::from_ns(ns.saturating_add(offset_ns));
     StatedumpProcess {
-        at: Timestamp::from_ns(line.at_ns.saturating_add(offset_ns)),
+        at: time(line.at_ns),
         tid: ThreadId(line.tid),
         pid: ProcessId(line.pid),
         ppid: ProcessId(line.ppid),
@@ -201,6 +204,7 @@ fn dump(line: &Line, offset_ns: i64) -> StatedumpProcess {
         fds: fds
             .map(|descriptor| (descriptor.fd, descriptor.path.clone()))
             .collect(),
+        files_since: line.fds_since_ns.map(time),
     }
 }
 

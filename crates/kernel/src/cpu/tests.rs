@@ -151,6 +151,28 @@ fn what_a_switch_missed_is_told_by_wake_ups_and_contexts() {
 }
 
 #[test]
+fn who_was_woken_here_and_ran_elsewhere_did_not_run_here_since() {
+    // 7 is taken to another processor before it runs, and comes back later; the idle thread's switch to it is missing.
+    let text = "cpu0 0 5>0
+         cpu0 10 sched_wakeup comm=t7 tid=7 target_cpu=0
+         cpu1 0 3>0
+         cpu1 20 0>7
+         cpu1 40 7>0
+         cpu1 60 sched_wakeup comm=t7 tid=7 target_cpu=0
+         cpu0 90 7>0
+         cpu1 100 tick";
+    check(text, "cpu0 30, cpu1 20, 7:t7 50");
+    // Nothing but its own context tells when it came back.
+    check(
+        &text.replace(
+            "cpu1 60 sched_wakeup comm=t7 tid=7 target_cpu=0",
+            "cpu0 85 tick @tid=7",
+        ),
+        "cpu0 5, cpu1 20, 7:t7 25",
+    );
+}
+
+#[test]
 fn a_window_cuts_off_what_lies_outside() {
     let range = TimeRange::new(Timestamp::from_ns(25), Timestamp::from_ns(70));
     let text = "cpu0 0 0>7\ncpu0 30 7>0\ncpu0 40 0>8\ncpu0 90 8>0\ncpu1 0 1>2\ncpu1 90 tick";

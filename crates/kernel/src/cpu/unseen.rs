@@ -4,9 +4,10 @@
 //! virtual machines keep every switch away from their idle thread, or from their agents, out of the
 //! tracer). Then, and only then, the trace is read a second time, for the first event in the context
 //! of the thread that ran unseen, and for its wake-up: a processor that idles runs a thread as soon
-//! as it is woken. Finding the earliest of anything is a merge in any order.
+//! as it is woken. Whoever left another processor after that was taken there before it ran here: the
+//! first wake-up since counts. Finding the earliest or the latest of anything is a merge in any order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -98,6 +99,8 @@ pub(super) struct Search<'runs> {
     runs: &'runs [Unseen],
     of_cpu: BTreeMap<CpuId, Vec<u32>>,
     of_thread: FxHashMap<(CpuId, ThreadId), Vec<u32>>,
+    /// Where a thread ran unseen.
+    cpus_of_thread: FxHashMap<ThreadId, BTreeSet<CpuId>>,
     concepts: Concepts,
     projection: Projection,
     contexts: Contexts,
@@ -116,19 +119,48 @@ pub(super) struct Found {
     ended: usize,
 }
 
-/// The first event of each kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// What tells of the begin of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Clues {
+    /// The first event in the thread's context.
     context: Option<Timestamp>,
-    wakeup: Option<Timestamp>,
-    waking: Option<Timestamp>,
+    /// When the thread left another processor, the last time.
+    left: Option<Timestamp>,
+    /// Wake-ups since then.
+    wakeups: Vec<Timestamp>,
+    wakings: Vec<Timestamp>,
 }
 
 impl Clues {
     /// The earliest time from which the thread is known to have run.
     fn begin(&self, was_idle: bool) -> Option<Timestamp> {
-        let woken = self.wakeup.or(self.waking).filter(|_| was_idle);
-        earlier(self.context, woken)
+        let first = |wakes: &[Timestamp]| wakes.iter().copied().min();
+        let woken = first(&self.wakeups).or_else(|| first(&self.wakings));
+        earlier(self.context, woken.filter(|_| was_idle))
+    }
+
+    fn left(&mut self, at: Timestamp) {
+        if self.left.is_some_and(|left| at <= left) {
+            return;
+        }
+        self.left = Some(at);
+        self.wakeups.retain(|woken| *woken >= at);
+        self.wakings.retain(|woken| *woken >= at);
+    }
+
+    /// Whether a wake-up at `at` may be what the run began with.
+    fn takes_wake(&self, at: Timestamp) -> bool {
+        self.left.is_none_or(|left| at >= left)
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.context = earlier(self.context, other.context);
+        self.wakeups.extend(other.wakeups);
+        self.wakings.extend(other.wakings);
+        let left = self.left.take().max(other.left);
+        if let Some(left) = left {
+            self.left(left);
+        }
     }
 }
 
@@ -139,16 +171,26 @@ fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp
 impl<'runs> Search<'runs> {
     /// For `runs` in the order of processor and time, in the part of a trace that holds them.
     pub(super) fn new(schema: &Schema, runs: &'runs [Unseen], range: TimeRange) -> Self {
-        let kinds = [FactKind::Waking, FactKind::Wakeup, FactKind::WakeupNew];
+        let kinds = [
+            FactKind::Switch,
+            FactKind::Waking,
+            FactKind::Wakeup,
+            FactKind::WakeupNew,
+        ];
         let concepts = Concepts::resolve(schema, &kinds);
         let mut projection = concepts.projection().clone();
         let contexts = Contexts::of_all(schema, &mut projection);
         let mut of_cpu: BTreeMap<CpuId, Vec<u32>> = BTreeMap::new();
         let mut of_thread: FxHashMap<(CpuId, ThreadId), Vec<u32>> = FxHashMap::default();
+        let mut cpus_of_thread: FxHashMap<ThreadId, BTreeSet<CpuId>> = FxHashMap::default();
         for (position, run) in (0..).zip(runs) {
             of_cpu.entry(run.cpu).or_default().push(position);
             let those = of_thread.entry((run.cpu, run.thread)).or_default();
             those.push(position);
+            cpus_of_thread
+                .entry(run.thread)
+                .or_default()
+                .insert(run.cpu);
         }
         let mut times: Vec<_> = runs.iter().map(|run| (run.since, run.until)).collect();
         times.sort_unstable();
@@ -164,6 +206,7 @@ impl<'runs> Search<'runs> {
             runs,
             of_cpu,
             of_thread,
+            cpus_of_thread,
             concepts,
             projection,
             contexts,
@@ -171,8 +214,8 @@ impl<'runs> Search<'runs> {
         }
     }
 
-    /// The run on `cpu` of a thread that was woken at `at`, if it has one then.
-    fn woken(&self, cpu: CpuId, thread: ThreadId, at: Timestamp) -> Option<u32> {
+    /// The unseen run on `cpu` of a thread at `at`, if it has one then.
+    fn at(&self, cpu: CpuId, thread: ThreadId, at: Timestamp) -> Option<u32> {
         let those = self.of_thread.get(&(cpu, thread))?;
         let next = those.partition_point(|&run| self.runs[run as usize].until <= at);
         those
@@ -244,15 +287,27 @@ impl Analysis for Search<'_> {
         }
         match self.concepts.fact(event) {
             Some(Fact::Waking { thread, target, .. }) => {
-                if let Some(run) = target.and_then(|target| self.woken(target, thread, at)) {
+                if let Some(run) = target.and_then(|target| self.at(target, thread, at)) {
                     let clues = state.clues.entry(run).or_default();
-                    clues.waking = earlier(clues.waking, Some(at));
+                    if clues.takes_wake(at) {
+                        clues.wakings.push(at);
+                    }
                 }
             }
             Some(Fact::Wakeup { thread, target, .. }) => {
-                if let Some(run) = target.and_then(|target| self.woken(target, thread, at)) {
+                if let Some(run) = target.and_then(|target| self.at(target, thread, at)) {
                     let clues = state.clues.entry(run).or_default();
-                    clues.wakeup = earlier(clues.wakeup, Some(at));
+                    if clues.takes_wake(at) {
+                        clues.wakeups.push(at);
+                    }
+                }
+            }
+            Some(Fact::Switch { prev, .. }) => {
+                let cpus = self.cpus_of_thread.get(&prev).into_iter().flatten();
+                for cpu in cpus.filter(|cpu| Some(**cpu) != state.cpu) {
+                    if let Some(run) = self.at(*cpu, prev, at) {
+                        state.clues.entry(run).or_default().left(at);
+                    }
                 }
             }
             _ => {}
@@ -265,12 +320,7 @@ impl Analysis for Search<'_> {
 
     fn merge(&self, earlier_chunks: &mut Found, later: Found) {
         for (run, clues) in later.clues {
-            let known = earlier_chunks.clues.entry(run).or_default();
-            *known = Clues {
-                context: earlier(known.context, clues.context),
-                wakeup: earlier(known.wakeup, clues.wakeup),
-                waking: earlier(known.waking, clues.waking),
-            };
+            earlier_chunks.clues.entry(run).or_default().merge(clues);
         }
     }
 }

@@ -141,6 +141,8 @@ pub struct StatedumpProcess {
     /// The open descriptors of its process with what the kernel calls them; may be left out where
     /// another thread of the process has them.
     pub fds: Vec<(i32, String)>,
+    /// When looking at the descriptors began, if that is known: what has changed since is not said of.
+    pub files_since: Option<Timestamp>,
 }
 
 /// What is known besides the trace.
@@ -688,6 +690,7 @@ mod tests {
             ppid: ProcessId(1),
             comm: "worker".into(),
             fds: vec![(fd, name.into())],
+            files_since: None,
         };
         let dumps = vec![dump(50, 5, "/late"), dump(0, 3, "/early")];
         let known = Known::new(dumps, [(ThreadId(9), ProcessId(6))]);

@@ -13,7 +13,7 @@ use slowpath_concepts::{
     Concepts, DescriptorOwner, Fact, FactKind, SyscallEntry, SyscallExit, SyscallId,
 };
 use slowpath_engine::{Analysis, Chunk};
-use slowpath_model::{Event, ProcessId, Projection, ThreadId, TimeRange, Timestamp};
+use slowpath_model::{Event, EventClass, ProcessId, Projection, ThreadId, TimeRange, Timestamp};
 use slowpath_source::{Packet, Source};
 
 use super::calls::{Call, Effect, Entry, Return, closes, duplicates, outcome};
@@ -37,6 +37,8 @@ pub(super) struct Io<'known> {
     calls: Vec<Option<Call>>,
     /// Exits do not say which call they are of, so other calls matter too.
     exits_are_unnamed: bool,
+    /// The numbers of the two descriptors that a call makes lie in memory, of which nothing is told.
+    pairs_are_untold: bool,
     /// Calls are not paired in their chunks: one thread may seem to run on several processors at a time.
     is_interleaved: bool,
     /// One did.
@@ -82,6 +84,7 @@ const KINDS: &[FactKind] = &[
     FactKind::SyscallExit,
     FactKind::Fork,
     FactKind::Free,
+    FactKind::Exec,
     FactKind::UringSubmitted,
     FactKind::UringFile,
     FactKind::UringCompleted,
@@ -107,7 +110,11 @@ impl<'known> Io<'known> {
         let concepts = Concepts::resolve_calls(source.schema(), KINDS, is_wanted);
         let names = concepts.syscall_names();
         let mut classes = source.schema().event_classes.iter();
+        // ftrace's.
+        let is_without_memory =
+            |class: &EventClass| class.name == "sys_exit" || class.name.starts_with("sys_exit_");
         Self {
+            pairs_are_untold: classes.clone().any(is_without_memory),
             window: Extent::of(source).window(range),
             known,
             tells_calls,
@@ -404,6 +411,10 @@ impl Analysis for Io<'_> {
                 chunk.push(at, Whose::Thread(parent), forked);
             }
             Fact::Free { thread } => chunk.push(at, Whose::Thread(thread), What::Freed),
+            // What it closes is not told; what gets the number next is, but for pairs.
+            Fact::Exec { thread, .. } if self.pairs_are_untold => {
+                chunk.push(at, Whose::Thread(thread), What::Executed);
+            }
             Fact::UringSubmitted {
                 request,
                 operation,

@@ -68,6 +68,8 @@ pub(super) enum What {
     },
     /// The thread is gone.
     Freed,
+    /// The thread's process executed another program, which may have none of the descriptors but the first three.
+    Executed,
     /// The tracer begins to list what is there.
     DumpBegins,
     /// The thread is of this process, which uses this table of descriptors.

@@ -57,6 +57,17 @@ struct Process {
     unnamed: FxHashMap<i32, Moved>,
     /// The same of calls.
     unnamed_calls: FxHashMap<i32, Vec<Called>>,
+    /// By descriptor: when it was opened, closed or made last; and when all may have been closed.
+    changed: FxHashMap<i32, Timestamp>,
+    all_changed: Option<Timestamp>,
+}
+
+impl Process {
+    /// Whether a descriptor may have become another file since.
+    fn has_changed(&self, fd: i32, since: Timestamp) -> bool {
+        let changed = self.changed.get(&fd).copied().max(self.all_changed);
+        changed.is_some_and(|at| at >= since)
+    }
 }
 
 /// A call of which the file is not said.
@@ -179,7 +190,15 @@ impl Resolver {
         {
             self.dumps_taken += 1;
             self.process_of.insert(dump.tid, dump.pid);
-            for (fd, path) in &dump.fds {
+            let of = self.processes.get(&dump.pid);
+            let is_still_so = |fd: i32| {
+                let since = dump.files_since.unwrap_or(dump.at);
+                !of.is_some_and(|of| of.has_changed(fd, since))
+            };
+            let named: Vec<_> = (dump.fds.iter())
+                .filter(|(fd, _)| is_still_so(*fd))
+                .collect();
+            for (fd, path) in named {
                 let file = self.files.id(path);
                 self.dump_names(dump.pid, *fd, file);
             }
@@ -306,10 +325,14 @@ impl Resolver {
                     }
                     Name::Unknown => None,
                 };
-                self.state(process, fd, file);
+                self.state(at, process, fd, file);
             }
-            What::Closed { fd } => self.state(process, fd, None),
-            What::ClosedRange { first, last } => self.close(process, first, last),
+            What::Closed { fd } => self.state(at, process, fd, None),
+            What::ClosedRange { first, last } => self.close(at, process, first, last),
+            What::Executed => {
+                self.close(at, process, 3, u32::MAX);
+                self.processes.entry(process).or_default().all_changed = Some(at);
+            }
             What::Called { call, fd, since } => {
                 let range = TimeRange::new(since, at);
                 self.called(process, thread, fd, Called { call, range });
@@ -381,8 +404,9 @@ impl Resolver {
     }
 
     /// From now on the descriptor is this file, or an unknown one.
-    fn state(&mut self, process: ProcessId, fd: i32, file: Option<FileId>) {
+    fn state(&mut self, at: Timestamp, process: ProcessId, fd: i32, file: Option<FileId>) {
         let of = self.processes.entry(process).or_default();
+        of.changed.insert(fd, at);
         if let Some(moved) = of.unnamed.remove(&fd) {
             self.files.add_unknown(process, fd, moved);
         }
@@ -394,7 +418,7 @@ impl Resolver {
     }
 
     /// Nothing is known of a process's descriptors from `first` to `last` any more.
-    fn close(&mut self, process: ProcessId, first: u32, last: u32) {
+    fn close(&mut self, at: Timestamp, process: ProcessId, first: u32, last: u32) {
         let Some(of) = self.processes.get(&process) else {
             return;
         };
@@ -406,7 +430,7 @@ impl Resolver {
         closed.sort_unstable();
         closed.dedup();
         for fd in closed {
-            self.state(process, fd, None);
+            self.state(at, process, fd, None);
         }
     }
 
@@ -463,7 +487,7 @@ impl Resolver {
                     }
                     Does::Moves(_) => {}
                     // Of what goes to a registered file the number is 0, or that of a place among those.
-                    Does::Opens if value > 0 => self.state(process, value as i32, None),
+                    Does::Opens if value > 0 => self.state(at, process, value as i32, None),
                     Does::Opens | Does::Else => {}
                 }
             }
@@ -561,10 +585,76 @@ fn needs_process(record: &Record<What>) -> Option<ThreadId> {
         | What::Named { .. }
         | What::Closed { .. }
         | What::ClosedRange { .. }
+        | What::Executed
         | What::Forked {
             parent_process: None,
             ..
         } => Some(thread),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slowpath_engine::Options;
+    use slowpath_model::{ProcessId, ThreadId, Timestamp};
+
+    use crate::io::tests::{check, drawn};
+    use crate::io::{Known, StatedumpProcess, io};
+
+    #[test]
+    fn what_a_program_may_have_closed_as_it_began_is_not_taken_for_what_it_makes() {
+        // 3 was a pipe, and is a socket from then on that the program makes.
+        let text = "cpu0 5 0>7
+             cpu0 10 descriptor pid=7 fd=3 filename=pipe:[8]
+             cpu0 11 descriptor pid=7 fd=1 filename=/log
+             cpu0 20 sched_process_exec filename=/bin/a tid=7 old_tid=7
+             cpu0 30 MADE
+             cpu0 40 >write fd=3
+             cpu0 41 <write ret=10
+             cpu0 42 >write fd=1
+             cpu0 43 <write ret=5
+             cpu0 50 7>0";
+        check(
+            &text.replace("MADE", "syscall_exit_socketpair ret=0"),
+            "7:t7 0/0 15/2 | pipe:[8] 0/0 10/1, /log 0/0 5/1",
+        );
+        check(
+            &text.replace("MADE", "sys_exit_socketpair __syscall_nr=53 ret=0"),
+            "7:t7 0/0 15/2 | unknown (pid 7, fd 3) 0/0 10/1, /log 0/0 5/1",
+        );
+    }
+
+    #[test]
+    fn what_becomes_another_file_while_the_recorder_looks_is_not_taken_for_the_one_before() {
+        let told = |files_since| {
+            let dump = StatedumpProcess {
+                at: Timestamp::from_ns(50),
+                tid: ThreadId(7),
+                pid: ProcessId(7),
+                fds: vec![(3, "/before".into()), (4, "/kept".into())],
+                files_since: Some(Timestamp::from_ns(files_since)),
+                ..StatedumpProcess::default()
+            };
+            let text = "cpu0 5 0>7
+                 cpu0 30 >close fd=3
+                 cpu0 31 <close ret=0
+                 cpu0 32 >openat
+                 cpu0 40 <openat ret=3
+                 cpu0 60 >read fd=3
+                 cpu0 61 <read ret=9
+                 cpu0 62 >read fd=4
+                 cpu0 63 <read ret=2
+                 cpu0 90 7>0";
+            let known = Known::new(vec![dump], []);
+            let outcome = io(&drawn(text), &known, &Options::default()).unwrap();
+            let report = outcome.state.unwrap();
+            let rows = report.files.into_iter();
+            rows.map(|row| (row.path, row.moved.read_bytes))
+                .collect::<Vec<_>>()
+        };
+        let rows = |first: &str| vec![(first.to_owned(), 9), ("/kept".to_owned(), 2)];
+        assert_eq!(told(45), rows("/before"));
+        assert_eq!(told(35), rows("unknown (pid 7, fd 3)"));
     }
 }

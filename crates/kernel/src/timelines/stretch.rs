@@ -439,6 +439,11 @@ impl<'lines> Interval<'lines> {
                 *place = Some(Stretch { range, doing });
             }
         };
+        if self.lines.switches.is_empty() {
+            // Between what is told of it, it may have run as well.
+            push(begin, end, Doing::Unknown);
+            return stretches;
+        }
         let left = before.and_then(|run| run.left);
         let created = || {
             let new = |wake: &Wake| matches!(wake.stage, Stage::Forked | Stage::New);

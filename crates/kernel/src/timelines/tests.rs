@@ -587,6 +587,21 @@ fn nothing_tells_how_long_a_thread_ran_in_a_trace_without_switches() {
 }
 
 #[test]
+fn who_is_woken_does_not_wait_for_a_processor_in_a_trace_without_switches() {
+    let drawing = "cpu0 10 sched_wakeup comm=a tid=7 target_cpu=0 @tid=0
+         cpu0 40 sched_wakeup comm=b tid=8 target_cpu=0 @tid=7
+         cpu1 70 sched_wakeup comm=a tid=7 target_cpu=0 @tid=0
+         cpu1 90 sched_wakeup comm=c tid=9 target_cpu=0 @tid=0";
+    let trace = DrawnTrace::parse(drawing).unwrap();
+    let lines = Timelines::build(&trace, &Options::default()).unwrap();
+    let lines = lines.state.unwrap();
+    for thread in [7, 8].map(ThreadId) {
+        let states = lines.states(thread, lines.range());
+        assert_eq!(states.unknown, lines.range().length(), "{states:?}");
+    }
+}
+
+#[test]
 fn what_a_trace_without_switches_says_of_threads_is_unknown_beside_one_with_switches() {
     // 7 and 8 run, then 7 sleeps; in the other trace 9 wakes it, and nothing tells that it sleeps again. In ms.
     let drawn = |lines: &[(u32, i64, &str)]| {
