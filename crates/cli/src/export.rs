@@ -6,8 +6,10 @@
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use slowpath_export::{
@@ -209,10 +211,8 @@ fn send(
     };
     let (mut rejected, mut why) = (0, String::new());
     let counts = otlp_documents(hosts, spans, |document| {
-        let request = ureq::post(&target).header("content-type", "application/json");
-        let mut answer = request.send(document).map_err(io::Error::other)?;
         // It has what was sent. What it says of that is not always JSON, and mostly nothing.
-        let said = answer.body_mut().read_to_string().unwrap_or_default();
+        let said = post(&target, document)?;
         let Answer { partial_success } = serde_json::from_str(&said).unwrap_or_default();
         let partial_success = partial_success.unwrap_or_default();
         rejected += partial_success.rejected();
@@ -221,9 +221,9 @@ fn send(
         }
         Ok(())
     });
-    let counts = counts.with_context(|| {
-        format!(
-            "{target} does not take the spans\n  hint: is a collector with OTLP over HTTP there?"
+    let counts = counts.map_err(|error| {
+        anyhow!(
+            "{target} does not take the spans: {error}\n  hint: is a collector with OTLP over HTTP there? Sending again adds nothing twice."
         )
     })?;
     written.states = counts.states;
@@ -236,6 +236,39 @@ fn send(
         eprintln!("warning: the collector rejected {rejected} of the spans{why}");
     }
     Ok(())
+}
+
+/// Has a collector take a document, and gives what it answers. One that has too much to do is asked again, as OTLP has it.
+fn post(target: &str, document: &[u8]) -> io::Result<String> {
+    const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
+    const AT_MOST: Duration = Duration::from_secs(30);
+    let mut pauses = [1, 2, 4, 8].map(Duration::from_secs).into_iter();
+    loop {
+        let request = ureq::post(target)
+            .header("content-type", "application/json")
+            .config()
+            .http_status_as_error(false)
+            .timeout_global(Some(ANSWERS_WITHIN))
+            .build();
+        let mut answer = request.send(document).map_err(io::Error::other)?;
+        let said = answer.body_mut().read_to_string().unwrap_or_default();
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(said);
+        }
+        let is_busy = matches!(status.as_u16(), 429 | 502 | 503 | 504);
+        let Some(pause) = pauses.next().filter(|_| is_busy) else {
+            let said = shown(said.trim()).chars().take(200).collect::<String>();
+            let said = match said.as_str() {
+                "" => said,
+                said => format!(": {said}"),
+            };
+            return Err(io::Error::other(format!("HTTP status {status}{said}")));
+        };
+        let wished = answer.headers().get("retry-after");
+        let wished = wished.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
+        thread::sleep(wished.map_or(pause, Duration::from_secs).min(AT_MOST));
+    }
 }
 
 /// What a collector answers (opentelemetry-proto, `ExportTraceServiceResponse`). In JSON of Protocol Buffers what is not

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use serde_json::Value;
-use support::{oracle, python, run, slowpath_succeeds, unpacked};
+use support::{oracle, python, run, slowpath, slowpath_succeeds, unpacked};
 
 /// By span: begin, end and time by state.
 type Requests = BTreeMap<String, (i64, i64, BTreeMap<String, i64>)>;
@@ -196,6 +196,14 @@ fn requests_whose_events_tell_other_times_are_copies_of_what_told_them() {
 
 /// A collector that answers every message with `answer`: where it listens, and how many messages it got.
 fn collector(answer: &'static str) -> (String, Arc<AtomicU64>) {
+    collector_with_status(|_| "200 OK", answer)
+}
+
+/// The same, with the status line's end for the message of this number.
+fn collector_with_status(
+    status: fn(u64) -> &'static str,
+    answer: &'static str,
+) -> (String, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("http://{}", listener.local_addr().expect("an address"));
     let messages = Arc::new(AtomicU64::new(0));
@@ -215,9 +223,9 @@ fn collector(answer: &'static str) -> (String, Arc<AtomicU64>) {
                 return Ok(());
             }
             io::copy(&mut from.by_ref().take(length), &mut io::sink())?;
-            count.fetch_add(1, Ordering::Relaxed);
+            let status = status(count.fetch_add(1, Ordering::Relaxed));
             let size = answer.len();
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n");
+            let head = format!("HTTP/1.1 {status}\r\nContent-Length: {size}\r\n\r\n");
             (&connection).write_all((head + answer).as_bytes())?;
         }
     };
@@ -271,6 +279,34 @@ fn what_a_collector_rejects_is_told() {
             told.stderr
         );
     }
+}
+
+#[test]
+fn a_collector_that_has_too_much_to_do_is_asked_again_and_one_that_refuses_says_why() {
+    let Some(unpacked) = unpacked("cpu-cgroup/cpu-cgroup.tar.zst") else {
+        return;
+    };
+    let trace = unpacked.join("cpu-cgroup");
+    let busy_at_first = |message| match message {
+        0 => "503 Service Unavailable\r\nRetry-After: 0",
+        _ => "200 OK",
+    };
+    let send = |address: &str| {
+        let arguments = ["export", "--to", "otlp", "--send", address];
+        slowpath(&arguments, &trace)
+    };
+    let (address, messages) = collector("");
+    assert_eq!(send(&address).status, Some(0));
+    let (busy, messages_to_busy) = collector_with_status(busy_at_first, "");
+    assert_eq!(send(&busy).status, Some(0));
+    let [messages, to_busy] =
+        [messages, messages_to_busy].map(|count| count.load(Ordering::Relaxed));
+    assert_eq!(to_busy, messages + 1);
+    let (strict, _) = collector_with_status(|_| "400 Bad Request", "no such tenant");
+    let told = send(&strict);
+    assert_eq!(told.status, Some(2));
+    let said = "does not take the spans: HTTP status 400 Bad Request: no such tenant\n  hint: ";
+    assert!(told.stderr.contains(said), "{}", told.stderr);
 }
 
 #[test]

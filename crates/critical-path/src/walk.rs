@@ -14,6 +14,8 @@ use crate::bare::{BareLink, BarePath, Cause, Detail, Piece};
 use crate::state_of::interrupt_state;
 use crate::{Hosts, LOCK_CALLS, LinkKind, State};
 
+mod frozen;
+
 /// Where the time of `thread` of `host` within `window` went, without names.
 pub fn bare_path<'lines>(
     hosts: &Hosts<'lines>,
@@ -438,29 +440,6 @@ impl<'lines> Walk<'_, 'lines> {
             let between = TimeRange::new(wait.wake.end.min(halted), halted);
             !self.lines.made_other_calls(self.topmost(), between)
         })
-    }
-
-    /// Whether the topmost thread was frozen: it slept in no system call, until a thread of another process woke it. Who
-    /// serves its page faults (FUSE, userfaultfd) does so as well, but is woken by it first.
-    fn is_thawed_by(&self, waker: ThreadId, wait: &Wait<'_>) -> bool {
-        let (thread, woken) = (self.topmost(), wait.wake.begin);
-        let process = |thread| self.lines.process(thread, woken);
-        let is_of_another = || {
-            let processes = process(thread).zip(process(waker));
-            processes.is_some_and(|(own, other)| own != other)
-        };
-        let is_asked = || {
-            let last_run = self.lines.stretch_before(thread, wait.whole).range;
-            let during = TimeRange::new(last_run.begin.min(woken), woken);
-            (self.lines.backwards(waker, during)).any(|stretch| {
-                matches!(stretch.doing, Doing::Blocked { wake: Some(wake), .. } if wake.by == Waker::Thread(thread))
-            })
-        };
-        wait.outside_calls
-            && self.lines.tells_sleeping_calls()
-            && is_of_another()
-            && !self.lines.is_of_kernel(waker)
-            && !is_asked()
     }
 
     fn is_timeout(&self, wake: WakeUp, uninterruptible: bool) -> bool {

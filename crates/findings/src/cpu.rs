@@ -359,9 +359,11 @@ fn told(regimes: &[Regime]) -> String {
                 known, as nobody looked at it before or after."
             .to_owned();
     }
-    let beyond = match all.between == looked_at {
+    // The first and the last look are never just where the trace begins and ends.
+    let (between, length) = (all.between.length(), looked_at.length());
+    let beyond = match between.get() <= length.get() + length.get() / 100 {
         true => String::new(),
-        false => format!(", more than the {} that are looked at", looked_at.length()),
+        false => format!(", more than the {length} that are looked at"),
     };
     let but = match all.uncounted {
         Nanoseconds::ZERO => String::new(),
@@ -369,10 +371,8 @@ fn told(regimes: &[Regime]) -> String {
     };
     format!(
         "The group has used up its CPU quota (cpu.max) then: the kernel counts {} periods in which it \
-         stopped it, for {} in all, added up over processors, between two looks {} apart{beyond}.{but}",
-        all.times,
-        all.stopped,
-        all.between.length()
+         stopped it, for {} in all, added up over processors, between two looks {between} apart{beyond}.{but}",
+        all.times, all.stopped,
     )
 }
 
@@ -500,6 +500,15 @@ mod tests {
         let words = told(&[whole(seconds(2, 3)), cut]);
         assert!(
             words.ends_with("3.000 s apart, more than the 2.000 s that are looked at."),
+            "{words}"
+        );
+        let recorded = TimeRange::new(
+            seconds(2, 5).begin + Nanoseconds(1_000_000),
+            seconds(2, 5).end,
+        );
+        let words = told(&[regime(seconds(2, 5), recorded)]);
+        assert!(
+            words.ends_with("between two looks 3.000 s apart."),
             "{words}"
         );
         let mut part = whole(seconds(5, 6));

@@ -33,8 +33,8 @@ pub(crate) fn frozen(slow: &Slow<'_>) -> Option<Finding> {
         taken.blamed()
     );
     let evidence = taken.evidence_by(slow, "was frozen for", "thread");
-    let advice = "Find out who freezes the control group (`cgroup.freeze`): `docker pause`, a checkpoint or a backup of a \
-                  container, `systemctl freeze`. Do so while no requests come.";
+    let advice = "Find out who freezes the control group (`cgroup.freeze`, `freezer.state`): `docker pause`, a checkpoint or a \
+                  backup of a container, `systemctl freeze`. Do so while no requests come.";
     let id = FindingId::Frozen;
     taken.finding(slow, id, title, explanation, evidence, advice)
 }

@@ -345,3 +345,63 @@ fn who_wakes_a_thread_that_sleeps_in_no_call_is_followed_where_that_is_no_thaw()
     let told = shown(&path(&timelines(&drawn, 1, u64::MAX), "a", range(50, 400)));
     assert!(!told.contains("frozen"), "{told}");
 }
+
+/// The same with version 1 of control groups, whose threads sleep as those do that wait for a page.
+fn frozen_by_version_1() -> String {
+    frozen("futex", "F").replace("0 205 switch a:S", "0 205 switch a:D")
+}
+
+#[test]
+fn who_thaws_a_control_group_of_version_1_did_not_work_for_who_was_frozen() {
+    // Woken to be frozen.
+    check(
+        &frozen_by_version_1(),
+        "a",
+        (50, 400),
+        "50..110 a RUNNING
+         110..200 a BLOCKED (in futex, interrupted by a signal)
+         200..202 a WAIT_CPU
+         202..205 a RUNNING
+         205..300 a BLOCKED (frozen with its control group)
+         300..302 a WAIT_CPU
+         302..400 a RUNNING",
+    );
+    // Frozen as it ran, with another thread of its process.
+    let running = "0 0 switch - a
+         0 10 call read
+         0 20 ret read
+         1 0 switch - b
+         1 10 call read
+         1 20 ret read
+         2 195 switch - F
+         2 199 call write
+         1 200 switch b:D -
+         0 205 switch a:D -
+         2 210 switch F:S -
+         2 290 timer
+         2 291 wake F
+         2 292 timerend
+         2 293 switch - F
+         2 299 wake b
+         2 300 wake a
+         1 301 switch - b
+         0 302 switch - a
+         0 400 switch a:S -
+         2 400 switch F:S -";
+    check(
+        &format!("{SLEEPING_CALLS}{running}"),
+        "a",
+        (50, 400),
+        "50..205 a RUNNING
+         205..300 a BLOCKED (frozen with its control group)
+         300..302 a WAIT_CPU
+         302..400 a RUNNING",
+    );
+    // Alone it may have lacked a page that F had.
+    let alone = running
+        .replace("2 299 wake b", "")
+        .replace("1 301 switch - b", "");
+    let drawn = trace(&format!("{SLEEPING_CALLS}{alone}"), Tracer::Lttng);
+    let told = shown(&path(&timelines(&drawn, 1, u64::MAX), "a", range(50, 400)));
+    assert!(!told.contains("frozen"), "{told}");
+}

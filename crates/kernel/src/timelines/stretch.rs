@@ -43,7 +43,7 @@ pub enum Doing<'lines> {
         stopped: bool,
         /// The system call that it was in, where the trace tells.
         call: Option<&'lines str>,
-        /// It slept in none, though signals can end that: its last call had returned.
+        /// It slept in none: its last call had returned.
         outside_calls: bool,
     },
     /// It did not exist yet.
@@ -476,8 +476,10 @@ impl<'lines> Interval<'lines> {
                     uninterruptible: left == Some(SwitchOut::Uninterruptible),
                     stopped: left == Some(SwitchOut::Stopped),
                     call,
-                    outside_calls: left == Some(SwitchOut::Interruptible)
-                        && before.is_some_and(|run| run.call == Call::NONE),
+                    outside_calls: matches!(
+                        left,
+                        Some(SwitchOut::Interruptible | SwitchOut::Uninterruptible)
+                    ) && before.is_some_and(|run| run.call == Call::NONE),
                 };
                 match self.wake(begin, end, before.is_some()) {
                     Some(mut wake) => {
