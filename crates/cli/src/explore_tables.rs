@@ -10,6 +10,9 @@ use slowpath_model::counted;
 /// Of a value in a table.
 const MOST_LETTERS: usize = 32;
 
+/// A share of the variance of which no parameter is told, and which is worth a word.
+const MUCH_UNKNOWN: f64 = 0.1;
+
 /// Everything that was found, as text.
 pub(crate) fn text(
     results: &Results,
@@ -107,13 +110,7 @@ fn cells(results: &Results, row: &Row, several: bool) -> Vec<String> {
         .best()
         .and_then(|best| best.metrics.get(&results.objectives[0].metric));
     cells.push(against(row, best.map(|best| best.mean)));
-    let standing = match row.standing {
-        Standing::Best => "best".to_owned(),
-        Standing::NotToldApart => "≈ best".to_owned(),
-        Standing::Worse => String::new(),
-        Standing::NoInterval => "?".to_owned(),
-        Standing::Unreliable | Standing::Failed => failures(row),
-    };
+    let standing = standing(row);
     cells.push(match row.outcomes.get("stopped") {
         Some(_) if row.rank.is_none() && failures(row).is_empty() => "stopped early".to_owned(),
         Some(_) => [&standing, "stopped early"].join(" ").trim().to_owned(),
@@ -127,6 +124,19 @@ fn cells(results: &Results, row: &Row, several: bool) -> Vec<String> {
         });
     }
     cells
+}
+
+fn standing(row: &Row) -> String {
+    match row.standing {
+        Standing::Best => match failures(row) {
+            none if none.is_empty() => "best".to_owned(),
+            some => format!("best, {some}"),
+        },
+        Standing::NotToldApart => "≈ best".to_owned(),
+        Standing::Worse => String::new(),
+        Standing::NoInterval => "?".to_owned(),
+        Standing::Unreliable | Standing::Failed => failures(row),
+    }
 }
 
 fn failures(row: &Row) -> String {
@@ -235,6 +245,11 @@ fn matters(importance: &Importance, objective: &ObjectiveRow) -> String {
             .together
             .map(|share| format!("together only {}", percent(share))),
     );
+    let known: f64 = importance.parameters.iter().filter_map(|one| one.1).sum();
+    let is_much_unknown = importance.method == Method::Additive && known < 1.0 - MUCH_UNKNOWN;
+    if is_much_unknown {
+        shares.push(format!("not explained {}", percent(1.0 - known)));
+    }
     let method = match importance.method {
         Method::MainEffects => {
             "shares of the variance between configurations: main effects, functional ANOVA of the whole grid"
@@ -243,8 +258,14 @@ fn matters(importance: &Importance, objective: &ObjectiveRow) -> String {
             "shares of the variance, each value counted once: effects that add up, fitted to what was tried; not a whole grid, so what parameters do only together is not known"
         }
     };
+    let why = match is_much_unknown {
+        true => {
+            "; not explained is what noise, values taken together in groups and parameters together do"
+        }
+        false => "",
+    };
     format!(
-        "\nWhat {} depends on: {}\n({method})\n",
+        "\nWhat {} depends on: {}\n({method}{why})\n",
         objective.metric,
         shares.join(", ")
     )
@@ -289,9 +310,61 @@ fn brief(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use slowpath_explore::{Value, four_digits};
+    use slowpath_explore::{
+        Configuration, Importance, Method, ObjectiveRow, Row, Standing, Value, four_digits,
+    };
 
-    use super::{brief, shown};
+    use super::{brief, matters, shown, standing};
+
+    #[test]
+    fn of_the_best_it_is_told_that_some_of_its_trials_failed() {
+        let row = |failed: &[(&str, u64)]| Row {
+            rank: Some(1),
+            configuration: Configuration::default(),
+            outcomes: (failed.iter())
+                .map(|(name, count)| ((*name).to_owned(), *count))
+                .collect(),
+            metrics: Default::default(),
+            standing: Standing::Best,
+            difference: None,
+            is_on_front: true,
+        };
+        assert_eq!(standing(&row(&[("good", 3)])), "best");
+        assert_eq!(
+            standing(&row(&[("good", 2), ("workload", 1)])),
+            "best, workload 1×"
+        );
+    }
+
+    #[test]
+    fn what_no_parameter_explains_is_told() {
+        let objective = ObjectiveRow {
+            metric: "cost".to_owned(),
+            unit: String::new(),
+            goal: "minimise",
+            noise: None,
+        };
+        let told = |method, shares: [f64; 2]| {
+            let parameters = ["a", "b"].map(str::to_owned).into_iter();
+            let parameters = parameters.zip(shares.map(Some)).collect();
+            let importance = Importance {
+                method,
+                parameters,
+                together: None,
+            };
+            matters(&importance, &objective)
+        };
+        let much = told(Method::Additive, [0.12, 0.11]);
+        assert!(
+            much.contains("a 12 %, b 11 %, not explained 77 %\n"),
+            "{much}"
+        );
+        assert!(much.contains("; not explained is what noise"), "{much}");
+        let little = told(Method::Additive, [0.6, 0.35]);
+        assert!(!little.contains("not explained"), "{little}");
+        let grid = told(Method::MainEffects, [0.1, 0.1]);
+        assert!(!grid.contains("not explained"), "{grid}");
+    }
 
     #[test]
     fn floats_are_shown_without_what_arithmetic_left() {

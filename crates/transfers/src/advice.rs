@@ -49,7 +49,7 @@ const ASKS: [&str; 20] = [
     "scroll",
 ];
 
-const HIBERNATE: &str = "Hibernate";
+pub(crate) const HIBERNATE: &str = "Hibernate";
 
 /// Whether a call might be left out where nothing reads what it brings of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,19 +112,22 @@ impl<'all> Calls<'all> {
 }
 
 impl Call {
-    /// What to do where nothing is read.
-    fn without_reads(self) -> &'static str {
+    /// What to do where nothing is read; that there is an object, or how many are, may be all that is asked.
+    fn without_reads(self, class: &Class) -> String {
+        let there = match class.objects > class.responses {
+            true => "how many there are",
+            false => "whether it is there",
+        };
         match self {
             Self::Spare => {
-                "nothing of it is read: leave the call out, or ask only whether it is there"
+                format!("nothing of it is read: leave the call out, or ask only {there}")
             }
-            Self::MayChange => {
-                "nothing of it is read: leave the call out, or ask only whether it is there, unless it is made to change \
-                 something"
-            }
-            Self::Needed => {
-                "nothing of it is read, but other objects of the response are: ask for those alone"
-            }
+            Self::MayChange => format!(
+                "nothing of it is read: leave the call out, or ask only {there}, unless it is made to change something"
+            ),
+            Self::Needed => format!(
+                "nothing of it is read, but other objects of the response are: ask for those alone, or of it only {there}"
+            ),
         }
     }
 
@@ -144,8 +147,15 @@ impl Call {
 }
 
 impl Advice {
-    /// For objects of a class whose fields are used so; `samples` decided objects are meant to suffice.
-    pub(crate) fn of(class: &Class, samples: u64, fields: &[FieldRow], call: Call) -> Self {
+    /// For objects of a class whose fields are used so; `samples` decided objects are meant to suffice. What changes
+    /// entities (`is_entity`) needs them whole.
+    pub(crate) fn of(
+        class: &Class,
+        samples: u64,
+        fields: &[FieldRow],
+        call: Call,
+        is_entity: bool,
+    ) -> Self {
         if class.decided == 0 {
             return Self::nothing_known(class);
         }
@@ -195,7 +205,7 @@ impl Advice {
             )
         } else if !never.is_empty() && used.is_empty() && not_yet.is_empty() {
             match printed.is_empty() {
-                true => call.without_reads().to_owned(),
+                true => call.without_reads(class),
                 false => call.with_prints().to_owned(),
             }
         } else if !never.is_empty() && used.len() <= MOST_NAMED && not_yet.is_empty() {
@@ -220,6 +230,10 @@ impl Advice {
         } else {
             "all that is sent is read".to_owned()
         };
+        let tells_of_changes = used.is_empty() && call == Call::MayChange;
+        if is_entity && !never.is_empty() && perhaps < 1.0 && !tells_of_changes {
+            text += ", unless the program changes such entities";
+        }
         if !sometimes.is_empty() {
             text += &format!("; some objects only: {}", named(&sometimes));
         }

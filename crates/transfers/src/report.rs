@@ -280,7 +280,8 @@ fn row(
     let used = sum(|weights| weights.used);
     let all = sum(|weights| weights.decided);
     let call = together.call(context, class, |other, field| field_row(other, field).kind);
-    let advice = Advice::of(class, head.samples, &fields, call);
+    let is_entity = context.by == advice::HIBERNATE;
+    let advice = Advice::of(class, head.samples, &fields, call, is_entity);
     TransferRow {
         rank: 0,
         pid: head.pid,

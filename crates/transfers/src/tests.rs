@@ -86,7 +86,7 @@ fn advice_says_what_to_ask_for() {
     );
     check(
         "to 0 0 400 20",
-        "nothing of it is read: leave the call out, or ask only whether it is there",
+        "nothing of it is read: leave the call out, or ask only how many there are",
         true,
     );
     check(
@@ -129,10 +129,11 @@ fn a_call_is_not_left_out_that_may_be_needed() {
         assert_eq!(row.advice.text, expected, "{method} {by} {others}");
     };
     let (never, printed) = ("to 0 0 400 20", "to 0 400 0 20");
-    let spare = "nothing of it is read: leave the call out, or ask only whether it is there";
-    let needed =
-        "nothing of it is read, but other objects of the response are: ask for those alone";
-    let unless = "nothing of it is read: leave the call out, or ask only whether it is there, unless it is made to \
+    let spare = "nothing of it is read: leave the call out, or ask only how many there are";
+    let needed = "nothing of it is read, but other objects of the response are: ask for those alone, or of it only how \
+                  many there are";
+    let needed_entities = &format!("{needed}, unless the program changes such entities");
+    let unless = "nothing of it is read: leave the call out, or ask only how many there are, unless it is made to \
                   change something";
     check("GET", "RestTemplate", "", never, spare);
     check("GET", "RestTemplate", "a 0 0 400 1", never, spare);
@@ -149,7 +150,7 @@ fn a_call_is_not_left_out_that_may_be_needed() {
     check("DELETE", "JdbcTemplate", "", never, unless);
     check("msearch", "Elasticsearch", "", never, spare);
     check("SELECT", "Hibernate", "", never, unless);
-    check("SELECT", "Hibernate", "a 400 0 0 1", never, needed);
+    check("SELECT", "Hibernate", "a 400 0 0 1", never, needed_entities);
     check(
         "GET",
         "RestTemplate",
@@ -159,7 +160,7 @@ fn a_call_is_not_left_out_that_may_be_needed() {
     );
     // Of Hibernate, each table has a context of its own, by whatever call they are loaded.
     for (by, line, expected) in [
-        ("Hibernate", 3, needed),
+        ("Hibernate", 3, needed_entities.as_str()),
         ("Hibernate", 4, unless),
         ("JdbcTemplate", 3, spare),
     ] {
@@ -187,6 +188,34 @@ fn a_call_is_not_left_out_that_may_be_needed() {
 }
 
 #[test]
+fn what_changes_entities_needs_them_whole() {
+    let check = |by: &str, drawn: &str, expected: &str| {
+        let mut process = process(drawn);
+        by.clone_into(&mut process.contexts[0].by);
+        let row = Report::new(&[process], 0).transfers.remove(0);
+        assert_eq!(row.advice.text, expected, "{by}: {drawn}");
+    };
+    let drawn = "to 400 0 0 20\n seat 100 0 300 10\n from 0 0 400 20";
+    let fields = "only `to` and `seat` are read: ask for those fields";
+    let some = "; some objects only: `seat`";
+    let unless = ", unless the program changes such entities";
+    check("JdbcTemplate", drawn, &format!("{fields}{some}"));
+    check("Hibernate", drawn, &format!("{fields}{unless}{some}"));
+    check("Hibernate", "to 400 0 0 20", "all that is sent is read");
+}
+
+#[test]
+fn that_there_is_an_object_may_be_all_that_is_asked() {
+    for (objects, there) in [(50, "whether it is there"), (51, "how many there are")] {
+        let mut process = process("to 0 0 400 20");
+        process.contexts[0].classes[0].objects = objects;
+        let row = Report::new(&[process], 0).transfers.remove(0);
+        let expected = format!("nothing of it is read: leave the call out, or ask only {there}");
+        assert_eq!(row.advice.text, expected);
+    }
+}
+
+#[test]
 fn where_a_response_has_many_objects_one_may_be_looked_for_in_each() {
     let check = |objects: u64, drawn: &str, expected: &str| {
         let mut process = process(drawn);
@@ -204,7 +233,7 @@ fn where_a_response_has_many_objects_one_may_be_looked_for_in_each() {
     check(
         101,
         "a 0 0 385 8",
-        "nothing of it is read: leave the call out, or ask only whether it is there",
+        "nothing of it is read: leave the call out, or ask only how many there are",
     );
     check(
         102,

@@ -43,7 +43,8 @@ final class JsonNames {
             List<String> only = isBuilt ? null : listedBy(type, "JsonIncludeProperties");
             boolean takesAny = takesAny(type);
             for (Field field : fields) {
-                boolean mayBeFilled = isBuilt || takesAny && Map.class.isAssignableFrom(field.getType());
+                boolean mayBeFilled = isBuilt || takesAny && Map.class.isAssignableFrom(field.getType())
+                        || annotation(field, JACKSON + "JsonAnySetter") != null;
                 String name = of(field, type, fields, mayBeFilled);
                 boolean isFilled = name != null && (ignored == null || !ignored.contains(name))
                         && (only == null || isIncluded(only, name));

@@ -228,6 +228,13 @@ public final class Shapes {
         }
     }
 
+    static class WithAnyField {
+        public String id;
+        @JsonAnySetter
+        @JsonIgnore
+        private Map<String, Object> x;
+    }
+
     static class OfAnother {
         private final String x;
 
