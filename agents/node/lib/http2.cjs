@@ -38,7 +38,18 @@ function follow(recording) {
     recording.tellHttp(SERVER_RECEIVE, work, 0);
     const finished = () => recording.on && recording.tellHttp(SERVER_RESPONSE, work, stream.sentHeaders?.[':status']);
     stream.once('finish', recording.guarded(finished));
+    belongs(stream, work.context);
   });
+  // What the stream is sent comes in the context in which Node made it, before anybody was told of it. So what listens to the
+  // stream is called for its request.
+  const belongs = (stream, context) => {
+    const { turn } = recording;
+    const { emit } = stream;
+    stream.emit = function () {
+      if (!recording.on || recording.turn !== turn) return emit.apply(this, arguments);
+      return recording.inContext(context, () => emit.apply(this, arguments));
+    };
+  };
   for (const name of ['createServer', 'createSecureServer']) {
     const create = http2[name];
     http2[name] = function () {

@@ -206,6 +206,41 @@ test('what requests share is for whom it was asked, not for who opened it or was
   }
 });
 
+test('what is sent over HTTP/2 is read for the request that it belongs to', { skip }, async () => {
+  const EACH = 40;
+  let served, redis;
+  const { events } = await recorded(async () => {
+    redis = await redisServer();
+    served = await service('bodies.mjs', { REDIS_PORT: redis.port });
+    const user = client(served.port, EACH);
+    await pause(600); // it has noticed
+    for (const way of served.ways) {
+      await Promise.all(Array.from({ length: EACH }, (_, i) => user.ask(`/${way}/${i}`)));
+    }
+    user.close();
+    assert.equal(await served.stop(), '');
+    await redis.stop();
+  });
+  const received = new Map(named(events, 'http_server_receive').map((event) => [event.context, event]));
+  const made = new Map();
+  for (const event of named(events, 'http_client_request')) {
+    made.set(`${event.local_port}:${event.remote_port}:${event.number}`, event);
+  }
+  // The commands of the one connection have an order.
+  const keys = redis.asked.filter(({ words }) => words[0].toLowerCase() === 'incr').map(({ words }) => words[1]);
+  const commands = named(events, 'redis_command').filter(({ command }) => command === 'incr');
+  assert.equal(keys.length, served.ways.length * EACH);
+  assert.equal(commands.length, keys.length);
+  // From the command to the request, whose sender is the front's request that has the key as its path.
+  const pathBehind = ({ cause }) => {
+    const its = received.get(cause);
+    const sent = its && made.get(`${its.remote_port}:${its.local_port}:${its.number}`);
+    return sent && received.get(sent.cause)?.path;
+  };
+  const wrong = keys.filter((key, i) => pathBehind(commands[i]) !== key);
+  assert.deepEqual(wrong, []);
+});
+
 test('TLS, threads, and requests that are given up', { skip }, async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'slowpath-node-'));
   const [KEY, CERTIFICATE] = ['key', 'certificate'].map((name) => path.join(folder, name));

@@ -4,12 +4,13 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
-use slowpath_model::{ProcessId, counted, shell_word, shown};
+use slowpath_model::{ProcessId, Projection, counted, shell_word, shown};
 use slowpath_record::{
     AgentsChoice, CommandEnd, ForwardTarget, KernelChoice, Manifest, Mode, RecordError,
     RecordOptions, RedisBackend, RedisChoice, RedisDetail, RedisServer, Rule, SpanOptions,
@@ -17,6 +18,9 @@ use slowpath_record::{
 };
 
 use crate::pattern::matches_any;
+
+/// Where a recording has more of user-space events, somebody told a lot.
+const MOST_PACKETS: usize = 64;
 
 /// Record what the kernel and applications do, while a command runs or until Ctrl-C.
 ///
@@ -429,10 +433,13 @@ fn of_silent_patterns(asked: &[String], folder: &Path) -> String {
     silent.map(warning).collect()
 }
 
-/// A warning where the command was to start programs with an agent in them, and LTTng was told of none.
+/// A warning where the command was to start programs with an agent in them, and none told of anything.
 fn of_silent_agents(redis: &RedisChoice, node: bool, folder: &Path) -> String {
-    let known = told_events(&folder.join("ust"));
-    let is_silent = |provider: &str| !known.iter().any(|name| name.starts_with(provider));
+    let ust = folder.join("ust");
+    let known = told_events(&ust);
+    let is_silent = |provider: &str| {
+        !known.iter().any(|name| name.starts_with(provider)) || told_nothing(&ust, provider)
+    };
     let mut text = String::new();
     if redis.launched && redis.servers.is_empty() && is_silent("slowpath_redis:") {
         text += "warning: the command started no Redis server that told of itself: none was recorded\n\
@@ -445,6 +452,31 @@ fn of_silent_agents(redis: &RedisChoice, node: bool, folder: &Path) -> String {
                  is not started by the command\n";
     }
     text
+}
+
+/// Whether no event of the provider was recorded: LTTng knows those of all programs that run, others than the command's,
+/// too. False where that is not known, or would take long to read.
+fn told_nothing(ust: &Path, provider: &str) -> bool {
+    let Ok(experiment) = slowpath_session::open(&[ust.to_owned()], NonZeroUsize::MIN) else {
+        return false;
+    };
+    let packets = || experiment.traces.iter().map(|trace| trace.source.packets());
+    if packets().map(<[_]>::len).sum::<usize>() > MOST_PACKETS {
+        return false;
+    }
+    !experiment.traces.iter().any(|trace| {
+        let classes = &trace.source.schema().event_classes;
+        let decoder = trace
+            .source
+            .decoder(&Projection::every_event(classes.len()));
+        let mut has_any = false;
+        for packet in trace.source.packets() {
+            decoder.tally(packet.id, &mut |class, count| {
+                has_any |= count > 0 && classes[class.index()].name.starts_with(provider);
+            });
+        }
+        has_any
+    })
 }
 
 /// The names of events that LTTng's descriptions below `folder` have.

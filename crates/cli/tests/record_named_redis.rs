@@ -59,6 +59,14 @@ fn servers_that_nobody_named_are_not_recorded() {
         assert_eq!(recorded_processes(&recording), [named].into(), "{detail}");
     }
 
+    // Where the command starts none, that is said, though LTTng knows of another one.
+    let silent = folder.path().join("silent");
+    let said = record(&agents, &silent, &["--redis", "launch", "--", "true"]);
+    assert!(
+        said.contains("warning: the command started no Redis server"),
+        "{said}"
+    );
+
     // Nor where the command starts some.
     let launched = folder.path().join("launched");
     let port = free_port();
