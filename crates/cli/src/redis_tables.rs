@@ -264,6 +264,11 @@ pub(crate) fn hops(told: &StoreReport) -> String {
             0 => "not told".to_owned(),
             _ => time.to_string(),
         };
+        // Of level full alone; and whoever reads 0 takes it for messages that nobody got.
+        let delivered = match row.delivered {
+            0 => "not told".to_owned(),
+            count => grouped(count),
+        };
         columns.row(vec![
             row.server.to_string(),
             row.to_server.to_string(),
@@ -273,7 +278,7 @@ pub(crate) fn hops(told: &StoreReport) -> String {
             row.p50_ns.to_string(),
             row.p99_ns.to_string(),
             row.max_ns.to_string(),
-            grouped(row.delivered),
+            delivered,
             handed_on(row.delivery_p50_ns),
             handed_on(row.delivery_max_ns),
         ]);
