@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail};
 
-use crate::redis::Redis;
+use crate::redis::{PROGRAM, Redis};
 
 /// How the load is recorded.
 const MODES: &[(&str, Option<&[&str]>)] = &[
@@ -22,7 +22,7 @@ const MODES: &[(&str, Option<&[&str]>)] = &[
 /// # Errors
 /// Where redis or the recording cannot be started.
 pub fn report(slowpath: &Path, data: &Path, times: usize) -> anyhow::Result<()> {
-    let Some(server) = Redis::start(None)? else {
+    let Some(server) = Redis::start(PROGRAM.as_ref(), None)? else {
         println!("\nrecording: skipped, redis-server is not installed");
         return Ok(());
     };

@@ -11,6 +11,9 @@ use anyhow::{Context, ensure};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
+/// The stock one.
+pub const PROGRAM: &str = "redis-server";
+
 /// A redis-server that ends with this.
 pub struct Redis {
     child: Child,
@@ -19,13 +22,13 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Starts one that keeps nothing on disk, with `library` in it; `None` where redis is not installed.
+    /// Starts one by `program` that keeps nothing on disk, with `library` in it; `None` where redis is not installed.
     ///
     /// # Errors
     /// When it cannot be started or does not answer.
-    pub fn start(library: Option<&Path>) -> anyhow::Result<Option<Self>> {
+    pub fn start(program: &Path, library: Option<&Path>) -> anyhow::Result<Option<Self>> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let mut command = Command::new("redis-server");
+        let mut command = Command::new(program);
         command
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
             .args(["--save", "", "--appendonly", "no"])

@@ -11,7 +11,7 @@ use anyhow::{Context, bail, ensure};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 
-use crate::redis::Redis;
+use crate::redis::{PROGRAM, Redis};
 use crate::statistics::{Estimate, excess_percent, mean};
 
 /// What to run.
@@ -222,9 +222,14 @@ impl Bench<'_> {
         variant: Variant,
         pieces: &mut Vec<Piece>,
     ) -> anyhow::Result<Memory> {
-        let stock = self.server(None)?;
-        let server = self.server(variant.has_agent().then_some(self.agent))?;
         let folder = tempfile::tempdir()?;
+        let stock_program = match variant {
+            Variant::Uprobes => a_file_of_its_own(folder.path())?,
+            _ => PROGRAM.into(),
+        };
+        let stock = self.server(&stock_program, None)?;
+        let library = variant.has_agent().then_some(self.agent);
+        let server = self.server(PROGRAM.as_ref(), library)?;
         let recorder = match variant.recorded() {
             Some(how) => {
                 let recording = folder.path().join("recording");
@@ -270,9 +275,9 @@ impl Bench<'_> {
         Ok(memory)
     }
 
-    fn server(&self, library: Option<&Path>) -> anyhow::Result<Redis> {
-        let redis =
-            Redis::start(library)?.context("redis-server is not installed\n  hint: make setup")?;
+    fn server(&self, program: &Path, library: Option<&Path>) -> anyhow::Result<Redis> {
+        let redis = Redis::start(program, library)?;
+        let redis = redis.context("redis-server is not installed\n  hint: make setup")?;
         if let Some(processor) = self.processor {
             redis.keep_on(processor)?;
         }
@@ -285,6 +290,17 @@ impl Bench<'_> {
         let pieces = self.settings.rounds * self.settings.pieces;
         (self.settings.requests * more / pieces.max(1)).max(1)
     }
+}
+
+/// A copy of the program: uprobes are in its file, for whoever runs that.
+fn a_file_of_its_own(folder: &Path) -> anyhow::Result<PathBuf> {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let mut programs = std::env::split_paths(&paths).map(|path| path.join(PROGRAM));
+    let program = programs.find(|program| program.is_file());
+    let program = program.context("redis-server is not installed\n  hint: make setup")?;
+    let copy = folder.join(PROGRAM);
+    std::fs::copy(program, &copy)?;
+    Ok(copy)
 }
 
 /// `slowpath record` at work; told to end when dropped.
