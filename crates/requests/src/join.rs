@@ -17,6 +17,7 @@ use slowpath_read_spans::{Attribute, AttributeValue, Span};
 use crate::assign::spans_alone;
 use crate::copies::{Repeated, one_of_each, told_once};
 use crate::events::{SpanEvent, SpanEventKind};
+use crate::late::Late;
 use crate::request::{PlacedBy, Request, SpanKey, Told};
 use crate::requests::Requests;
 use crate::threads;
@@ -104,11 +105,18 @@ struct Candidate {
     whole: Option<TimeRange>,
 }
 
+/// A span of a file, and what events tell of it.
+struct Matched {
+    candidate: Candidate,
+    span: Span,
+    tree: Option<Tree>,
+}
+
 /// Spans without events, and what the others say about clocks and services.
 struct Alone {
     spans: Vec<(Span, Option<Tree>)>,
-    /// By host: nanoseconds from the file's clock to the host's, of each matched span.
-    offsets: Vec<Vec<i64>>,
+    /// By host: nanoseconds from the file's clock to the host's.
+    offsets: Vec<i64>,
     /// By service: the host of its matched spans; `None` where there are several.
     hosts_of: FxHashMap<std::sync::Arc<str>, Option<usize>>,
 }
@@ -181,11 +189,10 @@ impl Join<'_> {
                 });
             }
         }
-        let mut alone = Alone {
-            spans: Vec::new(),
-            offsets: vec![Vec::new(); self.hosts.len()],
-            hosts_of: FxHashMap::default(),
-        };
+        let mut alone = Vec::new();
+        let mut hosts_of: FxHashMap<std::sync::Arc<str>, Option<usize>> = FxHashMap::default();
+        let mut offsets = vec![Vec::new(); self.hosts.len()];
+        let mut matched = Vec::new();
         for (span, tree) in spans {
             let key = key_of(&span);
             let length = TimeRange::new(span.begin, span.end).length().get();
@@ -198,25 +205,70 @@ impl Join<'_> {
                 let closest = (0..candidates.len()).min_by_key(|&n| difference(&candidates[n]))?;
                 Some(candidates.swap_remove(closest))
             });
-            let Some(Candidate {
-                host,
-                first_event,
-                whole,
-            }) = best
-            else {
-                alone.spans.push((span, tree));
+            let Some(mut candidate) = best else {
+                alone.push((span, tree));
                 continue;
             };
-            if let Some(whole) = whole.filter(|whole| tells_begin(&span, *whole)) {
+            let host = candidate.host;
+            candidate.whole = candidate.whole.filter(|whole| tells_begin(&span, *whole));
+            if let Some(whole) = candidate.whole {
                 let offset = whole.begin.ns().saturating_sub(span.begin.ns());
-                alone.offsets[host].push(offset);
+                offsets[host].push(offset);
             }
-            let known = alone.hosts_of.entry(span.service.clone());
+            let known = hosts_of.entry(span.service.clone());
             let of_service = known.or_insert(Some(host));
             *of_service = of_service.filter(|known| *known == host);
-            self.tell(host, first_event, span, tree, false);
+            matched.push(Matched {
+                candidate,
+                span,
+                tree,
+            });
         }
-        alone
+        let offsets: Vec<i64> = (offsets.into_iter().enumerate())
+            .map(|(host, offsets)| self.clock(host, offsets))
+            .collect();
+        self.tell_matched(matched, &offsets);
+        Alone {
+            spans: alone,
+            offsets,
+            hosts_of,
+        }
+    }
+
+    /// Tells the requests what their spans say, and puts their events back that are late.
+    fn tell_matched(&mut self, matched: Vec<Matched>, offsets: &[i64]) {
+        let mut late: Vec<Late> = self.hosts.iter().map(|_| Late::default()).collect();
+        for Matched {
+            candidate, span, ..
+        } in &matched
+        {
+            let (late, offset) = (&mut late[candidate.host], offsets[candidate.host]);
+            if let Some(whole) = candidate.whole {
+                let mut note = |kind, told, file: Timestamp| {
+                    let file = Timestamp::from_ns(file.ns().saturating_add(offset));
+                    late.note((key_of(span), kind, told), file);
+                };
+                note(SpanEventKind::Start, whole.begin, span.begin);
+                note(SpanEventKind::End, whole.end, span.end);
+            }
+        }
+        let put_back: Vec<Late> = (self.hosts.iter_mut().zip(late))
+            .map(|(host, late)| match host.lines {
+                Some(lines) => late.put_back(&mut host.events, lines),
+                None => Late::default(),
+            })
+            .collect();
+        for Matched {
+            candidate: Candidate {
+                host, first_event, ..
+            },
+            span,
+            tree,
+        } in matched
+        {
+            let start = (key_of(&span), SpanEventKind::Start, first_event);
+            self.tell(host, put_back[host].at(start), span, tree, false);
+        }
     }
 
     fn tell(
@@ -246,9 +298,7 @@ impl Join<'_> {
 
     /// Makes events of the spans that have none, by the clock of their host.
     fn place(&mut self, alone: Alone) {
-        let offsets: Vec<i64> = (alone.offsets.into_iter().enumerate())
-            .map(|(host, offsets)| self.clock(host, offsets))
-            .collect();
+        let offsets = alone.offsets;
         let hosts = self.hosts.iter();
         let processes: Vec<Processes<'_>> = hosts.map(|host| Processes::of(host.lines)).collect();
         let (mut timeless, mut nowhere, mut by_another_name) = (0, 0, 0);

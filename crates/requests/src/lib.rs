@@ -15,6 +15,7 @@ mod copies;
 mod events;
 mod hosts;
 mod join;
+mod late;
 mod path;
 mod request;
 mod requests;

@@ -160,6 +160,53 @@ fn a_clock_that_is_off_is_said_and_allowed_for() {
 }
 
 #[test]
+fn events_of_a_thread_that_stood_still_before_them_are_when_the_file_says() {
+    // Two spans tell how the clocks relate: here alike. The third one's start and end come 5 ms late.
+    let told = |between: &str| {
+        let drawing = format!(
+            "0        0 switch - a
+             0  1000000 start a 1.1
+             0  1200000 end a 1.1
+             0  2000000 start a 1.2
+             0  2200000 end a 1.2
+             {between}
+             0 30000000 switch a:S -"
+        );
+        let file = "
+            1.1  1000000..1200000  shop GET
+            1.2  2000000..2200000  shop GET
+            1.3 10000000..20000000 shop GET";
+        let (found, diagnostics) = joined(&drawing, file);
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let servings = found.servings();
+        let third = servings.lines().find(|line| line.starts_with("1.3"));
+        third.expect("it has events").to_owned()
+    };
+    let stood_still = "
+        0 10100000 switch a:R b
+        0 14900000 switch b:R a
+        0 15000000 start a 1.3
+        0 20100000 switch a:R -
+        0 24900000 switch - a
+        0 25000000 end a 1.3";
+    assert_eq!(
+        told(stood_still),
+        "1.3 10000000..20000000: a 10000000..20000000 (Start, Whole)"
+    );
+    let late = "1.3 15000000..25000000: a 15000000..25000000 (Start, Whole)";
+    // It slept, ran or told of others in between, so that clocks or a tracer that is slow may be why.
+    let slept = stood_still.replace("a:R", "a:S");
+    let slept = slept.replace("0 14900000", "0 14800000 wake a\n0 14900000");
+    let slept = slept.replace("0 24900000", "0 24800000 wake a\n0 24900000");
+    assert_eq!(told(&slept), late);
+    assert_eq!(told("0 15000000 start a 1.3\n0 25000000 end a 1.3"), late);
+    let told_others = stood_still
+        .replace("0 10100000", "0 10050000 start a 1.4\n0 10100000")
+        .replace("0 20100000", "0 20050000 end a 1.4\n0 20100000");
+    assert!(told(&told_others).starts_with("1.3 15000000..25000000"));
+}
+
+#[test]
 fn spans_that_lack_a_time_say_nothing_of_clocks() {
     // 1.1's exporter set no times, or only the end: its events have both. Of 1.3 nothing is known.
     let drawing = format!("{ONE_RUNS}\n0 1000000 start a 1.1\n0 8000000 end a 1.1");
