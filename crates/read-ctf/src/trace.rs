@@ -280,42 +280,35 @@ impl CtfTrace {
         });
     }
 
-    /// Puts the packets of all streams one behind the other. That takes as long as a tenth of reading them, so two of
-    /// the `workers` share it.
+    /// Puts the packets of all streams one behind the other, behind those of the first, which stay where they are: fetching
+    /// pages takes longer than anything else here, and two of the `workers` share it.
     fn place_packets(&mut self, checked: Vec<CheckedStream>, workers: NonZeroUsize) {
         let count = checked.iter().map(|stream| stream.packets.len()).sum();
         let mut all_raw = Vec::with_capacity(checked.len());
         let mut all_told = Vec::with_capacity(checked.len());
-        for stream in checked
-            .into_iter()
-            .filter(|stream| !stream.packets.is_empty())
-        {
-            all_raw.push(stream.raw_packets);
-            all_told.push((stream.packets, stream.next_events));
-        }
-        let (raw_packets, packets) = (&mut self.raw_packets, &mut self.packets);
-        let place_raw = move || {
-            raw_packets.reserve_exact(count);
-            for mut of_stream in all_raw {
-                raw_packets.append(&mut of_stream);
+        let mut all_next = Vec::with_capacity(checked.len());
+        for mut stream in checked {
+            if stream.packets.is_empty() {
+                continue;
             }
-        };
+            let id = StreamId(all_told.len() as u32);
+            let begin = self.streams[id.index()].packets.start;
+            for (packet, number) in stream.packets.iter_mut().zip(begin..) {
+                (packet.id, packet.stream) = (PacketId(number), id);
+            }
+            all_raw.push(stream.raw_packets);
+            all_told.push(stream.packets);
+            all_next.push(stream.next_events);
+        }
+        let raw_packets = &mut self.raw_packets;
+        let place_raw = move || *raw_packets = one_behind_the_other(all_raw, count);
         std::thread::scope(|scope| {
             match workers.get() {
                 1 => place_raw(),
                 _ => drop(scope.spawn(place_raw)),
             }
-            packets.reserve_exact(count);
-            self.next_events.reserve_exact(count);
-            for ((told, next_events), stream) in all_told.into_iter().zip(0..) {
-                let placed = told.into_iter().zip(packets.len() as u32..);
-                packets.extend(placed.map(|(packet, id)| Packet {
-                    id: PacketId(id),
-                    stream: StreamId(stream),
-                    ..packet
-                }));
-                self.next_events.extend(next_events);
-            }
+            self.packets = one_behind_the_other(all_told, count);
+            self.next_events = one_behind_the_other(all_next, count);
         });
     }
 
@@ -596,6 +589,16 @@ impl CtfTrace {
         }
         Some(())
     }
+}
+
+fn one_behind_the_other<Thing>(lists: Vec<Vec<Thing>>, count: usize) -> Vec<Thing> {
+    let mut lists = lists.into_iter();
+    let mut all = lists.next().unwrap_or_default();
+    all.reserve_exact(count - all.len());
+    for mut list in lists {
+        all.append(&mut list);
+    }
+    all
 }
 
 /// Of each packet of a stream: the clock at the first event behind it.
