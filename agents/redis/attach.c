@@ -34,6 +34,9 @@
 #define TEXT_BYTES 8192
 /* Functions that we have called return here, where there is nothing. */
 #define NOWHERE 0ul
+/* How long LTTng waits for its daemon, in ms, where the server's environment does not say it in so many bytes. */
+#define PATIENCE "3000"
+#define PATIENCE_BYTES 16
 
 static pid_t server;
 /* The main thread's registers where we stopped it; NULL: it is not stopped. */
@@ -178,6 +181,39 @@ static void stop_while_waiting(struct user_regs_struct *registers, int seconds)
             seconds);
 }
 
+/* Threads that the server began in functions which we had it call: they stand at their first instruction. */
+static pid_t new_threads[16];
+static unsigned held;
+static int holds_new_threads;
+
+static void hold_new_threads(void)
+{
+    holds_new_threads = !ptrace(PTRACE_SETOPTIONS, server, 0, PTRACE_O_TRACECLONE);
+}
+
+static void hold_new_thread(void)
+{
+    unsigned long thread = 0;
+    ptrace(PTRACE_GETEVENTMSG, server, 0, &thread);
+    int status, has_room = held < sizeof new_threads / sizeof *new_threads;
+    if (has_room)
+        new_threads[held++] = thread;
+    else if (waitpid(thread, &status, __WALL) == (pid_t)thread)
+        ptrace(PTRACE_DETACH, thread, 0, 0);
+}
+
+static void let_new_threads_go(void)
+{
+    ptrace(PTRACE_SETOPTIONS, server, 0, 0);
+    holds_new_threads = 0;
+    while (held) {
+        int status;
+        pid_t thread = new_threads[--held];
+        if (waitpid(thread, &status, __WALL) == thread)
+            ptrace(PTRACE_DETACH, thread, 0, 0);
+    }
+}
+
 /* Has the stopped thread call a function, with its stack as it was and the registers restored by the
  * caller of this. No other register needs care: for its compiler, epoll_wait is a call that uses them. */
 static unsigned long call(const struct user_regs_struct *saved, unsigned long function, unsigned long first,
@@ -200,6 +236,8 @@ static unsigned long call(const struct user_regs_struct *saved, unsigned long fu
         int status;
         ptrace(PTRACE_CONT, server, 0, passed_on);
         wait_for_stop(&status);
+        if (holds_new_threads && status >> 16 == PTRACE_EVENT_CLONE)
+            hold_new_thread();
         passed_on = signal_of(status);
         if (passed_on != SIGSEGV && passed_on != SIGBUS && passed_on != SIGILL)
             continue;
@@ -214,7 +252,7 @@ static unsigned long call(const struct user_regs_struct *saved, unsigned long fu
 /* ---- attach, detach and ask ---------------------------------------------------------------------------- */
 
 struct functions {
-    unsigned long setenv, dlopen, dlsym, dlerror;
+    unsigned long getenv, setenv, dlopen, dlsym, dlerror;
 };
 
 enum task { ATTACH, DETACH, DETACH_WHEN_IDLE, ASK, TASKS };
@@ -232,6 +270,32 @@ static int answer, was_loaded;
 /* Why the agent refused. */
 static char refusal[512];
 
+/* Loads the agent, and LTTng with it. LTTng's constructor waits for its daemon as long as a variable says, and the
+ * server would wait with it. From the same variable LTTng's thread takes how long the daemon may be about an answer;
+ * then it gives the daemon up, and nothing of this server is recorded any more. So the text of the variable, to which
+ * LTTng keeps a pointer, says 0 while the constructor runs, and what it should before that thread begins. */
+static unsigned long load(const struct user_regs_struct *saved, const struct functions *there, unsigned long path,
+                          unsigned long text)
+{
+    static const char variable[] = "LTTNG_UST_REGISTER_TIMEOUT";
+    /* With room for what will stand there. */
+    char none[PATIENCE_BYTES] = "0              ", patience[256] = "";
+    unsigned long value = text + 32;
+    write_memory(text, variable, sizeof variable);
+    read_text(call(saved, there->getenv, text, 0, 0), patience, sizeof patience);
+    if (!patience[0] || strlen(patience) >= PATIENCE_BYTES)
+        strcpy(patience, PATIENCE);
+    write_memory(value, none, sizeof none);
+    call(saved, there->setenv, text, value, 1);
+    value = call(saved, there->getenv, text, 0, 0);
+    hold_new_threads();
+    unsigned long handle = call(saved, there->dlopen, path, RTLD_NOW, 0);
+    if (value)
+        write_memory(value, patience, strlen(patience) + 1);
+    let_new_threads_go();
+    return handle;
+}
+
 /* NULL, or what failed. */
 static const char *work(const struct user_regs_struct *saved, const struct functions *there, const char *library,
                         enum task task)
@@ -240,17 +304,10 @@ static const char *work(const struct user_regs_struct *saved, const struct funct
     unsigned long text = saved->rsp - STACK_LEFT_ALONE - TEXT_BYTES;
     unsigned long path = text + 64, name = path + PATH_MAX;
     write_memory(path, library, strlen(library) + 1);
-    if (task == ATTACH) {
-        /* Else LTTng would wait for its daemon, and the server with it. */
-        static const char variable[] = "LTTNG_UST_REGISTER_TIMEOUT";
-        write_memory(text, variable, sizeof variable);
-        write_memory(text + 32, "0", 2);
-        call(saved, there->setenv, text, text + 32, 1);
-    }
     unsigned long handle = call(saved, there->dlopen, path, RTLD_NOW | RTLD_NOLOAD, 0);
     was_loaded = handle != 0;
     if (!was_loaded && task == ATTACH)
-        handle = call(saved, there->dlopen, path, RTLD_NOW, 0);
+        handle = load(saved, there, path, text);
     if (!handle) {
         read_text(call(saved, there->dlerror, 0, 0, 0), said, sizeof said);
         return task == ATTACH ? said : "the agent is not in this process";
@@ -344,8 +401,8 @@ int main(int count, char **arguments)
     sigset_t signals;
     sigfillset(&signals);
     sigprocmask(SIG_BLOCK, &signals, NULL);
-    struct functions there = {address_in_server("setenv"), address_in_server("dlopen"), address_in_server("dlsym"),
-                              address_in_server("dlerror")};
+    struct functions there = {address_in_server("getenv"), address_in_server("setenv"), address_in_server("dlopen"),
+                              address_in_server("dlsym"), address_in_server("dlerror")};
 
     struct user_regs_struct saved;
     double begin = milliseconds();

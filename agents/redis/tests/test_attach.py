@@ -1,9 +1,12 @@
 """What slowpath-redis-attach promises: a server under load loses no reply when the agent comes and goes, also while
 it is recorded, nor when the recorder dies; and what cannot be attached to is left alone."""
 
+import contextlib
 import os
 import signal
 import subprocess
+import threading
+import time
 import unittest
 
 from load import EVERY_KIND, Load
@@ -92,6 +95,18 @@ class Attaching(unittest.TestCase):
             attach(server, "--detach-when-idle")
             self.assertEqual(ask(server), "away")
 
+    def test_a_server_is_recorded_by_a_session_daemon_that_is_slow(self):
+        with Server(agent=False) as server:
+            attach(server)
+            until(lambda: ask(server) == "idle", "the agent has learned")
+            until(lambda: f"PID: {server.pid} " in known_processes(), "LTTng knows the server")
+            recording = Recording(server, "*")
+            with slow_session_daemon():
+                recording.start()
+            server.turn()
+            recording.stop()
+            self.assertTrue(recording.read(server.pid))
+
     def test_what_somebody_else_changes_is_refused_as_long_as_it_lasts(self):
         with Server(agent=False) as server:
             before = change_code(server, "readQueryFromClient")
@@ -124,6 +139,27 @@ class Attaching(unittest.TestCase):
 def known_processes():
     """What the session daemon says of who could be recorded."""
     return subprocess.run(["lttng", "list", "--userspace"], check=True, capture_output=True, text=True).stdout
+
+
+@contextlib.contextmanager
+def slow_session_daemon():
+    """It stands still for 30 ms again and again, as on a busy machine."""
+    daemon = int(open(os.path.join(os.environ["LTTNG_HOME"], "pid")).read())
+    ended = threading.Event()
+
+    def hinder():
+        while not ended.wait(0.003):
+            os.kill(daemon, signal.SIGSTOP)
+            time.sleep(0.03)
+            os.kill(daemon, signal.SIGCONT)
+
+    hindrance = threading.Thread(target=hinder)
+    hindrance.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        hindrance.join()
 
 
 class Deaths(unittest.TestCase):
