@@ -152,11 +152,12 @@ pub fn run_record(args: RecordArgs) -> anyhow::Result<u8> {
             {
                 eprint!("{}", of_silent_patterns(asked, &outcome.folder));
             }
-            if options.mode == Mode::Standard {
-                let said = of_silent_agents(&options.redis, options.node, &outcome.folder);
-                eprint!("{said}");
-            }
-            eprint!("{}", summary(&outcome.folder, &outcome.manifest));
+            let silent = match options.mode {
+                Mode::Standard => silent_agents(&options.redis, options.node, &outcome.folder),
+                _ => SilentAgents::default(),
+            };
+            eprint!("{}", silent.warnings());
+            eprint!("{}", summary(&outcome.folder, &outcome.manifest, silent));
             exit_status(outcome.command_end)
         }
         Err(error) => {
@@ -164,7 +165,7 @@ pub fn run_record(args: RecordArgs) -> anyhow::Result<u8> {
                 folder, manifest, ..
             } = &error
             {
-                eprint!("{}", summary(folder, manifest));
+                eprint!("{}", summary(folder, manifest, SilentAgents::default()));
             }
             report(&error)
         }
@@ -328,7 +329,7 @@ fn exit_status(end: CommandEnd) -> u8 {
 }
 
 /// What was recorded, what was lost, what it cost, and what to type next.
-fn summary(folder: &Path, manifest: &Manifest) -> String {
+fn summary(folder: &Path, manifest: &Manifest, silent: SilentAgents) -> String {
     let Manifest {
         kernel,
         ust,
@@ -405,8 +406,9 @@ fn summary(folder: &Path, manifest: &Manifest) -> String {
         (Tracer::None, bytes) if bytes > 0 && ust.is_none() => return text,
         (_, 0) if ended_because.is_some() => return text,
         (_, 0) => return text + "nothing happened that was to be recorded\n",
-        _ if records("slowpath_node:") => "calls",
-        _ if records("slowpath_redis") => "redis",
+        _ if records("slowpath_node:") && !silent.node => "calls",
+        _ if records("slowpath_redis") && !silent.redis => "redis",
+        (Tracer::None, _) if silent.redis || silent.node => return text,
         (Tracer::None, _) => "events",
         _ if has_spans => "diagnose",
         _ => "cpu",
@@ -433,25 +435,40 @@ fn of_silent_patterns(asked: &[String], folder: &Path) -> String {
     silent.map(warning).collect()
 }
 
-/// A warning where the command was to start programs with an agent in them, and none told of anything.
-fn of_silent_agents(redis: &RedisChoice, node: bool, folder: &Path) -> String {
+/// Agents that were to be in programs which the command starts, and none told of anything.
+#[derive(Clone, Copy, Default)]
+struct SilentAgents {
+    redis: bool,
+    node: bool,
+}
+
+fn silent_agents(redis: &RedisChoice, node: bool, folder: &Path) -> SilentAgents {
     let ust = folder.join("ust");
     let known = told_events(&ust);
     let is_silent = |provider: &str| {
         !known.iter().any(|name| name.starts_with(provider)) || told_nothing(&ust, provider)
     };
-    let mut text = String::new();
-    if redis.launched && redis.servers.is_empty() && is_silent("slowpath_redis:") {
-        text += "warning: the command started no Redis server that told of itself: none was recorded\n\
-                 hint: one that runs already is named by its process (--redis PID); what systemd or Docker starts is not \
-                 started by the command\n";
+    SilentAgents {
+        redis: redis.launched && redis.servers.is_empty() && is_silent("slowpath_redis:"),
+        node: node && is_silent("slowpath_node:"),
     }
-    if node && is_silent("slowpath_node:") {
-        text += "warning: the command started no Node program that told of itself: none was recorded\n\
-                 hint: the command must start it, with the environment that it has itself; what systemd or Docker starts \
-                 is not started by the command\n";
+}
+
+impl SilentAgents {
+    fn warnings(self) -> String {
+        let mut text = String::new();
+        if self.redis {
+            text += "warning: the command started no Redis server that told of itself: none was recorded\n\
+                     hint: one that runs already is named by its process (--redis PID); what systemd or Docker starts is \
+                     not started by the command\n";
+        }
+        if self.node {
+            text += "warning: the command started no Node program that told of itself: none was recorded\n\
+                     hint: the command must start it, with the environment that it has itself; what systemd or Docker \
+                     starts is not started by the command\n";
+        }
+        text
     }
-    text
 }
 
 /// Whether no event of the provider was recorded: LTTng knows those of all programs that run, others than the command's,
@@ -606,8 +623,8 @@ mod tests {
                 launched,
                 ..RedisChoice::default()
             };
-            let said = of_silent_agents(&redis, node, folder.path());
-            said.matches("warning: ").count()
+            let silent = silent_agents(&redis, node, folder.path());
+            silent.warnings().matches("warning: ").count()
         };
         assert_eq!(warnings(true, true), 2);
         assert_eq!(warnings(false, false), 0);

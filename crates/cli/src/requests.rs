@@ -262,7 +262,8 @@ pub(crate) fn ensure_spans(recorded: &RecordedRequests, report: &Report) -> anyh
     }
     if !any {
         let why = "no spans were recorded\n  hint: applications tell their spans as user-space events \
-                   (`PROVIDER:start_span`, `PROVIDER:end_span`); `slowpath count` lists what there is";
+                   (`PROVIDER:start_span`, `PROVIDER:end_span`); `slowpath count` lists what there is; what the \
+                   agents for Node and Redis told is shown by `slowpath calls` and `slowpath redis`";
         return Err(report.nothing(why.to_owned()));
     }
     Ok(())

@@ -311,6 +311,7 @@ fn without_spans_a_path_that_cannot_be_read_is_told_and_may_have_them() {
         let told = slowpath(command, &kernel);
         assert_eq!(told.status, Some(status), "{command:?}: {}", told.stderr);
         assert!(told.stderr.contains("no spans were recorded"));
+        assert!(told.stderr.contains("`slowpath calls`"));
         assert_eq!(told.stderr.contains(&missing), status == 1, "{command:?}");
     };
     let commands: [&[&str]; 3] = [

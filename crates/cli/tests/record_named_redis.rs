@@ -66,6 +66,8 @@ fn servers_that_nobody_named_are_not_recorded() {
         said.contains("warning: the command started no Redis server"),
         "{said}"
     );
+    // And what to type next is nothing that asks such a server.
+    assert!(!said.contains("next: slowpath redis"), "{said}");
 
     // Nor where the command starts some.
     let launched = folder.path().join("launched");
