@@ -1,5 +1,7 @@
 //! The kernel's clocks as nanoseconds, where the standard library hides their zero.
 
+use std::time::Duration;
+
 use rustix::time::{ClockId, clock_gettime};
 
 /// `CLOCK_MONOTONIC`: nanoseconds since some moment near boot; the clock of ftrace's `mono` and of
@@ -16,6 +18,11 @@ pub fn realtime_ns() -> i64 {
 /// CPU time that this process has used, in nanoseconds, its children not included.
 pub fn process_cpu_ns() -> u64 {
     u64::try_from(read(ClockId::ProcessCPUTime)).unwrap_or(0)
+}
+
+/// CPU time that this thread has used.
+pub fn thread_cpu() -> Duration {
+    Duration::from_nanos(u64::try_from(read(ClockId::ThreadCPUTime)).unwrap_or(0))
 }
 
 fn read(clock: ClockId) -> i64 {
@@ -88,7 +95,7 @@ mod tests {
             eprintln!("SKIPPED: this processor has no counter that is known here");
             return;
         };
-        std::thread::sleep(std::time::Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(2));
         let second = pair(TickClock::Processor).expect("a pair");
         assert!(second.0 > first.0 && second.1 >= first.1 + 2_000_000);
     }

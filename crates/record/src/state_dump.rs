@@ -60,6 +60,8 @@ struct Known {
     threads: Vec<ThreadId>,
     files: Vec<OpenFile>,
     files_since_ns: i64,
+    /// A second look found the same files, so that none became another one while it was looked at them.
+    are_files_sure: bool,
     group: Option<String>,
     /// Its number in its own namespace, where that is another one.
     inside: Option<ProcessId>,
@@ -154,6 +156,7 @@ impl StateDump {
             threads: Vec::new(),
             files_since_ns: monotonic_ns(),
             files: processes::open_files(process),
+            are_files_sure: false,
             group: processes::control_group(process),
             inside: processes::number_inside(process),
             is_of_32_bit: processes::is_of_32_bit(process),
@@ -175,15 +178,17 @@ impl StateDump {
         let group = processes::control_group(process);
         let is_of_32_bit = processes::is_of_32_bit(process);
         let since_ns = monotonic_ns();
-        let files = known.is_command.then(|| processes::open_files(process));
-        if files.is_some() {
-            known.files_since_ns = since_ns;
+        let mut says_files = false;
+        if known.is_command {
+            let files = processes::open_files(process);
+            let are_the_same = files == known.files;
+            says_files = !are_the_same || !known.are_files_sure;
+            known.are_files_sure = are_the_same;
+            (known.files, known.files_since_ns) = (files, since_ns);
         }
-        let files = files.filter(|files| *files != known.files);
-        if (files.is_some() || group != known.group || is_of_32_bit != known.is_of_32_bit)
+        if (says_files || group != known.group || is_of_32_bit != known.is_of_32_bit)
             && let Some(stat) = processes::task_stat(process, ThreadId(process.0))
         {
-            known.files = files.unwrap_or(known.files);
             known.group = group;
             known.is_of_32_bit = is_of_32_bit;
             self.write(ThreadId(process.0), process, &stat.comm, &known, true)?;
@@ -240,4 +245,40 @@ pub(crate) fn write_tables(folder: &Path) -> io::Result<()> {
     fs::write(folder.join("interrupts.json"), interrupts)?;
     let disks = serde_json::to_vec_pretty(&crate::host::block_devices())?;
     fs::write(folder.join("block_devices.json"), disks)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn what_a_process_holds_open_is_said_again_until_a_look_finds_it_unchanged() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut dump = StateDump::to_folder(folder.path()).expect("a file");
+        dump.is_of_others = false;
+        let mut child = Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("cat runs");
+        let process = ProcessId(child.id() as i32);
+        dump.follow(process);
+        // It has begun when it answers.
+        let _ = child.stdin.as_mut().map(|pipe| pipe.write_all(b"?"));
+        let _ = child.stdout.as_mut().map(|pipe| pipe.read_exact(&mut [0]));
+        let mut lines = || {
+            dump.look_for_news().expect("a look");
+            let text = fs::read_to_string(folder.path().join(FILE_NAME)).expect("lines");
+            let start = format!("\"tid\":{process},");
+            text.matches(&start).count()
+        };
+        // The second one is of files that had stayed the same.
+        let counts = [lines(), lines(), lines()];
+        drop(child.stdin.take());
+        let _ = child.wait();
+        assert_eq!(counts, [1, 2, 2]);
+    }
 }

@@ -9,6 +9,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use slowpath_model::ProcessId;
+use slowpath_platform::clocks::thread_cpu;
 use slowpath_platform::process::WatchedChild;
 use slowpath_platform::signals::{EndSignal, SignalPipe};
 use slowpath_platform::wait::wait_readable;
@@ -25,8 +26,8 @@ use crate::spans::{MOST_OPERATIONS, News, SpanReceiver};
 
 /// How often `/proc` is looked at, at most.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
-/// A look that took long (4 ms at a service with 400 connections) is followed by a pause this many times
-/// as long: looks take one per cent of one processor at most.
+/// A look that took much of a processor's time (4 ms at a service with 400 connections) is followed by a pause this many
+/// times as long: looks take one per cent of one processor at most.
 const PAUSE_PER_LOOK: u32 = 100;
 /// The same of looks at the connections of a few processes, which clients may come and go between.
 const PAUSE_PER_CONNECTIONS: u32 = 50;
@@ -152,13 +153,13 @@ fn serve(
         if deadline.is_some_and(|deadline| now >= deadline) {
             return Ok(Reason::DurationOver);
         }
-        let next = next_look.min(next_groups).min(next_sweep);
-        let next = next_room.map_or(next, |room| next.min(room));
-        let next = match recording.probes {
-            Some(_) => next.min(next_connections),
-            None => next,
+        let first = next_look.min(next_groups).min(next_sweep);
+        let first = next_room.map_or(first, |room| first.min(room));
+        let first = match recording.probes {
+            Some(_) => first.min(next_connections),
+            None => first,
         };
-        let mut limit = next.saturating_duration_since(now);
+        let mut limit = first.saturating_duration_since(now);
         if let Some(deadline) = deadline {
             limit = limit.min(deadline - now);
         }
@@ -182,9 +183,9 @@ fn serve(
         if readable.changed_quotas
             && let Some(quotas) = &mut recording.group_quotas
         {
-            let now = Instant::now();
+            let begin = thread_cpu();
             quotas.look_at_changed().map_err(group_quotas_failed())?;
-            next_changes = Instant::now() + CHANGES_INTERVAL.max(now.elapsed() * PAUSE_PER_LOOK);
+            next_changes = next(CHANGES_INTERVAL, PAUSE_PER_LOOK, begin);
         }
         resting = drain(recording, &readable.rings)?;
         if ended
@@ -204,27 +205,34 @@ fn serve(
             next_sweep = now + SWEEP_INTERVAL;
         }
         if now >= next_look {
+            let begin = thread_cpu();
             look(recording, ended)?;
-            let took = now.elapsed();
-            next_look = Instant::now() + LOOK_INTERVAL.max(took * PAUSE_PER_LOOK);
+            next_look = next(LOOK_INTERVAL, PAUSE_PER_LOOK, begin);
         }
         let now = Instant::now();
         if now >= next_connections
             && let Some(probes) = &mut recording.probes
         {
+            let begin = thread_cpu();
             probes.look(talk);
-            let took = now.elapsed();
-            next_connections = Instant::now() + LOOK_INTERVAL.max(took * PAUSE_PER_CONNECTIONS);
+            next_connections = next(LOOK_INTERVAL, PAUSE_PER_CONNECTIONS, begin);
         }
         let now = Instant::now();
         if now >= next_groups {
+            let begin = thread_cpu();
             if let Some(quotas) = &mut recording.group_quotas {
                 quotas.look_for_news().map_err(group_quotas_failed())?;
             }
-            let took = now.elapsed();
-            next_groups = Instant::now() + GROUPS_INTERVAL.max(took * PAUSE_PER_LOOK);
+            next_groups = next(GROUPS_INTERVAL, PAUSE_PER_LOOK, begin);
         }
     }
+}
+
+/// When to do again what this thread had used `begin` of a processor's time before. That it waited for a processor costs
+/// nobody anything: on a busy machine a look takes a hundred times as long as it costs.
+fn next(interval: Duration, pause_per_time: u32, begin: Duration) -> Instant {
+    let took = thread_cpu().saturating_sub(begin);
+    Instant::now() + interval.max(took * pause_per_time)
 }
 
 struct Readable {
@@ -426,4 +434,22 @@ fn shell_status(status: ExitStatus) -> i32 {
         .code()
         .or_else(|| status.signal().map(|signal| 128 + signal))
         .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_come_less_often_for_what_they_cost_not_for_how_long_they_wait() {
+        let begin = thread_cpu();
+        std::thread::sleep(Duration::from_millis(50));
+        let after_waiting = next(LOOK_INTERVAL, PAUSE_PER_LOOK, begin);
+        assert!(after_waiting < Instant::now() + 4 * LOOK_INTERVAL);
+        while thread_cpu() - begin < Duration::from_millis(10) {
+            std::hint::spin_loop();
+        }
+        let after_work = next(LOOK_INTERVAL, PAUSE_PER_LOOK, begin);
+        assert!(after_work > Instant::now() + 4 * LOOK_INTERVAL);
+    }
 }

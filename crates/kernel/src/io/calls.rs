@@ -226,11 +226,10 @@ pub(super) fn outcome(
             names(made, path.map_or(Name::Unknown, Name::Path));
         }
         Some(Effect::Makes(kind)) => names(made, Name::Kind(kind)),
-        Some(Effect::MakesPair(kind)) => {
-            for fd in returned.pair.into_iter().flatten() {
-                names(fd, Name::Kind(kind));
-            }
-        }
+        Some(Effect::MakesPair(kind)) => match returned.pair {
+            Some(pair) => pair.into_iter().for_each(|fd| names(fd, Name::Kind(kind))),
+            None => tell(What::MadeUntold),
+        },
         // Without its entry it is not known whether `fcntl` duplicated: then nothing is.
         Some(Effect::Controls) => {
             if let Some(entry) = entry {

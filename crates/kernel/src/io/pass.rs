@@ -411,7 +411,7 @@ impl Analysis for Io<'_> {
                 chunk.push(at, Whose::Thread(parent), forked);
             }
             Fact::Free { thread } => chunk.push(at, Whose::Thread(thread), What::Freed),
-            // What it closes is not told; what gets the number next is, but for pairs.
+            // What it closes is not told; what gets a number next is, but for pairs.
             Fact::Exec { thread, .. } if self.pairs_are_untold => {
                 chunk.push(at, Whose::Thread(thread), What::Executed);
             }

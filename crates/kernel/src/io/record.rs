@@ -35,6 +35,8 @@ pub(super) enum What {
     },
     /// A descriptor is something from now on.
     Named { fd: i32, name: Name },
+    /// Two descriptors were made, nothing tells which.
+    MadeUntold,
     /// A descriptor is nothing from now on.
     Closed { fd: i32 },
     /// The same of all descriptors from one to another one.
@@ -102,6 +104,7 @@ impl What {
                 | Self::Moved { .. }
                 | Self::Called { .. }
                 | Self::Named { .. }
+                | Self::MadeUntold
                 | Self::Closed { .. }
                 | Self::ClosedRange { .. }
         )

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use slowpath_model::{ProcessId, ThreadId, TimeRange, Timestamp};
 
@@ -60,6 +60,8 @@ struct Process {
     /// By descriptor: when it was opened, closed or made last; and when all may have been closed.
     changed: FxHashMap<i32, Timestamp>,
     all_changed: Option<Timestamp>,
+    /// Descriptors that may have been closed as a program was executed, and of which nothing was said since.
+    doubtful: FxHashSet<i32>,
 }
 
 impl Process {
@@ -67,6 +69,18 @@ impl Process {
     fn has_changed(&self, fd: i32, since: Timestamp) -> bool {
         let changed = self.changed.get(&fd).copied().max(self.all_changed);
         changed.is_some_and(|at| at >= since)
+    }
+
+    /// The descriptors from `first` to `last` of which anything is known, in order.
+    fn known(&self, first: u32, last: u32) -> Vec<i32> {
+        let known = self.descriptors.keys().chain(self.unnamed.keys());
+        let known = known.chain(self.unnamed_calls.keys()).copied();
+        let mut known: Vec<i32> = known
+            .filter(|&fd| (first..=last).contains(&(fd as u32)) && fd >= 0)
+            .collect();
+        known.sort_unstable();
+        known.dedup();
+        known
     }
 }
 
@@ -274,10 +288,12 @@ impl Resolver {
                 let process = child_process.or(saved).unwrap_or(ProcessId(child.0));
                 self.belongs(child, process);
                 if let Some(parent) = parent.filter(|&parent| parent != process) {
-                    let inherited = self.processes.get(&parent).map(|of| of.descriptors.clone());
+                    let of_parent = self.processes.get(&parent);
+                    let inherited =
+                        of_parent.map(|of| (of.descriptors.clone(), of.doubtful.clone()));
                     self.forget_all(process);
                     let of_child = self.processes.entry(process).or_default();
-                    of_child.descriptors = inherited.unwrap_or_default();
+                    (of_child.descriptors, of_child.doubtful) = inherited.unwrap_or_default();
                 }
             }
             What::Freed => {
@@ -330,8 +346,17 @@ impl Resolver {
             What::Closed { fd } => self.state(at, process, fd, None),
             What::ClosedRange { first, last } => self.close(at, process, first, last),
             What::Executed => {
-                self.close(at, process, 3, u32::MAX);
-                self.processes.entry(process).or_default().all_changed = Some(at);
+                let of = self.processes.entry(process).or_default();
+                of.doubtful = of.known(3, u32::MAX).into_iter().collect();
+                of.all_changed = Some(at);
+            }
+            What::MadeUntold => {
+                let of = self.processes.entry(process).or_default();
+                let mut doubtful: Vec<i32> = of.doubtful.drain().collect();
+                doubtful.sort_unstable();
+                for fd in doubtful {
+                    self.state(at, process, fd, None);
+                }
             }
             What::Called { call, fd, since } => {
                 let range = TimeRange::new(since, at);
@@ -407,6 +432,7 @@ impl Resolver {
     fn state(&mut self, at: Timestamp, process: ProcessId, fd: i32, file: Option<FileId>) {
         let of = self.processes.entry(process).or_default();
         of.changed.insert(fd, at);
+        of.doubtful.remove(&fd);
         if let Some(moved) = of.unnamed.remove(&fd) {
             self.files.add_unknown(process, fd, moved);
         }
@@ -419,17 +445,8 @@ impl Resolver {
 
     /// Nothing is known of a process's descriptors from `first` to `last` any more.
     fn close(&mut self, at: Timestamp, process: ProcessId, first: u32, last: u32) {
-        let Some(of) = self.processes.get(&process) else {
-            return;
-        };
-        let known = of.descriptors.keys().chain(of.unnamed.keys());
-        let known = known.chain(of.unnamed_calls.keys()).copied();
-        let mut closed: Vec<i32> = known
-            .filter(|&fd| (first..=last).contains(&(fd as u32)) && fd >= 0)
-            .collect();
-        closed.sort_unstable();
-        closed.dedup();
-        for fd in closed {
+        let of = self.processes.get(&process);
+        for fd in of.map(|of| of.known(first, last)).unwrap_or_default() {
             self.state(at, process, fd, None);
         }
     }
@@ -437,6 +454,7 @@ impl Resolver {
     fn forget_all(&mut self, process: ProcessId) {
         if let Some(of) = self.processes.get_mut(&process) {
             of.descriptors.clear();
+            of.doubtful.clear();
             of.unnamed_calls.clear();
             for (fd, moved) in of.unnamed.drain() {
                 self.files.add_unknown(process, fd, moved);
@@ -447,6 +465,7 @@ impl Resolver {
     /// The descriptor is this file, and has been since the latest statement about it.
     fn dump_names(&mut self, process: ProcessId, fd: i32, file: FileId) {
         let of = self.processes.entry(process).or_default();
+        of.doubtful.remove(&fd);
         if let Some(moved) = of.unnamed.remove(&fd) {
             self.files.add(file, moved);
         }
@@ -585,6 +604,7 @@ fn needs_process(record: &Record<What>) -> Option<ThreadId> {
         | What::Named { .. }
         | What::Closed { .. }
         | What::ClosedRange { .. }
+        | What::MadeUntold
         | What::Executed
         | What::Forked {
             parent_process: None,
@@ -622,6 +642,38 @@ mod tests {
         check(
             &text.replace("MADE", "sys_exit_socketpair __syscall_nr=53 ret=0"),
             "7:t7 0/0 15/2 | unknown (pid 7, fd 3) 0/0 10/1, /log 0/0 5/1",
+        );
+    }
+
+    #[test]
+    fn what_a_program_has_kept_as_it_began_is_still_that_file() {
+        // A script opens 7, sleeps and executes what writes to it.
+        let text = "cpu0 5 0>7
+             cpu0 10 descriptor pid=7 fd=7 filename=/kept
+             cpu0 20 sched_process_exec filename=/bin/a tid=7 old_tid=7
+             cpu0 40 >write fd=7
+             cpu0 41 <write ret=10
+             cpu0 45 sys_exit_pipe __syscall_nr=22 ret=FAILS
+             cpu0 46 >write fd=7
+             cpu0 47 <write ret=5
+             cpu0 50 7>0";
+        check(
+            &text.replace("FAILS", "-24"),
+            "7:t7 0/0 15/2 | /kept 0/0 15/2",
+        );
+        check(
+            &text.replace("FAILS", "0"),
+            "7:t7 0/0 15/2 | /kept 0/0 10/1, unknown (pid 7, fd 7) 0/0 5/1",
+        );
+        // What it has made since is not what it had before.
+        check(
+            &text
+                .replace(
+                    "cpu0 40",
+                    "cpu0 30 >dup2 oldfd=7 newfd=7\n cpu0 31 <dup2 ret=7\n cpu0 40",
+                )
+                .replace("FAILS", "0"),
+            "7:t7 0/0 15/2 | /kept 0/0 15/2",
         );
     }
 
