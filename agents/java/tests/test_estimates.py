@@ -73,9 +73,14 @@ class Queries(unittest.TestCase):
             r"select * from users where name = 'O\'Brien from secret'": "SELECT users",
             r"select * from users where name like 'a\' escape '\' and id in (select id from b)": "SELECT users, b",
             # What it changes counts.
-            "with old as (delete from orders returning *) select * from old": "DELETE orders, old",
+            "with old as (delete from orders returning *) select * from old": "DELETE orders",
             "with old as (select * from orders) update users u set name = ''": "UPDATE orders",
-            "with old as (select * from orders for update) select * from old": "WITH orders, old",
+            "with old as (select * from orders for update) select * from old": "WITH orders",
+            # What it names is no table, but what it is made of may have the same name.
+            "with a as (select * from x), b(n) as materialized (select * from A) select * from b join a on true": "WITH x",
+            "with orders as (select * from orders where upper(state) = 'OPEN') select * from orders": "WITH orders",
+            "with recursive t(n) as (select 1 union all select n + 1 from t) select * from t join tags on true": "WITH tags",
+            'select * from (with "x y" as not materialized (select * from a) select * from "x y") c': "SELECT a",
         }
         ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Queries", *queries], check=True,
                              capture_output=True, text=True, timeout=60)

@@ -10,9 +10,6 @@ use slowpath_model::counted;
 /// Of a value in a table.
 const MOST_LETTERS: usize = 32;
 
-/// A share of the variance of which no parameter is told, and which is worth a word.
-const MUCH_UNKNOWN: f64 = 0.1;
-
 /// Everything that was found, as text.
 pub(crate) fn text(
     results: &Results,
@@ -237,7 +234,7 @@ fn matters(importance: &Importance, objective: &ObjectiveRow) -> String {
         .iter()
         .map(|(name, share)| match share {
             Some(share) => format!("{name} {}", percent(*share)),
-            None => format!("{name} unknown (not varied)"),
+            None => format!("{name} unknown (no second value has a result)"),
         });
     let mut shares: Vec<String> = shares.collect();
     shares.extend(
@@ -245,11 +242,9 @@ fn matters(importance: &Importance, objective: &ObjectiveRow) -> String {
             .together
             .map(|share| format!("together only {}", percent(share))),
     );
-    let known: f64 = importance.parameters.iter().filter_map(|one| one.1).sum();
-    let is_much_unknown = importance.method == Method::Additive && known < 1.0 - MUCH_UNKNOWN;
-    if is_much_unknown {
-        shares.push(format!("not explained {}", percent(1.0 - known)));
-    }
+    let not_explained =
+        (importance.not_explained).map(|share| format!("not explained {}", percent(share)));
+    shares.extend(not_explained);
     let method = match importance.method {
         Method::MainEffects => {
             "shares of the variance between configurations: main effects, functional ANOVA of the whole grid"
@@ -258,11 +253,11 @@ fn matters(importance: &Importance, objective: &ObjectiveRow) -> String {
             "shares of the variance, each value counted once: effects that add up, fitted to what was tried; not a whole grid, so what parameters do only together is not known"
         }
     };
-    let why = match is_much_unknown {
-        true => {
+    let why = match importance.not_explained {
+        Some(_) => {
             "; not explained is what noise, values taken together in groups and parameters together do"
         }
-        false => "",
+        None => "",
     };
     format!(
         "\nWhat {} depends on: {}\n({method}{why})\n",
@@ -344,26 +339,23 @@ mod tests {
             goal: "minimise",
             noise: None,
         };
-        let told = |method, shares: [f64; 2]| {
-            let parameters = ["a", "b"].map(str::to_owned).into_iter();
-            let parameters = parameters.zip(shares.map(Some)).collect();
+        let told = |not_explained| {
             let importance = Importance {
-                method,
-                parameters,
+                method: Method::Additive,
+                parameters: vec![("a".to_owned(), Some(0.12)), ("b".to_owned(), Some(0.11))],
                 together: None,
+                not_explained,
             };
             matters(&importance, &objective)
         };
-        let much = told(Method::Additive, [0.12, 0.11]);
+        let much = told(Some(0.77));
         assert!(
             much.contains("a 12 %, b 11 %, not explained 77 %\n"),
             "{much}"
         );
         assert!(much.contains("; not explained is what noise"), "{much}");
-        let little = told(Method::Additive, [0.6, 0.35]);
+        let little = told(None);
         assert!(!little.contains("not explained"), "{little}");
-        let grid = told(Method::MainEffects, [0.1, 0.1]);
-        assert!(!grid.contains("not explained"), "{grid}");
     }
 
     #[test]

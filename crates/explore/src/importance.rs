@@ -20,16 +20,23 @@ use crate::value::{Configuration, Value};
 /// the first of these that the configurations suffice for.
 const GROUPS: [usize; 4] = [8, 5, 3, 2];
 
+/// Less that no parameter explains is not worth telling.
+const MUCH_UNEXPLAINED: f64 = 0.1;
+
 /// How much each parameter matters.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Importance {
     /// How it was computed.
     pub method: Method,
-    /// Shares of the variance, from 0 to 1, the largest first; null where a parameter was not varied.
+    /// Shares of the variance, from 0 to 1, the largest first; null where no second value of a parameter has a result.
     pub parameters: Vec<(String, Option<f64>)>,
     /// The share of what parameters do only together; null where it is not known, or there is one alone.
     #[schema(required)]
     pub together: Option<f64>,
+    /// The share that no parameter explains by itself, where that is not known better and a tenth or more: of noise, of values
+    /// that were looked at in groups, and of what parameters do together.
+    #[schema(required)]
+    pub not_explained: Option<f64>,
 }
 
 /// How importance was computed.
@@ -79,6 +86,9 @@ pub fn importance(space: &Space, sampled: &[(&Configuration, Sample)]) -> Option
         key(two.1).total_cmp(&key(one.1))
     });
     let are_several = found.iter().flatten().count() > 1;
+    let explained: f64 = parameters.iter().filter_map(|one| one.1).sum();
+    let not_explained =
+        Some(1.0 - explained).filter(|share| !is_grid && *share >= MUCH_UNEXPLAINED);
     Some(Importance {
         method: match is_grid {
             true => Method::MainEffects,
@@ -86,6 +96,7 @@ pub fn importance(space: &Space, sampled: &[(&Configuration, Sample)]) -> Option
         },
         parameters,
         together: (is_grid && are_several).then(|| share(left - freedom * noise / count)),
+        not_explained,
     })
 }
 
@@ -298,6 +309,12 @@ mod tests {
             (0.0, 0.0)
         );
         assert_eq!(multiplied.together, Some(1.0));
+        assert_eq!(multiplied.not_explained, None);
+        let part = shares(|a, b| (a - 1.5) * (b - 1.5), |a, b| (a, b) != (1, 1));
+        let explained = share(&part, "a") + share(&part, "b");
+        let left = part.not_explained.expect("much is left");
+        assert!(explained < 0.2, "{explained}");
+        assert!((left + explained - 1.0).abs() < 0.002, "{left}");
     }
 
     #[test]
@@ -342,6 +359,7 @@ mod tests {
         // A hole changes nothing where nothing is done together.
         let hole = shares(|a, b| a + 2.0 * b, |a, b| (a, b) != (3, 3));
         assert_eq!((share(&hole, "a"), share(&hole, "b")), (0.2, 0.8));
+        assert_eq!(hole.not_explained, None);
         // One parameter, each value once, one of them without a result.
         let line = shares(|_, b| b, |a, b| a == 0 && b < 3);
         assert_eq!(share(&line, "b"), 1.0);

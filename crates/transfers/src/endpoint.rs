@@ -55,9 +55,9 @@ impl Endpoint {
             let all = wanted
                 .iter()
                 .all(|name| in_text.iter().any(|table| is_same(name, table)));
-            let no_more = in_text
-                .iter()
-                .all(|table| wanted.iter().any(|name| is_same(name, table)));
+            let no_more = in_text.iter().all(|table| {
+                wanted.iter().any(|name| is_same(name, table)) || is_given(table, query.text)
+            });
             return all && (no_more || self.is_entity);
         }
         let whole = format!("{}.{}", query.database, query.collection);
@@ -156,6 +156,26 @@ fn first_word(query: &str) -> &str {
     let rest = &query[begin.unwrap_or(query.len())..];
     let end = rest.find(|letter: char| !letter.is_ascii_alphabetic());
     &rest[..end.unwrap_or(rest.len())]
+}
+
+/// Whether a query gives the name to a part of its own, as by `WITH name (n) AS MATERIALIZED (`.
+fn is_given(name: &str, query: &str) -> bool {
+    let (query, name) = (query.to_ascii_lowercase(), name.to_ascii_lowercase());
+    query.match_indices(&name).any(|(at, _)| {
+        let is_within =
+            |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$' | '.');
+        let rest = query[at + name.len()..].trim_start_matches(['"', '`', ']']);
+        let rest = match rest.trim_start().strip_prefix('(') {
+            Some(columns) => columns.split_once(')').map_or("", |(_, rest)| rest),
+            None => rest,
+        };
+        let named = rest.trim_start().strip_prefix("as");
+        let how = named
+            .and_then(|named| named.split_once('('))
+            .map(|(how, _)| how.trim());
+        !query[..at].ends_with(is_within)
+            && matches!(how, Some("" | "materialized" | "not materialized"))
+    })
 }
 
 /// The tables of a query, as the agent finds them: names after FROM and JOIN.
@@ -374,6 +394,20 @@ mod tests {
             false,
         );
         check("SELECT seats", true, ["SELECT", "", "", joined], true);
+        let given = "WITH old AS (SELECT * FROM a), \"b\" (n) AS MATERIALIZED (SELECT 1 FROM a) SELECT * FROM old JOIN \"b\" ON ?";
+        check("WITH a", false, ["", "", "", given], true);
+        check("WITH b", false, ["", "", "", given], false);
+        check(
+            "WITH a",
+            false,
+            [
+                "WITH",
+                "",
+                "",
+                "WITH old AS (SELECT * FROM a) SELECT * FROM old JOIN c ON ?",
+            ],
+            false,
+        );
         check(
             "find shop.tickets",
             false,

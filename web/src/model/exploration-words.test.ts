@@ -1,13 +1,17 @@
 // What an exploration found is said as the command says it.
 import { expect, test } from 'vitest';
+import type { TriedConfiguration } from './interface';
 import {
   sentenceOfDrift,
+  sentenceOfStanding,
+  sentencesOfMethod,
   wordAgainst,
   wordBrief,
   wordMean,
   wordNoMean,
   wordNumber,
   wordShort,
+  wordStanding,
   wordTrials,
 } from './exploration-words';
 
@@ -44,6 +48,31 @@ test('means and differences', () => {
 test('how many trials have a result', () => {
   expect(wordTrials({ outcomes: { good: 2, stopped: 1 } })).toBe('3');
   expect(wordTrials({ outcomes: { good: 2, 'timed-out': 1 } })).toBe('2 of 3');
+});
+
+test('of the best it is told that some of its trials failed', () => {
+  const best = (outcomes: Record<string, number>): TriedConfiguration => ({
+    rank: 1,
+    configuration: {},
+    outcomes,
+    metrics: {},
+    standing: 'best',
+    difference: null,
+    is_on_front: true,
+  });
+  expect(wordStanding(best({ good: 3 }))).toBe('best');
+  expect(wordStanding(best({ good: 2, workload: 1 }))).toBe('best, workload 1×');
+  expect(sentenceOfStanding(best({ good: 3 }), 0.95)).toBe('It has the best mean of the first objective.');
+  expect(sentenceOfStanding(best({ good: 2, workload: 1 }), 0.95)).toMatch(
+    /objective\. Some of its trials failed: workload 1×\.$/,
+  );
+});
+
+test('what no parameter explains is told', () => {
+  expect(sentencesOfMethod({ method: 'additive', not_explained: 0.77 })).toMatch(
+    / Not explained is what noise/,
+  );
+  expect(sentencesOfMethod({ method: 'additive', not_explained: null })).not.toMatch(/Not explained/);
 });
 
 test('what was stopped has not failed', () => {

@@ -4,6 +4,7 @@ import type {
   Configuration,
   ExplorationState,
   ExploredMetric,
+  Importance,
   ImportanceMethod,
   MeanDifference,
   MetricOfConfiguration,
@@ -112,7 +113,7 @@ export function wordNoMean(failed: number): string {
 export function wordStanding(row: TriedConfiguration): string {
   switch (row.standing) {
     case 'best':
-      return 'best';
+      return ['best', wordFailures(row)].filter((word) => word !== '').join(', ');
     case 'not-told-apart':
       return '≈ best';
     case 'worse':
@@ -128,9 +129,10 @@ export function wordStanding(row: TriedConfiguration): string {
 /** The same in a sentence; `confidence` from 0 to 1. */
 export function sentenceOfStanding(row: TriedConfiguration, confidence: number): string {
   const percent = `${Math.round(100 * confidence)} %`;
+  const failed = wordFailures(row);
   switch (row.standing) {
     case 'best':
-      return 'It has the best mean of the first objective.';
+      return `It has the best mean of the first objective.${failed === '' ? '' : ` Some of its trials failed: ${failed}.`}`;
     case 'not-told-apart':
       return `It cannot be told from the best: 0 lies in the ${percent} interval of the difference.`;
     case 'worse':
@@ -138,9 +140,9 @@ export function sentenceOfStanding(row: TriedConfiguration, confidence: number):
     case 'no-interval':
       return 'There are too few trials to say whether it differs from the best.';
     case 'unreliable':
-      return `Some of its trials failed: ${wordFailures(row)}.`;
+      return `Some of its trials failed: ${failed}.`;
     case 'failed':
-      return `All of its trials failed: ${wordFailures(row)}.`;
+      return `All of its trials failed: ${failed}.`;
   }
 }
 
@@ -151,12 +153,21 @@ export const STATE_OF_EXPLORATION: Record<ExplorationState, string> = {
   interrupted: 'interrupted',
 };
 
-export const METHOD_WORDS: Record<ImportanceMethod, string> = {
+const METHOD_WORDS: Record<ImportanceMethod, string> = {
   'main-effects':
     'Shares of the variance between configurations: main effects, functional ANOVA of the whole grid.',
   additive:
     'Shares of the variance, each value counted once: effects that add up, fitted to what was tried; not a whole grid, so what parameters do only together is not known.',
 };
+
+/** How importance was computed, and what it leaves open. */
+export function sentencesOfMethod({
+  method,
+  not_explained: open,
+}: Pick<Importance, 'method' | 'not_explained'>): string {
+  const why = 'Not explained is what noise, values taken together in groups and parameters together do.';
+  return open === null ? METHOD_WORDS[method] : `${METHOD_WORDS[method]} ${why}`;
+}
 
 export function wordGoal({ goal }: Pick<ExploredMetric, 'goal'>): string {
   if (goal === null) return '';

@@ -37,6 +37,8 @@ describe('an exploration', { skip: noBrowser || onlyMock }, () => {
     assert.match(await head.innerText(), /noise 1\.1 %/);
     assert.match(await head.innerText(), /of \d+ that are equally good, up to 26 % would seem worse/);
     assert.match(await head.innerText(), /\d+ ± [\d.]+ queries\/min/);
+    const importance = panel(page, 'Importance of parameters');
+    assert.match(await importance.innerText(), /not explained\s+17 %[^]*Not explained is what noise/);
     await head.getByText('The best configuration, ready to use').click();
     await head.getByText('threads = 3').waitFor();
     const [file] = await Promise.all([

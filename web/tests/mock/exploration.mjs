@@ -166,11 +166,12 @@ function exploration() {
       importance: {
         method: 'additive',
         parameters: [
-          ['threads', 0.71],
+          ['threads', 0.61],
           ['mode', 0.17],
           ['page_size', 0.05],
         ],
         together: null,
+        not_explained: 0.17,
       },
       notes: [],
     },

@@ -1,6 +1,6 @@
-// What the first objective depends on: a bar for each parameter, and one for what parameters do only together.
-// Shares and how they were computed are the server's.
-import { METHOD_WORDS } from '../../model/exploration-words';
+// What the first objective depends on: a bar for each parameter, and one for what parameters do only together or none
+// explains. Shares and how they were computed are the server's.
+import { sentencesOfMethod } from '../../model/exploration-words';
 import type { ExplorationResults } from '../../model/interface';
 import { EmptyNotice } from '../../parts/notices';
 
@@ -21,34 +21,30 @@ export function Importance({ results }: { results: ExplorationResults }) {
             {importance.parameters.map(([name, share]) => (
               <Bar key={name} name={name} share={share} />
             ))}
-            {importance.together !== null && (
-              <Bar name="together only" share={importance.together} isTogether />
+            {importance.together !== null && <Bar name="together only" share={importance.together} isRest />}
+            {importance.not_explained !== null && (
+              <Bar name="not explained" share={importance.not_explained} isRest />
             )}
           </dl>
-          <p className="muted">{METHOD_WORDS[importance.method]}</p>
+          <p className="muted">{sentencesOfMethod(importance)}</p>
         </div>
       )}
     </section>
   );
 }
 
-function Bar({
-  name,
-  share,
-  isTogether = false,
-}: {
-  name: string;
-  share: number | null;
-  isTogether?: boolean;
-}) {
+function Bar({ name, share, isRest = false }: { name: string; share: number | null; isRest?: boolean }) {
   return (
     <div>
-      <dt className={isTogether ? 'muted' : ''}>{name}</dt>
+      <dt className={isRest ? 'muted' : ''}>{name}</dt>
       <dd>
         <span className="importance-track" aria-hidden="true">
-          <span className={isTogether ? 'is-together' : ''} style={{ width: `${100 * (share ?? 0)}%` }} />
+          <span className={isRest ? 'is-rest' : ''} style={{ width: `${100 * (share ?? 0)}%` }} />
         </span>
-        <span className="importance-share" title={share === null ? 'It was not varied' : undefined}>
+        <span
+          className="importance-share"
+          title={share === null ? 'No second value of it has a result' : undefined}
+        >
           {share === null ? 'unknown' : `${Math.round(100 * share)} %`}
         </span>
       </dd>

@@ -1,6 +1,6 @@
 /*
  * What is shown of a query in SQL as its endpoint: what it does, and the tables it names. Not a parser: words
- * after FROM and JOIN, as far as they are names.
+ * after FROM and JOIN, as far as they are names, and none that WITH gives.
  */
 package slowpath.transfers;
 
@@ -27,6 +27,10 @@ final class Sql {
     /** Other uses of the word FROM. */
     private static final Pattern NO_TABLES = Pattern.compile("\\bDISTINCT\\s+FROM\\b"
             + "|\\b(?:EXTRACT|SUBSTRING|TRIM|OVERLAY)\\s*\\(" + IN_PARENTHESES + "\\bFROM\\b", Pattern.CASE_INSENSITIVE);
+    /** A name that WITH gives, until what has it begins. */
+    private static final Pattern NAMED = Pattern.compile("(" + NAME + ")\\s*(?:\\([^()]*\\)\\s*)?"
+            + "\\bAS\\s*(?:(?:NOT\\s+)?MATERIALIZED\\s*)?\\(", Pattern.CASE_INSENSITIVE);
+    private static final Pattern UNION = Pattern.compile("\\bUNION\\b", Pattern.CASE_INSENSITIVE);
     /** What a query changes that begins with WITH. */
     private static final Pattern CHANGE = Pattern.compile("\\b(INSERT(?=\\s+INTO\\b)|MERGE(?=\\s+INTO\\b)|DELETE(?=\\s+FROM\\b)"
             + "|UPDATE(?=\\s+\\S+(?:\\s+(?:AS\\s+)?\\w+)?\\s+SET\\b))", Pattern.CASE_INSENSITIVE);
@@ -78,10 +82,34 @@ final class Sql {
     private static Set<String> tables(String query) {
         Set<String> tables = new LinkedHashSet<>();
         for (Matcher table = TABLES.matcher(query); table.find();) {
-            if (table.group(1) != null) {
-                tables.add(table.group(1).replaceAll("[\"`\\[\\]\\s]", ""));
+            if (table.group(1) != null && !isNamedBefore(query, name(table.group(1)), table.start(1))) {
+                tables.add(name(table.group(1)));
             }
         }
         return tables;
+    }
+
+    private static String name(String quoted) {
+        return quoted.replaceAll("[\"`\\[\\]\\s]", "");
+    }
+
+    /** Whether WITH has given it to something; in that itself it is another's, but where it recurs, behind UNION. */
+    private static boolean isNamedBefore(String query, String name, int at) {
+        for (Matcher named = NAMED.matcher(query); named.find() && named.end() <= at;) {
+            boolean isSame = name(named.group(1)).equalsIgnoreCase(name);
+            if (isSame && (end(query, named.end()) <= at || UNION.matcher(query).region(named.end(), at).find())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Where the parenthesis is closed that was opened before. */
+    private static int end(String query, int begin) {
+        int end = begin;
+        for (int open = 1; open > 0 && end < query.length(); end++) {
+            open += query.charAt(end) == '(' ? 1 : query.charAt(end) == ')' ? -1 : 0;
+        }
+        return end;
     }
 }
