@@ -31,4 +31,4 @@ pub use locks::LOCK_CALLS;
 pub use path::{CriticalPath, Link, LinkKind, Segment, Share, State};
 pub use state_of::state_of;
 pub use text::without_numbers;
-pub use walk::bare_path;
+pub use walk::{bare_path, bare_path_of_wait};

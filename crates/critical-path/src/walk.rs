@@ -23,6 +23,27 @@ pub fn bare_path<'lines>(
     thread: ThreadId,
     window: TimeRange,
 ) -> BarePath<'lines> {
+    walked(hosts, host, thread, window, false)
+}
+
+/// The same of something that waited throughout `window` for what ended the thread's wait at the end of it,
+/// whatever else the thread did before.
+pub fn bare_path_of_wait<'lines>(
+    hosts: &Hosts<'lines>,
+    host: HostId,
+    thread: ThreadId,
+    window: TimeRange,
+) -> BarePath<'lines> {
+    walked(hosts, host, thread, window, true)
+}
+
+fn walked<'lines>(
+    hosts: &Hosts<'lines>,
+    host: HostId,
+    thread: ThreadId,
+    window: TimeRange,
+    waits_throughout: bool,
+) -> BarePath<'lines> {
     let Some(lines) = hosts.lines(host) else {
         let piece = Piece {
             range: window,
@@ -57,6 +78,7 @@ pub fn bare_path<'lines>(
             halted: None,
         }],
         path: BarePath::default(),
+        waits_throughout,
     };
     while walk.step() {}
     walk.path
@@ -102,6 +124,8 @@ struct Walk<'walk, 'lines> {
     shown: Timestamp,
     frames: Vec<Frame<'lines>>,
     path: BarePath<'lines>,
+    /// The wait that the path meets first is as long as the window.
+    waits_throughout: bool,
 }
 
 /// A thread of another host that sent a packet.
@@ -147,7 +171,10 @@ impl<'lines> Walk<'_, 'lines> {
         }
         let stretch = self.lines.stretch_before(frame.thread, self.cursor);
         let whole = stretch.range.begin;
-        let begin = stretch.range.begin.max(frame.until);
+        let begin = match std::mem::take(&mut self.waits_throughout) {
+            true => frame.until,
+            false => whole.max(frame.until),
+        };
         if frame.entry == LinkKind::Packet && self.deliver(stretch, begin) {
             return true;
         }

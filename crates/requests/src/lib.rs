@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod absent;
 mod assign;
 mod bands;
 mod clocks;

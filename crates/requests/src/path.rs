@@ -3,15 +3,18 @@
 //! §3.4 of Gelle, Ezzati-Jivan & Dagenais (2021), for requests that go from thread to thread. Walked
 //! backwards: within a serving the path is the thread's own; between two, while the request lay in a
 //! queue, it is that of the thread that takes it up next. Where a serving thread meanwhile works for
-//! another request, that request is what blocks this one, on whichever host.
+//! another request, that request is what blocks this one, on whichever host, unless it cannot go on yet
+//! itself ([`absences`]).
 
 use std::cmp::Reverse;
 
 use slowpath_critical_path::{
-    BareLink, Cause, CriticalPath, Detail, Piece, Segments, State, Words, bare_path,
+    BareLink, BarePath, Cause, CriticalPath, Detail, Piece, Segments, State, Words, bare_path,
+    bare_path_of_wait,
 };
 use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 
+use crate::absent::{absences, waits_for_events};
 use crate::assign::Active;
 use crate::hosts::{AllHosts, RequestOfHost};
 use crate::request::{Bound, Request, Serving};
@@ -70,9 +73,9 @@ pub(crate) struct Part<'lines> {
 
 /// A part of the window in which one thread's path is the request's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stage {
-    thread: ThreadId,
-    range: TimeRange,
+pub(crate) struct Stage {
+    pub(crate) thread: ThreadId,
+    pub(crate) range: TimeRange,
 }
 
 impl AllHosts<'_> {
@@ -112,17 +115,32 @@ impl<'run> AllHosts<'run> {
         let request = self.get(of);
         let mut whole = Parts::default();
         let stages = stages(request);
-        if self.hosts().lines(of.host).is_none() || stages.is_empty() {
+        let Some(lines) = self.hosts().lines(of.host).filter(|_| !stages.is_empty()) else {
             whole.parts.extend(nowhere(of.host, request));
             return whole;
-        }
+        };
         let mut strangers = Strangers::of(self, of);
-        for stage in &stages {
-            let path = bare_path(self.hosts(), of.host, stage.thread, stage.range);
+        let mut add = |path: BarePath<'run>, is_absent: bool| {
             for piece in path.pieces() {
-                strangers.cut(piece, &mut whole.parts);
+                // What its thread does for others until then is not what it waits for.
+                let waits = is_absent && piece.depth == 0 && waits_for_events(piece.detail.call);
+                strangers.cut(piece, !waits, &mut whole.parts);
             }
             whole.links.extend(path.links());
+        };
+        for Stage { thread, range } in stages {
+            let mut begin = range.begin;
+            for absence in absences(self, lines, of, Stage { thread, range }) {
+                let before = TimeRange::new(begin, absence.begin);
+                add(bare_path(self.hosts(), of.host, thread, before), false);
+                add(
+                    bare_path_of_wait(self.hosts(), of.host, thread, absence),
+                    true,
+                );
+                begin = absence.end;
+            }
+            let rest = TimeRange::new(begin, range.end);
+            add(bare_path(self.hosts(), of.host, thread, rest), false);
         }
         whole
     }
@@ -163,8 +181,8 @@ impl<'run> Strangers<'run> {
         }
     }
 
-    /// Adds a piece of a serving thread's path, cut where its thread turns to another request.
-    fn cut<'lines>(&mut self, piece: Piece<'lines>, parts: &mut Vec<Part<'lines>>) {
+    /// Adds a piece of a serving thread's path, cut where its thread turns to another request if that holds it up.
+    fn cut<'lines>(&mut self, piece: Piece<'lines>, holds_up: bool, parts: &mut Vec<Part<'lines>>) {
         let range = piece.recorded;
         self.go_to(piece.host, piece.thread, range.begin);
         let own = self.all.get(self.of);
@@ -192,7 +210,7 @@ impl<'run> Strangers<'run> {
             }
         };
         let mut cursor = range.begin;
-        for (when, request) in within(self.pieces, range) {
+        for (when, request) in within(self.pieces, range).filter(|_| holds_up) {
             let other = RequestOfHost {
                 host: piece.host,
                 request,

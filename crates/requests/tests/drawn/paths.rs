@@ -277,3 +277,97 @@ fn without_kernel_events_all_is_unknown() {
     assert_eq!(segment.range, found.requests.get(id).window);
     assert_eq!(segment.state.name(), "UNKNOWN");
 }
+
+/// An event loop that looks after a timer of its own while a request waits for another thread (`wake`: who wakes it for the
+/// last time, and on which processor).
+fn an_event_loop_is_woken_in_between(between: &str, wake: &str) -> Found {
+    found(&format!(
+        "0   0 switch - a
+         1   0 switch - w
+         0 100 start a 1.1
+         0 101 attach a 1.1
+         0 120 detach a 1.1
+         0 130 call epoll_pwait
+         0 140 switch a:S -
+         0 200 timer
+         0 201 wake a
+         0 202 timerend
+         0 210 switch - a
+         0 215 ret epoll_pwait
+         {between}
+         0 250 call epoll_pwait
+         0 260 switch a:S -
+         {wake}
+         0 410 switch - a
+         0 415 ret epoll_pwait
+         0 420 attach a 1.1
+         0 450 detach a 1.1
+         0 450 end a 1.1
+         0 600 switch a:S -
+         1 600 switch w:S -"
+    ))
+}
+
+const BY_THREAD: &str = "1 400 wake a";
+
+#[test]
+fn a_request_of_an_event_loop_waits_for_what_ends_the_last_sleep_before_it_goes_on() {
+    let found = an_event_loop_is_woken_in_between("", BY_THREAD);
+    assert_shows(
+        &found.path("1.1"),
+        "100..120 a RUNNING
+           120..400 w RUNNING
+         400..410 a WAIT_CPU
+         410..450 a RUNNING",
+    );
+    let summary = (found.requests).summary(Some(&found.lines), found.id("1.1"));
+    let waits = summary.waits.iter();
+    let waits = waits.map(|wait| (wait.range.begin.ns(), wait.range.end.ns(), wait.call));
+    assert_eq!(waits.collect::<Vec<_>>(), [(120, 400, Some("epoll_pwait"))]);
+}
+
+#[test]
+fn other_requests_hold_up_none_that_cannot_go_on_yet() {
+    let other = "0 216 start a 2.1
+         0 216 attach a 2.1
+         0 240 detach a 2.1
+         0 240 end a 2.1";
+    let by_timer = "0 400 timer
+         0 401 wake a
+         0 402 timerend";
+    let found = an_event_loop_is_woken_in_between(other, by_timer);
+    assert_shows(
+        &found.path("1.1"),
+        "100..120 a RUNNING
+         120..401 a TIMER
+         401..410 a WAIT_CPU
+         410..450 a RUNNING",
+    );
+}
+
+#[test]
+fn an_event_loop_that_serves_another_request_before_it_sleeps_holds_up_what_is_taken_up_right_after()
+ {
+    let found = an_event_loop_is_woken_in_between(
+        "",
+        "1 300 wake a
+         0 310 switch - a
+         0 311 ret epoll_pwait
+         0 312 start a 2.1
+         0 312 attach a 2.1
+         0 390 detach a 2.1
+         0 390 end a 2.1
+         0 395 switch a:R -",
+    );
+    assert_shows(
+        &found.path("1.1"),
+        "100..120 a RUNNING
+           120..300 w RUNNING
+         300..310 a WAIT_CPU
+         310..312 a RUNNING
+         312..390 a BLOCKED_BY_REQUEST for 2.1
+         390..395 a RUNNING
+         395..410 a PREEMPTED
+         410..450 a RUNNING",
+    );
+}
