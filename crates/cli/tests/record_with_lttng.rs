@@ -48,6 +48,7 @@ impl Recorded {
         );
         fs::write(&before, script).expect("written");
         fs::set_permissions(&before, fs::Permissions::from_mode(0o755)).expect("made runnable");
+        fs::write(folder.path().join(".lttngrc"), "session=mine\n").expect("written");
         let path = std::env::var("PATH").expect("a path");
         let recorder: Child = Command::new(env!("CARGO_BIN_EXE_slowpath"))
             .args(["record", "-o", "recording"])
@@ -56,6 +57,7 @@ impl Recorded {
             .args(command)
             .current_dir(folder.path())
             .env("PATH", format!("{}:{path}", folder.path().display()))
+            .env("LTTNG_HOME", folder.path())
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -99,6 +101,19 @@ fn ctrl_c_while_the_session_is_put_away_leaves_none_behind() {
     assert_eq!(recorder.status, Some(0), "{}", recorder.said);
     assert!(recorder.has("touched") && recorder.has("recording/slowpath.json"));
     assert!(!recorder.has_session(), "{}", recorder.said);
+}
+
+#[test]
+fn the_session_that_the_user_has_made_stays_the_one_that_lttng_is_for() {
+    let Some(recorder) = Recorded::at("start", "cp .lttngrc noted", "none") else {
+        return;
+    };
+    assert_eq!(recorder.status, Some(0), "{}", recorder.said);
+    for name in ["noted", ".lttngrc"] {
+        let session = fs::read_to_string(recorder.folder.path().join(name));
+        assert_eq!(session.expect("it is there"), "session=mine\n", "{name}");
+    }
+    assert!(!recorder.has("recording/.lttng-home"));
 }
 
 #[test]

@@ -3,9 +3,10 @@
 //! Every command names the session, because for root the daemon belongs to the whole machine. The
 //! session writes below the recording's folder: `kernel/` and `ust/` (CTF).
 
-use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::{fs, io};
 
 use slowpath_model::ProcessId;
 use slowpath_platform::process::helper;
@@ -87,7 +88,9 @@ impl Session {
         if mode == Mode::Snapshot {
             create.push("--snapshot");
         }
-        lttng(&create)?;
+        in_own_home(folder, |home| {
+            answer(command(&create).env("LTTNG_HOME", home), &create)
+        })?;
         let is_new = daemon.is_new;
         drop(daemon);
         if is_new {
@@ -267,11 +270,36 @@ pub(crate) fn processes_with_events(provider: &str) -> Result<Vec<ProcessId>, St
     Ok(numbers.map(ProcessId).collect())
 }
 
+/// Does `what` with a home for the `lttng` command, made in `folder` meanwhile. In the user's own that notes the session
+/// which it made last, as the one that is meant where none is named; that one is to stay the user's.
+fn in_own_home<Made>(
+    folder: &Path,
+    what: impl FnOnce(&Path) -> Result<Made, String>,
+) -> Result<Made, String> {
+    let failed = |cause: io::Error| format!("a folder for the lttng command: {cause}");
+    let home = folder.join(".lttng-home");
+    fs::create_dir(&home).map_err(failed)?;
+    // There the daemon listens, unless it is root's.
+    let listens = session_daemon::home().map(|home| home.join(".lttng"));
+    let linked = listens.map_or(Ok(()), |there| symlink(there, home.join(".lttng")));
+    let made = linked.map_err(failed).and_then(|()| what(&home));
+    let _ = fs::remove_dir_all(&home);
+    made
+}
+
 /// Runs the `lttng` command, which must not start a daemon by itself; returns what it printed.
 pub(crate) fn lttng(arguments: &[&str]) -> Result<String, String> {
-    let output = helper("lttng")
-        .arg("--no-sessiond")
-        .args(arguments)
+    answer(&mut command(arguments), arguments)
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = helper("lttng");
+    command.arg("--no-sessiond").args(arguments);
+    command
+}
+
+fn answer(command: &mut Command, arguments: &[&str]) -> Result<String, String> {
+    let output = command
         .output()
         .map_err(|cause| format!("the lttng command: {cause}"))?;
     if output.status.success() {

@@ -208,7 +208,8 @@ pub(crate) fn unusable_home() -> Option<PathBuf> {
     (!may_write(&home)).then_some(home)
 }
 
-fn home() -> Option<PathBuf> {
+/// Where LTTng keeps what is a user's.
+pub(crate) fn home() -> Option<PathBuf> {
     std::env::var_os("LTTNG_HOME")
         .or_else(|| std::env::var_os("HOME"))
         .map(PathBuf::from)
