@@ -22,6 +22,6 @@ fi
 if [ ! -e dist/index.html ] ||
     [ -n "$(find src public index.html package-lock.json vite.config.ts scripts ../docs/reference/openapi.json -newer dist/index.html 2>/dev/null | head -n 1)" ]; then
     npm run --silent build >&2
-    # Vite copies times of files that were not changed.
-    touch dist/index.html
+    # Vite copies times of files that were not changed; and cargo, if it has built without any, does not look for them.
+    touch dist/index.html ../crates/server/src/assets.rs
 fi
