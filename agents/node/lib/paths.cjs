@@ -23,6 +23,8 @@ function pathOf(target) {
 
 /** Without parameters (";jsessionid=…"), and without user and password of a URL that is part of the path. */
 function withoutSecrets(path) {
+  // Nearly every path; patterns take longer to find nothing.
+  if (!path.includes(';') && !path.includes('//')) return path;
   // No pattern that looks at a character more than twice: anybody may send any path.
   return path
     .replace(/;[^/]*/g, '')
