@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use support::redis_servers::{Server, running};
+use support::redis_servers::{Server, running, running_in};
 use support::{skip, slowpath_succeeds, wait_until};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_slowpath");
@@ -282,7 +282,9 @@ fn what_a_replica_gets_from_its_primary_wants_no_replies() {
     if !can_probe() {
         return;
     }
-    let ((_primary, primary_port), (replica, port)) = (running(), running());
+    let folder = tempfile::tempdir().expect("a folder");
+    let (_primary, primary_port) = running();
+    let (replica, port) = running_in(folder.path());
     let mut of_replica = Client::to(&port);
     of_replica.ask(&format!("REPLICAOF 127.0.0.1 {primary_port}"));
     wait_until("the replica has all", || {
@@ -290,7 +292,6 @@ fn what_a_replica_gets_from_its_primary_wants_no_replies() {
             .ask("INFO replication")
             .contains("master_link_status:up")
     });
-    let folder = tempfile::tempdir().expect("a folder");
     let recording = folder.path().join("recording");
     recorded(&recording, &[&replica], || {
         let mut of_primary = Client::to(&primary_port);

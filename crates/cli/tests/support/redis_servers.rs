@@ -83,7 +83,16 @@ pub fn running() -> (Server, String) {
     (server, port)
 }
 
-/// The same with the agent, which nobody has asked to be recorded.
+/// The same in a folder of its own: a replica writes there what it gets.
+pub fn running_in(folder: &Path) -> (Server, String) {
+    let port = free_port();
+    let mut command = redis(&port);
+    let server = Server(command.current_dir(folder).spawn().expect("redis-server"));
+    wait_for(&port);
+    (server, port)
+}
+
+/// One with the agent, which nobody has asked to be recorded.
 pub fn running_with(agents: &Path) -> (Server, String) {
     let port = free_port();
     let mut command = redis(&port);
