@@ -88,9 +88,7 @@ impl Session {
         if mode == Mode::Snapshot {
             create.push("--snapshot");
         }
-        in_own_home(folder, |home| {
-            answer(command(&create).env("LTTNG_HOME", home), &create)
-        })?;
+        create_session(&create, folder)?;
         let is_new = daemon.is_new;
         drop(daemon);
         if is_new {
@@ -270,21 +268,20 @@ pub(crate) fn processes_with_events(provider: &str) -> Result<Vec<ProcessId>, St
     Ok(numbers.map(ProcessId).collect())
 }
 
-/// Does `what` with a home for the `lttng` command, made in `folder` meanwhile. In the user's own that notes the session
-/// which it made last, as the one that is meant where none is named; that one is to stay the user's.
-fn in_own_home<Made>(
-    folder: &Path,
-    what: impl FnOnce(&Path) -> Result<Made, String>,
-) -> Result<Made, String> {
+/// Runs `lttng create` with a home of its own, made in `folder` meanwhile. In the user's the command notes the session which
+/// it made last, as the one that is meant where none is named; that one is to stay the user's.
+fn create_session(arguments: &[&str], folder: &Path) -> Result<(), String> {
     let failed = |cause: io::Error| format!("a folder for the lttng command: {cause}");
     let home = folder.join(".lttng-home");
     fs::create_dir(&home).map_err(failed)?;
     // There the daemon listens, unless it is root's.
     let listens = session_daemon::home().map(|home| home.join(".lttng"));
     let linked = listens.map_or(Ok(()), |there| symlink(there, home.join(".lttng")));
-    let made = linked.map_err(failed).and_then(|()| what(&home));
+    let made = linked
+        .map_err(failed)
+        .and_then(|()| answer(command(arguments).env("LTTNG_HOME", &home), arguments));
     let _ = fs::remove_dir_all(&home);
-    made
+    made.map(drop)
 }
 
 /// Runs the `lttng` command, which must not start a daemon by itself; returns what it printed.
