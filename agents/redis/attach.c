@@ -153,13 +153,41 @@ static int signal_of(int status)
     return from_ptrace ? 0 : WSTOPSIG(status);
 }
 
+/* Who traces the main thread; 0: nobody. */
+static pid_t tracer(void)
+{
+    char path[64], line[256];
+    pid_t found = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", server);
+    FILE *lines = fopen(path, "re");
+    while (lines && !found && fgets(line, sizeof line, lines))
+        sscanf(line, "TracerPid: %d", &found);
+    if (lines)
+        fclose(lines);
+    return found;
+}
+
+/* Begins to trace the main thread. One at a time can: another one of these, for another recording, is done within
+ * milliseconds. */
+static void trace(double deadline)
+{
+    for (int tries = 1; ptrace(PTRACE_SEIZE, server, 0, 0); usleep(500)) {
+        int cause = errno;
+        pid_t other = tracer();
+        if (other && milliseconds() > deadline)
+            give_up("is that a debugger?", "process %d is traced by process %d", server, other);
+        /* Unless it has let go just now. */
+        if (!other && tries++ == 10)
+            give_up("you must be root or the server's user, and kernel.yama.ptrace_scope must allow it",
+                    "process %d cannot be traced: %s", server, strerror(cause));
+    }
+}
+
 /* Interrupts the main thread until that happens in epoll_wait; leaves it stopped there. */
 static void stop_while_waiting(struct user_regs_struct *registers, int seconds)
 {
     double begin = milliseconds();
-    if (ptrace(PTRACE_SEIZE, server, 0, 0))
-        give_up("you must be root or the server's user, and kernel.yama.ptrace_scope must allow it",
-                "process %d cannot be traced: %s", server, strerror(errno));
+    trace(begin + seconds * 1e3);
     while (milliseconds() - begin < seconds * 1e3) {
         int status, passed_on = 0;
         if (ptrace(PTRACE_INTERRUPT, server, 0, 0))

@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -12,6 +13,10 @@ import unittest
 from load import EVERY_KIND, Load
 from redis_server import ATTACH, LITE, Recording, Server, ask, attach, change_code, until
 
+# Traces a process, without stopping it, until its own input ends.
+DEBUGGER = """import ctypes, sys
+print(ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), None, None), flush=True)
+sys.stdin.read()"""
 IO_THREADS = ("--io-threads", "2", "--io-threads-do-reads", "yes")
 
 
@@ -94,6 +99,26 @@ class Attaching(unittest.TestCase):
             until(lambda: ask(server) == "idle", "it stays")
             attach(server, "--detach-when-idle")
             self.assertEqual(ask(server), "away")
+
+    def test_several_recordings_ask_for_one_server_at_once(self):
+        with Server(agent=False) as server:
+            attach(server)
+            question = [ATTACH, "--status", str(server.pid)]
+            for _ in range(50):
+                askers = [subprocess.Popen(question, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                          for _ in range(4)]  # fmt: skip
+                for asker in askers:
+                    said, complaint = asker.communicate()
+                    self.assertIn(said, ("learning\n", "idle\n"), complaint)
+
+    def test_whom_a_debugger_holds_is_told(self):
+        with Server(agent=False) as server:
+            with subprocess.Popen([sys.executable, "-c", DEBUGGER, str(server.pid)], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE) as debugger:  # fmt: skip
+                self.assertEqual(debugger.stdout.readline(), b"0\n")
+                said = subprocess.run([ATTACH, "--status", str(server.pid)], capture_output=True, text=True)
+            self.assertIn(f"process {server.pid} is traced by process {debugger.pid}\n", said.stderr)
+            attach(server)
 
     def test_a_server_is_recorded_by_a_session_daemon_that_is_slow(self):
         with Server(agent=False) as server:
