@@ -77,13 +77,27 @@ export async function service(file, env = {}, { agent = preload } = {}) {
   };
 }
 
-/** A redis-server of our own, and `asked`: {from: port of the client, words} of every command, as it says. */
-export async function redisServer() {
+/** A redis-server of our own, and a connection to it. */
+export async function quietRedisServer() {
   const port = await freePort();
   const options = ['--port', port, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', tmpdir()];
   const child = spawn('redis-server', options.map(String), { stdio: 'ignore' });
   const closed = new Promise((resolve) => child.on('close', resolve));
-  const monitor = await connected(port);
+  const connection = await connected(port);
+  return {
+    port,
+    connection,
+    async stop() {
+      connection.destroy();
+      child.kill();
+      await closed;
+    },
+  };
+}
+
+/** The same, and `asked`: {from: port of the client, words} of every command, as it says. */
+export async function redisServer() {
+  const { port, connection: monitor, stop } = await quietRedisServer();
   const asked = [];
   let rest = '';
   monitor.on('data', (data) => {
@@ -95,15 +109,7 @@ export async function redisServer() {
     }
   });
   monitor.write('MONITOR\r\n');
-  return {
-    port,
-    asked,
-    async stop() {
-      monitor.destroy();
-      child.kill();
-      await closed;
-    },
-  };
+  return { port, asked, stop };
 }
 
 async function freePort() {
