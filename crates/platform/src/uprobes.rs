@@ -79,15 +79,20 @@ impl Drop for Definitions {
 /// Removes what processes that are no more have defined in groups that begin with `prefix`. (Of one in another container
 /// it may not be known that it lives; what it uses cannot be removed.)
 pub fn remove_leftovers(tracing: &Path, prefix: &str) {
-    remove(tracing, |group| {
-        let owner = group
-            .strip_prefix(prefix)
-            .and_then(|rest| rest.split_once('_'));
-        owner.is_some_and(|(pid, start)| {
-            let since = pid.parse().ok().and_then(start_time);
-            since.is_none_or(|since| since.0.to_string() != start)
-        })
-    });
+    remove(tracing, |group| is_leftover(group, prefix));
+}
+
+/// Whether the process is no more that [`own_group`] named the group for, or one that begins with that.
+fn is_leftover(group: &str, prefix: &str) -> bool {
+    let mut owner = group
+        .strip_prefix(prefix)
+        .into_iter()
+        .flat_map(|rest| rest.split('_'));
+    let (Some(pid), Some(start)) = (owner.next(), owner.next()) else {
+        return false;
+    };
+    let since = pid.parse().ok().and_then(start_time);
+    since.is_none_or(|since| since.0.to_string() != start)
 }
 
 /// Removes all definitions of some groups. One is in use until the last process that held it has been put away: tries for
@@ -114,4 +119,25 @@ pub fn remove(tracing: &Path, is_meant: impl Fn(&str) -> bool) {
 fn order(tracing: &Path, line: &str) -> io::Result<()> {
     let mut file = File::options().append(true).open(tracing.join(LIST))?;
     file.write_all(line.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_leftover, own_group};
+
+    #[test]
+    fn only_what_processes_that_are_no_more_have_defined_is_left_over() {
+        let own = own_group("ours_");
+        // One may have several groups.
+        for group in [&own, &format!("{own}_30342")] {
+            assert!(!is_leftover(group, "ours_"), "{group}");
+        }
+        let own = std::process::id();
+        for group in [format!("ours_{own}_1"), format!("ours_{own}_1_30342")] {
+            assert!(is_leftover(&group, "ours_"), "{group}");
+        }
+        for group in ["theirs_1_1", "ours_1"] {
+            assert!(!is_leftover(group, "ours_"), "{group}");
+        }
+    }
 }
