@@ -2,18 +2,22 @@
 
 use clap::Args;
 use slowpath_findings::{MOST_EXAMINED, Severity};
+use slowpath_kernel::timelines::Timelines;
 use slowpath_model::counted;
+use slowpath_requests::Request;
 use slowpath_views::{Found, diagnose};
 
 use crate::input::{self, InputArgs, Report};
 use crate::output::print_json;
-use crate::requests::ensure_spans;
+use crate::requests::{ChosenArgs, ensure_spans};
 
 /// Say what makes the slow requests slow: written findings with evidence, worst first.
 #[derive(Args)]
 pub struct DiagnoseArgs {
     #[command(flatten)]
     input: InputArgs,
+    #[command(flatten)]
+    chosen: ChosenArgs,
     /// One JSON document.
     #[arg(long)]
     json: bool,
@@ -33,14 +37,22 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
                    `slowpath record` records them where it has the rights; `slowpath services` needs spans alone";
         return Err(report.nothing(why.to_owned()));
     }
-    let diagnosed = diagnose(&experiment, &recorded, &found, window, &run.engine())
-        .map_err(|_| anyhow::anyhow!("interrupted"))?;
+    let meant = |request: &Request, lines: Option<&Timelines>| args.chosen.means(request, lines);
+    let diagnosed = diagnose(
+        &experiment,
+        &recorded,
+        &found,
+        window,
+        &meant,
+        &run.engine(),
+    )
+    .map_err(|_| anyhow::anyhow!("interrupted"))?;
     match (diagnosed.requests, diagnosed.in_part) {
         (0, 0) => anyhow::bail!(
-            "no request lies in the window\n  hint: without --begin and --end, `slowpath requests` lists them all"
+            "no request fits\n  hint: without filters and window, `slowpath requests` lists all"
         ),
         (0, in_part) => anyhow::bail!(
-            "no request lies in the window from its begin to its end, {in_part} in part\n  hint: `slowpath \
+            "no request that fits lies in the window from its begin to its end, {in_part} in part\n  hint: `slowpath \
              requests` lists them; a larger window has them whole"
         ),
         _ => {}

@@ -9,6 +9,7 @@ use std::num::NonZeroUsize;
 
 use clap::Args;
 use serde::ser::{Serialize, SerializeSeq, SerializeStruct, Serializer};
+use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{
     HostId, Nanoseconds, SpanId, ThreadId, TimeRange, Timestamp, TraceId, counted,
 };
@@ -142,14 +143,21 @@ impl<'run> Chosen<'run> {
     pub(crate) fn operation(self) -> OperationName {
         OperationName::of(self.request(), self.host.lines.as_ref())
     }
-
-    /// What it goes by: its operation, else its thread.
-    pub(crate) fn name(self) -> String {
-        self.request().name(self.host.lines.as_ref())
-    }
 }
 
 impl ChosenArgs {
+    /// Whether the request is meant, whenever it was; `lines` of its host name its thread.
+    pub(crate) fn means(&self, request: &Request, lines: Option<&Timelines>) -> bool {
+        let any =
+            |patterns: &[String], name: &str| patterns.is_empty() || matches_any(patterns, name);
+        self.trace.is_none_or(|trace| trace == request.key.trace)
+            && self
+                .min_duration
+                .is_none_or(|least| request.duration() >= Some(least))
+            && any(&self.service, request.service())
+            && (self.operation.is_empty() || any(&self.operation, &request.name(lines)))
+    }
+
     /// The requests that are meant and touch `range`, the slowest first.
     pub(crate) fn choose<'run>(
         &self,
@@ -157,20 +165,13 @@ impl ChosenArgs {
         all: &'run AllHosts<'run>,
         range: TimeRange,
     ) -> Vec<Chosen<'run>> {
-        let any =
-            |patterns: &[String], name: &str| patterns.is_empty() || matches_any(patterns, name);
         let mut chosen: Vec<Chosen<'run>> = Chosen::every(recorded, all)
             .filter(|chosen| {
                 let request = chosen.request();
                 let window = request.window;
                 window.begin < range.end
                     && window.end >= range.begin
-                    && self.trace.is_none_or(|trace| trace == request.key.trace)
-                    && self
-                        .min_duration
-                        .is_none_or(|least| request.duration() >= Some(least))
-                    && any(&self.service, request.service())
-                    && (self.operation.is_empty() || any(&self.operation, &chosen.name()))
+                    && self.means(request, chosen.host.lines.as_ref())
             })
             .collect();
         chosen.sort_by_cached_key(|chosen| {

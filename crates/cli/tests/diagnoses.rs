@@ -251,13 +251,29 @@ fn nothing_is_said_of_a_service_in_good_health() {
     assert_eq!(requests.len(), 40);
     let findings = slowpath_succeeds(&["diagnose", "--json"], &recording).json();
     assert_eq!(findings["findings"], serde_json::json!([]));
-    let outside = slowpath(&["diagnose", "--end", "+1us"], &recording);
-    assert_eq!(outside.status, Some(2), "{}", outside.stderr);
-    assert!(
-        outside.stderr.contains("no request lies in the window\n"),
-        "{}",
-        outside.stderr
+    // Some of them, chosen as for `requests`.
+    let duration = |request: &Value| request["duration_ns"].as_u64().expect("a duration");
+    let mut durations: Vec<u64> = requests.iter().map(duration).collect();
+    durations.sort_unstable();
+    let least = format!("{}ns", durations[30]);
+    let chosen = [
+        "diagnose",
+        "--json",
+        "--operation",
+        "GET*",
+        "--min-duration",
+        &least,
+    ];
+    let chosen = slowpath_succeeds(&chosen, &recording).json();
+    assert_eq!(
+        (&chosen["requests"], &chosen["in_part"]),
+        (&10.into(), &0.into())
     );
+    for nothing in [["--end", "+1us"], ["--operation", "POST*"]] {
+        let told = slowpath(&["diagnose", nothing[0], nothing[1]], &recording);
+        assert_eq!(told.status, Some(2), "{}", told.stderr);
+        assert!(told.stderr.contains("no request fits\n"), "{}", told.stderr);
+    }
     fs::remove_dir_all(recording.join("kernel")).expect("kernel events");
     let blind = slowpath(&["diagnose"], &recording);
     assert_eq!(blind.status, Some(1), "{}", blind.stderr);

@@ -129,9 +129,8 @@ fn a_recording_goes_on_when_another_one_that_brought_the_agent_ends() {
     let process = server.0.id().to_string();
     let place = |name: &str| folder.path().join(name).display().to_string();
     let (begun, ended) = (place("begun"), place("ended"));
-    let wait_for = |file: &str| {
-        format!("for i in $(seq 1200); do [ -e {file} ] && break; sleep 0.05; done")
-    };
+    let wait_for =
+        |file: &str| format!("for i in $(seq 1200); do [ -e {file} ] && break; sleep 0.05; done");
     // The first ends when the second has begun (or has failed), which goes on when the first has ended.
     let until_begun = wait_for(&begun);
     let arguments = ["--redis", &process, "--", "sh", "-c", &until_begun];

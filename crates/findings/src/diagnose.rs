@@ -12,9 +12,10 @@ use slowpath_kernel::exits::Exits;
 use slowpath_kernel::peers::Peer;
 use slowpath_kernel::priorities::Priorities;
 use slowpath_kernel::quotas::GroupQuotas;
+use slowpath_kernel::timelines::Timelines;
 use slowpath_kernel::timers::Firings;
 use slowpath_model::{Diagnostic, HostId, Nanoseconds, ProcessId, TimeRange};
-use slowpath_requests::AllHosts;
+use slowpath_requests::{AllHosts, Request};
 
 use crate::finding::Finding;
 use crate::path::{Recorded, Slow};
@@ -46,7 +47,12 @@ pub struct Host<'run> {
     pub rings: &'run BTreeMap<HostId, Vec<TimeRange>>,
     /// Only requests that lie within it are looked at.
     pub window: TimeRange,
+    /// Which of them.
+    pub meant: Meant<'run>,
 }
+
+/// Which requests of a host are asked about; its time lines name threads.
+pub type Meant<'run> = &'run dyn Fn(&Request, Option<&Timelines>) -> bool;
 
 /// The slow requests of a host with their paths, and what is to be found out besides.
 pub struct Diagnosis<'run> {
@@ -80,7 +86,7 @@ impl<'run> Diagnosis<'run> {
         let slow = lines.map(|lines| {
             let rings = host.rings.get(&host.id).map_or(&[][..], Vec::as_slice);
             let recorded = Recorded::of(lines, is_cut, rings);
-            Slow::of(host.all, host.id, lines, host.window, &recorded)
+            Slow::of(&host, lines, &recorded)
         });
         let slow = slow.filter(|slow| slow.total > Nanoseconds::ZERO);
         Self {

@@ -32,6 +32,6 @@ mod stopped;
 mod unknown;
 mod waits;
 
-pub use diagnose::{Diagnosis, FoundOut, Host};
+pub use diagnose::{Diagnosis, FoundOut, Host, Meant};
 pub use finding::{Evidence, Finding, FindingId, Severity};
 pub use path::MOST_EXAMINED;

@@ -11,6 +11,7 @@ use slowpath_requests::{
     AllHosts, Request, RequestId, RequestOfHost, RequestPath, Requests, SpanKey, ThreadOfHost,
 };
 
+use crate::diagnose::Host;
 use crate::finding::{Evidence, Finding, FindingId, Severity};
 
 /// Causes that take less of the slow requests' time are not told.
@@ -132,23 +133,20 @@ fn recorded_everywhere(lines: &Timelines) -> TimeRange {
 }
 
 impl<'run> Slow<'run> {
-    /// Of the requests that lie within `window` the slowest tenth of each operation, at least one of each; of
+    /// Of the requests that are meant and lie within the window the slowest tenth of each operation, at least one of each; of
     /// very many some that lie evenly among them, the slowest first. Those that the recording shows in
     /// part are of no length that could be compared, and those from before or after the kernel's events
     /// cannot be explained: those that are not `recorded` whole count only where there are no others.
-    pub(crate) fn of(
-        all: &'run AllHosts<'run>,
-        host: HostId,
-        lines: &'run Timelines,
-        window: TimeRange,
-        recorded: &Recorded,
-    ) -> Self {
+    pub(crate) fn of(asked: &Host<'run>, lines: &'run Timelines, recorded: &Recorded) -> Self {
+        let (all, host, window) = (asked.all, asked.id, asked.window);
         let requests = all.requests(host);
         let mut operations: BTreeMap<(String, String), Vec<RequestId>> = BTreeMap::new();
-        let is_within = |request: &Request| {
-            request.window.begin >= window.begin && request.window.end <= window.end
+        let is_asked = |request: &Request| {
+            request.window.begin >= window.begin
+                && request.window.end <= window.end
+                && (asked.meant)(request, Some(lines))
         };
-        for (id, request) in requests.ids().filter(|(_, request)| is_within(request)) {
+        for (id, request) in requests.ids().filter(|(_, request)| is_asked(request)) {
             let name = request.name(Some(lines));
             let key = (request.service().to_owned(), name);
             operations.entry(key).or_default().push(id);

@@ -117,6 +117,8 @@ codes! {
         "record on the hosts that serve them, or give only files of the recorded time";
     SpansOfAnotherTime, Warning, "Spans of services that were recorded lie before or after the recording; they were left out.",
         "none needed: applications send spans when they end, and in batches";
+    UnnamedRequests, Warning, "Events tell that there were requests, and no file has their spans: they go by their threads' names, not by service and operation.",
+        "applications send spans in batches: have them end, or send what they keep, before the recording ends. Else see what they say of spans that could not be sent";
     SpansMoveUnseen, Warning, "Spans of a process move between threads, or take turns on one, unseen: the states of its requests are those of the threads that they began on, and none is said to be blocked by another.",
         "goroutines of Go and Java's virtual threads do so; elsewhere, record with the agent for the language (`make agents`)";
     HostClocksApart, Warning, "The clocks of two hosts differ, as packets between them or distributed traces on both show. Where packets show it, paths that lead from one host to the other are corrected, and `slowpath serve` has all times by the first host's clock; where only traces show it, times of different hosts cannot be compared.",

@@ -492,6 +492,7 @@ impl Join<'_> {
         let mut all = Vec::new();
         let mut moving = Vec::new();
         let (mut without_thread, mut of_traced) = (0, 0);
+        let (mut named, mut unnamed) = (0, 0);
         for (number, host) in std::mem::take(&mut self.hosts).into_iter().enumerate() {
             let unheard = (host.lines)
                 .map(|lines| unheard_of(&host.events, lines))
@@ -507,8 +508,10 @@ impl Join<'_> {
                 let told =
                     first.and_then(|first| self.told.remove(&(number, request.key, first.at)));
                 let Some(told) = told else {
+                    unnamed += u64::from(request.duration().is_some());
                     continue;
                 };
+                named += 1;
                 if told.by_file_only && request.placed_by == PlacedBy::Start {
                     request.placed_by = PlacedBy::OnlyThread;
                 }
@@ -527,6 +530,11 @@ impl Join<'_> {
                 format!("no thread is known that served {without_thread} of {of_traced} requests");
             let code = DiagnosticCode::NoThreadKnown;
             self.diagnose(code, "", message, without_thread as u64);
+        }
+        if named > 0 && unnamed > 0 {
+            let message = counted(unnamed, "request has", "requests have")
+                + &format!(" no name, {named} have: no file has their spans");
+            self.diagnose(DiagnosticCode::UnnamedRequests, "", message, unnamed);
         }
         for (host, process, Moving { from, sign }) in moving {
             let (message, count) = match sign {

@@ -397,6 +397,7 @@ impl Recording {
             &requests.recorded,
             &requests.diagnostics,
             TimeRange::ALL,
+            &|_, _| true,
             &options,
         )
         .map_err(cancelled)

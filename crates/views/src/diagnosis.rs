@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 use slowpath_engine::{Cancelled, Options};
-use slowpath_findings::{Diagnosis, Finding, FoundOut, Host};
+use slowpath_findings::{Diagnosis, Finding, FoundOut, Host, Meant};
 use slowpath_model::{Diagnostic, HostId, TimeRange};
 use slowpath_requests::Request;
 use slowpath_session::{Experiment, HostKernels, RecordedRequests};
@@ -38,7 +38,8 @@ pub struct Found {
     pub findings: Vec<FindingOfHost>,
 }
 
-/// What makes the slow requests in `window` slow, on every host: the most share of their time first.
+/// What makes the slow ones of the requests that are `meant` and lie in `window` slow, on every host: the most share
+/// of their time first.
 /// `diagnostics` tell what was wrong with the traces when the requests were read.
 ///
 /// # Errors
@@ -48,6 +49,7 @@ pub fn diagnose(
     recorded: &RecordedRequests,
     diagnostics: &[Diagnostic],
     window: TimeRange,
+    meant: Meant<'_>,
     options: &Options<'_>,
 ) -> Result<Found, Cancelled> {
     let (hosts, all) = (&recorded.hosts, recorded.all());
@@ -55,7 +57,12 @@ pub fn diagnose(
     let opening = experiment.opening_diagnostics();
     let known: Vec<_> = opening.chain(diagnostics).cloned().collect();
     let diagnostics = recorded.by_host(&known);
-    let requests = || hosts.iter().flat_map(|host| host.requests.all());
+    let requests = || {
+        hosts.iter().flat_map(|host| {
+            let all = host.requests.all().iter();
+            all.filter(|request| meant(request, host.lines.as_ref()))
+        })
+    };
     let lies_within = |request: &&Request| {
         window.begin <= request.window.begin && request.window.end <= window.end
     };
@@ -86,6 +93,7 @@ pub fn diagnose(
             diagnostics: &diagnostics,
             rings: &rings,
             window,
+            meant,
         });
         let found_out = kernel.map(|kernel| find_out(&diagnosis, kernel, options));
         let found_out = found_out.transpose()?.unwrap_or_default();

@@ -117,6 +117,7 @@ impl Drawn {
             diagnostics: &self.diagnostics,
             rings: &self.rings,
             window: TimeRange::ALL,
+            meant: &|_, _| true,
         });
         ask(&diagnosis)
     }

@@ -5,7 +5,9 @@ use slowpath_model::{ProcessId, SpanId, Timestamp, TraceId};
 use slowpath_read_spans::{
     Attribute, AttributeValue, Reference, ReferenceKind, Span, SpanKind, SpanStatus,
 };
-use slowpath_requests::{HostEvents, PlacedBy, Requests, ToldBy, clock_offsets, join, span_events};
+use slowpath_requests::{
+    HostEvents, PlacedBy, Request, Requests, ToldBy, clock_offsets, join, span_events,
+};
 
 use crate::support::{Drawing, Found, assert_shows};
 
@@ -177,7 +179,8 @@ fn events_of_a_thread_that_stood_still_before_them_are_when_the_file_says() {
             1.2  2000000..2200000  shop GET
             1.3 10000000..20000000 shop GET";
         let (found, diagnostics) = joined(&drawing, file);
-        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let is_of_fourth = |diagnostic: &String| diagnostic == "UnnamedRequests 1";
+        assert!(diagnostics.iter().all(is_of_fourth), "{diagnostics:?}");
         let servings = found.servings();
         let third = servings.lines().find(|line| line.starts_with("1.3"));
         third.expect("it has events").to_owned()
@@ -204,6 +207,27 @@ fn events_of_a_thread_that_stood_still_before_them_are_when_the_file_says() {
         .replace("0 10100000", "0 10050000 start a 1.4\n0 10100000")
         .replace("0 20100000", "0 20050000 end a 1.4\n0 20100000");
     assert!(told(&told_others).starts_with("1.3 15000000..25000000"));
+}
+
+#[test]
+fn requests_whose_spans_never_came_are_counted() {
+    let drawing = "
+        0       0 switch - a
+        0 1000000 start a 1.1
+        0 1200000 end a 1.1
+        0 2000000 start a 1.2
+        0 2200000 end a 1.2
+        0 3000000 start a 1.3
+        0 9000000 switch a:S -";
+    // 1.3 goes on beyond the recording: no file can have it.
+    let (found, diagnostics) = joined(drawing, "1.1 1000000..1200000 shop GET");
+    assert_eq!(diagnostics, ["UnnamedRequests 1"]);
+    let names: Vec<&str> = (found.requests.all().iter())
+        .map(Request::operation)
+        .collect();
+    assert_eq!(names, ["GET", "", ""]);
+    // Where there are no files, none is missing.
+    assert_eq!(joined(drawing, "").1, [""; 0]);
 }
 
 #[test]
