@@ -23,7 +23,7 @@ fn a_server_that_the_command_starts_is_recorded() {
     let recording = folder.path().join("launched");
     let script = format!(
         "redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no >/dev/null & server=$!
-        until redis-cli -p {port} ping >/dev/null 2>&1; do sleep 0.05; done; sleep 0.3
+        until redis-cli -p {port} ping >/dev/null 2>&1; do kill -0 $! || exit 1; sleep 0.05; done; sleep 0.3
         {}; kill $server; wait $server",
         benchmark(&port).join(" ")
     );
@@ -67,7 +67,7 @@ fn a_slow_command_is_told_with_the_clients_that_waited_for_it() {
     // The others send without a pause while the loop runs.
     let script = format!(
         "redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no >/dev/null & server=$!
-        until redis-cli -p {port} ping >/dev/null 2>&1; do sleep 0.05; done; sleep 0.3
+        until redis-cli -p {port} ping >/dev/null 2>&1; do kill -0 $! || exit 1; sleep 0.05; done; sleep 0.3
         redis-benchmark -q -c 5 -p {port} -t get -n 1000000 >/dev/null & others=$!
         sleep 0.5; redis-cli -p {port} eval 'local x = 0 for i = 1, 20000000 do x = x + i end return x' 0
         sleep 0.2; kill $others; kill $server; wait $server"
@@ -112,7 +112,7 @@ fn cluster(folder: &Path) -> (String, [String; 2]) {
         format!(
             "redis-server --port {port} --cluster-port {bus} --bind 127.0.0.1 --dir {place} --save '' \
              --cluster-enabled yes >/dev/null & servers=\"$servers $!\"
-            until redis-cli -p {port} ping >/dev/null 2>&1; do sleep 0.05; done\n"
+            until redis-cli -p {port} ping >/dev/null 2>&1; do kill -0 $! || exit 1; sleep 0.05; done\n"
         )
     };
     let nodes: String = ports.iter().map(node).collect();
@@ -123,7 +123,7 @@ fn cluster(folder: &Path) -> (String, [String; 2]) {
     let script = format!(
         "{nodes} redis-cli --cluster create {} --cluster-yes >/dev/null
         for port in {first} {last}; do
-            until redis-cli -p $port cluster info | grep -q known_nodes:3; do sleep 0.05; done
+            until redis-cli -p $port cluster info | grep -q known_nodes:3; do kill -0 $! || exit 1; sleep 0.05; done
         done",
         addresses.join(" ")
     );
@@ -233,7 +233,7 @@ fn the_browser_application_tells_what_the_command_line_tells() {
     let recording = folder.path().join("served");
     let script = format!(
         "redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no >/dev/null & server=$!
-        until redis-cli -p {port} ping >/dev/null 2>&1; do sleep 0.05; done; sleep 0.3
+        until redis-cli -p {port} ping >/dev/null 2>&1; do kill -0 $! || exit 1; sleep 0.05; done; sleep 0.3
         {}; kill $server; wait $server",
         benchmark(&port).join(" ")
     );
@@ -398,7 +398,7 @@ fn work(folder: &Path, commands: &Path) -> String {
         "{script}
         redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no --io-threads 2 \
             --io-threads-do-reads yes >/dev/null & servers=\"$servers $!\"
-        until redis-cli -p {port} ping >/dev/null 2>&1; do sleep 0.05; done; sleep 0.3
+        until redis-cli -p {port} ping >/dev/null 2>&1; do kill -0 $! || exit 1; sleep 0.05; done; sleep 0.3
         redis-cli --json -p {port} command >{commands}
         redis-cli -p {port} subscribe channel >/dev/null & others=$!
         redis-benchmark -q -c 8 -P 4 -p {port} -t get,set,lpush,lrange_100 -n 400 >/dev/null
@@ -475,7 +475,8 @@ fn io_threads_that_read_over_tls_are_shown_and_nothing_is_found_in_a_healthy_ser
         redis-server --port 0 --tls-port {port} --bind 127.0.0.1 --save '' --tls-cert-file certificate \
             --tls-key-file key --tls-ca-cert-file certificate --tls-auth-clients no \
             --io-threads 4 --io-threads-do-reads yes >/dev/null & server=$!
-        until redis-cli --tls --insecure -p {port} ping >/dev/null 2>&1; do sleep 0.05; done; sleep 0.3
+        until redis-cli --tls --insecure -p {port} ping >/dev/null 2>&1; do kill -0 $! || exit 1; sleep 0.05; done
+        sleep 0.3
         redis-benchmark --tls --insecure -q -p {port} -t set -c 30 -d 20000 -n 3000 >/dev/null
         kill $server; wait $server"
     );

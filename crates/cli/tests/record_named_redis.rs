@@ -76,7 +76,7 @@ fn servers_that_nobody_named_are_not_recorded() {
     let script = format!(
         "redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no >/dev/null & server=$!
         echo $server >{}
-        until redis-cli -p {port} ping >/dev/null 2>&1; do sleep 0.05; done; sleep 0.3
+        until redis-cli -p {port} ping >/dev/null 2>&1; do kill -0 $! || exit 1; sleep 0.05; done; sleep 0.3
         redis-cli -p {port} set key value >/dev/null; {of_other}; kill $server; wait $server",
         process.display()
     );
