@@ -3,9 +3,10 @@
 mod support;
 
 use std::fs;
+use std::process::Command;
 
 use support::exploring::{COST, NUMBERS, Place};
-use support::wait_until;
+use support::{skip, wait_until};
 
 #[test]
 fn what_can_never_work_is_refused_by_a_check() {
@@ -147,4 +148,33 @@ fn a_specification_in_xml_is_explored() {
         ),
         (&1.into(), &1.0.into())
     );
+}
+
+#[test]
+fn a_policy_may_begin_with_a_configuration_that_crashes() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return skip("there is no python3");
+    }
+    let explored = |crashes: &str| {
+        let place = Place::with(&format!(
+            "{NUMBERS}[workload]\ncommand = \"[ {{{{a}}}} -gt {crashes} ] && echo cost {{{{a}}}}\"\n\
+             {COST}[policy]\nname = \"python\"\nfile = \"p.py\"\n"
+        ));
+        let policy = "from slowpath_policy import Policy\nclass Upwards(Policy):\n    a = 0\n    def next(self):\n        self.a += 1\n        return {'a': self.a, 'b': 1} if self.a < 5 else None\n";
+        fs::write(place.path("p.py"), policy).expect("written");
+        let left = place.explore(&["--no-reasons"]);
+        (left, place.results())
+    };
+    // Two of four configurations, three trials each, one configuration after the other.
+    let (left, results) = explored("2");
+    assert_eq!(left.status, Some(0), "{}", left.stderr);
+    assert_eq!(
+        (&results["trials"], &results["failed"]),
+        (&12.into(), &6.into())
+    );
+    // Three that fail alike are too many.
+    let (left, results) = explored("4");
+    let expected = "error: the first 7 trials all failed alike: ";
+    assert!(left.stderr.contains(expected), "{}", left.stderr);
+    assert_eq!((left.status, &results["trials"]), (Some(2), &7.into()));
 }

@@ -17,10 +17,10 @@ use crate::remote::{Place, Whose};
 use crate::run::{self, Ended, RunError};
 use crate::spec::{Limits, Spec};
 use crate::store::{self, About, FILE_NAME, Planned, Store, StoreError};
-use crate::trial::Trial;
+use crate::trial::{Trial, by_configuration};
 use crate::value::Configuration;
 
-/// After so many trials that failed alike it is the specification that is wrong.
+/// Where so many configurations failed alike, and nothing else was seen, it is the specification that is wrong.
 const HOPELESS: usize = 3;
 
 /// More trials at once nobody will wait for.
@@ -450,8 +450,8 @@ fn rounds(
         });
         let Some(last) = trials.last() else { continue };
         watch(Event::Ends(last));
-        let here = trials.len() - earlier;
-        if here == HOPELESS && trials.iter().all(|trial| trial.has_failed_like(last)) {
+        let here = &trials[earlier..];
+        if is_hopeless(here) && trials.iter().all(|trial| trial.has_failed_like(last)) {
             return Err(ExploreError::Hopeless {
                 count: trials.len(),
                 what: last.outcome.words().to_owned(),
@@ -459,6 +459,13 @@ fn rounds(
             });
         }
     }
+}
+
+/// Whether the last of these is the first one of the configuration that makes them `HOPELESS`. Trials of one configuration
+/// say nothing of the specification: a policy may want a single one at first, and that may be the one that crashes.
+fn is_hopeless(trials: &[Trial]) -> bool {
+    let groups = by_configuration(trials);
+    groups.len() == HOPELESS && groups.last().is_some_and(|group| group.len() == 1)
 }
 
 fn one(
