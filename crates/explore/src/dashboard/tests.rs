@@ -97,6 +97,31 @@ fn drift_is_told_from_what_configurations_do() {
 }
 
 #[test]
+fn trials_that_follow_each_other_tell_of_no_drift() {
+    let spec =
+        Spec::parse(SPEC, "", "s", Path::new(""), &|_| Ok(String::new())).expect("a specification");
+    // One configuration after the other, the first trial of each a little slow: over all the time that would be +100 % and more.
+    let change = |configuration_of: &dyn Fn(i64) -> i64| {
+        let trials: Vec<Trial> = (0..36)
+            .map(|id| Trial {
+                id,
+                batch: 0,
+                configuration: one(configuration_of(id)),
+                outcome: Outcome::Good,
+                measures: [("speed".to_owned(), 100.0 + (id % 3) as f64 * 4.0)].into(),
+                notes: String::new(),
+            })
+            .collect();
+        let times = (0..36)
+            .map(|id| (id, (id * 1000, id * 1000 + 500)))
+            .collect();
+        drifts(&spec, &trials, &times).remove(0).change
+    };
+    assert_eq!(change(&|id| id / 3), None);
+    assert!(change(&|id| id % 4).is_some_and(|change| change.low < 0.0 && change.high > 0.0));
+}
+
+#[test]
 fn trials_that_were_stopped_count_in_no_picture() {
     let place = Path::new("");
     let load = |_: &Path| Ok(String::new());

@@ -14,6 +14,9 @@ use crate::trial::{Outcome, Trial, by_configuration, complete};
 /// From when to when each trial ran, in nanoseconds since the epoch.
 pub type Times = BTreeMap<i64, (i64, i64)>;
 
+/// Trials of a configuration tell of a change with time where they lie so much of all the time apart.
+const LEAST_APART: f64 = 0.3;
+
 /// A trial that has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = ExploredTrial)]
@@ -103,9 +106,11 @@ pub fn drifts(spec: &Spec, trials: &[Trial], times: &Times) -> Vec<Drift> {
             let mean = mean(&points.iter().map(|(_, value)| *value).collect::<Vec<_>>());
             let is_share = mean != 0.0 && mean.is_finite();
             let shares = points.into_iter().filter(|_| is_share);
-            shares.map(|(time, value)| (time, value / mean)).collect()
+            shares
+                .map(|(time, value)| (time, value / mean))
+                .collect::<Vec<(f64, f64)>>()
         });
-        let groups: Vec<Vec<(f64, f64)>> = groups.collect();
+        let groups: Vec<_> = groups.filter(|one| lie_apart(one)).collect();
         common_slope(&groups, spec.trials.confidence)
     };
     (spec.objectives.iter())
@@ -114,4 +119,12 @@ pub fn drifts(spec: &Spec, trials: &[Trial], times: &Times) -> Vec<Drift> {
             change: of(&objective.metric),
         })
         .collect()
+}
+
+/// Whether what these say of a change holds for all of the time: they lie a good part of it apart. Where a policy runs all
+/// trials of a configuration one after the other, the little that they differ by would be told as many times that.
+fn lie_apart(points: &[(f64, f64)]) -> bool {
+    let times = || points.iter().map(|(time, _)| *time);
+    let last = times().fold(f64::NEG_INFINITY, f64::max);
+    last - times().fold(f64::INFINITY, f64::min) >= LEAST_APART
 }
