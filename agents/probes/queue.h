@@ -70,7 +70,8 @@ struct queue {
     uint32_t node_count; /* of the whole memory */
 };
 
-/* How often push tries before it gives up. Only in memory that something else damaged does it come to that. */
+/* How often push tries before it gives up: in memory that something else damaged, or as others were faster each time, which
+ * takes producers on several processors in one queue all the while (tests/queue_stress.c; probes do not do so). */
 #define QUEUE_ATTEMPTS 1000
 
 static inline uint64_t queue_round_of_word(uint64_t word)
