@@ -191,8 +191,11 @@ fn loss(
         to: part(other, cause) / other_scale,
     });
     let least = if is_alike { ALIKE } else { ALIKE * added };
-    let mut changes: Vec<Change<'_>> = changes.filter(|change| change.added() >= least).collect();
+    let (mut changes, mut fewer): (Vec<Change<'_>>, Vec<Change<'_>>) = changes
+        .filter(|change| change.added().abs() >= least)
+        .partition(|change| change.added() > 0.0);
     changes.sort_by(|one, two| two.added().total_cmp(&one.added()));
+    fewer.sort_by(|one, two| one.added().total_cmp(&two.added()));
     let all: f64 = changes.iter().map(Change::added).sum();
     changes.truncate(MOST_CAUSES);
     if changes.is_empty() {
@@ -214,10 +217,19 @@ fn loss(
             format!("spent more of their time: {}", told.join("; ")),
         ));
     }
-    let told = changes
-        .iter()
-        .map(|change| format!("{} {}", time(change.added()), words(change.cause)));
-    let told: Vec<String> = told.collect();
+    let told = |changes: &[Change<'_>]| {
+        let each = changes
+            .iter()
+            .map(|change| format!("{} {}", time(change.added()), words(change.cause)));
+        each.collect::<Vec<_>>().join("; ")
+    };
+    // Else parts would be more than the whole, and nobody could see why.
+    let all_told: f64 = changes.iter().map(Change::added).sum();
+    fewer.truncate(MOST_CAUSES);
+    let less = match all_told > added * (1.0 + ALIKE) && !fewer.is_empty() {
+        true => format!(". Less than before went to: {}", told(&fewer)),
+        false => String::new(),
+    };
     let took = format!(
         "took {} instead of {}{unit}, {} more",
         time(to),
@@ -226,7 +238,7 @@ fn loss(
     );
     Some((
         added * other_units,
-        format!("{took}. More than before went to: {}", told.join("; ")),
+        format!("{took}. More than before went to: {}{less}", told(&changes)),
     ))
 }
 
@@ -341,6 +353,20 @@ mod tests {
                  210.000 ms more. More than before went to: 200.000 ms waiting in futex for `query`, which was running \
                  (RUNNING)"
             ]
+        );
+    }
+
+    #[test]
+    fn what_became_less_is_told_where_parts_are_more_than_the_whole() {
+        let fast = accounts(1, &[(running(), 600), (waiting(), 100)], None);
+        let slow = accounts(1, &[(running(), 150), (waiting(), 800)], None);
+        let reasons = fast.reasons(&slow, ("a", "b"));
+        assert!(
+            reasons[0].ends_with(
+                "250.000 ms more. More than before went to: 700.000 ms waiting in futex for `query`, which was running \
+                 (RUNNING). Less than before went to: 450.000 ms running (RUNNING)"
+            ),
+            "{reasons:?}"
         );
     }
 
