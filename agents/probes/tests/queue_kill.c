@@ -56,8 +56,9 @@ static void produce(uint32_t spare)
                 record.fields[field] = number * (field + 2);
             add(&shared->begun, 1);
             queue_write_node(&shared->nodes[spare], &record);
-            spare = queue_push(&to, spare);
-            add(&shared->pushed, 1);
+            uint32_t displaced = queue_push(&to, spare);
+            add(&shared->pushed, displaced != spare); /* it may give up */
+            spare = displaced;
         }
     }
 }
