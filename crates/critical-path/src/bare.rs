@@ -22,6 +22,23 @@ pub struct BarePath<'lines> {
 }
 
 impl<'lines> BarePath<'lines> {
+    /// A path of which nothing is known, and why; empty if `window` is.
+    pub fn unknown(host: HostId, thread: ThreadId, window: TimeRange, cause: Cause) -> Self {
+        let mut path = Self::default();
+        if !window.is_empty() {
+            path.pieces.push(&Piece {
+                range: window,
+                recorded: window,
+                host,
+                thread,
+                state: State::Unknown,
+                depth: 0,
+                detail: Detail { call: None, cause },
+            });
+        }
+        path
+    }
+
     /// In the order of time; they cover the window without a gap or an overlap.
     pub fn pieces(&self) -> impl Iterator<Item = Piece<'lines>> {
         self.pieces.iter()
@@ -75,6 +92,8 @@ pub enum Cause {
     Stopped,
     /// Its control group was frozen (as `docker pause` does), and a thread of another process let it go on.
     Frozen,
+    /// Of a request of an event loop: which of several things that the loop had to do it waited for is not known.
+    SeveralEvents,
     /// Something else, in words.
     Words(&'static str),
 }
@@ -223,6 +242,10 @@ impl Detail<'_> {
             Cause::CutShort => Some("interrupted by a signal".to_owned()),
             Cause::Stopped => Some("stopped by a signal".to_owned()),
             Cause::Frozen => Some("frozen with its control group".to_owned()),
+            Cause::SeveralEvents => Some(
+                "its event loop had several things to do: which of them it waits for is not known"
+                    .to_owned(),
+            ),
             Cause::Words(words) => Some(words.to_owned()),
             Cause::Interrupt(interrupt) => lines.map(|lines| interrupt_name(lines, interrupt)),
         };

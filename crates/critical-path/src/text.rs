@@ -108,6 +108,9 @@ impl CriticalPath {
         match share.state {
             State::Blocked if all_are(Cause::Stopped) => "was stopped by a signal",
             State::Blocked if all_are(Cause::Frozen) => "was frozen with its control group",
+            State::Unknown if all_are(Cause::SeveralEvents) => {
+                "waited, and its event loop does not tell what for"
+            }
             state => what_it_did(state),
         }
     }

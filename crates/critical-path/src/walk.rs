@@ -45,20 +45,8 @@ fn walked<'lines>(
     waits_throughout: bool,
 ) -> BarePath<'lines> {
     let Some(lines) = hosts.lines(host) else {
-        let piece = Piece {
-            range: window,
-            recorded: window,
-            host,
-            thread,
-            state: State::Unknown,
-            depth: 0,
-            detail: words("no kernel events of its host"),
-        };
-        let mut path = BarePath::default();
-        if !window.is_empty() {
-            path.pieces.push(&piece);
-        }
-        return path;
+        let cause = Cause::Words("no kernel events of its host");
+        return BarePath::unknown(host, thread, window, cause);
     };
     let mut walk = Walk {
         hosts,

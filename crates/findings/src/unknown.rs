@@ -1,12 +1,12 @@
 //! Time of the slow requests of which the recording does not say where it went, and why it does not.
 //!
 //! Nothing here is a cause of slowness: it says how far the other findings can be trusted. Events that
-//! are missing, requests of which no thread is known, and what neither explains are told apart.
+//! are missing, requests of which no thread is known, event loops, and what none of these explains are told apart.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use slowpath_critical_path::State;
+use slowpath_critical_path::{Cause, State};
 use slowpath_model::{
     Diagnostic, DiagnosticCode, HostId, Nanoseconds, TimeRange, Timestamp, shown,
 };
@@ -32,6 +32,8 @@ pub(crate) fn findings(
     let has_no_thread = |piece: &Piece| slow.requests.get(piece.request).first_thread().is_none();
     let (without_thread, mut others): (Vec<Piece>, Vec<Piece>) = unknown.partition(has_no_thread);
     others.sort_by_key(|piece| (Reverse(piece.segment.range.length()), piece.request));
+    let (of_loops, others): (Vec<Piece>, Vec<Piece>) =
+        (others.into_iter()).partition(|piece| piece.segment.cause == Cause::SeveralEvents);
     let mut explained: BTreeMap<HostId, Nanoseconds> = BTreeMap::new();
     for piece in &others {
         let host = piece.segment.host;
@@ -44,10 +46,15 @@ pub(crate) fn findings(
     let lost = lost(slow, missing, &explained, unseen);
     let unexplained = unexplained(slow, &others, rings, rest);
     let no_thread = no_thread(slow, &without_thread, missing.get(&slow.host));
-    [lost, unexplained, no_thread]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        lost,
+        unexplained,
+        no_thread,
+        of_several_events(slow, &of_loops),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn total(pieces: &[Piece]) -> Nanoseconds {
@@ -253,6 +260,50 @@ fn no_thread(slow: &Slow<'_>, pieces: &[Piece], missing: Option<&Missing<'_>>) -
         advice:
             "Build the agents (`make agents`), which tell the threads of spans, and record again."
                 .to_owned(),
+        range: slow.lines.range(),
+        share,
+    })
+}
+
+/// Requests of event loops that had several things to do when these were taken up again.
+fn of_several_events(slow: &Slow<'_>, longest_first: &[Piece]) -> Option<Finding> {
+    let unknown = total(longest_first);
+    let share = share(slow, unknown);
+    if share < LEAST_SHARE {
+        return None;
+    }
+    let requests: BTreeSet<RequestId> = longest_first.iter().map(|piece| piece.request).collect();
+    let evidence = longest_first.iter().take(MOST_EVIDENCE).map(|piece| {
+        let segment = &piece.segment;
+        Evidence {
+            range: Some(segment.range),
+            thread: Some(segment.thread),
+            request: Some(slow.key(piece.request)),
+            ..Evidence::text(format!(
+                "request {}: waited for {}, while thread {} ({}) did other things",
+                slow.named(piece.request),
+                segment.range.length(),
+                segment.thread,
+                shown(&segment.comm),
+            ))
+        }
+    });
+    Some(Finding {
+        id: FindingId::UnknownTime,
+        severity: Severity::of(share),
+        title: "Unknown time: event loops had several things to do when requests were taken up again".to_owned(),
+        explanation: format!(
+            "{} of {} requests that were examined waited, and before they were taken up again their event loop was told of \
+             several things at once, or served others. So nothing tells which of these they waited for: {unknown} of {}.",
+            requests.len(),
+            slow.paths.len(),
+            slow.total
+        ),
+        evidence: evidence.collect(),
+        advice: "Have spans of what the requests call (instrument clients of databases and other services): they tell how long \
+                 each call took. Or record while fewer requests are under way at once. Where the loop has much to do, let \
+                 several processes share it."
+            .to_owned(),
         range: slow.lines.range(),
         share,
     })

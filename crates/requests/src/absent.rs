@@ -3,9 +3,11 @@
 //! Between two times at which a thread serves a request, an event loop serves others, looks after its timers,
 //! and sleeps until something comes. Had the request been able to go on, the loop would not have slept. So
 //! it waited, from when it was left until the loop's last sleep before it is taken up again, for what ended
-//! that sleep. What the loop was woken for in between is no cause of it.
+//! that sleep. What the loop was woken for in between is no cause of it. Where several things came at once, or the loop
+//! served others before it took the request up, what the request waited for may have come when the loop was awake.
 
-use slowpath_kernel::timelines::{Doing, Timelines};
+use slowpath_concepts::Softirq;
+use slowpath_kernel::timelines::{Doing, Interrupt, Returned, Timelines, WakeUp, Waker};
 use slowpath_model::{ThreadId, TimeRange, Timestamp};
 
 use crate::hosts::{AllHosts, RequestOfHost};
@@ -28,14 +30,21 @@ pub(crate) fn waits_for_events(call: Option<&str>) -> bool {
     )
 }
 
+/// A time in which a request could not go on, until its thread's wait for events ends.
+pub(crate) struct Absence {
+    pub(crate) range: TimeRange,
+    /// Whether what ends the thread's wait is what the request waited for.
+    pub(crate) is_told: bool,
+}
+
 /// The times of a stage in which the request could not go on, as far as a single wait of its thread does not tell
-/// that anyway; in the order of time. At the end of each, the thread's wait for events ends.
+/// that anyway; in the order of time.
 pub(crate) fn absences(
     all: &AllHosts<'_>,
     lines: &Timelines,
     of: RequestOfHost,
     stage: Stage,
-) -> Vec<TimeRange> {
+) -> Vec<Absence> {
     let Stage { thread, range } = stage;
     let mut absences = Vec::new();
     let mut left = range.begin;
@@ -72,14 +81,14 @@ fn absence(
     thread: ThreadId,
     left: Timestamp,
     taken_up: Timestamp,
-) -> Option<TimeRange> {
+) -> Option<Absence> {
     let mut at = taken_up;
     while at > left {
         let stretch = lines.stretch_before(thread, at);
         let begin = stretch.range.begin;
         match stretch.doing {
             Doing::Blocked {
-                wake: Some(_),
+                wake: Some(wake),
                 stopped: false,
                 call,
                 ..
@@ -90,7 +99,11 @@ fn absence(
                     .next()
                     .is_none();
                 if is_idle {
-                    return (begin > left).then_some(TimeRange::new(left, within.end));
+                    let range = TimeRange::new(left, within.end);
+                    let after = TimeRange::new(within.end, taken_up);
+                    let is_told = is_single(lines.returned(thread, after.begin, after.end), wake)
+                        && !serves_others(all, of, thread, after);
+                    return (begin > left).then_some(Absence { range, is_told });
                 }
             }
             Doing::Running { .. }
@@ -102,4 +115,33 @@ fn absence(
         at = begin;
     }
     None
+}
+
+/// Whether a wait for events was ended by all that the call tells of: one event, or its time-out.
+fn is_single(returned: Returned, wake: WakeUp) -> bool {
+    let is_timer = |interrupt| match interrupt {
+        Interrupt::Softirq(softirq) => [Softirq::TIMER, Softirq::HRTIMER].contains(&softirq),
+        other => other == Interrupt::Timer,
+    };
+    let is_timer = match wake.by {
+        Waker::Interrupt(interrupt) => Some(is_timer(interrupt)),
+        Waker::Unknown => None,
+        _ => Some(false),
+    };
+    match returned {
+        Returned::Nothing => is_timer != Some(false),
+        Returned::One => is_timer != Some(true),
+        _ => false,
+    }
+}
+
+fn serves_others(
+    all: &AllHosts<'_>,
+    of: RequestOfHost,
+    thread: ThreadId,
+    range: TimeRange,
+) -> bool {
+    let (requests, request) = (all.requests(of.host), all.get(of));
+    (requests.active(thread, range))
+        .any(|(_, other)| other != of.request && !requests.get(other).is_kin(request))
 }

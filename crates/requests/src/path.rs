@@ -123,7 +123,10 @@ impl<'run> AllHosts<'run> {
         let mut add = |path: BarePath<'run>, is_absent: bool| {
             for piece in path.pieces() {
                 // What its thread does for others until then is not what it waits for.
-                let waits = is_absent && piece.depth == 0 && waits_for_events(piece.detail.call);
+                let waits = is_absent
+                    && piece.depth == 0
+                    && (waits_for_events(piece.detail.call)
+                        || piece.detail.cause == Cause::SeveralEvents);
                 strangers.cut(piece, !waits, &mut whole.parts);
             }
             whole.links.extend(path.links());
@@ -131,13 +134,16 @@ impl<'run> AllHosts<'run> {
         for Stage { thread, range } in stages {
             let mut begin = range.begin;
             for absence in absences(self, lines, of, Stage { thread, range }) {
-                let before = TimeRange::new(begin, absence.begin);
+                let before = TimeRange::new(begin, absence.range.begin);
                 add(bare_path(self.hosts(), of.host, thread, before), false);
-                add(
-                    bare_path_of_wait(self.hosts(), of.host, thread, absence),
-                    true,
-                );
-                begin = absence.end;
+                begin = absence.range.end;
+                let waited = match absence.is_told {
+                    true => bare_path_of_wait(self.hosts(), of.host, thread, absence.range),
+                    false => {
+                        BarePath::unknown(of.host, thread, absence.range, Cause::SeveralEvents)
+                    }
+                };
+                add(waited, true);
             }
             let rest = TimeRange::new(begin, range.end);
             add(bare_path(self.hosts(), of.host, thread, rest), false);

@@ -99,3 +99,47 @@ fn where_no_switches_were_recorded_none_is_said_to_be_missing() {
     let is_lost = |finding: &slowpath_findings::Finding| finding.id == FindingId::LostEvents;
     assert!(!found.iter().any(is_lost), "{found:#?}");
 }
+
+/// Request 2 leaves its event loop, thread 7, which is woken by a timer, serves request 3 and takes up request 2 again.
+const SEVERAL_EVENTS: &str = "
+    cpu0 0 sched_switch prev_comm=swapper/0 prev_tid=0 prev_state=0 next_comm=node next_tid=7 @tid=0
+    cpu0 10 start 7 2
+    cpu0 10 attach 7 2
+    cpu0 100 detach 7 2
+    cpu0 110 syscall_entry_epoll_pwait epfd=3 timeout=1 @tid=7
+    cpu0 120 sched_switch prev_comm=node prev_tid=7 prev_state=1 next_comm=swapper/0 next_tid=0 @tid=7
+    cpu0 30000 irq_softirq_entry vec=1 @tid=0
+    cpu0 30001 sched_waking comm=node tid=7 target_cpu=0 @tid=0
+    cpu0 30002 sched_wakeup comm=node tid=7 target_cpu=0 @tid=0
+    cpu0 30003 irq_softirq_exit vec=1 @tid=0
+    cpu0 30010 sched_switch prev_comm=swapper/0 prev_tid=0 prev_state=0 next_comm=node next_tid=7 @tid=0
+    cpu0 30020 syscall_exit_epoll_pwait ret=1 @tid=7
+    cpu0 30030 start 7 4:3
+    cpu0 30030 attach 7 4:3
+    cpu0 33000 detach 7 4:3
+    cpu0 33000 end 7 4:3
+    cpu0 33010 attach 7 2
+    cpu0 34000 detach 7 2
+    cpu0 34000 end 7 2
+    cpu0 35000 sched_switch prev_comm=node prev_tid=7 prev_state=1 next_comm=swapper/0 next_tid=0 @tid=7";
+
+#[test]
+fn what_event_loops_do_not_tell_are_no_lost_events() {
+    let mut drawn = Drawn::hosts(&[("web-1", SEVERAL_EVENTS)], Vec::new());
+    drawn.wrong(HostId(0), DiagnosticCode::LostEvents, Some(1));
+    let found = drawn.findings(HostId(0));
+    let finding = only(&found, FindingId::UnknownTime);
+    assert!(
+        finding
+            .title
+            .contains("event loops had several things to do")
+            && (0.87..0.89).contains(&finding.share),
+        "{finding:#?}"
+    );
+    assert!(
+        finding.evidence[0].text.contains("waited for 29.902 ms"),
+        "{finding:#?}"
+    );
+    let is_lost = |finding: &slowpath_findings::Finding| finding.id == FindingId::LostEvents;
+    assert!(!found.iter().any(is_lost), "{found:#?}");
+}

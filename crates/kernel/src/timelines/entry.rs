@@ -7,7 +7,8 @@ use slowpath_concepts::SwitchOut;
 use slowpath_model::ThreadId;
 
 use super::record::{
-    BUFFER_MASK, Call, THREAD_BITS, Word, switch_out_code, switch_out_of, thread_bits, thread_of,
+    BUFFER_MASK, Call, Returned, THREAD_BITS, Word, switch_out_code, switch_out_of, thread_bits,
+    thread_of,
 };
 
 /// A [`Run`], packed.
@@ -28,14 +29,14 @@ pub(super) type SendingRow = [u64; 2];
 pub(super) struct Run {
     pub(super) begin: i64,
     pub(super) end: i64,
-    /// Position of the processor; zero until processors are put together.
+    /// Position of the processor, below 2²⁷; zero until processors are put together.
     pub(super) cpu: u32,
     /// The thread ran for an unknown part of the time only.
     pub(super) in_part: bool,
     /// The switch to the thread, from the idle thread, is missing: it may have begun a little earlier.
     pub(super) begun_unseen: bool,
-    /// It returned first from a call that a signal had interrupted.
-    pub(super) interrupted: bool,
+    /// What the call returned from which it returned first, unless it entered one before.
+    pub(super) returned: Returned,
     /// System call that it was in at the end.
     pub(super) call: Call,
     /// The word of memory that the call is about, if that is `futex`.
@@ -144,11 +145,11 @@ pub(super) struct Sending {
 impl Run {
     pub(super) fn row(self) -> RunRow {
         let left = self.left.map_or(NOT_LEFT, switch_out_code);
-        let word = u64::from(self.cpu)
+        let word = cpu_bits(self.cpu)
+            | self.returned.code() << RETURNED_AT
             | u64::from(self.in_part) << 32
             | left << 33
             | u64::from(self.begun_unseen) << 36
-            | u64::from(self.interrupted) << 37
             | u64::from(self.others) << 38
             | u64::from(self.call.0 & CALL_MASK) << CALL_AT
             | u64::from(self.word.0) << WORD_AT;
@@ -161,10 +162,10 @@ impl Run {
         Self {
             begin: begin.cast_signed(),
             end: end.cast_signed(),
-            cpu: word as u32,
+            cpu: (word & CPU_MASK) as u32,
+            returned: Returned::of_code(word >> RETURNED_AT),
             in_part: word >> 32 & 1 != 0,
             begun_unseen: word >> 36 & 1 != 0,
-            interrupted: word >> 37 & 1 != 0,
             others: word >> 38 & 1 != 0,
             call: Call((word >> CALL_AT) as u16 & CALL_MASK),
             word: Word((word >> WORD_AT) as u16),
@@ -180,6 +181,13 @@ const _: () = assert!(WORD_AT + Word::BITS == u64::BITS);
 /// No code of a [`SwitchOut`].
 const NOT_LEFT: u64 = 7;
 const CPU_BITS: u32 = 27;
+const CPU_MASK: u64 = (1 << CPU_BITS) - 1;
+const RETURNED_AT: u32 = CPU_BITS;
+const _: () = assert!(RETURNED_AT + Returned::BITS <= u32::BITS);
+
+fn cpu_bits(cpu: u32) -> u64 {
+    u64::from(cpu) & CPU_MASK
+}
 
 impl Wake {
     pub(super) fn row(self) -> WakeRow {
@@ -196,8 +204,7 @@ impl Wake {
             Waker::Receipt(position) => (2, position.into()),
             Waker::Unknown => (3, 0),
         };
-        let cpu = u64::from(self.cpu) & ((1 << CPU_BITS) - 1);
-        let word = payload | stage << 32 | tag << 35 | cpu << 37;
+        let word = payload | stage << 32 | tag << 35 | cpu_bits(self.cpu) << 37;
         [self.at.cast_unsigned(), word]
     }
 
@@ -343,10 +350,13 @@ mod tests {
             let run = Run {
                 begin: i64::MIN,
                 end: -1,
-                cpu: u32::MAX,
+                cpu: (1 << CPU_BITS) - 1,
                 in_part: left.is_none(),
                 begun_unseen: left.is_some(),
-                interrupted: left.is_none(),
+                returned: match left {
+                    None => Returned::Interrupted,
+                    Some(_) => Returned::One,
+                },
                 call: Call::named(2045),
                 word: match left {
                     None => Word::UNKNOWN,

@@ -16,7 +16,9 @@ use slowpath_source::Packet;
 use crate::contexts::Contexts;
 
 use super::MAKES_KERNEL_THREADS;
-use super::record::{Call, Interrupt, Kind, Record, Runner, Word, thread_bits, thread_of};
+use super::record::{
+    Call, Interrupt, Kind, Record, Returned, Runner, Word, thread_bits, thread_of,
+};
 use super::scan::{Known, Scanner};
 use super::segment::Segment;
 use crate::network::{SegmentSeen, connection, identity};
@@ -56,10 +58,6 @@ pub(super) const FACTS_OF_SEGMENTS: &[FactKind] =
 /// Facts that tell nothing but in whose context they happened. A thread that waits for its page to come from a disk makes no
 /// system call: where a switch to it is missing, that it asks the disk is all that tells that it runs.
 pub(super) const FACTS_OF_CONTEXTS: &[FactKind] = &[FactKind::BlockInsert, FactKind::BlockIssue];
-
-/// What a call returns that a signal interrupted: `EINTR`, and the four codes by which the kernel knows how to begin
-/// it again (`include/linux/errno.h`).
-const INTERRUPTED: [i64; 5] = [-4, -512, -513, -514, -516];
 
 /// What who waits for a lock calls between two looks at it: `futex`, the call by which it goes on after a signal, clocks
 /// (where the C library cannot read them itself), and what gives the processor away.
@@ -370,8 +368,8 @@ impl Analysis for Gather<'_> {
                 }
             }
             Fact::SyscallExit(exit) => {
-                if INTERRUPTED.contains(&exit.ret) && state.open.call == Call::UNSEEN {
-                    self.push(state, at, Kind::Interrupted);
+                if state.open.call == Call::UNSEEN {
+                    self.push(state, at, Kind::Returned(Returned::new(exit.ret)));
                 }
                 self.call(state, at, Call::NONE);
             }

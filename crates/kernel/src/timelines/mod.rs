@@ -48,7 +48,7 @@ use gather::{Gather, Name};
 
 pub use hand_overs::{HandOver, Mutex};
 pub use occupants::Occupants;
-pub use record::Interrupt;
+pub use record::{Interrupt, Returned};
 pub use states::ThreadStates;
 pub use stretch::{Doing, Futex, Stretch, WakeUp, Waker};
 

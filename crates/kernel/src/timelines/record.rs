@@ -44,8 +44,8 @@ pub(super) enum Kind {
     PacketReceived { buffer: u64 },
     /// The system call that the running thread is in: where a chunk ends, no edge of it, or streams are interleaved.
     Call(Call),
-    /// A signal interrupted the call that the running thread returns from.
-    Interrupted,
+    /// The running thread returns from a call.
+    Returned(Returned),
     /// A signal was sent to this thread, or to the process of which it is the first.
     Signal { thread: ThreadId, to_process: bool },
     /// Events were lost between the record before and the record after.
@@ -117,6 +117,57 @@ impl Word {
 
     pub(super) fn is_known(self) -> bool {
         self != Self::UNKNOWN
+    }
+}
+
+/// What a system call returns that a thread waits in: of one that waits for several things, how many came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Returned {
+    /// The trace does not tell.
+    #[default]
+    Unseen,
+    /// 0.
+    Nothing,
+    /// 1.
+    One,
+    /// Another number.
+    Other,
+    /// A signal interrupted it.
+    Interrupted,
+}
+
+impl Returned {
+    pub(super) const BITS: u32 = 3;
+
+    pub(super) fn new(ret: i64) -> Self {
+        /// `EINTR`, and the four codes by which the kernel knows how to begin again (`include/linux/errno.h`).
+        const INTERRUPTED: [i64; 5] = [-4, -512, -513, -514, -516];
+        match ret {
+            0 => Self::Nothing,
+            1 => Self::One,
+            ret if INTERRUPTED.contains(&ret) => Self::Interrupted,
+            _ => Self::Other,
+        }
+    }
+
+    pub(super) fn code(self) -> u64 {
+        match self {
+            Self::Unseen => 0,
+            Self::Nothing => 1,
+            Self::One => 2,
+            Self::Other => 3,
+            Self::Interrupted => 4,
+        }
+    }
+
+    pub(super) fn of_code(code: u64) -> Self {
+        match code & ((1 << Self::BITS) - 1) {
+            1 => Self::Nothing,
+            2 => Self::One,
+            3 => Self::Other,
+            4 => Self::Interrupted,
+            _ => Self::Unseen,
+        }
     }
 }
 
@@ -201,7 +252,7 @@ impl Record {
             Kind::Futex { word, others } => {
                 (13, 2 | u64::from(others) << 2 | u64::from(word.0) << 3)
             }
-            Kind::Interrupted => (14, 0),
+            Kind::Returned(returned) => (14, returned.code()),
             Kind::Signal { thread, to_process } => (
                 15,
                 thread_bits(thread) | u64::from(to_process) << THREAD_BITS,
@@ -257,7 +308,7 @@ impl Record {
                 others: payload & 4 != 0,
             },
             13 => Kind::Seen,
-            14 => Kind::Interrupted,
+            14 => Kind::Returned(Returned::of_code(payload)),
             15 => Kind::Signal {
                 thread,
                 to_process: payload >> THREAD_BITS & 1 != 0,
@@ -364,7 +415,7 @@ mod tests {
             Kind::PacketLooped { buffer: 1 },
             Kind::PacketReceived { buffer: 2 },
             Kind::Call(Call::NONE),
-            Kind::Interrupted,
+            Kind::Returned(Returned::One),
             Kind::Signal {
                 thread: largest,
                 to_process: true,

@@ -10,7 +10,7 @@ use slowpath_concepts::{Softirq, SwitchOut};
 use slowpath_model::ThreadId;
 
 use super::entry::{Interruption, Run, Sender, Stage, Step, StepKind, Wake, Waker};
-use super::record::{Call, Interrupt, Kind, Record, Runner, Word, interrupt_bits};
+use super::record::{Call, Interrupt, Kind, Record, Returned, Runner, Word, interrupt_bits};
 use super::segment::Found;
 
 /// The kernel tells of a signal in the same breath, after it has woken who takes it.
@@ -38,8 +38,8 @@ pub(super) struct Known {
     since: i64,
     /// The switch from the idle thread to `current` is missing.
     begun_unseen: bool,
-    /// `current` returned first from a call that a signal had interrupted.
-    interrupted: bool,
+    /// What the call returned from which `current` returned first.
+    returned: Returned,
     /// Time of the last record; where it matters to what was lost or is missing, of the last event.
     pub(super) now: i64,
     /// Whom the processor woke last and when, if no call, interrupt or run began or ended on it since.
@@ -62,7 +62,7 @@ impl Known {
             current: None,
             since,
             begun_unseen: false,
-            interrupted: false,
+            returned: Returned::Unseen,
             now: since,
             woken: None,
             interrupts: Vec::new(),
@@ -179,8 +179,12 @@ impl Scanner {
                 self.knows.others |= others;
             }
             // Only the first call that a run returns from tells of the wait before it.
-            Kind::Interrupted => {
-                self.knows.interrupted |= self.knows.carried_call == Call::UNSEEN;
+            Kind::Returned(returned) => {
+                if self.knows.carried_call == Call::UNSEEN
+                    && self.knows.returned == Returned::Unseen
+                {
+                    self.knows.returned = returned;
+                }
             }
             Kind::Seen | Kind::Lost | Kind::Runs(_) => {}
         }
@@ -215,7 +219,7 @@ impl Scanner {
         self.knows.current = Some(next);
         self.knows.since = self.knows.now;
         self.knows.begun_unseen = false;
-        self.knows.interrupted = false;
+        self.knows.returned = Returned::Unseen;
         (self.knows.word, self.knows.others) = (Word::UNKNOWN, false);
     }
 
@@ -252,7 +256,7 @@ impl Scanner {
         self.knows.now = at.max(self.knows.now);
         self.knows.since = self.knows.now;
         self.knows.begun_unseen = false;
-        self.knows.interrupted = false;
+        self.knows.returned = Returned::Unseen;
         self.knows.current = Some(Runner::unnamed(thread));
         self.knows.carried_call = Call::UNSEEN;
         (self.knows.word, self.knows.others) = (Word::UNKNOWN, false);
@@ -298,7 +302,10 @@ impl Scanner {
                 cpu: 0,
                 in_part,
                 begun_unseen: self.knows.begun_unseen && !in_part,
-                interrupted: self.knows.interrupted && !in_part,
+                returned: match in_part {
+                    true => Returned::Unseen,
+                    false => self.knows.returned,
+                },
                 call,
                 word: self.knows.word,
                 others: self.knows.others,

@@ -8,7 +8,7 @@ use slowpath_concepts::{Softirq, SwitchOut};
 use slowpath_model::{CpuId, ThreadId, TimeRange, Timestamp};
 
 use super::entry::{self, Delivery, Run, RunRow, Stage, Wake, WakeRow};
-use super::record::{Call, Interrupt, interrupt_of};
+use super::record::{Call, Interrupt, Returned, interrupt_of};
 use super::scan::AT_ONCE_NS;
 use super::{MAKES_KERNEL_THREADS, Timelines, leading, range};
 
@@ -236,7 +236,7 @@ impl Timelines {
             begin,
             end,
             then_runs: next < runs.len(),
-            interrupted: returning.is_some_and(|run| run.interrupted),
+            interrupted: returning.is_some_and(|run| run.returned == Returned::Interrupted),
         }
     }
 
@@ -261,6 +261,17 @@ impl Timelines {
         let mut runs = runs[first..].iter().map(Run::from_row);
         let mut within = runs.by_ref().take_while(|run| run.begin < during.end.ns());
         within.any(|run| run.others)
+    }
+
+    /// What the call returned in which a thread waited until `woken`, if it returned before `end`.
+    pub fn returned(&self, thread: ThreadId, woken: Timestamp, end: Timestamp) -> Returned {
+        let (runs, _) = self.line(thread);
+        let next = runs.partition_point(|row| Run::from_row(row).begin < woken.ns());
+        let runs = runs[next..].iter().map(Run::from_row);
+        let mut returned = (runs.take_while(|run| run.begin < end.ns()))
+            .map(|run| run.returned)
+            .filter(|returned| *returned != Returned::Unseen);
+        returned.next().unwrap_or_default()
     }
 
     /// The system call in which a thread was when it ran last: `exit`, where it ended of itself.

@@ -278,9 +278,9 @@ fn without_kernel_events_all_is_unknown() {
     assert_eq!(segment.state.name(), "UNKNOWN");
 }
 
-/// An event loop that looks after a timer of its own while a request waits for another thread (`wake`: who wakes it for the
-/// last time, and on which processor).
-fn an_event_loop_is_woken_in_between(between: &str, wake: &str) -> Found {
+/// An event loop that looks after a timer of its own while a request waits for another thread. It is woken for the last
+/// time by `wake`, and its call returns that so many events came.
+fn an_event_loop_is_woken_in_between(between: &str, wake: &str, events: u32) -> Found {
     found(&format!(
         "0   0 switch - a
          1   0 switch - w
@@ -299,7 +299,7 @@ fn an_event_loop_is_woken_in_between(between: &str, wake: &str) -> Found {
          0 260 switch a:S -
          {wake}
          0 410 switch - a
-         0 415 ret epoll_pwait
+         0 415 ret epoll_pwait {events}
          0 420 attach a 1.1
          0 450 detach a 1.1
          0 450 end a 1.1
@@ -309,10 +309,13 @@ fn an_event_loop_is_woken_in_between(between: &str, wake: &str) -> Found {
 }
 
 const BY_THREAD: &str = "1 400 wake a";
+const BY_TIMER: &str = "0 399 timer
+         0 400 wake a
+         0 401 timerend";
 
 #[test]
 fn a_request_of_an_event_loop_waits_for_what_ends_the_last_sleep_before_it_goes_on() {
-    let found = an_event_loop_is_woken_in_between("", BY_THREAD);
+    let found = an_event_loop_is_woken_in_between("", BY_THREAD, 1);
     assert_shows(
         &found.path("1.1"),
         "100..120 a RUNNING
@@ -332,42 +335,79 @@ fn other_requests_hold_up_none_that_cannot_go_on_yet() {
          0 216 attach a 2.1
          0 240 detach a 2.1
          0 240 end a 2.1";
-    let by_timer = "0 400 timer
-         0 401 wake a
-         0 402 timerend";
-    let found = an_event_loop_is_woken_in_between(other, by_timer);
+    let found = an_event_loop_is_woken_in_between(other, BY_TIMER, 0);
     assert_shows(
         &found.path("1.1"),
         "100..120 a RUNNING
-         120..401 a TIMER
-         401..410 a WAIT_CPU
+         120..400 a TIMER
+         400..410 a WAIT_CPU
          410..450 a RUNNING",
     );
 }
 
 #[test]
-fn an_event_loop_that_serves_another_request_before_it_sleeps_holds_up_what_is_taken_up_right_after()
- {
+fn what_a_request_waits_for_is_unknown_where_its_event_loop_serves_another_after_its_last_sleep() {
     let found = an_event_loop_is_woken_in_between(
         "",
         "1 300 wake a
          0 310 switch - a
-         0 311 ret epoll_pwait
+         0 311 ret epoll_pwait 1
          0 312 start a 2.1
          0 312 attach a 2.1
          0 390 detach a 2.1
          0 390 end a 2.1
          0 395 switch a:R -",
+        0,
     );
     assert_shows(
         &found.path("1.1"),
         "100..120 a RUNNING
-           120..300 w RUNNING
+         120..300 a UNKNOWN
          300..310 a WAIT_CPU
          310..312 a RUNNING
          312..390 a BLOCKED_BY_REQUEST for 2.1
          390..395 a RUNNING
          395..410 a PREEMPTED
+         410..450 a RUNNING",
+    );
+}
+
+#[test]
+fn what_a_request_waits_for_is_unknown_where_its_event_loop_is_told_of_something_else_than_what_woke_it()
+ {
+    for (wake, events, expected) in [
+        (BY_THREAD, 0, "120..400 a UNKNOWN"),
+        (BY_THREAD, 1, "  120..400 w RUNNING"),
+        (BY_THREAD, 2, "120..400 a UNKNOWN"),
+        (BY_TIMER, 0, "120..400 a TIMER"),
+        (BY_TIMER, 1, "120..400 a UNKNOWN"),
+    ] {
+        let found = an_event_loop_is_woken_in_between("", wake, events);
+        assert_shows(
+            &found.path("1.1"),
+            &format!(
+                "100..120 a RUNNING
+                 {expected}
+                 400..410 a WAIT_CPU
+                 410..450 a RUNNING"
+            ),
+        );
+    }
+}
+
+#[test]
+fn an_event_loop_may_be_preempted_before_its_call_returns() {
+    let preempted = "1 400 wake a
+         0 402 switch - a
+         0 404 switch a:R -";
+    let found = an_event_loop_is_woken_in_between("", preempted, 1);
+    assert_shows(
+        &found.path("1.1"),
+        "100..120 a RUNNING
+           120..400 w RUNNING
+         400..402 a WAIT_CPU
+         402..404 a RUNNING
+         404..410 a PREEMPTED
          410..450 a RUNNING",
     );
 }

@@ -94,7 +94,10 @@ impl Drawing {
                     argument(0)
                 ),
                 "call" => format!("syscall_entry_{} fd=1", argument(0)),
-                "ret" => format!("syscall_exit_{} ret=0", argument(0)),
+                "ret" => {
+                    let returned = rest.get(1).copied().unwrap_or("0");
+                    format!("syscall_exit_{} ret={returned}", argument(0))
+                }
                 // Events of the processor, from about then to the next one.
                 "loses" => {
                     kernel += &format!("-- lost-packets 1 cpu{cpu}\n");
