@@ -176,7 +176,8 @@ export function wordGoal({ goal }: Pick<ExploredMetric, 'goal'>): string {
 
 /** What time alone did to an objective. */
 export function sentenceOfDrift(metric: string, change: MeanDifference | null, confidence: number): string {
-  if (change === null) return `Too little was repeated over the whole time to tell whether ${metric} drifts with time.`;
+  if (change === null)
+    return `Too little was repeated over the whole time to tell whether ${metric} drifts with time.`;
   const interval = `${wordPercent(change.low)} to ${wordPercent(change.high)} % from the first trial to the last (${Math.round(100 * confidence)} % interval)`;
   return change.low > 0 || change.high < 0
     ? `${metric} drifts with time alone: ${interval}. Rounds interleave configurations, so that comparisons hold.`
