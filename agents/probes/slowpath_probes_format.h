@@ -60,7 +60,7 @@ struct slowpath_probes_header {
     /* From here on changed while the process runs. */
     uint32_t switches[SLOWPATH_PROBES_TYPES];      /* for probes that are reached later */
     uint32_t unavailable[SLOWPATH_PROBES_TYPES];   /* errno why the type has no values here, or 0 */
-    uint64_t refused;                              /* records of threads that found no spare node */
+    uint64_t refused;                              /* records without a spare node, or as others were always faster */
     uint64_t spare_nodes;                          /* stack of spare nodes: count of changes << 32 | node + 1 */
     uint32_t spares_begun;                         /* spare nodes that were ever handed out */
     uint32_t probes_refused;                       /* probes that the table had no room for */

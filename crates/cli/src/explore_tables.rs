@@ -29,7 +29,7 @@ pub(crate) fn text(
         )
     );
     if results.failed > 0 {
-        text += &format!(", {} of which failed", results.failed);
+        text += &format!("; {} failed", counted(results.failed, "trial", "trials"));
     }
     text += "\n\n";
     text += &table(results, top);

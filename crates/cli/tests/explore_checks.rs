@@ -36,6 +36,12 @@ fn what_can_never_work_is_refused_by_a_check() {
         &format!("{defaults}{NUMBERS}{rest}{one}"),
         "the defaults (a=1 b=1) do not satisfy all constraints",
     );
+    let listed = "[parameters.c]\ntype = \"integer\"\nvalues = [1, 2, 4]\n";
+    let knee = "[policy]\nname = \"knee\"\nparameter = \"c\"\n";
+    refused(
+        &format!("{listed}{rest}{knee}"),
+        "`c` is no whole number with `min` and `max`\n  hint: a knee looks between values",
+    );
     let left = Place::with(&format!("{float}{rest}{random}")).explore(&["--check"]);
     assert_eq!(left.status, Some(0), "{}", left.stderr);
     assert!(
@@ -172,6 +178,8 @@ fn a_policy_may_begin_with_a_configuration_that_crashes() {
         (&results["trials"], &results["failed"]),
         (&12.into(), &6.into())
     );
+    let told = "12 trials of 4 configurations; 6 trials failed\n";
+    assert!(left.stdout.contains(told), "{}", left.stdout);
     // Three that fail alike are too many.
     let (left, results) = explored("4");
     let expected = "error: the first 7 trials all failed alike: ";

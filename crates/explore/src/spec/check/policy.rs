@@ -97,7 +97,8 @@ pub(super) fn choice(
                 Some(parameter) if matches!(parameter.domain, Domain::Integer { .. }) => {}
                 Some(_) => {
                     let what = format!("`{name}` is no whole number with `min` and `max`");
-                    return Err(wrong(what, ""));
+                    let hint = "a knee looks between values: give the parameter these two, or use the policy grid";
+                    return Err(wrong(what, hint));
                 }
                 None => return Err(wrong(format!("there is no parameter `{name}`"), "")),
             }
