@@ -12,6 +12,9 @@ use slowpath_model::Nanoseconds;
 /// A share of the time that is not worth a word.
 const ALIKE: f64 = 0.05;
 
+/// How the names of threads end that LTTng-UST starts in a program which has events or probes.
+const TRACER: &str = "-ust";
+
 /// So many causes are told of a group.
 const MOST_CAUSES: usize = 3;
 
@@ -104,8 +107,11 @@ impl Change<'_> {
 }
 
 impl Accounts {
-    /// Adds a thread's path to the group of its name.
+    /// Adds a thread's path to the group of its name. What LTTng-UST runs in a program (`NAME-ust`) is none of its threads.
     pub fn add(&mut self, name: &str, path: &CriticalPath) {
+        if name.ends_with(TRACER) {
+            return;
+        }
         self.groups
             .entry(without_numbers(name))
             .or_default()
@@ -368,6 +374,23 @@ mod tests {
             ),
             "{reasons:?}"
         );
+    }
+
+    #[test]
+    fn threads_of_the_tracer_are_none_of_the_workload() {
+        let path = CriticalPath {
+            host: slowpath_model::HostId(0),
+            thread: slowpath_model::ThreadId(7),
+            window: slowpath_model::TimeRange::ALL,
+            segments: Default::default(),
+            links: Default::default(),
+            corrections: Vec::new(),
+        };
+        let mut accounts = Accounts::default();
+        accounts.add("server-ust", &path);
+        accounts.add("query-1", &path);
+        let names: Vec<&String> = accounts.groups.keys().collect();
+        assert_eq!(names, ["query-*"]);
     }
 
     #[test]
