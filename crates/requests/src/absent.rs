@@ -106,7 +106,9 @@ fn absence(
                     return (begin > left).then_some(Absence { range, is_told });
                 }
             }
-            Doing::Running { .. }
+            // A missing switch: a wait before it is still the last one that is seen.
+            Doing::Unknown
+            | Doing::Running { .. }
             | Doing::Preempted
             | Doing::WaitingForCpu
             | Doing::Blocked { wake: Some(_), .. } => {}
