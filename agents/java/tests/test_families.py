@@ -107,11 +107,18 @@ class EachFamily(unittest.TestCase):
 
     def test_hibernate_by_getters(self):
         """What its getter says is transient came from nowhere."""
-        self.check("jpa-getters", "Hibernate", "SELECT TRAMS", "families.JpaFamily$Tram", ["model"], size=5 + 11)
+        self.check("jpa-getters", "Hibernate", "SELECT TRAMS", "families.JpaFamily$Tram", ["model"], size=5 + 11 + 4)
 
     def test_hibernate_by_fields(self):
         """Where its properties are its fields, what a getter says decides nothing."""
         self.check("jpa-fields", "Hibernate", "SELECT BUSES", "families.JpaFamily$Bus", ["model"], size=5 + 10 + 7)
+
+    def test_what_refers_to_other_entities_is_told(self):
+        """By annotations of fields, or of getters where these are the properties."""
+        for marker, references in (("jpa-lazy", ["operator"]), ("jpa-operator", ["stations"]), ("jpa-getters", ["operator"]),
+                                   ("jpa-fields", [])):
+            row, = self.context(marker)["classes"]
+            self.assertEqual([field["name"] for field in row["fields"] if field["refers"]], references, marker)
 
     def test_hibernate_loads_once(self):
         """What the session has already does not arrive again."""

@@ -195,6 +195,9 @@ pub struct Field {
     pub present: u64,
     /// Bytes as they travel, of all watched objects.
     pub bytes: u64,
+    /// Whether it stands for other entities; older agents do not tell.
+    #[serde(default)]
+    pub refers: bool,
     /// The same by weight; nothing where older agents do not tell.
     #[serde(default)]
     pub weighted: Option<Weighted>,

@@ -209,11 +209,20 @@ impl Advice {
                 false => call.with_prints().to_owned(),
             }
         } else if !never.is_empty() && used.len() <= MOST_NAMED && not_yet.is_empty() {
-            let (verb, them) = match used.len() {
-                1 => ("is", "that field"),
-                _ => ("are", "those fields"),
+            let (verb, them, what) = match used.len() {
+                1 => ("is", "that field", "what it refers to"),
+                _ => ("are", "those fields", "what they refer to"),
             };
-            format!("only {} {verb} read: ask for {them}", named(&used))
+            // No columns of the row, but for the other's id.
+            let only_refer = is_entity
+                && (class.fields.iter().zip(fields))
+                    .filter(|(_, row)| used.contains(&row.name.as_str()))
+                    .all(|(field, _)| field.refers);
+            let asked = match only_refer {
+                true => format!("{what} instead, or only for ids"),
+                false => them.to_owned(),
+            };
+            format!("only {} {verb} read: ask for {asked}", named(&used))
         } else if !never.is_empty() {
             format!(
                 "{} of {} fields are never read: do without {}",

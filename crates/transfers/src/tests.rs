@@ -205,6 +205,37 @@ fn what_changes_entities_needs_them_whole() {
 }
 
 #[test]
+fn what_only_refers_to_other_entities_is_no_field_to_ask_for() {
+    let check = |by: &str, drawn: &str, referring: &[&str], expected: &str| {
+        let mut process = process(drawn);
+        by.clone_into(&mut process.contexts[0].by);
+        for field in &mut process.contexts[0].classes[0].fields {
+            field.refers = referring.contains(&field.name.as_str());
+        }
+        let row = Report::new(&[process], 0).transfers.remove(0);
+        assert_eq!(row.advice.text, expected, "{by}: {drawn}");
+    };
+    let unless = ", unless the program changes such entities";
+    let one = "state 0 0 400 20\n lines 400 0 0 0";
+    let alone = "only `lines` is read: ask for what it refers to instead, or only for ids";
+    check("Hibernate", one, &["lines"], &format!("{alone}{unless}"));
+    let field = "only `lines` is read: ask for that field";
+    check("Hibernate", one, &[], &format!("{field}{unless}"));
+    check("RestTemplate", one, &["lines"], field);
+    let two = "state 0 0 400 20\n buyer 400 0 0 0\n lines 400 0 0 0";
+    let alone =
+        "only `buyer` and `lines` are read: ask for what they refer to instead, or only for ids";
+    check(
+        "Hibernate",
+        two,
+        &["buyer", "lines"],
+        &format!("{alone}{unless}"),
+    );
+    let fields = "only `buyer` and `lines` are read: ask for those fields";
+    check("Hibernate", two, &["lines"], &format!("{fields}{unless}"));
+}
+
+#[test]
 fn that_there_is_an_object_may_be_all_that_is_asked() {
     for (objects, there) in [(50, "whether it is there"), (51, "how many there are")] {
         let mut process = process("to 0 0 400 20");

@@ -10,6 +10,7 @@ import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
+import java.util.function.Predicate;
 
 final class DataClass {
     /** What rows are kept by: it does not keep the class itself, which may be unloaded. */
@@ -19,18 +20,26 @@ final class DataClass {
         final List<String> types;
         private final List<String> jsonNames;
         private final BitSet notOfRows;
+        private final BitSet referring;
 
         /**
          * @param jsonNames null for fields that JSON never fills
          * @param notOfRows by number: fields that are no column of a row, as they are `@Transient`
+         * @param referring by number: fields of entities that stand for other entities
          */
-        private Shape(
-                String className, List<String> names, List<String> types, List<String> jsonNames, BitSet notOfRows) {
+        private Shape(String className, List<String> names, List<String> types, List<String> jsonNames,
+                BitSet notOfRows, BitSet referring) {
             this.className = className;
             this.names = names;
             this.types = types;
             this.jsonNames = jsonNames;
             this.notOfRows = notOfRows;
+            this.referring = referring;
+        }
+
+        /** Whether annotations say that it stands for other entities. */
+        boolean refers(int field) {
+            return referring.get(field);
         }
 
         /** What a field is called that travels so; null: it does not, but is the program's own. */
@@ -82,6 +91,10 @@ final class DataClass {
         }
     }
 
+    /** What fields of entities have that stand for other entities. */
+    private static final List<String> ASSOCIATIONS = List.of(".persistence.ManyToOne", ".persistence.OneToOne",
+            ".persistence.OneToMany", ".persistence.ManyToMany");
+
     final Shape shape;
     final List<Field> fields = new ArrayList<>();
     /** Whether the program may read an entity while it is loaded (`@PostLoad`), before anybody has received it. */
@@ -106,14 +119,20 @@ final class DataClass {
         List<String> names = new ArrayList<>();
         List<String> types = new ArrayList<>();
         BitSet notOfRows = new BitSet();
+        BitSet referring = new BitSet();
         boolean isByGetters = isByGetters(type);
         for (Field field : fields) {
             field.setAccessible(true);
             names.add(layout.isMessage ? ClassLayout.ofMessage(field.getName()) : field.getName());
+            int number = types.size();
             types.add(field.getType().getTypeName());
-            notOfRows.set(types.size() - 1, has(field, ".Transient") || hasTransientGetter(field, isByGetters));
+            // Entities have annotations there whose properties are their getters; Spring Data takes its own from anywhere.
+            notOfRows.set(number, has(field, ".Transient") || isOfGetter(field, getter ->
+                    isByGetters && has(getter, ".persistence.Transient")
+                            || has(getter, ".springframework.data.annotation.Transient")));
+            referring.set(number, isByGetters ? isOfGetter(field, DataClass::isAssociation) : isAssociation(field));
         }
-        shape = new Shape(type.getName(), names, types, JsonNames.of(type, fields), notOfRows);
+        shape = new Shape(type.getName(), names, types, JsonNames.of(type, fields), notOfRows, referring);
         isReadAtLoading = hearsOfLoading(type);
     }
 
@@ -131,14 +150,15 @@ final class DataClass {
         }
     }
 
-    /** Entities have the annotation there whose properties are their getters; Spring Data takes it from anywhere. */
-    private static boolean hasTransientGetter(Field field, boolean isByGetters) {
+    private static boolean isAssociation(AnnotatedElement annotated) {
+        return ASSOCIATIONS.stream().anyMatch(name -> has(annotated, name));
+    }
+
+    private static boolean isOfGetter(Field field, Predicate<Method> condition) {
         String capital = JsonNames.capital(field.getName());
         for (String getter : List.of("get" + capital, "is" + capital)) {
             try {
-                Method method = field.getDeclaringClass().getDeclaredMethod(getter);
-                if (isByGetters && has(method, ".persistence.Transient")
-                        || has(method, ".springframework.data.annotation.Transient")) {
+                if (condition.test(field.getDeclaringClass().getDeclaredMethod(getter))) {
                     return true;
                 }
             } catch (NoSuchMethodException | LinkageError | TypeNotPresentException cause) {

@@ -68,6 +68,12 @@ final class Json {
         return key(key).value(value);
     }
 
+    Json with(String key, boolean value) {
+        key(key).comma();
+        text.append(value);
+        return this;
+    }
+
     Json with(String key, double value) {
         return key(key).value(value);
     }

@@ -211,6 +211,7 @@ final class Report {
                     .with("unused", row.unused[field])
                     .with("censored", row.censoredOf[field]).with("censored_used", row.censoredUsed[field])
                     .with("present", row.present[field]).with("bytes", row.bytes[field])
+                    .with("refers", row.shape.refers(field))
                     .key("weighted").begin('{')
                     .with("used", row.usedWeight[field]).with("printed", row.printedWeight[field])
                     .with("unused", row.unusedWeight[field]).with("squares", row.squares[field])

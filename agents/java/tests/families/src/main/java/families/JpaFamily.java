@@ -96,6 +96,7 @@ final class JpaFamily implements Family {
         private Integer id;
         private String model;
         private String title;
+        private Operator operator;
 
         @Id
         public Integer getId() {
@@ -112,6 +113,15 @@ final class JpaFamily implements Family {
 
         public void setModel(String model) {
             this.model = model;
+        }
+
+        @ManyToOne(fetch = FetchType.LAZY)
+        public Operator getOperator() {
+            return operator;
+        }
+
+        public void setOperator(Operator operator) {
+            this.operator = operator;
         }
 
         @Transient
