@@ -4,11 +4,12 @@
 //! and sleeps until something comes. Had the request been able to go on, the loop would not have slept. So
 //! it waited, from when it was left until the loop's last sleep before it is taken up again, for what ended
 //! that sleep. What the loop was woken for in between is no cause of it. Where several things came at once, or the loop
-//! served others before it took the request up, what the request waited for may have come when the loop was awake.
+//! served others or had no processor for long before it took the request up, what the request waited for may have come
+//! when the loop was awake.
 
 use slowpath_concepts::Softirq;
 use slowpath_kernel::timelines::{Doing, Interrupt, Returned, Timelines, WakeUp, Waker};
-use slowpath_model::{ThreadId, TimeRange, Timestamp};
+use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
 
 use crate::hosts::{AllHosts, RequestOfHost};
 use crate::path::Stage;
@@ -36,6 +37,9 @@ pub(crate) struct Absence {
     /// Whether what ends the thread's wait is what the request waited for.
     pub(crate) is_told: bool,
 }
+
+/// A loop that has no processor for one of so many parts of an absence may have missed a timer meanwhile.
+const MOST_READY: u64 = 10;
 
 /// The times of a stage in which the request could not go on, as far as a single wait of its thread does not tell
 /// that anyway; in the order of time.
@@ -83,6 +87,7 @@ fn absence(
     taken_up: Timestamp,
 ) -> Option<Absence> {
     let mut at = taken_up;
+    let mut ready = Nanoseconds::ZERO;
     while at > left {
         let stretch = lines.stretch_before(thread, at);
         let begin = stretch.range.begin;
@@ -102,16 +107,16 @@ fn absence(
                     let range = TimeRange::new(left, within.end);
                     let after = TimeRange::new(within.end, taken_up);
                     let is_told = is_single(lines.returned(thread, after.begin, after.end), wake)
+                        && ready.get() * MOST_READY < range.length().get()
                         && !serves_others(all, of, thread, after);
                     return (begin > left).then_some(Absence { range, is_told });
                 }
             }
             // A missing switch: a wait before it is still the last one that is seen.
-            Doing::Unknown
-            | Doing::Running { .. }
-            | Doing::Preempted
-            | Doing::WaitingForCpu
-            | Doing::Blocked { wake: Some(_), .. } => {}
+            Doing::Unknown | Doing::Running { .. } | Doing::Blocked { wake: Some(_), .. } => {}
+            Doing::Preempted | Doing::WaitingForCpu => {
+                ready += TimeRange::new(begin.max(left), at).length();
+            }
             _ => return None,
         }
         at = begin;

@@ -396,6 +396,23 @@ fn what_a_request_waits_for_is_unknown_where_its_event_loop_is_told_of_something
 }
 
 #[test]
+fn what_a_request_waits_for_is_unknown_where_its_event_loop_has_no_processor_for_long_after_its_last_sleep()
+ {
+    for (woken, expected) in [(370, "120..370 a UNKNOWN"), (390, "  120..390 w RUNNING")] {
+        let found = an_event_loop_is_woken_in_between("", &format!("1 {woken} wake a"), 1);
+        assert_shows(
+            &found.path("1.1"),
+            &format!(
+                "100..120 a RUNNING
+                 {expected}
+                 {woken}..410 a WAIT_CPU
+                 410..450 a RUNNING"
+            ),
+        );
+    }
+}
+
+#[test]
 fn an_event_loop_may_be_preempted_before_its_call_returns() {
     let preempted = "1 400 wake a
          0 402 switch - a
