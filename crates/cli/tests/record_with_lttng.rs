@@ -117,6 +117,18 @@ fn the_session_that_the_user_has_made_stays_the_one_that_lttng_is_for() {
 }
 
 #[test]
+fn the_socket_of_a_users_daemon_has_a_short_path_however_deep_the_recording_lies() {
+    let note = "echo \"$LTTNG_HOME/.lttng/client-lttng-sessiond\" > \"${0%/*}/socket\"";
+    let Some(recorder) = Recorded::at("create", note, "none") else {
+        return;
+    };
+    assert_eq!(recorder.status, Some(0), "{}", recorder.said);
+    let socket = fs::read_to_string(recorder.folder.path().join("socket")).expect("noted");
+    let deep = recorder.folder.path().display().to_string();
+    assert!(!socket.contains(&deep), "{socket}");
+}
+
+#[test]
 fn after_ctrl_c_no_command_is_started_and_nothing_is_left() {
     let Some(recorder) = Recorded::at("create", "kill -s INT $PPID", "none") else {
         return;

@@ -272,14 +272,18 @@ pub(crate) fn processes_with_events(provider: &str) -> Result<Vec<ProcessId>, St
 /// it made last, as the one that is meant where none is named; that one is to stay the user's.
 fn create_session(arguments: &[&str], folder: &Path) -> Result<(), String> {
     let failed = |cause: io::Error| format!("a folder for the lttng command: {cause}");
-    let home = folder.join(".lttng-home");
+    let name = ".lttng-home";
+    let home = folder.join(name);
     fs::create_dir(&home).map_err(failed)?;
     // There the daemon listens, unless it is root's.
     let listens = session_daemon::home().map(|home| home.join(".lttng"));
     let linked = listens.map_or(Ok(()), |there| symlink(there, home.join(".lttng")));
+    // Named from the folder on: the path of a socket has 107 bytes at most.
+    let mut create = command(arguments);
+    create.env("LTTNG_HOME", name).current_dir(folder);
     let made = linked
         .map_err(failed)
-        .and_then(|()| answer(command(arguments).env("LTTNG_HOME", &home), arguments));
+        .and_then(|()| answer(&mut create, arguments));
     let _ = fs::remove_dir_all(&home);
     made.map(drop)
 }
