@@ -46,6 +46,8 @@ lttng enable-event --userspace --channel=events \
 lttng enable-event --userspace --channel=events 'slowpath_node:*'
 lttng add-context --userspace --channel=events --type=vpid --type=vtid
 lttng start
+# An idle server looks ten times in a second whether it is recorded.
+sleep 0.3
 asked config resetstat >"$files/reset"
 touch "$files/recorded"
 
