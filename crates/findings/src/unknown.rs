@@ -294,7 +294,7 @@ fn of_several_events(slow: &Slow<'_>, longest_first: &[Piece]) -> Option<Finding
         title: "Unknown time: event loops had several things to do when requests were taken up again".to_owned(),
         explanation: format!(
             "{} of {} requests that were examined waited, and before they were taken up again their event loop was told of \
-             several things at once, or served others. So nothing tells which of these they waited for: {unknown} of {}.",
+             several things at once, served others or had no processor. So nothing tells which of these they waited for: {unknown} of {}.",
             requests.len(),
             slow.paths.len(),
             slow.total

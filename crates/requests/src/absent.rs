@@ -7,8 +7,8 @@
 //! served others or had no processor for long before it took the request up, what the request waited for may have come
 //! when the loop was awake.
 
-use slowpath_concepts::Softirq;
-use slowpath_kernel::timelines::{Doing, Interrupt, Returned, Timelines, WakeUp, Waker};
+use slowpath_critical_path::{State, state_of};
+use slowpath_kernel::timelines::{Doing, Returned, Stretch, Timelines, Waker};
 use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
 
 use crate::hosts::{AllHosts, RequestOfHost};
@@ -106,7 +106,8 @@ fn absence(
                 if is_idle {
                     let range = TimeRange::new(left, within.end);
                     let after = TimeRange::new(within.end, taken_up);
-                    let is_told = is_single(lines.returned(thread, after.begin, after.end), wake)
+                    let returned = lines.returned(thread, after.begin, after.end);
+                    let is_told = is_single(lines, &stretch, wake.by, returned)
                         && ready.get() * MOST_READY < range.length().get()
                         && !serves_others(all, of, thread, after);
                     return (begin > left).then_some(Absence { range, is_told });
@@ -124,20 +125,12 @@ fn absence(
     None
 }
 
-/// Whether a wait for events was ended by all that the call tells of: one event, or its time-out.
-fn is_single(returned: Returned, wake: WakeUp) -> bool {
-    let is_timer = |interrupt| match interrupt {
-        Interrupt::Softirq(softirq) => [Softirq::TIMER, Softirq::HRTIMER].contains(&softirq),
-        other => other == Interrupt::Timer,
-    };
-    let is_timer = match wake.by {
-        Waker::Interrupt(interrupt) => Some(is_timer(interrupt)),
-        Waker::Unknown => None,
-        _ => Some(false),
-    };
+/// Whether the wait for events that ends with `sleep` was ended by all that its call tells of: one event, or its time-out.
+fn is_single(lines: &Timelines, sleep: &Stretch<'_>, by: Waker, returned: Returned) -> bool {
+    let is_timer = state_of(lines, sleep) == Some(State::Timer);
     match returned {
-        Returned::Nothing => is_timer != Some(false),
-        Returned::One => is_timer != Some(true),
+        Returned::Nothing => is_timer || by == Waker::Unknown,
+        Returned::One => !is_timer,
         _ => false,
     }
 }

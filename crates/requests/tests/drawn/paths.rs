@@ -431,38 +431,17 @@ fn an_event_loop_may_be_preempted_before_its_call_returns() {
 
 #[test]
 fn a_missing_switch_makes_a_request_wait_for_no_timer_of_its_event_loop() {
-    let found = found(
-        "0   0 switch - a
-         1   0 switch - w
-         0 100 start a 1.1
-         0 100 attach a 1.1
-         0 110 detach a 1.1
-         0 112 call epoll_pwait
-         0 120 switch a:S -
-         0 200 timer
-         0 201 wake a
-         0 202 timerend
-         0 210 switch - a
-         0 214 ret epoll_pwait 0
-         0 250 call epoll_pwait
-         0 260 switch a:S -
-         1 400 wake a
-         0 404 switch - v
-         0 413 switch a:R -
-         0 416 switch - a
-         0 417 ret epoll_pwait 1
-         0 420 attach a 1.1
-         0 450 detach a 1.1
-         0 450 end a 1.1
-         0 500 switch a:S -",
-    );
+    let missing = "1 380 wake a
+         0 384 switch - v
+         0 393 switch a:R -";
+    let found = an_event_loop_is_woken_in_between("", missing, 1);
     assert_shows(
         &found.path("1.1"),
-        "100..110 a RUNNING
-           110..400 w RUNNING
-         400..404 a WAIT_CPU
-         404..413 a UNKNOWN
-         413..416 a PREEMPTED
-         416..450 a RUNNING",
+        "100..120 a RUNNING
+           120..380 w RUNNING
+         380..384 a WAIT_CPU
+         384..393 a UNKNOWN
+         393..410 a PREEMPTED
+         410..450 a RUNNING",
     );
 }
