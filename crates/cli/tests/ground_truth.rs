@@ -104,7 +104,11 @@ fn states_and_waits_agree_with_the_programs_records() {
         }
         for (kind, row) in report["waits"].as_object().expect("waits by kind") {
             let (agreed, total) = (number(&row["agreed"]), number(&row["total"]));
-            if row["checked"] == true && 100.0 * agreed < WAITS_PERCENT * total {
+            if row["checked"] != true {
+                continue;
+            }
+            println!("{}: {agreed} of {total} {kind} waits", recording.truth);
+            if 100.0 * agreed < WAITS_PERCENT * total {
                 disagreements += &format!(
                     "{}: {agreed} of {total} {kind} waits\n{}\n",
                     recording.truth, row["disagreements"]
@@ -160,6 +164,10 @@ fn critical_paths_agree_with_trace_compass() {
         assert_eq!(printed.status, Some(0), "{file}:\n{}", printed.stderr);
         let report = printed.json();
         let share = |key: &str| report[key].as_f64().expect("a share");
+        println!(
+            "{file}: UNKNOWN {}, theirs {}; where they know, in the same thread {}",
+            report["unknown"], report["their_unknown"], report["same_where_they_know"]
+        );
         assert!(
             share("unknown") <= share("their_unknown")
                 && share("same_where_they_know") >= SAME_THREAD,
