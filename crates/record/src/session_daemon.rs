@@ -3,6 +3,7 @@
 //! Who started it is noted in a file, so that the last recording to end stops a daemon that
 //! recordings started, and nobody stops one that somebody else uses.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::path::PathBuf;
@@ -63,6 +64,9 @@ pub(crate) fn ensure_running(with_kernel: bool) -> Result<Running, String> {
     daemon.arg("--daemonize");
     if !with_kernel {
         daemon.arg("--no-kernel");
+    }
+    if let Some(home) = home() {
+        daemon.env("LTTNG_HOME", home);
     }
     daemon
         .current_dir("/")
@@ -210,14 +214,34 @@ pub(crate) fn unusable_home() -> Option<PathBuf> {
 
 /// Where LTTng keeps what is a user's.
 pub(crate) fn home() -> Option<PathBuf> {
-    std::env::var_os("LTTNG_HOME")
-        .or_else(|| std::env::var_os("HOME"))
-        .map(PathBuf::from)
+    home_by(|name| std::env::var_os(name))
+}
+
+/// The same, where `variable` is the environment; absolute, as the daemon and the `lttng` command run in folders of
+/// their own.
+fn home_by(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let home = variable("LTTNG_HOME").or_else(|| variable("HOME"))?;
+    std::path::absolute(home).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_relative_home_lies_in_the_folder_that_the_user_is_in() {
+        let here = std::env::current_dir().expect("a folder");
+        let check = |lttng_home: Option<&str>, expected| {
+            let home = home_by(|name| match name {
+                "LTTNG_HOME" => lttng_home.map(OsString::from),
+                _ => Some(OsString::from("/users/me")),
+            });
+            assert_eq!(home, Some(expected), "{lttng_home:?}");
+        };
+        check(Some("below"), here.join("below"));
+        check(Some("/elsewhere"), PathBuf::from("/elsewhere"));
+        check(None, PathBuf::from("/users/me"));
+    }
 
     #[test]
     fn the_note_says_which_daemon_and_whether_it_is_ending() {
