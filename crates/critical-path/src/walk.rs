@@ -2,7 +2,8 @@
 //!
 //! Threads that wait for each other lie on a stack, the one that was asked about at the bottom. The
 //! path is always in the topmost one. While it is there, all others are blocked (or look for a moment
-//! whether they still have to be), so none can be met again; time only goes back, so the walk ends. A
+//! whether they still have to be), so none can be met again, but for one at the bottom that did other things while
+//! something waited (`bare_path_of_wait`): then it lies on the stack twice. Time only goes back, so the walk ends. A
 //! mutex may go through several hands while a thread waits for it: then the path comes back to that
 //! thread whenever it was handed over, and goes to the one that had it before. On another host the walk
 //! goes by that host's clock; what it finds is told by the clock of the host that was asked about.
@@ -64,6 +65,7 @@ fn walked<'lines>(
             call: None,
             queue: None,
             halted: None,
+            is_busy: waits_throughout,
         }],
         path: BarePath::default(),
         waits_throughout,
@@ -89,6 +91,8 @@ struct Frame<'lines> {
     queue: Option<Queue<'lines>>,
     /// When this thread was stopped or frozen, if that is what the path met of its waits last.
     halted: Option<Timestamp>,
+    /// At the bottom: it did other things, too, while something waited (`bare_path_of_wait`).
+    is_busy: bool,
 }
 
 /// A wait for a mutex.
@@ -529,6 +533,7 @@ impl<'lines> Walk<'_, 'lines> {
             call: wait.call,
             queue: None,
             halted: None,
+            is_busy: false,
         });
         (self.lines, self.cursor) = (sender.lines, sender.sent);
     }
@@ -606,7 +611,8 @@ impl<'lines> Walk<'_, 'lines> {
         let is_other = |frame: &&Frame<'_>| (frame.host, frame.thread) != (host, thread);
         let mut above = self.frames.iter().rev().take_while(is_other);
         let is_here = above.all(|frame| frame.host == host);
-        if is_here && self.is_waiting(host, thread) && self.is_running(thread) {
+        let is_waiting = (self.frames.iter()).any(|frame| !frame.is_busy && !is_other(&frame));
+        if is_here && is_waiting && self.is_running(thread) {
             // It looked whether a lock was free (`tried_since`), and woke this one then.
             while self.topmost() != thread {
                 self.leave_frame();
@@ -616,7 +622,7 @@ impl<'lines> Walk<'_, 'lines> {
             }
             return;
         }
-        if self.is_waiting(host, thread) {
+        if is_waiting {
             // Only clocks that differ between processors make a thread wake while it waits.
             self.wait_segment(
                 wait,
@@ -646,6 +652,7 @@ impl<'lines> Walk<'_, 'lines> {
             call,
             queue: None,
             halted: None,
+            is_busy: false,
         });
     }
 

@@ -330,6 +330,32 @@ fn a_request_of_an_event_loop_waits_for_what_ends_the_last_sleep_before_it_goes_
 }
 
 #[test]
+fn a_request_of_an_event_loop_waits_for_a_thread_to_its_begin_though_that_had_to_wait_for_the_loop_in_between()
+ {
+    let for_a_lock = "1 205 call futex
+         1 212 switch w:S -
+         0 230 wake w
+         1 235 switch - w
+         1 236 ret futex";
+    let found = an_event_loop_is_woken_in_between(for_a_lock, BY_THREAD, 1);
+    assert_shows(
+        &found.path("1.1"),
+        "100..120 a RUNNING
+           120..212 w RUNNING
+             212..230 a RUNNING
+           230..235 w WAIT_CPU
+           235..400 w RUNNING
+         400..410 a WAIT_CPU
+         410..450 a RUNNING",
+    );
+    let (found, id) = (&found, found.id("1.1"));
+    let summary = found.requests.summary(Some(&found.lines), id);
+    let waits = summary.waits.iter();
+    let waits = waits.map(|wait| (wait.range.begin.ns(), wait.range.end.ns(), wait.call));
+    assert_eq!(waits.collect::<Vec<_>>(), [(120, 400, Some("epoll_pwait"))]);
+}
+
+#[test]
 fn other_requests_hold_up_none_that_cannot_go_on_yet() {
     let other = "0 216 start a 2.1
          0 216 attach a 2.1
