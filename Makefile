@@ -53,8 +53,14 @@ AGENTS := $(patsubst %/Makefile,%,$(wildcard agents/*/Makefile))
 agents: setup ## Build the agents that tell of spans and of Redis from inside applications
 	@for agent in $(AGENTS); do $(MAKE) --no-print-directory -C $$agent || exit 1; done
 
-test-agents: agents ## Test the agents in real applications (downloads what these need)
-	@for agent in $(AGENTS); do echo "== $$agent"; $(MAKE) --no-print-directory -C $$agent test || exit 1; done
+# Each by itself, so that make may run several at a time: they wait more than they compute.
+AGENT_TESTS := $(AGENTS:agents/%=test-agent-%)
+.PHONY: $(AGENT_TESTS)
+test-agents: $(AGENT_TESTS) ## Test the agents in real applications (downloads what these need)
+
+$(AGENT_TESTS): test-agent-%: agents
+	@echo "== agents/$*"
+	@$(MAKE) --no-print-directory -C agents/$* test
 
 test-browser: web ## Test the browser application, with the `slowpath` that `make test` has built
 	@sh scripts/web-test.sh "$(TARGET_DIR)/debug/slowpath"

@@ -12,11 +12,10 @@ if [ "${1:-}" = --inside ]; then
     LTTNG_HOME=$(mktemp -d)
     export LTTNG_HOME OWN_LTTNG=1
     lttng-sessiond --no-kernel --daemonize --pidfile="$LTTNG_HOME/pid" >/dev/null
-    status=0
-    "$@" || status=$?
-    kill "$(cat "$LTTNG_HOME/pid")"
-    rm -rf "$LTTNG_HOME"
-    exit "$status"
+    trap 'kill "$(cat "$LTTNG_HOME/pid")"; rm -rf "$LTTNG_HOME"' EXIT
+    trap 'exit 130' INT TERM
+    "$@"
+    exit
 fi
 
 for tool in lttng lttng-sessiond babeltrace2 unshare; do

@@ -8,7 +8,9 @@ program, as each has compiled it in its own way, and than what a JVM gains in it
   which take turns with the others. There each pair of JVMs is one value: the interval is as wide as JVMs differ.
 JVMs are those of a user: no options but a limit of the heap, no processors of their own (with one, a JVM is another one:
 another collector, other compilers' threads). Intervals are of 95 %, of means of logarithms of ratios (Student's t).
-Processor time is that of the service's process, which others on the machine hardly change; latencies they do.
+Processor time is that of the service's process, which others on the machine hardly change; latencies they do. It is without
+that of the JVM's compilers, which come back for minutes, for a block or two, and take what a hundred requests a second do.
+The first visit of each JVM is a rehearsal, as options that are new to it make it compile code again.
     bench.py [JVMS [VISITS_OF_EACH [SECONDS_OF_A_BLOCK [REQUESTS_PER_SECOND]]]]"""
 import math
 import os
@@ -72,12 +74,19 @@ class Service:
         self.port = int(listening.group(1))
         self.start_seconds = time.monotonic() - began
 
-    def processor_seconds(self):
-        """By the clock of its processor time, which the kernel numbers after the process (clock_getcpuclockid)."""
-        return time.clock_gettime(~self.process.pid << 3 | 2)
+    def used(self):
+        """Processor time: of all, by the clock that the kernel numbers after the process (clock_getcpuclockid), and of
+        each of the JVM's compilers."""
+        return time.clock_gettime(~self.process.pid << 3 | 2), self.compiler_seconds()
+
+    def used_since(self, before):
+        """Seconds of processor since `before`, what `used` gave: of all but compilers, and of compilers."""
+        (all_before, compilers_before), (all_now, compilers_now) = before, self.used()
+        # Threads that are new or have ended have done little.
+        compilers = sum(now - compilers_before.get(thread, now) for thread, now in compilers_now.items())
+        return all_now - all_before - compilers, compilers
 
     def compiler_seconds(self):
-        """Processor time of the JVM's compilers, by thread."""
         seconds = {}
         for thread in Path(f"/proc/{self.process.pid}/task").iterdir():
             if re.match("C[12] Compiler", (thread / "comm").read_text()):
@@ -97,15 +106,16 @@ class Load:
                                         stdout=subprocess.PIPE, text=True)
 
     def run(self, service, clients, lead=LEAD_SECONDS, seconds=SECONDS):
-        """Of the service: microseconds of processor per request, and of latency, p50 and p99."""
+        """Of the service: microseconds of processor per request, and of latency, p50 and p99; and those of compilers."""
         self.process.stdin.write(f"{service.port} {clients} {RATE} {lead} {seconds} /one/{{}}\n")
         self.process.stdin.flush()
         self.process.stdout.readline()
-        before = service.processor_seconds()
+        before = service.used()
         requests, failures, p50, p99 = (int(word) for word in self.process.stdout.readline().split())
         if failures:
             raise SystemExit(f"{failures} of {clients} clients failed")
-        return 1e6 * (service.processor_seconds() - before) / requests, p50, p99
+        used, compiled = (1e6 * seconds / requests for seconds in service.used_since(before))
+        return used, p50, p99, compiled
 
 
 class Planner(Service):
@@ -133,11 +143,9 @@ class Planner(Service):
         thirds = []
         is_steady = False
         while not is_steady and time.monotonic() < began + LONGEST_WARM_SECONDS:
-            used, compiled = self.processor_seconds(), self.compiler_seconds()
-            costs.append(load.run(self, CLIENTS[len(costs) % 2], lead=0.1)[0])
-            # Threads that are new or have ended have done little.
-            compiled = sum(now - compiled.get(thread, now) for thread, now in self.compiler_seconds().items())
-            shares.append(compiled / (self.processor_seconds() - used))
+            cost, _, _, compiled = load.run(self, CLIENTS[len(costs) % 2], lead=0.1)
+            costs.append(cost + compiled)
+            shares.append(compiled / costs[-1])
             if len(costs) >= WARM_BLOCKS:
                 last, third = costs[-WARM_BLOCKS:], WARM_BLOCKS // 3
                 thirds = [statistics.median(last[begin:begin + third]) for begin in range(0, WARM_BLOCKS, third)]
@@ -176,11 +184,12 @@ def starts(folder, tickets):
 
 
 def visit(load, agent, plain, clients, modes):
-    """Each mode of a JVM, and one without the agent, forwards and backwards. By mode: means of both, by measure."""
+    """Each mode of a JVM, and one without the agent, forwards and backwards. By mode: means of both, by measure.
+    Compilers' time, which may be none, has no part in them."""
     blocks = {}
     for mode in (*modes, *reversed(modes)):
         service, options = (plain, None) if mode == "no agent" else (agent, mode)
-        blocks.setdefault(mode, []).append(service.block(load, clients, options))
+        blocks.setdefault(mode, []).append(service.block(load, clients, options)[:len(MEASURES)])
     return {mode: [math.exp(statistics.mean(math.log(value) for value in values)) for values in zip(*each)]
             for mode, each in blocks.items()}
 
@@ -242,15 +251,19 @@ def say_all(visits, compared, backend):
 def measure(load, agents, plains, watchpoints):
     visits = {clients: [[] for _ in agents] for clients in CLIENTS}
     aimed = {clients: [[]] for clients in CLIENTS}
-    for number in range(VISITS):
+    for number in range(1 + VISITS):
         # What matters most, more often.
-        modes = ["no agent", *OPTIONS] if number % 3 == 0 else ["no agent", "off", "default"]
+        modes = ["no agent", *OPTIONS] if number % 2 == 0 else ["no agent", "off", "default"]
         for jvm, (agent, plain) in enumerate(zip(agents, plains)):
             for clients in CLIENTS:
                 visits[clients][jvm].append(visit(load, agent, plain, clients, modes))
         if watchpoints:
             for clients in CLIENTS:
                 aimed[clients][0].append(visit(load, watchpoints, None, clients, ["off", "default"]))
+        if number == 0:
+            for of_jvms in (*visits.values(), *aimed.values()):
+                for of_jvm in of_jvms:
+                    of_jvm.clear()
     say_all(visits, COMPARED, "field mask")
     if watchpoints:
         say_all(aimed, COMPARED[:1], "watchpoints")
