@@ -40,7 +40,12 @@ pub(crate) fn find(
     }
     let pairs = pairs(results);
     if pairs.is_empty() {
-        let why = "no two configurations were told apart, so there is no difference to explain";
+        let why = match results.best() {
+            None => "no trial has a result, so there is no difference to explain",
+            Some(_) => {
+                "no two configurations were told apart, so there is no difference to explain"
+            }
+        };
         return Ok(vec![about_all(why.to_owned())]);
     }
     let mut chosen: Vec<&Configuration> = Vec::new();

@@ -186,3 +186,27 @@ fn a_policy_may_begin_with_a_configuration_that_crashes() {
     assert!(left.stderr.contains(expected), "{}", left.stderr);
     assert_eq!((left.status, &results["trials"]), (Some(2), &7.into()));
 }
+
+#[test]
+fn what_failures_leave_unknown_is_told() {
+    let explored = |condition: &str, policy: &str, arguments: &[&str]| {
+        let command = format!("{condition} && echo cost {{{{a}}}}");
+        let place = Place::with(&format!(
+            "[parameters.a]\ntype = \"integer\"\nvalues = [1, 2]\n\
+             [parameters.b]\ntype = \"integer\"\nvalues = [1, 2]\n\
+             [workload]\ncommand = \"{command}\"\n{COST}[policy]\n{policy}\n"
+        ));
+        place.explore(arguments).stdout
+    };
+    // Two configurations that fail are too few for a specification that is wrong.
+    let nothing = "- no trial has a result, so there is no difference to explain\n";
+    let told = explored("false", "name = \"random\"\nconfigurations = 2", &[]);
+    assert!(told.contains(nothing), "{told}");
+
+    let defaults = "- the defaults (a=1 b=1) have no result, so nothing tells what one parameter alone changes; give parameters a `default` that works\n";
+    let one_at_a_time = |condition: &str| {
+        explored(condition, "name = \"one-at-a-time\"", &["--no-reasons"]).contains(defaults)
+    };
+    assert!(one_at_a_time("[ {{a}}{{b}} != 11 ]"));
+    assert!(!one_at_a_time("[ {{a}}{{b}} != 21 ]"));
+}

@@ -173,4 +173,14 @@ impl Policy for OneAtATime {
         }
         Ok(each(seen, wanted))
     }
+
+    fn conclusions(&mut self, seen: Seen<'_>) -> Result<Vec<String>, PolicyError> {
+        let defaults = seen.spec.space.defaults();
+        let mut tried = seen.tried().into_iter();
+        let failed = tried.any(|one| one.configuration == defaults && one.costs.is_empty());
+        let told = format!(
+            "the defaults ({defaults}) have no result, so nothing tells what one parameter alone changes; give parameters a `default` that works"
+        );
+        Ok(failed.then_some(told).into_iter().collect())
+    }
 }
