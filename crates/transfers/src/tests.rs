@@ -236,6 +236,35 @@ fn what_only_refers_to_other_entities_is_no_field_to_ask_for() {
 }
 
 #[test]
+fn what_is_embedded_in_an_entity_is_not_asked_for_whether_it_is_there() {
+    let check = |drawn: &str, others: &str, expected: &str| {
+        let mut process = process(drawn);
+        let context = &mut process.contexts[0];
+        "Hibernate".clone_into(&mut context.by);
+        context.classes[0].embedded = true;
+        let mut entity = self::process(others).contexts.remove(0).classes.remove(0);
+        "shop.Entity".clone_into(&mut entity.name);
+        context.classes.push(entity);
+        let rows = Report::new(&[process], 0).transfers;
+        let row = rows.iter().find(|row| row.class == "shop.T");
+        assert_eq!(row.expect("its class is there").advice.text, expected);
+    };
+    let without = "nothing of it is read: ask for the entities without it, unless the program changes such entities";
+    check("city 0 0 400 20", "name 400 0 0 20", without);
+    check("city 0 0 400 20", "name 0 0 400 20", without);
+    check(
+        "city 0 400 0 20",
+        "name 0 0 400 20",
+        "it is only logged, compared or printed: ask for what that needs, unless the program changes such entities",
+    );
+    check(
+        "city 400 0 0 20\n street 0 0 400 20",
+        "name 400 0 0 20",
+        "only `city` is read: ask for that field, unless the program changes such entities",
+    );
+}
+
+#[test]
 fn that_there_is_an_object_may_be_all_that_is_asked() {
     for (objects, there) in [(50, "whether it is there"), (51, "how many there are")] {
         let mut process = process("to 0 0 400 20");
