@@ -231,8 +231,12 @@ impl Advice {
             };
             format!("only {} {verb} read: ask for {asked}", named(&used))
         } else if !never.is_empty() {
+            let read = match printed.is_empty() {
+                true => "read",
+                false => "used",
+            };
             format!(
-                "{} of {} fields are never read: do without {}",
+                "{} of {} fields are never {read}: do without {}",
                 never.len(),
                 fields.len(),
                 named(&never)
@@ -252,6 +256,11 @@ impl Advice {
         }
         if !sometimes.is_empty() {
             text += &format!("; some objects only: {}", named(&sometimes));
+        }
+        // By equals and hashCode, a program may need them. Where they are all that is read, that is said already.
+        let is_said = used.is_empty() && not_yet.is_empty();
+        if !printed.is_empty() && !is_said {
+            text += &format!("; only logged, compared or printed: {}", named(&printed));
         }
         // Of different weights, fewer samples than objects.
         let effective = (fields.iter()).map(|field| field.effective_samples);

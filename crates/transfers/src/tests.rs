@@ -64,7 +64,7 @@ fn advice_says_what_to_ask_for() {
         "to 400 0 0 20
          from 0 0 400 20
          seat 0 9 391 10",
-        "only `to` is read: ask for that field",
+        "only `to` is read: ask for that field; only logged, compared or printed: `seat`",
         true,
     );
     check(
@@ -77,6 +77,17 @@ fn advice_says_what_to_ask_for() {
     check(
         "a 400 0 0 1\n b 400 0 0 1\n c 400 0 0 1\n d 400 0 0 1\n e 400 0 0 1\n f 400 0 0 1\n g 0 0 400 1\n h 0 0 400 1",
         "2 of 8 fields are never read: do without `g` and `h`",
+        true,
+    );
+    // Of a set, say, whose elements are told apart by their `id`.
+    check(
+        "a 400 0 0 1\n b 400 0 0 1\n c 400 0 0 1\n d 400 0 0 1\n e 400 0 0 1\n f 400 0 0 1\n g 0 0 400 1\n id 0 400 0 1",
+        "2 of 8 fields are never used: do without `g` and `id`; only logged, compared or printed: `id`",
+        true,
+    );
+    check(
+        "id 0 90 0 20\n name 0 3 10 20",
+        "1 of 2 fields are never used: do without `id`; only logged, compared or printed: `id` (so far: 13 of 385 samples)",
         true,
     );
     check(
