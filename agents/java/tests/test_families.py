@@ -120,6 +120,11 @@ class EachFamily(unittest.TestCase):
             row, = self.context(marker)["classes"]
             self.assertEqual([field["name"] for field in row["fields"] if field["refers"]], references, marker)
 
+    def test_what_is_embedded_is_told(self):
+        """It has no row of its own."""
+        embedded = {row["class"]: row["embedded"] for row in self.context("jpa-embedded")["classes"]}
+        self.assertEqual(embedded, {"families.JpaFamily$Depot": False, "families.JpaFamily$Address": True})
+
     def test_hibernate_loads_once(self):
         """What the session has already does not arrive again."""
         self.check("jpa-find", "Hibernate", "SELECT STATIONS", "families.JpaFamily$StationEntity", ["name"])

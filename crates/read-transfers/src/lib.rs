@@ -135,6 +135,9 @@ pub struct Class {
     /// Package and class.
     #[serde(rename = "class")]
     pub name: String,
+    /// Whether it is part of an entity's row; older agents do not tell.
+    #[serde(default)]
+    pub embedded: bool,
     /// Of the responses looked into, those with such objects.
     pub responses: u64,
     /// Objects in them.

@@ -100,7 +100,11 @@ impl<'all> Calls<'all> {
             .into_iter()
             .flatten()
             .filter(|other| context.by == HIBERNATE && other.number != context.number);
-        if brings_more(context, Some(&class.name)) || others.any(|other| brings_more(other, None)) {
+        // Of what is embedded the entity's row says what to do with the call.
+        if class.embedded
+            || brings_more(context, Some(&class.name))
+            || others.any(|other| brings_more(other, None))
+        {
             Call::Needed
         } else if context.by == HIBERNATE || !ASKS.contains(&context.endpoint.method.as_str()) {
             // Entities are loaded to be changed or removed, too.
@@ -125,6 +129,9 @@ impl Call {
             Self::MayChange => format!(
                 "nothing of it is read: leave the call out, or ask only {there}, unless it is made to change something"
             ),
+            Self::Needed if class.embedded => {
+                "nothing of it is read: ask for the entities without it".to_owned()
+            }
             Self::Needed => format!(
                 "nothing of it is read, but other objects of the response are: ask for those alone, or of it only {there}"
             ),
@@ -224,8 +231,12 @@ impl Advice {
             };
             format!("only {} {verb} read: ask for {asked}", named(&used))
         } else if !never.is_empty() {
+            let read = match printed.is_empty() {
+                true => "read",
+                false => "used",
+            };
             format!(
-                "{} of {} fields are never read: do without {}",
+                "{} of {} fields are never {read}: do without {}",
                 never.len(),
                 fields.len(),
                 named(&never)
@@ -245,6 +256,11 @@ impl Advice {
         }
         if !sometimes.is_empty() {
             text += &format!("; some objects only: {}", named(&sometimes));
+        }
+        // By equals and hashCode, a program may need them. Where they are all that is read, that is said already.
+        let is_said = used.is_empty() && not_yet.is_empty();
+        if !printed.is_empty() && !is_said {
+            text += &format!("; only logged, compared or printed: {}", named(&printed));
         }
         // Of different weights, fewer samples than objects.
         let effective = (fields.iter()).map(|field| field.effective_samples);

@@ -21,6 +21,8 @@ final class DataClass {
         private final List<String> jsonNames;
         private final BitSet notOfRows;
         private final BitSet referring;
+        /** Whether it has no row of its own, but is part of an entity's (`@Embeddable`). */
+        final boolean isEmbedded;
 
         /**
          * @param jsonNames null for fields that JSON never fills
@@ -28,13 +30,14 @@ final class DataClass {
          * @param referring by number: fields of entities that stand for other entities
          */
         private Shape(String className, List<String> names, List<String> types, List<String> jsonNames,
-                BitSet notOfRows, BitSet referring) {
+                BitSet notOfRows, BitSet referring, boolean isEmbedded) {
             this.className = className;
             this.names = names;
             this.types = types;
             this.jsonNames = jsonNames;
             this.notOfRows = notOfRows;
             this.referring = referring;
+            this.isEmbedded = isEmbedded;
         }
 
         /** Whether annotations say that it stands for other entities. */
@@ -132,7 +135,8 @@ final class DataClass {
                             || has(getter, ".springframework.data.annotation.Transient")));
             referring.set(number, isByGetters ? isOfGetter(field, DataClass::isAssociation) : isAssociation(field));
         }
-        shape = new Shape(type.getName(), names, types, JsonNames.of(type, fields), notOfRows, referring);
+        shape = new Shape(type.getName(), names, types, JsonNames.of(type, fields), notOfRows, referring,
+                has(type, ".persistence.Embeddable"));
         isReadAtLoading = hearsOfLoading(type);
     }
 

@@ -186,7 +186,7 @@ final class Report {
             usedInAll += row.travels(field) ? row.usedWeight[field] : 0;
             decidedInAll += row.travels(field) ? row.decidedWeight(field) : 0;
         }
-        json.begin('{').with("class", row.shape.className)
+        json.begin('{').with("class", row.shape.className).with("embedded", row.shape.isEmbedded)
                 .with("responses", row.responses).with("objects", row.objects)
                 .with("watched", row.watched).with("decided", row.decided).with("censored", row.censored)
                 .with("lost", row.lost).with("watched_weight", row.watchedWeight);

@@ -5,6 +5,8 @@
 package families;
 
 import jakarta.persistence.Column;
+import jakarta.persistence.Embeddable;
+import jakarta.persistence.Embedded;
 import jakarta.persistence.Entity;
 import jakarta.persistence.EntityManager;
 import jakarta.persistence.EntityManagerFactory;
@@ -148,6 +150,22 @@ final class JpaFamily implements Family {
         }
     }
 
+    @Entity(name = "Depot")
+    @Table(name = "DEPOTS")
+    static class Depot {
+        @Id
+        Integer id;
+        String name;
+        @Embedded
+        Address address;
+    }
+
+    @Embeddable
+    static class Address {
+        String street;
+        String city;
+    }
+
     static class First {
         final String time;
 
@@ -212,6 +230,13 @@ final class JpaFamily implements Family {
             bus.model = "Citaro";
             bus.title = "Bus";
             entities.persist(bus);
+            Depot depot = new Depot();
+            depot.id = 1;
+            depot.name = "North";
+            depot.address = new Address();
+            depot.address.street = "Street 2";
+            depot.address.city = "Shanghai";
+            entities.persist(depot);
             for (int id = 0; id < 100; id++) {
                 StationEntity station = new StationEntity();
                 station.id = id;
@@ -234,6 +259,7 @@ final class JpaFamily implements Family {
         transaction.execute(status -> made());
         transaction.execute(status -> byGetters());
         transaction.execute(status -> byFields());
+        transaction.execute(status -> embedded());
         transaction.execute(status -> several(number));
     }
 
@@ -286,6 +312,10 @@ final class JpaFamily implements Family {
 
     private String byFields() {
         return entities.find(Bus.class, 1).model; // line: jpa-fields
+    }
+
+    private String embedded() {
+        return entities.find(Depot.class, 1).name; // line: jpa-embedded
     }
 
     @Override
