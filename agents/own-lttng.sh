@@ -12,8 +12,8 @@ if [ "${1:-}" = --inside ]; then
     LTTNG_HOME=$(mktemp -d)
     export LTTNG_HOME OWN_LTTNG=1
     lttng-sessiond --no-kernel --daemonize --pidfile="$LTTNG_HOME/pid" >/dev/null
-    trap 'kill "$(cat "$LTTNG_HOME/pid")"; rm -rf "$LTTNG_HOME"' EXIT
-    trap 'exit 130' INT TERM
+    trap 'kill "$(cat "$LTTNG_HOME/pid")" || :; rm -rf "$LTTNG_HOME"' EXIT
+    trap 'exit 130' HUP INT TERM
     "$@"
     exit
 fi

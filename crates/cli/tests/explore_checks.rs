@@ -203,7 +203,7 @@ fn what_failures_leave_unknown_is_told() {
     let told = explored("false", "name = \"random\"\nconfigurations = 2", &[]);
     assert!(told.contains(nothing), "{told}");
 
-    let defaults = "- the defaults (a=1 b=1) have no result, so nothing tells what one parameter alone changes; give parameters a `default` that works\n";
+    let defaults = "- the defaults (a=1 b=1) have no result, so nothing is compared with them; give parameters a `default` that works\n";
     let one_at_a_time = |condition: &str| {
         explored(condition, "name = \"one-at-a-time\"", &["--no-reasons"]).contains(defaults)
     };

@@ -179,7 +179,7 @@ impl Policy for OneAtATime {
         let mut tried = seen.tried().into_iter();
         let failed = tried.any(|one| one.configuration == defaults && one.costs.is_empty());
         let told = format!(
-            "the defaults ({defaults}) have no result, so nothing tells what one parameter alone changes; give parameters a `default` that works"
+            "the defaults ({defaults}) have no result, so nothing is compared with them; give parameters a `default` that works"
         );
         Ok(failed.then_some(told).into_iter().collect())
     }
