@@ -2,9 +2,9 @@
 //!
 //! Threads that wait for each other lie on a stack, the one that was asked about at the bottom. The
 //! path is always in the topmost one. While it is there, all others are blocked (or look for a moment
-//! whether they still have to be), so none can be met again, but for one at the bottom that did other things while
-//! something waited (`bare_path_of_wait`): then it lies on the stack twice. Time only goes back, so the walk ends. A
-//! mutex may go through several hands while a thread waits for it: then the path comes back to that
+//! whether they still have to be), so none can be met again. Only the bottom one did other things where
+//! something else waited in it (`bare_path_of_wait`), so it may be met once more. Time only goes back, so the walk
+//! ends. A mutex may go through several hands while a thread waits for it: then the path comes back to that
 //! thread whenever it was handed over, and goes to the one that had it before. On another host the walk
 //! goes by that host's clock; what it finds is told by the clock of the host that was asked about.
 
@@ -611,7 +611,7 @@ impl<'lines> Walk<'_, 'lines> {
         let is_other = |frame: &&Frame<'_>| (frame.host, frame.thread) != (host, thread);
         let mut above = self.frames.iter().rev().take_while(is_other);
         let is_here = above.all(|frame| frame.host == host);
-        let is_waiting = (self.frames.iter()).any(|frame| !frame.is_busy && !is_other(&frame));
+        let is_waiting = self.is_waiting(host, thread);
         if is_here && is_waiting && self.is_running(thread) {
             // It looked whether a lock was free (`tried_since`), and woke this one then.
             while self.topmost() != thread {
@@ -668,7 +668,8 @@ impl<'lines> Walk<'_, 'lines> {
     }
 
     fn is_waiting(&self, host: HostId, thread: ThreadId) -> bool {
-        (self.frames.iter()).any(|frame| (frame.host, frame.thread) == (host, thread))
+        let mut waiting = self.frames.iter().filter(|frame| !frame.is_busy);
+        waiting.any(|frame| (frame.host, frame.thread) == (host, thread))
     }
 
     fn is_running(&self, thread: ThreadId) -> bool {

@@ -356,6 +356,40 @@ fn a_request_of_an_event_loop_waits_for_a_thread_to_its_begin_though_that_had_to
 }
 
 #[test]
+fn a_request_of_an_event_loop_waits_for_a_thread_to_its_begin_though_that_waited_for_a_packet_of_the_loop()
+ {
+    let sent_by_loop = "212..233 a RUNNING
+             233..236 a INTERRUPTED";
+    let on_its_way = "212..232 a RUNNING
+           232..236 w NETWORK";
+    for (receiving, expected) in [(0, sent_by_loop), (2, on_its_way)] {
+        let for_a_packet = format!(
+            "1 205 call read
+             1 212 switch w:S -
+             0 232 send
+             {receiving} 233 receive
+             {receiving} 236 wake w
+             {receiving} 238 received
+             1 240 switch - w
+             1 241 ret read"
+        );
+        let found = an_event_loop_is_woken_in_between(&for_a_packet, BY_THREAD, 1);
+        assert_shows(
+            &found.path("1.1"),
+            &format!(
+                "100..120 a RUNNING
+           120..212 w RUNNING
+             {expected}
+           236..240 w WAIT_CPU
+           240..400 w RUNNING
+         400..410 a WAIT_CPU
+         410..450 a RUNNING"
+            ),
+        );
+    }
+}
+
+#[test]
 fn other_requests_hold_up_none_that_cannot_go_on_yet() {
     let other = "0 216 start a 2.1
          0 216 attach a 2.1

@@ -8,6 +8,8 @@
 //! 0 110 wake a          whoever runs on processor 0 wakes a
 //! 0 120 call futex      0 130 ret futex    0 140 timer    0 150 timerend
 //! 0 120 call futex mutex     it waits for a mutex, the only one
+//! 0 120 send            whoever runs on processor 0 sends a packet to this host itself
+//! 1 140 receive         1 150 received     processor 1 receives it, interrupting whoever runs there, until 150
 //! 0 150 dump a P x Q    the state dump tells that a is of process P, and that its namespace calls them x and Q
 //! 0 160 start a 1.2     thread a starts span 2 of trace 1; likewise end, attach, detach
 //! 0 160 start a 1.2 P   the same in process P; else all threads are of one process
@@ -103,6 +105,12 @@ impl Drawing {
                     kernel += &format!("-- lost-packets 1 cpu{cpu}\n");
                     continue;
                 }
+                "send" => "net_dev_queue skbaddr=0x10 name=lo".into(),
+                "receive" => {
+                    kernel += &format!("cpu{cpu} {at} irq_softirq_entry vec=3\n");
+                    "net_if_receive_skb skbaddr=0x10 name=lo".into()
+                }
+                "received" => "irq_softirq_exit vec=3".into(),
                 "timer" => "timer_hrtimer_expire_entry hrtimer=0x1".into(),
                 "timerend" => "timer_hrtimer_expire_exit hrtimer=0x1".into(),
                 other => panic!("no event is called {other:?}"),
